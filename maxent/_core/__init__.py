@@ -1,0 +1,1 @@
+"""Compiled kernels: arrays in, arrays out. No policy, no defaults, no warnings."""

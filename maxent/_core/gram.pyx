@@ -1,0 +1,221 @@
+"""Gram matrices of vector kernels, tile by tile: one GEMM and one transform in cache.
+
+Tiles are fixed by the sizes of the problem and each is computed by one thread with
+single-threaded BLAS, so results have the same bits for any number of threads.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
+from libc.stdlib cimport free, malloc
+from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
+
+cdef extern from "vector.h" nogil:
+    void mx_rbf_row_f32(
+        float* row, const float* zz, float xx, float gamma, Py_ssize_t n) noexcept
+    void mx_rbf_row_f64(
+        double* row, const double* zz, double xx, double gamma, Py_ssize_t n) noexcept
+    void mx_poly_row_f32(
+        float* row, float gamma, float coef0, int degree, Py_ssize_t n) noexcept
+    void mx_poly_row_f64(
+        double* row, double gamma, double coef0, int degree, Py_ssize_t n) noexcept
+    void mx_tanh_row_f32(float* row, float gamma, float coef0, Py_ssize_t n) noexcept
+    void mx_tanh_row_f64(double* row, double gamma, double coef0, Py_ssize_t n) noexcept
+
+# A tile of doubles of this shape stays in a 1 MiB second-level cache.
+cdef enum:
+    TILE_ROWS = 256
+    TILE_COLS = 512
+    WIDE_COLS = 1024
+
+
+cdef void kernel_tile(
+    const KernelSpec* spec, const real* X, const real* xx, Py_ssize_t rows,
+    const real* Z, const real* zz, Py_ssize_t cols, Py_ssize_t d,
+    real* out, Py_ssize_t ld) noexcept nogil:
+    """out[i, j] = k(X[i], Z[j]); xx, zz are squared norms (RBF only)."""
+    cdef int m = <int>cols, n = <int>rows, k = <int>d, ldc = <int>ld
+    cdef int lead = k if k > 0 else 1
+    cdef real one = 1, zero = 0
+    cdef char* tn = b"T"
+    cdef char* nn = b"N"
+    cdef Py_ssize_t i
+    if real is float:
+        sgemm(tn, nn, &m, &n, &k, &one, <float*>Z, &lead, <float*>X, &lead,
+              &zero, out, &ldc)
+    else:
+        dgemm(tn, nn, &m, &n, &k, &one, <double*>Z, &lead, <double*>X, &lead,
+              &zero, out, &ldc)
+    for i in range(rows):
+        if spec.kind == RBF:
+            if real is float:
+                mx_rbf_row_f32(out + i * ld, zz, xx[i], <float>spec.gamma, cols)
+            else:
+                mx_rbf_row_f64(out + i * ld, zz, xx[i], spec.gamma, cols)
+        elif spec.kind == POLYNOMIAL:
+            if real is float:
+                mx_poly_row_f32(out + i * ld, <float>spec.gamma,
+                                <float>spec.coef0, spec.degree, cols)
+            else:
+                mx_poly_row_f64(out + i * ld, spec.gamma, spec.coef0,
+                                spec.degree, cols)
+        elif spec.kind == SIGMOID:
+            if real is float:
+                mx_tanh_row_f32(out + i * ld, <float>spec.gamma,
+                                <float>spec.coef0, cols)
+            else:
+                mx_tanh_row_f64(out + i * ld, spec.gamma, spec.coef0, cols)
+
+
+cdef KernelSpec unpack_kernel(tuple spec) except *:
+    """(kind, gamma, coef0, degree) -> struct."""
+    cdef KernelSpec s
+    s.kind = spec[0]
+    s.gamma = spec[1]
+    s.coef0 = spec[2]
+    s.degree = spec[3]
+    return s
+
+
+cdef Py_ssize_t rows_per_chunk(Py_ssize_t m, Py_ssize_t d) noexcept nogil:
+    """Rows whose work stays near 50 ms, so that an interrupt is seen in time."""
+    cdef double work = <double>m * <double>(2 * d + 20)
+    cdef Py_ssize_t rows = TILE_ROWS
+    while rows > 8 and rows * work > 1e9:
+        rows //= 2
+    return rows
+
+
+def gram(
+    tuple spec,
+    const real[:, ::1] X,         # IN   (n, d)
+    const real[::1] xx,           # IN   (n,) squared norms (read for RBF only)
+    const real[:, ::1] Z,         # IN   (m, d)
+    const real[::1] zz,           # IN   (m,)
+    real[:, :] out,               # OUT  (>= n, >= m), rows contiguous
+    int n_threads,
+):
+    """out[i, j] = k(X[i], Z[j]) for i < n, j < m."""
+    cdef KernelSpec s = unpack_kernel(spec)
+    cdef Py_ssize_t n = X.shape[0], m = Z.shape[0], d = X.shape[1]
+    cdef Py_ssize_t rows = rows_per_chunk(m, d), c, c1, r, cols, t
+    cdef Py_ssize_t chunks = (n + rows - 1) // rows, first
+    cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
+    if n == 0 or m == 0:
+        return
+    for first in range(0, chunks, n_threads):
+        c1 = min(first + n_threads, chunks)
+        for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
+                        num_threads=n_threads):
+            r = min(rows, n - c * rows)
+            for t in range((m + WIDE_COLS - 1) // WIDE_COLS):
+                cols = t * WIDE_COLS
+                kernel_tile(
+                    &s, &X[c * rows, 0], &xx[c * rows], r,
+                    &Z[cols, 0], &zz[cols], min(<Py_ssize_t>WIDE_COLS, m - cols), d,
+                    &out[c * rows, cols], ld)
+        PyErr_CheckSignals()
+
+
+cdef void mirror_tiles(
+    real* out, Py_ssize_t ld, Py_ssize_t row0, Py_ssize_t row1
+) noexcept nogil:
+    """Copy out[i, j], row0 <= i < row1, j < i, to out[j, i] by 32 x 32 tiles."""
+    cdef Py_ssize_t i, j, i0, j0
+    for i0 in range(row0, row1, 32):
+        for j0 in range(0, min(i0 + 32, row1), 32):
+            for j in range(j0, min(j0 + 32, row1)):
+                for i in range(max(i0, j + 1), min(i0 + 32, row1)):
+                    out[j * ld + i] = out[i * ld + j]
+
+
+def gram_symmetric(
+    tuple spec,
+    const real[:, ::1] X,         # IN   (n, d)
+    const real[::1] xx,           # IN   (n,)
+    real[:, :] out,               # OUT  (>= n, >= n), rows contiguous
+    int n_threads,
+):
+    """out[i, j] = k(X[i], X[j]); one triangle is computed and mirrored."""
+    cdef KernelSpec s = unpack_kernel(spec)
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1]
+    cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, r, cols, stop, t
+    cdef Py_ssize_t chunks = (n + rows - 1) // rows, first, i
+    cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
+    if n == 0:
+        return
+    for first in range(0, chunks, n_threads):
+        c1 = min(first + n_threads, chunks)
+        for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
+                        num_threads=n_threads):
+            r = min(rows, n - c * rows)
+            stop = c * rows + r
+            for t in range((stop + WIDE_COLS - 1) // WIDE_COLS):
+                cols = t * WIDE_COLS
+                kernel_tile(
+                    &s, &X[c * rows, 0], &xx[c * rows], r,
+                    &X[cols, 0], &xx[cols], min(<Py_ssize_t>WIDE_COLS, stop - cols), d,
+                    &out[c * rows, cols], ld)
+            if s.kind == RBF:
+                for i in range(c * rows, stop):
+                    out[i, i] = 1
+            mirror_tiles(&out[0, 0], ld, c * rows, stop)
+        PyErr_CheckSignals()
+
+
+def kernel_apply(
+    tuple spec,
+    const double[:, ::1] X,       # IN   (n, d)
+    const double[::1] xx,         # IN   (n,)
+    const double[:, ::1] Z,       # IN   (m, d)
+    const double[::1] zz,         # IN   (m,)
+    const double[:, ::1] A,       # IN   (m, k)
+    double[:, ::1] out,           # OUT  (n, k)
+    int n_threads,
+):
+    """out = k(X, Z) @ A without storing k(X, Z)."""
+    cdef KernelSpec s = unpack_kernel(spec)
+    cdef Py_ssize_t n = X.shape[0], m = Z.shape[0], d = X.shape[1]
+    cdef Py_ssize_t rows = rows_per_chunk(m, d), c, c1
+    cdef Py_ssize_t chunks = (n + rows - 1) // rows, first
+    cdef double* scratch
+    if n == 0 or A.shape[1] == 0:
+        return
+    if m == 0:
+        out[:, :] = 0
+        return
+    scratch = <double*>malloc(n_threads * rows * TILE_COLS * sizeof(double))
+    if scratch == NULL:
+        raise MemoryError
+    try:
+        for first in range(0, chunks, n_threads):
+            c1 = min(first + n_threads, chunks)
+            for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
+                            num_threads=n_threads):
+                apply_chunk(
+                    &s, &X[c * rows, 0], &xx[c * rows], min(rows, n - c * rows),
+                    &Z[0, 0], &zz[0], m, d, &A[0, 0], A.shape[1],
+                    scratch + (c - first) * rows * TILE_COLS, &out[c * rows, 0])
+            PyErr_CheckSignals()
+    finally:
+        free(scratch)
+
+
+cdef void apply_chunk(
+    const KernelSpec* s, const double* X, const double* xx, Py_ssize_t rows,
+    const double* Z, const double* zz, Py_ssize_t m, Py_ssize_t d,
+    const double* A, Py_ssize_t outputs, double* tile, double* out) noexcept nogil:
+    cdef int r = <int>rows, k = <int>outputs, w, one_step = 1
+    cdef int ld = <int>TILE_COLS
+    cdef double one = 1, beta
+    cdef Py_ssize_t cols, t
+    for t in range((m + TILE_COLS - 1) // TILE_COLS):
+        cols = t * TILE_COLS
+        w = <int>min(<Py_ssize_t>TILE_COLS, m - cols)
+        beta = 0 if cols == 0 else 1
+        kernel_tile(s, X, xx, rows, Z + cols * d, zz + cols, w, d, tile, TILE_COLS)
+        if k == 1:
+            dgemv(b"T", &w, &r, &one, tile, &ld, <double*>(A + cols), &one_step,
+                  &beta, out, &one_step)
+        else:
+            dgemm(b"N", b"N", &k, &r, &w, &one, <double*>(A + cols * outputs), &k,
+                  tile, &ld, &beta, out, &k)

@@ -1,0 +1,306 @@
+"""Dual potentials of margin priors as inline scalar functions.
+
+Every prior is one *unit function* g(u) on 0 <= u < upper, in the dimensionless
+multiplier u = lam / (weight * rate):
+
+    phi(lam)  = level * lam + weight * g(u)                 dual potential
+    phi'(lam) = level + g'(u) / rate                        mean margin
+    ell(m)    = weight * G(x),   x = rate * (level - m)     implied loss
+    G(x)      = sup_u g(u) + x u,  attained at u*(x) = G'(x)
+
+so level, rate and weight may differ from row to row at no cost.  A Fenchel-Young
+term is G(x) - x u - g(u) >= 0, zero exactly when u = u*(x); it is evaluated without
+subtracting large numbers.
+
+Source: Jaakkola, Meila & Jebara (1999), eq. (9)-(15); the Laplace and Gaussian
+potentials printed there are corrected (see the errata page of the documentation).
+"""
+
+from libc.math cimport INFINITY, NAN, exp, expm1, fabs, fmax, log, log1p, sqrt
+
+ctypedef double (*unit_function)(double) noexcept nogil
+
+cdef enum Kind:
+    EXPONENTIAL = 0
+    ERLANG = 1
+    LAPLACE = 2
+    GAUSSIAN = 3
+    LOGISTIC = 4
+    FIXED = 5
+    HINGE = 6
+    UNIFORM_EXPONENTIAL = 7
+    CUSTOM = 8
+
+cdef struct Potential:
+    int kind
+    double shape            # ERLANG: k;  UNIFORM_EXPONENTIAL: rate * width
+    double upper            # supremum of u (may be infinite)
+    unit_function value     # CUSTOM only: g, g', -g''
+    unit_function slope
+    unit_function curvature
+
+
+cdef inline double psi_excess(double e) noexcept nogil:
+    """psi(1 + e) = e - log(1 + e), accurate near e = 0."""
+    if fabs(e) < 1e-3:
+        return e * e * (0.5 - e * (1. / 3. - e * (0.25 - e * (0.2 - e / 6.))))
+    return fmax(e - log1p(e), 0.)
+
+
+cdef inline double softplus(double x) noexcept nogil:
+    """log(1 + exp(x))."""
+    return x + log1p(exp(-x)) if x > 0 else log1p(exp(x))
+
+
+cdef inline double sigmoid(double x) noexcept nogil:
+    cdef double e
+    if x >= 0:
+        return 1. / (1. + exp(-x))
+    e = exp(x)
+    return e / (1. + e)
+
+
+cdef inline double uniform_tail(double k, double u) noexcept nogil:
+    """S(u) = (1 - exp(-k u)) / u + 1 / (1 - u); phi needs its logarithm."""
+    cdef double x = k * u
+    cdef double head
+    if x < 1e-5:
+        head = k * (1. - x * (0.5 - x * (1. / 6. - x / 24.)))
+    else:
+        head = -expm1(-x) / u
+    return head + 1. / (1. - u)
+
+
+cdef inline void uniform_tail_derivatives(
+    double k, double u, double* d1, double* d2
+) noexcept nogil:
+    """First and second derivative of S."""
+    cdef double x = k * u
+    cdef double e, s = 1. / (1. - u)
+    if x < 1e-2:
+        # Taylor series of (1 - e^-x)/x: sum (-x)^j / (j+1)!
+        d1[0] = k * k * (-0.5 + x * (1. / 3. - x * (1. / 8. - x * (
+            1. / 30. - x * (1. / 144. - x / 840.)))))
+        d2[0] = k * k * k * (1. / 3. - x * (0.25 - x * (0.1 - x * (
+            1. / 36. - x * (1. / 168. - x / 960.)))))
+    else:
+        e = exp(-x)
+        d1[0] = (x * e + expm1(-x)) / (u * u)
+        d2[0] = (-2. * expm1(-x) - 2. * x * e - x * x * e) / (u * u * u)
+    d1[0] += s * s
+    d2[0] += 2. * s * s * s
+
+
+cdef inline double potential_value(const Potential* p, double u) noexcept nogil:
+    """g(u); -inf outside the domain."""
+    if u < 0 or u > p.upper:
+        return -INFINITY
+    if p.kind == EXPONENTIAL:
+        return log1p(-u)
+    if p.kind == ERLANG:
+        return p.shape * log1p(-u)
+    if p.kind == LAPLACE:
+        return log1p(-u * u)
+    if p.kind == GAUSSIAN:
+        return -0.5 * u * u
+    if p.kind == LOGISTIC:
+        if u == 0 or u == 1:
+            return 0.
+        return -u * log(u) - (1. - u) * log1p(-u)
+    if p.kind == UNIFORM_EXPONENTIAL:
+        if u == 0:
+            return 0.
+        if u == 1:
+            return -INFINITY
+        return log1p(p.shape) - p.shape * u - log(uniform_tail(p.shape, u))
+    if p.kind == CUSTOM:
+        return p.value(u)
+    return 0.
+
+
+cdef inline double potential_slope(const Potential* p, double u) noexcept nogil:
+    """g'(u)."""
+    cdef double d1, d2
+    if p.kind == EXPONENTIAL:
+        return -1. / (1. - u)
+    if p.kind == ERLANG:
+        return -p.shape / (1. - u)
+    if p.kind == LAPLACE:
+        return -2. * u / ((1. - u) * (1. + u))
+    if p.kind == GAUSSIAN:
+        return -u
+    if p.kind == LOGISTIC:
+        if u == 0:
+            return INFINITY
+        return log1p(-u) - log(u)
+    if p.kind == UNIFORM_EXPONENTIAL:
+        uniform_tail_derivatives(p.shape, u, &d1, &d2)
+        return -p.shape - d1 / uniform_tail(p.shape, u)
+    if p.kind == CUSTOM:
+        return p.slope(u)
+    return 0.
+
+
+cdef inline double potential_curvature(const Potential* p, double u) noexcept nogil:
+    """-g''(u) >= 0."""
+    cdef double d1, d2, s
+    if p.kind == EXPONENTIAL:
+        return 1. / ((1. - u) * (1. - u))
+    if p.kind == ERLANG:
+        return p.shape / ((1. - u) * (1. - u))
+    if p.kind == LAPLACE:
+        return 1. / ((1. - u) * (1. - u)) + 1. / ((1. + u) * (1. + u))
+    if p.kind == GAUSSIAN:
+        return 1.
+    if p.kind == LOGISTIC:
+        return 1. / (u * (1. - u)) if u > 0 else INFINITY
+    if p.kind == UNIFORM_EXPONENTIAL:
+        s = uniform_tail(p.shape, u)
+        uniform_tail_derivatives(p.shape, u, &d1, &d2)
+        return d2 / s - (d1 / s) * (d1 / s)
+    if p.kind == CUSTOM:
+        return p.curvature(u)
+    return 0.
+
+
+cdef inline double conjugate_argmax(const Potential* p, double x) noexcept nogil:
+    """u*(x) = argmax_u g(u) + x u = G'(x)."""
+    cdef double r, lo, hi, u, s, step
+    cdef int it
+    if p.kind == EXPONENTIAL:
+        return 1. - 1. / x if x > 1 else 0.
+    if p.kind == ERLANG:
+        return 1. - p.shape / x if x > p.shape else 0.
+    if p.kind == LAPLACE:
+        if x <= 0:
+            return 0.
+        r = sqrt(1. + x * x)
+        return x / (1. + r)
+    if p.kind == GAUSSIAN:
+        return x if x > 0 else 0.
+    if p.kind == LOGISTIC:
+        return sigmoid(x)
+    if p.kind == FIXED:
+        return INFINITY if x > 0 else 0.
+    if p.kind == HINGE:
+        return 1. if x > 0 else 0.
+    # safeguarded Newton on the decreasing function g'(u) + x
+    if x != x:
+        return x
+    if potential_slope(p, 0.) + x <= 0:
+        return 0.
+    lo = 0.
+    hi = p.upper
+    if hi == INFINITY:
+        hi = 1.
+        while potential_slope(p, hi) + x > 0 and hi < 1e300:
+            lo = hi
+            hi *= 4.
+    u = 0.5 * (lo + hi)
+    for it in range(200):
+        s = potential_slope(p, u) + x
+        if s > 0:
+            lo = u
+        else:
+            hi = u
+        step = s / potential_curvature(p, u)
+        if fabs(step) <= 2e-16 * fabs(u):
+            break
+        if lo < u + step < hi:
+            u += step
+        else:
+            u = 0.5 * (lo + hi)
+        if hi - lo <= 2e-16 * hi:
+            break
+    return u
+
+
+cdef inline double conjugate_value(const Potential* p, double x) noexcept nogil:
+    """G(x) = sup_u g(u) + x u >= 0, the loss of weight and rate one."""
+    cdef double r, u
+    if p.kind == EXPONENTIAL:
+        return psi_excess(x - 1.) if x > 1 else 0.
+    if p.kind == ERLANG:
+        return p.shape * psi_excess(x / p.shape - 1.) if x > p.shape else 0.
+    if p.kind == LAPLACE:
+        if x <= 0:
+            return 0.
+        # r - 1 with r = sqrt(1 + x^2), free of cancellation
+        r = x * (x / (1. + sqrt(1. + x * x)))
+        return r - log1p(0.5 * r)
+    if p.kind == GAUSSIAN:
+        return 0.5 * x * x if x > 0 else 0.
+    if p.kind == LOGISTIC:
+        return softplus(x)
+    if p.kind == FIXED:
+        return INFINITY if x > 0 else 0.
+    if p.kind == HINGE:
+        return x if x > 0 else 0.
+    u = conjugate_argmax(p, x)
+    if u == 0:
+        return 0.
+    return fmax(potential_value(p, u) + x * u, 0.)
+
+
+cdef inline double conjugate_curvature(const Potential* p, double x) noexcept nogil:
+    """G''(x) >= 0."""
+    cdef double r, u
+    if p.kind == EXPONENTIAL:
+        return 1. / (x * x) if x > 1 else 0.
+    if p.kind == ERLANG:
+        return p.shape / (x * x) if x > p.shape else 0.
+    if p.kind == LAPLACE:
+        if x <= 0:
+            return 0.
+        r = sqrt(1. + x * x)
+        return 1. / (r * (1. + r))
+    if p.kind == GAUSSIAN:
+        return 1. if x > 0 else 0.
+    if p.kind == LOGISTIC:
+        u = sigmoid(-fabs(x))
+        return u * (1. - u)
+    if p.kind == FIXED or p.kind == HINGE:
+        return 0.
+    u = conjugate_argmax(p, x)
+    return 1. / potential_curvature(p, u) if u > 0 else 0.
+
+
+cdef inline double fenchel_young(const Potential* p, double u, double x) noexcept nogil:
+    """G(x) - x u - g(u) >= 0; zero when u = u*(x)."""
+    cdef double r, s
+    if u < 0 or u > p.upper:
+        return INFINITY
+    if p.kind == EXPONENTIAL:
+        if x >= 1:
+            return psi_excess(x * (1. - u) - 1.)
+        return -u * x - log1p(-u)
+    if p.kind == ERLANG:
+        if x >= p.shape:
+            return p.shape * psi_excess(x * (1. - u) / p.shape - 1.)
+        return -u * x - p.shape * log1p(-u)
+    if p.kind == LAPLACE:
+        if x <= 0:
+            return -u * x - log1p(-u * u)
+        # Bregman divergence of -log(1-u) - log(1+u) between u and u*
+        r = x + sqrt(1. + x * x)
+        s = (1. + 1. / r) / (1. + r - x)          # 1 - u*
+        return psi_excess((1. - u) / s - 1.) + psi_excess((1. + u) / (2. - s) - 1.)
+    if p.kind == GAUSSIAN:
+        return 0.5 * (u - x) * (u - x) if x > 0 else u * (0.5 * u - x)
+    if p.kind == LOGISTIC:
+        # relative entropy of (u, 1-u) from (s, 1-s), s = sigmoid(x)
+        if u == 0:
+            return softplus(x)
+        if u == 1:
+            return softplus(-x)
+        s = sigmoid(x)
+        r = sigmoid(-x)
+        return u * psi_excess(s / u - 1.) + (1. - u) * psi_excess(r / (1. - u) - 1.)
+    if p.kind == FIXED:
+        return INFINITY if x > 0 else -x * u
+    if p.kind == HINGE:
+        return x * (1. - u) if x > 0 else -x * u
+    return fmax(conjugate_value(p, x) - x * u - potential_value(p, u), 0.)
+
+
+cdef Potential unpack_potential(tuple spec) except *

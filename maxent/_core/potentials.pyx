@@ -1,0 +1,89 @@
+"""Array passes over the dual potentials of :file:`potentials.pxd`.
+
+Each pass takes the dimensionless multiplier u or shortfall x (see the .pxd) as a
+contiguous double array and fills ``out``.
+"""
+
+from libc.stdint cimport uintptr_t
+
+cdef extern from "vector.h" nogil:
+    void mx_softplus_sigmoid(
+        const double* x, Py_ssize_t n, double* value, double* slope) noexcept
+
+cdef enum Pass:
+    VALUE = 0
+    SLOPE = 1
+    CURVATURE = 2
+    LOSS = 3
+    LOSS_ARGMAX = 4
+    LOSS_CURVATURE = 5
+
+
+cdef Potential unpack_potential(tuple spec) except *:
+    """(kind, shape, upper, address of g, of g', of -g'') -> struct."""
+    cdef Potential p
+    p.kind = spec[0]
+    p.shape = spec[1]
+    p.upper = spec[2]
+    p.value = <unit_function><uintptr_t>spec[3]
+    p.slope = <unit_function><uintptr_t>spec[4]
+    p.curvature = <unit_function><uintptr_t>spec[5]
+    return p
+
+
+def evaluate(tuple spec, int which, const double[::1] x, double[::1] out):
+    """out[i] = g, g', -g'', G, G' or G'' at x[i], for which = 0 .. 5."""
+    cdef Potential p = unpack_potential(spec)
+    cdef Py_ssize_t i, n = x.shape[0]
+    with nogil:
+        for i in range(n):
+            if which == VALUE:
+                out[i] = potential_value(&p, x[i])
+            elif which == SLOPE:
+                out[i] = potential_slope(&p, x[i])
+            elif which == CURVATURE:
+                out[i] = potential_curvature(&p, x[i])
+            elif which == LOSS:
+                out[i] = conjugate_value(&p, x[i])
+            elif which == LOSS_ARGMAX:
+                out[i] = conjugate_argmax(&p, x[i])
+            else:
+                out[i] = conjugate_curvature(&p, x[i])
+
+
+def evaluate_loss(
+    tuple spec,
+    const double[::1] x,          # IN   (n,) shortfalls rate * (level - m)
+    double[::1] value,            # OUT  (n,) G(x)
+    double[::1] slope,            # OUT  (n,) G'(x)
+    double[::1] curvature,        # OUT  (n,) G''(x)
+):
+    """Loss and its two derivatives in one pass."""
+    cdef Potential p = unpack_potential(spec)
+    cdef Py_ssize_t i, n = x.shape[0]
+    if n == 0:
+        return
+    with nogil:
+        if p.kind == LOGISTIC:
+            mx_softplus_sigmoid(&x[0], n, &value[0], &slope[0])
+            for i in range(n):
+                curvature[i] = slope[i] * (1. - slope[i])
+        else:
+            for i in range(n):
+                value[i] = conjugate_value(&p, x[i])
+                slope[i] = conjugate_argmax(&p, x[i])
+                curvature[i] = conjugate_curvature(&p, x[i])
+
+
+def evaluate_fenchel_young(
+    tuple spec,
+    const double[::1] u,          # IN   (n,)
+    const double[::1] x,          # IN   (n,)
+    double[::1] out,              # OUT  (n,)
+):
+    """out[i] = G(x) - x u - g(u) >= 0."""
+    cdef Potential p = unpack_potential(spec)
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(u.shape[0]):
+            out[i] = fenchel_young(&p, u[i], x[i])

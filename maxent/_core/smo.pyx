@@ -1,0 +1,268 @@
+"""Kernel dual by sequential minimal optimisation over signed multipliers.
+
+    maximise  sum_t [ target_t a_t + phi_t(|a_t|) ] - a' K a / 2,   sum_t a_t = 0
+
+A classification row has one sign (a_t = y_t lam_t); a regression row has both, with a
+kink at zero.  Write v_t for the derivative of row t's own terms minus (K a)_t, that is
+the bias which row t asks for.  ``up`` and ``low`` turn v into the one-sided
+derivatives (they are 0 away from the kinks, +-infinite where a move is not allowed),
+so the optimality gap is  max(v + up) - min(v + low).
+
+K and v are single precision: v is a residual around zero (the caller subtracts the
+current bias), and the caller restarts from residuals recomputed in double precision
+whenever it needs more digits.
+
+Source: working sets by second-order information after Fan, Chen & Lin (2005); the
+potentials after Jaakkola, Meila & Jebara (1999), eq. (14).
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY, fabs, isfinite
+from libc.stdlib cimport free, malloc
+
+from maxent._core.potentials cimport (
+    Potential,
+    potential_curvature,
+    potential_slope,
+    unpack_potential,
+)
+
+cdef extern from "vector.h" nogil:
+    const int MX_CHUNK
+    void mx_smo_update(
+        float* v, const float* up, const float* low, const float* ki, const float* kj,
+        float ci, float cj, Py_ssize_t n, float* cmax, float* cmin) noexcept
+    void mx_smo_select(
+        const float* v, const float* low, const float* e, const float* ki,
+        float vi, float ei, Py_ssize_t n, float* cgain) noexcept
+    Py_ssize_t mx_argmax_up(const float* v, const float* up, Py_ssize_t n) noexcept
+    Py_ssize_t mx_argmax_gain(
+        const float* v, const float* low, const float* e, const float* ki,
+        float vi, float ei, Py_ssize_t n) noexcept
+
+cdef enum Status:
+    CONVERGED = 0
+    MAX_ITER = 1
+    STALLED = 2
+    UNBOUNDED = 3
+    NONFINITE = 4
+
+cdef float BARRED = 1e30       # stands for infinity in `up` and `low`
+cdef double HUGE_MULTIPLIER = 1e13
+
+
+cdef double row_upper(const Potential* p, const DualRow* row) noexcept nogil:
+    """Supremum of |a|."""
+    return p.upper * row.weight * row.rate
+
+
+cdef double row_slope(
+    const Potential* p, const DualRow* row, double a, int direction) noexcept nogil:
+    """Derivative of phi(|a|); at a = 0 the one-sided one (direction +1 or -1)."""
+    cdef double sign = 1. if a > 0 or (a == 0 and direction > 0) else -1.
+    if row.weight == INFINITY:
+        return 0.
+    return sign * (
+        row.level
+        + potential_slope(p, fabs(a) / (row.weight * row.rate)) / row.rate)
+
+
+cdef double row_curvature(
+    const Potential* p, const DualRow* row, double a) noexcept nogil:
+    """Minus the second derivative of phi(|a|)."""
+    cdef double scale = row.weight * row.rate
+    if row.weight == INFINITY:
+        return 0.
+    return potential_curvature(p, fabs(a) / scale) / (scale * row.rate)
+
+
+cdef double solve_pair(
+    const Potential* p, const DualRow* ri, const DualRow* rj, double ai, double aj,
+    double excess, double eta) noexcept nogil:
+    """Step tau >= 0 of the problem a_i += tau, a_j -= tau.
+
+    Root of the decreasing function
+        excess + [s_i(a_i + tau) - s_i(a_i)] - [s_j(a_j - tau) - s_j(a_j)] - eta tau
+    on [0, hi], where no multiplier crosses zero or its upper bound; hi if there is
+    no root.  Newton's method inside a shrinking bracket.
+    """
+    cdef double lo = 0., hi, tau, g, h
+    cdef double si = row_slope(p, ri, ai, 1), sj = row_slope(p, rj, aj, -1)
+    cdef double room
+    cdef int it
+    hi = -ai if ai < 0 else row_upper(p, ri) - ai
+    room = aj if aj > 0 else row_upper(p, rj) + aj
+    if room < hi:
+        hi = room
+    h = eta + row_curvature(p, ri, ai) + row_curvature(p, rj, aj)
+    tau = excess / h if h > 0 else INFINITY
+    if tau >= hi:
+        if hi == INFINITY:
+            return INFINITY
+        # is the end of the segment still uphill?  (a finite slope there)
+        g = (excess + row_slope(p, ri, ai + hi, -1) - si
+             - row_slope(p, rj, aj - hi, 1) + sj - eta * hi)
+        if g >= 0 or g != g:
+            if g == g:
+                return hi
+        tau = 0.5 * hi
+    for it in range(60):
+        g = (excess + row_slope(p, ri, ai + tau, 1) - si
+             - row_slope(p, rj, aj - tau, -1) + sj - eta * tau)
+        if fabs(g) <= 1e-5 * excess:
+            return tau
+        if g > 0:
+            lo = tau
+        else:
+            hi = tau
+        h = eta + row_curvature(p, ri, ai + tau) + row_curvature(p, rj, aj - tau)
+        tau += g / h
+        if not (lo < tau < hi):
+            tau = 0.5 * (lo + hi) if hi < INFINITY else 2. * lo + 1.
+        if hi - lo <= 1e-14 * hi:
+            return tau
+    return tau
+
+
+cdef void place_row(
+    const Potential* p, const DualRow* row, double a, float k_tt,
+    float* up, float* low, float* e) noexcept nogil:
+    """Set the one-sided corrections and the curvature of one row at multiplier a."""
+    cdef double upper = row_upper(p, row)
+    up[0] = 0
+    low[0] = 0
+    if a == 0:
+        up[0] = <float>row_slope(p, row, 0., 1) if row.sides & 1 else -BARRED
+        low[0] = <float>row_slope(p, row, 0., -1) if row.sides & 2 else BARRED
+    elif a >= upper * (1. - 1e-15):
+        up[0] = -BARRED
+    elif -a >= upper * (1. - 1e-15):
+        low[0] = BARRED
+    e[0] = k_tt + <float>row_curvature(p, row, a)
+
+
+def smo(
+    tuple spec,
+    const float[:, :] K,          # IN     (n, n), rows contiguous
+    double[::1] a,                # IN/OUT (n,) signed multipliers, sum fixed
+    const double[::1] residual,   # IN     (n,) target - K a - bias, exact
+    const double[::1] level,      # IN     (n,)
+    const double[::1] rate,       # IN     (n,)
+    const double[::1] weight,     # IN     (n,)
+    const signed char[::1] sides,  # IN     (n,)
+    double tol,
+    Py_ssize_t max_iter,
+):
+    """Returns (steps taken, optimality gap reached, middle of the gap, status)."""
+    cdef Potential p = unpack_potential(spec)
+    cdef Py_ssize_t n = a.shape[0], chunks = (n + MX_CHUNK - 1) // MX_CHUNK
+    cdef Py_ssize_t t, c, i, j, step, check = max(1, 4000000 // max(n, 1))
+    cdef int status = MAX_ITER
+    cdef double tau, ai, aj, violation = 0., middle = 0.
+    cdef float vi, best, top, bottom
+    cdef DualRow* rows = NULL
+    cdef float* arena = NULL
+    cdef float *v
+    cdef float *up
+    cdef float *low
+    cdef float *e
+    cdef float *cmax
+    cdef float *cmin
+    cdef float *cgain
+    if n == 0:
+        return 0, 0., 0., CONVERGED
+    rows = <DualRow*>malloc(n * sizeof(DualRow))
+    arena = <float*>malloc((4 * n + 3 * chunks) * sizeof(float))
+    if rows == NULL or arena == NULL:
+        free(rows)
+        free(arena)
+        raise MemoryError
+    v = arena
+    up = v + n
+    low = up + n
+    e = low + n
+    cmax = e + n
+    cmin = cmax + chunks
+    cgain = cmin + chunks
+    try:
+        for t in range(n):
+            rows[t].level = level[t]
+            rows[t].rate = rate[t]
+            rows[t].weight = weight[t]
+            rows[t].sides = sides[t]
+            v[t] = <float>(
+                residual[t] + (row_slope(&p, &rows[t], a[t], 1) if a[t] != 0 else 0.))
+            place_row(&p, &rows[t], a[t], K[t, t], up + t, low + t, e + t)
+        mx_smo_update(v, up, low, &K[0, 0], &K[0, 0], 0, 0, n, cmax, cmin)
+        step = 0
+        while True:
+            # the pair
+            top = cmax[0]
+            bottom = cmin[0]
+            i = 0
+            for c in range(1, chunks):
+                if cmax[c] > top:
+                    top = cmax[c]
+                    i = c
+                if cmin[c] < bottom:
+                    bottom = cmin[c]
+            violation = <double>top - <double>bottom
+            middle = 0.5 * (<double>top + <double>bottom)
+            if not isfinite(violation):
+                status = NONFINITE
+                break
+            if top < -0.5 * BARRED or bottom > 0.5 * BARRED or violation <= tol:
+                status = CONVERGED
+                break
+            if step >= max_iter:
+                break
+            t = i * MX_CHUNK
+            i = t + mx_argmax_up(v + t, up + t, min(<Py_ssize_t>MX_CHUNK, n - t))
+            vi = v[i] + up[i]
+            mx_smo_select(v, low, e, &K[i, 0], vi, e[i], n, cgain)
+            best = 0
+            j = -1
+            for c in range(chunks):
+                if cgain[c] > best:
+                    best = cgain[c]
+                    j = c
+            if j < 0:
+                status = STALLED
+                break
+            t = j * MX_CHUNK
+            j = t + mx_argmax_gain(v + t, low + t, e + t, &K[i, t], vi, e[i],
+                                   min(<Py_ssize_t>MX_CHUNK, n - t))
+            # the step
+            ai = a[i]
+            aj = a[j]
+            tau = solve_pair(
+                &p, &rows[i], &rows[j], ai, aj,
+                <double>vi - (<double>v[j] + <double>low[j]),
+                max(<double>K[i, i] + <double>K[j, j] - 2. * <double>K[i, j], 1e-12))
+            if not (tau < HUGE_MULTIPLIER):
+                status = UNBOUNDED
+                break
+            a[i] = ai + tau
+            a[j] = aj - tau
+            if a[i] == ai and a[j] == aj:
+                status = STALLED
+                break
+            if ai != 0:
+                v[i] -= <float>row_slope(&p, &rows[i], ai, 1)
+            if aj != 0:
+                v[j] -= <float>row_slope(&p, &rows[j], aj, 1)
+            if a[i] != 0:
+                v[i] += <float>row_slope(&p, &rows[i], a[i], 1)
+            if a[j] != 0:
+                v[j] += <float>row_slope(&p, &rows[j], a[j], 1)
+            place_row(&p, &rows[i], a[i], K[i, i], up + i, low + i, e + i)
+            place_row(&p, &rows[j], a[j], K[j, j], up + j, low + j, e + j)
+            mx_smo_update(v, up, low, &K[i, 0], &K[j, 0], <float>tau, <float>-tau, n,
+                          cmax, cmin)
+            step += 1
+            if step % check == 0:
+                PyErr_CheckSignals()
+    finally:
+        free(rows)
+        free(arena)
+    return step, violation, middle, status

@@ -1,0 +1,101 @@
+"""Compiled parts of maxent: one table of extensions and the OpenMP probe.
+
+Everything else lives in pyproject.toml.  MAXENT_OPENMP=0 builds without OpenMP;
+MAXENT_BOUNDSCHECK=1 builds kernels that check every index (a debugging aid);
+MAXENT_CFLAGS adds compiler flags (sanitizers).
+"""
+
+import os
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools._distutils.ccompiler import new_compiler
+from setuptools._distutils.sysconfig import customize_compiler
+from setuptools.errors import CompileError, LinkError
+
+CORE = "maxent/_core/"
+VECTOR = CORE + "vector.c"
+
+# name -> extra C sources
+EXTENSIONS = {
+    "potentials": [VECTOR],
+    "threads": [],
+    "gram": [VECTOR],
+    "smo": [VECTOR],
+    "coordinate": [],
+}
+
+# No -ffast-math: reassociation would cancel the rounding constant inside exp.
+CFLAGS = (
+    ["/O2"]
+    if sys.platform == "win32"
+    else ["-O3", "-fno-math-errno", "-fno-trapping-math"]
+)
+
+
+def openmp_flags():
+    """Flags under which a small OpenMP program compiles and links, or none."""
+    if os.environ.get("MAXENT_OPENMP", "1") == "0":
+        return [], []
+    candidates = {
+        "win32": [(["/openmp"], [])],
+        "darwin": [(["-Xpreprocessor", "-fopenmp"], ["-lomp"])],
+    }.get(sys.platform, [(["-fopenmp"], ["-fopenmp"])])
+    compiler = new_compiler()
+    customize_compiler(compiler)
+    source = "#include <omp.h>\nint main(void){return omp_get_max_threads() < 1;}\n"
+    for compile_args, link_args in candidates:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "probe.c"
+            path.write_text(source)
+            try:
+                objects = compiler.compile(
+                    [str(path)], output_dir=folder, extra_postargs=compile_args
+                )
+                compiler.link_executable(
+                    objects, str(Path(folder) / "probe"), extra_postargs=link_args
+                )
+            except (CompileError, LinkError):
+                continue
+            return compile_args, link_args
+    return [], []
+
+
+def main():
+    compile_args, link_args = openmp_flags()
+    extra = shlex.split(os.environ.get("MAXENT_CFLAGS", ""))
+    check = os.environ.get("MAXENT_BOUNDSCHECK", "0") == "1"
+    extensions = [
+        Extension(
+            f"maxent._core.{name}",
+            [f"{CORE}{name}.pyx", *sources],
+            include_dirs=[CORE],
+            depends=[CORE + "vector.h", CORE + "potentials.pxd"],
+            extra_compile_args=CFLAGS + compile_args + extra,
+            extra_link_args=link_args + extra,
+        )
+        for name, sources in EXTENSIONS.items()
+    ]
+    setup(
+        ext_modules=cythonize(
+            extensions,
+            nthreads=0,
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": check,
+                "wraparound": False,
+                "initializedcheck": check,
+                "cdivision": True,
+                "embedsignature": True,
+                "freethreading_compatible": True,
+            },
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
