@@ -7,6 +7,7 @@ single-threaded BLAS, so results have the same bits for any number of threads.
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
 
 cdef extern from "vector.h" nogil:
@@ -162,28 +163,92 @@ def gram_symmetric(
         PyErr_CheckSignals()
 
 
+cdef void multiply_tile(
+    const real* tile, Py_ssize_t ld, Py_ssize_t rows, Py_ssize_t cols, bint transpose,
+    const real* A, Py_ssize_t outputs, real* out) noexcept nogil:
+    """out += tile @ A, or out += tile.T @ A; A and out have `outputs` columns."""
+    cdef int r = <int>rows, c = <int>cols, k = <int>outputs, lead = <int>ld, unit = 1
+    cdef real one = 1
+    if k == 1:
+        if real is float:
+            sgemv(b"N" if transpose else b"T", &c, &r, &one, <float*>tile, &lead,
+                  <float*>A, &unit, &one, out, &unit)
+        else:
+            dgemv(b"N" if transpose else b"T", &c, &r, &one, <double*>tile, &lead,
+                  <double*>A, &unit, &one, out, &unit)
+    elif transpose:
+        if real is float:
+            sgemm(b"N", b"T", &k, &c, &r, &one, <float*>A, &k, <float*>tile, &lead,
+                  &one, out, &k)
+        else:
+            dgemm(b"N", b"T", &k, &c, &r, &one, <double*>A, &k, <double*>tile, &lead,
+                  &one, out, &k)
+    else:
+        if real is float:
+            sgemm(b"N", b"N", &k, &r, &c, &one, <float*>A, &k, <float*>tile, &lead,
+                  &one, out, &k)
+        else:
+            dgemm(b"N", b"N", &k, &r, &c, &one, <double*>A, &k, <double*>tile, &lead,
+                  &one, out, &k)
+
+
+cdef void apply_chunk(
+    const KernelSpec* s, const real* X, const real* xx, Py_ssize_t rows,
+    const real* Z, const real* zz, Py_ssize_t m, Py_ssize_t d,
+    const real* A, Py_ssize_t outputs, real* tile, real* out) noexcept nogil:
+    """out += k(X, Z) @ A for one chunk of rows."""
+    cdef Py_ssize_t cols, w, t
+    for t in range((m + TILE_COLS - 1) // TILE_COLS):
+        cols = t * TILE_COLS
+        w = min(<Py_ssize_t>TILE_COLS, m - cols)
+        kernel_tile(s, X, xx, rows, Z + cols * d, zz + cols, w, d, tile, TILE_COLS)
+        multiply_tile(tile, TILE_COLS, rows, w, False, A + cols * outputs, outputs, out)
+
+
+cdef void apply_triangle(
+    const KernelSpec* s, const real* X, const real* xx, Py_ssize_t row0,
+    Py_ssize_t rows, Py_ssize_t d, const real* A, Py_ssize_t outputs, real* tile,
+    real* out) noexcept nogil:
+    """out += T A + T' A, T the rows [row0, row0 + rows) of the lower triangle.
+
+    The diagonal block is complete in itself and is used once.
+    """
+    cdef Py_ssize_t cols, w, t
+    for t in range((row0 + TILE_COLS - 1) // TILE_COLS):
+        cols = t * TILE_COLS
+        w = min(<Py_ssize_t>TILE_COLS, row0 - cols)
+        kernel_tile(s, X + row0 * d, xx + row0, rows, X + cols * d, xx + cols, w, d,
+                    tile, TILE_COLS)
+        multiply_tile(tile, TILE_COLS, rows, w, False, A + cols * outputs, outputs,
+                      out + row0 * outputs)
+        multiply_tile(tile, TILE_COLS, rows, w, True, A + row0 * outputs, outputs,
+                      out + cols * outputs)
+    kernel_tile(s, X + row0 * d, xx + row0, rows, X + row0 * d, xx + row0, rows, d,
+                tile, TILE_COLS)
+    multiply_tile(tile, TILE_COLS, rows, rows, False, A + row0 * outputs, outputs,
+                  out + row0 * outputs)
+
+
 def kernel_apply(
     tuple spec,
-    const double[:, ::1] X,       # IN   (n, d)
-    const double[::1] xx,         # IN   (n,)
-    const double[:, ::1] Z,       # IN   (m, d)
-    const double[::1] zz,         # IN   (m,)
-    const double[:, ::1] A,       # IN   (m, k)
-    double[:, ::1] out,           # OUT  (n, k)
+    const real[:, ::1] X,         # IN   (n, d)
+    const real[::1] xx,           # IN   (n,)
+    const real[:, ::1] Z,         # IN   (m, d)
+    const real[::1] zz,           # IN   (m,)
+    const real[:, ::1] A,         # IN   (m, k)
+    real[:, ::1] out,             # OUT  (n, k)
     int n_threads,
 ):
     """out = k(X, Z) @ A without storing k(X, Z)."""
     cdef KernelSpec s = unpack_kernel(spec)
-    cdef Py_ssize_t n = X.shape[0], m = Z.shape[0], d = X.shape[1]
+    cdef Py_ssize_t n = X.shape[0], m = Z.shape[0], d = X.shape[1], k = A.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(m, d), c, c1
     cdef Py_ssize_t chunks = (n + rows - 1) // rows, first
-    cdef double* scratch
-    if n == 0 or A.shape[1] == 0:
+    cdef real* scratch
+    out[:, :] = 0
+    if n == 0 or k == 0 or m == 0:
         return
-    if m == 0:
-        out[:, :] = 0
-        return
-    scratch = <double*>malloc(n_threads * rows * TILE_COLS * sizeof(double))
+    scratch = <real*>malloc(n_threads * rows * TILE_COLS * sizeof(real))
     if scratch == NULL:
         raise MemoryError
     try:
@@ -193,29 +258,48 @@ def kernel_apply(
                             num_threads=n_threads):
                 apply_chunk(
                     &s, &X[c * rows, 0], &xx[c * rows], min(rows, n - c * rows),
-                    &Z[0, 0], &zz[0], m, d, &A[0, 0], A.shape[1],
+                    &Z[0, 0], &zz[0], m, d, &A[0, 0], k,
                     scratch + (c - first) * rows * TILE_COLS, &out[c * rows, 0])
             PyErr_CheckSignals()
     finally:
         free(scratch)
 
 
-cdef void apply_chunk(
-    const KernelSpec* s, const double* X, const double* xx, Py_ssize_t rows,
-    const double* Z, const double* zz, Py_ssize_t m, Py_ssize_t d,
-    const double* A, Py_ssize_t outputs, double* tile, double* out) noexcept nogil:
-    cdef int r = <int>rows, k = <int>outputs, w, one_step = 1
-    cdef int ld = <int>TILE_COLS
-    cdef double one = 1, beta
-    cdef Py_ssize_t cols, t
-    for t in range((m + TILE_COLS - 1) // TILE_COLS):
-        cols = t * TILE_COLS
-        w = <int>min(<Py_ssize_t>TILE_COLS, m - cols)
-        beta = 0 if cols == 0 else 1
-        kernel_tile(s, X, xx, rows, Z + cols * d, zz + cols, w, d, tile, TILE_COLS)
-        if k == 1:
-            dgemv(b"T", &w, &r, &one, tile, &ld, <double*>(A + cols), &one_step,
-                  &beta, out, &one_step)
-        else:
-            dgemm(b"N", b"N", &k, &r, &w, &one, <double*>(A + cols * outputs), &k,
-                  tile, &ld, &beta, out, &k)
+def kernel_apply_symmetric(
+    tuple spec,
+    const real[:, ::1] X,         # IN   (n, d)
+    const real[::1] xx,           # IN   (n,)
+    const real[:, ::1] A,         # IN   (n, k)
+    real[:, ::1] out,             # OUT  (n, k)
+    int n_threads,
+):
+    """out = k(X, X) @ A from one triangle of k(X, X), without storing it."""
+    cdef KernelSpec s = unpack_kernel(spec)
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], k = A.shape[1]
+    cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, t, size = n * k
+    cdef Py_ssize_t chunks = (n + rows - 1) // rows, first, tile = rows * TILE_COLS
+    cdef real* scratch
+    cdef real* partial
+    out[:, :] = 0
+    if n == 0 or k == 0:
+        return
+    scratch = <real*>malloc(n_threads * (tile + size) * sizeof(real))
+    if scratch == NULL:
+        raise MemoryError
+    partial = scratch + n_threads * tile
+    try:
+        for first in range(0, chunks, n_threads):
+            c1 = min(first + n_threads, chunks)
+            for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
+                            num_threads=n_threads):
+                memset(partial + (c - first) * size, 0, size * sizeof(real))
+                apply_triangle(
+                    &s, &X[0, 0], &xx[0], c * rows, min(rows, n - c * rows), d,
+                    &A[0, 0], k, scratch + (c - first) * tile,
+                    partial + (c - first) * size)
+            for c in range(first, c1):     # joined in chunk order: same bits
+                for t in range(min(n, (c + 1) * rows) * k):
+                    (&out[0, 0])[t] += partial[(c - first) * size + t]
+            PyErr_CheckSignals()
+    finally:
+        free(scratch)

@@ -28,17 +28,15 @@ from maxent._core.potentials cimport (
 )
 
 cdef extern from "vector.h" nogil:
-    const int MX_CHUNK
-    void mx_smo_update(
+    const int MX_LANES
+    const int MX_SWEEP_CHUNK
+    Py_ssize_t mx_smo_update(
         float* v, const float* up, const float* low, const float* ki, const float* kj,
-        float ci, float cj, Py_ssize_t n, float* cmax, float* cmin) noexcept
-    void mx_smo_select(
+        float ci, float cj, Py_ssize_t n, float* lanes, float* top,
+        float* bottom) noexcept
+    Py_ssize_t mx_smo_select(
         const float* v, const float* low, const float* e, const float* ki,
-        float vi, float ei, Py_ssize_t n, float* cgain) noexcept
-    Py_ssize_t mx_argmax_up(const float* v, const float* up, Py_ssize_t n) noexcept
-    Py_ssize_t mx_argmax_gain(
-        const float* v, const float* low, const float* e, const float* ki,
-        float vi, float ei, Py_ssize_t n) noexcept
+        float vi, float ei, Py_ssize_t n, float* lanes) noexcept
 
 cdef enum Status:
     CONVERGED = 0
@@ -141,9 +139,14 @@ cdef void place_row(
     e[0] = k_tt + <float>row_curvature(p, row, a)
 
 
+def padded(Py_ssize_t n):
+    """Columns that the Gram matrix given to `smo` needs for n rows."""
+    return (n + MX_LANES - 1) // MX_LANES * MX_LANES
+
+
 def smo(
     tuple spec,
-    const float[:, :] K,          # IN     (n, n), rows contiguous
+    const float[:, ::1] K,        # IN     (n, padded(n)) or larger
     double[::1] a,                # IN/OUT (n,) signed multipliers, sum fixed
     const double[::1] residual,   # IN     (n,) target - K a - bias, exact
     const double[::1] level,      # IN     (n,)
@@ -155,35 +158,30 @@ def smo(
 ):
     """Returns (steps taken, optimality gap reached, middle of the gap, status)."""
     cdef Potential p = unpack_potential(spec)
-    cdef Py_ssize_t n = a.shape[0], chunks = (n + MX_CHUNK - 1) // MX_CHUNK
-    cdef Py_ssize_t t, c, i, j, step, check = max(1, 4000000 // max(n, 1))
+    cdef Py_ssize_t n = a.shape[0], size = (n + MX_LANES - 1) // MX_LANES * MX_LANES
+    cdef Py_ssize_t chunks = (n + MX_SWEEP_CHUNK - 1) // MX_SWEEP_CHUNK
+    cdef Py_ssize_t t, i, j, step = 0, check = max(1, 4000000 // max(n, 1))
     cdef int status = MAX_ITER
     cdef double tau, ai, aj, violation = 0., middle = 0.
-    cdef float vi, best, top, bottom
+    cdef float vi, top = 0, bottom = 0
     cdef DualRow* rows = NULL
-    cdef float* arena = NULL
-    cdef float *v
+    cdef float* v = NULL
     cdef float *up
     cdef float *low
     cdef float *e
-    cdef float *cmax
-    cdef float *cmin
-    cdef float *cgain
+    cdef float *lanes
     if n == 0:
         return 0, 0., 0., CONVERGED
     rows = <DualRow*>malloc(n * sizeof(DualRow))
-    arena = <float*>malloc((4 * n + 3 * chunks) * sizeof(float))
-    if rows == NULL or arena == NULL:
+    v = <float*>malloc((4 * size + 2 * chunks * MX_LANES) * sizeof(float))
+    if rows == NULL or v == NULL:
         free(rows)
-        free(arena)
+        free(v)
         raise MemoryError
-    v = arena
-    up = v + n
-    low = up + n
-    e = low + n
-    cmax = e + n
-    cmin = cmax + chunks
-    cgain = cmin + chunks
+    up = v + size
+    low = up + size
+    e = low + size
+    lanes = e + size
     try:
         for t in range(n):
             rows[t].level = level[t]
@@ -193,19 +191,14 @@ def smo(
             v[t] = <float>(
                 residual[t] + (row_slope(&p, &rows[t], a[t], 1) if a[t] != 0 else 0.))
             place_row(&p, &rows[t], a[t], K[t, t], up + t, low + t, e + t)
-        mx_smo_update(v, up, low, &K[0, 0], &K[0, 0], 0, 0, n, cmax, cmin)
-        step = 0
+        for t in range(n, size):
+            v[t] = 0
+            up[t] = -BARRED
+            low[t] = BARRED
+            e[t] = 1
+        i = mx_smo_update(v, up, low, &K[0, 0], &K[0, 0], 0, 0, size, lanes,
+                          &top, &bottom)
         while True:
-            # the pair
-            top = cmax[0]
-            bottom = cmin[0]
-            i = 0
-            for c in range(1, chunks):
-                if cmax[c] > top:
-                    top = cmax[c]
-                    i = c
-                if cmin[c] < bottom:
-                    bottom = cmin[c]
             violation = <double>top - <double>bottom
             middle = 0.5 * (<double>top + <double>bottom)
             if not isfinite(violation):
@@ -216,22 +209,12 @@ def smo(
                 break
             if step >= max_iter:
                 break
-            t = i * MX_CHUNK
-            i = t + mx_argmax_up(v + t, up + t, min(<Py_ssize_t>MX_CHUNK, n - t))
+            # the pair
             vi = v[i] + up[i]
-            mx_smo_select(v, low, e, &K[i, 0], vi, e[i], n, cgain)
-            best = 0
-            j = -1
-            for c in range(chunks):
-                if cgain[c] > best:
-                    best = cgain[c]
-                    j = c
+            j = mx_smo_select(v, low, e, &K[i, 0], vi, e[i], size, lanes)
             if j < 0:
                 status = STALLED
                 break
-            t = j * MX_CHUNK
-            j = t + mx_argmax_gain(v + t, low + t, e + t, &K[i, t], vi, e[i],
-                                   min(<Py_ssize_t>MX_CHUNK, n - t))
             # the step
             ai = a[i]
             aj = a[j]
@@ -257,12 +240,12 @@ def smo(
                 v[j] += <float>row_slope(&p, &rows[j], a[j], 1)
             place_row(&p, &rows[i], a[i], K[i, i], up + i, low + i, e + i)
             place_row(&p, &rows[j], a[j], K[j, j], up + j, low + j, e + j)
-            mx_smo_update(v, up, low, &K[i, 0], &K[j, 0], <float>tau, <float>-tau, n,
-                          cmax, cmin)
+            i = mx_smo_update(v, up, low, &K[i, 0], &K[j, 0], <float>tau, <float>-tau,
+                              size, lanes, &top, &bottom)
             step += 1
             if step % check == 0:
                 PyErr_CheckSignals()
     finally:
         free(rows)
-        free(arena)
+        free(v)
     return step, violation, middle, status

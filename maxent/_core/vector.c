@@ -21,29 +21,26 @@
 #define INLINE static inline
 #endif
 
-#define LANES 16
+#define LANES MX_LANES
 
-/* exp on doubles and floats: Cody-Waite reduction to |r| <= log(2)/2, a polynomial,
- * and the exponent put together in integer arithmetic.  Arguments are clamped, so
- * the result is 0-like (1e-38, 1e-308) rather than a subnormal at the far left. */
+/* exp: Cody-Waite reduction to |r| <= log(2)/2, a minimax polynomial 1 + r q(r)
+ * (relative error 5e-9 and 9e-18 before rounding), and the exponent put together in
+ * integer arithmetic.  Arguments are clamped, so the far left gives 1e-38 (1e-308)
+ * rather than a subnormal.  Arguments beyond +88 (+709) are the caller's business. */
 INLINE float exp_f32(float x) {
     const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
     x = x < -87.0f ? -87.0f : x;
-    x = x > 88.0f ? 88.0f : x;
     float k = x * 1.44269504088896341f + shift;
     int32_t bits;
     memcpy(&bits, &k, 4);
     k -= shift;
     float r = x - k * 0.693145751953125f;
     r -= k * 1.42860682030941723212e-6f;
-    float p = 1.0f / 5040;
-    p = p * r + 1.0f / 720;
-    p = p * r + 1.0f / 120;
-    p = p * r + 1.0f / 24;
-    p = p * r + 1.0f / 6;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
+    float r2 = r * r;
+    float p01 = 1.0000000107780401f + r * 0.50000000134658092f;
+    float p23 = 0.16666505195758111f + r * 0.041666464925285905f;
+    float p45 = 0.0083691556676973968f + r * 0.0013933649996306250f;
+    float p = 1.0f + r * (p01 + r2 * (p23 + r2 * p45));
     int32_t scale = (bits << 23) + 0x3f800000;
     float s;
     memcpy(&s, &scale, 4);
@@ -53,27 +50,21 @@ INLINE float exp_f32(float x) {
 INLINE double exp_f64(double x) {
     const double shift = 6755399441055744.0; /* 1.5 * 2^52 */
     x = x < -708.0 ? -708.0 : x;
-    x = x > 709.0 ? 709.0 : x;
     double k = x * 1.4426950408889634074 + shift;
     int64_t bits;
     memcpy(&bits, &k, 8);
     k -= shift;
     double r = x - k * 6.93147180369123816490e-1;
     r -= k * 1.90821492927058770002e-10;
-    double p = 1.0 / 6227020800.0;
-    p = p * r + 1.0 / 479001600.0;
-    p = p * r + 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
-    p = p * r + 1.0;
+    double r2 = r * r, r4 = r2 * r2;
+    double p01 = 1.0 + r * 0.50000000000000056225;
+    double p23 = 0.16666666666666670991 + r * 0.041666666666573067732;
+    double p45 = 0.0083333333333261351258 + r * 0.0013888888932514779355;
+    double p67 = 1.9841269874820625271e-4 + r * 2.4801504313785540166e-5;
+    double p89 = 2.7557255400206424430e-6 + r * 2.7626371065696356076e-7;
+    double pa = 2.5105217004720745164e-8;
+    double p = 1.0 + r * ((p01 + r2 * p23) + r4 * ((p45 + r2 * p67) +
+                                                   r4 * (p89 + r2 * pa)));
     int64_t scale = (int64_t)((uint64_t)bits << 52) + 0x3ff0000000000000LL;
     double s;
     memcpy(&s, &scale, 8);
@@ -129,102 +120,105 @@ CLONES void mx_tanh_row_f64(double *row, double gamma, double coef0, mx_size n) 
     }
 }
 
-/* One chunk at a time; LANES running extremes, folded at the end of the chunk. */
-CLONES void mx_smo_update(float *restrict v, const float *restrict up,
-                          const float *restrict low, const float *restrict ki,
-                          const float *restrict kj, float ci, float cj, mx_size n,
-                          float *restrict cmax, float *restrict cmin) {
-    for (mx_size start = 0, c = 0; start < n; start += MX_CHUNK, c++) {
-        mx_size stop = start + MX_CHUNK < n ? start + MX_CHUNK : n;
-        float hi[LANES], lo[LANES];
+/* The sweeps keep LANES running extremes for each chunk and do not fold them there:
+ * one pass over the few extremes finds chunk and lane, and only that lane of that
+ * chunk is searched again. */
+#define CHUNK MX_SWEEP_CHUNK
+
+/* position in `lanes` (chunks x LANES) of the largest entry */
+INLINE mx_size best_slot(const float *lanes, mx_size chunks, float *value) {
+    float hi[LANES];
+    for (int l = 0; l < LANES; l++) hi[l] = lanes[l];
+    for (mx_size c = 1; c < chunks; c++)
         for (int l = 0; l < LANES; l++) {
-            hi[l] = -INFINITY;
-            lo[l] = INFINITY;
+            float a = lanes[c * LANES + l];
+            hi[l] = a > hi[l] ? a : hi[l];
         }
-        mx_size t = start;
-        for (; t + LANES <= stop; t += LANES) {
-            for (int l = 0; l < LANES; l++) {
-                float x = v[t + l] - (ci * ki[t + l] + cj * kj[t + l]);
-                float a = x + up[t + l], b = x + low[t + l];
-                v[t + l] = x;
-                hi[l] = a > hi[l] ? a : hi[l];
-                lo[l] = b < lo[l] ? b : lo[l];
-            }
-        }
-        for (; t < stop; t++) {
-            float x = v[t] - (ci * ki[t] + cj * kj[t]);
-            float a = x + up[t], b = x + low[t];
-            v[t] = x;
-            hi[0] = a > hi[0] ? a : hi[0];
-            lo[0] = b < lo[0] ? b : lo[0];
-        }
-        for (int l = 1; l < LANES; l++) {
-            hi[0] = hi[l] > hi[0] ? hi[l] : hi[0];
-            lo[0] = lo[l] < lo[0] ? lo[l] : lo[0];
-        }
-        cmax[c] = hi[0];
-        cmin[c] = lo[0];
-    }
+    int at = 0;
+    for (int l = 1; l < LANES; l++) at = hi[l] > hi[at] ? l : at;
+    mx_size c = 0;
+    for (mx_size k = 1; k < chunks; k++)
+        if (lanes[k * LANES + at] > lanes[c * LANES + at]) c = k;
+    *value = hi[at];
+    return c * LANES + at;
 }
 
-#define TINY_CURVATURE 1e-12f
+CLONES mx_size mx_smo_update(float *restrict v, const float *restrict up,
+                             const float *restrict low, const float *restrict ki,
+                             const float *restrict kj, float ci, float cj, mx_size n,
+                             float *restrict lanes, float *restrict top,
+                             float *restrict bottom) {
+    mx_size chunks = (n + CHUNK - 1) / CHUNK;
+    float *restrict above = lanes, *restrict below = lanes + chunks * LANES;
+    for (mx_size c = 0; c < chunks; c++) {
+        mx_size start = c * CHUNK, stop = start + CHUNK < n ? start + CHUNK : n;
+        float hi[LANES], lo[LANES];
+        for (int l = 0; l < LANES; l++) hi[l] = lo[l] = -INFINITY;
+        for (mx_size t = start; t < stop; t += LANES) {
+            for (int l = 0; l < LANES; l++) {
+                float x = v[t + l] - (ci * ki[t + l] + cj * kj[t + l]);
+                float a = x + up[t + l], b = -(x + low[t + l]);
+                v[t + l] = x;
+                hi[l] = a > hi[l] ? a : hi[l];
+                lo[l] = b > lo[l] ? b : lo[l];
+            }
+        }
+        for (int l = 0; l < LANES; l++) above[c * LANES + l] = hi[l];
+        for (int l = 0; l < LANES; l++) below[c * LANES + l] = lo[l];
+    }
+    best_slot(below, chunks, bottom);
+    *bottom = -*bottom;
+    mx_size slot = best_slot(above, chunks, top);
+    mx_size t = slot / LANES * CHUNK + slot % LANES, at = t;
+    mx_size stop = t + CHUNK < n ? t + CHUNK : n;
+    for (; t < stop; t += LANES) at = v[t] + up[t] > v[at] + up[at] ? t : at;
+    return at;
+}
+
+/* 1 / q to 0.2 %: good enough to compare gains, a quarter of the cost of a division */
+INLINE float rough_reciprocal(float q) {
+    int32_t bits;
+    memcpy(&bits, &q, 4);
+    bits = 0x7ef311c3 - bits;
+    float r;
+    memcpy(&r, &bits, 4);
+    return r * (2.0f - q * r);
+}
 
 INLINE float gain_of(float v, float low, float e, float k, float vi, float ei) {
     float d = vi - (v + low);
     float q = ei + e - 2.0f * k;
     d = d > 0.0f ? d : 0.0f;
-    q = q > TINY_CURVATURE ? q : TINY_CURVATURE;
-    return d * d / q;
+    q = q > 1e-12f ? q : 1e-12f;
+    return d * d * rough_reciprocal(q);
 }
 
-CLONES void mx_smo_select(const float *restrict v, const float *restrict low,
-                          const float *restrict e, const float *restrict ki, float vi,
-                          float ei, mx_size n, float *restrict cgain) {
-    for (mx_size start = 0, c = 0; start < n; start += MX_CHUNK, c++) {
-        mx_size stop = start + MX_CHUNK < n ? start + MX_CHUNK : n;
+CLONES mx_size mx_smo_select(const float *restrict v, const float *restrict low,
+                             const float *restrict e, const float *restrict ki,
+                             float vi, float ei, mx_size n, float *restrict lanes) {
+    mx_size chunks = (n + CHUNK - 1) / CHUNK;
+    for (mx_size c = 0; c < chunks; c++) {
+        mx_size start = c * CHUNK, stop = start + CHUNK < n ? start + CHUNK : n;
         float hi[LANES];
         for (int l = 0; l < LANES; l++) hi[l] = 0.0f;
-        mx_size t = start;
-        for (; t + LANES <= stop; t += LANES) {
+        for (mx_size t = start; t < stop; t += LANES) {
             for (int l = 0; l < LANES; l++) {
                 float g = gain_of(v[t + l], low[t + l], e[t + l], ki[t + l], vi, ei);
                 hi[l] = g > hi[l] ? g : hi[l];
             }
         }
-        for (; t < stop; t++) {
-            float g = gain_of(v[t], low[t], e[t], ki[t], vi, ei);
-            hi[0] = g > hi[0] ? g : hi[0];
-        }
-        for (int l = 1; l < LANES; l++) hi[0] = hi[l] > hi[0] ? hi[l] : hi[0];
-        cgain[c] = hi[0];
+        for (int l = 0; l < LANES; l++) lanes[c * LANES + l] = hi[l];
     }
-}
-
-/* Contraction into fused multiply-adds may differ between the loops above and the
- * scalar code below, so the searches take the largest value rather than equality. */
-mx_size mx_argmax_up(const float *v, const float *up, mx_size n) {
-    mx_size at = 0;
-    float best = -INFINITY;
-    for (mx_size t = 0; t < n; t++) {
-        float a = v[t] + up[t];
-        if (a > best) {
-            best = a;
-            at = t;
-        }
-    }
-    return at;
-}
-
-mx_size mx_argmax_gain(const float *v, const float *low, const float *e,
-                       const float *ki, float vi, float ei, mx_size n) {
-    mx_size at = 0;
-    float best = -1.0f;
-    for (mx_size t = 0; t < n; t++) {
+    float best;
+    mx_size slot = best_slot(lanes, chunks, &best);
+    if (!(best > 0.0f)) return -1;
+    mx_size t = slot / LANES * CHUNK + slot % LANES, at = t;
+    mx_size stop = t + CHUNK < n ? t + CHUNK : n;
+    best = -1.0f;
+    for (; t < stop; t += LANES) {
         float g = gain_of(v[t], low[t], e[t], ki[t], vi, ei);
-        if (g > best) {
-            best = g;
-            at = t;
-        }
+        at = g > best ? t : at;
+        best = g > best ? g : best;
     }
     return at;
 }

@@ -11,8 +11,10 @@ extern "C" {
 
 typedef ptrdiff_t mx_size;
 
-/* Rows per chunk of the working-set sweeps. */
-#define MX_CHUNK 256
+/* The sweeps of the working-set solver work on lengths that are multiples of
+ * MX_LANES and report through 2 * MX_LANES scratch floats a chunk. */
+#define MX_LANES 16
+#define MX_SWEEP_CHUNK 512
 
 /* row[j] (an inner product <x, z_j>) -> exp(-gamma * max(0, xx + zz[j] - 2 row[j])) */
 void mx_rbf_row_f32(float *row, const float *zz, float xx, float gamma, mx_size n);
@@ -24,18 +26,14 @@ void mx_poly_row_f64(double *row, double gamma, double coef0, int degree, mx_siz
 void mx_tanh_row_f32(float *row, float gamma, float coef0, mx_size n);
 void mx_tanh_row_f64(double *row, double gamma, double coef0, mx_size n);
 
-/* Working-set sweeps (see smo.pyx).  Chunk extremes go to cmax / cmin.
- *   v -= ci * ki + cj * kj;   cmax = max(v + up),  cmin = min(v + low)          */
-void mx_smo_update(float *v, const float *up, const float *low, const float *ki,
-                   const float *kj, float ci, float cj, mx_size n, float *cmax,
-                   float *cmin);
-/*   cgain = max over v + low < vi of (vi - v - low)^2 / max(ei + e - 2 ki, tiny) */
-void mx_smo_select(const float *v, const float *low, const float *e, const float *ki,
-                   float vi, float ei, mx_size n, float *cgain);
-/* position of the largest v + up, of the largest gain */
-mx_size mx_argmax_up(const float *v, const float *up, mx_size n);
-mx_size mx_argmax_gain(const float *v, const float *low, const float *e,
-                       const float *ki, float vi, float ei, mx_size n);
+/* Working-set sweeps (see smo.pyx); n is a multiple of MX_LANES.
+ * v -= ci * ki + cj * kj;  top = max(v + up), bottom = min(v + low); returns argmax */
+mx_size mx_smo_update(float *v, const float *up, const float *low, const float *ki,
+                      const float *kj, float ci, float cj, mx_size n, float *lanes,
+                      float *top, float *bottom);
+/* position of the largest (vi - v - low)^2 / (ei + e - 2 ki) over v + low < vi, or -1 */
+mx_size mx_smo_select(const float *v, const float *low, const float *e,
+                      const float *ki, float vi, float ei, mx_size n, float *lanes);
 
 /* value = log(1 + exp(x)), slope = 1 / (1 + exp(-x)) */
 void mx_softplus_sigmoid(const double *x, mx_size n, double *value, double *slope);

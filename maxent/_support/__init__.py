@@ -1,0 +1,1 @@
+"""Thin shared support: results, thread policy, validation, progress, persistence."""

@@ -1,0 +1,241 @@
+"""Values as JSON and arrays, without pickle: the contents of a model file.
+
+JSON holds numbers, strings, booleans, null and lists as they are.  Everything else is
+an object with one key that says what it is: ``__float__`` (nan, inf, -inf),
+``__scalar__`` (NumPy scalars), ``__tuple__``, ``__dict__`` (pairs), ``__array__``,
+``__csr__``, ``__margin__``.  Decoding builds these from data and calls nothing that
+the data names.
+"""
+
+import enum
+import math
+
+import numpy as np
+
+__all__ = ["MAX_NDIM", "Decoder", "Encoder", "is_portable"]
+
+MAX_NDIM = 8
+_ITEM_SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}
+
+
+def is_portable(dtype):
+    """Whether a model file may hold arrays of this dtype (of either byte order)."""
+    if dtype.kind == "U":
+        return dtype.itemsize > 0
+    return dtype.itemsize in _ITEM_SIZES.get(dtype.kind, ())
+
+
+class Encoder:
+    """Turns values into JSON and sets arrays aside."""
+
+    def __init__(self):
+        self.arrays = {}
+
+    def mapping(self, values, label):
+        """Encode a dict with string keys; `label` names an entry in errors."""
+        for key in values:
+            if not isinstance(key, str):
+                raise TypeError(f"{label.format(repr(key))}: names must be strings")
+        return {
+            key: self.value(values[key], label.format(key)) for key in sorted(values)
+        }
+
+    def value(self, value, what):
+        if isinstance(value, np.generic):
+            return self._scalar(value, what)
+        if isinstance(value, enum.Enum):
+            return self.value(value.value, what)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return str(value)
+        if isinstance(value, int):
+            return int(value)
+        if isinstance(value, float):
+            return _encode_float(value)
+        if isinstance(value, np.ndarray):
+            return self._array(value, what)
+        if isinstance(value, list):
+            return [self.value(item, what) for item in value]
+        if isinstance(value, tuple):
+            return {"__tuple__": [self.value(item, what) for item in value]}
+        if isinstance(value, dict):
+            pairs = [
+                [self._key(key, what), self.value(item, what)]
+                for key, item in value.items()
+            ]
+            return {"__dict__": pairs}
+        return self._other(value, what)
+
+    def _other(self, value, what):
+        cls = type(value)
+        if (
+            cls.__module__.split(".")[:2] == ["maxent", "discrimination"]
+            and hasattr(cls, "get_spec")
+            and hasattr(cls, "from_spec")
+        ):
+            return {"__margin__": self.value(value.get_spec(), what)}
+        if cls.__module__.startswith("scipy.sparse"):
+            return self._sparse(value, what)
+        if callable(value) and not isinstance(value, type):
+            name = getattr(value, "__qualname__", cls.__qualname__)
+            raise TypeError(
+                f"{what} is the function {name}, and functions cannot be saved without "
+                'pickle; fit with kernel="precomputed" or with a named kernel'
+            )
+        raise TypeError(
+            f"{what} is of type {cls.__module__}.{cls.__qualname__}, which a model "
+            "file cannot hold; numbers, strings, None, arrays, CSR matrices, lists, "
+            "tuples and dicts can be saved"
+        )
+
+    def _key(self, key, what):
+        if key is None or isinstance(key, (bool, int, float, str, np.generic)):
+            return self.value(key, what)
+        raise TypeError(
+            f"{what} is a dict with the key {key!r}; keys must be numbers or strings"
+        )
+
+    def _scalar(self, value, what):
+        dtype = _portable_dtype(value.dtype, what)
+        item = value.item()
+        if isinstance(item, float):
+            item = _encode_float(item)
+        return {"__scalar__": [dtype.str if dtype.kind != "U" else "<U", item]}
+
+    def _array(self, array, what):
+        if isinstance(array, np.ma.MaskedArray):
+            raise TypeError(f"{what} is a masked array; save its data and its mask")
+        strings = array.dtype == object
+        if strings:
+            array = _as_unicode(array, what)
+        dtype = _portable_dtype(array.dtype, what)
+        if array.ndim > MAX_NDIM:
+            raise TypeError(f"{what} has {array.ndim} axes; at most {MAX_NDIM} can be")
+        # A strided view is written as a copy in C order; Fortran order is kept.
+        plain = np.asarray(array, dtype=dtype, order="A")
+        if not (plain.flags.c_contiguous or plain.flags.f_contiguous):
+            plain = np.ascontiguousarray(plain)
+        name = f"a{len(self.arrays)}"
+        self.arrays[name] = plain
+        return {"__array__": name, "object": True} if strings else {"__array__": name}
+
+    def _sparse(self, value, what):
+        if getattr(value, "format", None) != "csr" or value.ndim != 2:
+            raise TypeError(
+                f"{what} is a sparse array in {getattr(value, 'format', '?')} format; "
+                "convert it with .tocsr() to save it"
+            )
+        return {
+            "__csr__": {
+                "kind": "matrix" if type(value).__name__ == "csr_matrix" else "array",
+                "shape": [int(n) for n in value.shape],
+                "data": self._array(value.data, what),
+                "indices": self._array(value.indices, what),
+                "indptr": self._array(value.indptr, what),
+            }
+        }
+
+
+def _encode_float(value):
+    if math.isfinite(value):
+        return float(value)
+    return {"__float__": "nan" if math.isnan(value) else str(float(value))}
+
+
+def _portable_dtype(dtype, what):
+    """Little-endian counterpart of a dtype that model files may hold."""
+    if dtype.kind == "U":
+        return np.dtype("<U1") if dtype.itemsize == 0 else dtype.newbyteorder("<")
+    if not is_portable(dtype):
+        raise TypeError(
+            f"{what} has dtype {dtype}, which a model file cannot hold; booleans, "
+            "integers, floats up to 64 bits and unicode strings can be saved"
+        )
+    return dtype.newbyteorder("<")
+
+
+def _as_unicode(array, what):
+    items = array.ravel().tolist()
+    if not all(isinstance(item, str) for item in items):
+        kinds = sorted({type(item).__name__ for item in items} - {"str"})
+        raise TypeError(
+            f"{what} is an array of Python objects ({', '.join(kinds)}), which cannot "
+            "be saved without pickle; use numbers or strings, for labels too"
+        )
+    width = max((len(item) for item in items), default=1) or 1
+    text = np.array(items, dtype=f"<U{width}").reshape(array.shape)
+    if text.ravel().tolist() != items:
+        raise TypeError(
+            f"{what} holds strings that end in a NUL character, which NumPy drops; "
+            "strip them first"
+        )
+    return text
+
+
+class Decoder:
+    """Builds values from JSON and arrays; the inverse of `Encoder`."""
+
+    def __init__(self, arrays, margin):
+        self.arrays = arrays
+        self.margin = margin
+
+    def mapping(self, values):
+        return {str(key): self.value(value) for key, value in values.items()}
+
+    def value(self, value):
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        tags = [key for key in value if key.startswith("__")]
+        if len(tags) != 1:
+            raise ValueError("an entry of the metadata has no single kind")
+        tag = tags[0]
+        content = value[tag]
+        if tag == "__float__":
+            return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
+        if tag == "__scalar__":
+            return self._scalar(content)
+        if tag == "__tuple__":
+            return tuple(self.value(item) for item in content)
+        if tag == "__dict__":
+            return {self.value(key): self.value(item) for key, item in content}
+        if tag == "__array__":
+            return self._array(content, value.get("object") is True)
+        if tag == "__csr__":
+            return self._csr(content)
+        if tag == "__margin__":
+            return self.margin(self.value(content))
+        raise ValueError(f"an entry of the metadata is of the unknown kind {tag!r}")
+
+    def _scalar(self, content):
+        code, item = content
+        dtype = np.dtype(code)
+        if dtype.kind == "U":
+            return np.str_(item)
+        if not is_portable(dtype):
+            raise ValueError(f"a number of the unexpected type {dtype}")
+        return dtype.newbyteorder("=").type(self.value(item))
+
+    def _array(self, name, strings):
+        array = self.arrays[name]
+        if array.dtype.kind == "b":
+            array = np.asarray(array.view(np.uint8) != 0)
+        if array.dtype.kind == "U" and array.size:
+            codes = array.ravel(order="K").view(np.uint32)
+            if codes.max() > 0x10FFFF:
+                raise ValueError(f"array {name!r} holds impossible characters")
+        if strings and array.dtype.kind != "U":
+            raise ValueError(f"array {name!r} should hold strings")
+        dtype = np.dtype(object) if strings else array.dtype.newbyteorder("=")
+        return array.astype(dtype, copy=False)
+
+    def _csr(self, content):
+        from scipy import sparse
+
+        make = {"matrix": sparse.csr_matrix, "array": sparse.csr_array}
+        parts = [self.value(content[key]) for key in ("data", "indices", "indptr")]
+        result = make[content["kind"]](tuple(parts), shape=tuple(content["shape"]))
+        result.check_format(full_check=True)
+        return result

@@ -1,0 +1,68 @@
+"""Files that appear complete or not at all."""
+
+import contextlib
+import os
+import secrets
+import stat
+
+__all__ = ["whole_file"]
+
+
+@contextlib.contextmanager
+def whole_file(path, mode="wb", **kwargs):
+    """Open a file for writing that appears under its name complete or not at all.
+
+    The contents go to a new file in the same folder, which is flushed to disk and
+    renamed over `path` at the end; on any failure the new file is removed and `path`
+    stays as it was.  Pipes and devices are written directly.  Access rights of an
+    existing file are kept.
+
+    Parameters
+    ----------
+    path : str or path-like
+    mode : {"wb", "w"}, default="wb"
+    **kwargs
+        Passed on to `open` (encoding, newline).
+    """
+    target = os.path.realpath(os.fspath(path))
+    rights = None
+    with contextlib.suppress(FileNotFoundError):
+        rights = os.stat(target).st_mode
+    if rights is not None and stat.S_ISDIR(rights):
+        raise IsADirectoryError(f"{os.fspath(path)} is a folder; name a file in it")
+    if rights is not None and not stat.S_ISREG(rights):
+        with open(target, mode, **kwargs) as stream:
+            yield stream
+        return
+    folder, base = os.path.split(target)
+    temporary = os.path.join(folder, f".{base[:50]}.{secrets.token_hex(8)}.tmp")
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+    try:
+        handle = os.open(temporary, flags, 0o666)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"cannot write {os.fspath(path)}: the folder {folder} does not exist"
+        ) from None
+    try:
+        with open(handle, mode, **kwargs) as stream:
+            if rights is not None and hasattr(os, "fchmod"):
+                os.fchmod(stream.fileno(), stat.S_IMODE(rights))
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder):
+    """Make the renaming itself durable, where the system lets a folder be synced."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

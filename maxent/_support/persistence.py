@@ -1,0 +1,417 @@
+"""Model files: arrays and JSON in one .npz, checksummed, versioned, without pickle.
+
+A model file is an uncompressed zip of ``.npy`` members, so ``numpy.load`` opens it too:
+
+    metadata    uint8   JSON in ASCII: format, versions, class, parameters, fitted state
+    checksum    uint8   the 32 bytes of a SHA-256 over the metadata and every array
+    a0, a1 ...          the arrays, named in the metadata in the order of writing
+
+Reading calls nothing that the file names, except the constructor of a class of the
+fixed registry `CLASSES`.
+
+The checksum finds damage, not malice: whoever can change the file can recompute it.
+Estimators therefore check their fitted arrays again before predicting.
+"""
+
+import hashlib
+import importlib
+import json
+import math
+import os
+import re
+import stat
+import zipfile
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxent._support.encoding import MAX_NDIM, Decoder, Encoder, is_portable
+from maxent._support.files import whole_file
+
+__all__ = [
+    "CLASSES",
+    "FORMAT_VERSION",
+    "ModelFile",
+    "ModelFileError",
+    "load",
+    "load_with_extra",
+    "read_model",
+    "resolve_class",
+    "save",
+]
+
+FORMAT = "maxent-model"
+FORMAT_VERSION = 1
+
+# The only classes that a model file may name.
+CLASSES = {
+    "MEDClassifier": "maxent.discrimination:MEDClassifier",
+    "MEDFeatureSelector": "maxent.discrimination:MEDFeatureSelector",
+    "MEDRegressor": "maxent.discrimination:MEDRegressor",
+}
+
+# Sizes of arrays are bounded by the file itself: members are stored uncompressed.
+MAX_METADATA_BYTES = 64 * 2**20
+MAX_ARRAYS = 10_000
+
+_FITTED_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*_\Z")
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # fixed: the same model gives the same bytes
+
+
+class ModelFileError(ValueError):
+    """A file is not a model file that this version can read."""
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """Contents of a model file whose checksum agreed, before any class is made.
+
+    Attributes
+    ----------
+    class_name : str
+        A key of the registry `CLASSES`.
+    format_version : int
+    maxent_version : str
+        Version of the package that wrote the file.
+    params, fitted, extra : dict
+        Constructor parameters, fitted attributes and the writer's own additions.
+        A margin prior appears as its specification, a dict.
+    checksum : str
+        SHA-256 in hexadecimal.
+    """
+
+    class_name: str
+    format_version: int
+    maxent_version: str
+    params: dict
+    fitted: dict
+    extra: dict
+    checksum: str
+
+
+def save(estimator, path, *, extra=None):
+    """Save a fitted estimator to a model file, whole or not at all.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted instance of a class in the registry (``MEDClassifier``,
+        ``MEDRegressor``, ``MEDFeatureSelector``).
+    path : str or path-like
+        Written as given; no suffix is added.  An existing file is replaced only
+        after the new one is complete on disk.
+    extra : dict, default=None
+        More to keep beside the estimator (scales of the features, their names), of
+        the same kinds of values; :func:`load_with_extra` gives it back.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If the estimator is not fitted.
+    TypeError
+        If its class is not in the registry, or a value cannot be stored without
+        pickle: a kernel function, a random generator, an array of Python objects.
+
+    Notes
+    -----
+    Saved are ``get_params(deep=False)`` and the attributes whose names end in ``_``
+    and do not start with it.  Output settings (``set_output``) and metadata requests
+    are not.  Numbers keep every bit; enumeration members become their values.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    class_name = type(estimator).__name__
+    if class_name not in CLASSES or resolve_class(class_name) is not type(estimator):
+        raise TypeError(
+            f"cannot save {type(estimator).__module__}.{type(estimator).__qualname__}: "
+            f"model files hold {', '.join(sorted(CLASSES))} only"
+        )
+    check_is_fitted(estimator)
+    fitted = {
+        name: value
+        for name, value in vars(estimator).items()
+        if _FITTED_NAME.match(name)
+    }
+    encoder = Encoder()
+    metadata = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "maxent_version": _version(),
+        "class": class_name,
+        "params": encoder.mapping(
+            estimator.get_params(deep=False), f"parameter {{}} of {class_name}"
+        ),
+        "fitted": encoder.mapping(fitted, f"attribute {{}} of {class_name}"),
+        "extra": encoder.mapping(extra or {}, "extra entry {}"),
+        "arrays": list(encoder.arrays),
+    }
+    text = json.dumps(metadata, allow_nan=False, separators=(",", ":"))
+    if len(text) > MAX_METADATA_BYTES:
+        raise ValueError(
+            f"cannot save {class_name}: its settings and lists take {len(text)} bytes "
+            f"as text, more than {MAX_METADATA_BYTES}; store long lists as arrays"
+        )
+    members = {"metadata": np.frombuffer(text.encode("ascii"), dtype=np.uint8)}
+    members.update(encoder.arrays)
+    digest = _checksum(members)
+    members["checksum"] = np.frombuffer(digest, dtype=np.uint8)
+    with whole_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        for name, array in members.items():
+            info = zipfile.ZipInfo(name + ".npy", date_time=_ZIP_TIME)
+            with archive.open(info, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def load(path):
+    """Load the estimator of a model file.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    estimator : fitted estimator
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file, is damaged, names an unknown class or comes
+        from a newer version of the format.
+    """
+    return load_with_extra(path)[0]
+
+
+def load_with_extra(path):
+    """Load the estimator of a model file and what was saved beside it.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    estimator : fitted estimator
+    extra : dict
+    """
+    model = read_model(path, margin=_margin_from_spec)
+    cls = resolve_class(model.class_name)
+    known = set(cls._get_param_names())
+    unknown = sorted(set(model.params) - known)
+    if unknown:
+        raise ModelFileError(
+            f"{os.fspath(path)}: {model.class_name} of maxent {_version()} has no "
+            f"parameter {unknown[0]!r}; the file was written by maxent "
+            f"{model.maxent_version}, load it with that version"
+        )
+    estimator = cls(**model.params)
+    for name, value in model.fitted.items():
+        try:
+            setattr(estimator, name, value)
+        except AttributeError:
+            raise ModelFileError(
+                f"{os.fspath(path)}: attribute {name!r} of {model.class_name} cannot "
+                "be restored; the file was written by another version "
+                f"({model.maxent_version})"
+            ) from None
+    return estimator, model.extra
+
+
+def read_model(path, *, margin=dict):
+    """Read and check a model file without making its estimator.
+
+    Parameters
+    ----------
+    path : str or path-like
+    margin : callable, default=dict
+        Applied to the specification of a margin prior.
+
+    Returns
+    -------
+    model : ModelFile
+
+    Raises
+    ------
+    ModelFileError
+        As for :func:`load`.
+    """
+    name = os.fspath(path)
+    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait
+        raise ModelFileError(f"{name}: not a model file, but a folder, pipe or device")
+    with open(path, "rb") as stream:
+        try:
+            return _read_archive(stream, margin)
+        except ModelFileError as error:
+            raise ModelFileError(f"{name}: {error}") from None
+        except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+            raise ModelFileError(
+                f"{name}: not a model file, or cut short or damaged "
+                f"({str(error) or 'unexpected end'})"
+            ) from None
+        except Exception as error:  # a hostile file may fail anywhere below
+            raise ModelFileError(
+                f"{name}: the contents are damaged ({type(error).__name__}: {error})"
+            ) from error
+
+
+def resolve_class(class_name):
+    """The class that the registry keeps under a name, imported when asked for."""
+    module, _, attribute = CLASSES[class_name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _version():
+    import maxent
+
+    version = getattr(maxent, "__version__", None)
+    if version is None:
+        from importlib import metadata
+
+        try:
+            version = metadata.version("maxent")
+        except metadata.PackageNotFoundError:
+            version = "unknown"
+    return version
+
+
+def _checksum(members):
+    """SHA-256 over name, dtype, shape, order and bytes of every array, in order."""
+    sha = hashlib.sha256()
+    for name, array in members.items():
+        fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+        head = json.dumps([name, array.dtype.str, array.shape, fortran])
+        sha.update(f"{len(head)}:{head}".encode("ascii"))
+        sha.update(_bytes_view(array))
+    return sha.digest()
+
+
+def _bytes_view(array):
+    """The bytes of a contiguous array in memory order, without a copy."""
+    flat = array.ravel(order="K")
+    return flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)
+
+
+def _read_archive(stream, margin):
+    size = os.fstat(stream.fileno()).st_size
+    with zipfile.ZipFile(stream) as archive:
+        infos = _members(archive, size)
+        metadata = _metadata(archive, infos)
+        names = metadata["arrays"]
+        if sorted(infos) != sorted([*names, "metadata", "checksum"]):
+            raise ModelFileError("arrays are missing, or there are too many")
+        members = {
+            name: _read_array(archive, infos[name], name)
+            for name in ["metadata", *names, "checksum"]
+        }
+    stored = members.pop("checksum").tobytes()
+    if stored != _checksum(members):
+        raise ModelFileError(
+            "the checksum does not agree with the contents; the file was changed or "
+            "damaged after it was written"
+        )
+    class_name = metadata["class"]
+    if class_name not in CLASSES:
+        raise ModelFileError(
+            f"it holds the class {class_name!r}, which maxent {_version()} does not "
+            f"load; known are {', '.join(sorted(CLASSES))}"
+        )
+    decoder = Decoder(members, margin)
+    model = ModelFile(
+        class_name=class_name,
+        format_version=metadata["format_version"],
+        maxent_version=str(metadata["maxent_version"]),
+        params=decoder.mapping(metadata["params"]),
+        fitted=decoder.mapping(metadata["fitted"]),
+        extra=decoder.mapping(metadata["extra"]),
+        checksum=stored.hex(),
+    )
+    for name in model.fitted:
+        if not _FITTED_NAME.match(name):
+            raise ModelFileError(f"{name!r} is not the name of a fitted attribute")
+    return model
+
+
+def _members(archive, size):
+    """Members by name, with the checks that bound what reading can cost."""
+    infos = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        plain = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
+        if not plain or info.compress_size != info.file_size:
+            raise ModelFileError("it has compressed parts, which maxent never writes")
+        if name in infos or name == info.filename:
+            raise ModelFileError(f"unexpected part {info.filename[:60]!r}")
+        infos[name] = info
+    if len(infos) > MAX_ARRAYS + 2:
+        raise ModelFileError(f"it has {len(infos)} parts; at most {MAX_ARRAYS} can be")
+    if sum(info.file_size for info in infos.values()) > size:
+        raise ModelFileError("its parts are larger than the file")
+    if "metadata" not in infos or "checksum" not in infos:
+        raise ModelFileError("an archive of arrays, but not a model file of maxent")
+    return infos
+
+
+def _metadata(archive, infos):
+    if infos["metadata"].file_size > MAX_METADATA_BYTES + 1024:
+        raise ModelFileError("its metadata are too large")
+    array = _read_array(archive, infos["metadata"], "metadata")
+    metadata = json.loads(array.tobytes().decode("ascii"), parse_constant=_no_constant)
+    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+        raise ModelFileError("an archive of arrays, but not a model file of maxent")
+    version = metadata["format_version"]
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"format version {version!r} is not a positive integer")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"written in format {version} by maxent {metadata.get('maxent_version')}; "
+            f"maxent {_version()} reads formats up to {FORMAT_VERSION}, upgrade it"
+        )
+    return metadata
+
+
+def _no_constant(token):
+    raise ValueError(f"unexpected {token} in the metadata")
+
+
+def _read_array(archive, info, name):
+    """One array, with its dtype and size checked before memory is taken."""
+    with archive.open(info) as member:
+        version = np.lib.format.read_magic(member)
+        if version == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
+        elif version == (2, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(member)
+        else:
+            raise ModelFileError(f"array {name!r} has an unknown header version")
+        if dtype.hasobject:
+            raise ModelFileError(
+                f"array {name!r} holds Python objects, which are never read"
+            )
+        if not is_portable(dtype) or dtype.str.startswith(">"):
+            raise ModelFileError(f"array {name!r} has the unexpected dtype {dtype}")
+        if len(shape) > MAX_NDIM or any(n < 0 for n in shape):
+            raise ModelFileError(f"array {name!r} has the impossible shape {shape}")
+        if math.prod(shape) * dtype.itemsize != info.file_size - member.tell():
+            raise ModelFileError(
+                f"array {name!r} does not have the size that its header says"
+            )
+        flat = np.empty(math.prod(shape), dtype=dtype)
+        _read_into(member, _bytes_view(flat))
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def _read_into(member, view):
+    buffer, start = memoryview(view), 0
+    while start < len(buffer):
+        count = member.readinto(buffer[start : start + 2**22])
+        if not count:
+            raise EOFError("unexpected end of an array")
+        start += count
+    if member.read(1):  # also makes zipfile compare its own checksum
+        raise ModelFileError("an array is longer than it should be")
+
+
+def _margin_from_spec(spec):
+    from maxent.discrimination import margin_from_spec
+
+    return margin_from_spec(spec)

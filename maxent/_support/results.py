@@ -1,0 +1,96 @@
+"""Statuses and the result protocol that every solver follows."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+class Status(enum.StrEnum):
+    """How a solver ended."""
+
+    CONVERGED = "converged"
+    MAX_ITER = "max_iter"
+    STALLED = "stalled"
+    UNBOUNDED = "unbounded"
+    NONFINITE = "nonfinite"
+
+
+# order of the codes returned by the compiled solvers
+CORE_STATUS = (
+    Status.CONVERGED,
+    Status.MAX_ITER,
+    Status.STALLED,
+    Status.UNBOUNDED,
+    Status.NONFINITE,
+)
+
+
+@dataclass
+class DualResult:
+    """Solution of a maximum-entropy discrimination dual.
+
+    Attributes
+    ----------
+    lam : ndarray
+        Multipliers, one per constraint, in the order of the rows.
+    bias : float or ndarray of shape (n_classes,)
+        Bias b of the decision function; it has PLUS sign, f(x) = ... + b.
+    objective : float
+        Dual objective J(lam), a lower bound of the primal.
+    gap : float
+        Primal minus dual objective at the returned point, evaluated as a sum of
+        Fenchel-Young terms in double precision. Never negative.
+    n_iter : int
+        Iterations of the solver named in `solver`.
+    status : Status
+        ``"converged"`` only if ``gap <= tol * (1 + |objective|)``.
+    solver : str
+        Which algorithm produced the solution.
+    history : list of tuple (int, float, float)
+        Iterations done, dual objective and duality gap at each certification.
+    coef : ndarray or None
+        Primal weights, where the solver keeps them (linear solvers).
+    """
+
+    lam: np.ndarray
+    bias: float | np.ndarray
+    objective: float
+    gap: float
+    n_iter: int
+    status: Status
+    solver: str = ""
+    history: list = field(default_factory=list)
+    coef: np.ndarray | None = None
+
+    @property
+    def converged(self) -> bool:
+        """True if the duality gap met the tolerance."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap divided by ``1 + |objective|``, the quantity compared with tol."""
+        return self.gap / (1.0 + abs(self.objective))
+
+
+def warn_not_converged(name, result, tol, max_iter, stacklevel=3):
+    """One ConvergenceWarning that says how far the fit came and what to change."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    if result.status is Status.MAX_ITER:
+        remedy = f"raise max_iter (now {max_iter}), raise tol, or scale the features"
+    elif result.status is Status.STALLED:
+        remedy = "raise tol: rounding allows no further progress on this problem"
+    else:
+        remedy = "scale the features or lower C"
+    warnings.warn(
+        f"{name} stopped with status {result.status.value!r} after {result.n_iter} "
+        f"iterations: relative duality gap {result.relative_gap:.2e} reached, "
+        f"tol={tol:g} asked; {remedy}.",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )

@@ -1,0 +1,273 @@
+"""Kernels between feature vectors: names, defaults, Gram tiles, products.
+
+One object per fitted kernel. It hides whether the features are dense, sparse,
+handled by a user's function, or already a Gram matrix.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxent._core import gram as _gram
+from maxent._core.smo import padded
+
+KERNEL_NAMES = ("linear", "rbf", "poly", "sigmoid", "precomputed")
+_KINDS = {"linear": 0, "rbf": 1, "poly": 2, "sigmoid": 3}
+
+
+def resolve_gamma(gamma, X):
+    """Number for gamma="scale", "auto" or a positive float, as in sklearn's SVC."""
+    if isinstance(gamma, str):
+        n_features = max(X.shape[1], 1)
+        if gamma == "auto":
+            return 1.0 / n_features
+        if gamma == "scale":
+            if sp.issparse(X):
+                variance = X.multiply(X).mean() - X.mean() ** 2
+            else:
+                variance = X.var(dtype=np.float64) if X.size else 0.0
+            return 1.0 / (n_features * variance) if variance > 0 else 1.0
+        raise ValueError(
+            f"gamma={gamma!r} is not known; use 'scale', 'auto' or a number > 0."
+        )
+    if not gamma >= 0 or not np.isfinite(gamma):
+        raise ValueError(f"gamma={gamma!r} must be a finite number >= 0.")
+    return float(gamma)
+
+
+def _squared_norms(X):
+    return np.einsum("ij,ij->i", X, X)
+
+
+class VectorKernel:
+    """A kernel with its data: Gram blocks and products, in either precision.
+
+    Parameters
+    ----------
+    X : ndarray (n, d), CSR (n, d), or for "precomputed" the Gram matrix (n, n)
+    kernel : one of KERNEL_NAMES, or a callable f(X, Z) -> (len(X), len(Z))
+    gamma, degree, coef0 : parameters of the named kernels
+    n_threads : int
+    """
+
+    def __init__(self, X, kernel="rbf", *, gamma=1.0, degree=3, coef0=0.0, n_threads=1):
+        self.kernel = kernel
+        self.n_threads = n_threads
+        self.X = X
+        self.spec = None
+        if isinstance(kernel, str) and kernel != "precomputed":
+            if kernel not in _KINDS:
+                raise ValueError(
+                    f"kernel={kernel!r} is not known; use one of {KERNEL_NAMES} "
+                    "or a callable."
+                )
+            if kernel == "poly" and not (
+                isinstance(degree, (int, np.integer)) and 0 <= degree <= 64
+            ):
+                raise ValueError(
+                    f"degree={degree!r} must be an integer between 0 and 64."
+                )
+            self.spec = (_KINDS[kernel], float(gamma), float(coef0), int(degree))
+            self._prepare_named(X)
+
+    def _prepare_named(self, X):
+        # Dense copies in both precisions; the RBF kernel sees differences only, so
+        # centring costs nothing and saves digits of the squared distances.
+        self.sparse = sp.issparse(X)
+        self.offset = None
+        if self.sparse:
+            self.X = sp.csr_array(X).astype(np.float64, copy=False)
+            self.norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+            return
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        if self.kernel == "rbf" and len(X):
+            self.offset = X.mean(axis=0)
+            X = X - self.offset
+        self.X = X
+        self.norms = _squared_norms(X)
+        self.X32 = X.astype(np.float32)
+        self.norms32 = _squared_norms(self.X32)
+
+    def __len__(self):
+        return self.X.shape[0]
+
+    # -- blocks ----------------------------------------------------------------
+    def gram32(self, rows, extra=0):
+        """Single-precision Gram matrix of the rows, padded for the solver.
+
+        `extra` more rows and columns are left zero after it.
+        """
+        n = len(rows)
+        size = n + extra
+        out = np.zeros((size, padded(size)), dtype=np.float32)
+        if self.spec is None or self.sparse:
+            step = max(1, int(2e7 // max(n, 1)))
+            for lo in range(0, n, step):
+                out[lo : lo + step, :n] = self.block(rows[lo : lo + step], rows)
+        else:
+            whole = n == len(self)
+            X = self.X32 if whole else self.X32[rows]
+            norms = self.norms32 if whole else self.norms32[rows]
+            _gram.gram_symmetric(self.spec, X, norms, out, self.n_threads)
+        return out
+
+    def block(self, rows, columns):
+        """Double-precision kernel block between rows and columns of the data."""
+        if self.kernel == "precomputed":
+            return self.X[np.ix_(rows, columns)]
+        if self.spec is None:
+            return call_kernel(self.kernel, self.X[rows], self.X[columns])
+        if self.sparse:
+            return _sparse_block(self.kernel, self.spec, self.X[rows], self.X[columns])
+        X, Z = self.X[rows], self.X[columns]
+        out = np.empty((len(X), len(Z)))
+        _gram.gram(
+            self.spec, X, self.norms[rows], Z, self.norms[columns], out, self.n_threads
+        )
+        return out
+
+    def diagonal(self):
+        """k(x_t, x_t) of every row, (n,)."""
+        if self.kernel == "precomputed":
+            return np.ascontiguousarray(np.diagonal(self.X), dtype=np.float64)
+        if self.spec is None:
+            return np.array(
+                [
+                    call_kernel(self.kernel, self.X[[t]], self.X[[t]])[0, 0]
+                    for t in range(len(self))
+                ]
+            )
+        _, gamma, coef0, degree = self.spec
+        if self.kernel == "linear":
+            return self.norms.copy()
+        if self.kernel == "rbf":
+            return np.ones(len(self))
+        inner = gamma * self.norms + coef0
+        return inner**degree if self.kernel == "poly" else np.tanh(inner)
+
+    # -- products --------------------------------------------------------------
+    def apply(self, columns, A, single=False):
+        """k(X, X[columns]) @ A, in double precision unless `single`; (n, k)."""
+        A = np.ascontiguousarray(A, dtype=np.float64)
+        if self.kernel == "precomputed":
+            if len(columns) == len(self):
+                return self.X @ A
+            return self.X[:, columns] @ A
+        if self.spec is None or self.sparse:
+            return self._apply_by_blocks(columns, A)
+        X, norms = (self.X32, self.norms32) if single else (self.X, self.norms)
+        return _apply_to_subset(
+            self.spec, X, norms, columns, A.astype(X.dtype, copy=False), self.n_threads
+        )
+
+    def _apply_by_blocks(self, columns, A):
+        n = len(self)
+        out = np.empty((n, A.shape[1]))
+        step = max(1, int(1e7 // max(len(columns), 1)))
+        everything = np.arange(n)
+        for lo in range(0, n, step):
+            out[lo : lo + step] = self.block(everything[lo : lo + step], columns) @ A
+        return out
+
+
+def _apply_to_subset(spec, X, norms, columns, A, n_threads):
+    """k(X, X[columns]) @ A; the columns' own block is used by its symmetry."""
+    Z, zz = X[columns], norms[columns]
+    out = np.empty((len(X), A.shape[1]), X.dtype)
+    own = np.empty((len(Z), A.shape[1]), X.dtype)
+    _gram.kernel_apply_symmetric(spec, Z, zz, A, own, n_threads)
+    if len(columns) == len(X):
+        out[columns] = own
+        return out
+    others = np.ones(len(X), dtype=bool)
+    others[columns] = False
+    rest = np.empty((len(X) - len(Z), A.shape[1]), X.dtype)
+    _gram.kernel_apply(spec, X[others], norms[others], Z, zz, A, rest, n_threads)
+    out[columns] = own
+    out[others] = rest
+    return out
+
+
+def apply_kernel(X, Z, A, kernel, *, gamma=1.0, degree=3, coef0=0.0, n_threads=1):
+    """k(X, Z) @ A for new rows X, without storing the whole kernel matrix.
+
+    Parameters
+    ----------
+    X : ndarray or CSR (n, d); for "precomputed" the kernel block (n, m)
+    Z : ndarray or CSR (m, d); ignored for "precomputed"
+    A : ndarray (m, k)
+    """
+    A = np.ascontiguousarray(A, dtype=np.float64)
+    if isinstance(kernel, str) and kernel == "precomputed":
+        return X @ A
+    out = np.empty((X.shape[0], A.shape[1]))
+    if isinstance(kernel, str) and not (sp.issparse(X) or sp.issparse(Z)):
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        Z = np.ascontiguousarray(Z, dtype=np.float64)
+        if kernel == "rbf" and len(Z):
+            offset = Z.mean(axis=0)
+            X, Z = X - offset, Z - offset
+        _gram.kernel_apply(
+            (_KINDS[kernel], float(gamma), float(coef0), int(degree)),
+            X,
+            _squared_norms(X),
+            Z,
+            _squared_norms(Z),
+            A,
+            out,
+            n_threads,
+        )
+        return out
+    step = max(1, int(1e7 // max(Z.shape[0], 1)))
+    for lo in range(0, X.shape[0], step):
+        rows = X[lo : lo + step]
+        if callable(kernel):
+            value = call_kernel(kernel, rows, Z)
+        else:
+            value = _sparse_block(kernel, (0, gamma, coef0, degree), rows, Z)
+        out[lo : lo + step] = value @ A
+    return out
+
+
+def _sparse_block(kernel, spec, X, Z):
+    X, Z = sp.csr_array(X), sp.csr_array(Z)
+    xx = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    zz = np.asarray(Z.multiply(Z).sum(axis=1)).ravel()
+    return transform_inner_products(kernel, spec, (X @ Z.T).toarray(), xx, zz)
+
+
+def transform_inner_products(kernel, spec, inner, xx, zz):
+    """Kernel values from inner products and squared norms (in place)."""
+    _, gamma, coef0, degree = spec
+    if kernel == "rbf":
+        inner *= -2.0
+        inner += xx[:, None]
+        inner += zz[None, :]
+        np.maximum(inner, 0.0, out=inner)
+        inner *= -gamma
+        return np.exp(inner, out=inner)
+    if kernel == "poly":
+        return (gamma * inner + coef0) ** degree
+    if kernel == "sigmoid":
+        return np.tanh(gamma * inner + coef0)
+    return inner
+
+
+def call_kernel(function, X, Z):
+    """Value of a user's kernel, checked for shape and finiteness."""
+    value = np.asarray(function(X, Z), dtype=np.float64)
+    shape = (X.shape[0], Z.shape[0])
+    if value.shape != shape:
+        raise ValueError(
+            f"the kernel callable returned shape {value.shape} for {shape[0]} and "
+            f"{shape[1]} rows; it must return {shape}."
+        )
+    if not np.isfinite(value).all():
+        i, j = np.argwhere(~np.isfinite(value))[0]
+        raise ValueError(
+            f"the kernel callable returned {value[i, j]} for rows {i} and {j} of its "
+            "arguments; kernel values must be finite. Scale the features or bound "
+            "the kernel."
+        )
+    return value

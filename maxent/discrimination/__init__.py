@@ -1,0 +1,1 @@
+"""Maximum entropy discrimination: margins met in expectation, with a certificate."""

@@ -1,0 +1,158 @@
+"""Constraint rows, the duality gap, and the bias that makes it smallest.
+
+A row r holds a multiplier lam_r >= 0 and a shortfall
+
+    d_r = q_r - (Q lam)_r - (E b)_r,      q_r = level_r (plus its target)
+
+the amount by which its margin misses the level. For any feasible multipliers
+
+    gap = sum_r weight_r [ G(x_r) - x_r u_r - g(u_r) ] >= 0,
+    x = rate * d,  u = lam / (weight * rate)
+
+is primal minus dual objective: a sum of Fenchel-Young terms, each zero exactly when its
+row satisfies its optimality condition. It is the one certificate of this package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxent._core import potentials as _potentials
+from maxent.discrimination.margins import MarginPrior
+
+
+@dataclass
+class Rows:
+    """Constraint rows that share one margin prior.
+
+    Attributes
+    ----------
+    margin : MarginPrior
+        Its own level and rate are not used: each row has its own.
+    q : ndarray (n,)
+        Linear coefficient of each multiplier: the level, plus a target if any.
+    rate, weight : ndarray (n,)
+    """
+
+    margin: MarginPrior
+    q: np.ndarray
+    rate: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def upper(self):
+        """Supremum of each multiplier."""
+        return self.margin._upper * self.weight * self.rate
+
+    def _call(self, which, x):
+        out = np.empty_like(x)
+        _potentials.evaluate(self.margin.core_spec, which, x, out)
+        return out
+
+    def unit(self, lam):
+        """Dimensionless multipliers."""
+        return lam / (self.weight * self.rate)
+
+    def potential(self, lam):
+        """Sum of the potentials, q included; -inf outside the domain."""
+        return float(self.q @ lam + self.weight @ self._call(0, self.unit(lam)))
+
+    def slope(self, lam):
+        """Derivative of each potential without q."""
+        return self._call(1, self.unit(lam)) / self.rate
+
+    def curvature(self, lam):
+        """Minus the second derivative of each potential."""
+        return self._call(2, self.unit(lam)) / (self.weight * self.rate**2)
+
+    def loss(self, d):
+        """Sum of losses at shortfalls d, the multipliers they ask for, and slopes.
+
+        Returns (value, lam, curvature): lam = d loss / d d, curvature its derivative.
+        """
+        x = self.rate * d
+        value, slope, curvature = np.empty_like(x), np.empty_like(x), np.empty_like(x)
+        _potentials.evaluate_loss(self.margin.core_spec, x, value, slope, curvature)
+        scale = self.weight * self.rate
+        return float(self.weight @ value), scale * slope, scale * self.rate * curvature
+
+    def gap(self, lam, d):
+        """Fenchel-Young sum at multipliers lam and shortfalls d."""
+        out = np.empty_like(lam)
+        _potentials.evaluate_fenchel_young(
+            self.margin.core_spec, self.unit(lam), self.rate * d, out
+        )
+        return float(self.weight @ out)
+
+    def subset(self, index):
+        """The rows at `index`."""
+        return Rows(self.margin, self.q[index], self.rate[index], self.weight[index])
+
+
+def best_bias(rows, d, sign, guess=0.0):
+    """argmin over b of the total loss at shortfalls d - sign * b.
+
+    One-dimensional, convex: Newton inside a bracket. Where a whole interval is
+    optimal, its midpoint, or 0 if it contains 0.
+    """
+
+    def slope(b):
+        _, lam, curvature = rows.loss(d - sign * b)
+        return -float(sign @ lam), float(curvature.sum())
+
+    lo, hi = _bracket(slope, guess, sign)
+    if lo is None or hi is None:
+        return guess
+    b = guess if lo < guess < hi else 0.5 * (lo + hi)
+    for _ in range(200):
+        s, h = slope(b)
+        if s == 0:
+            return _middle_of_flat(slope, b, lo, hi)
+        if s > 0:
+            hi = b
+        else:
+            lo = b
+        step = b - s / h if h > 0 else lo
+        new = step if lo < step < hi else 0.5 * (lo + hi)
+        if abs(new - b) <= 4e-16 * max(1.0, abs(b)) or hi - lo <= 4e-16 * max(
+            1.0, abs(lo), abs(hi)
+        ):
+            return new
+        b = new
+    return b
+
+
+def _bracket(slope, guess, sign):
+    """Points where the slope is negative and positive; None on a side without one."""
+    if not ((sign > 0).any() and (sign < 0).any()):
+        return None, None
+    ends = []
+    for direction in (-1.0, 1.0):
+        step, end = 1.0, None
+        while step < 1e18:
+            s, _ = slope(guess + direction * step)
+            if s * direction > 0:
+                end = guess + direction * step
+                break
+            step *= 4.0
+        ends.append(end)
+    return ends[0], ends[1]
+
+
+def _middle_of_flat(slope, b, lo, hi):
+    """Middle of the interval of zero slope around b (0 if it lies inside)."""
+    if slope(0.0)[0] == 0:
+        return 0.0
+    ends = []
+    for outer in (lo, hi):
+        inner = b
+        for _ in range(100):
+            mid = 0.5 * (inner + outer)
+            if slope(mid)[0] == 0:
+                inner = mid
+            else:
+                outer = mid
+        ends.append(inner)
+    return 0.5 * (ends[0] + ends[1])
