@@ -4,9 +4,10 @@
 
 A classification row has one sign (a_t = y_t lam_t); a regression row has both, with a
 kink at zero.  Write v_t for the derivative of row t's own terms minus (K a)_t, that is
-the bias which row t asks for.  ``up`` and ``low`` turn v into the one-sided
-derivatives (they are 0 away from the kinks, +-infinite where a move is not allowed),
-so the optimality gap is  max(v + up) - min(v + low).
+the bias which row t asks for (at a kink, for the middle of its two one-sided
+derivatives).  ``up`` and ``low`` turn v into the one-sided derivatives: they are 0
+away from the kinks and +-infinite where a move is not allowed, so the optimality gap
+is  max(v + up) - min(v + low).
 
 K and v are single precision: v is a residual around zero (the caller subtracts the
 current bias), and the caller restarts from residuals recomputed in double precision
@@ -122,6 +123,13 @@ cdef double solve_pair(
     return tau
 
 
+cdef double base_slope(const Potential* p, const DualRow* row, double a) noexcept nogil:
+    """Slope of phi(|a|) that is part of v: zero, by symmetry, at a kink."""
+    if a == 0 and row.sides == 3:
+        return 0.
+    return row_slope(p, row, a, -1 if row.sides == 2 else 1)
+
+
 cdef void place_row(
     const Potential* p, const DualRow* row, double a, float k_tt,
     float* up, float* low, float* e) noexcept nogil:
@@ -130,8 +138,13 @@ cdef void place_row(
     up[0] = 0
     low[0] = 0
     if a == 0:
-        up[0] = <float>row_slope(p, row, 0., 1) if row.sides & 1 else -BARRED
-        low[0] = <float>row_slope(p, row, 0., -1) if row.sides & 2 else BARRED
+        if row.sides == 1:
+            low[0] = BARRED
+        elif row.sides == 2:
+            up[0] = -BARRED
+        else:
+            up[0] = <float>row_slope(p, row, 0., 1)
+            low[0] = <float>row_slope(p, row, 0., -1)
     elif a >= upper * (1. - 1e-15):
         up[0] = -BARRED
     elif -a >= upper * (1. - 1e-15):
@@ -162,7 +175,8 @@ def smo(
     cdef Py_ssize_t chunks = (n + MX_SWEEP_CHUNK - 1) // MX_SWEEP_CHUNK
     cdef Py_ssize_t t, i, j, step = 0, check = max(1, 4000000 // max(n, 1))
     cdef int status = MAX_ITER
-    cdef double tau, ai, aj, violation = 0., middle = 0.
+    cdef Py_ssize_t since = 0, patience = 20000 + 20 * n
+    cdef double tau, ai, aj, violation = 0., middle = 0., least = INFINITY
     cdef float vi, top = 0, bottom = 0
     cdef DualRow* rows = NULL
     cdef float* v = NULL
@@ -188,8 +202,7 @@ def smo(
             rows[t].rate = rate[t]
             rows[t].weight = weight[t]
             rows[t].sides = sides[t]
-            v[t] = <float>(
-                residual[t] + (row_slope(&p, &rows[t], a[t], 1) if a[t] != 0 else 0.))
+            v[t] = <float>(residual[t] + base_slope(&p, &rows[t], a[t]))
             place_row(&p, &rows[t], a[t], K[t, t], up + t, low + t, e + t)
         for t in range(n, size):
             v[t] = 0
@@ -208,6 +221,12 @@ def smo(
                 status = CONVERGED
                 break
             if step >= max_iter:
+                break
+            if violation < 0.99 * least:
+                least = violation
+                since = step
+            elif step - since > patience:
+                status = STALLED        # single precision has no more digits
                 break
             # the pair
             vi = v[i] + up[i]
@@ -230,14 +249,10 @@ def smo(
             if a[i] == ai and a[j] == aj:
                 status = STALLED
                 break
-            if ai != 0:
-                v[i] -= <float>row_slope(&p, &rows[i], ai, 1)
-            if aj != 0:
-                v[j] -= <float>row_slope(&p, &rows[j], aj, 1)
-            if a[i] != 0:
-                v[i] += <float>row_slope(&p, &rows[i], a[i], 1)
-            if a[j] != 0:
-                v[j] += <float>row_slope(&p, &rows[j], a[j], 1)
+            v[i] += <float>(
+                base_slope(&p, &rows[i], a[i]) - base_slope(&p, &rows[i], ai))
+            v[j] += <float>(
+                base_slope(&p, &rows[j], a[j]) - base_slope(&p, &rows[j], aj))
             place_row(&p, &rows[i], a[i], K[i, i], up + i, low + i, e + i)
             place_row(&p, &rows[j], a[j], K[j, j], up + j, low + j, e + j)
             i = mx_smo_update(v, up, low, &K[i, 0], &K[j, 0], <float>tau, <float>-tau,

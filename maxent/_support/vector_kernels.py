@@ -16,24 +16,40 @@ KERNEL_NAMES = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 _KINDS = {"linear": 0, "rbf": 1, "poly": 2, "sigmoid": 3}
 
 
-def resolve_gamma(gamma, X):
-    """Number for gamma="scale", "auto" or a positive float, as in sklearn's SVC."""
+def resolve_gamma(gamma, X, weight=None):
+    """Number for gamma="scale", "auto" or a positive float, as in sklearn's SVC.
+
+    With sample weights the variance behind "scale" is weighted, so that a row of
+    weight two counts as two rows.
+    """
     if isinstance(gamma, str):
-        n_features = max(X.shape[1], 1)
         if gamma == "auto":
-            return 1.0 / n_features
+            return 1.0 / max(X.shape[1], 1)
         if gamma == "scale":
-            if sp.issparse(X):
-                variance = X.multiply(X).mean() - X.mean() ** 2
-            else:
-                variance = X.var(dtype=np.float64) if X.size else 0.0
-            return 1.0 / (n_features * variance) if variance > 0 else 1.0
+            variance = _variance_of_entries(X, weight)
+            return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
         raise ValueError(
-            f"gamma={gamma!r} is not known; use 'scale', 'auto' or a number > 0."
+            f"gamma={gamma!r} is not known; use 'scale', 'auto' or a number >= 0."
         )
     if not gamma >= 0 or not np.isfinite(gamma):
         raise ValueError(f"gamma={gamma!r} must be a finite number >= 0.")
     return float(gamma)
+
+
+def _variance_of_entries(X, weight):
+    n, d = X.shape
+    if n == 0 or d == 0:
+        return 0.0
+    if weight is None and not sp.issparse(X):
+        return float(X.var(dtype=np.float64))
+    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    total = d * w.sum()
+    mean = float(w @ np.asarray(X.sum(axis=1), dtype=np.float64).ravel()) / total
+    if sp.issparse(X):
+        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+        return float(w @ squares) / total - mean**2
+    centred = np.asarray(X, dtype=np.float64) - mean
+    return float(w @ _squared_norms(centred)) / total
 
 
 def _squared_norms(X):
@@ -104,7 +120,8 @@ class VectorKernel:
         if self.spec is None or self.sparse:
             step = max(1, int(2e7 // max(n, 1)))
             for lo in range(0, n, step):
-                out[lo : lo + step, :n] = self.block(rows[lo : lo + step], rows)
+                hi = min(lo + step, n)
+                out[lo:hi, :n] = self.block(rows[lo:hi], rows)
         else:
             whole = n == len(self)
             X = self.X32 if whole else self.X32[rows]

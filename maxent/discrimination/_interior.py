@@ -130,8 +130,12 @@ def best_bias_of(rows, d, E, guess):
     if E.shape[1] == 1:
         return np.array([best_bias(rows, d, E[:, 0], float(guess[0]))])
     b = guess.copy()
+    if rows.margin.name == "fixed":
+        return b
     value, lam, curvature = rows.loss(d - E @ b)
     for _ in range(50):
+        if not curvature.any():
+            break  # piecewise linear here: the interior point's own bias stands
         grad = -(E.T @ lam)
         H = (E.T * curvature) @ E
         H.flat[:: len(H) + 1] += 1e-14 * max(np.trace(H), 1e-300)
@@ -177,7 +181,10 @@ def certify(rows, R, lam, E, guess):
     b = best_bias_of(rows, d, E, guess)
     if E is not None:
         d = d - E @ b
-    return rows.potential(lam) - value, rows.gap(lam, d), b, d
+    objective = rows.potential(lam) - value
+    if rows.margin.name == "fixed":
+        return objective, rows.hard_gap(d, 2 * value, objective), b, d
+    return objective, rows.gap(lam, d), b, d
 
 
 def interior_point(rows, R, E, *, tol, max_iter, init=None):
@@ -258,8 +265,11 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
         history.append((iteration, J, gap))
         if best is None or gap < best[2]:
             best = (trial, J, gap, bias, d)
-        if gap <= tol * (1 + abs(J)):
-            status = Status.CONVERGED
+        if gap <= min(tol, 1e-12) * (1 + abs(J)):
+            break
+        if len(history) > 5 and gap > 0.5 * history[-4][2] and best[2] <= tol * (
+            1 + abs(best[1])
+        ):
             break
         if J > 1e12 * max(1.0, float(np.abs(rows.q).max(initial=0.0))):
             status = Status.UNBOUNDED
@@ -274,6 +284,8 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
     lam, J, gap, bias, _ = best
     if gap <= tol * (1 + abs(J)):
         status = Status.CONVERGED
+    elif status is Status.CONVERGED:
+        status = Status.STALLED
     return DualResult(
         lam, bias, J, gap, iteration, status, solver="interior", history=history
     )
@@ -307,8 +319,6 @@ def _residual(rows, R, E, lam, b, z, t):
 
 def _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a):
     """Halve the step while the residual of the optimality condition explodes."""
-    if isinstance(R, DenseQuadratic):
-        before = None
     before = _residual(rows, R, E, lam, b, z, t)
     for _ in range(30):
         now = _residual(
@@ -334,7 +344,7 @@ def _polish(rows, R, E, best):
     if rows.margin._closed:
         at_top = (d > 0) & (lam > (1 - 1e-7) * upper)
         free = (lam > floor) & (lam < (1 - 1e-7) * upper)
-    if free.all() or not free.any():
+    if not free.any():
         return best
     new = np.where(free, lam, 0.0)
     if rows.margin._closed:

@@ -86,6 +86,14 @@ class Rows:
         )
         return float(self.weight @ out)
 
+    def hard_gap(self, d, norm, objective):
+        """Gap of fixed margins: the machine scaled until every margin is met.
+
+        `norm` is the squared norm of the machine; infinite if some margin is wrong.
+        """
+        worst = float(np.min((self.q - d) / self.q))
+        return max(0.5 * norm / worst**2 - objective, 0.0) if worst > 0 else np.inf
+
     def subset(self, index):
         """The rows at `index`."""
         return Rows(self.margin, self.q[index], self.rate[index], self.weight[index])
@@ -95,8 +103,13 @@ def best_bias(rows, d, sign, guess=0.0):
     """argmin over b of the total loss at shortfalls d - sign * b.
 
     One-dimensional, convex: Newton inside a bracket. Where a whole interval is
-    optimal, its midpoint, or 0 if it contains 0.
+    optimal, its midpoint, or 0 if it contains 0. Fixed margins have no finite loss:
+    there it is the bias of the largest smallest margin.
     """
+    if rows.margin.name == "fixed":
+        if not ((sign > 0).any() and (sign < 0).any()):
+            return guess
+        return 0.5 * float(d[sign > 0].max() - d[sign < 0].max())
 
     def slope(b):
         _, lam, curvature = rows.loss(d - sign * b)

@@ -1,0 +1,34 @@
+"""Maximum-entropy learning: certified discrimination and kernels.
+
+Import is lazy: ``import maxent`` costs little and loads neither scikit-learn nor
+Numba; the parts load when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+__version__ = "0.1.0"
+
+_SUBPACKAGES = ("datasets", "discrimination", "displays", "kernels")
+_HOMES = {
+    "MEDClassifier": "maxent.discrimination",
+    "MEDRegressor": "maxent.discrimination",
+    "MEDFeatureSelector": "maxent.discrimination",
+    "save": "maxent._support.persistence",
+    "load": "maxent._support.persistence",
+}
+
+__all__ = ["__version__", *_SUBPACKAGES, *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name):
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f"maxent.{name}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'maxent' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,31 @@
+"""Shared fixtures: every test must pass for any seed from 0 to 99."""
+
+import os
+
+import numpy as np
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--run-slow", action="store_true", help="run the slow checks too")
+    parser.addoption("--seed", type=int, default=None, help="seed of the fixtures")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--run-slow"):
+        return
+    skip = pytest.mark.skip(reason="slow: run with --run-slow")
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture
+def seed(request):
+    given = request.config.getoption("--seed")
+    return int(os.environ.get("MAXENT_TEST_SEED", 42)) if given is None else given
+
+
+@pytest.fixture
+def rng(seed):
+    return np.random.default_rng(seed)
