@@ -303,4 +303,72 @@ cdef inline double fenchel_young(const Potential* p, double u, double x) noexcep
     return fmax(conjugate_value(p, x) - x * u - potential_value(p, u), 0.)
 
 
+cdef inline double coordinate_optimum(
+    const Potential* p, double level, double rate, double weight,
+    double lam, double margin, double k
+) noexcept nogil:
+    """argmax over one multiplier, all others fixed.
+
+    `margin` is the row's margin at multiplier `lam`; moving to lam' changes it by
+    k (lam' - lam), k >= 0.  Solves phi'(lam') = margin + k (lam' - lam), lam' >= 0.
+    """
+    cdef double scale = weight * rate, a, s, q, lo, hi, u, g, step
+    cdef int it
+    if p.kind == EXPONENTIAL or p.kind == ERLANG:
+        # quadratic in s = scale - lam'; the root without cancellation
+        q = weight if p.kind == EXPONENTIAL else weight * p.shape
+        a = level - margin - k * (scale - lam)
+        s = sqrt(a * a + 4. * k * q)
+        if a > 0:
+            s = 2. * q / (a + s)
+        elif k > 0:
+            s = (s - a) / (2. * k)
+        else:
+            return 0.
+        return scale - s if s < scale else 0.
+    if p.kind == GAUSSIAN:
+        # phi' = level - lam / (weight rate^2)
+        s = (level - margin + k * lam) / (k + 1. / (scale * rate))
+        return s if s > 0 else 0.
+    if p.kind == HINGE or p.kind == FIXED:
+        a = level - margin
+        if k > 0:
+            s = lam + a / k
+        else:
+            s = lam if a == 0 else (INFINITY if a > 0 else 0.)
+        if s > scale * p.upper:
+            return scale * p.upper
+        return s if s > 0 else 0.
+    # safeguarded Newton in u on the decreasing slope of the one-variable dual
+    a = level - margin + k * lam
+    if a + potential_slope(p, 0.) / rate <= 0:
+        return 0.
+    lo = 0.
+    hi = p.upper
+    if hi == INFINITY:
+        hi = 1.
+        while a + potential_slope(p, hi) / rate - k * hi * scale > 0 and hi < 1e300:
+            lo = hi
+            hi *= 4.
+    u = lam / scale
+    if not lo < u < hi:
+        u = 0.5 * (lo + hi)
+    for it in range(100):
+        g = a + potential_slope(p, u) / rate - k * u * scale
+        if g > 0:
+            lo = u
+        else:
+            hi = u
+        step = g / (potential_curvature(p, u) / rate + k * scale)
+        if fabs(step) <= 1e-13 * u:
+            break
+        if lo < u + step < hi:
+            u += step
+        else:
+            u = 0.5 * (lo + hi)
+        if hi - lo <= 1e-15 * hi:
+            break
+    return u * scale
+
+
 cdef Potential unpack_potential(tuple spec) except *

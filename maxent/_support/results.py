@@ -29,6 +29,15 @@ CORE_STATUS = (
 )
 
 
+def relative_gap(gap, objective):
+    """Gap in units of 1 + objective.
+
+    The optimum is never negative (zero multipliers give zero), so a negative
+    objective earns no allowance.
+    """
+    return gap / (1.0 + max(objective, 0.0))
+
+
 @dataclass
 class DualResult:
     """Solution of a maximum-entropy discrimination dual.
@@ -47,7 +56,7 @@ class DualResult:
     n_iter : int
         Iterations of the solver named in `solver`.
     status : Status
-        ``"converged"`` only if ``gap <= tol * (1 + |objective|)``.
+        ``"converged"`` only if ``gap <= tol * (1 + objective)``.
     solver : str
         Which algorithm produced the solution.
     history : list of tuple (int, float, float)
@@ -73,8 +82,8 @@ class DualResult:
 
     @property
     def relative_gap(self) -> float:
-        """Gap divided by ``1 + |objective|``, the quantity compared with tol."""
-        return self.gap / (1.0 + abs(self.objective))
+        """Gap divided by ``1 + max(objective, 0)``, the quantity compared with tol."""
+        return relative_gap(self.gap, self.objective)
 
 
 def warn_not_converged(name, result, tol, max_iter, stacklevel=3):

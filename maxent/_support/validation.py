@@ -71,6 +71,16 @@ def check_weights(sample_weight, n):
     return w
 
 
+def check_multipliers(init, n):
+    """Float array of starting multipliers >= 0."""
+    init = np.asarray(init, dtype=np.float64)
+    if init.shape != (n,):
+        raise ValueError(f"init has shape {init.shape}, expected ({n},).")
+    if not np.isfinite(init).all() or (init < 0).any():
+        raise ValueError("init must hold finite multipliers >= 0.")
+    return init
+
+
 def check_signs(y):
     """Labels as -1.0 and +1.0, both present."""
     y = np.asarray(y)

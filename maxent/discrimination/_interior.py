@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
-from maxent._support.results import DualResult, Status
+from maxent._support.results import DualResult, Status, relative_gap
 from maxent.discrimination.certificate import best_bias
 
 _BLOCK = 512
@@ -159,23 +159,39 @@ def best_bias_of(rows, d, E, guess):
 
 
 def repair_equality(lam, upper, E):
-    """Smallest relative change of interior multipliers that gives E' lam = 0."""
+    """Feasible multipliers with E' lam = 0 near ones that miss it by a little.
+
+    The correction is spread over multipliers by the square of their room, so none
+    leaves its domain and zeros stay zero. One equality that is missed by much is
+    met by scaling the heavier side down, which is always possible. Returns None if
+    several equalities cannot be met this way.
+    """
     if E is None:
         return lam
-    for _ in range(3):
+    for _ in range(4):
         lack = E.T @ lam
-        size = np.abs(E.T) @ lam
-        if (np.abs(lack) <= 1e-15 * size).all():
-            break
-        room = np.minimum(lam, np.where(np.isfinite(upper), upper - lam, lam))
+        if (np.abs(lack) <= 1e-14 * (np.abs(E.T) @ lam)).all():
+            return lam
+        room = np.minimum(lam, np.where(np.isfinite(upper), upper - lam, np.inf))
         W = np.maximum(room, 0.0) ** 2
-        step = np.linalg.lstsq((E.T * W) @ E, lack, rcond=None)[0]
-        lam = np.maximum(lam - W * (E @ step), 0.0)
-    return lam
+        move = W * (E @ np.linalg.lstsq((E.T * W) @ E, lack, rcond=None)[0])
+        if (np.abs(move) > 0.5 * room).any():
+            break
+        lam = lam - move
+    if E.shape[1] > 1:
+        return None
+    side = E[:, 0] * lam
+    up, down = side[side > 0].sum(), -side[side < 0].sum()
+    if up == 0 or down == 0:
+        return np.zeros_like(lam)
+    factor = np.where(side > 0, min(1.0, down / up), min(1.0, up / down))
+    return lam * factor
 
 
 def certify(rows, R, lam, E, guess):
-    """(objective, gap, bias, shortfalls) at feasible multipliers."""
+    """(objective, gap, bias, shortfalls); the gap is infinite at infeasible ones."""
+    if lam is None:
+        return -np.inf, np.inf, guess, rows.q
     value, margins = R.value_and_margins(lam)
     d = rows.q - margins
     b = best_bias_of(rows, d, E, guess)
@@ -196,7 +212,7 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
     R : regulariser with value_and_margins, solver, restricted
     E : ndarray (n, k) or None
     tol : float
-        Stop when gap <= tol * (1 + |objective|).
+        Stop when gap <= tol * (1 + objective).
     init : ndarray or None
         Warm start; moved into the interior.
     """
@@ -204,23 +220,19 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
     upper = rows.upper
     closed = rows.margin._closed
     k = 0 if E is None else E.shape[1]
-    start = 0.1 * np.where(np.isfinite(upper), upper, _unbounded_start(rows, R))
-    lam = start.copy()
-    if init is not None:
-        lam = np.clip(init, 1e-3 * start, None)
-        lam = np.where(np.isfinite(upper), np.minimum(lam, (1 - 1e-3) * upper), lam)
+    lam = _start(rows, R, E, upper, init)
     b = np.zeros(k)
-    mu = 0.1 * float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3)))
-    z = mu / lam
-    t = mu / (upper - lam) if closed else None
+    z, t = _start_slacks(rows, R, lam, upper)
     history, best, status, iteration = [], None, Status.MAX_ITER, 0
     for iteration in range(1, max_iter + 1):  # noqa: B007
         _, margins = R.value_and_margins(lam)
         d = rows.q - margins - (E @ b if k else 0.0)
         slope = rows.slope(lam)
         diagonal = rows.curvature(lam) + z / lam
+        room = None
         if closed:
-            diagonal = diagonal + t / (upper - lam)
+            room = np.maximum(upper - lam, 1e-16 * upper)
+            diagonal = diagonal + t / room
         try:
             solve = R.solver(lam, diagonal)
         except np.linalg.LinAlgError:
@@ -228,24 +240,24 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
             break
         lack = -(E.T @ lam) if k else None
 
-        def direction(target, solve=solve, d=d, slope=slope, lack=lack):
+        def direction(target, solve=solve, d=d, slope=slope, lack=lack, room=room):
             rhs = d + slope + target / lam
             if closed:
-                rhs = rhs - target / (upper - lam)
+                rhs = rhs - target / room
             step, db = newton_direction(solve, rhs, E, lack)
             dz = target / lam - z - z / lam * step
             dt = None
             if closed:
-                dt = target / (upper - lam) - t + t / (upper - lam) * step
+                dt = target / room - t + t / room * step
             return step, db, dz, dt
 
         step, db, dz, dt = direction(0.0)
         # the affine step tells how much of the complementarity can go
         a = _step_length(lam, step, z, dz, t, dt, upper, 1.0)
-        total = lam @ z + ((upper - lam) @ t if closed else 0.0)
+        total = lam @ z + (room @ t if closed else 0.0)
         after = (lam + a * step) @ (z + a * dz)
         if closed:
-            after += (upper - lam - a * step) @ (t + a * dt)
+            after += (room - a * step) @ (t + a * dt)
         sigma = min(max((after / total) ** 3, 1e-6), 0.5)
         mu = sigma * total / (n * (2 if closed else 1))
         step, db, dz, dt = direction(mu)
@@ -263,26 +275,26 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
         trial = repair_equality(lam, upper, E)
         J, gap, bias, d = certify(rows, R, trial, E, b)
         history.append((iteration, J, gap))
-        if best is None or gap < best[2]:
+        if trial is not None and (best is None or gap < best[2]):
             best = (trial, J, gap, bias, d)
-        if gap <= min(tol, 1e-12) * (1 + abs(J)):
+        if relative_gap(gap, J) <= min(tol, 1e-12):
             break
-        if len(history) > 5 and gap > 0.5 * history[-4][2] and best[2] <= tol * (
-            1 + abs(best[1])
-        ):
+        slow = len(history) > 5 and gap > 0.5 * history[-4][2]
+        if slow and relative_gap(best[2], best[1]) <= tol:
             break
         if J > 1e12 * max(1.0, float(np.abs(rows.q).max(initial=0.0))):
             status = Status.UNBOUNDED
             break
-        if total < 1e-18 * (1 + abs(J)):
+        if total < 1e-18 * (1 + max(J, 0.0)):
             status = Status.STALLED
             break
     if best is None:
+        lam = np.zeros(n)
         J, gap, bias, d = certify(rows, R, lam, E, b)
         best = (lam, J, gap, bias, d)
     best = _polish(rows, R, E, best)
     lam, J, gap, bias, _ = best
-    if gap <= tol * (1 + abs(J)):
+    if relative_gap(gap, J) <= tol:
         status = Status.CONVERGED
     elif status is Status.CONVERGED:
         status = Status.STALLED
@@ -291,11 +303,36 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
     )
 
 
-def _unbounded_start(rows, R):
-    """Scale of the multipliers where the prior does not bound them."""
-    e = np.ones(len(rows.q))
-    value, _ = R.value_and_margins(e / len(e))
-    return max(float(np.abs(rows.q).mean()), 1e-3) / max(value * len(e), 1e-3)
+def _start(rows, R, E, upper, init):
+    """Interior start: a tenth of the domain, or as far as the quadratic pays for.
+
+    Open domains have their own barrier, which makes a start far out the better one;
+    boxes and unbounded domains start near the best point of a uniform ray.
+    """
+    unbounded = ~np.isfinite(upper)
+    lam = 0.1 * np.where(unbounded, rows.weight * rows.rate, upper)
+    if unbounded.any() or rows.margin._closed:
+        balanced = repair_equality(lam, upper, E)
+        lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
+        value, _ = R.value_and_margins(lam)
+        if value > 0:
+            far = float(np.abs(rows.q) @ lam) / (2.0 * value)
+            lam = lam * (far if unbounded.all() else min(far, 1.0))
+    if init is None:
+        return lam
+    lam = np.maximum(init, 1e-2 * lam)
+    return np.where(unbounded, lam, np.minimum(lam, (1 - 1e-3) * upper))
+
+
+def _start_slacks(rows, R, lam, upper):
+    """Slacks of lam >= 0 and, for a box, of its top: stationary where that is cheap."""
+    if not rows.margin._closed:
+        mu = 0.1 * float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3)))
+        return mu / lam, None
+    _, margins = R.value_and_margins(lam)
+    r = rows.q - margins
+    mu = 0.1 * float(np.mean(lam * np.abs(r))) + 1e-10
+    return np.maximum(-r, 0.0) + mu / lam, np.maximum(r, 0.0) + mu / (upper - lam)
 
 
 def _step_length(lam, step, z, dz, t, dt, upper, keep):

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxent._core.smo import smo
+from maxent._support import validation as v
 from maxent._support.results import CORE_STATUS, DualResult, Status
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.vector_kernels import VectorKernel, resolve_gamma
@@ -113,7 +114,7 @@ def solve_signed(
     kernel : VectorKernel
     problem : SignedProblem
     tol : float
-        Relative duality gap, gap <= tol * (1 + |objective|).
+        Relative duality gap, gap <= tol * (1 + objective).
     kkt_tol : float or None
         Optimality gap asked for in margin units besides the duality gap; None asks
         for the duality gap alone.
@@ -149,11 +150,12 @@ def solve_signed(
             raise ValueError(
                 f"solver={solver!r} is not known; use 'auto', 'interior' or 'smo'."
             )
-    _refuse_inseparable(problem, result)
+    refuse_inseparable(problem, result)
     return result
 
 
-def _refuse_inseparable(problem, result):
+def refuse_inseparable(problem, result):
+    """Raise where no certified answer exists, naming the cause."""
     if result.status is Status.UNBOUNDED or (
         problem.margin.name == "fixed"
         and result.status is not Status.CONVERGED
@@ -193,7 +195,7 @@ def _solve_interior(kernel, problem, tol, max_iter, init):
     objective, gap, b = Certifier(problem)(a, f, guess)
     result.lam, result.bias = a, b
     result.objective, result.gap = objective, gap
-    if gap <= tol * (1 + abs(objective)):
+    if relative_gap(gap, objective) <= tol:
         result.status = Status.CONVERGED
     elif result.status is Status.CONVERGED:
         result.status = Status.STALLED
@@ -362,7 +364,7 @@ class _WorkingSets:
             improved = best is None or gap < 0.9 * best[2]
             if best is None or gap < best[2]:
                 best = (a.copy(), objective, gap, b)
-            if gap <= self.tol * (1 + abs(objective)) and worst <= 2 * self.kkt_asked:
+            if relative_gap(gap, objective) <= self.tol and worst <= 2 * self.kkt_asked:
                 status = Status.CONVERGED
                 break
             if self.steps >= self.max_iter:
@@ -448,26 +450,13 @@ def binary_problem(y, margin, bias, sample_weight):
     )
 
 
-def _weights_of_rows(sample_weight, n, *arrays):
+def drop_weightless(sample_weight, n, *arrays):
     """Drop rows of weight zero: (weights or None, kept rows or None, arrays)."""
-    from maxent._support.validation import check_weights
-
-    w = check_weights(sample_weight, n)
+    w = v.check_weights(sample_weight, n)
     if w is None or (w > 0).all():
         return w, None, arrays
     keep = np.flatnonzero(w > 0)
     return w[keep], keep, tuple(x[keep] for x in arrays)
-
-
-def _checked_init(init, n, y):
-    if init is None:
-        return None
-    init = np.asarray(init, dtype=np.float64)
-    if init.shape != (n,):
-        raise ValueError(f"init has shape {init.shape}, expected ({n},).")
-    if not np.isfinite(init).all() or (init < 0).any():
-        raise ValueError("init must hold finite multipliers >= 0.")
-    return init * y
 
 
 def _unsigned(result, y, keep, n):
@@ -512,7 +501,7 @@ def solve_dual(
     sample_weight : array-like (n,), optional
         Weight w stands for w copies of the row; 0 drops it.
     tol : float, default=1e-6
-        Stop when ``gap <= tol * (1 + |objective|)``.
+        Stop when ``gap <= tol * (1 + objective)``.
     max_iter : int
         Steps of the working-set solver (the interior point takes at most 500).
     init : array-like (n,), optional
@@ -541,8 +530,6 @@ def solve_dual(
     >>> result.converged, int((result.lam > 0).sum())
     (True, 2)
     """
-    from maxent._support import validation as v
-
     y = v.check_signs(y)
     n = len(y)
     K = v.check_gram(K, n)
@@ -550,8 +537,9 @@ def solve_dual(
     bias = v.check_bias(bias)
     tol = v.check_positive("tol", tol)
     max_iter = v.check_count("max_iter", max_iter)
-    init = _checked_init(init, n, y)
-    w, keep, (yk,) = _weights_of_rows(sample_weight, n, y)
+    if init is not None:
+        init = y * v.check_multipliers(init, n)
+    w, keep, (yk,) = drop_weightless(sample_weight, n, y)
     if keep is not None:
         v.check_signs(yk)
         K = K[np.ix_(keep, keep)]
@@ -596,8 +584,6 @@ def solve_kernel_dual(
     -------
     DualResult
     """
-    from maxent._support import validation as v
-
     X = _checked_features(X)
     y = v.check_signs(y)
     n = len(y)
@@ -608,8 +594,9 @@ def solve_kernel_dual(
     tol = v.check_positive("tol", tol)
     max_iter = v.check_count("max_iter", max_iter)
     cache_size = v.check_positive("cache_size", cache_size)
-    init = _checked_init(init, n, y)
-    w, keep, (yk,) = _weights_of_rows(sample_weight, n, y)
+    if init is not None:
+        init = y * v.check_multipliers(init, n)
+    w, keep, (yk,) = drop_weightless(sample_weight, n, y)
     if keep is not None:
         v.check_signs(yk)
         X = X[keep]
