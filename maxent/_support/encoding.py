@@ -74,7 +74,10 @@ class Encoder:
             and hasattr(cls, "get_spec")
             and hasattr(cls, "from_spec")
         ):
-            return {"__margin__": self.value(value.get_spec(), what)}
+            try:
+                return {"__margin__": self.value(value.get_spec(), what)}
+            except ValueError as error:  # a prior made of functions
+                raise TypeError(f"{what}: {error}") from None
         if cls.__module__.startswith("scipy.sparse"):
             return self._sparse(value, what)
         if callable(value) and not isinstance(value, type):

@@ -38,7 +38,7 @@ def check_count(name, value):
 
 
 def check_bias(bias):
-    """"flat", None, or the variance of a Gaussian prior as a float."""
+    """ "flat", None, or the variance of a Gaussian prior as a float."""
     if bias is None or (isinstance(bias, str) and bias == "flat"):
         return bias
     if isinstance(bias, numbers.Real) and 0 < bias < np.inf:

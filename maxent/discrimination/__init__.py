@@ -6,9 +6,17 @@ import importlib
 
 _HOMES = {
     "margins": (
-        "MarginPrior", "ExponentialMargin", "ErlangMargin", "LaplaceMargin",
-        "GaussianMargin", "LogisticMargin", "FixedMargin", "HingeMargin",
-        "UniformExponentialMargin", "CustomMargin", "margin_from_spec",
+        "MarginPrior",
+        "ExponentialMargin",
+        "ErlangMargin",
+        "LaplaceMargin",
+        "GaussianMargin",
+        "LogisticMargin",
+        "FixedMargin",
+        "HingeMargin",
+        "UniformExponentialMargin",
+        "CustomMargin",
+        "margin_from_spec",
     ),
     "kernel_dual": ("solve_dual", "solve_kernel_dual", "dual_path"),
     "linear_dual": ("solve_linear_dual",),
@@ -18,7 +26,7 @@ _HOMES = {
 }
 _ROOM = {name: room for room, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_ROOM)  # noqa: PLE0605
+__all__ = sorted(_ROOM)
 
 
 def __getattr__(name):

@@ -224,7 +224,7 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
     b = np.zeros(k)
     z, t = _start_slacks(rows, R, lam, upper)
     history, best, status, iteration = [], None, Status.MAX_ITER, 0
-    for iteration in range(1, max_iter + 1):  # noqa: B007
+    for iteration in range(1, max_iter + 1):
         _, margins = R.value_and_margins(lam)
         d = rows.q - margins - (E @ b if k else 0.0)
         slope = rows.slope(lam)
@@ -282,7 +282,7 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
         slow = len(history) > 5 and gap > 0.5 * history[-4][2]
         if slow and relative_gap(best[2], best[1]) <= tol:
             break
-        if J > 1e12 * max(1.0, float(np.abs(rows.q).max(initial=0.0))):
+        if 1e12 * max(1.0, float(np.abs(rows.q).max(initial=0.0))) < J:
             status = Status.UNBOUNDED
             break
         if total < 1e-18 * (1 + max(J, 0.0)):
@@ -359,7 +359,12 @@ def _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a):
     before = _residual(rows, R, E, lam, b, z, t)
     for _ in range(30):
         now = _residual(
-            rows, R, E, lam + a * step, None if E is None else b + a * db, z + a * dz,
+            rows,
+            R,
+            E,
+            lam + a * step,
+            None if E is None else b + a * db,
+            z + a * dz,
             None if t is None else t + a * dt,
         )
         if now <= 10.0 * before + 1e-6 * (1.0 + float(np.abs(rows.q).max(initial=0.0))):

@@ -127,9 +127,22 @@ default="rbf"
     """
 
     def __init__(
-        self, kernel="rbf", C=1.0, *, margin="exponential", sharpness=10.0,
-        bias="flat", solver="auto", gamma="scale", degree=3, coef0=0.0,
-        class_weight=None, tol=1e-3, max_iter=10_000_000, cache_size=500, n_jobs=None,
+        self,
+        kernel="rbf",
+        C=1.0,
+        *,
+        margin="exponential",
+        sharpness=10.0,
+        bias="flat",
+        solver="auto",
+        gamma="scale",
+        degree=3,
+        coef0=0.0,
+        class_weight=None,
+        tol=1e-3,
+        max_iter=10_000_000,
+        cache_size=500,
+        n_jobs=None,
         verbose=False,
     ):
         self.kernel = kernel
@@ -201,8 +214,12 @@ for kernel="precomputed"
         codes = codes[keep]
         weight = weight[keep] * factor[codes] * margin.unit_weight(self.C)
         kernel = VectorKernel(
-            data, self.kernel, gamma=self.gamma_, degree=self.degree,
-            coef0=self.coef0, n_threads=effective_threads(self.n_jobs),
+            data,
+            self.kernel,
+            gamma=self.gamma_,
+            degree=self.degree,
+            coef0=self.coef0,
+            n_threads=effective_threads(self.n_jobs),
         )
         if m == 2:
             result, coefficients, b = self._fit_binary(
@@ -210,7 +227,13 @@ for kernel="precomputed"
             )
         else:
             result, beta = solve_multiclass(
-                kernel, codes, m, margin, bias, weight, tol=tol,
+                kernel,
+                codes,
+                m,
+                margin,
+                bias,
+                weight,
+                tol=tol,
                 max_iter=min(self.max_iter, 500),
             )
             coefficients, b = beta.T, result.bias
@@ -234,7 +257,9 @@ for kernel="precomputed"
         factor = np.ones(len(self.classes_))
         if self.class_weight is not None:
             factor = compute_class_weight(
-                self.class_weight, classes=self.classes_, y=y,
+                self.class_weight,
+                classes=self.classes_,
+                y=y,
                 sample_weight=None if sample_weight is None else weight,
             )
             if not (np.isfinite(factor) & (factor > 0)).all():
@@ -248,8 +273,14 @@ for kernel="precomputed"
         y = np.where(codes == 1, 1.0, -1.0)
         problem = binary_problem(y, margin, bias, weight)
         result = solve_signed(
-            kernel, problem, tol=tol, kkt_tol=tol, max_iter=self.max_iter,
-            solver=self.solver, cache_size=self.cache_size, callback=self._progress(),
+            kernel,
+            problem,
+            tol=tol,
+            kkt_tol=tol,
+            max_iter=self.max_iter,
+            solver=self.solver,
+            cache_size=self.cache_size,
+            callback=self._progress(),
         )
         return result, result.lam[None, :], np.array([result.bias])
 
@@ -305,8 +336,13 @@ for kernel="precomputed"
                 X = X[:, self.support_]
             with single_threaded_blas():
                 scores = apply_kernel(
-                    X, self.support_vectors_, self.dual_coef_.T, self.kernel,
-                    gamma=self.gamma_, degree=self.degree, coef0=self.coef0,
+                    X,
+                    self.support_vectors_,
+                    self.dual_coef_.T,
+                    self.kernel,
+                    gamma=self.gamma_,
+                    degree=self.degree,
+                    coef0=self.coef0,
                     n_threads=effective_threads(self.n_jobs),
                 )
             scores += self.intercept_
@@ -321,7 +357,8 @@ for kernel="precomputed"
                 f"{self.dual_coef_.shape}, expected {expected}. Fit it again."
             )
         if self.kernel != "precomputed" and self.support_vectors_.shape != (
-            len(self.support_), self.n_features_in_
+            len(self.support_),
+            self.n_features_in_,
         ):
             raise ValueError(
                 "the fitted model is inconsistent: support_vectors_ has shape "

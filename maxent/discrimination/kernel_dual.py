@@ -21,7 +21,7 @@ import numpy as np
 
 from maxent._core.smo import smo
 from maxent._support import validation as v
-from maxent._support.results import CORE_STATUS, DualResult, Status
+from maxent._support.results import CORE_STATUS, DualResult, Status, relative_gap
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.vector_kernels import VectorKernel, resolve_gamma
 from maxent.discrimination._interior import DenseQuadratic, interior_point
@@ -104,8 +104,16 @@ class Certifier:
 
 
 def solve_signed(
-    kernel, problem, *, tol, kkt_tol=None, max_iter, init=None, solver="auto",
-    cache_size=500.0, callback=None,
+    kernel,
+    problem,
+    *,
+    tol,
+    kkt_tol=None,
+    max_iter,
+    init=None,
+    solver="auto",
+    cache_size=500.0,
+    callback=None,
 ):
     """Solve a signed kernel dual to a certified gap.
 
@@ -319,8 +327,9 @@ class _WorkingSets:
             if total == 0 or not self.free_bias:
                 return
             top = self.p.margin._upper * self.p.weight * self.p.rate
-            room = np.minimum(np.abs(a), np.where(np.isfinite(top), top, np.inf)
-                              - np.abs(a))
+            room = np.minimum(
+                np.abs(a), np.where(np.isfinite(top), top, np.inf) - np.abs(a)
+            )
             w = np.maximum(room, 0.0) ** 2
             if not w.sum() > 0:
                 return
@@ -381,12 +390,20 @@ class _WorkingSets:
             objective, gap, b = self.certify(a, self.f_of(a), b)
             best = (a, objective, gap, b)
         a, objective, gap, b = best
-        if self.p.margin.name == "fixed" and status in (
-            Status.MAX_ITER, Status.STALLED
-        ) and not np.isfinite(gap):
+        if (
+            self.p.margin.name == "fixed"
+            and status in (Status.MAX_ITER, Status.STALLED)
+            and not np.isfinite(gap)
+        ):
             status = Status.UNBOUNDED
         return DualResult(
-            a, b, objective, gap, self.steps, status, solver="smo",
+            a,
+            b,
+            objective,
+            gap,
+            self.steps,
+            status,
+            solver="smo",
             history=self.history,
         )
 
@@ -479,8 +496,17 @@ def _clip_to_domain(a, problem):
 
 
 def solve_dual(
-    K, y, margin, *, bias="flat", sample_weight=None, tol=1e-6, max_iter=10_000_000,
-    init=None, solver="auto", callback=None,
+    K,
+    y,
+    margin,
+    *,
+    bias="flat",
+    sample_weight=None,
+    tol=1e-6,
+    max_iter=10_000_000,
+    init=None,
+    solver="auto",
+    callback=None,
 ):
     """Solve the two-class maximum entropy discrimination dual for a given kernel matrix.
 
@@ -549,16 +575,36 @@ def solve_dual(
         init = _clip_to_domain(init, problem)
     kernel = VectorKernel(K, "precomputed")
     result = solve_signed(
-        kernel, problem, tol=tol, max_iter=max_iter, init=init, solver=solver,
-        cache_size=4e-6 * (n + 64) ** 2 + 100, callback=callback,
+        kernel,
+        problem,
+        tol=tol,
+        max_iter=max_iter,
+        init=init,
+        solver=solver,
+        cache_size=4e-6 * (n + 64) ** 2 + 100,
+        callback=callback,
     )
     return _unsigned(result, yk, keep, n)
 
 
 def solve_kernel_dual(
-    X, y, margin, *, kernel="rbf", gamma="scale", degree=3, coef0=0.0, bias="flat",
-    sample_weight=None, tol=1e-6, max_iter=10_000_000, init=None, solver="auto",
-    cache_size=500.0, n_jobs=None, callback=None,
+    X,
+    y,
+    margin,
+    *,
+    kernel="rbf",
+    gamma="scale",
+    degree=3,
+    coef0=0.0,
+    bias="flat",
+    sample_weight=None,
+    tol=1e-6,
+    max_iter=10_000_000,
+    init=None,
+    solver="auto",
+    cache_size=500.0,
+    n_jobs=None,
+    callback=None,
 ):
     """Solve the two-class dual from feature vectors, computing K as needed.
 
@@ -602,15 +648,25 @@ def solve_kernel_dual(
         X = X[keep]
         init = None if init is None else init[keep]
     vectors = VectorKernel(
-        X, kernel, gamma=resolve_gamma(gamma, X), degree=degree, coef0=coef0,
+        X,
+        kernel,
+        gamma=resolve_gamma(gamma, X),
+        degree=degree,
+        coef0=coef0,
         n_threads=effective_threads(n_jobs),
     )
     problem = binary_problem(yk, margin, bias, w)
     if init is not None:
         init = _clip_to_domain(init, problem)
     result = solve_signed(
-        vectors, problem, tol=tol, max_iter=max_iter, init=init, solver=solver,
-        cache_size=cache_size, callback=callback,
+        vectors,
+        problem,
+        tol=tol,
+        max_iter=max_iter,
+        init=init,
+        solver=solver,
+        cache_size=cache_size,
+        callback=callback,
     )
     return _unsigned(result, yk, keep, n)
 
@@ -647,8 +703,14 @@ def dual_path(K, y, margin, C, *, bias="flat", tol=1e-6, **options):
         weight = margin.unit_weight(C[k])
         start = None if lam is None else lam * (weight / before)
         results[k] = solve_dual(
-            K, y, margin, bias=bias, tol=tol, init=start,
-            sample_weight=np.full(len(y), weight), **options,
+            K,
+            y,
+            margin,
+            bias=bias,
+            tol=tol,
+            init=start,
+            sample_weight=np.full(len(y), weight),
+            **options,
         )
         lam, before = results[k].lam, weight
     return results

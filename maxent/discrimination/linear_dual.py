@@ -27,7 +27,6 @@ from maxent.discrimination._interior import (
 )
 from maxent.discrimination.certificate import best_bias
 from maxent.discrimination.kernel_dual import (
-    POSITIVE,
     binary_problem,
     drop_weightless,
     refuse_inseparable,
@@ -167,7 +166,8 @@ def _coordinate(linear, tol, max_iter, init, callback, seed):
     if linear.sparse:
         norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         if X.indices.dtype != X.indptr.dtype or X.indices.dtype not in (
-            np.int32, np.int64
+            np.int32,
+            np.int64,
         ):
             X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
     else:
@@ -190,12 +190,17 @@ def _coordinate(linear, tol, max_iter, init, callback, seed):
     fixed = (
         p.margin.core_spec,
         *((X.data, X.indices, X.indptr) if linear.sparse else (X,)),
-        local.q, local.rate, local.weight, sign, norm, where,
+        local.q,
+        local.rate,
+        local.weight,
+        sign,
+        norm,
+        where,
     )
     epoch = epoch_csr if linear.sparse else epoch_dense
     history, status, best, iteration = [], Status.MAX_ITER, None, 0
     next_check = np.inf
-    for iteration in range(1, max_iter + 1):  # noqa: B007
+    for iteration in range(1, max_iter + 1):
         total, _ = epoch(*fixed, _block_order(n, rng), lam, w, bias)
         imbalance = float(sign @ lam)
         if linear.flat:
@@ -233,7 +238,14 @@ def _coordinate(linear, tol, max_iter, init, callback, seed):
     if relative_gap(gap, J) <= tol:
         status = Status.CONVERGED
     return DualResult(
-        lam, b, J, gap, iteration, status, solver="coordinate", history=history,
+        lam,
+        b,
+        J,
+        gap,
+        iteration,
+        status,
+        solver="coordinate",
+        history=history,
         coef=w,
     )
 
@@ -294,7 +306,7 @@ def _newton(linear, tol, max_iter, init, callback):
     x = np.append(w, b)
     total = value + 0.5 * float(penalty @ x**2)
     slow = 0
-    for iteration in range(1, min(max_iter, 200) + 1):  # noqa: B007
+    for iteration in range(1, min(max_iter, 200) + 1):
         grad = (gradient + penalty * x)[free]
         A = H[np.ix_(free, free)]
         A = np.triu(A) + np.triu(A, 1).T
@@ -324,9 +336,7 @@ def _newton(linear, tol, max_iter, init, callback):
         t = 1.0
         for _ in range(40):
             trial = x + t * step
-            value, lam, gradient, H = _loss_pass(
-                linear, trial[:d], trial[d], True
-            )
+            value, lam, gradient, H = _loss_pass(linear, trial[:d], trial[d], True)
             new = value + 0.5 * float(penalty @ trial**2)
             if new <= total + 1e-4 * t * slope + 1e-13 * abs(total):
                 break
@@ -379,8 +389,18 @@ def _interior(linear, tol, max_iter, init):
 
 
 def solve_linear_dual(
-    X, y, margin, *, bias="flat", sample_weight=None, tol=1e-6, max_iter=1000,
-    init=None, solver="auto", random_state=0, callback=None,
+    X,
+    y,
+    margin,
+    *,
+    bias="flat",
+    sample_weight=None,
+    tol=1e-6,
+    max_iter=1000,
+    init=None,
+    solver="auto",
+    random_state=0,
+    callback=None,
 ):
     """Solve the two-class dual with the linear kernel, without forming it.
 
@@ -417,7 +437,9 @@ def solve_linear_dual(
     from sklearn.utils import check_array
 
     X = check_array(
-        X, accept_sparse="csr", dtype=[np.float64, np.float32],
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
         accept_large_sparse=True,
     )
     y = v.check_signs(y)
@@ -436,8 +458,14 @@ def solve_linear_dual(
         X = X[keep]
         init = None if init is None else init[keep]
     result = solve_linear(
-        X, binary_problem(yk, margin, bias, w), tol=tol, max_iter=max_iter, init=init,
-        solver=solver, callback=callback, seed=random_state,
+        X,
+        binary_problem(yk, margin, bias, w),
+        tol=tol,
+        max_iter=max_iter,
+        init=init,
+        solver=solver,
+        callback=callback,
+        seed=random_state,
     )
     lam = np.zeros(n)
     lam[slice(None) if keep is None else keep] = np.abs(result.lam)

@@ -422,7 +422,9 @@ class CustomMargin(MarginPrior):
         self._functions = tuple(
             _compile_scalar(f, name)
             for f, name in (
-                (potential, "potential"), (mean, "mean"), (curvature, "curvature")
+                (potential, "potential"),
+                (mean, "mean"),
+                (curvature, "curvature"),
             )
         )
         self._check()

@@ -62,8 +62,14 @@ def test_two_classes_through_the_joint_machine_are_the_binary_machine(rng):
     for bias in ("flat", 2.0, None):
         model = MEDClassifier(gamma=0.2, C=10.0, bias=bias, tol=1e-10).fit(X, y)
         result, beta = solve_multiclass(
-            VectorKernel(X, "rbf", gamma=0.2), y, 2, margin, bias,
-            np.ones(len(y)), tol=1e-11, max_iter=200,
+            VectorKernel(X, "rbf", gamma=0.2),
+            y,
+            2,
+            margin,
+            bias,
+            np.ones(len(y)),
+            tol=1e-11,
+            max_iter=200,
         )
         assert result.objective == pytest.approx(model.objective_, rel=1e-9)
         signed = np.zeros(len(y))
@@ -90,7 +96,8 @@ def test_sparse_and_dense_features_agree(kernel, rng):
     dense = MEDClassifier(**options).fit(X, y)
     sparse = MEDClassifier(**options).fit(sp.csr_array(X), y)
     np.testing.assert_allclose(
-        dense.decision_function(X), sparse.decision_function(sp.csr_array(X)),
+        dense.decision_function(X),
+        sparse.decision_function(sp.csr_array(X)),
         atol=1e-6,
     )
 
@@ -101,7 +108,9 @@ def test_precomputed_and_callable_kernels_agree_with_the_named_one(rng):
     X, y = blobs(rng)
     named = MEDClassifier(gamma=0.1, tol=1e-8).fit(X, y)
     given = MEDClassifier(kernel="precomputed", tol=1e-8).fit(rbf_kernel(X, X, 0.1), y)
-    called = MEDClassifier(kernel=lambda A, B: rbf_kernel(A, B, 0.1), tol=1e-8).fit(X, y)
+    called = MEDClassifier(kernel=lambda A, B: rbf_kernel(A, B, 0.1), tol=1e-8).fit(
+        X, y
+    )
     new = rng.normal(size=(7, X.shape[1]))
     expected = named.decision_function(new)
     np.testing.assert_allclose(

@@ -149,7 +149,11 @@ def test_hinge_member_is_the_support_vector_machine(solver, rng):
     K = rbf(X)
     svc = SVC(C=2.0, kernel="precomputed", tol=1e-8).fit(K, y)
     r = solve_dual(
-        K, y, HingeMargin(), sample_weight=np.full(len(y), 2.0), tol=1e-9,
+        K,
+        y,
+        HingeMargin(),
+        sample_weight=np.full(len(y), 2.0),
+        tol=1e-9,
         solver=solver,
     )
     np.testing.assert_allclose(
@@ -203,8 +207,9 @@ def test_path_equals_separate_fits_and_is_in_the_order_of_C(rng):
 def test_features_and_kernel_matrix_give_the_same_machine(rng):
     X, y = problem(rng, n=300)
     one = solve_dual(rbf(X), y, ExponentialMargin(5.0), tol=1e-8, solver="smo")
-    two = solve_kernel_dual(X, y, ExponentialMargin(5.0), gamma=0.3, tol=1e-8,
-                            solver="smo")
+    two = solve_kernel_dual(
+        X, y, ExponentialMargin(5.0), gamma=0.3, tol=1e-8, solver="smo"
+    )
     assert one.objective == pytest.approx(two.objective, rel=1e-7)
 
 
@@ -239,8 +244,15 @@ def test_more_steps_never_lose_dual_objective(rng):
     X, y = problem(rng, n=80)
     K = rbf(X)
     values = [
-        solve_dual(K, y, ExponentialMargin(20.0), bias=None, tol=1e-12, solver="smo",
-                   max_iter=k).objective
+        solve_dual(
+            K,
+            y,
+            ExponentialMargin(20.0),
+            bias=None,
+            tol=1e-12,
+            solver="smo",
+            max_iter=k,
+        ).objective
         for k in (1, 2, 4, 8, 16, 32, 64, 128, 256)
     ]
     assert np.diff(values).min() >= -1e-6 * abs(values[-1])
