@@ -19,7 +19,7 @@ _HOMES = {
     "load": "maxent._support.persistence",
 }
 
-__all__ = ["__version__", *_SUBPACKAGES, *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_SUBPACKAGES, *_HOMES]
 
 
 def __getattr__(name):

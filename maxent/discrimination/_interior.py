@@ -11,7 +11,7 @@ low rank. The multiplier b of the equality is the bias.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
 
 from maxent._support.results import DualResult, Status, relative_gap
 from maxent.discrimination.certificate import best_bias
@@ -37,13 +37,13 @@ class DenseQuadratic:
         L = blocked_cholesky(A)
         return lambda rhs: _solve_lower(L, rhs)
 
-    def restricted(self, index):
-        """The same quadratic over a subset of the multipliers."""
+    def restricted(self, index, lam):
+        """Newton systems over a subset of the multipliers, at lam."""
         return DenseQuadratic(self.Q[np.ix_(index, index)])
 
 
 class LowRankQuadratic:
-    """R(lam) = |Z' lam|^2 / 2, Z of few columns: O(n d^2) a step, O(n d) memory."""
+    """R(lam) = |Z' lam|^2 / 2 without Q: O(n r min(n, r)) a step, O(n r) memory."""
 
     def __init__(self, Z):
         self.Z = Z
@@ -54,25 +54,32 @@ class LowRankQuadratic:
         return 0.5 * float(w @ w), self.Z @ w
 
     def scale(self, lam):
-        """Curvature of R in each column of Z."""
+        """Curvature of R along each column of Z, (r,)."""
         return np.ones(self.Z.shape[1])
 
     def solver(self, lam, diagonal):
-        """Function that solves (Z S Z' + diag) x = rhs by Woodbury's identity."""
+        """Function that solves (Z S Z' + diag) x = rhs."""
+        n, r = self.Z.shape
         Z = self.Z * np.sqrt(self.scale(lam))
+        if r > n:
+            A = Z @ Z.T
+            A.flat[:: n + 1] += diagonal
+            L = blocked_cholesky(A)
+            return lambda rhs: _solve_lower(L, rhs)
+        # Woodbury's identity
         scaled = Z / diagonal[:, None]
         inner = Z.T @ scaled
-        inner.flat[:: len(inner) + 1] += 1.0
-        factor = cho_factor(inner, lower=True)
+        inner.flat[:: r + 1] += 1.0
+        L = blocked_cholesky(inner)
 
         def solve(rhs):
             x = (rhs.T / diagonal).T
-            return x - scaled @ cho_solve(factor, Z.T @ x)
+            return x - scaled @ _solve_lower(L, Z.T @ x)
 
         return solve
 
-    def restricted(self, index):
-        """The same quadratic over a subset of the multipliers."""
+    def restricted(self, index, lam):
+        """Newton systems over a subset of the multipliers, at lam."""
         return LowRankQuadratic(self.Z[index])
 
 
@@ -240,18 +247,8 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
             break
         lack = -(E.T @ lam) if k else None
 
-        def direction(target, solve=solve, d=d, slope=slope, lack=lack, room=room):
-            rhs = d + slope + target / lam
-            if closed:
-                rhs = rhs - target / room
-            step, db = newton_direction(solve, rhs, E, lack)
-            dz = target / lam - z - z / lam * step
-            dt = None
-            if closed:
-                dt = target / room - t + t / room * step
-            return step, db, dz, dt
-
-        step, db, dz, dt = direction(0.0)
+        point = (lam, z, t, room, d + slope, lack)
+        step, db, dz, dt = _direction(solve, E, point, 0.0)
         # the affine step tells how much of the complementarity can go
         a = _step_length(lam, step, z, dz, t, dt, upper, 1.0)
         total = lam @ z + (room @ t if closed else 0.0)
@@ -260,7 +257,7 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
             after += (room - a * step) @ (t + a * dt)
         sigma = min(max((after / total) ** 3, 1e-6), 0.5)
         mu = sigma * total / (n * (2 if closed else 1))
-        step, db, dz, dt = direction(mu)
+        step, db, dz, dt = _direction(solve, E, point, mu)
         a = _step_length(lam, step, z, dz, t, dt, upper, 0.99)
         a = _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a)
         lam = lam + a * step
@@ -301,6 +298,18 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
     return DualResult(
         lam, bias, J, gap, iteration, status, solver="interior", history=history
     )
+
+
+def _direction(solve, E, point, target):
+    """Newton direction towards complementarity `target`."""
+    lam, z, t, room, stationarity, lack = point
+    rhs = stationarity + target / lam
+    if t is not None:
+        rhs = rhs - target / room
+    step, db = newton_direction(solve, rhs, E, lack)
+    dz = target / lam - z - z / lam * step
+    dt = None if t is None else target / room - t + t / room * step
+    return step, db, dz, dt
 
 
 def _start(rows, R, E, upper, init):
@@ -394,7 +403,7 @@ def _polish(rows, R, E, best):
             at_top | (lam >= (1 - 1e-7) * upper)
         ]
     index = np.flatnonzero(free)
-    Rf, rf = R.restricted(index), rows.subset(index)
+    Rf, rf = R.restricted(index, lam), rows.subset(index)
     Ef = None if E is None else E[index]
     b = bias
     for _ in range(3):

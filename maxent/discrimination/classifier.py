@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
-from maxent._support.threads import effective_threads, single_threaded_blas
-from maxent._support.vector_kernels import VectorKernel, apply_kernel, resolve_gamma
-from maxent.discrimination.kernel_dual import binary_problem, solve_signed
+from maxent._support.vector_kernels import resolve_gamma
+from maxent.discrimination._machine import KernelMachineMixin, class_rows
+from maxent.discrimination.kernel_dual import binary_problem
 from maxent.discrimination.margins import classification_margin
 from maxent.discrimination.multiclass import solve_multiclass
 
@@ -31,7 +29,7 @@ def _has_probabilities(self):
     )
 
 
-class MEDClassifier(ClassifierMixin, BaseEstimator):
+class MEDClassifier(KernelMachineMixin, ClassifierMixin, BaseEstimator):
     """Maximum entropy discrimination with a kernel: an SVM with a margin prior.
 
     Among all distributions over linear (or kernel) classifiers and margins it takes
@@ -56,7 +54,8 @@ default="rbf"
         c = C; ``sharpness -> inf`` is SVC(C).
     bias : {"flat", None} or float, default="flat"
         Prior of the bias: flat, none, or Gaussian with this variance.
-    solver : {"auto", "interior", "smo"}, default="auto"
+    solver : {"auto", "interior", "smo", "coordinate", "newton"}, default="auto"
+        The last two need kernel="linear".
     gamma : {"scale", "auto"} or float, default="scale"
     degree : int, default=3
     coef0 : float, default=0.0
@@ -183,51 +182,31 @@ for kernel="precomputed"
         -------
         self
         """
-        margin, bias, tol = self._check_parameters()
+        bias, tol = self._check_machine_parameters()
+        margin = classification_margin(self.margin, self.sharpness)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        weight, factor = self._row_weights(codes, y, sample_weight)
-        keep = np.flatnonzero(weight > 0)
+        self.classes_, keep, codes, sample, weight = class_rows(
+            "MEDClassifier", y, sample_weight, self.class_weight
+        )
         m = len(self.classes_)
-        present = np.unique(codes[keep])
-        if len(present) < 2:
-            raise ValueError(
-                f"y contains one class only ({self.classes_[present].tolist()}) among "
-                "rows of positive weight; the classifier needs two classes."
-            )
-        if len(present) < m:
-            # classes without weight can never be predicted
-            self.classes_, m = self.classes_[present], len(present)
-            factor = factor[present]
-            codes = np.searchsorted(present, codes)
-        if self.kernel == "precomputed":
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
             X = v.check_gram(X)
             data = X if len(keep) == len(X) else X[np.ix_(keep, keep)]
         else:
             data = X if len(keep) == X.shape[0] else X[keep]
         self.gamma_ = resolve_gamma(
-            self.gamma, data, None if sample_weight is None else weight[keep]
+            self.gamma, data, None if sample_weight is None else sample
         )
-        codes = codes[keep]
-        weight = weight[keep] * factor[codes] * margin.unit_weight(self.C)
-        kernel = VectorKernel(
-            data,
-            self.kernel,
-            gamma=self.gamma_,
-            degree=self.degree,
-            coef0=self.coef0,
-            n_threads=effective_threads(self.n_jobs),
-        )
+        weight = weight * margin.unit_weight(self.C)
         if m == 2:
-            result, coefficients, b = self._fit_binary(
-                kernel, codes, margin, bias, weight, tol
-            )
+            y = np.where(codes == 1, 1.0, -1.0)
+            result = self._solve(data, binary_problem(y, margin, bias, weight), tol)
+            coefficients, b = result.lam[None, :], np.array([result.bias])
         else:
             result, beta = solve_multiclass(
-                kernel,
+                self._kernel(data),
                 codes,
                 m,
                 margin,
@@ -237,81 +216,13 @@ for kernel="precomputed"
                 max_iter=min(self.max_iter, 500),
             )
             coefficients, b = beta.T, result.bias
-        self._store(result, coefficients, b, keep, X, margin)
+        self._store(result, coefficients, b, keep, X)
+        self.loo_bound_ = (
+            len(self.support_) / len(keep) if np.isfinite(margin.prior_mean) else np.nan
+        )
         if not result.converged:
             warn_not_converged("MEDClassifier", result, tol, self.max_iter)
         return self
-
-    def _check_parameters(self):
-        v.check_positive("C", self.C)
-        tol = v.check_positive("tol", self.tol)
-        v.check_count("max_iter", self.max_iter)
-        v.check_positive("cache_size", self.cache_size)
-        margin = classification_margin(self.margin, self.sharpness)
-        return margin, v.check_bias(self.bias), tol
-
-    def _row_weights(self, codes, y, sample_weight):
-        """(weights of the rows, factor of each class)."""
-        weight = v.check_weights(sample_weight, len(codes))
-        weight = np.ones(len(codes)) if weight is None else weight
-        factor = np.ones(len(self.classes_))
-        if self.class_weight is not None:
-            factor = compute_class_weight(
-                self.class_weight,
-                classes=self.classes_,
-                y=y,
-                sample_weight=None if sample_weight is None else weight,
-            )
-            if not (np.isfinite(factor) & (factor > 0)).all():
-                raise ValueError(
-                    f"class_weight={self.class_weight!r} must be finite and > 0 for "
-                    "every class."
-                )
-        return weight, factor
-
-    def _fit_binary(self, kernel, codes, margin, bias, weight, tol):
-        y = np.where(codes == 1, 1.0, -1.0)
-        problem = binary_problem(y, margin, bias, weight)
-        result = solve_signed(
-            kernel,
-            problem,
-            tol=tol,
-            kkt_tol=tol,
-            max_iter=self.max_iter,
-            solver=self.solver,
-            cache_size=self.cache_size,
-            callback=self._progress(),
-        )
-        return result, result.lam[None, :], np.array([result.bias])
-
-    def _progress(self):
-        if not self.verbose:
-            return None
-
-        def show(n_iter, objective, gap):
-            print(f"MEDClassifier: {n_iter} steps, J={objective:.6g}, gap={gap:.2e}")
-
-        return show
-
-    def _store(self, result, coefficients, b, keep, X, margin):
-        inside = np.flatnonzero((coefficients != 0).any(axis=0))
-        self.support_ = keep[inside]
-        self.dual_coef_ = np.ascontiguousarray(coefficients[:, inside])
-        self.intercept_ = np.asarray(b, dtype=np.float64)
-        if self.kernel == "precomputed":
-            self.support_vectors_ = np.empty((0, 0))
-        else:
-            self.support_vectors_ = X[self.support_]
-        if self.kernel == "linear":
-            self.coef_ = self.dual_coef_ @ self.support_vectors_
-        self.duality_gap_ = float(result.gap)
-        self.objective_ = float(result.objective)
-        self.n_iter_ = int(result.n_iter)
-        self.converged_ = result.converged
-        self.objective_history_ = np.array([h[1] for h in result.history])
-        self.loo_bound_ = (
-            len(inside) / len(keep) if np.isfinite(margin.prior_mean) else np.nan
-        )
 
     def decision_function(self, X):
         """Decision values.
@@ -328,42 +239,9 @@ for kernel="precomputed"
         X = validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
-        self._check_fitted_arrays()
-        if self.kernel == "linear":
-            scores = np.asarray(X @ self.coef_.T) + self.intercept_
-        else:
-            if self.kernel == "precomputed":
-                X = X[:, self.support_]
-            with single_threaded_blas():
-                scores = apply_kernel(
-                    X,
-                    self.support_vectors_,
-                    self.dual_coef_.T,
-                    self.kernel,
-                    gamma=self.gamma_,
-                    degree=self.degree,
-                    coef0=self.coef0,
-                    n_threads=effective_threads(self.n_jobs),
-                )
-            scores += self.intercept_
-        return scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def _check_fitted_arrays(self):
         outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
-        expected = (outputs, len(self.support_))
-        if self.dual_coef_.shape != expected or self.intercept_.shape != (outputs,):
-            raise ValueError(
-                f"the fitted model is inconsistent: dual_coef_ has shape "
-                f"{self.dual_coef_.shape}, expected {expected}. Fit it again."
-            )
-        if self.kernel != "precomputed" and self.support_vectors_.shape != (
-            len(self.support_),
-            self.n_features_in_,
-        ):
-            raise ValueError(
-                "the fitted model is inconsistent: support_vectors_ has shape "
-                f"{self.support_vectors_.shape}. Fit it again."
-            )
+        scores = self._scores(X, outputs)
+        return scores[:, 0] if outputs == 1 else scores
 
     def predict(self, X):
         """Class labels.

@@ -350,7 +350,7 @@ class _WorkingSets:
         stalled = 0
         for _ in range(200):
             loose = kkt if grown else max(10 * kkt, 1e-2)
-            violation, b, code = self.run(rows, a, f, b, loose)
+            _, b, code = self.run(rows, a, f, b, loose)
             self.balance(a)
             if code in (Status.UNBOUNDED, Status.NONFINITE):
                 status = code
@@ -360,8 +360,6 @@ class _WorkingSets:
                 f = self.f_of(a, single=True)
                 rows = self.next_set(a, f, b, kkt)
                 grown = True
-                if len(rows) < self.n:
-                    f = f if self.kernel.spec is None else f
                 continue
             f = self.f_of(a)
             objective, gap, b = self.certify(a, f, b)
@@ -411,9 +409,9 @@ class _WorkingSets:
         """All rows, or evenly spread rows that give a first idea of the machine."""
         n = self.n
         dense = self.kernel.spec is not None
-        if n <= 2 * self.FIRST or not cold or not dense:
-            if n <= self.limit:
-                return np.arange(n)
+        small = n <= 2 * self.FIRST or not cold or not dense
+        if small and n <= self.limit:
+            return np.arange(n)
         size = min(max(self.FIRST, n // 4), self.limit)
         # evenly through the rows of each kind, so that any order of rows will do
         kind = np.lexsort((np.arange(n), self.p.target, self.p.sides))
@@ -508,7 +506,7 @@ def solve_dual(
     solver="auto",
     callback=None,
 ):
-    """Solve the two-class maximum entropy discrimination dual for a given kernel matrix.
+    """Solve the two-class maximum entropy discrimination dual of a kernel matrix.
 
     maximise ``sum_t phi_t(lam_t) - 1/2 sum_st lam_s lam_t y_s y_t K_st`` over
     ``0 <= lam_t < upper``, with ``sum_t lam_t y_t = 0`` for a flat bias prior

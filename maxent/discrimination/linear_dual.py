@@ -368,12 +368,7 @@ def _interior(linear, tol, max_iter, init):
         root = np.sqrt(linear.problem.bias_variance)
         Z = np.column_stack([Z, root * linear.sign])
     E = linear.sign[:, None] if linear.flat else None
-    if Z.shape[1] > len(Z):
-        from maxent.discrimination._interior import DenseQuadratic
-
-        R = DenseQuadratic(Z @ Z.T)
-    else:
-        R = LowRankQuadratic(Z)
+    R = LowRankQuadratic(Z)
     result = interior_point(
         linear.rows, R, E, tol=tol, max_iter=min(max_iter, 500), init=init
     )

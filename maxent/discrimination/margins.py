@@ -557,3 +557,37 @@ def check_asks_for_something(prior):
             "and every multiplier would be zero. Raise its level or its rate "
             "(the exponential prior needs rate * level > 1)."
         )
+
+
+def regression_margin(margin, sharpness, epsilon):
+    """Prior meant by a regressor's `margin`, `sharpness` and tube `epsilon`."""
+    if isinstance(margin, MarginPrior):
+        if margin.prior_mean > 0:
+            raise ValueError(
+                f"{margin!r} has mean margin {margin.prior_mean:g} > 0: a regression "
+                "tube needs level = -epsilon <= 0."
+            )
+        return margin
+    if margin not in (
+        "exponential",
+        "laplace",
+        "gaussian",
+        "uniform_exponential",
+        "erlang",
+        "hinge",
+    ):
+        raise ValueError(
+            f"margin={margin!r} is not known for regression; use 'exponential', "
+            "'erlang', 'laplace', 'gaussian', 'uniform_exponential', 'hinge' or a "
+            "MarginPrior object."
+        )
+    if margin == "hinge":
+        return HingeMargin(level=-epsilon)
+    if margin == "gaussian":
+        return GaussianMargin(rate=1.0, level=-epsilon)
+    sharpness = _positive("sharpness", sharpness)
+    if margin == "uniform_exponential":
+        if epsilon == 0:
+            return ExponentialMargin(rate=sharpness, level=0.0)
+        return UniformExponentialMargin(width=epsilon, rate=sharpness, level=0.0)
+    return MARGINS[margin](rate=sharpness, level=-epsilon)

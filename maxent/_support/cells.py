@@ -1,0 +1,70 @@
+"""What the readers of tables share: the result, the error, and single cells."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Table", "TableError", "parse_number", "short", "whole"]
+
+
+class TableError(ValueError):
+    """A file cannot be read as a table; the message names the place."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Contents of a data file.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        float64, finite.  svmlight gives CSR, CSV gives an ndarray.
+    y : ndarray of shape (n_rows,) or None
+        int64 if every label is a whole number, else float64, else strings.
+    feature_names : list of str or None
+        From the header of a CSV file.
+    label_name : str or None
+        Header of the label column.
+    label_index : int or None
+        Its number in the file, counted from 0.
+    format : {"svmlight", "csv"}
+    zero_based : bool or None
+        Whether the indices of an svmlight file start at 0.
+    """
+
+    X: Any
+    y: np.ndarray | None
+    feature_names: list | None
+    label_name: str | None
+    label_index: int | None
+    format: str
+    zero_based: bool | None = None
+
+
+def short(text, length=30):
+    """Quoted, on one line and not too long."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    return repr(text if len(text) <= length else text[: length - 3] + "...")
+
+
+def parse_number(cell):
+    """The number in a cell, or None; stricter than Python: no 1_000, no other digits.
+
+    >>> parse_number(" 2.5 "), parse_number("1_000"), parse_number("")
+    (2.5, None, None)
+    """
+    if "_" in cell or not cell.isascii():
+        return None
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def whole(y):
+    """Labels as integers where nothing is lost."""
+    if np.all(y == np.trunc(y)) and np.all(np.abs(y) < 2.0**53):
+        return y.astype(np.int64)
+    return y

@@ -1,0 +1,281 @@
+"""CSV files: delimiter and header found, columns chosen, faults named by cell."""
+
+import csv
+import io
+import itertools
+import math
+
+import numpy as np
+
+from maxent._support.cells import Table, TableError, parse_number, short, whole
+
+__all__ = ["CSVReader"]
+
+_DELIMITERS = ("\t", ";", ",")  # on a tie the comma is more likely a decimal one
+_SAMPLE_ROWS = 20
+_MAX_LABEL = 1000  # characters; the array of labels is as wide as the longest
+
+
+class CSVReader:
+    """One CSV file: its delimiter and header, then its columns."""
+
+    def __init__(self, name, data, header):
+        self.name = name
+        try:
+            self.text = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise TableError(
+                f"{name}, line {line}: not in UTF-8; convert the file first"
+            ) from None
+        self.delimiter = self._find_delimiter()
+        rows = self.rows()
+        sample = list(itertools.islice(rows, _SAMPLE_ROWS))
+        if not sample:
+            raise TableError(f"{name} is empty")
+        line, first = sample[0]
+        self.width = len(first)
+        if header == "auto":
+            header = self._is_header(line, first, [row for _, row in sample[1:]])
+        self.names = [cell.strip() for cell in first] if header else None
+        self.skip = line if header else 0
+        self.sample = [row for _, row in sample[1 if header else 0 :]]
+        if not self.sample:
+            raise TableError(f"{name} has a header but no rows")
+        for column in range(self.width if header else 0):
+            twin = self.names.index(self.names[column])
+            if twin < column:
+                raise TableError(
+                    f"{name}, line {line}: columns {twin} and {column} (counted from "
+                    f"0) have the same name {short(self.names[twin])}"
+                )
+
+    def _is_header(self, line, first, others):
+        """Whether the first row holds names: no number in it."""
+        text = [parse_number(cell) is None for cell in first]
+        if all(text):
+            return True
+        for index, cell in enumerate(first):
+            below = [row[index] for row in others if len(row) == self.width]
+            if (
+                text[index]
+                and cell.strip()
+                and below
+                and None not in map(parse_number, below)
+            ):
+                raise TableError(
+                    f"{self.name}, line {line}: {short(cell)} stands above numbers, "
+                    "but other cells of the row are numbers; say whether the row is "
+                    "a header"
+                )
+        return False
+
+    def _find_delimiter(self):
+        """The delimiter that splits the first rows evenly into most columns."""
+        best, most = None, 1
+        for delimiter in _DELIMITERS:
+            self.delimiter = delimiter
+            try:
+                rows = itertools.islice(self.rows(), _SAMPLE_ROWS)
+                widths = [len(row) for _, row in rows]
+            except TableError:
+                continue
+            if widths and min(widths) == max(widths) > most:
+                best, most = delimiter, widths[0]
+        if best is None:
+            first = next((t for t in self.text.splitlines() if t.strip()), "")
+            best = max(_DELIMITERS[::-1], key=first.count)
+        return best
+
+    def rows(self):
+        """Pairs of line number and cells; blank lines are left out."""
+        stream = io.StringIO(self.text, newline=None)
+        reader = csv.reader(stream, delimiter=self.delimiter)
+        try:
+            for row in reader:
+                if row and (len(row) > 1 or row[0].strip()):
+                    yield reader.line_num, row
+        except csv.Error as error:
+            raise TableError(f"{self.name}, line {reader.line_num}: {error}") from None
+
+    def column(self, index):
+        """How messages call a column."""
+        if self.names is not None and self.names[index]:
+            return f"column {short(self.names[index])}"
+        return f"column {index} (counted from 0)"
+
+    def read(self, label, labelled, n_features, feature_names):
+        features, target = self._choose(label, labelled, n_features, feature_names)
+        if n_features is not None and len(features) != n_features:
+            raise TableError(
+                f"{self.name} has {len(features)} feature columns"
+                f"{' beside the label' if target is not None else ''}, but "
+                f"{n_features} are expected"
+            )
+        if not features:
+            raise TableError(
+                f"{self.name} has one column only, so no features beside the label; "
+                "columns are separated by commas, tabs or semicolons"
+            )
+        try:
+            X, y = self._read_fast(features, target)
+        except (TableError, ValueError):
+            X = None
+        if X is None or not np.isfinite(X).all() or not _finite(y):
+            X, y = self._read_slowly(features, target)
+        return Table(
+            X,
+            y if y is None or y.dtype.kind != "f" else whole(y),
+            None if self.names is None else [self.names[i] for i in features],
+            None if self.names is None or target is None else self.names[target],
+            target,
+            "csv",
+        )
+
+    def _choose(self, label, labelled, n_features, feature_names):
+        """Numbers of the feature columns and of the label column, if any."""
+        by_name = feature_names is not None and self.names is not None
+        target = None
+        if labelled == "auto":
+            if isinstance(label, str) and self.names is not None:
+                labelled = label in self.names
+            elif by_name:
+                labelled = label is not None
+            else:
+                labelled = n_features is not None and self.width == n_features + 1
+                if labelled and isinstance(label, str):
+                    raise TableError(
+                        f"{self.name} has no header and one column more than the "
+                        f"{n_features} features; say which is the label, by its "
+                        "number counted from 0"
+                    )
+        if labelled:
+            target = self._label_column(label)
+        if not by_name:
+            return [i for i in range(self.width) if i != target], target
+        missing = [short(n) for n in feature_names if n not in self.names]
+        if missing:
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            raise TableError(
+                f"{self.name} has no column {', '.join(missing[:3])}{more}; "
+                f"its columns are {self._listed()}"
+            )
+        return [self.names.index(n) for n in feature_names], target
+
+    def _label_column(self, label):
+        if label is None:
+            return self.width - 1
+        if self.names is not None and label in self.names:
+            return self.names.index(label)
+        try:
+            index = int(label)
+        except ValueError:
+            if self.names is None:
+                raise TableError(
+                    f"{self.name} has no header, so no column {short(label)}; "
+                    "give the number of the label column, counted from 0"
+                ) from None
+            raise TableError(
+                f"{self.name} has no column {short(label)}; "
+                f"its columns are {self._listed()}"
+            ) from None
+        if not -self.width <= index < self.width:
+            raise TableError(
+                f"{self.name} has {self.width} columns, so no column {index}; "
+                f"numbers go from 0 to {self.width - 1}, or from -1 backwards"
+            )
+        return index % self.width
+
+    def _listed(self):
+        names = [short(name) for name in self.names[:20]]
+        return ", ".join(names) + (", ..." if self.width > 20 else "")
+
+    def _read_fast(self, features, target):
+        numeric = target is not None and all(
+            len(row) == self.width and parse_number(row[target]) is not None
+            for row in self.sample
+        )
+        columns = [*features, target] if numeric else features
+        every = len(columns) == self.width
+        # Told which columns to use, NumPy does not notice rows that are too long.
+        labels = None if every else self._scan(None if numeric else target)
+        table = np.loadtxt(
+            io.StringIO(self.text, newline=None),
+            delimiter=self.delimiter,
+            comments=None,
+            quotechar='"',
+            skiprows=self.skip,
+            usecols=None if every else columns,
+            ndmin=2,
+        )
+        if numeric:
+            labels = table[:, target if every else -1].copy()
+        return np.take(table, features if every else range(len(features)), 1), labels
+
+    def _scan(self, target):
+        """Check every width; the text of one column."""
+        labels = []
+        rows = self.rows()
+        if self.names is not None:
+            next(rows)
+        for _, row in rows:
+            if len(row) != self.width:
+                raise ValueError("ragged")
+            if target is not None:
+                labels.append(row[target].strip())
+        if "" in labels or max(map(len, labels), default=0) > _MAX_LABEL:
+            raise ValueError("a label is missing or too long")
+        return np.array(labels) if target is not None else None
+
+    def _read_slowly(self, features, target):
+        """Read row by row; raise the error of the first malformed one."""
+        X, labels, lines = [], [], []
+        rows = self.rows()
+        if self.names is not None:
+            next(rows)
+        for line, row in rows:
+            where = f"{self.name}, line {line}"
+            if len(row) != self.width:
+                raise TableError(
+                    f"{where}: {len(row)} cells, but the first row has {self.width}"
+                )
+            values = [parse_number(row[i]) for i in features]
+            for i, value in zip(features, values):
+                if value is None or not math.isfinite(value):
+                    raise TableError(f"{where}, {self.column(i)}: {_fault(row[i])}")
+            X.append(values)
+            lines.append(line)
+            if target is not None:
+                labels.append(row[target].strip())
+                if not labels[-1] or len(labels[-1]) > _MAX_LABEL:
+                    fault = f"longer than {_MAX_LABEL} characters"
+                    raise TableError(
+                        f"{where}, {self.column(target)}: the label is "
+                        f"{fault if labels[-1] else 'empty'}"
+                    )
+        X = np.array(X, dtype=np.float64)
+        if target is None:
+            return X, None
+        numbers = [parse_number(cell) for cell in labels]
+        if None in numbers:
+            return X, np.array(labels)
+        for line, number, cell in zip(lines, numbers, labels):
+            if not math.isfinite(number):
+                raise TableError(
+                    f"{self.name}, line {line}, {self.column(target)}: the label "
+                    f"{short(cell)} is not finite"
+                )
+        return X, np.array(numbers)
+
+
+def _finite(y):
+    return y is None or y.dtype.kind != "f" or bool(np.isfinite(y).all())
+
+
+def _fault(cell):
+    if not cell.strip():
+        return "the cell is empty; every feature needs a number"
+    if parse_number(cell) is not None:
+        return f"{short(cell)} is not a finite number"
+    comma = parse_number(cell.replace(",", ".")) is not None
+    return f"{short(cell)} is not a number{'; decimals need a point' if comma else ''}"

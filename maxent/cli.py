@@ -1,0 +1,245 @@
+"""The command ``maxent``: fit, predict, info and a demonstration.
+
+Exit codes: 0 done; 1 the fit did not reach its tolerance (the model is written all the
+same); 2 wrong usage, or a file that cannot be read or written, with one sentence on
+standard error; 130 interrupted.  Heavy imports are inside the functions, so that
+``maxent --help`` answers at once.
+"""
+
+import argparse
+import contextlib
+import os
+import sys
+
+
+def main(argv=None):
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : list of str, default=None
+        Arguments; None takes those of the process.
+
+    Returns
+    -------
+    code : int
+        The exit code.
+    """
+    try:
+        args = _parser().parse_args(argv)
+    except SystemExit as end:  # --help, --version or wrong usage
+        return end.code or 0
+    args.given = {
+        name: (flags[-1], vars(args)[name])
+        for name, (flags, _) in PARAMETERS.items()
+        if name in vars(args)
+    }
+    try:
+        return _run(args)
+    except BrokenPipeError:
+        # The reader of our output has left; nothing may be written at exit either.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        if error.filename is not None and error.strerror:
+            return _fail(args, f"{error.filename}: {error.strerror}")
+        return _fail(args, error)
+    except MemoryError as error:
+        return _fail(args, f"not enough memory ({_one_line(error) or 'no details'})")
+    except KeyboardInterrupt:
+        return _fail(args, "interrupted", code=130)
+
+
+def _run(args):
+    from maxent import _commands
+
+    try:
+        code = getattr(_commands, args.command)(args)
+        sys.stdout.flush()
+        return code
+    except _commands.CommandError as error:
+        return _fail(args, error)
+
+
+def _fail(args, message, code=2):
+    print(f"maxent {args.command}: {_one_line(message)}", file=sys.stderr)
+    return code
+
+
+def _one_line(message):
+    return " ".join(str(message).split())
+
+
+# -------------------------------------------------------------------------- usage
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {_one_line(message)} (see {self.prog} --help)\n")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None):
+        import maxent
+
+        print(f"maxent {maxent.__version__}")
+        parser.exit()
+
+
+def _gamma(text):
+    return text if text in ("scale", "auto") else _float(text, "scale, auto")
+
+
+def _bias(text):
+    if text in ("flat", "none"):
+        return None if text == "none" else text
+    return _float(text, "flat, none")
+
+
+def _float(text, words):
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not known; use {words} or a number"
+        ) from None
+
+
+# Options of `fit` that become parameters of the estimator, if they are given.
+PARAMETERS = {
+    "kernel": (["--kernel"], {"choices": ["rbf", "linear", "poly", "sigmoid"]}),
+    "C": (["-C", "--C"], {"type": float, "help": "bound of every multiplier, > 0"}),
+    "margin": (
+        ["--margin"],
+        {"help": "exponential, laplace, gaussian, erlang, logistic, hinge or fixed"},
+    ),
+    "sharpness": (
+        ["--sharpness"],
+        {"type": float, "help": "how closely the loss follows the hinge, > 1"},
+    ),
+    "bias": (
+        ["--bias"],
+        {"type": _bias, "help": "flat, none, or the variance of its prior"},
+    ),
+    "gamma": (
+        ["--gamma"],
+        {"type": _gamma, "help": "width of the kernel: scale, auto or a number"},
+    ),
+    "degree": (["--degree"], {"type": int, "help": "of the poly kernel"}),
+    "coef0": (["--coef0"], {"type": float, "help": "of the poly and sigmoid kernels"}),
+    "epsilon": (
+        ["--epsilon"],
+        {"type": float, "help": "half width of the regressor's tube"},
+    ),
+    "prior_inclusion": (
+        ["--prior-inclusion"],
+        {"type": float, "help": "the selector's prior probability of a feature"},
+    ),
+    "tol": (["--tol"], {"type": float, "help": "tolerance of the certificate"}),
+    "max_iter": (["--max-iter"], {"type": int, "help": "bound on the iterations"}),
+    "cache_size": (
+        ["--cache-size"],
+        {"type": float, "metavar": "MB", "help": "memory for kernel values"},
+    ),
+    "n_jobs": (
+        ["--jobs"],
+        {"type": int, "metavar": "JOBS", "help": "threads, -1 for all cores"},
+    ),
+}
+
+
+def _parser():
+    parser = _Parser(
+        prog="maxent",
+        allow_abbrev=False,
+        description="Maximum entropy discrimination for svmlight and CSV files.",
+    )
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="print the version and end"
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    demo = _command(commands, "demo", "compare machines on bundled data")
+    demo.add_argument(
+        "-o",
+        "--output",
+        metavar="PICTURE",
+        default="maxent-demo.png",
+        help="picture to write, .png, .pdf or .svg (default: %(default)s)",
+    )
+    demo.add_argument("--no-picture", action="store_true", help="write no picture")
+    demo.add_argument("--seed", type=int, default=0, help="of the split (default: 0)")
+
+    fit = _command(commands, "fit", "train on a data file, write a model file")
+    fit.add_argument("data", metavar="DATA", help="svmlight or CSV file, with labels")
+    fit.add_argument("model", metavar="MODEL", help="model file to write")
+    fit.add_argument(
+        "--estimator",
+        choices=["classifier", "regressor", "selector"],
+        default="classifier",
+        help="what to train (default: %(default)s)",
+    )
+    fit.add_argument(
+        "--standardize",
+        action="store_true",
+        help="scale every feature to mean 0 and variance 1 (svmlight: variance only); "
+        "the scales become part of the model",
+    )
+    fit.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        help="progress lines on standard error (default: if it is a terminal)",
+    )
+    _file_options(fit)
+    group = fit.add_argument_group("parameters of the estimator, with its own defaults")
+    for name, (flags, options) in PARAMETERS.items():
+        group.add_argument(*flags, dest=name, default=argparse.SUPPRESS, **options)
+
+    predict = _command(commands, "predict", "apply a model file to a data file")
+    predict.add_argument("model", metavar="MODEL")
+    predict.add_argument("data", metavar="DATA", help="svmlight or CSV file")
+    predict.add_argument(
+        "-o", "--output", metavar="OUT", help="CSV file to write (default: print it)"
+    )
+    what = predict.add_mutually_exclusive_group()
+    what.add_argument("--decision", action="store_true", help="write decision values")
+    what.add_argument("--proba", action="store_true", help="write probabilities")
+    predict.add_argument(
+        "--no-label", action="store_true", help="the file has no label column"
+    )
+    _file_options(predict)
+
+    info = _command(commands, "info", "check a model file and print its contents")
+    info.add_argument("model", metavar="MODEL")
+    return parser
+
+
+def _command(commands, name, text):
+    return commands.add_parser(
+        name, help=text, description=text.capitalize() + ".", allow_abbrev=False
+    )
+
+
+def _file_options(command):
+    command.add_argument(
+        "--label",
+        metavar="NAME|INDEX",
+        help="label column of a CSV file, by name or number counted from 0, negative "
+        "from the end (default: the last)",
+    )
+    command.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first row of a CSV file holds names (default: find out)",
+    )
+    command.add_argument(
+        "--format",
+        choices=["auto", "svmlight", "csv"],
+        default="auto",
+        help="of the data file (default: find out)",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

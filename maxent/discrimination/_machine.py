@@ -1,0 +1,190 @@
+"""What classifier and regressor share: kernels, support rows, decision values."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from maxent._support import validation as v
+from maxent._support.threads import effective_threads, single_threaded_blas
+from maxent._support.vector_kernels import VectorKernel, apply_kernel
+from maxent.discrimination.kernel_dual import solve_signed
+from maxent.discrimination.linear_dual import solve_linear
+
+_LINEAR_SOLVERS = ("coordinate", "newton")
+
+
+def class_rows(name, y, sample_weight, class_weight):
+    """Classes, codes and weights of the rows that count.
+
+    Returns
+    -------
+    classes : ndarray (m,)
+        Classes with positive weight, at least two.
+    keep : ndarray of int
+        Rows of positive weight.
+    codes : ndarray of int (len(keep),)
+    sample : ndarray (len(keep),)
+        Sample weights.
+    weight : ndarray (len(keep),)
+        Sample weights times class weights.
+    """
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    sample = v.check_weights(sample_weight, len(codes))
+    sample = np.ones(len(codes)) if sample is None else sample
+    keep = np.flatnonzero(sample > 0)
+    present = np.unique(codes[keep])
+    if len(present) < 2:
+        raise ValueError(
+            f"y contains one class only ({classes[present].tolist()}) among rows of "
+            f"positive weight; {name} needs two classes."
+        )
+    factor = np.ones(len(classes))
+    if class_weight is not None:
+        factor = compute_class_weight(
+            class_weight,
+            classes=classes,
+            y=y,
+            sample_weight=None if sample_weight is None else sample,
+        )
+        if not (np.isfinite(factor) & (factor > 0)).all():
+            raise ValueError(
+                f"class_weight={class_weight!r} must be finite and > 0 for every class."
+            )
+    # classes without weight can never be predicted
+    codes = np.searchsorted(present, codes[keep])
+    sample = sample[keep]
+    return classes[present], keep, codes, sample, sample * factor[present][codes]
+
+
+class KernelMachineMixin:
+    """Fitted state and prediction of f(x) = dual_coef_ @ k(support, x) + intercept_."""
+
+    def _check_machine_parameters(self):
+        """Checked (bias, tol)."""
+        v.check_positive("C", self.C)
+        v.check_count("max_iter", self.max_iter)
+        v.check_positive("cache_size", self.cache_size)
+        return v.check_bias(self.bias), v.check_positive("tol", self.tol)
+
+    def _solve(self, data, problem, tol):
+        """DualResult with signed multipliers, by the road that suits the kernel."""
+        if self._goes_linear(data, problem):
+            solver = self.solver if self.solver != "interior" else "auto"
+            return solve_linear(
+                data,
+                problem,
+                tol=tol,
+                max_iter=min(self.max_iter, 5000),
+                solver=solver,
+                callback=self._progress(),
+            )
+        return solve_signed(
+            self._kernel(data),
+            problem,
+            tol=tol,
+            kkt_tol=tol,
+            max_iter=self.max_iter,
+            solver=self.solver,
+            cache_size=self.cache_size,
+            callback=self._progress(),
+        )
+
+    def _goes_linear(self, data, problem):
+        if not (isinstance(self.kernel, str) and self.kernel == "linear"):
+            if self.solver in _LINEAR_SOLVERS:
+                raise ValueError(
+                    f"solver={self.solver!r} needs kernel='linear'; with "
+                    f"kernel={self.kernel!r} use 'auto', 'interior' or 'smo'."
+                )
+            return False
+        if self.solver in _LINEAR_SOLVERS:
+            return True
+        if self.solver != "auto":
+            return False
+        n, d = data.shape
+        if sp.issparse(data):
+            return n > 2000
+        smooth = problem.margin.name not in ("hinge", "fixed")
+        return n > 400 and smooth and n > 4 * d and d <= 2000
+
+    def _kernel(self, data):
+        return VectorKernel(
+            data,
+            self.kernel,
+            gamma=self.gamma_,
+            degree=self.degree,
+            coef0=self.coef0,
+            n_threads=effective_threads(self.n_jobs),
+        )
+
+    def _progress(self):
+        if not self.verbose:
+            return None
+        name = type(self).__name__
+
+        def show(n_iter, objective, gap):
+            print(f"{name}: {n_iter} steps, J={objective:.6g}, gap={gap:.2e}")
+
+        return show
+
+    def _store(self, result, coefficients, b, keep, X):
+        inside = np.flatnonzero((coefficients != 0).any(axis=0))
+        self.support_ = keep[inside]
+        self.dual_coef_ = np.ascontiguousarray(coefficients[:, inside])
+        self.intercept_ = np.asarray(b, dtype=np.float64)
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            self.support_vectors_ = np.empty((0, 0))
+        else:
+            self.support_vectors_ = X[self.support_]
+        if isinstance(self.kernel, str) and self.kernel == "linear":
+            self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
+        self.duality_gap_ = float(result.gap)
+        self.objective_ = float(result.objective)
+        self.n_iter_ = int(result.n_iter)
+        self.converged_ = result.converged
+        self.objective_history_ = np.array([h[1] for h in result.history])
+
+    def _scores(self, X, outputs):
+        """Decision values (n, outputs) of validated features."""
+        self._check_fitted_arrays(outputs)
+        if isinstance(self.kernel, str) and self.kernel == "linear":
+            return np.asarray(X @ self.coef_.T) + self.intercept_
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            X = X[:, self.support_]
+        with single_threaded_blas():
+            scores = apply_kernel(
+                X,
+                self.support_vectors_,
+                self.dual_coef_.T,
+                self.kernel,
+                gamma=self.gamma_,
+                degree=self.degree,
+                coef0=self.coef0,
+                n_threads=effective_threads(self.n_jobs),
+            )
+        return scores + self.intercept_
+
+    def _check_fitted_arrays(self, outputs):
+        # loaded models are untrusted
+        expected = (outputs, len(self.support_))
+        if self.dual_coef_.shape != expected or self.intercept_.shape != (outputs,):
+            raise ValueError(
+                f"the fitted model is inconsistent: dual_coef_ has shape "
+                f"{self.dual_coef_.shape}, expected {expected}. Fit it again."
+            )
+        width = (len(self.support_), self.n_features_in_)
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            bad = self.support_.max(initial=-1) >= self.n_features_in_
+        elif isinstance(self.kernel, str) and self.kernel == "linear":
+            bad = self.coef_.shape != (outputs, self.n_features_in_)
+        else:
+            bad = self.support_vectors_.shape != width
+        if bad:
+            raise ValueError(
+                "the fitted model is inconsistent: its support does not match "
+                f"n_features_in_={self.n_features_in_}. Fit it again."
+            )

@@ -1,0 +1,447 @@
+"""Tables: both formats read alike, and every malformed line named."""
+
+import os
+import sys
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from maxent._support.tables import TableError, read_table
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="data.csv"):
+        path = tmp_path / name
+        if isinstance(content, str):
+            content = content.encode()
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def dense(table):
+    return table.X.toarray() if sparse.issparse(table.X) else table.X
+
+
+# --------------------------------------------------------------------------- CSV
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_delimiters_line_ends_and_marks_do_not_matter(write, delimiter, end, bom):
+    rows = ["a,b,kind", "1,2.5,x", "-3e2,.5,y"]
+    text = end.join(rows).replace(",", delimiter) + end * 3
+    table = read_table(write(bom + text.encode()))
+    assert table.X.tolist() == [[1, 2.5], [-300, 0.5]]
+    assert table.X.dtype == np.float64 and table.X.flags.c_contiguous
+    assert table.y.tolist() == ["x", "y"]
+    assert table.feature_names == ["a", "b"] and table.label_name == "kind"
+    assert (table.format, table.label_index, table.zero_based) == ("csv", 2, None)
+
+
+def test_files_without_header_are_recognised(write):
+    table = read_table(write("1,2,0\n3,4,1\n"))
+    assert table.X.tolist() == [[1, 2], [3, 4]]
+    assert table.feature_names is None and table.label_name is None
+    table = read_table(write("1,2,yes\n3,4,no\n"))
+    assert table.y.tolist() == ["yes", "no"]
+
+
+def test_a_header_can_be_forced_either_way(write):
+    path = write("1,2,3\n4,5,6\n")
+    table = read_table(path, header=True)
+    assert table.feature_names == ["1", "2"] and table.y.tolist() == [6]
+    path = write("a,b,c\n4,5,6\n")
+    with pytest.raises(TableError, match=r"line 1, column 0 .*'a' is not a number"):
+        read_table(path, header=False)
+
+
+@pytest.mark.parametrize("text", ["2019,2020,label\n1,2,0\n", "x,2,1\n3,4,0\n"])
+def test_a_first_row_that_may_be_either_is_not_guessed(write, text):
+    with pytest.raises(TableError, match=r"line 1: .*say whether the row is a header"):
+        read_table(write(text))
+
+
+@pytest.mark.parametrize(
+    "label, X, y, name",
+    [
+        ("k", [[1, 2], [4, 5]], [3, 6], "k"),
+        ("b", [[1, 3], [4, 6]], [2, 5], "b"),
+        (0, [[2, 3], [5, 6]], [1, 4], "a"),
+        (-3, [[2, 3], [5, 6]], [1, 4], "a"),
+        ("-1", [[1, 2], [4, 5]], [3, 6], "k"),
+        (None, [[1, 2], [4, 5]], [3, 6], "k"),
+    ],
+)
+def test_the_label_column_is_chosen_by_name_or_number(write, label, X, y, name):
+    table = read_table(write("a,b,k\n1,2,3\n4,5,6\n"), label=label)
+    assert table.X.tolist() == X and table.y.tolist() == y
+    assert table.label_name == name
+
+
+def test_a_column_named_like_a_number_goes_before_the_number(write):
+    table = read_table(write("a,0,c\n1,2,3\n"), label="0", header=True)
+    assert table.y.tolist() == [2]
+
+
+def test_labels_may_be_absent(write):
+    table = read_table(write("a,b\n1,2\n"), labelled=False)
+    assert table.X.tolist() == [[1, 2]]
+    assert table.y is None and table.label_name is None
+
+
+@pytest.mark.parametrize(
+    "cells, kind, values",
+    [
+        (["1", "-1"], "i", [1, -1]),
+        (["1.0", "2e0"], "i", [1, 2]),
+        (["1.5", "2"], "f", [1.5, 2]),
+        (["1e300", "2"], "f", [1e300, 2]),
+        (["1", "x"], "U", ["1", "x"]),
+        ([" a b ", '"c,d"'], "U", ["a b", "c,d"]),
+        (["é", "nan"], "U", ["é", "nan"]),
+    ],
+)
+def test_labels_are_integers_numbers_or_text(write, cells, kind, values):
+    text = "f,k\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
+    y = read_table(write(text)).y
+    assert y.dtype.kind == kind and y.tolist() == values
+
+
+def test_text_in_a_late_label_makes_all_labels_text(write):
+    text = "f,k\n" + "0.5,1\n" * 50 + "0.5,x\n"
+    y = read_table(write(text)).y
+    assert y.dtype.kind == "U" and y[0] == "1" and y[-1] == "x"
+
+
+def test_quoted_cells_and_spaces_are_numbers(write):
+    assert read_table(write('"a","k"\n"1.5", 2 \n')).X.tolist() == [[1.5]]
+
+
+def test_blank_lines_are_left_out_but_counted(write):
+    table = read_table(write("\na,k\n\n1,2\n   \n3,4\n\n\n"))
+    assert table.X.tolist() == [[1], [3]]
+    with pytest.raises(TableError, match="line 5, column 'a'"):
+        read_table(write("\na,k\n\n1,2\nx,4\n"))
+
+
+def test_known_features_are_found_by_name(write):
+    path = write("id,b,a,k\nr1,2,1,x\nr2,4,3,y\n")
+    table = read_table(path, feature_names=["a", "b"], n_features=2)
+    assert table.X.tolist() == [[1, 2], [3, 4]] and table.X.flags.c_contiguous
+    assert table.feature_names == ["a", "b"] and table.y.tolist() == ["x", "y"]
+    with pytest.raises(
+        TableError, match="no column 'c', 'd'; its columns are 'id', 'b'"
+    ):
+        read_table(path, feature_names=["c", "a", "d"])
+
+
+def test_a_numeric_label_beside_left_out_columns(write):
+    path = write("k,id,a\n1,r1,5\n0,r2,6\n")
+    table = read_table(path, feature_names=["a"], label="k")
+    assert table.X.tolist() == [[5], [6]] and table.y.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [("1,2,9\n", [9]), ("1,2\n", None), ("a,b,k\n1,2,9\n", [9]), ("b,a\n1,2\n", None)],
+)
+def test_labels_are_taken_if_they_are_there(write, text, expected):
+    table = read_table(write(text), labelled="auto", n_features=2)
+    assert table.X.shape == (1, 2)
+    assert (table.y if expected is None else table.y.tolist()) == expected
+
+
+@pytest.mark.parametrize(
+    "text, expected", [("k,b,a\n1,2,3\n", [1]), ("a,b\n3,2\n", None)]
+)
+def test_labels_are_taken_by_the_name_they_had(write, text, expected):
+    table = read_table(
+        write(text), labelled="auto", label="k", feature_names=["a", "b"], n_features=2
+    )
+    assert table.X.tolist() == [[3, 2]]
+    assert (table.y if expected is None else table.y.tolist()) == expected
+
+
+def test_a_named_label_without_header_is_not_guessed(write):
+    with pytest.raises(TableError, match="no header and one column more than the 2"):
+        read_table(write("1,2,3\n"), labelled="auto", label="k", n_features=2)
+
+
+MALFORMED_CSV = {
+    "": "is empty",
+    "\n \r\n": "is empty",
+    '""\n': "is empty",
+    "a,b,k\n": "has a header but no rows",
+    "a,a,k\n1,2,3\n": r"line 1: columns 0 and 1 .* the same name 'a'",
+    "a,k\n1,2\n1,2,3\n": "line 3: 3 cells, but the first row has 2",
+    "a,b,k\n1,2,3\n1,2\n": "line 3: 2 cells, but the first row has 3",
+    "a,k\n1,x\n2,y\n3,y,z\n": "line 4: 3 cells",
+    "a,k\n1,2\n,3\n": "line 3, column 'a': the cell is empty",
+    "a,k\n1,2\nx y,3\n": "line 3, column 'a': 'x y' is not a number",
+    "a,k\n1,2\n1_0,3\n": "line 3, column 'a': '1_0' is not a number",
+    "a,k\n1,2\n\u0661,3\n": "line 3, column 'a': .* is not a number",
+    "a,k\n1,2\nnan,3\n": "line 3, column 'a': 'nan' is not a finite number",
+    "a,k\n1,2\n-inf,3\n": "line 3, column 'a': '-inf' is not a finite number",
+    "a,k\n1,2\n1e999,3\n": "line 3, column 'a': '1e999' is not a finite number",
+    "a,k\n1,2\n1,\n": "line 3, column 'k': the label is empty",
+    "a,k\n1,x\n1,\n": "line 3, column 'k': the label is empty",
+    "a,k\n1,2\n1,nan\n": "line 3, column 'k': the label 'nan' is not finite",
+    "1,2,3\n4,5x,6\n": r"line 2, column 1 \(counted from 0\): '5x' is not a number",
+    "1,5;2,5;a\n2,5;3,5;b\n": "line 2, .*'2,5' is not a number; decimals need a point",
+    "a,k\n1," + "x" * 2000 + "\n": "the label is longer than 1000 characters",
+    "a,k\n" + "9" * 200 + "z,1\n": r"'9{27}\.\.\.' is not a number",
+    "x\n1\n2\n": "has one column only",
+    "a,k\n\x00,1\n": "line 2, column 'a'",
+    'a,k\n1,"2\n3,4\n' + "5,6\n" * 40000: "field larger than field limit",
+}
+
+
+@pytest.mark.parametrize("text", MALFORMED_CSV, ids=range(len(MALFORMED_CSV)))
+def test_every_malformed_csv_is_named(write, text):
+    path = write(text)
+    with pytest.raises(TableError, match=MALFORMED_CSV[text]) as caught:
+        read_table(path)
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert "\n" not in message and len(message) < len(str(path)) + 200
+
+
+def test_unknown_label_columns_list_the_known_ones(write):
+    path = write("a,b,k\n1,2,3\n")
+    with pytest.raises(
+        TableError, match="no column 'z'; its columns are 'a', 'b', 'k'"
+    ):
+        read_table(path, label="z")
+    with pytest.raises(TableError, match=r"has 3 columns, so no column 3; .*0 to 2"):
+        read_table(path, label=3)
+    with pytest.raises(TableError, match="so no column -4"):
+        read_table(path, label="-4")
+    with pytest.raises(TableError, match="no header, so no column 'k'"):
+        read_table(write("1,2,3\n"), label="k")
+
+
+def test_a_wrong_number_of_features_is_named(write):
+    with pytest.raises(
+        TableError, match="2 feature columns beside the label, but 5 are"
+    ):
+        read_table(write("1,2,3\n"), n_features=5)
+    with pytest.raises(TableError, match="3 feature columns, but 5 are expected"):
+        read_table(write("1,2,3\n"), n_features=5, labelled="auto")
+
+
+@pytest.mark.parametrize(
+    "content, line", [(b"a,k\n1,2\n\xff,3\n", 3), (b"\xff\xfea\x00", 1)]
+)
+def test_other_encodings_are_named(write, content, line):
+    with pytest.raises(TableError, match=f"line {line}: not in UTF-8"):
+        read_table(write(content))
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    rows=st.integers(1, 40),
+    columns=st.integers(1, 5),
+    where=st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)),
+    bad=st.sampled_from(["", "x", "1,2", "nan", "1 2", "0x1", "--1", "1_1"]),
+    text_labels=st.booleans(),
+)
+def test_a_bad_cell_anywhere_is_found(write, rows, columns, where, bad, text_labels):
+    row, column = where[0] % rows, where[1] % columns
+    label = "c" if text_labels else "1"
+    cells = [["0.5"] * columns + [label] for _ in range(rows)]
+    cells[row][column] = f'"{bad}"'
+    names = [f"f{i}" for i in range(columns)]
+    text = ",".join([*names, "k"]) + "\n" + "\n".join(",".join(r) for r in cells)
+    with pytest.raises(TableError, match=f"line {row + 2}, column 'f{column}'"):
+        read_table(write(text))
+
+
+# ----------------------------------------------------------------------- svmlight
+
+
+def test_svmlight_rows_comments_and_queries(write):
+    text = "# head\n\n1 1:2 3:-0.5 # note\r\n-1 qid:7 2:1e1\n0\n  \n"
+    table = read_table(write(text, "data.svm"))
+    assert sparse.issparse(table.X) and table.X.format == "csr"
+    assert dense(table).tolist() == [[2, 0, -0.5], [0, 10, 0], [0, 0, 0]]
+    assert table.y.tolist() == [1, -1, 0] and table.y.dtype == np.int64
+    assert (table.format, table.zero_based) == ("svmlight", False)
+    assert table.feature_names is None
+
+
+def test_svmlight_indices_from_zero(write):
+    text = "1 0:2 1:3\n2 2:4\n"
+    table = read_table(write(text, "data.svm"))
+    assert dense(table).tolist() == [[2, 3, 0], [0, 0, 4]] and table.zero_based
+    text = "1 1:3\n2 2:4\n"
+    table = read_table(write(text, "data.svm"), zero_based=True)
+    assert dense(table).tolist() == [[0, 3, 0], [0, 0, 4]]
+
+
+def test_svmlight_gets_the_expected_width(write):
+    table = read_table(write("1 1:2\n2\n", "x.svm"), n_features=4)
+    assert dense(table).tolist() == [[2, 0, 0, 0], [0] * 4]
+    assert read_table(write("1\n2\n", "x.svm"), n_features=3).X.shape == (2, 3)
+    with pytest.raises(TableError, match="gives 5 features, but 4 are expected"):
+        read_table(write("1 5:2\n", "x.svm"), n_features=4)
+    with pytest.raises(
+        TableError, match="index is 0, but the indices are to start at 1"
+    ):
+        read_table(write("1 0:2\n", "x.svm"), zero_based=False)
+
+
+def test_svmlight_labels_can_be_dropped_but_not_moved(write):
+    path = write("1 1:2\n", "x.svm")
+    assert read_table(path, labelled=False).y is None
+    assert read_table(path, label=0).y.tolist() == [1]
+    with pytest.raises(TableError, match="rows start with the label"):
+        read_table(path, label="kind")
+
+
+MALFORMED_SVMLIGHT = {
+    "# only\n# comments\n": "is empty but for comments",
+    "1\n2\n": "no row has a feature",
+    "1 1:2\nx 1:2\n": "line 2: the label 'x' is not a number",
+    "1 1:2\n1:2 2:3\n": "line 2: the label '1:2' .* write 0 if there is none",
+    "1 1:2\n1,2 2:3\n": "line 2: the label '1,2' .* several labels a row",
+    "1 1:2\nnan 1:2\n": "line 2: the label 'nan' is not finite",
+    "1 1:2\n1 1\n": "line 2: '1' is not of the form index:value",
+    "1 1:2\n1 a:1\n": "line 2: 'a:1' is not of the form",
+    "1 1:2\n1 -1:1\n": "line 2: '-1:1' is not of the form",
+    "1 1:2\n1 1: 2\n": "line 2: the value '' of feature 1 is not a number",
+    "1 1:2\n1 1:x\n": "line 2: the value 'x' of feature 1 is not a number",
+    "1 1:2\n1 1:1_0\n": "line 2: the value '1_0' of feature 1 is not a number",
+    "1 1:2\n1 1:nan\n": "line 2: the value 'nan' of feature 1 is not finite",
+    "1 1:2\n1 1:1e999\n": "line 2: the value '1e999' of feature 1 is not finite",
+    "1 1:2\n1 2:1 2:3\n": "line 2: the feature index 2 follows 2; indices must incr",
+    "1 1:2\n1 3:1 2:3\n": "line 2: the feature index 2 follows 3",
+    "1 1:2\n1 99999999999:1\n": "line 2: the feature index '99999999999' is larger",
+    "1 1:2\n# x\n\n1 1:\xff\n": "line 4: the value",
+}
+
+
+@pytest.mark.parametrize("text", MALFORMED_SVMLIGHT, ids=range(len(MALFORMED_SVMLIGHT)))
+@pytest.mark.parametrize("format", ["auto", "svmlight"])
+def test_every_malformed_svmlight_line_is_named(write, text, format):
+    path = write(text.encode("latin-1"), "data.svm")
+    with pytest.raises(TableError, match=MALFORMED_SVMLIGHT[text]) as caught:
+        read_table(path, format=format)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(rows=st.integers(1, 30), where=st.integers(0, 10**6), data=st.data())
+def test_a_bad_svmlight_line_anywhere_is_found(write, rows, where, data):
+    bad = data.draw(st.sampled_from(["1 1", "x 1:1", "1 2:1 1:1", "1 1:z", "1 1:inf"]))
+    lines = ["1 1:0.5 4:2"] * rows
+    lines[where % rows] = bad
+    with pytest.raises(TableError, match=f"line {where % rows + 1}: "):
+        read_table(write("\n".join(lines), "x.svm"))
+
+
+# ------------------------------------------------------------------- both formats
+
+
+@pytest.mark.parametrize(
+    "text, format",
+    [
+        ("1 1:2 2:3\n", "svmlight"),
+        ("# c\n1\n1 3:0.5\n", "svmlight"),
+        ("1,2,3\n", "csv"),
+        ("a;b\n1;2\n", "csv"),
+        ("when,k\n2020-01-01 12:30,5\n", "csv"),
+    ],
+)
+@pytest.mark.parametrize("name", ["data.txt", "data"])
+def test_the_format_is_found_from_the_contents(write, text, format, name):
+    path = write(text, name)
+    try:
+        assert read_table(path).format == format
+    except TableError as error:
+        assert format == "csv" and "12:30" in str(error)
+
+
+def test_the_format_can_be_said(write):
+    path = write("1 1:2\n", "data.csv")
+    assert read_table(path, format="svmlight").format == "svmlight"
+    with pytest.raises(ValueError, match="format='arff' is not known"):
+        read_table(path, format="arff")
+
+
+@settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    values=st.lists(
+        st.lists(
+            st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+)
+def test_both_formats_give_back_every_bit(write, values):
+    X = np.array(values)
+    y = np.arange(len(X))
+    lines = [f"{k} 1:{a!r} 2:{b!r} 3:{c!r}" for k, (a, b, c) in zip(y, values)]
+    svm = read_table(write("\n".join(lines), "x.svm"))
+    lines = [f"{a!r},{b!r},{c!r},{k}" for k, (a, b, c) in zip(y, values)]
+    table = read_table(write("\n".join(lines), "x.csv"))
+    np.testing.assert_array_equal(dense(svm), X)
+    np.testing.assert_array_equal(table.X, X)
+    np.testing.assert_array_equal(svm.y, y)
+    np.testing.assert_array_equal(table.y, y)
+
+
+def test_the_slow_way_reads_what_the_fast_way_reads(write, monkeypatch):
+    rng = np.random.default_rng(0)
+    text = "a,b,k\n" + "\n".join(
+        f"{a!r},{b!r},{k}"
+        for a, b, k in zip(*rng.normal(size=(2, 30)).tolist(), [0, 1] * 15)
+    )
+    path = write(text)
+    fast = read_table(path)
+    monkeypatch.setattr(
+        np, "loadtxt", lambda *a, **k: (_ for _ in ()).throw(ValueError)
+    )
+    slow = read_table(path)
+    np.testing.assert_array_equal(fast.X, slow.X)
+    np.testing.assert_array_equal(fast.y, slow.y)
+    assert fast.y.dtype == slow.y.dtype
+
+
+def test_missing_files_and_folders_are_system_errors(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "absent.csv")
+    with pytest.raises(IsADirectoryError):
+        read_table(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes with names are POSIX")
+def test_a_pipe_can_be_read(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("a,k\n1,2\n",))
+    writer.start()
+    table = read_table(pipe)
+    writer.join()
+    assert table.X.tolist() == [[1]]

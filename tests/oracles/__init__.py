@@ -1,0 +1,1 @@
+"""Independent reference solutions, written from the papers only, never from maxent."""
