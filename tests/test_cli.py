@@ -1,11 +1,12 @@
 """The command line, called in process: results, exit codes, and whole files."""
 
 import csv
+import errno
 import os
-import pathlib
 import signal
 import subprocess
 import sys
+import time
 import warnings
 
 import numpy as np
@@ -15,12 +16,13 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+from processes import run as run_python
+from processes import start
+
 from maxent._support import persistence
 from maxent._support.persistence import load, load_with_extra, read_model, save
 from maxent.cli import main
 from maxent.datasets import load_crabs
-
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 class MEDClassifier(ClassifierMixin, BaseEstimator):
@@ -124,9 +126,7 @@ def test_help_loads_nothing_heavy():
         "heavy = {'numpy', 'scipy', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, timeout=60, capture_output=True
-    )
+    run_python("-c", code)
 
 
 @pytest.mark.parametrize(
@@ -623,14 +623,7 @@ def test_output_files_appear_whole_or_not_at_all(
 
 def shell(*args, **kwargs):
     """The command in a process of its own."""
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return subprocess.Popen(
-        [sys.executable, "-m", "maxent.cli", *map(str, args)],
-        env={**os.environ, "PYTHONPATH": path},
-        stderr=subprocess.PIPE,
-        text=True,
-        **kwargs,
-    )
+    return start("-m", "maxent.cli", *args, stderr=subprocess.PIPE, **kwargs)
 
 
 def test_a_reader_that_leaves_early_is_no_failure(run, crabs, tmp_path):
@@ -647,13 +640,25 @@ def test_a_reader_that_leaves_early_is_no_failure(run, crabs, tmp_path):
     assert "Traceback" not in err and "Exception" not in err
 
 
+def open_for_reader(fifo, process):
+    """The writing end of a pipe, once the process reads it."""
+    while process.poll() is None:
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            assert error.errno == errno.ENXIO
+            time.sleep(0.01)
+    pytest.fail(process.stderr.read())
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 def test_interrupting_the_process_ends_it_with_130(tmp_path):
     os.mkfifo(tmp_path / "data.csv")
     process = shell("fit", tmp_path / "data.csv", tmp_path / "m")
-    with open(tmp_path / "data.csv", "w"):  # returns once the command reads
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+    pipe = open_for_reader(tmp_path / "data.csv", process)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    os.close(pipe)
     assert process.returncode == 130
     assert err == "maxent fit: interrupted\n"
 
