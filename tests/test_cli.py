@@ -11,13 +11,12 @@ import warnings
 
 import numpy as np
 import pytest
+from processes import run as run_python
+from processes import start
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import dump_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
-
-from processes import run as run_python
-from processes import start
 
 from maxent._support import persistence
 from maxent._support.persistence import load, load_with_extra, read_model, save
@@ -657,8 +656,8 @@ def test_interrupting_the_process_ends_it_with_130(tmp_path):
     process = shell("fit", tmp_path / "data.csv", tmp_path / "m")
     pipe = open_for_reader(tmp_path / "data.csv", process)
     process.send_signal(signal.SIGINT)
+    os.close(pipe)  # wakes a read that the signal found about to begin
     _, err = process.communicate(timeout=60)
-    os.close(pipe)
     assert process.returncode == 130
     assert err == "maxent fit: interrupted\n"
 

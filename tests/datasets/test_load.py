@@ -1,5 +1,7 @@
 """Bundled data: counts as published, scikit-learn's conventions, light import."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
