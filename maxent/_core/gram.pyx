@@ -21,6 +21,10 @@ cdef extern from "vector.h" nogil:
         double* row, double gamma, double coef0, int degree, Py_ssize_t n) noexcept
     void mx_tanh_row_f32(float* row, float gamma, float coef0, Py_ssize_t n) noexcept
     void mx_tanh_row_f64(double* row, double gamma, double coef0, Py_ssize_t n) noexcept
+    void mx_split_row(const double* x, Py_ssize_t n, float* high, float* low) noexcept
+    double mx_split_apply(
+        const float* high, const float* low, const double* a, double ai, Py_ssize_t n,
+        double* out) noexcept
 
 # A tile of doubles of this shape stays in a 1 MiB second-level cache.
 cdef enum:
@@ -135,32 +139,111 @@ def gram_symmetric(
     const real[::1] xx,           # IN   (n,)
     real[:, :] out,               # OUT  (>= n, >= n), rows contiguous
     int n_threads,
+    Py_ssize_t known=0,
 ):
-    """out[i, j] = k(X[i], X[j]); one triangle is computed and mirrored."""
+    """out[i, j] = k(X[i], X[j]); one triangle is computed and mirrored.
+
+    The leading `known` rows and columns are there already.
+    """
     cdef KernelSpec s = unpack_kernel(spec)
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1]
-    cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, r, cols, stop, t
-    cdef Py_ssize_t chunks = (n + rows - 1) // rows, first, i
+    cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, r, cols, start, stop, t
+    cdef Py_ssize_t chunks = (n - known + rows - 1) // rows, first, i
     cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
-    if n == 0:
+    if n <= known:
         return
     for first in range(0, chunks, n_threads):
         c1 = min(first + n_threads, chunks)
         for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
                         num_threads=n_threads):
-            r = min(rows, n - c * rows)
-            stop = c * rows + r
+            start = known + c * rows
+            r = min(rows, n - start)
+            stop = start + r
             for t in range((stop + WIDE_COLS - 1) // WIDE_COLS):
                 cols = t * WIDE_COLS
                 kernel_tile(
-                    &s, &X[c * rows, 0], &xx[c * rows], r,
+                    &s, &X[start, 0], &xx[start], r,
                     &X[cols, 0], &xx[cols], min(<Py_ssize_t>WIDE_COLS, stop - cols), d,
-                    &out[c * rows, cols], ld)
+                    &out[start, cols], ld)
             if s.kind == RBF:
-                for i in range(c * rows, stop):
+                for i in range(start, stop):
                     out[i, i] = 1
-            mirror_tiles(&out[0, 0], ld, c * rows, stop)
+            mirror_tiles(&out[0, 0], ld, start, stop)
         PyErr_CheckSignals()
+
+
+cdef void split_chunk(
+    const KernelSpec* s, const double* X, const double* xx, Py_ssize_t start,
+    Py_ssize_t rows, Py_ssize_t d, double* tile, float* high, Py_ssize_t ld,
+    float* low) noexcept nogil:
+    """Rows [start, start + rows) of the lower triangle as sums of two floats."""
+    cdef Py_ssize_t cols, w, t, i, stop = start + rows
+    for t in range((stop + TILE_COLS - 1) // TILE_COLS):
+        cols = t * TILE_COLS
+        w = min(<Py_ssize_t>TILE_COLS, stop - cols)
+        kernel_tile(s, X + start * d, xx + start, rows, X + cols * d, xx + cols, w, d,
+                    tile, TILE_COLS)
+        for i in range(start, stop):
+            if s.kind == RBF and cols <= i < cols + w:
+                tile[(i - start) * TILE_COLS + i - cols] = 1
+            mx_split_row(
+                tile + (i - start) * TILE_COLS, max(0, min(w, i + 1 - cols)),
+                high + i * ld + cols, low + i * (i + 1) // 2 + cols)
+    mirror_tiles(high, ld, start, stop)
+
+
+def gram_split(
+    tuple spec,
+    const double[:, ::1] X,       # IN   (n, d)
+    const double[::1] xx,         # IN   (n,)
+    float[:, :] high,             # OUT  (>= n, >= n), rows contiguous
+    float[::1] low,               # OUT  (n (n + 1) / 2,) rows of the lower triangle
+    int n_threads,
+):
+    """k(X[i], X[j]) = high[i, j] + low[i (i + 1) / 2 + j], j <= i, to 48 bits.
+
+    `high` is complete and serves by itself as the single-precision matrix.
+    """
+    cdef KernelSpec s = unpack_kernel(spec)
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1]
+    cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, first
+    cdef Py_ssize_t chunks = (n + rows - 1) // rows
+    cdef Py_ssize_t ld = high.strides[0] // sizeof(float)
+    cdef double* scratch
+    if n == 0:
+        return
+    if low.shape[0] < n * (n + 1) // 2:
+        raise ValueError("low is too short")
+    scratch = <double*>malloc(n_threads * rows * TILE_COLS * sizeof(double))
+    if scratch == NULL:
+        raise MemoryError
+    try:
+        for first in range(0, chunks, n_threads):
+            c1 = min(first + n_threads, chunks)
+            for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
+                            num_threads=n_threads):
+                split_chunk(
+                    &s, &X[0, 0], &xx[0], c * rows, min(rows, n - c * rows), d,
+                    scratch + (c - first) * rows * TILE_COLS, &high[0, 0], ld, &low[0])
+            PyErr_CheckSignals()
+    finally:
+        free(scratch)
+
+
+def split_apply(
+    const float[:, :] high,       # IN   as gram_split leaves it
+    const float[::1] low,
+    const double[::1] a,          # IN   (n,)
+    double[::1] out,              # OUT  (n,)
+):
+    """out = K a in double precision from one triangle of a split matrix."""
+    cdef Py_ssize_t n = a.shape[0], i
+    out[:] = 0
+    with nogil:
+        for i in range(n):
+            out[i] += mx_split_apply(
+                &high[i, 0], &low[i * (i + 1) // 2], &a[0], a[i], i, &out[0]
+            ) + a[i] * (<double>high[i, i] + <double>low[i * (i + 1) // 2 + i])
 
 
 cdef void multiply_tile(

@@ -20,6 +20,7 @@ potentials after Jaakkola, Meila & Jebara (1999), eq. (14).
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, fabs, isfinite
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from maxent._core.potentials cimport (
     Potential,
@@ -38,13 +39,6 @@ cdef extern from "vector.h" nogil:
     Py_ssize_t mx_smo_select(
         const float* v, const float* low, const float* e, const float* ki,
         float vi, float ei, Py_ssize_t n, float* lanes) noexcept
-
-cdef enum Status:
-    CONVERGED = 0
-    MAX_ITER = 1
-    STALLED = 2
-    UNBOUNDED = 3
-    NONFINITE = 4
 
 cdef float BARRED = 1e30       # stands for infinity in `up` and `low`
 cdef double HUGE_MULTIPLIER = 1e13
@@ -152,16 +146,153 @@ cdef void place_row(
     e[0] = k_tt + <float>row_curvature(p, row, a)
 
 
+cdef Py_ssize_t dual_padded(Py_ssize_t n) noexcept nogil:
+    """Columns of K that the sweeps read for n rows."""
+    return (n + MX_LANES - 1) // MX_LANES * MX_LANES
+
+
+cdef int dual_open(
+    DualMachine* machine, const Potential* prior, const float* K, Py_ssize_t ld,
+    Py_ssize_t n, double* a, const double* residual, const double* level,
+    const double* rate, const double* weight, const signed char* sides
+) noexcept nogil:
+    """Prepare a machine at multipliers a; -1 when there is no memory.
+
+    residual[t] is target_t - (K a)_t - bias.  K, a and the sizes must outlive the
+    machine; the other arrays are copied.
+    """
+    cdef Py_ssize_t t, size = dual_padded(n)
+    cdef Py_ssize_t chunks = (size + MX_SWEEP_CHUNK - 1) // MX_SWEEP_CHUNK
+    cdef float top, bottom
+    memset(machine, 0, sizeof(DualMachine))
+    machine.rows = <DualRow*>malloc(max(n, 1) * sizeof(DualRow))
+    machine.v = <float*>malloc((4 * size + 2 * (chunks + 1) * MX_LANES) * sizeof(float))
+    if machine.rows == NULL or machine.v == NULL:
+        dual_close(machine)
+        return -1
+    machine.prior = prior[0]
+    machine.K = K
+    machine.ld = ld
+    machine.n = n
+    machine.size = size
+    machine.a = a
+    machine.up = machine.v + size
+    machine.low = machine.up + size
+    machine.e = machine.low + size
+    machine.lanes = machine.e + size
+    machine.least = INFINITY
+    for t in range(n):
+        machine.rows[t].level = level[t]
+        machine.rows[t].rate = rate[t]
+        machine.rows[t].weight = weight[t]
+        machine.rows[t].sides = sides[t]
+        machine.v[t] = <float>(residual[t] + base_slope(prior, &machine.rows[t], a[t]))
+        place_row(prior, &machine.rows[t], a[t], K[t * ld + t], machine.up + t,
+                  machine.low + t, machine.e + t)
+    for t in range(n, size):
+        machine.v[t] = 0
+        machine.up[t] = -BARRED
+        machine.low[t] = BARRED
+        machine.e[t] = 1
+    if n:
+        machine.next = mx_smo_update(
+            machine.v, machine.up, machine.low, K, K, 0, 0, size, machine.lanes,
+            &top, &bottom)
+        set_gap(machine, top, bottom)
+    return 0
+
+
+cdef void dual_close(DualMachine* machine) noexcept nogil:
+    """Free what dual_open took."""
+    free(machine.rows)
+    free(machine.v)
+    machine.rows = NULL
+    machine.v = NULL
+
+
+cdef void dual_read(const DualMachine* machine, double* residual) noexcept nogil:
+    """residual[t] = target_t - (K a)_t - bias as the machine has updated it."""
+    cdef Py_ssize_t t
+    for t in range(machine.n):
+        residual[t] = <double>machine.v[t] - base_slope(
+            &machine.prior, &machine.rows[t], machine.a[t])
+
+
+cdef void set_gap(DualMachine* machine, float top, float bottom) noexcept nogil:
+    machine.violation = <double>top - <double>bottom
+    machine.middle = 0.5 * (<double>top + <double>bottom)
+    if top < -0.5 * BARRED or bottom > 0.5 * BARRED:
+        machine.violation = 0.      # nothing may move in one of the directions
+        machine.middle = 0.
+
+
+cdef int dual_run(DualMachine* machine, double tol, Py_ssize_t steps) noexcept nogil:
+    """At most `steps` steps towards an optimality gap of tol; a DualStatus."""
+    cdef const Potential* p = &machine.prior
+    cdef const float* ki
+    cdef const float* kj
+    cdef float* v = machine.v
+    cdef float* up = machine.up
+    cdef float* low = machine.low
+    cdef float* e = machine.e
+    cdef double* a = machine.a
+    cdef Py_ssize_t i, j, step, patience = 20000 + 20 * machine.n
+    cdef double tau, ai, aj
+    cdef float vi, top = 0, bottom = 0
+    for step in range(steps + 1):
+        if not isfinite(machine.violation):
+            return DUAL_NONFINITE
+        if machine.violation <= tol:
+            return DUAL_CONVERGED
+        if step == steps:
+            break
+        if machine.violation < 0.99 * machine.least:
+            machine.least = machine.violation
+            machine.since = machine.steps
+        elif machine.steps - machine.since > patience:
+            return DUAL_STALLED
+        i = machine.next
+        ki = machine.K + i * machine.ld
+        vi = v[i] + up[i]
+        j = mx_smo_select(v, low, e, ki, vi, e[i], machine.size, machine.lanes)
+        if j < 0:
+            return DUAL_STALLED
+        kj = machine.K + j * machine.ld
+        ai = a[i]
+        aj = a[j]
+        tau = solve_pair(
+            p, &machine.rows[i], &machine.rows[j], ai, aj,
+            <double>vi - (<double>v[j] + <double>low[j]),
+            max(<double>ki[i] + <double>kj[j] - 2. * <double>ki[j], 1e-12))
+        if not (tau < HUGE_MULTIPLIER):
+            return DUAL_UNBOUNDED
+        a[i] = ai + tau
+        a[j] = aj - tau
+        if a[i] == ai and a[j] == aj:
+            return DUAL_STALLED
+        v[i] += <float>(base_slope(p, &machine.rows[i], a[i])
+                        - base_slope(p, &machine.rows[i], ai))
+        v[j] += <float>(base_slope(p, &machine.rows[j], a[j])
+                        - base_slope(p, &machine.rows[j], aj))
+        place_row(p, &machine.rows[i], a[i], ki[i], up + i, low + i, e + i)
+        place_row(p, &machine.rows[j], a[j], kj[j], up + j, low + j, e + j)
+        machine.next = mx_smo_update(v, up, low, ki, kj, <float>tau, <float>-tau,
+                                     machine.size, machine.lanes, &top, &bottom)
+        machine.steps += 1
+        set_gap(machine, top, bottom)
+    return DUAL_RUNNING
+
+
 def padded(Py_ssize_t n):
     """Columns that the Gram matrix given to `smo` needs for n rows."""
-    return (n + MX_LANES - 1) // MX_LANES * MX_LANES
+    return dual_padded(n)
 
 
 def smo(
     tuple spec,
-    const float[:, ::1] K,        # IN     (n, padded(n)) or larger
+    const float[:, :] K,          # IN     (>= n, >= padded(n)), rows contiguous
     double[::1] a,                # IN/OUT (n,) signed multipliers, sum fixed
-    const double[::1] residual,   # IN     (n,) target - K a - bias, exact
+    double[::1] residual,         # IN/OUT (n,) target - K a - bias, exact on entry
     const double[::1] level,      # IN     (n,)
     const double[::1] rate,       # IN     (n,)
     const double[::1] weight,     # IN     (n,)
@@ -171,96 +302,45 @@ def smo(
 ):
     """Returns (steps taken, optimality gap reached, middle of the gap, status)."""
     cdef Potential p = unpack_potential(spec)
-    cdef Py_ssize_t n = a.shape[0], size = (n + MX_LANES - 1) // MX_LANES * MX_LANES
-    cdef Py_ssize_t chunks = (n + MX_SWEEP_CHUNK - 1) // MX_SWEEP_CHUNK
-    cdef Py_ssize_t t, i, j, step = 0, check = max(1, 4000000 // max(n, 1))
-    cdef int status = MAX_ITER
-    cdef Py_ssize_t since = 0, patience = 20000 + 20 * n
-    cdef double tau, ai, aj, violation = 0., middle = 0., least = INFINITY
-    cdef float vi, top = 0, bottom = 0
-    cdef DualRow* rows = NULL
-    cdef float* v = NULL
-    cdef float *up
-    cdef float *low
-    cdef float *e
-    cdef float *lanes
+    cdef DualMachine machine
+    # about 10 ms between looks for an interrupt
+    cdef Py_ssize_t n = a.shape[0], slice_ = max(16, 10000000 // max(n, 1)), part
+    cdef int status = DUAL_RUNNING
     if n == 0:
-        return 0, 0., 0., CONVERGED
-    rows = <DualRow*>malloc(n * sizeof(DualRow))
-    v = <float*>malloc((4 * size + 2 * chunks * MX_LANES) * sizeof(float))
-    if rows == NULL or v == NULL:
-        free(rows)
-        free(v)
+        return 0, 0., 0., DUAL_CONVERGED
+    if K.strides[1] != sizeof(float) or K.shape[0] < n or K.shape[1] < dual_padded(n):
+        raise ValueError("K needs contiguous rows and padded(n) columns")
+    if dual_open(&machine, &p, &K[0, 0], K.strides[0] // <Py_ssize_t>sizeof(float), n,
+                 &a[0], &residual[0], &level[0], &rate[0], &weight[0], &sides[0]):
         raise MemoryError
-    up = v + size
-    low = up + size
-    e = low + size
-    lanes = e + size
     try:
-        for t in range(n):
-            rows[t].level = level[t]
-            rows[t].rate = rate[t]
-            rows[t].weight = weight[t]
-            rows[t].sides = sides[t]
-            v[t] = <float>(residual[t] + base_slope(&p, &rows[t], a[t]))
-            place_row(&p, &rows[t], a[t], K[t, t], up + t, low + t, e + t)
-        for t in range(n, size):
-            v[t] = 0
-            up[t] = -BARRED
-            low[t] = BARRED
-            e[t] = 1
-        i = mx_smo_update(v, up, low, &K[0, 0], &K[0, 0], 0, 0, size, lanes,
-                          &top, &bottom)
-        while True:
-            violation = <double>top - <double>bottom
-            middle = 0.5 * (<double>top + <double>bottom)
-            if not isfinite(violation):
-                status = NONFINITE
+        while status == DUAL_RUNNING:
+            part = min(slice_, max_iter - machine.steps)
+            with nogil:
+                status = dual_run(&machine, tol, part)
+            if machine.steps >= max_iter:
                 break
-            if top < -0.5 * BARRED or bottom > 0.5 * BARRED or violation <= tol:
-                status = CONVERGED
-                break
-            if step >= max_iter:
-                break
-            if violation < 0.99 * least:
-                least = violation
-                since = step
-            elif step - since > patience:
-                status = STALLED        # single precision has no more digits
-                break
-            # the pair
-            vi = v[i] + up[i]
-            j = mx_smo_select(v, low, e, &K[i, 0], vi, e[i], size, lanes)
-            if j < 0:
-                status = STALLED
-                break
-            # the step
-            ai = a[i]
-            aj = a[j]
-            tau = solve_pair(
-                &p, &rows[i], &rows[j], ai, aj,
-                <double>vi - (<double>v[j] + <double>low[j]),
-                max(<double>K[i, i] + <double>K[j, j] - 2. * <double>K[i, j], 1e-12))
-            if not (tau < HUGE_MULTIPLIER):
-                status = UNBOUNDED
-                break
-            a[i] = ai + tau
-            a[j] = aj - tau
-            if a[i] == ai and a[j] == aj:
-                status = STALLED
-                break
-            v[i] += <float>(
-                base_slope(&p, &rows[i], a[i]) - base_slope(&p, &rows[i], ai))
-            v[j] += <float>(
-                base_slope(&p, &rows[j], a[j]) - base_slope(&p, &rows[j], aj))
-            place_row(&p, &rows[i], a[i], K[i, i], up + i, low + i, e + i)
-            place_row(&p, &rows[j], a[j], K[j, j], up + j, low + j, e + j)
-            i = mx_smo_update(v, up, low, &K[i, 0], &K[j, 0], <float>tau, <float>-tau,
-                              size, lanes, &top, &bottom)
-            step += 1
-            if step % check == 0:
-                PyErr_CheckSignals()
+            PyErr_CheckSignals()
+        dual_read(&machine, &residual[0])
     finally:
-        free(rows)
-        free(v)
-    return step, violation, middle, status
+        dual_close(&machine)
+    return machine.steps, machine.violation, machine.middle, status
+
+
+def compress(
+    const float[:, :] K,          # IN   rows contiguous
+    const Py_ssize_t[::1] keep,   # IN   (m,) ascending
+    float[:, :] out,              # OUT  (>= m, >= m), rows contiguous; may be K
+):
+    """out[s, t] = K[keep[s], keep[t]]; in place it closes the gaps."""
+    cdef Py_ssize_t m = keep.shape[0], s, t
+    cdef const float* source
+    cdef float* target
+    if m == 0:
+        return
+    with nogil:
+        for s in range(m):
+            source = &K[keep[s], 0]
+            target = &out[s, 0]
+            for t in range(m):
+                target[t] = source[keep[t]]

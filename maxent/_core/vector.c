@@ -120,6 +120,36 @@ CLONES void mx_tanh_row_f64(double *row, double gamma, double coef0, mx_size n) 
     }
 }
 
+CLONES void mx_split_row(const double *restrict x, mx_size n, float *restrict high,
+                         float *restrict low) {
+    for (mx_size j = 0; j < n; j++) {
+        float h = (float)x[j];
+        high[j] = h;
+        low[j] = (float)(x[j] - (double)h);
+    }
+}
+
+CLONES double mx_split_apply(const float *restrict high, const float *restrict low,
+                             const double *restrict a, double ai, mx_size n,
+                             double *restrict out) {
+    double sum[LANES], rest = 0.0;
+    mx_size whole = n - n % LANES;
+    for (int l = 0; l < LANES; l++) sum[l] = 0.0;
+    for (mx_size j = 0; j < whole; j += LANES)
+        for (int l = 0; l < LANES; l++) {
+            double k = (double)high[j + l] + (double)low[j + l];
+            sum[l] += k * a[j + l];
+            out[j + l] += k * ai;
+        }
+    for (mx_size j = whole; j < n; j++) {
+        double k = (double)high[j] + (double)low[j];
+        rest += k * a[j];
+        out[j] += k * ai;
+    }
+    for (int l = 0; l < LANES; l++) rest += sum[l];
+    return rest;
+}
+
 /* The sweeps keep LANES running extremes for each chunk and do not fold them there:
  * one pass over the few extremes finds chunk and lane, and only that lane of that
  * chunk is searched again. */

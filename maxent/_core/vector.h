@@ -26,6 +26,12 @@ void mx_poly_row_f64(double *row, double gamma, double coef0, int degree, mx_siz
 void mx_tanh_row_f32(float *row, float gamma, float coef0, mx_size n);
 void mx_tanh_row_f64(double *row, double gamma, double coef0, mx_size n);
 
+/* x = high + low, each a float; high is x rounded */
+void mx_split_row(const double *x, mx_size n, float *high, float *low);
+/* out += ai * (high + low); returns <high + low, a> */
+double mx_split_apply(const float *high, const float *low, const double *a, double ai,
+                      mx_size n, double *out);
+
 /* Working-set sweeps (see smo.pyx); n is a multiple of MX_LANES.
  * v -= ci * ki + cj * kj;  top = max(v + up), bottom = min(v + low); returns argmax */
 mx_size mx_smo_update(float *v, const float *up, const float *low, const float *ki,

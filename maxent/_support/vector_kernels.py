@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._core import gram as _gram
-from maxent._core.smo import padded
 
 KERNEL_NAMES = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 _KINDS = {"linear": 0, "rbf": 1, "poly": 2, "sigmoid": 3}
@@ -108,27 +107,12 @@ class VectorKernel:
     def __len__(self):
         return self.X.shape[0]
 
+    @property
+    def has_tiles(self):
+        """Whether compiled code computes the values from dense rows."""
+        return self.spec is not None and not self.sparse
+
     # -- blocks ----------------------------------------------------------------
-    def gram32(self, rows, extra=0):
-        """Single-precision Gram matrix of the rows, padded for the solver.
-
-        `extra` more rows and columns are left zero after it.
-        """
-        n = len(rows)
-        size = n + extra
-        out = np.zeros((size, padded(size)), dtype=np.float32)
-        if self.spec is None or self.sparse:
-            step = max(1, int(2e7 // max(n, 1)))
-            for lo in range(0, n, step):
-                hi = min(lo + step, n)
-                out[lo:hi, :n] = self.block(rows[lo:hi], rows)
-        else:
-            whole = n == len(self)
-            X = self.X32 if whole else self.X32[rows]
-            norms = self.norms32 if whole else self.norms32[rows]
-            _gram.gram_symmetric(self.spec, X, norms, out, self.n_threads)
-        return out
-
     def block(self, rows, columns):
         """Double-precision kernel block between rows and columns of the data."""
         if self.kernel == "precomputed":
@@ -164,31 +148,45 @@ class VectorKernel:
         return inner**degree if self.kernel == "poly" else np.tanh(inner)
 
     # -- products --------------------------------------------------------------
-    def apply(self, columns, A, single=False):
-        """k(X, X[columns]) @ A, in double precision unless `single`; (n, k)."""
-        A = np.ascontiguousarray(A, dtype=np.float64)
-        if self.kernel == "precomputed":
-            if len(columns) == len(self):
-                return self.X @ A
-            return self.X[:, columns] @ A
-        if self.spec is None or self.sparse:
-            return self._apply_by_blocks(columns, A)
-        X, norms = (self.X32, self.norms32) if single else (self.X, self.norms)
-        return _apply_to_subset(
-            self.spec, X, norms, columns, A.astype(X.dtype, copy=False), self.n_threads
-        )
+    def apply(self, columns, A, single=False, rows=None):
+        """k(X[rows], X[columns]) @ A, (len(rows), k).
 
-    def _apply_by_blocks(self, columns, A):
-        n = len(self)
-        out = np.empty((n, A.shape[1]))
+        In double precision unless `single`; all rows unless some are given.
+        """
+        A = np.ascontiguousarray(A, dtype=np.float64)
+        if not self.has_tiles:
+            return self._apply_by_blocks(columns, A, rows)
+        X, norms = (self.X32, self.norms32) if single else (self.X, self.norms)
+        A = A.astype(X.dtype, copy=False)
+        if rows is None:
+            return _apply_to_all(self.spec, X, norms, columns, A, self.n_threads)
+        out = np.empty((len(rows), A.shape[1]), X.dtype)
+        _gram.kernel_apply(
+            self.spec,
+            X[rows],
+            norms[rows],
+            X[columns],
+            norms[columns],
+            A,
+            out,
+            self.n_threads,
+        )
+        return out
+
+    def _apply_by_blocks(self, columns, A, rows):
+        if self.kernel == "precomputed" and rows is None:
+            whole = np.zeros((len(self), A.shape[1]))
+            whole[columns] = A
+            return self.X @ whole
+        rows = np.arange(len(self)) if rows is None else rows
+        out = np.empty((len(rows), A.shape[1]))
         step = max(1, int(1e7 // max(len(columns), 1)))
-        everything = np.arange(n)
-        for lo in range(0, n, step):
-            out[lo : lo + step] = self.block(everything[lo : lo + step], columns) @ A
+        for lo in range(0, len(rows), step):
+            out[lo : lo + step] = self.block(rows[lo : lo + step], columns) @ A
         return out
 
 
-def _apply_to_subset(spec, X, norms, columns, A, n_threads):
+def _apply_to_all(spec, X, norms, columns, A, n_threads):
     """k(X, X[columns]) @ A; the columns' own block is used by its symmetry."""
     Z, zz = X[columns], norms[columns]
     out = np.empty((len(X), A.shape[1]), X.dtype)

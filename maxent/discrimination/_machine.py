@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from maxent._support import validation as v
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.vector_kernels import VectorKernel, apply_kernel
-from maxent.discrimination.kernel_dual import solve_signed
+from maxent.discrimination._signed import solve_signed
 from maxent.discrimination.linear_dual import solve_linear
 
 _LINEAR_SOLVERS = ("coordinate", "newton")

@@ -22,6 +22,9 @@ import numpy as np
 from maxent._core import potentials as _potentials
 from maxent.discrimination.margins import MarginPrior
 
+# signs that a signed multiplier may take
+POSITIVE, NEGATIVE, BOTH = 1, 2, 3
+
 
 @dataclass
 class Rows:

@@ -11,7 +11,7 @@ from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
 from maxent._support.vector_kernels import resolve_gamma
 from maxent.discrimination._machine import KernelMachineMixin, class_rows
-from maxent.discrimination.kernel_dual import binary_problem
+from maxent.discrimination._signed import binary_problem
 from maxent.discrimination.margins import classification_margin
 from maxent.discrimination.multiclass import solve_multiclass
 
@@ -41,6 +41,7 @@ class MEDClassifier(KernelMachineMixin, ClassifierMixin, BaseEstimator):
     ----------
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, \
 default="rbf"
+        As in SVC; a callable gets two blocks of rows and returns their kernel block.
     C : float, default=1.0
         Upper bound of every multiplier and slope of the loss far below the margin,
         as in SVC. Any C > 0.
@@ -57,15 +58,20 @@ default="rbf"
     solver : {"auto", "interior", "smo", "coordinate", "newton"}, default="auto"
         The last two need kernel="linear".
     gamma : {"scale", "auto"} or float, default="scale"
+        Factor of the squared distance ("rbf") or of the inner product ("poly",
+        "sigmoid"), >= 0. "scale" is ``1 / (n_features * X.var())``, "auto" is
+        ``1 / n_features``.
     degree : int, default=3
+        Of the "poly" kernel, 0 to 64.
     coef0 : float, default=0.0
-        Kernel parameters, as in SVC.
+        Constant added to the inner product, for "poly" and "sigmoid".
     class_weight : dict or "balanced", optional
         Multiplies the weights of the rows of a class.
     tol : float, default=1e-3
         Tolerance of the optimality condition in margin units and of the relative
         duality gap; both must hold.
     max_iter : int, default=10_000_000
+        Bound on the steps of the solver.
     cache_size : float, default=500
         Memory for kernel values, in MB.
     n_jobs : int, optional
@@ -103,6 +109,7 @@ default="rbf"
     --------
     MEDRegressor : The same for targets.
     MEDFeatureSelector : Linear classification with random switches.
+    solve_kernel_dual : The solver behind it, for arrays.
 
     Notes
     -----
@@ -173,14 +180,22 @@ default="rbf"
         ----------
         X : array-like or CSR (n_samples, n_features), or (n_samples, n_samples) \
 for kernel="precomputed"
+            Features, or the kernel matrix of the training rows.
         y : array-like (n_samples,)
-            Two or more classes.
+            Labels of two or more classes.
         sample_weight : array-like (n_samples,), optional
             Weight w stands for w copies of the row; 0 drops it.
 
         Returns
         -------
-        self
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain, NaN or infinity, one class only, or
+            margin="fixed" on data that cannot be separated.
         """
         bias, tol = self._check_machine_parameters()
         margin = classification_margin(self.margin, self.sharpness)
@@ -230,10 +245,13 @@ for kernel="precomputed"
         Parameters
         ----------
         X : array-like or CSR (n, n_features), or (n, n_samples_fit) for "precomputed"
+            Rows to judge, or their kernel values with all training rows.
 
         Returns
         -------
-        ndarray (n,) for two classes (positive for ``classes_[1]``), else (n, n_classes)
+        ndarray (n,) or (n, n_classes)
+            Two classes: positive for ``classes_[1]``, in margin units. More: one
+            score a class, the largest wins.
         """
         check_is_fitted(self)
         X = validate_data(
@@ -248,11 +266,13 @@ for kernel="precomputed"
 
         Parameters
         ----------
-        X : array-like or CSR (n, n_features)
+        X : array-like or CSR (n, n_features), or (n, n_samples_fit) for "precomputed"
+            As for :meth:`decision_function`.
 
         Returns
         -------
         ndarray (n,)
+            Entries of ``classes_``.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
@@ -265,12 +285,14 @@ for kernel="precomputed"
 
         Parameters
         ----------
-        X : array-like or CSR (n, n_features)
+        X : array-like or CSR (n, n_features), or (n, n_samples_fit) for "precomputed"
+            As for :meth:`decision_function`.
 
         Returns
         -------
         ndarray (n, n_classes)
-            Rows sum to one. Two classes: ``sigmoid(rate * f)``.
+            Rows sum to one. Two classes: ``sigmoid(rate * f)``; more: the softmax
+            of the scores.
         """
         from scipy.special import expit
 

@@ -25,12 +25,12 @@ from maxent.discrimination._interior import (
     interior_point,
     repair_equality,
 )
-from maxent.discrimination.certificate import best_bias
-from maxent.discrimination.kernel_dual import (
+from maxent.discrimination._signed import (
     binary_problem,
     drop_weightless,
     refuse_inseparable,
 )
+from maxent.discrimination.certificate import best_bias
 from maxent.discrimination.margins import check_asks_for_something
 
 _CHUNK = 4096

@@ -40,6 +40,13 @@ class MarginPrior:
     ``u = lam / rate``: ``phi(lam) = level * lam + g(lam / rate)``. A sample weight w
     stands for w independent copies of a row: ``phi_w(lam) = w phi(lam / w)``.
 
+    Parameters
+    ----------
+    rate : float
+        The papers' c, > 0, in 1 / margin units.
+    level : float
+        The papers' l, in margin units.
+
     Attributes
     ----------
     rate : float
@@ -48,6 +55,16 @@ class MarginPrior:
         The papers' location l: the margin asked for, in margin units.
     name : str
         The name under which estimators know the prior.
+    upper : float
+        Supremum of the multiplier of a row of weight one; may be infinite.
+    prior_mean : float
+        Mean margin under the prior: rows beyond it cost nothing.
+    core_spec : tuple
+        What the compiled functions take.
+
+    See Also
+    --------
+    CustomMargin : A prior of your own, from three functions.
     """
 
     name = ""
@@ -84,24 +101,78 @@ class MarginPrior:
 
         It is the slope of the loss far below the margin (for the Gaussian prior the
         factor of ``d**2 / 2``).
+
+        Parameters
+        ----------
+        C : float
+            The estimators' C, > 0.
+
+        Returns
+        -------
+        float
+            The weight that every row carries: ``C / rate`` for most priors.
         """
         return C / self.rate
 
     def parameters(self):
-        """Constructor arguments as a dict."""
+        """Constructor arguments as a dict.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
         return {"rate": self.rate, "level": self.level}
 
     def with_level(self, level):
-        """The same prior moved to another level."""
+        """Same prior, moved to another level.
+
+        Parameters
+        ----------
+        level : float
+            In margin units.
+
+        Returns
+        -------
+        MarginPrior
+            A new object; this one is left as it is.
+
+        Raises
+        ------
+        ValueError
+            For a :class:`CustomMargin`, whose level is inside its functions.
+        """
         return type(self)(**{**self.parameters(), "level": level})
 
     def get_spec(self):
-        """JSON-able description, read back by :func:`margin_from_spec`."""
+        """JSON-able description, read back by :func:`margin_from_spec`.
+
+        Returns
+        -------
+        dict
+            The key "name" and the constructor arguments.
+
+        Raises
+        ------
+        ValueError
+            For a :class:`CustomMargin`: compiled functions cannot be stored.
+        """
         return {"name": self.name, **self.parameters()}
 
     @classmethod
     def from_spec(cls, spec):
-        """Prior described by a dict of constructor arguments."""
+        """Prior described by a dict of constructor arguments.
+
+        Parameters
+        ----------
+        spec : dict
+            As :meth:`get_spec` returns it.
+
+        Returns
+        -------
+        MarginPrior
+            Of this class.
+        """
         return cls(**{k: v for k, v in spec.items() if k != "name"})
 
     def __repr__(self):
@@ -123,36 +194,98 @@ class MarginPrior:
         return out.reshape(x.shape)[()]
 
     def potential(self, lam):
-        """Dual potential phi(lam); -inf outside the domain.
+        """Dual potential phi(lam) = -log E exp(-lam gamma).
 
         Parameters
         ----------
         lam : array-like
             Multipliers, in 1 / margin units.
+
+        Returns
+        -------
+        ndarray or float
+            Of the shape of `lam`; -inf outside the domain.
         """
         lam = np.asarray(lam, dtype=np.float64)
         return self.level * lam + self._evaluate(_VALUE, lam / self.rate)
 
     def mean(self, lam):
-        """Mean margin under the tilted prior, phi'(lam)."""
+        """Mean margin under the tilted prior, phi'(lam).
+
+        Parameters
+        ----------
+        lam : array-like
+            Multipliers inside the domain.
+
+        Returns
+        -------
+        ndarray or float
+            In margin units, of the shape of `lam`.
+        """
         lam = np.asarray(lam, dtype=np.float64)
         return self.level + self._evaluate(_SLOPE, lam / self.rate) / self.rate
 
     def curvature(self, lam):
-        """Variance of the margin under the tilted prior, -phi''(lam) >= 0."""
+        """Variance of the margin under the tilted prior, -phi''(lam).
+
+        Parameters
+        ----------
+        lam : array-like
+            Multipliers inside the domain.
+
+        Returns
+        -------
+        ndarray or float
+            At least zero, in squared margin units, of the shape of `lam`.
+        """
         lam = np.asarray(lam, dtype=np.float64)
         return self._evaluate(_CURVATURE, lam / self.rate) / self.rate**2
 
     def loss(self, m):
-        """Loss ell(m) = sup over lam of phi(lam) - lam m; convex, >= 0."""
+        """Loss ell(m) = sup over lam of phi(lam) - lam m.
+
+        Parameters
+        ----------
+        m : array-like
+            Signed margins ``y f(x)``.
+
+        Returns
+        -------
+        ndarray or float
+            Convex in m, decreasing and at least zero; of the shape of `m`.
+        """
         return self._evaluate(_LOSS, self._shortfall(m))
 
     def loss_slope(self, m):
-        """Derivative ell'(m) <= 0; minus the multiplier that belongs to m."""
+        """Derivative ell'(m) of the loss, minus the multiplier that belongs to m.
+
+        Parameters
+        ----------
+        m : array-like
+            Signed margins.
+
+        Returns
+        -------
+        ndarray or float
+            At most zero, of the shape of `m`.
+        """
         return -self.rate * self._evaluate(_ARGMAX, self._shortfall(m))
 
     def fenchel_young(self, lam, m):
-        """ell(m) + lam m - phi(lam) >= 0, zero when lam = -ell'(m)."""
+        """Share of a row in the duality gap, ell(m) + lam m - phi(lam).
+
+        Parameters
+        ----------
+        lam : array-like
+            Multipliers.
+        m : array-like
+            Signed margins; broadcast against `lam`.
+
+        Returns
+        -------
+        ndarray or float
+            At least zero, and zero exactly when ``lam = -ell'(m)``.
+        """
         lam, x = np.broadcast_arrays(
             np.asarray(lam, dtype=np.float64), self._shortfall(m)
         )
@@ -210,6 +343,12 @@ class ErlangMargin(MarginPrior):
         Shape of the gamma distribution, > 0.
     rate, level : float
         As for :class:`ExponentialMargin`.
+
+    Examples
+    --------
+    >>> from maxent.discrimination import ErlangMargin
+    >>> ErlangMargin(shape=2, rate=10.0).prior_mean
+    0.8
     """
 
     name = "erlang"
@@ -224,7 +363,6 @@ class ErlangMargin(MarginPrior):
         return self.shape
 
     def parameters(self):
-        """Constructor arguments as a dict."""
         return {"shape": self.shape, **super().parameters()}
 
 
@@ -238,6 +376,12 @@ class LaplaceMargin(MarginPrior):
     ----------
     rate, level : float
         As for :class:`ExponentialMargin`.
+
+    Examples
+    --------
+    >>> from maxent.discrimination import LaplaceMargin
+    >>> round(float(LaplaceMargin(rate=5.0).potential(4.0)), 4)
+    2.9783
     """
 
     name = "laplace"
@@ -257,6 +401,12 @@ class GaussianMargin(MarginPrior):
     ----------
     rate, level : float
         As for :class:`ExponentialMargin`.
+
+    Examples
+    --------
+    >>> from maxent.discrimination import GaussianMargin
+    >>> GaussianMargin(rate=2.0).loss([-1.0, 0.0, 1.0])
+    array([8., 2., 0.])
     """
 
     name = "gaussian"
@@ -267,7 +417,7 @@ class GaussianMargin(MarginPrior):
         super().__init__(rate, level)
 
     def unit_weight(self, C):
-        """Row weight that makes the loss ``C d**2 / 2``."""
+        # the loss becomes C d**2 / 2
         return C / self.rate**2
 
 
@@ -280,7 +430,15 @@ class LogisticMargin(MarginPrior):
     Parameters
     ----------
     rate : float, default=1.0
+        How steep the loss is, > 0, in 1 / margin units.
     level : float, default=0.0
+        The margin at which the loss is log 2.
+
+    Examples
+    --------
+    >>> from maxent.discrimination import LogisticMargin
+    >>> round(float(LogisticMargin().loss(0.0)), 4)
+    0.6931
     """
 
     name = "logistic"
@@ -299,6 +457,13 @@ class FixedMargin(MarginPrior):
     Parameters
     ----------
     level : float, default=1.0
+        The margin, > 0.
+
+    Examples
+    --------
+    >>> from maxent.discrimination import FixedMargin
+    >>> FixedMargin().loss([0.5, 1.0])
+    array([inf,  0.])
     """
 
     name = "fixed"
@@ -309,11 +474,10 @@ class FixedMargin(MarginPrior):
         super().__init__(1.0, level)
 
     def unit_weight(self, C):
-        """Hard margins have no trade-off: always one."""
+        # hard margins have no trade-off
         return 1.0
 
     def parameters(self):
-        """Constructor arguments as a dict."""
         return {"level": self.level}
 
 
@@ -327,6 +491,13 @@ class HingeMargin(MarginPrior):
     Parameters
     ----------
     level : float, default=1.0
+        The margin below which the loss is linear.
+
+    Examples
+    --------
+    >>> from maxent.discrimination import HingeMargin
+    >>> HingeMargin().loss([-1.0, 0.5, 2.0])
+    array([2. , 0.5, 0. ])
     """
 
     name = "hinge"
@@ -337,11 +508,9 @@ class HingeMargin(MarginPrior):
         super().__init__(1.0, level)
 
     def unit_weight(self, C):
-        """Row weight C."""
         return C
 
     def parameters(self):
-        """Constructor arguments as a dict."""
         return {"level": self.level}
 
 
@@ -360,6 +529,12 @@ class UniformExponentialMargin(MarginPrior):
         Rate of the tail, > 0, in 1 / margin units.
     level : float, default=0.0
         The level from which the tolerance is counted downwards.
+
+    Examples
+    --------
+    >>> from maxent.discrimination import UniformExponentialMargin
+    >>> round(UniformExponentialMargin(width=0.1, rate=10.0).prior_mean, 12)
+    -0.125
     """
 
     name = "uniform_exponential"
@@ -374,7 +549,6 @@ class UniformExponentialMargin(MarginPrior):
         return self.width * self.rate
 
     def parameters(self):
-        """Constructor arguments as a dict."""
         return {"width": self.width, **super().parameters()}
 
 
@@ -435,19 +609,16 @@ class CustomMargin(MarginPrior):
         return (self._kind, 1.0, self._upper, *(f.address for f in self._functions))
 
     def unit_weight(self, C):
-        """Row weight C / upper, so that multipliers stay below C; C if unbounded."""
+        # multipliers stay below C
         return C / self._upper if math.isfinite(self._upper) else C
 
     def parameters(self):
-        """The compiled functions and the bound."""
         return {"functions": self._functions, "upper": self._upper}
 
     def with_level(self, level):
-        """A custom prior carries its own level."""
         raise ValueError("a CustomMargin has its level inside its functions.")
 
     def get_spec(self):
-        """Custom priors hold compiled functions and cannot be stored."""
         raise ValueError(
             "a CustomMargin holds compiled functions, which a model file cannot "
             "carry; use one of the named margin priors to save a model."
@@ -510,7 +681,29 @@ MARGINS = {
 
 
 def margin_from_spec(spec):
-    """Margin prior from the dict that ``get_spec`` returned."""
+    """Margin prior from the dict that ``get_spec`` returned.
+
+    Parameters
+    ----------
+    spec : dict
+        The key "name" and constructor arguments.
+
+    Returns
+    -------
+    MarginPrior
+        An equal prior.
+
+    Raises
+    ------
+    ValueError
+        If the name is not known.
+
+    Examples
+    --------
+    >>> from maxent.discrimination import LaplaceMargin, margin_from_spec
+    >>> margin_from_spec(LaplaceMargin(rate=5.0).get_spec())
+    LaplaceMargin(rate=5.0, level=1.0)
+    """
     try:
         cls = MARGINS[spec["name"]]
     except (KeyError, TypeError):

@@ -10,7 +10,8 @@ from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
 from maxent._support.vector_kernels import resolve_gamma
 from maxent.discrimination._machine import KernelMachineMixin
-from maxent.discrimination.kernel_dual import BOTH, SignedProblem
+from maxent.discrimination._signed import SignedProblem
+from maxent.discrimination.certificate import BOTH
 from maxent.discrimination.margins import regression_margin
 
 
@@ -25,6 +26,7 @@ class MEDRegressor(KernelMachineMixin, RegressorMixin, BaseEstimator):
     ----------
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, \
 default="rbf"
+        As in SVC; a callable gets two blocks of rows and returns their kernel block.
     C : float, default=1.0
         Upper bound of every multiplier and slope of the loss far from the target
         (for the Gaussian prior the factor of ``r**2 / 2``).
@@ -40,8 +42,27 @@ default="rbf"
     sharpness : float, default=10.0
         Rate of the prior, > 0, in 1 / target units: how closely the smooth loss
         follows the tube's corners. Not used by "gaussian" and "hinge".
-    bias, solver, gamma, degree, coef0, tol, max_iter, cache_size, n_jobs, verbose
-        As for :class:`MEDClassifier`.
+    bias : {"flat", None} or float, default="flat"
+        Prior of the bias: flat, none, or Gaussian with this variance.
+    solver : {"auto", "interior", "smo", "coordinate", "newton"}, default="auto"
+        The last two need kernel="linear".
+    gamma : {"scale", "auto"} or float, default="scale"
+        Kernel parameter, as for :class:`MEDClassifier`.
+    degree : int, default=3
+        Of the "poly" kernel, 0 to 64.
+    coef0 : float, default=0.0
+        Constant added to the inner product, for "poly" and "sigmoid".
+    tol : float, default=1e-3
+        Tolerance of the optimality condition in target units and of the relative
+        duality gap; both must hold.
+    max_iter : int, default=10_000_000
+        Bound on the steps of the solver.
+    cache_size : float, default=500
+        Memory for kernel values, in MB.
+    n_jobs : int, optional
+        Threads of the kernel computations. Results do not depend on it.
+    verbose : bool or int, default=False
+        Print iterations, objective and gap as they are certified.
 
     Attributes
     ----------
@@ -50,6 +71,10 @@ converged_, gamma_, n_features_in_
         As for :class:`MEDClassifier`.
     dual_coef_ : ndarray (1, n_support)
         Signed multipliers: ``f(x) = dual_coef_ @ k(support, x) + intercept_``.
+
+    See Also
+    --------
+    MEDClassifier : The same for classes.
 
     Notes
     -----
@@ -120,14 +145,21 @@ converged_, gamma_, n_features_in_
         ----------
         X : array-like or CSR (n_samples, n_features), or (n_samples, n_samples) \
 for kernel="precomputed"
+            Features, or the kernel matrix of the training rows.
         y : array-like (n_samples,)
-            Targets.
+            Targets, finite.
         sample_weight : array-like (n_samples,), optional
             Weight w stands for w copies of the row; 0 drops it.
 
         Returns
         -------
-        self
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain, NaN or infinity.
         """
         bias, tol = self._check_machine_parameters()
         epsilon = v.check_nonnegative("epsilon", self.epsilon)
@@ -177,10 +209,12 @@ for kernel="precomputed"
         Parameters
         ----------
         X : array-like or CSR (n, n_features), or (n, n_samples_fit) for "precomputed"
+            Rows, or their kernel values with all training rows.
 
         Returns
         -------
         ndarray (n,)
+            In target units.
         """
         check_is_fitted(self)
         X = validate_data(

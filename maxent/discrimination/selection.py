@@ -119,29 +119,42 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
     C : float, default=1.0
         Upper bound of every multiplier, as in :class:`MEDClassifier`.
     margin : str or MarginPrior, default="exponential"
-        Not "fixed".
+        As for :class:`MEDClassifier`, but not "fixed".
     sharpness : float, default=10.0
+        How closely the smooth loss follows the hinge, > 1.
     bias : {"flat", None} or float, default="flat"
+        Prior of the bias: flat, none, or Gaussian with this variance.
     threshold : float, default=0.5
         Features whose inclusion probability is larger are selected.
     class_weight : dict or "balanced", optional
+        Multiplies the weights of the rows of a class.
     tol : float, default=1e-6
-        Relative duality gap.
+        Relative duality gap asked for.
     max_iter : int, default=500
+        Bound on the steps of the interior point.
+    verbose : bool or int, default=False
+        Print steps, objective and gap.
 
     Attributes
     ----------
     classes_ : ndarray (2,)
+        The labels.
     coef_ : ndarray (1, n_features)
         Expected weights E[s_i theta_i]; small but never exactly zero.
     inclusion_proba_ : ndarray (n_features,)
         Posterior probability of each switch.
     intercept_ : ndarray (1,)
+        The bias, with plus sign.
     support_ : ndarray of int
         Rows with a nonzero multiplier. (`get_support()` is about features.)
     dual_coef_ : ndarray (1, n_support)
+        Signed multipliers, label included.
     duality_gap_, objective_, n_iter_, converged_, loo_bound_, n_features_in_
         As for :class:`MEDClassifier`.
+
+    See Also
+    --------
+    MEDClassifier : The same without switches, with kernels.
 
     Notes
     -----
@@ -203,12 +216,20 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
         X : array-like or CSR (n_samples, n_features)
             Standardise it. Sparse input is made dense.
         y : array-like (n_samples,)
-            Two classes.
+            Labels of two classes.
         sample_weight : array-like (n_samples,), optional
+            Weight w stands for w copies of the row; 0 drops it.
 
         Returns
         -------
-        self
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain, NaN or infinity, or any number of
+            classes but two.
         """
         v.check_positive("C", self.C)
         tol = v.check_positive("tol", self.tol)
@@ -281,10 +302,12 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or CSR (n, n_features)
+            Scaled as the training rows were.
 
         Returns
         -------
         ndarray (n,)
+            In margin units.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
@@ -300,10 +323,12 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or CSR (n, n_features)
+            Scaled as the training rows were.
 
         Returns
         -------
         ndarray (n,)
+            Entries of ``classes_``.
         """
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(np.intp)]

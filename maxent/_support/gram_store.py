@@ -1,0 +1,134 @@
+"""Gram matrices kept for a solver: whole, or of the rows in play.
+
+Both hold single-precision values, padded as the solver wants them. A free row and
+column in front (`extra`) serves a bias that is one more variable.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._core import gram as _gram
+from maxent._core.smo import compress, padded
+
+
+def _arena(n):
+    return np.zeros((n, padded(n)), dtype=np.float32)
+
+
+class WholeGram:
+    """The matrix of all rows, and exact products with it.
+
+    Values are held to 48 bits or more, so that products need no kernel evaluations.
+
+    Parameters
+    ----------
+    kernel : VectorKernel
+    extra : {0, 1}
+    """
+
+    def __init__(self, kernel, extra=0):
+        n = len(kernel)
+        self.extra = extra
+        self.rows = np.arange(n)
+        self.matrix = _arena(n + extra)
+        inner = self.matrix[extra:, extra:]
+        if kernel.has_tiles:
+            self.exact = None
+            self.low = np.empty(n * (n + 1) // 2, dtype=np.float32)
+            _gram.gram_split(
+                kernel.spec, kernel.X, kernel.norms, inner, self.low, kernel.n_threads
+            )
+        else:
+            given = kernel.kernel == "precomputed"
+            self.exact = kernel.X if given else kernel.block(self.rows, self.rows)
+            inner[:, :n] = self.exact
+
+    @staticmethod
+    def megabytes(kernel):
+        """Memory of the matrix and of a part of it."""
+        held = 4 if kernel.kernel == "precomputed" else 6 if kernel.has_tiles else 12
+        return 1e-6 * len(kernel) ** 2 * (held + 2)
+
+    def product(self, a):
+        """K a in double precision, (n,)."""
+        if self.exact is not None:
+            return self.exact @ a
+        out = np.empty(len(a))
+        _gram.split_apply(
+            self.matrix[self.extra :, self.extra :],
+            self.low,
+            np.ascontiguousarray(a),
+            out,
+        )
+        return out
+
+    def part(self, positions):
+        """PartGram of some rows, copied from this matrix."""
+        part = PartGram(None, len(positions), self.extra)
+        part.rows = self.rows[positions]
+        compress(self.matrix, _with_extra(positions, self.extra), part.matrix)
+        return part
+
+
+class PartGram:
+    """The matrix of the rows in play, which come and go within fixed memory.
+
+    Parameters
+    ----------
+    kernel : VectorKernel
+    capacity : int
+        Rows that may be held at a time.
+    extra : {0, 1}
+    """
+
+    def __init__(self, kernel, capacity, extra=0):
+        self.kernel = kernel
+        self.extra = extra
+        self.matrix = _arena(capacity + extra)
+        self.rows = np.empty(0, dtype=np.intp)
+
+    def exchange(self, rows):
+        """Hold exactly these rows; values that are here already are kept."""
+        wanted = np.zeros(len(self.kernel), dtype=bool)
+        wanted[rows] = True
+        self.keep(np.flatnonzero(wanted[self.rows]))
+        wanted[self.rows] = False
+        self.add(np.flatnonzero(wanted))
+
+    def keep(self, positions):
+        """Drop all rows but those at these ascending positions."""
+        if len(positions) < len(self.rows):
+            compress(self.matrix, _with_extra(positions, self.extra), self.matrix)
+            self.rows = self.rows[positions]
+
+    def add(self, rows):
+        """Append rows that are not held yet."""
+        if not len(rows):
+            return
+        known, kernel = len(self.rows), self.kernel
+        self.rows = np.concatenate([self.rows, rows])
+        n = len(self.rows)
+        inner = self.matrix[self.extra :, self.extra :]
+        if kernel.has_tiles:
+            _gram.gram_symmetric(
+                kernel.spec,
+                kernel.X32[self.rows],
+                kernel.norms32[self.rows],
+                inner,
+                kernel.n_threads,
+                known,
+            )
+            return
+        step = max(1, int(2e7 // n))
+        for lo in range(known, n, step):
+            hi = min(lo + step, n)
+            inner[lo:hi, :n] = kernel.block(self.rows[lo:hi], self.rows)
+        inner[:known, known:n] = inner[known:n, :known].T
+
+
+def _with_extra(positions, extra):
+    positions = np.asarray(positions, dtype=np.intp)
+    if not extra:
+        return positions
+    return np.concatenate([np.zeros(1, dtype=np.intp), positions + 1])

@@ -1,0 +1,394 @@
+"""Working sets: sequential minimal optimisation in single precision, proof in double.
+
+The solver works on a single-precision Gram matrix of the rows in play. The rows that
+will carry a multiplier show early; once they do, the others are set aside and the
+rest of the work is done on a matrix of those rows alone. Residuals are then
+recomputed in double precision on all rows, and the solver goes on from there until the
+certificate holds.
+
+If the matrix of all rows does not fit in memory, a subset gives a first machine, which
+chooses the rows of the next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._core.smo import smo
+from maxent._support.gram_store import PartGram, WholeGram
+from maxent._support.results import CORE_STATUS, DualResult, Status, relative_gap
+from maxent.discrimination.certificate import BOTH, NEGATIVE, POSITIVE, Rows
+
+_SMALL = 1000  # rows too few to be worth setting any aside
+_SUBSET = 4000  # rows of the first subset
+_FAILED = (Status.UNBOUNDED, Status.NONFINITE)
+
+
+class WorkingSets:
+    """One solution of a SignedProblem.
+
+    Parameters
+    ----------
+    kernel : VectorKernel
+    problem : SignedProblem
+    certify : Certifier
+    tol : float
+        Relative duality gap.
+    kkt_tol : float or None
+        Optimality gap in margin units asked for besides.
+    max_iter : int
+    cache_size : float
+        Memory for kernel values, in MB.
+    callback : callable or None
+    """
+
+    def __init__(
+        self, kernel, problem, certify, tol, kkt_tol, max_iter, cache_size, callback
+    ):
+        self.kernel, self.p, self.certify = kernel, problem, certify
+        self.tol = tol
+        # the duality gap is quadratic in the optimality gap
+        guess = min(max(0.1 * np.sqrt(tol), 1e-9), 1e-3)
+        self.kkt = guess if kkt_tol is None else kkt_tol
+        self.kkt_asked = np.inf if kkt_tol is None else 2 * kkt_tol
+        self.max_iter = max_iter
+        self.callback = callback
+        self.n = len(problem.level)
+        self.extra = 0 if problem.bias == "flat" else 1
+        self.flat = problem.bias == "flat"
+        self.limit = min(self.n, max(64, int(np.sqrt(cache_size * 1e6 / 4.0)) - 32))
+        self.fits = WholeGram.megabytes(kernel) <= cache_size or self.n <= 64
+        self.steps = 0
+        self.history = []
+
+    # -- pieces ------------------------------------------------------------------
+    def asked(self, a, f, b, rows=slice(None)):
+        """(up, low): one-sided derivatives of rows at decision values f + b."""
+        p = self.p
+        a, sides = a[rows], p.sides[rows]
+        weight, rate, level = p.weight[rows], p.rate[rows], p.level[rows]
+        scale = weight * rate
+        unit = Rows(p.margin, level, rate, weight)
+        slope = level + unit._call(1, np.abs(a) / scale) / rate
+        base = p.target[rows] - f[rows] - b
+        sign = np.sign(a)
+        at_zero = a == 0
+        up = base + np.where(at_zero, slope, sign * slope)
+        low = base + np.where(at_zero, -slope, sign * slope)
+        top = np.abs(a) >= p.margin._upper * scale * (1 - 1e-15)
+        up[(at_zero & ((sides & POSITIVE) == 0)) | (top & (a > 0))] = -np.inf
+        low[(at_zero & ((sides & NEGATIVE) == 0)) | (top & (a < 0))] = np.inf
+        return up, low
+
+    def excess(self, a, f, b, rows=slice(None)):
+        """How much each row asks to move (> 0), or how far it is from asking."""
+        up, low = self.asked(a, f, b, rows)
+        return np.maximum(up, -low)
+
+    def f_of(self, a, single=False):
+        """K a over all rows, from scratch."""
+        columns = np.flatnonzero(a)
+        if not len(columns):
+            return np.zeros(self.n)
+        f = self.kernel.apply(columns, a[columns, None], single=single)[:, 0]
+        return np.asarray(f, dtype=np.float64)
+
+    def run(self, store, a, f, b, kkt):
+        """SMO on the rows held: changes a and f there in place; (b, status)."""
+        p, rows, extra = self.p, store.rows, self.extra
+
+        def with_bias_row(x, value):
+            x = x[rows]
+            return np.concatenate([[value], x]) if extra else x.copy()
+
+        part = with_bias_row(a, 0.0)
+        residual = with_bias_row(p.target - f - b, 0.0)
+        if extra:
+            # the bias as one more row without potential: K_bb = variance
+            part[0] = -float(a.sum())
+            residual[0] = -p.bias_variance * part[0] - b
+            store.matrix[0, 0] = p.bias_variance
+        steps, _, middle, code = smo(
+            p.margin.core_spec,
+            store.matrix,
+            part,
+            residual,
+            with_bias_row(p.level, 0.0),
+            with_bias_row(p.rate, np.inf),
+            with_bias_row(p.weight, np.inf),
+            with_bias_row(p.sides, BOTH).astype(np.int8),
+            kkt,
+            max(self.max_iter - self.steps, 0),
+        )
+        self.steps += steps
+        a[rows] = part[extra:]
+        f[rows] = p.target[rows] - b - residual[extra:]
+        return b + middle, CORE_STATUS[code]
+
+    def scale(self, a, f, b):
+        """A length in margin units: how far the rows are apart at the start."""
+        up, low = self.asked(a, f, b)
+        values = np.concatenate([up[np.isfinite(up)], low[np.isfinite(low)]])
+        half = 0.5 * float(values.max() - values.min())
+        typical = 2.0 * float(np.median(np.abs(values - np.median(values))))
+        return min(half, typical) if typical > 0 else half
+
+    def start(self, init):
+        """Feasible multipliers to start from."""
+        p = self.p
+        if init is not None:
+            a = np.array(init, dtype=np.float64)
+        elif p.margin.name == "logistic":
+            # the slope is infinite at zero: start inside
+            a = 1e-2 * p.weight * p.rate * np.where(p.sides == NEGATIVE, -1.0, 1.0)
+            if (p.sides == BOTH).any():
+                a[:] = 0.0
+        else:
+            return np.zeros(self.n)
+        if self.flat:
+            total_up, total_low = a[a > 0].sum(), -a[a < 0].sum()
+            if total_up > 0 and total_low > 0:
+                target = min(total_up, total_low)
+                a[a > 0] *= target / total_up
+                a[a < 0] *= target / total_low
+            else:
+                a[:] = 0.0
+        return a
+
+    def balance(self, a):
+        """Remove the rounding error of sum a = 0."""
+        top = self.p.margin._upper * self.p.weight * self.p.rate
+        for _ in range(3):
+            total = a.sum()
+            if total == 0 or not self.flat:
+                return
+            room = np.minimum(
+                np.abs(a), np.where(np.isfinite(top), top, np.inf) - np.abs(a)
+            )
+            w = np.maximum(room, 0.0) ** 2
+            if not w.sum() > 0:
+                return
+            a -= w * (total / w.sum())
+
+    # -- the road ----------------------------------------------------------------
+    def solve(self, init):
+        """DualResult, with the best certificate met."""
+        a = self.start(init)
+        f, b = np.zeros(self.n), 0.0
+        cold = not a.any()
+        if not cold:
+            f = self.f_of(a)
+            b = self.certify(a, f)[2] if self.flat else self.p.bias_variance * a.sum()
+        if self.fits:
+            store = WholeGram(self.kernel, self.extra)
+            b, status = self.approach_whole(store, a, f, b)
+        else:
+            store = PartGram(self.kernel, self.limit, self.extra)
+            b, status = self.approach_by_subsets(store, a, f, b, cold)
+        return self.finish(store, a, f, b, status)
+
+    def approach_whole(self, store, a, f, b):
+        """First machine from the matrix of all rows."""
+        if self.n <= _SMALL:
+            return self.run(store, a, f, b, self.kkt)
+        scale = self.scale(a, f, b)
+        loose = max(self.kkt, 0.3 * scale)
+        b, status = self.run(store, a, f, b, loose)
+        if status in _FAILED or loose == self.kkt:
+            return b, status
+        stay = self.in_play(a, f, b, 0.15 * scale)
+        if len(stay) < 0.8 * self.n:
+            return self.run(store.part(stay), a, f, b, self.kkt)
+        return self.run(store, a, f, b, self.kkt)
+
+    def in_play(self, a, f, b, slack):
+        """Rows that carry a multiplier or are near to asking for one."""
+        return np.flatnonzero((a != 0) | (self.excess(a, f, b) > -slack))
+
+    def approach_by_subsets(self, store, a, f, b, cold):
+        """First machine from the rows that a smaller one chooses."""
+        scale = self.scale(a, f, b)
+        seen = a.copy()
+        if cold:
+            store.add(self.spread(min(max(_SUBSET, self.n // 4), self.limit)))
+            b, status = self.run(store, a, f, b, max(self.kkt, 0.05 * scale))
+            if status in _FAILED:
+                return b, status
+            f[:] = self.refreshed(np.zeros(self.n), seen, a)
+        store.exchange(self.wanted(a, f, b, 0.3 * scale))
+        loose = 0.2 * scale
+        # Every restart near the end is dear, so look for forgotten rows early.
+        for _ in range(6 if loose > self.kkt else 0):
+            known = f.copy()
+            b, status = self.run(store, a, f, b, loose)
+            if status in _FAILED:
+                return b, status
+            f[:] = self.refreshed(known, seen, a)
+            rows = self.in_play(a, f, b, 0.1 * scale)
+            new = np.setdiff1d(rows, store.rows, assume_unique=True)
+            if len(rows) > self.limit:
+                return self.sweeps(store, a, f, b, self.kkt)
+            if (
+                len(rows) < 0.95 * len(store.rows)
+                or len(store.rows) + len(new) > self.limit
+            ):
+                store.exchange(rows)
+            else:
+                store.add(new)
+            if not len(new):
+                break
+        return self.run(store, a, f, b, self.kkt)
+
+    def refreshed(self, f, seen, a):
+        """f of multipliers a from that of `seen`, which becomes a copy of a."""
+        self.balance(a)
+        change = a - seen
+        seen[:] = a
+        return f + self.f_of(change, single=True)
+
+    def spread(self, size):
+        """Rows spread evenly over each kind, so that any order of rows will do."""
+        kind = np.lexsort((np.arange(self.n), self.p.target, self.p.sides))
+        return np.unique(kind[np.linspace(0, self.n - 1, size).astype(np.intp)])
+
+    def in_play(self, a, f, b, slack):
+        """Rows that carry a multiplier or are near to asking for one."""
+        return np.flatnonzero((a != 0) | (self.excess(a, f, b) > -slack))
+
+    def wanted(self, a, f, b, slack):
+        """Rows in play, the most urgent if memory is short."""
+        rows = self.in_play(a, f, b, slack)
+        if len(rows) > self.limit:
+            excess = np.where(a[rows] != 0, np.inf, self.excess(a, f, b, rows))
+            worst = np.argpartition(-excess, self.limit - 1)[: self.limit]
+            rows = np.sort(rows[worst])
+        return rows
+
+    def sweeps(self, store, a, f, b, kkt):
+        """Rows in play that do not fit in memory together: random blocks in turn.
+
+        A random partition is new at every sweep, so that every pair of rows meets;
+        blocks of the worst offenders would meet the same rows over and over.
+        """
+        scale = max(self.scale(a, f, b), kkt)
+        rng = np.random.default_rng(0)
+        target, status = 0.3 * scale, Status.MAX_ITER
+        while self.steps < self.max_iter:
+            target = max(0.2 * target, kkt)
+            rows = self.in_play(a, f, b, 0.1 * scale)
+            violation = 2.0 * scale
+            for _ in range(100):
+                parts = -(-len(rows) // self.limit)
+                for block in np.array_split(rng.permutation(rows), parts):
+                    store.exchange(np.sort(block))
+                    known, before = f[rows], a.copy()
+                    b, status = self.run(
+                        store, a, f, b, max(0.5 * target, 0.1 * violation)
+                    )
+                    if status in _FAILED:
+                        return b, status
+                    moved = np.flatnonzero(a != before)
+                    if len(moved):
+                        change = (a - before)[moved, None]
+                        f[rows] = (
+                            known + self.kernel.apply(moved, change, True, rows)[:, 0]
+                        )
+                up, low = self.asked(a, f, b, rows)
+                violation = float(up.max() - low.min())
+                if self.callback is not None:
+                    self.callback(self.steps, *self.certify(a, f, b)[:2])
+                if violation <= target or self.steps >= self.max_iter:
+                    break
+            self.balance(a)
+            f[:] = self.f_of(a, single=True)
+            up, low = self.asked(a, f, b)
+            b += 0.5 * float(up.max() + low.min())
+            if float(up.max() - low.min()) <= 1.5 * kkt:
+                break
+        return b, status
+
+    def extend(self, store, a, f, b, kkt):
+        """Let in the rows that ask to move: "same", "more" rows held, or "full"."""
+        outside = np.ones(self.n, dtype=bool)
+        outside[store.rows] = False
+        new = np.flatnonzero(outside & (self.excess(a, f, b) > 0.5 * kkt))
+        if not len(new):
+            return "same"
+        if len(store.rows) + len(new) > self.limit:
+            rows = self.in_play(a, f, b, 0.5 * kkt)
+            if len(rows) > self.limit:
+                return "full"
+            store.exchange(rows)
+        else:
+            store.add(new)
+        return "more"
+
+    def advance(self, store, a, f, b, kkt):
+        """Solve on from the residuals at hand; (b, status)."""
+        if not isinstance(store, WholeGram):
+            if self.extend(store, a, f, b, kkt) == "full":
+                return self.sweeps(store, a, f, b, kkt)
+        return self.run(store, a, f, b, kkt)
+
+    def finish(self, store, a, f, b, status):
+        """Certify, and go on where the certificate asks for it."""
+        best, kkt, stalled = None, self.kkt, 0
+        whole = isinstance(store, WholeGram)
+        quick = not whole and self.kernel.has_tiles and kkt >= 1e-5
+        for _ in range(500):
+            if status in _FAILED:
+                break
+            self.balance(a)
+            if quick and self.steps < self.max_iter:
+                # single precision suffices to find the rows that were forgotten
+                f[:] = self.f_of(a, single=True)
+                up, low = self.asked(a, f, b)
+                if float(up.max() - low.min()) > max(2 * kkt, self.kkt_asked):
+                    b, status = self.advance(store, a, f, b, kkt)
+                    continue
+            f[:] = store.product(a) if whole else self.f_of(a)
+            objective, gap, b = self.certify(a, f, b)
+            self.history.append((self.steps, objective, gap))
+            if self.callback is not None:
+                self.callback(self.steps, objective, gap)
+            up, low = self.asked(a, f, b)
+            worst = float(up.max() - low.min())
+            improved = best is None or gap < 0.9 * best[2]
+            if best is None or gap < best[2]:
+                best = (a.copy(), objective, gap, b)
+            if relative_gap(gap, objective) <= self.tol and worst <= self.kkt_asked:
+                status = Status.CONVERGED
+                break
+            status = Status.MAX_ITER
+            if self.steps >= self.max_iter:
+                break
+            stalled = 0 if improved else stalled + 1
+            if stalled >= 8:
+                status = Status.STALLED
+                break
+            if worst <= 2 * kkt:
+                kkt = max(0.1 * kkt, 1e-14)
+            b, code = self.advance(store, a, f, b, kkt)
+            if code in _FAILED:
+                status = code
+        if best is None:
+            objective, gap, b = self.certify(a, self.f_of(a), b)
+            best = (a, objective, gap, b)
+            status = status if status in _FAILED else Status.MAX_ITER
+        a, objective, gap, b = best
+        if (
+            self.p.margin.name == "fixed"
+            and status in (Status.MAX_ITER, Status.STALLED)
+            and not np.isfinite(gap)
+        ):
+            status = Status.UNBOUNDED
+        return DualResult(
+            a,
+            b,
+            objective,
+            gap,
+            self.steps,
+            status,
+            solver="smo",
+            history=self.history,
+        )
