@@ -27,6 +27,7 @@ EXTENSIONS = {
     "gram": [VECTOR],
     "smo": [VECTOR],
     "coordinate": [],
+    "joint": [],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.

@@ -56,21 +56,37 @@ def run_demo(seed, picture):
                 "support": len(model.support_),
                 "loo bound": f"{model.loo_bound_:.3f}",
                 "objective": f"{model.objective_:.4f}",
-                "duality gap": f"{model.duality_gap_:.1e}",
+                "duality gap": gap_text(model.duality_gap_, model.objective_),
                 "time": f"{seconds * 1e3:.1f} ms",
             }
         )
     _print_table(rows)
     print(
-        "\nNo solution is better than the one found by more than its duality gap.\n"
-        "The leave-one-out error is at most the loo bound.  MED: exponential margin\n"
-        f"prior; SVM: its limit, the hinge; C = {C:g}.  Times: best of 3."
+        "\nNo solution is better than the one found by more than its duality gap; '<'\n"
+        "marks a gap within the rounding error of the objective.  The leave-one-out\n"
+        "error is at most the loo bound.  MED: exponential margin prior; SVM: its\n"
+        f"limit, the hinge; C = {C:g}.  Times: best of 3."
     )
     if picture is not None:
         _demo_picture(picture, X, y, train, test, rows)
     if not converged:
         print("maxent demo: a fit did not reach its tolerance", file=sys.stderr)
     return 0 if converged else 1
+
+
+def gap_text(gap, objective):
+    """Duality gap, or the bound that double precision allows.
+
+    The gap is a sum of nonnegative terms and can come out far smaller than the
+    rounding errors of the objective and of the multipliers' balance, which limit
+    what it proves.
+    """
+    from maxent.displays.path import ROUNDING
+
+    rounding = ROUNDING * (1 + abs(objective))
+    if gap > rounding:
+        return f"{gap:.1e}"
+    return f"< 1e{int(np.ceil(np.log10(rounding)))}"
 
 
 def _best_time(call, repeats=3):
@@ -111,7 +127,7 @@ def _print_table(rows):
 
 
 def _demo_picture(path, X, y, train, test, rows):
-    """Left the boundary of a machine in two dimensions, right the errors of all."""
+    """A machine with its multipliers, the errors of all, and a path over C."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -119,72 +135,66 @@ def _demo_picture(path, X, y, train, test, rows):
         print("\nmatplotlib is not installed, so no picture is drawn.")
         return
 
-    from maxent.discrimination import MEDClassifier
-
-    # Two first principal coordinates of the training rows.
-    _, _, axes = np.linalg.svd(X[train], full_matrices=False)
-    Z = X @ axes[:2].T
-    Z /= Z[train].std(axis=0)
-    model = MEDClassifier(kernel="rbf", C=C).fit(Z[train], y[train])
-
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    figure = Figure(figsize=(12, 7.8), layout="constrained")
     FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, width_ratios=[1.3, 1])
-    _draw_boundary(left, model, Z, y, train, test)
+    upper, lower = figure.subfigures(2, 1, height_ratios=[1.45, 1], hspace=0.05)
+    left, right = upper.subplots(1, 2, width_ratios=[1.5, 1])
+    _draw_boundary(left, X[train], y[train])
     _draw_errors(right, rows)
+    lower.suptitle("MED rbf on all five measurements, along a path of C", size="large")
+    _draw_path(lower.subplots(1, 4), X, y, train, test)
     with whole_file(path) as stream:
         figure.savefig(stream, format=os.path.splitext(path)[1][1:].lower(), dpi=150)
     print(f"\nPicture written to {path}")
 
 
-def _draw_boundary(axes, model, Z, y, train, test):
-    low, high = Z.min(axis=0) - 0.4, Z.max(axis=0) + 0.4
-    grid = np.meshgrid(
-        np.linspace(low[0], high[0], 160), np.linspace(low[1], high[1], 160)
-    )
-    points = np.column_stack([grid[0].ravel(), grid[1].ravel()])
-    f = model.decision_function(points).reshape(grid[0].shape)
-    limit = np.abs(f).max()
-    axes.contourf(
-        *grid, f, levels=np.linspace(-limit, limit, 21), cmap="RdBu_r", alpha=0.35
-    )
-    axes.contour(
-        *grid,
-        f,
-        levels=[-1, 0, 1],
-        colors="0.2",
-        linewidths=[0.7, 1.6, 0.7],
-        linestyles=["--", "-", "--"],
-    )
-    for label, colour, marker in zip(model.classes_, ("tab:blue", "tab:red"), "os"):
-        here = test & (y == label)
-        axes.scatter(*Z[here].T, s=14, c=colour, marker=marker, label=f"{label}, test")
-    size = np.abs(model.dual_coef_[0])
-    axes.scatter(
-        *model.support_vectors_.T,
-        s=10 + 110 * size / size.max(),
-        facecolors="none",
-        edgecolors="k",
-        linewidths=0.8,
-        label="support, by multiplier",
-    )
+def _draw_boundary(axes, X, y):
+    """The machine in the two principal coordinates of its training rows."""
+    from maxent.discrimination import MEDClassifier
+    from maxent.displays import MEDBoundaryDisplay
+
+    _, _, directions = np.linalg.svd(X, full_matrices=False)
+    Z = X @ directions[:2].T
+    Z /= Z.std(axis=0)
+    model = MEDClassifier(kernel="rbf", C=C).fit(Z, y)
+    MEDBoundaryDisplay.from_estimator(model, Z, y).plot(axes)
     axes.set(
         xlabel="principal coordinate 1",
         ylabel="principal coordinate 2",
-        title="MED, rbf kernel, two coordinates",
+        title="MED rbf on two coordinates: each crab's multiplier",
     )
-    axes.legend(fontsize=8, loc="lower left")
+
+
+def _draw_path(axes, X, y, train, test):
+    from maxent._support.vector_kernels import VectorKernel, resolve_gamma
+    from maxent.discrimination import ExponentialMargin, dual_path
+    from maxent.displays import DualPathDisplay
+
+    kernel = VectorKernel(X, "rbf", gamma=resolve_gamma("scale", X[train]))
+    train, test = np.flatnonzero(train), np.flatnonzero(test)
+    signs = np.where(y == y[0], -1, 1)
+    values, tol = np.geomspace(0.1, 1e3, 13), 1e-6
+    results = dual_path(
+        kernel.block(train, train), signs[train], ExponentialMargin(), values, tol=tol
+    )
+    DualPathDisplay.from_results(
+        values,
+        results,
+        y=signs[train],
+        K_test=kernel.block(test, train),
+        y_test=signs[test],
+    ).plot(axes, tol=tol)
 
 
 def _draw_errors(axes, rows):
     names = [row["machine"] for row in rows]
     place = np.arange(len(rows))
-    for shift, kind in ((-0.2, "train"), (0.2, "test")):
+    for shift, kind, grey in ((-0.2, "train", "0.75"), (0.2, "test", "0.4")):
         counts = [row[f"{kind} error"].split(" of ") for row in rows]
         share = [100 * int(wrong) / int(total) for wrong, total in counts]
-        bars = axes.bar(place + shift, share, width=0.38, label=kind)
+        bars = axes.bar(place + shift, share, width=0.38, color=grey, label=kind)
         axes.bar_label(bars, [wrong for wrong, _ in counts], fontsize=8)
     axes.set_xticks(place, names)
-    axes.set(ylabel="error, %", title="Errors on all five measurements")
+    axes.set(ylabel="error (%)", title="Errors on all five measurements")
     axes.margins(y=0.2)
-    axes.legend(ncols=2, loc="upper right")
+    axes.legend(ncols=2, loc="upper right", frameon=False)

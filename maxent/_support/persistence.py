@@ -102,7 +102,7 @@ def save(estimator, path, *, extra=None):
         after the new one is complete on disk.
     extra : dict, default=None
         More to keep beside the estimator (scales of the features, their names), of
-        the same kinds of values; :func:`load_with_extra` gives it back.
+        the same kinds of values. The command line keeps its scales there.
 
     Raises
     ------
@@ -117,6 +117,21 @@ def save(estimator, path, *, extra=None):
     Saved are ``get_params(deep=False)`` and the attributes whose names end in ``_``
     and do not start with it.  Output settings (``set_output``) and metadata requests
     are not.  Numbers keep every bit; enumeration members become their values.
+
+    Examples
+    --------
+    >>> import os
+    >>> import tempfile
+    >>> import maxent
+    >>> from maxent.datasets import load_crabs
+    >>> X, y = load_crabs(return_X_y=True)
+    >>> model = maxent.MEDClassifier(C=10).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "crabs.npz")
+    ...     maxent.save(model, path)
+    ...     again = maxent.load(path)
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
     """
     from sklearn.utils.validation import check_is_fitted
 
@@ -168,10 +183,12 @@ def load(path):
     Parameters
     ----------
     path : str or path-like
+        As written by :func:`save`, which has an example.
 
     Returns
     -------
     estimator : fitted estimator
+        Of the class that was saved.
 
     Raises
     ------

@@ -91,6 +91,7 @@ def load_crabs(*, target="sex", return_X_y=False, as_frame=False):
         target : ndarray or Series of shape (200,)
             0 or 1, an index into `target_names`.
         feature_names : list of str
+            Names of the columns.
         target_names : ndarray of str, shape (2,)
             ``["female", "male"]`` or ``["blue", "orange"]``.
         groups : ndarray of str, shape (200,)
@@ -172,6 +173,7 @@ def load_breast_cancer_wisconsin(*, missing="drop", return_X_y=False, as_frame=F
         target : ndarray or Series of shape (683,) or (699,)
             0 benign, 1 malignant.
         feature_names : list of str
+            Names of the columns.
         target_names : ndarray of str, shape (2,)
             ``["benign", "malignant"]``.
         groups : ndarray of int, shape (683,) or (699,)

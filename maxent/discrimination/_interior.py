@@ -325,7 +325,8 @@ def _start(rows, R, E, upper, init):
         lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
         value, _ = R.value_and_margins(lam)
         if value > 0:
-            far = float(np.abs(rows.q) @ lam) / (2.0 * value)
+            pull = rows.q + rows.slope(1e-3 * lam)
+            far = float(np.abs(pull) @ lam) / (2.0 * value)
             lam = lam * (far if unbounded.all() else min(far, 1.0))
     if init is None:
         return lam
@@ -339,7 +340,7 @@ def _start_slacks(rows, R, lam, upper):
         mu = 0.1 * float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3)))
         return mu / lam, None
     _, margins = R.value_and_margins(lam)
-    r = rows.q - margins
+    r = rows.q - margins + rows.slope(lam)
     mu = 0.1 * float(np.mean(lam * np.abs(r))) + 1e-10
     return np.maximum(-r, 0.0) + mu / lam, np.maximum(r, 0.0) + mu / (upper - lam)
 

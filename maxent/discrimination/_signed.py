@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.results import Status, relative_gap
+from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination._interior import DenseQuadratic, interior_point
 from maxent.discrimination._working_sets import WorkingSets
@@ -159,45 +159,60 @@ def solve_signed(
     DualResult
         `lam` holds the signed multipliers a_t.
     """
-    n = len(problem.level)
     if solver == "auto":
-        fits = 8e-6 * n * n * 3 <= max(cache_size, 100.0)
-        small = n <= _INTERIOR_ROWS
-        sharp = n <= _INTERIOR_LIMIT and tol < 1e-7
-        smooth = problem.margin.name == "logistic" and n <= 2000
-        solver = "interior" if fits and (small or sharp or smooth) else "smo"
+        roads = _roads(kernel, problem, tol, cache_size)
+    elif solver in ("interior", "smo"):
+        roads = (solver,)
+    else:
+        raise ValueError(
+            f"solver={solver!r} is not known; use 'auto', 'interior' or 'smo'."
+        )
+    result = None
     with single_threaded_blas():
-        if solver == "interior":
-            result = _solve_interior(kernel, problem, tol, min(max_iter, 500), init)
-        elif solver == "smo":
-            result = WorkingSets(
-                kernel,
-                problem,
-                Certifier(problem),
-                tol,
-                kkt_tol,
-                max_iter,
-                cache_size,
-                callback,
-            ).solve(init)
-        else:
-            raise ValueError(
-                f"solver={solver!r} is not known; use 'auto', 'interior' or 'smo'."
-            )
-    refuse_inseparable(problem, result)
+        for road in roads:
+            if road == "interior":
+                other = _solve_interior(kernel, problem, tol, min(max_iter, 500), init)
+            else:
+                other = WorkingSets(
+                    kernel,
+                    problem,
+                    Certifier(problem),
+                    tol,
+                    kkt_tol,
+                    max_iter,
+                    cache_size,
+                    callback,
+                ).solve(init)
+            if result is None or other.converged or not result.gap <= other.gap:
+                result = other
+            if result.converged or result.status is Status.UNBOUNDED:
+                break
+    refuse_inseparable(problem.margin, result)
     return result
 
 
-def refuse_inseparable(problem, result):
+def _roads(kernel, problem, tol, cache_size):
+    """Solvers by size, the second for the case that the first one stalls."""
+    n = len(kernel)
+    dense = 8e-6 * n * n * 3 <= max(cache_size, 100.0) and n <= _INTERIOR_LIMIT
+    if not dense:
+        return ("smo",)
+    smooth = problem.margin.name == "logistic" and n <= 2000
+    if n <= _INTERIOR_ROWS or tol < 1e-7 or smooth:
+        return ("interior", "smo")
+    return ("smo", "interior")
+
+
+def refuse_inseparable(margin, result):
     """Raise where no certified answer exists, naming the cause."""
     if result.status is Status.UNBOUNDED or (
-        problem.margin.name == "fixed"
+        margin.name == "fixed"
         and result.status is not Status.CONVERGED
         and not np.isfinite(result.gap)
     ):
         raise ValueError(
             f"the data cannot be separated with the fixed margin "
-            f"{problem.margin!r}: the dual is unbounded (objective "
+            f"{margin!r}: the dual is unbounded (objective "
             f"{result.objective:.3g} and growing). Use a margin prior that allows "
             "losses, such as margin='exponential', or a richer kernel."
         )
@@ -219,9 +234,13 @@ def _solve_interior(kernel, problem, tol, max_iter, init):
     start = None
     if init is not None:
         start = np.maximum(sign * init[index], 0.0)
-    result = interior_point(
-        rows, DenseQuadratic(Q), E, tol=tol, max_iter=max_iter, init=start
-    )
+    try:
+        result = interior_point(
+            rows, DenseQuadratic(Q), E, tol=tol, max_iter=max_iter, init=start
+        )
+    except np.linalg.LinAlgError:  # slopes out of range
+        lam = np.zeros(len(index)) if start is None else start
+        result = DualResult(lam, None, -np.inf, np.inf, 0, Status.STALLED)
     a = np.zeros(len(kernel))
     np.add.at(a, index, sign * result.lam)
     f = K @ a - problem.bias_variance * a.sum()

@@ -49,8 +49,8 @@ class WorkingSets:
         self.tol = tol
         # the duality gap is quadratic in the optimality gap
         guess = min(max(0.1 * np.sqrt(tol), 1e-9), 1e-3)
-        self.kkt = guess if kkt_tol is None else kkt_tol
-        self.kkt_asked = np.inf if kkt_tol is None else 2 * kkt_tol
+        self.kkt = guess if kkt_tol is None else 0.9 * kkt_tol
+        self.kkt_asked = np.inf if kkt_tol is None else kkt_tol
         self.max_iter = max_iter
         self.callback = callback
         self.n = len(problem.level)
@@ -201,10 +201,6 @@ class WorkingSets:
             return self.run(store.part(stay), a, f, b, self.kkt)
         return self.run(store, a, f, b, self.kkt)
 
-    def in_play(self, a, f, b, slack):
-        """Rows that carry a multiplier or are near to asking for one."""
-        return np.flatnonzero((a != 0) | (self.excess(a, f, b) > -slack))
-
     def approach_by_subsets(self, store, a, f, b, cold):
         """First machine from the rows that a smaller one chooses."""
         scale = self.scale(a, f, b)
@@ -325,9 +321,9 @@ class WorkingSets:
 
     def advance(self, store, a, f, b, kkt):
         """Solve on from the residuals at hand; (b, status)."""
-        if not isinstance(store, WholeGram):
-            if self.extend(store, a, f, b, kkt) == "full":
-                return self.sweeps(store, a, f, b, kkt)
+        part = isinstance(store, PartGram)
+        if part and self.extend(store, a, f, b, kkt) == "full":
+            return self.sweeps(store, a, f, b, kkt)
         return self.run(store, a, f, b, kkt)
 
     def finish(self, store, a, f, b, status):
@@ -343,7 +339,7 @@ class WorkingSets:
                 # single precision suffices to find the rows that were forgotten
                 f[:] = self.f_of(a, single=True)
                 up, low = self.asked(a, f, b)
-                if float(up.max() - low.min()) > max(2 * kkt, self.kkt_asked):
+                if float(up.max() - low.min()) > max(1.5 * kkt, self.kkt_asked):
                     b, status = self.advance(store, a, f, b, kkt)
                     continue
             f[:] = store.product(a) if whole else self.f_of(a)

@@ -228,7 +228,10 @@ for kernel="precomputed"
                 bias,
                 weight,
                 tol=tol,
-                max_iter=min(self.max_iter, 500),
+                max_iter=self.max_iter,
+                solver=self._joint_solver(),
+                cache_size=self.cache_size,
+                callback=self._progress(),
             )
             coefficients, b = beta.T, result.bias
         self._store(result, coefficients, b, keep, X)
@@ -238,6 +241,20 @@ for kernel="precomputed"
         if not result.converged:
             warn_not_converged("MEDClassifier", result, tol, self.max_iter)
         return self
+
+    def _joint_solver(self):
+        """Solver of three or more classes: interior point or coordinate ascent."""
+        if self.solver in ("auto", "interior"):
+            return self.solver
+        if self.solver in ("smo", "coordinate") and (
+            self.solver == "smo" or self.kernel == "linear"
+        ):
+            return "coordinate"
+        raise ValueError(
+            f"solver={self.solver!r} does not solve {len(self.classes_)} classes with "
+            f"kernel={self.kernel!r}; use 'auto', 'interior' or 'smo', or for "
+            "kernel='linear' also 'coordinate'."
+        )
 
     def decision_function(self, X):
         """Decision values.

@@ -171,6 +171,16 @@ def solve_kernel_dual(
     Returns
     -------
     DualResult
+        As from :func:`solve_dual`.
+
+    Examples
+    --------
+    >>> from maxent.datasets import load_crabs
+    >>> from maxent.discrimination import ExponentialMargin, solve_kernel_dual
+    >>> X, y = load_crabs(return_X_y=True)
+    >>> result = solve_kernel_dual(X, 2 * y - 1, ExponentialMargin(10.0))
+    >>> result.converged, bool(result.gap <= 1e-6 * (1 + result.objective))
+    (True, True)
     """
     X = _checked_features(X)
     y = v.check_signs(y)
@@ -220,7 +230,7 @@ def _checked_features(X):
 
 
 def dual_path(K, y, margin, C, *, bias="flat", tol=1e-6, **options):
-    """Duals over a path of C, each started from the one before.
+    """Solve the dual over a path of C, each solution started from the one before.
 
     Parameters
     ----------
@@ -236,6 +246,21 @@ def dual_path(K, y, margin, C, *, bias="flat", tol=1e-6, **options):
     -------
     list of DualResult
         In the order of C.
+
+    See Also
+    --------
+    maxent.displays.DualPathDisplay : Draws such a path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.discrimination import ExponentialMargin, dual_path
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> path = dual_path(
+    ...     np.outer(x, x), [-1, -1, 1, 1], ExponentialMargin(10.0), [0.1, 1.0, 10.0]
+    ... )
+    >>> [int((result.lam > 0).sum()) for result in path]
+    [4, 2, 2]
     """
     C = np.asarray(C, dtype=np.float64)
     if C.ndim != 1 or not (np.isfinite(C) & (C > 0)).all():

@@ -129,7 +129,7 @@ def solve_linear(
                 "or 'interior'."
             )
     result.lam = linear.collect(result.lam)
-    refuse_inseparable(problem, result)
+    refuse_inseparable(problem.margin, result)
     return result
 
 

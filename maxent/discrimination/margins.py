@@ -602,6 +602,12 @@ class CustomMargin(MarginPrior):
             )
         )
         self._check()
+        # does the multiplier reach its bound, as that of the hinge does?
+        if math.isfinite(self._upper):
+            end = np.array([self._upper])
+            self._closed = bool(
+                np.isfinite(self.potential(end)[0]) and np.isfinite(self.mean(end)[0])
+            )
 
     @property
     def core_spec(self):
@@ -662,7 +668,8 @@ def _compile_scalar(function, name):
     import numba
 
     plain = getattr(function, "py_func", function)
-    return numba.cfunc("float64(float64)", nopython=True)(plain)
+    # a pole at the end of the domain is an infinity, not an exception
+    return numba.cfunc("float64(float64)", nopython=True, error_model="numpy")(plain)
 
 
 MARGINS = {

@@ -14,14 +14,27 @@ Source: Jaakkola, Meila & Jebara (1999), eq. (4)-(5).
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
-from maxent.discrimination._interior import DenseQuadratic, interior_point
+from maxent.discrimination._interior import (
+    DenseQuadratic,
+    LowRankQuadratic,
+    interior_point,
+)
+from maxent.discrimination._joint import (
+    KernelSide,
+    LinearSide,
+    solve_joint,
+    solve_primal,
+)
+from maxent.discrimination._signed import refuse_inseparable
 from maxent.discrimination.certificate import Rows
 
 SHARE = 0.5  # the variance v of each class's weights
-_INTERIOR_LIMIT = 4000
+_INTERIOR_WINS = 400  # constraints below which the interior point is fastest
+_INTERIOR_LIMIT = 4000  # and below which it serves where many digits are asked
 
 
 class MulticlassRows:
@@ -38,7 +51,9 @@ class MulticlassRows:
 
     def __init__(self, codes, n_classes, margin, weight):
         n, m = len(codes), n_classes
-        self.n, self.m, self.codes = n, m, codes
+        self.n, self.m = n, m
+        self.codes = np.ascontiguousarray(codes, dtype=np.intp)
+        self.weight = np.ascontiguousarray(weight, dtype=np.float64)
         self.example = np.repeat(np.arange(n), m - 1)
         wrong = np.arange(m - 1)[None, :] + (
             np.arange(m - 1)[None, :] >= codes[:, None]
@@ -55,9 +70,10 @@ class MulticlassRows:
 
     def beta(self, lam):
         """Class coefficients (n, m) of multipliers (n * (m - 1),)."""
-        out = np.zeros((self.n, self.m))
-        np.add.at(out, (self.example, self.right), lam)
-        np.add.at(out, (self.example, self.wrong), -lam)
+        out = np.zeros(self.n * self.m)
+        out[self.example * self.m + self.wrong] = -lam
+        out = out.reshape(self.n, self.m)
+        out[np.arange(self.n), self.codes] = lam.reshape(self.n, -1).sum(axis=1)
         return out
 
     def margins(self, scores):
@@ -73,8 +89,39 @@ class MulticlassRows:
         return E[:, :-1]
 
 
-def solve_multiclass(kernel, codes, n_classes, margin, bias, weight, *, tol, max_iter):
-    """Solve the joint dual by interior point.
+def solve_multiclass(
+    kernel,
+    codes,
+    n_classes,
+    margin,
+    bias,
+    weight,
+    *,
+    tol,
+    max_iter,
+    solver="auto",
+    cache_size=500.0,
+    callback=None,
+):
+    """Solve the joint dual.
+
+    Parameters
+    ----------
+    kernel : VectorKernel
+    codes : ndarray of int (n,)
+    n_classes : int
+    margin : MarginPrior
+    bias : "flat", float or None
+    weight : ndarray (n,)
+    tol : float
+        Relative duality gap.
+    max_iter : int
+        Sweeps, or interior-point steps.
+    solver : {"auto", "interior", "coordinate", "lbfgs"}
+        "interior" costs O((n (m - 1))**3) a step.
+    cache_size : float
+        Memory for kernel values, in MB.
+    callback : callable(n_iter, objective, gap) or None
 
     Returns
     -------
@@ -84,21 +131,41 @@ def solve_multiclass(kernel, codes, n_classes, margin, bias, weight, *, tol, max
         Coefficients of the class scores, v included.
     """
     constraints = MulticlassRows(codes, n_classes, margin, weight)
+    variance = 0.0 if bias in ("flat", None) else float(bias)
+    if solver == "auto":
+        solver = _choose(kernel, constraints, tol)
+    # with few rows for the columns, kernel values are the shorter way
+    n, d = len(kernel), kernel.X.shape[1]
+    short = n <= 8 * d and 4e-6 * n * n <= cache_size
+    linear = kernel.kernel == "linear" and (kernel.sparse or not short)
     with single_threaded_blas():
-        everything = np.arange(len(kernel))
-        K = kernel.block(everything, everything)
-        variance = 0.0 if bias in ("flat", None) else float(bias)
-        Q = _joint_quadratic(constraints, SHARE * (K + variance))
-        E = constraints.incidence() if bias == "flat" else None
-        result = interior_point(
-            constraints.rows, DenseQuadratic(Q), E, tol=tol, max_iter=max_iter
-        )
-    if result.status is Status.UNBOUNDED:
-        raise ValueError(
-            f"the data cannot be separated with the fixed margin {margin!r}: the dual "
-            "is unbounded. Use a margin prior that allows losses, such as "
-            "margin='exponential', or a richer kernel."
-        )
+        if solver == "interior":
+            result = _by_interior_point(
+                kernel, constraints, bias, variance, tol, min(max_iter, 500)
+            )
+        else:
+            if linear:
+                side = LinearSide(kernel.X, constraints, SHARE, variance)
+            else:
+                side = KernelSide(kernel, constraints, SHARE, variance, cache_size)
+            solve = solve_primal if solver == "lbfgs" else solve_joint
+            result = solve(
+                side,
+                constraints,
+                bias == "flat",
+                tol=tol,
+                max_iter=min(max_iter, 100_000),
+                callback=callback,
+            )
+            if (
+                result.status is Status.STALLED
+                and linear
+                and _low_rank(kernel, constraints)
+            ):
+                result = _by_interior_point(
+                    kernel, constraints, bias, variance, tol, min(max_iter, 500)
+                )
+    refuse_inseparable(margin, result)
     beta = SHARE * constraints.beta(result.lam)
     if bias == "flat":
         b = np.append(result.bias, 0.0)
@@ -109,6 +176,49 @@ def solve_multiclass(kernel, codes, n_classes, margin, bias, weight, *, tol, max
     lam[constraints.example, constraints.wrong] = result.lam
     result.lam, result.bias = lam, b
     return result, beta
+
+
+def _choose(kernel, c, tol):
+    """Solver by size: interior point, L-BFGS on the primal, or coordinate ascent."""
+    size = len(c.example)
+    if size <= _INTERIOR_WINS:
+        return "interior"
+    if kernel.kernel == "linear":
+        smooth = c.rows.margin.name not in ("hinge", "fixed")
+        if smooth and not kernel.sparse and len(kernel) > 8 * kernel.X.shape[1]:
+            return "lbfgs"
+        return "interior" if _low_rank(kernel, c) else "coordinate"
+    return "interior" if size <= _INTERIOR_LIMIT and tol < 1e-7 else "coordinate"
+
+
+def _low_rank(kernel, c):
+    """Is the interior point cheap through the features?"""
+    size, width = len(c.example), c.m * kernel.X.shape[1]
+    return size * width <= 1e7 and size * float(width) ** 2 <= 2e10
+
+
+def _by_interior_point(kernel, constraints, bias, variance, tol, max_iter):
+    E = constraints.incidence() if bias == "flat" else None
+    if kernel.kernel == "linear":
+        R = LowRankQuadratic(_joint_features(kernel.X, constraints, variance))
+    else:
+        everything = np.arange(len(kernel))
+        K = kernel.block(everything, everything)
+        R = DenseQuadratic(_joint_quadratic(constraints, SHARE * (K + variance)))
+    return interior_point(constraints.rows, R, E, tol=tol, max_iter=max_iter)
+
+
+def _joint_features(X, c, variance):
+    """Z with Q = Z Z': a constraint's features under the right class, minus wrong."""
+    X = X.toarray() if sp.issparse(X) else X
+    if variance:
+        X = np.column_stack([X, np.full(len(X), np.sqrt(variance))])
+    rows = np.sqrt(SHARE) * X[c.example]
+    Z = np.zeros((len(c.example), c.m, X.shape[1]))
+    at = np.arange(len(c.example))
+    Z[at, c.right] = rows
+    Z[at, c.wrong] = -rows
+    return Z.reshape(len(c.example), -1)
 
 
 def _joint_quadratic(c, K):

@@ -1,0 +1,18 @@
+"""Four classes in one machine: regions, rows and multipliers."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from maxent import MEDClassifier
+from maxent.datasets import load_crabs
+from maxent.displays import MEDBoundaryDisplay
+
+crabs = load_crabs()
+sex = crabs.target_names[crabs.target]
+y = np.array([f"{form} {s}" for form, s in zip(crabs.groups, sex)])
+Z = LinearDiscriminantAnalysis(n_components=2).fit_transform(crabs.data, y)
+model = MEDClassifier(kernel="linear", C=1).fit(Z, y)
+display = MEDBoundaryDisplay.from_estimator(model, Z, y).plot()
+display.ax_.set(xlabel="first discriminant", ylabel="second discriminant")
+plt.show()

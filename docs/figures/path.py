@@ -1,0 +1,24 @@
+"""A path over C: objective, support, gap, and errors on held-out rows."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
+
+from maxent.datasets import load_crabs
+from maxent.discrimination import ExponentialMargin, dual_path
+from maxent.displays import DualPathDisplay
+
+X, y = load_crabs(return_X_y=True)
+X = (X - X.mean(axis=0)) / X.std(axis=0)
+y = np.where(y == 1, 1.0, -1.0)
+train = np.arange(len(y)) % 2 == 0
+K = rbf_kernel(X, X[train], gamma=0.2)
+C = np.logspace(-1, 3, 17)
+path = dual_path(
+    K[train], y[train], ExponentialMargin(rate=10.0), C, tol=1e-6, solver="smo"
+)
+display = DualPathDisplay.from_results(
+    C, path, y=y[train], K_test=K[~train], y_test=y[~train]
+)
+display.plot(tol=1e-6)
+plt.show()

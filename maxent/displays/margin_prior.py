@@ -1,0 +1,283 @@
+"""Margin priors side by side, with their potentials and losses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from maxent.discrimination import margins
+from maxent.displays._axes import GREY, INK, colour, make_axes
+
+PARTS = ("density", "potential", "loss")
+
+
+class MarginPriorDisplay:
+    """Margin priors side by side: density, potential and loss.
+
+    A prior over the margin gamma has the dual potential
+    ``phi(lam) = -log E exp(-lam gamma)``, and the machine minimises its conjugate,
+    the loss ``ell(m) = max over lam of phi(lam) - lam m``. The loss is zero where m
+    exceeds the prior mean (dashed). Dotted is the limit of a margin fixed at the
+    level with multipliers up to the same bound: the hinge of support vector machines.
+
+    Parameters
+    ----------
+    priors : list of MarginPrior, optional
+        None takes those of JMJ (1999), figure 2: exponential, Laplace and Gaussian,
+        with rate 5 and level 1.
+    C : float, optional
+        Draw potential and loss of rows with the weight that `C` gives them in the
+        estimators, which makes losses comparable; None draws those of the priors.
+
+    Attributes
+    ----------
+    ax_ : ndarray of Axes (n_parts, n_priors)
+    figure_ : Figure
+    lines_ : ndarray of Line2D (n_parts, n_priors)
+        The curves; None where a prior has no density.
+
+    Notes
+    -----
+    JMJ's potentials (15b) and (15c), Laplace and Gaussian, are misprinted; here each
+    potential belongs to the prior above it.
+
+    References
+    ----------
+    Jaakkola, Meila & Jebara (1999), Maximum entropy discrimination, figure 2.
+
+    Examples
+    --------
+    >>> from maxent import MEDClassifier
+    >>> from maxent.displays import MarginPriorDisplay
+    >>> display = MarginPriorDisplay.from_estimator(MEDClassifier(C=2.0))
+    >>> display.priors
+    [ExponentialMargin(rate=10.0, level=1.0)]
+    """
+
+    def __init__(self, priors=None, *, C=None):
+        if priors is None:
+            kinds = ("exponential", "laplace", "gaussian")
+            priors = [margins.MARGINS[kind](rate=5.0, level=1.0) for kind in kinds]
+        self.priors = list(priors)
+        if not self.priors:
+            raise ValueError("priors is empty; give at least one margin prior.")
+        for prior in self.priors:
+            if not isinstance(prior, margins.MarginPrior):
+                raise TypeError(f"{prior!r} is not a MarginPrior object.")
+        self.C = C
+
+    @classmethod
+    def from_estimator(cls, estimator):
+        """Display of the margin prior that an estimator means, at its C.
+
+        Parameters
+        ----------
+        estimator : MEDClassifier, MEDFeatureSelector or MEDRegressor
+            Fitted or not.
+        """
+        e = estimator
+        if hasattr(e, "epsilon"):
+            prior = margins.regression_margin(e.margin, e.sharpness, e.epsilon)
+        else:
+            prior = margins.classification_margin(e.margin, e.sharpness)
+        return cls([prior], C=e.C)
+
+    def plot(self, ax=None, *, parts=PARTS):
+        """Draw a row of axes for every part and a column for every prior.
+
+        Parameters
+        ----------
+        ax : Axes or array-like of Axes, optional
+            As many as parts times priors; None makes a figure.
+        parts : sequence of {"density", "potential", "loss"}
+
+        Returns
+        -------
+        self
+        """
+        parts = list(parts)
+        if not parts or not set(parts) <= set(PARTS):
+            raise ValueError(f"parts={parts!r} must be some of {PARTS}.")
+        shape = (len(parts), len(self.priors))
+        size = (1.0 + 2.6 * shape[1], 0.5 + 2.0 * shape[0])
+        self.ax_ = make_axes(ax, shape, size, sharex="row", sharey="row")
+        self.figure_ = self.ax_[0, 0].figure
+        self.lines_ = np.empty(shape, dtype=object)
+        for i, part in enumerate(parts):
+            draw = getattr(self, f"_draw_{part}")
+            for j, prior in enumerate(self.priors):
+                self.lines_[i, j] = draw(self.ax_[i, j], prior, colour(j))
+                if j > 0:
+                    self.ax_[i, j].set_ylabel("")
+        for j, prior in enumerate(self.priors):
+            self.ax_[0, j].set_title(_title(prior, self.C), fontsize="medium")
+        for i, part in enumerate(parts):
+            self._finish(part, self.ax_[i], self.lines_[i])
+        return self
+
+    # -- parts ---------------------------------------------------------------------
+    def _margins(self):
+        """Ends of the margins worth showing; fixed and hinge have no width."""
+        wide = [p for p in self.priors if p.name not in ("fixed", "hinge", "custom")]
+        low = min((p.level - 5 / p.rate for p in wide), default=-1.0)
+        high = max((p.level + 4 / p.rate for p in wide), default=2.0)
+        return low, high
+
+    def _weight(self, prior):
+        return 1.0 if self.C is None else prior.unit_weight(self.C)
+
+    def _upper(self, prior):
+        return self._weight(prior) * prior.upper
+
+    def _draw_density(self, ax, prior, colour):
+        gamma = np.linspace(*self._margins(), 801)
+        ax.set(
+            xlabel=r"margin $\gamma$",
+            ylabel="prior density\n$P_0(\\gamma)$",
+            xlim=(gamma[0], gamma[-1]),
+        )
+        if prior.name == "fixed":
+            (line,) = ax.plot(
+                [prior.level] * 2,
+                [0.0, 0.85],
+                transform=ax.get_xaxis_transform(),
+                color=colour,
+                lw=2,
+                marker="^",
+                markevery=[1],
+            )
+            return line
+        density = prior_density(prior, gamma)
+        if density is None:
+            text = "a limit,\nnot a prior" if prior.name == "hinge" else "not known"
+            ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
+            return None
+        ax.fill_between(gamma, density, color=colour, alpha=0.2, lw=0)
+        (line,) = ax.plot(gamma, density, color=colour, lw=2)
+        mean = prior.prior_mean
+        if math.isfinite(mean):
+            height = prior_density(prior, np.array([mean]))[0]
+            ax.vlines(mean, 0, height, INK, ls="--", lw=1.2, label="prior mean")
+        return line
+
+    def _draw_potential(self, ax, prior, colour):
+        finite = [t for t in map(self._upper, self.priors) if math.isfinite(t)]
+        lam = np.linspace(0.0, 1.06 * max(finite, default=5.0), 2001)
+        w, inside = self._weight(prior), lam <= self._upper(prior)
+        phi, limit = np.full((2, len(lam)), np.nan)
+        phi[inside] = w * prior.potential(lam[inside] / w)
+        phi[np.isinf(phi)] = np.nan
+        limit[inside] = prior.level * lam[inside]
+        ax.plot(lam, limit, color=GREY, ls=":", lw=1.5, label="fixed margin")
+        (line,) = ax.plot(lam, phi, color=colour, lw=2)
+        formula = "\n$-\\log E\\,e^{-\\lambda\\gamma}$" if self.C is None else ""
+        ax.set(
+            xlabel=r"multiplier $\lambda$",
+            ylabel=r"potential $\phi(\lambda)$" + formula,
+            xlim=(0.0, lam[-1]),
+        )
+        return line
+
+    def _draw_loss(self, ax, prior, colour):
+        low, high = self._margins()
+        m = np.linspace(1.5 * low - 0.5 * high, high, 801)
+        w, upper = self._weight(prior), self._upper(prior)
+        loss = w * np.asarray(prior.loss(m))
+        loss[np.isinf(loss)] = np.nan
+        if math.isfinite(upper):
+            hinge = upper * np.maximum(prior.level - m, 0.0)
+            ax.plot(m, hinge, color=GREY, ls=":", lw=1.5, label="hinge")
+        (line,) = ax.plot(m, loss, color=colour, lw=2)
+        if prior.name == "fixed":
+            ax.axvline(prior.level, ymin=0.02, color=colour, lw=2)
+        if math.isfinite(prior.prior_mean):
+            start = prior.prior_mean
+            ax.plot(start, 0, "o", color=INK, ms=5, zorder=3, label="prior mean")
+        ax.set(
+            xlabel="margin $m$",
+            ylabel="loss $\\ell(m)$\n$\\max_\\lambda\\;\\phi(\\lambda)-\\lambda m$",
+            xlim=(m[0], m[-1]),
+        )
+        return line
+
+    def _finish(self, part, axes, lines):
+        """Limits that suit all priors, and one legend."""
+        bounded = [math.isfinite(self._upper(p)) for p in self.priors]
+        heights = [1e-300]
+        for prior, line, ok in zip(self.priors, lines, bounded, strict=True):
+            if line is None or (part == "density" and prior.name == "fixed"):
+                continue
+            # the quadratic loss of an unbounded prior would flatten the others
+            if part != "loss" or ok or not any(bounded):
+                heights.append(np.nanmax(line.get_ydata()))
+        top = 1.12 * max(heights)
+        # a potential falls to minus infinity at its bound: show where it turns
+        bottom = -0.15 * top if part == "potential" else 0.0
+        for ax in axes:
+            ax.set_ylim(bottom - 0.02 * top, top)
+        labelled = [ax for ax in axes if ax.get_legend_handles_labels()[0]]
+        if labelled:
+            loc = "upper right" if part == "loss" else "upper left"
+            labelled[0].legend(loc=loc, fontsize="small", frameon=False)
+
+
+def _title(prior, C):
+    values = {k: x for k, x in prior.parameters().items() if isinstance(x, float)}
+    if C is not None and prior.name != "fixed":
+        values["C ="] = C
+        if values.get("level") == 1.0:
+            del values["level"]  # the estimators' own
+    numbers = ", ".join(f"{name} {value:g}" for name, value in values.items())
+    return f"{prior.name.capitalize().replace('_', '-')}\n{numbers}"
+
+
+def prior_density(prior, gamma):
+    """Density of a margin prior.
+
+    Parameters
+    ----------
+    prior : MarginPrior
+    gamma : ndarray (n,)
+        Margins.
+
+    Returns
+    -------
+    ndarray (n,), or None for priors without a density that is known
+    """
+    c = prior.rate
+    u = prior.level - gamma
+    if prior.name == "exponential":
+        return np.where(u >= 0, c * np.exp(-c * np.maximum(u, 0)), 0.0)
+    if prior.name == "erlang":
+        from scipy.stats import gamma as gamma_distribution
+
+        return gamma_distribution.pdf(u, prior.shape, scale=1 / c)
+    if prior.name == "laplace":
+        return 0.5 * c * np.exp(-c * np.abs(u))
+    if prior.name == "gaussian":
+        return c / math.sqrt(2 * math.pi) * np.exp(-0.5 * (c * u) ** 2)
+    if prior.name == "uniform_exponential":
+        tail = np.exp(-c * np.maximum(u - prior.width, 0.0))
+        return np.where(u >= 0, tail, 0.0) / (prior.width + 1 / c)
+    if prior.name == "logistic":
+        return c * _logistic_density(-c * u)
+    return None
+
+
+def _logistic_density(x):
+    """Density of the prior whose potential is the binary entropy.
+
+    It has no closed form. Its characteristic function is
+    ``exp(z log z + (1 - z) log(1 - z))`` at ``z = i omega``, which falls like
+    ``omega exp(-pi omega)``; panels shrink towards its logarithm at zero.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    edges = np.concatenate([[0.0], 2.0 ** np.arange(-24.0, 0.0), np.arange(1.0, 15.0)])
+    half = 0.5 * np.diff(edges)[:, None]
+    omega = (edges[:-1, None] + half * (nodes + 1)).ravel()
+    z = 1j * omega
+    transform = (
+        np.exp(z * np.log(z) + (1 - z) * np.log(1 - z)) * (half * weights).ravel()
+    )
+    return np.real(np.exp(np.multiply.outer(x, z)) @ transform) / math.pi

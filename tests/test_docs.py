@@ -1,0 +1,259 @@
+"""The documentation tells the truth: its examples run, its pictures draw.
+
+The pages are found beside this folder; without them their tests are skipped. The
+docstrings tested are those of the installed package.
+"""
+
+import doctest
+import importlib
+import inspect
+import io
+import pathlib
+import pkgutil
+import re
+import runpy
+import shlex
+import shutil
+import sys
+
+import pytest
+from processes import run
+
+import maxent
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    str(page.relative_to(DOCS))
+    for page in DOCS.rglob("*.rst")
+    if not {"_build", "generated", "_templates"} & set(page.relative_to(DOCS).parts)
+)
+FIGURES = sorted(figure.name for figure in DOCS.glob("figures/*.py"))
+SLOW_FIGURES = {"which_prior.py"}  # cross-validation
+PACKAGES = (
+    "maxent",
+    *(f"maxent.{n}" for n in maxent.__all__ if inspect.ismodule(getattr(maxent, n))),
+)
+FLAGS = doctest.ELLIPSIS
+
+needs_docs = pytest.mark.skipif(not PAGES, reason="the docs folder is not there")
+
+
+def run_doctest(test):
+    """Number of examples; a failure raises with doctest's own report."""
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    result = runner.run(test, out=report.write)
+    assert result.failed == 0, report.getvalue()
+    return result.attempted
+
+
+def modules():
+    """Names of the Python modules of the package."""
+    found = pkgutil.walk_packages(maxent.__path__, "maxent.")
+    return ["maxent", *(m.name for m in found if not m.name.startswith("maxent._core"))]
+
+
+def public_objects():
+    """Cases (name, object): every function and class that users import."""
+    out = []
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if callable(thing):
+                full = f"{package}.{name}"
+                out.append(pytest.param(full, thing, id=full))
+    return out
+
+
+PUBLIC = public_objects()
+
+
+# -- examples --------------------------------------------------------------------------
+@needs_docs
+@pytest.mark.parametrize("page", PAGES)
+def test_examples_of_the_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / page).read_text(encoding="utf-8")
+    test = doctest.DocTestParser().get_doctest(text, {}, page, str(DOCS / page), 0)
+    assert run_doctest(test) == text.count(">>> ")
+
+
+@pytest.mark.parametrize("module", modules())
+def test_examples_of_the_docstrings_run(module, tmp_path, monkeypatch):
+    if module == "maxent.displays" or module.startswith("maxent.displays."):
+        pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    found = doctest.DocTestFinder().find(importlib.import_module(module))
+    for test in found:
+        run_doctest(test)
+
+
+def test_example_of_the_readme_runs(capsys):
+    readme = ROOT / "README.md"
+    if not readme.exists():
+        pytest.skip("README.md is not there")
+    blocks = re.findall(r"```python\n(.*?)```", readme.read_text("utf-8"), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    assert "accuracy" in capsys.readouterr().out
+
+
+@needs_docs
+def test_commands_of_the_page_on_files_run(tmp_path, monkeypatch):
+    from maxent.cli import main
+    from maxent.datasets import load_crabs
+
+    crabs = load_crabs()
+    lines = [",".join([*crabs.feature_names, "sex"])]
+    for row, k in zip(crabs.data.tolist(), crabs.target):
+        lines.append(",".join([*map(str, row), str(crabs.target_names[k])]))
+    for name in ("train.csv", "test.csv"):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "guide" / "files.rst").read_text(encoding="utf-8")
+    commands = re.findall(r"^   maxent (.+)$", text, re.MULTILINE)
+    assert len(commands) >= 3
+    for command in commands:
+        assert main(shlex.split(command)) == 0, command
+    assert (tmp_path / "predictions.csv").exists()
+
+
+# -- pictures --------------------------------------------------------------------------
+@needs_docs
+@pytest.mark.parametrize(
+    "figure",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in SLOW_FIGURES else name
+        for name in FIGURES
+    ],
+)
+def test_picture_is_drawn(figure):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    shown = []
+    show, plt.show = plt.show, lambda: shown.extend(plt.get_fignums())
+    try:
+        runpy.run_path(str(DOCS / "figures" / figure))
+        assert len(shown) == 1
+        for axes in plt.figure(shown[0]).axes:
+            assert axes.has_data() and axes.get_xlabel() + axes.get_title()
+        plt.figure(shown[0]).savefig(io.BytesIO(), format="svg")
+    finally:
+        plt.show = show
+        plt.close("all")
+
+
+@needs_docs
+def test_every_picture_is_on_a_page():
+    text = "".join((DOCS / page).read_text(encoding="utf-8") for page in PAGES)
+    used = set(re.findall(r"^\.\. plot:: figures/(\S+)$", text, re.MULTILINE))
+    assert used == set(FIGURES)
+
+
+# -- docstrings ------------------------------------------------------------------------
+@pytest.mark.parametrize("name, thing", PUBLIC)
+def test_every_parameter_is_documented(name, thing):
+    undocumented = []
+    for label, function in [(name, thing), *methods(thing)]:
+        text = inspect.getdoc(function) or ""
+        assert text.strip(), f"{label} has no docstring"
+        for parameter in inspect.signature(function).parameters:
+            listed = rf"^(?:.*, )?\*{{0,2}}{parameter}(?:,.*)?(?: : .*)?$"
+            if parameter != "self" and not re.search(listed, text, re.MULTILINE):
+                undocumented.append(f"{label}({parameter})")
+    assert not undocumented
+
+
+def methods(thing):
+    """Public methods that a class of ours defines itself."""
+    if not inspect.isclass(thing):
+        return []
+    return [
+        (f"{thing.__name__}.{name}", getattr(thing, name))
+        for name, value in vars(thing).items()
+        if not name.startswith("_")
+        and isinstance(value, (classmethod, staticmethod, type(methods)))
+    ]
+
+
+# Not asked for: a summary that starts on the second line (GL01), extended summaries
+# (ES01), examples and See Also on every method (EX01, SA01), the verb form of the first
+# line (SS05, SS06), named single returns (RT02, as in scikit-learn), a sentence beside
+# types that say all (PR07, PR08, PR09, RT03 to RT05), and parameters that are described
+# together "as for" another function (PR03, PR04).
+ASKED = (
+    *("GL02", "GL03", "GL05", "GL06", "GL07", "GL09", "GL10", "SS01", "SS02", "SS03"),
+    *("SS04", "PR01", "PR02", "PR05", "PR06", "PR10", "RT01", "YD01", "SA02", "SA03"),
+    *("SA04", "EX02", "EX03", "EX04"),
+)
+
+
+@pytest.mark.parametrize("name, thing", PUBLIC)
+def test_docstring_is_valid_numpydoc(name, thing):
+    validate = pytest.importorskip("numpydoc.validate").validate
+    found = []
+    for label in [name, *(f"{name}.{m.__name__}" for _, m in methods(thing))]:
+        report = validate(label)
+        if report["docstring"]:  # an empty one is inherited
+            errors = [e for e in report["errors"] if e[0] in ASKED]
+            found += [(label, *error) for error in errors]
+    assert not found
+
+
+@needs_docs
+def test_every_public_name_is_in_the_reference():
+    text = (DOCS / "api" / "index.rst").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^   ([A-Za-z_]\w*)$", text, re.MULTILINE))
+    public = {case.id.rpartition(".")[2] for case in PUBLIC}
+    assert public <= listed, f"missing: {sorted(public - listed)}"
+
+
+# -- the whole -------------------------------------------------------------------------
+@needs_docs
+@pytest.mark.slow
+def test_documentation_builds_without_a_warning(tmp_path):
+    for part in ("sphinx", "numpydoc", "furo", "matplotlib"):
+        pytest.importorskip(part)
+    # a copy, because the reference is generated beside the pages; they quote the others
+    for part in ("docs", "maxent/_core", "examples"):
+        if (ROOT / part).exists():
+            unwanted = shutil.ignore_patterns("generated", "_build")
+            shutil.copytree(ROOT / part, tmp_path / part, ignore=unwanted)
+    options = ["-W", "--keep-going", "-n", "-q", "-b", "html"]
+    run("-m", "sphinx", *options, tmp_path / "docs", tmp_path / "html", timeout=600)
+    assert (tmp_path / "html" / "index.html").exists()
+
+
+@needs_docs
+@pytest.mark.slow
+def test_module_of_the_page_on_compiled_functions_builds(tmp_path, rng):
+    pytest.importorskip("Cython")
+    import numpy as np
+
+    from maxent.discrimination import LaplaceMargin
+
+    text = (DOCS / "compiled.rst").read_text(encoding="utf-8")
+    for name in ("losses.pyx", "setup.py"):
+        pattern = rf"``{name}``:\n\n\.\. code-block:: \w+\n\n((?:   .*\n|\n)+)"
+        block = re.search(pattern, text).group(1)
+        (tmp_path / name).write_text(inspect.cleandoc("\n" + block) + "\n")
+    run("setup.py", "build_ext", "--inplace", cwd=tmp_path, timeout=600)
+    m = rng.normal(size=20)
+    np.save(tmp_path / "m.npy", m)
+    code = (
+        "import sys; sys.path.insert(0, '.')\n"
+        "import numpy as np, losses\n"
+        "from maxent.discrimination import LaplaceMargin\n"
+        "m = np.load('m.npy'); out = np.empty_like(m)\n"
+        "losses.losses(LaplaceMargin(5.0), m, out); np.save('out.npy', out)\n"
+    )
+    run("-c", code, cwd=tmp_path)
+    out = np.load(tmp_path / "out.npy")
+    np.testing.assert_array_equal(out, LaplaceMargin(5.0).loss(m))
+    assert sys.modules.get("losses") is None  # the test itself loads nothing of it
