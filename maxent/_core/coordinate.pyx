@@ -150,3 +150,23 @@ def epoch_dense(
             work = 0
             PyErr_CheckSignals()
     return total, moved
+
+
+def scale_rows(
+    const double[:, :] X,         # IN   (n, d), rows contiguous
+    const double[::1] factor,     # IN   (n,)
+    float[:, ::1] out,            # OUT  (n, d + 1)
+):
+    """out = factor * [X, 1] row by row, in single precision."""
+    cdef Py_ssize_t i, j, d = X.shape[1]
+    cdef const double* x
+    cdef float* z
+    cdef double c
+    with nogil:
+        for i in range(factor.shape[0]):
+            x = &X[i, 0] if d else NULL
+            z = &out[i, 0]
+            c = factor[i]
+            for j in range(d):
+                z[j] = <float>(c * x[j])
+            z[d] = <float>c

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from maxent._support import validation as v
 from maxent._support.threads import effective_threads, single_threaded_blas
-from maxent._support.vector_kernels import VectorKernel, apply_kernel
+from maxent._support.vector_kernels import VectorKernel, apply_kernel, resolve_gamma
 from maxent.discrimination._signed import solve_signed
 from maxent.discrimination.linear_dual import solve_linear
 
@@ -111,6 +111,12 @@ class KernelMachineMixin:
         smooth = problem.margin.name not in ("hinge", "fixed")
         return n > 400 and smooth and n > 4 * d and d <= 2000
 
+    def _gamma(self, data, sample):
+        """Number for gamma; a kernel without one costs no pass over the data."""
+        if self.kernel in ("linear", "precomputed") or callable(self.kernel):
+            data, sample = data[:0], None
+        return resolve_gamma(self.gamma, data, sample)
+
     def _kernel(self, data):
         return VectorKernel(
             data,
@@ -139,9 +145,14 @@ class KernelMachineMixin:
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             self.support_vectors_ = np.empty((0, 0))
         else:
-            self.support_vectors_ = X[self.support_]
+            # a linear machine predicts by coef_: the rows need no copy of their own
+            shared = self.kernel == "linear" and len(inside) == X.shape[0]
+            self.support_vectors_ = X if shared else X[self.support_]
         if isinstance(self.kernel, str) and self.kernel == "linear":
-            self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
+            if result.coef is None:
+                self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
+            else:
+                self.coef_ = np.atleast_2d(result.coef)
         self.duality_gap_ = float(result.gap)
         self.objective_ = float(result.objective)
         self.n_iter_ = int(result.n_iter)

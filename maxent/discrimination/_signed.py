@@ -24,7 +24,6 @@ from maxent.discrimination._interior import DenseQuadratic, interior_point
 from maxent.discrimination._working_sets import WorkingSets
 from maxent.discrimination.certificate import NEGATIVE, POSITIVE, Rows, best_bias
 
-_INTERIOR_ROWS = 200  # below this the interior point wins outright
 _INTERIOR_LIMIT = 4000  # above this its O(n^3) steps are too long
 
 
@@ -167,19 +166,21 @@ def solve_signed(
         raise ValueError(
             f"solver={solver!r} is not known; use 'auto', 'interior' or 'smo'."
         )
-    result = None
+    result, n = None, len(kernel)
     with single_threaded_blas():
         for road in roads:
             if road == "interior":
                 other = _solve_interior(kernel, problem, tol, min(max_iter, 500), init)
             else:
+                # with another road open, do not crawl along this one
+                steps = max_iter if len(roads) == 1 else min(max_iter, 50_000 + 100 * n)
                 other = WorkingSets(
                     kernel,
                     problem,
                     Certifier(problem),
                     tol,
                     kkt_tol,
-                    max_iter,
+                    steps,
                     cache_size,
                     callback,
                 ).solve(init)
@@ -197,8 +198,7 @@ def _roads(kernel, problem, tol, cache_size):
     dense = 8e-6 * n * n * 3 <= max(cache_size, 100.0) and n <= _INTERIOR_LIMIT
     if not dense:
         return ("smo",)
-    smooth = problem.margin.name == "logistic" and n <= 2000
-    if n <= _INTERIOR_ROWS or tol < 1e-7 or smooth:
+    if tol < 1e-7 or problem.margin.name == "fixed":
         return ("interior", "smo")
     return ("smo", "interior")
 

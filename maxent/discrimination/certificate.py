@@ -118,6 +118,9 @@ def best_bias(rows, d, sign, guess=0.0):
         _, lam, curvature = rows.loss(d - sign * b)
         return -float(sign @ lam), float(curvature.sum())
 
+    near = _newton_bias(slope, guess)
+    if near is not None:
+        return near
     lo, hi = _bracket(slope, guess, sign)
     if lo is None or hi is None:
         return guess
@@ -138,6 +141,24 @@ def best_bias(rows, d, sign, guess=0.0):
             return new
         b = new
     return b
+
+
+def _newton_bias(slope, b):
+    """Root of a smooth increasing slope near a good guess; None if it is not one."""
+    last = np.inf
+    for _ in range(12):
+        s, h = slope(b)
+        if s == 0 or not h > 0:
+            return None
+        step = -s / h
+        if not abs(step) < 0.5 * last:
+            # rounding, if the steps were tiny already
+            return b if abs(step) <= 1e-11 * max(1.0, abs(b)) else None
+        b += step
+        if abs(step) <= 1e-13 * max(1.0, abs(b)):
+            return b
+        last = abs(step)
+    return None
 
 
 def _bracket(slope, guess, sign):

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
-from maxent._support.vector_kernels import resolve_gamma
 from maxent.discrimination._machine import KernelMachineMixin, class_rows
 from maxent.discrimination._signed import binary_problem
 from maxent.discrimination.margins import classification_margin
@@ -211,9 +210,7 @@ for kernel="precomputed"
             data = X if len(keep) == len(X) else X[np.ix_(keep, keep)]
         else:
             data = X if len(keep) == X.shape[0] else X[keep]
-        self.gamma_ = resolve_gamma(
-            self.gamma, data, None if sample_weight is None else sample
-        )
+        self.gamma_ = self._gamma(data, None if sample_weight is None else sample)
         weight = weight * margin.unit_weight(self.C)
         if m == 2:
             y = np.where(codes == 1, 1.0, -1.0)

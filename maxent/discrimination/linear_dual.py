@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import ssyrk
 
-from maxent._core.coordinate import epoch_csr, epoch_dense
+from maxent._core.coordinate import epoch_csr, epoch_dense, scale_rows
 from maxent._support import validation as v
 from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
@@ -64,6 +64,16 @@ class LinearProblem:
         """Is the bias prior flat?"""
         return self.problem.bias == "flat"
 
+    def part(self, pick, factor):
+        """Some constraint rows (in order), their weights multiplied by a factor."""
+        part = object.__new__(LinearProblem)
+        part.problem, part.sparse, part.X = self.problem, self.sparse, self.X
+        part.rows = self.rows.subset(pick)
+        part.rows.weight = part.rows.weight * factor
+        part.index, part.sign = self.index[pick], self.sign[pick]
+        part.one_to_one = False
+        return part
+
     def expand(self, f):
         """Decision values per constraint row."""
         return f if self.one_to_one else f[self.index]
@@ -79,16 +89,20 @@ class LinearProblem:
         """w = X' a."""
         return np.asarray(self.X.T @ self.collect(lam)).ravel()
 
-    def certify(self, lam, guess=0.0):
-        """Certificate of multipliers, w and b recomputed from them.
+    def certify(self, lam, guess=0.0, w=None):
+        """Certificate of multipliers, everything recomputed from them.
+
+        The primal point is the machine of the multipliers, or the weights w if they
+        are given: then the gap has half the squared distance of the two besides.
 
         Returns (objective, gap, bias, w, shortfalls).
         """
         rows, p = self.rows, self.problem
         a = self.collect(lam)
-        w = np.asarray(self.X.T @ a).ravel()
+        dual_w = np.asarray(self.X.T @ a).ravel()
+        w = dual_w if w is None else w
         d = rows.q - self.sign * self.expand(np.asarray(self.X @ w).ravel())
-        objective = rows.potential(lam) - 0.5 * float(w @ w)
+        objective = rows.potential(lam) - 0.5 * float(dual_w @ dual_w)
         if self.flat:
             b = best_bias(rows, d, self.sign, guess)
         else:
@@ -98,7 +112,8 @@ class LinearProblem:
         if p.margin.name == "fixed":
             norm = float(w @ w) + b * float(a.sum()) * (not self.flat)
             return objective, rows.hard_gap(d, norm, objective), b, w, d
-        return objective, rows.gap(lam, d), b, w, d
+        apart = float((w - dual_w) @ (w - dual_w))
+        return objective, rows.gap(lam, d) + 0.5 * apart, b, w, d
 
     def repaired(self, lam):
         """Multipliers that satisfy the equality of a flat bias exactly."""
@@ -119,7 +134,8 @@ def solve_linear(
             result = _coordinate(linear, tol, max_iter, init, callback, seed)
         elif solver == "newton":
             result = _newton(linear, tol, max_iter, init, callback)
-            if not result.converged and result.status is not Status.MAX_ITER:
+            n, d = linear.X.shape
+            if result.status is Status.STALLED and n * d * min(n, d) <= 2e8:
                 result = _interior(linear, tol, max_iter, init)
         elif solver == "interior":
             result = _interior(linear, tol, max_iter, init)
@@ -266,98 +282,151 @@ def _loss_pass(linear, w, b, hessian):
     H = np.zeros((d + 1, d + 1), order="F") if hessian else None
     lam = np.empty(len(rows.q))
     value, gradient = 0.0, np.zeros(d + 1)
-    wide = np.ones((_CHUNK, d + 1), dtype=np.float32)
+    scaled = np.empty((_CHUNK, d + 1), dtype=np.float32)
     for lo in range(0, len(lam), _CHUNK):
         part = slice(lo, lo + _CHUNK)
         Xc = X[part] if linear.one_to_one else X[linear.index[part]]
         s = sign[part]
-        f = Xc @ w + b
-        loss, lam_c, curvature = rows.subset(part).loss(rows.q[part] - s * f)
+        f = Xc @ w
+        f += b
+        f *= s
+        loss, lam_c, curvature = rows.subset(part).loss(rows.q[part] - f)
         lam[part] = lam_c
         value += loss
         a = s * lam_c
         gradient[:d] -= a @ Xc
         gradient[d] -= a.sum()
         if hessian:
-            root = np.sqrt(curvature).astype(np.float32)
-            Z = wide[: len(root)]
-            np.multiply(Xc, root[:, None], out=Z[:, :d], casting="same_kind")
-            Z[:, d] = root
+            Z = scaled[: len(s)]
+            scale_rows(Xc, np.sqrt(curvature), Z)
             H += ssyrk(1.0, Z.T)
     return value, lam, gradient, H
 
 
 def _newton(linear, tol, max_iter, init, callback):
+    """Newton's method whose Hessian is computed anew only when it has aged.
+
+    A random part of the rows gives the start, so that passes over all rows are few.
+    """
     p = linear.problem
     d = linear.X.shape[1]
-    w, b = np.zeros(d), 0.0
-    if init is not None:
-        w = linear.weights_of(init)
-        b = linear.certify(linear.repaired(init))[2]
     # inverse prior variances of (w, b)
     precision = np.ones(d + 1)
     precision[d] = 0.0
     if not linear.flat:
         precision[d] = 1.0 / p.bias_variance if p.bias_variance else np.inf
-    free = np.isfinite(precision)
-    penalty = np.where(free, precision, 0.0)
-    history, status, best, iteration = [], Status.MAX_ITER, None, 0
-    value, lam, gradient, H = _loss_pass(linear, w, b, True)
-    x = np.append(w, b)
-    total = value + 0.5 * float(penalty @ x**2)
-    slow = 0
-    for iteration in range(1, min(max_iter, 200) + 1):
-        grad = (gradient + penalty * x)[free]
-        A = H[np.ix_(free, free)]
-        A = np.triu(A) + np.triu(A, 1).T
-        A.flat[:: len(A) + 1] += penalty[free] + 1e-7 * (np.trace(A) / len(A) + 1e-30)
-        try:
-            step = np.zeros(d + 1)
-            step[free] = -cho_solve(cho_factor(A, check_finite=False), grad)
-        except LinAlgError:
-            status = Status.STALLED
-            break
-        slope = float((gradient + penalty * x) @ step)
-        # the Newton decrement estimates the gap; certify when it is small
-        if -slope <= tol * (1 + abs(total)) or iteration % 10 == 0:
-            full = linear.repaired(lam)
-            J, gap, bias, w_exact, _ = linear.certify(full, x[d])
-            history.append((iteration, J, gap))
+    x = np.zeros(d + 1)
+    if init is not None:
+        x[:d] = linear.weights_of(init)
+        x[d] = linear.certify(linear.repaired(init))[2]
+    elif len(linear.rows.q) > 50 * _CHUNK and linear.X.shape[0] > 100 * d:
+        x = _start_from_sample(linear, precision)
+    run = _NewtonRun(linear, precision, x)
+    history, best, status = [], None, Status.MAX_ITER
+    last = min(max_iter, 200)
+    while run.iteration < last:
+        status = run.step()
+        # the gap is half the squared gradient, or more for the equality's repair
+        small = run.gradient @ run.gradient <= 1.5 * tol * (1 + abs(run.total))
+        stop = status is not Status.MAX_ITER or run.iteration == last
+        if small or stop or run.iteration % 10 == 0:
+            full = linear.repaired(run.lam)
+            J, gap, bias, w, _ = linear.certify(full, run.x[d], run.x[:d])
+            history.append((run.iteration, J, gap))
             if callback is not None:
-                callback(iteration, J, gap)
+                callback(run.iteration, J, gap)
             if best is None or gap < best[2]:
-                best = (full, J, gap, bias, w_exact)
+                best = (full, J, gap, bias, w)
             if relative_gap(gap, J) <= tol:
                 status = Status.CONVERGED
-                break
-            if -slope <= 1e-14 * (1 + abs(total)):
-                status = Status.STALLED
-                break
+        if status is not Status.MAX_ITER:
+            break
+    lam, J, gap, b, w = best
+    return DualResult(
+        lam, b, J, gap, run.iteration, status, solver="newton", history=history, coef=w
+    )
+
+
+def _start_from_sample(linear, precision):
+    """(w, b) of a machine trained on a random sixteenth of the rows."""
+    n = len(linear.rows.q)
+    pick = np.sort(np.random.default_rng(0).permutation(n)[: n // 16])
+    part = linear.part(pick, n / len(pick))
+    run = _NewtonRun(part, precision, np.zeros(linear.X.shape[1] + 1))
+    while run.iteration < 30 and run.step() is Status.MAX_ITER:
+        if run.decrement <= 1e-3 * (1 + abs(run.total)):
+            break
+    return run.x
+
+
+class _NewtonRun:
+    """Damped Newton steps on the conjugate loss plus the Gaussian penalty."""
+
+    def __init__(self, linear, precision, x):
+        self.linear = linear
+        self.free = np.isfinite(precision)
+        self.penalty = np.where(self.free, precision, 0.0)
+        self.x = x
+        self.iteration, self.slow = 0, 0
+        self.decrement, self.factor = np.inf, None
+        self.evaluate(x, True)
+
+    def evaluate(self, x, hessian):
+        """Objective at x; with the Hessian's factor if asked for."""
+        value, lam, gradient, H = _loss_pass(self.linear, x[:-1], x[-1], hessian)
+        total = value + 0.5 * float(self.penalty @ x**2)
+        if hessian:
+            self.accept(x, total, lam, gradient)
+            free = self.free
+            A = H[np.ix_(free, free)]
+            A = np.triu(A) + np.triu(A, 1).T
+            ridge = 1e-7 * (np.trace(A) / len(A) + 1e-30)
+            A.flat[:: len(A) + 1] += self.penalty[free] + ridge
+            try:
+                self.factor = cho_factor(A, check_finite=False)
+            except LinAlgError:
+                self.factor = None
+            self.fresh = True
+        return total, lam, gradient
+
+    def accept(self, x, total, lam, gradient):
+        """Move to a point whose loss is known."""
+        self.x, self.total, self.lam = x, total, lam
+        self.gradient = gradient + self.penalty * x
+
+    def step(self):
+        """One step; Status.MAX_ITER while there is more to gain, else STALLED."""
+        self.iteration += 1
+        if self.factor is None:
+            return Status.STALLED
+        step = np.zeros_like(self.x)
+        step[self.free] = -cho_solve(self.factor, self.gradient[self.free])
+        slope = float(self.gradient @ step)
+        if -slope > 0.1 * self.decrement and not self.fresh:
+            # little gained since the last step: the Hessian has aged
+            self.decrement = np.inf
+            self.evaluate(self.x, True)
+            return Status.MAX_ITER
+        self.decrement = -slope
+        if -slope <= 1e-20 * (1 + abs(self.total)):
+            return Status.STALLED
+        # far from the optimum the next Hessian is wanted anyway
+        far = self.fresh and -slope > 1e-2 * (1 + abs(self.total))
         t = 1.0
         for _ in range(40):
-            trial = x + t * step
-            value, lam, gradient, H = _loss_pass(linear, trial[:d], trial[d], True)
-            new = value + 0.5 * float(penalty @ trial**2)
-            if new <= total + 1e-4 * t * slope + 1e-13 * abs(total):
+            trial = self.x + t * step
+            total, lam, gradient = self.evaluate(trial, False)
+            if total <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
                 break
             t *= 0.5
         else:
-            status = Status.STALLED
-            break
-        slow = slow + 1 if t < 0.5 else 0
-        x, total = trial, new
-        if slow > 10:
-            status = Status.STALLED
-            break
-    if best is None:
-        full = linear.repaired(lam)
-        best = (full, *linear.certify(full, x[d])[:4])
-    lam, J, gap, b, w = best
-    if relative_gap(gap, J) <= tol:
-        status = Status.CONVERGED
-    return DualResult(
-        lam, b, J, gap, iteration, status, solver="newton", history=history, coef=w
-    )
+            return Status.STALLED
+        self.accept(trial, total, lam, gradient)
+        self.fresh = False
+        if far or t < 1.0:
+            self.evaluate(trial, True)
+        self.slow = self.slow + 1 if t < 0.5 else 0
+        return Status.STALLED if self.slow > 10 else Status.MAX_ITER
 
 
 # -- interior point --------------------------------------------------------------------

@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
-from maxent._support.vector_kernels import resolve_gamma
 from maxent.discrimination._machine import KernelMachineMixin
 from maxent.discrimination._signed import SignedProblem
 from maxent.discrimination.certificate import BOTH
@@ -181,9 +180,7 @@ for kernel="precomputed"
             data = X if len(keep) == len(X) else X[np.ix_(keep, keep)]
         else:
             data = X if len(keep) == X.shape[0] else X[keep]
-        self.gamma_ = resolve_gamma(
-            self.gamma, data, None if sample_weight is None else weight[keep]
-        )
+        self.gamma_ = self._gamma(data, None if sample_weight is None else weight[keep])
         n = len(keep)
         # Far targets would make the solver's residuals large: count from the middle.
         centre = float(np.median(y[keep])) if bias == "flat" else 0.0

@@ -1,0 +1,76 @@
+"""Wisconsin breast cancer: the support vector rows of table 2 of the MED paper.
+
+Jaakkola, Meila & Jebara (1999), Maximum entropy discrimination, table 2: 9 cytology
+scores of the first 369 cases, 200 to train, 169 to test, one split, which is not
+published. Printed training / test errors: SVM linear 8/10, SVM Gaussian (0.3) 0/11, SVM
+cubic 1/13.
+
+Protocol here: many random splits with 200 training rows, and, as one split that needs
+no luck, the first 200 rows. The file as distributed today holds 367 of the 369 cases,
+so the bundled data test on 167; a folder with `wbc_369.csv`, which has the two removed
+cases restored, tests on 169. The missing scores (14 rows) are replaced by the median of
+the training part. Machines, kernels and how hyper-parameters are chosen: `_experiment`.
+
+The MED row of the table (3/8) is about Gaussians with adjustable covariances, a
+different machine from the MED support vector machines run here.
+"""
+
+import numpy as np
+from _experiment import Experiment, arguments, read_csv, run, write
+
+PRINTED = {
+    "linear": (8, 10),
+    "cubic": (1, 13),
+    "Gaussian 0.3": (0, 11),
+    "Gaussian 0.3, unit range": (0, 11),
+}
+TRAIN = 200
+NOT_SCORES = ("row", "group", "id", "class", "removed_later")
+
+
+def load(folder):
+    """Scores (367 or 369, 9) with NaN where missing, and class 0/1."""
+    if folder is None:
+        from maxent.datasets import load_breast_cancer_wisconsin
+
+        data = load_breast_cancer_wisconsin(missing="nan")
+        first = data.groups == 1
+        return data.data[first], data.target[first]
+    rows = read_csv(folder, "wbc_369.csv")
+    names = [name for name in rows[0] if name not in NOT_SCORES]
+    X = np.array([[float(r[name] or "nan") for name in names] for r in rows])
+    return X, np.array([int(r["class"] == "malignant") for r in rows])
+
+
+def main():
+    """Run the experiment and write its table and figure."""
+    options = arguments(__doc__.splitlines()[0], splits=30)
+    X, y = load(options.data)
+
+    def split(rng):
+        train = np.zeros(len(y), dtype=bool)
+        train[rng.permutation(len(y))[:TRAIN]] = True
+        return train
+
+    experiment = Experiment(
+        f"Wisconsin breast cancer, the first {len(y)} cases",
+        X,
+        y,
+        split,
+        PRINTED,
+        [
+            "Printed: Jaakkola, Meila & Jebara (1999), table 2, training / test errors "
+            "of one unpublished split with 169 test rows, its scaling of the features "
+            "unknown; its MED row (3 / 8) is a Gaussian model, not run here.",
+            "",
+            f"Rows with a missing score: {int(np.isnan(X).any(axis=1).sum())}, filled "
+            "with the median of the training part.",
+        ],
+        fixed_split=np.arange(len(y)) < TRAIN,
+    )
+    entries, fixed = run(experiment, options.splits, options.seed)
+    write(experiment, entries, fixed, options, "breast_cancer")
+
+
+if __name__ == "__main__":
+    main()

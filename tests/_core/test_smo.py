@@ -1,0 +1,253 @@
+"""Working-set steps: optimality recomputed in double precision, at every size."""
+
+import numpy as np
+import pytest
+from maxent._core.smo import compress, padded, smo
+
+from maxent.discrimination import (
+    ErlangMargin,
+    ExponentialMargin,
+    GaussianMargin,
+    HingeMargin,
+    LaplaceMargin,
+    LogisticMargin,
+    UniformExponentialMargin,
+)
+
+CONVERGED, MAX_ITER, STALLED, UNBOUNDED, NONFINITE = range(5)
+POSITIVE, NEGATIVE, BOTH = 1, 2, 3
+# around the vector width and the chunks of the sweeps
+EDGES = [2, 3, 15, 16, 17, 31, 32, 33, 511, 512, 513, 1024, 1025]
+PRIORS = [
+    ExponentialMargin(5.0),
+    ErlangMargin(2, 6.0),
+    LaplaceMargin(4.0),
+    GaussianMargin(1.5),
+    LogisticMargin(2.0, 0.5),
+    HingeMargin(),
+]
+
+
+def by_name(value):
+    return getattr(value, "name", str(value))
+
+
+class Problem:
+    """A signed dual held in the solver's own terms."""
+
+    def __init__(self, rng, n, margin, sides=None, weight=None):
+        X = rng.normal(size=(n, 3))
+        self.K = np.zeros((n, padded(n)), dtype=np.float32)
+        squares = ((X[:, None] - X[None]) ** 2).sum(axis=-1)
+        self.K[:, :n] = np.exp(-0.3 * squares)
+        self.n, self.margin = n, margin
+        y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+        both = sides == BOTH
+        self.sides = np.full(n, BOTH) if both else np.where(y > 0, POSITIVE, NEGATIVE)
+        self.sides = self.sides.astype(np.int8)
+        self.target = np.sin(X[:, 0]) + 0.3 * rng.normal(size=n) if both else 0.0 * y
+        self.weight = np.ones(n) if weight is None else weight
+        self.a = np.zeros(n)
+        if margin.name == "logistic":  # infinite slope at zero: start inside
+            share = 0.1 * min((y > 0).sum(), (y < 0).sum())
+            self.a = y * share / np.where(y > 0, (y > 0).sum(), (y < 0).sum())
+
+    def residual(self):
+        K = self.K[:, : self.n].astype(float)
+        return self.target - K @ self.a
+
+    def solve(self, tol=1e-4, max_iter=10**6):
+        rate, level = self.margin.rate, self.margin.level
+        return smo(
+            self.margin.core_spec,
+            self.K,
+            self.a,
+            self.residual(),
+            np.full(self.n, level),
+            np.full(self.n, rate),
+            self.weight,
+            self.sides,
+            tol,
+            max_iter,
+        )
+
+    def optimality_gap(self):
+        """Largest up derivative minus smallest down derivative, in double precision."""
+        slope = self.margin.mean(np.abs(self.a) / self.weight)
+        base = self.residual()
+        zero = self.a == 0
+        full = np.abs(self.a) >= self.margin.upper * self.weight * (1 - 1e-15)
+        up = base + np.where(zero, slope, np.sign(self.a) * slope)
+        low = base + np.where(zero, -slope, np.sign(self.a) * slope)
+        up[(zero & (self.sides == NEGATIVE)) | (full & (self.a > 0))] = -np.inf
+        low[(zero & (self.sides == POSITIVE)) | (full & (self.a < 0))] = np.inf
+        return up.max() - low.min()
+
+    def objective(self):
+        lam = np.abs(self.a)
+        phi = self.weight * self.margin.potential(lam / self.weight)
+        return (
+            self.target @ self.a
+            + phi.sum()
+            + 0.5 * self.a @ (self.residual() - self.target)
+        )
+
+
+# residuals are updated in single precision for some hundred steps
+NOISE = 2e-4
+
+
+@pytest.mark.parametrize("n", EDGES)
+def test_every_size_is_solved(n, rng):
+    p = Problem(rng, n, ExponentialMargin(5.0))
+    steps, gap, _, status = p.solve()
+    assert status == CONVERGED
+    assert steps > 0
+    assert gap <= 1e-4
+    assert p.optimality_gap() <= 1e-4 + NOISE
+
+
+@pytest.mark.parametrize("margin", PRIORS, ids=by_name)
+def test_every_prior_is_solved_and_the_sum_is_kept(margin, rng):
+    p = Problem(rng, 80, margin, weight=rng.uniform(0.5, 2.0, 80))
+    assert p.solve()[3] == CONVERGED
+    assert p.optimality_gap() <= 1e-4 + NOISE
+    assert abs(p.a.sum()) <= 1e-12
+    assert (p.a[p.sides == POSITIVE] >= 0).all()
+    assert (p.a[p.sides == NEGATIVE] <= 0).all()
+
+
+@pytest.mark.parametrize("margin", PRIORS, ids=by_name)
+def test_objective_never_falls(margin, rng):
+    p = Problem(rng, 60, margin)
+    values = [p.objective()]
+    for _ in range(60):
+        p.solve(max_iter=1)
+        values.append(p.objective())
+    assert np.diff(values).min() >= -1e-6 * (1 + abs(values[-1]))
+    assert values[-1] > values[0] + 0.1
+
+
+@pytest.mark.parametrize(
+    "margin",
+    [
+        ExponentialMargin(5.0, -0.1),
+        LaplaceMargin(5.0, 0.0),
+        GaussianMargin(2.0, -0.1),
+        HingeMargin(-0.1),
+        UniformExponentialMargin(0.3, 5.0),
+    ],
+    ids=by_name,
+)
+def test_two_sided_rows_with_a_kink_at_zero(margin, rng):
+    p = Problem(rng, 70, margin, BOTH)
+    assert p.solve()[3] == CONVERGED
+    assert p.optimality_gap() <= 1e-4 + NOISE
+    assert abs(p.a.sum()) <= 1e-12
+    if margin.prior_mean < 0:
+        assert (p.a == 0).any()
+
+
+def test_restart_from_the_solution_has_nothing_to_do(rng):
+    p = Problem(rng, 100, ExponentialMargin(5.0))
+    p.solve()
+    before = p.a.copy()
+    steps, *_ = p.solve(tol=1e-3)
+    assert steps == 0
+    assert (p.a == before).all()
+
+
+def test_steps_are_bounded(rng):
+    p = Problem(rng, 100, ExponentialMargin(5.0))
+    steps, gap, _, status = p.solve(max_iter=7)
+    assert steps == 7
+    assert status != CONVERGED
+    assert gap > 1e-4
+    assert np.count_nonzero(p.a) <= 14
+
+
+def test_middle_of_the_gap_is_the_bias(rng):
+    p = Problem(rng, 120, ExponentialMargin(5.0))
+    _, _, middle, _ = p.solve(tol=1e-5)
+    inside = p.a != 0
+    asked = np.sign(p.a) * p.margin.mean(np.abs(p.a)) + p.residual()
+    np.testing.assert_allclose(asked[inside], middle, atol=1e-3)
+
+
+def test_duplicated_contrary_rows_are_solved(rng):
+    p = Problem(rng, 40, ExponentialMargin(5.0))
+    p.K[:20, :40] = p.K[20:40, :40]
+    p.K[:, :20] = p.K[:, 20:40]
+    p.sides[:20] = 3 - p.sides[20:]
+    assert p.solve()[3] == CONVERGED
+    assert p.optimality_gap() <= 1e-4 + NOISE
+
+
+def test_fixed_margins_on_contrary_duplicates_are_unbounded(rng):
+    from maxent.discrimination import FixedMargin
+
+    p = Problem(rng, 16, FixedMargin())
+    p.K[:8, :16] = p.K[8:, :16]
+    p.K[:, :8] = p.K[:, 8:16]
+    p.sides[:8] = 3 - p.sides[8:]
+    assert p.solve()[3] in (UNBOUNDED, STALLED)
+    assert np.abs(p.a).max() > 1e6
+
+
+@pytest.mark.xfail(reason="NaN loses every comparison of the sweeps and goes unseen")
+def test_nonfinite_kernel_values_are_reported(rng):
+    p = Problem(rng, 20, ExponentialMargin(5.0))
+    p.K[3, 5] = p.K[5, 3] = np.nan
+    p.a[[3, 5]] = 0.1 * np.where(p.sides[[3, 5]] == POSITIVE, 1, -1)
+    assert p.solve()[3] == NONFINITE
+
+
+@pytest.mark.xfail(reason="a step may end one rounding error beyond the upper bound")
+@pytest.mark.parametrize(
+    "margin", [ExponentialMargin(9.0), LaplaceMargin(9.0), HingeMargin()], ids=by_name
+)
+def test_multipliers_stay_inside_their_domain(margin):
+    # many rows near their bound, with weights for which sums up to it round beyond it
+    outside = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        p = Problem(rng, 100, margin, weight=rng.uniform(2e-3, 2e-2, 100))
+        p.solve(tol=1e-5)
+        outside += not np.isfinite(p.objective())
+    assert outside == 0
+
+
+def test_no_rows():
+    nothing = np.empty(0)
+    sides = np.empty(0, dtype=np.int8)
+    K = np.empty((0, 0), dtype=np.float32)
+    spec = ExponentialMargin(5.0).core_spec
+    result = smo(spec, K, nothing, nothing, nothing, nothing, nothing, sides, 1e-3, 10)
+    assert result[0] == 0
+    assert result[3] == CONVERGED
+
+
+def test_a_matrix_without_padding_is_refused(rng):
+    p = Problem(rng, 17, ExponentialMargin(5.0))
+    p.K = np.ascontiguousarray(p.K[:, :17])
+    with pytest.raises(ValueError, match="padded"):
+        p.solve()
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 100])
+def test_padding_is_a_whole_number_of_lanes(n):
+    assert padded(n) >= n
+    assert padded(n) - n < padded(1)
+    assert padded(n) % padded(1) == 0
+
+
+def test_compress_picks_rows_and_columns(rng):
+    K = rng.normal(size=(30, 32)).astype(np.float32)
+    keep = np.array([0, 3, 4, 17, 29], dtype=np.intp)
+    out = np.zeros((5, 16), dtype=np.float32)
+    compress(K, keep, out)
+    assert (out[:, :5] == K[np.ix_(keep, keep)]).all()
+    same = K.copy()
+    compress(same, keep, same)
+    assert (same[:5, :5] == out[:, :5]).all()

@@ -1,0 +1,107 @@
+"""The thread policy: who may say how many, and one thread for BLAS."""
+
+import os
+
+import pytest
+from maxent._core.threads import has_openmp, openmp_max_threads
+from processes import run
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from maxent._support.threads import effective_threads, single_threaded_blas
+
+openmp = pytest.mark.skipif(not has_openmp(), reason="built without OpenMP")
+
+
+def cpus():
+    return len(os.sched_getaffinity(0))
+
+
+def blas_threads():
+    return {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"}
+
+
+@openmp
+def test_a_positive_number_is_taken():
+    assert effective_threads(1) == 1
+    assert effective_threads(3) == 3
+
+
+@openmp
+def test_negative_numbers_count_from_the_cpus():
+    assert 1 <= effective_threads(-1) <= os.cpu_count()
+    assert effective_threads(-2) == max(1, effective_threads(-1) - 1)
+    assert effective_threads(-(10**6)) == 1
+
+
+def test_zero_is_refused():
+    if has_openmp():
+        with pytest.raises(ValueError, match="n_jobs=0"):
+            effective_threads(0)
+    else:
+        assert effective_threads(7) == 1
+
+
+@openmp
+def test_none_is_what_openmp_would_take_and_never_more_than_the_cpus():
+    assert effective_threads() == max(
+        1, min(openmp_max_threads(), effective_threads(-1))
+    )
+
+
+@openmp
+def test_limits_of_threadpoolctl_are_respected():
+    with threadpool_limits(1, user_api="openmp"):
+        assert effective_threads() == 1
+    before = effective_threads()
+    assert before >= 1
+
+
+@openmp
+@pytest.mark.parametrize(("given", "expected"), [("1", 1), ("2", 2), ("64", None)])
+def test_the_environment_is_respected(given, expected):
+    code = (
+        "from maxent._support.threads import effective_threads as e;"
+        "print(e(), e(-1), e(5))"
+    )
+    default, all_of_them, asked = map(
+        int, run("-c", code, env={"OMP_NUM_THREADS": given}).split()
+    )
+    ceiling = all_of_them if expected is None else min(expected, all_of_them)
+    assert default == ceiling
+    assert asked == 5
+
+
+@openmp
+def test_workers_of_joblib_do_not_oversubscribe():
+    code = """
+import os
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.pop(name, None)
+from joblib import Parallel, delayed
+from maxent._support.threads import effective_threads
+
+print(*Parallel(n_jobs=2)(delayed(effective_threads)() for _ in range(4)))
+"""
+    found = [int(k) for k in run("-c", code).split()]
+    assert len(found) == 4
+    assert max(found) <= max(1, cpus() // 2)
+
+
+def test_blas_is_kept_to_one_thread_inside_and_restored_after():
+    import numpy as np
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    before = blas_threads()
+    with single_threaded_blas():
+        assert blas_threads() == {1}
+        with single_threaded_blas():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+
+
+def test_blas_is_restored_after_an_error():
+    before = blas_threads()
+    with pytest.raises(KeyError), single_threaded_blas():
+        raise KeyError
+    assert blas_threads() == before

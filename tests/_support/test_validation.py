@@ -1,0 +1,174 @@
+"""Shortcuts of validation: what passes, what is refused, and in which words."""
+
+import decimal
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxent._support import validation as v
+
+
+@pytest.mark.parametrize(
+    "value",
+    [1, 1.0, 1e-300, 1e300, np.float32(2), np.int8(3), np.longdouble(0.5)],
+)
+def test_positive_numbers_pass_as_floats(value):
+    assert v.check_positive("C", value) == float(value)
+    assert type(v.check_positive("C", value)) is float
+    assert v.check_nonnegative("epsilon", value) == float(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0, 0.0, -1, -0.0, math.nan, math.inf, -math.inf, True, np.True_, "1", None]
+    + [1j, [1], np.ones(1), decimal.Decimal(1)],
+)
+def test_others_are_refused_with_their_name_and_value(value):
+    with pytest.raises(ValueError, match=r"C=.*> 0\."):
+        v.check_positive("C", value)
+
+
+def test_infinity_passes_where_it_is_allowed():
+    assert v.check_positive("sigma", math.inf, allow_inf=True) == math.inf
+    with pytest.raises(ValueError, match="sigma"):
+        v.check_positive("sigma", math.nan, allow_inf=True)
+
+
+def test_zero_is_not_negative():
+    assert v.check_nonnegative("epsilon", 0) == 0
+    for value in (-1e-300, math.nan, math.inf, "0", None, 1j):
+        with pytest.raises(ValueError, match=r"epsilon=.*>= 0\."):
+            v.check_nonnegative("epsilon", value)
+
+
+@pytest.mark.parametrize("value", [1, 10**12, np.int64(7), np.uint8(2)])
+def test_counts_pass_as_ints(value):
+    assert v.check_count("max_iter", value) == value
+    assert type(v.check_count("max_iter", value)) is int
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, 1.0, 2.5, True, np.False_, math.nan, "3", None, np.array(3)]
+)
+def test_other_counts_are_refused(value):
+    with pytest.raises(ValueError, match=r"max_iter=.*integer >= 1\."):
+        v.check_count("max_iter", value)
+
+
+def test_biases():
+    assert v.check_bias("flat") == "flat"
+    assert v.check_bias(None) is None
+    assert v.check_bias(2) == 2.0
+    for value in (0, -1.0, math.nan, math.inf, "free", "", 1j, [1.0], np.ones(2)):
+        with pytest.raises(ValueError, match=r"bias=.*variance"):
+            v.check_bias(value)
+
+
+def test_weights_pass_as_an_array_of_doubles():
+    assert v.check_weights(None, 3) is None
+    assert v.check_weights(2, 3).tolist() == [2.0, 2.0, 2.0]
+    assert v.check_weights([1, 0, 2], 3).tolist() == [1.0, 0.0, 2.0]
+    assert v.check_weights(np.ones(3, dtype=np.int8), 3).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 2], r"shape \(2,\), expected \(3,\)"),
+        (np.ones((3, 1)), "shape"),
+        ([1, -2, 3], r"sample_weight\[1\]=-2 is negative"),
+        ([1, math.nan, 3], "NaN"),
+        ([1, math.inf, 3], "infinity"),
+        ([0, 0, 0], "zero on every row"),
+        (-1.0, "negative"),
+    ],
+)
+def test_bad_weights_are_named(weights, message):
+    with pytest.raises(ValueError, match=message):
+        v.check_weights(weights, 3)
+
+
+def test_multipliers():
+    assert v.check_multipliers([0, 1], 2).tolist() == [0.0, 1.0]
+    for bad in ([1], [[1, 2]], [-1e-9, 1], [math.nan, 1], [math.inf, 1]):
+        with pytest.raises(ValueError, match="init"):
+            v.check_multipliers(bad, 2)
+
+
+def test_labels():
+    for y in ([-1, 1, 1], [-1.0, 1.0, 1.0], np.array([-1, 1, 1], dtype=np.int8)):
+        signs = v.check_signs(y)
+        assert signs.dtype == np.float64
+        assert signs.tolist() == [-1.0, 1.0, 1.0]
+    object_labels = np.array([-1, 1], dtype=object)
+    assert v.check_signs(object_labels).tolist() == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1, 1], "one class only"),
+        ([-1], "one class only"),
+        ([0, 1], r"-1 and \+1 only; found \[0, 1\]"),
+        ([True, False], r"-1 and \+1"),
+        (["-1", "1"], r"-1 and \+1"),
+        ([1.0, -1.0, math.nan], r"-1 and \+1"),
+        ([[1, -1]], "shape"),
+        (1, "shape"),
+    ],
+)
+def test_bad_labels_are_named(y, message):
+    with pytest.raises(ValueError, match=message):
+        v.check_signs(y)
+
+
+def test_kernel_matrices_pass_without_a_copy_where_possible(rng):
+    A = rng.normal(size=(600, 3))
+    K = A @ A.T
+    K = (K + K.T) / 2
+    assert v.check_gram(K, 600) is K
+    assert v.check_gram(K.astype(np.float32)).dtype == np.float64
+    assert v.check_gram(np.asfortranarray(K)).flags.c_contiguous
+    assert v.check_gram([[1]]).tolist() == [[1.0]]
+    # rounding below 1e-8 of the largest entry is not called asymmetry
+    K[3, 590] += 1e-9 * np.abs(K).max()
+    v.check_gram(K)
+
+
+@pytest.mark.parametrize(("i", "j"), [(0, 1), (590, 3), (511, 512), (599, 598)])
+def test_asymmetry_is_found_anywhere(i, j, rng):
+    A = rng.normal(size=(600, 3))
+    K = A @ A.T
+    K[i, j] += 1e-6 * np.abs(K).max()
+    with pytest.raises(ValueError, match=r"not symmetric: K\[.*\(K \+ K.T\) / 2"):
+        v.check_gram(K)
+
+
+@pytest.mark.parametrize(
+    ("K", "message"),
+    [
+        (np.ones((2, 3)), r"shape \(2, 3\); .* square"),
+        (np.ones(3), "square"),
+        (np.ones((1, 2, 2)), "square"),
+        (np.eye(3), "3 rows but y has 2"),
+        ([[1.0, math.nan], [math.nan, 1.0]], r"K\[0, 1\]=nan"),
+        ([[1.0, 0.0], [0.0, math.inf]], r"K\[1, 1\]=inf"),
+    ],
+)
+def test_bad_kernel_matrices_are_named(K, message):
+    with pytest.raises(ValueError, match=message):
+        v.check_gram(K, 2)
+
+
+@pytest.mark.xfail(reason="a sparse matrix is said to have shape ()")
+def test_sparse_kernel_matrices_are_named():
+    with pytest.raises(ValueError, match=r"sparse|dense"):
+        v.check_gram(sp.eye_array(3, format="csr"))
+
+
+@pytest.mark.xfail(reason="imaginary parts are dropped with a warning")
+def test_complex_kernel_matrices_are_refused():
+    with pytest.raises((ValueError, TypeError), match="complex"):
+        v.check_gram(np.eye(2) + 0j)

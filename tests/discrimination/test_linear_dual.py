@@ -1,0 +1,229 @@
+"""Linear duals: three roads, one machine; dense and sparse; invariances."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxent.discrimination import (
+    ExponentialMargin,
+    GaussianMargin,
+    HingeMargin,
+    LaplaceMargin,
+    LogisticMargin,
+    solve_dual,
+    solve_kernel_dual,
+    solve_linear_dual,
+)
+
+PRIOR = ExponentialMargin(6.0)
+SMOOTH = [PRIOR, LaplaceMargin(4.0), GaussianMargin(1.5), LogisticMargin()]
+BIASES = ["flat", 1.5, None]
+SOLVERS = ["coordinate", "newton", "interior"]
+
+solvers = pytest.mark.parametrize("solver", SOLVERS)
+
+
+def by_name(value):
+    return getattr(value, "name", str(value))
+
+
+def problem(rng, n=300, d=6, density=1.0):
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
+    y = np.where(X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return X, y
+
+
+@pytest.mark.parametrize("margin", SMOOTH, ids=by_name)
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("shape", [(500, 8), (700, 3), (450, 40)])
+def test_every_road_leads_to_the_same_objective(margin, bias, shape, rng):
+    X, y = problem(rng, *shape)
+    results = [
+        solve_linear_dual(X, y, margin, bias=bias, tol=1e-6, solver=s, max_iter=20_000)
+        for s in (*SOLVERS, "auto")
+    ]
+    for r in results:
+        assert r.converged, r.solver
+        assert r.objective == pytest.approx(results[0].objective, rel=2e-6)
+
+
+@pytest.mark.parametrize("bias", BIASES)
+def test_equals_the_kernel_solvers_on_the_linear_kernel(bias, rng):
+    X, y = problem(rng, 150)
+    linear = solve_linear_dual(X, y, PRIOR, bias=bias, tol=1e-9)
+    matrix = solve_dual(X @ X.T, y, PRIOR, bias=bias, tol=1e-9)
+    kernel = solve_kernel_dual(X, y, PRIOR, kernel="linear", bias=bias, tol=1e-9)
+    for other in (matrix, kernel):
+        assert other.objective == pytest.approx(linear.objective, rel=1e-8)
+        assert other.bias == pytest.approx(linear.bias, abs=1e-3)
+        np.testing.assert_allclose(X.T @ (y * other.lam), linear.coef, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("margin", "bias"),
+    [
+        *((margin, bias) for margin in SMOOTH for bias in BIASES),
+        # coordinate steps reach a flat bias very slowly under the hinge
+        (HingeMargin(), 1.5),
+        (HingeMargin(), None),
+    ],
+    ids=by_name,
+)
+def test_dense_and_sparse_rows_give_the_same_machine(margin, bias, rng):
+    X, y = problem(rng, 400, 30, density=0.2)
+    X[[5, 399]] = 0.0
+    dense, short, long = (
+        solve_linear_dual(
+            Z, y, margin, bias=bias, tol=1e-5, solver="coordinate", max_iter=20_000
+        )
+        for Z in (X, sp.csr_array(X), with_long_indices(X))
+    )
+    assert short.lam.tobytes() == long.lam.tobytes()
+    assert short.bias == long.bias
+    assert dense.converged
+    assert short.converged
+    assert short.objective == pytest.approx(dense.objective, rel=2e-5)
+
+
+def with_long_indices(X):
+    X = sp.csr_array(X)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+@solvers
+@pytest.mark.parametrize("shape", [(2, 1), (3, 50), (20, 300), (410, 1)])
+def test_narrow_and_wide_data(solver, shape, rng):
+    X, y = problem(rng, *shape) if shape[1] > 1 else (rng.normal(size=shape), None)
+    if y is None:
+        y = np.where(np.arange(shape[0]) % 2, 1.0, -1.0)
+    r = solve_linear_dual(X, y, PRIOR, tol=1e-6, solver=solver, max_iter=20_000)
+    assert r.converged
+    assert r.coef.shape == (shape[1],)
+    assert r.lam.shape == (shape[0],)
+    best = solve_dual(X @ X.T, y, PRIOR, tol=1e-9, solver="interior")
+    assert r.objective == pytest.approx(best.objective, rel=2e-6)
+
+
+@solvers
+def test_columns_of_zeros_get_no_weight(solver, rng):
+    X, y = problem(rng)
+    wide = np.column_stack([np.zeros(len(X)), X, np.zeros(len(X))])
+    plain = solve_linear_dual(X, y, PRIOR, tol=1e-8, solver=solver, max_iter=20_000)
+    r = solve_linear_dual(wide, y, PRIOR, tol=1e-8, solver=solver, max_iter=20_000)
+    assert r.coef[0] == r.coef[-1] == 0
+    np.testing.assert_allclose(r.coef[1:-1], plain.coef, atol=1e-3)
+
+
+@solvers
+def test_weight_two_is_the_row_twice_and_weight_zero_its_absence(solver, rng):
+    X, y = problem(rng, 120)
+    w = rng.integers(0, 4, len(y)).astype(float)
+    w[:2] = 1.0
+    again = np.repeat(np.arange(len(y)), w.astype(int))
+    options = {"tol": 1e-8, "solver": solver, "max_iter": 20_000}
+    one = solve_linear_dual(X, y, PRIOR, sample_weight=w, **options)
+    two = solve_linear_dual(X[again], y[again], PRIOR, **options)
+    assert one.objective == pytest.approx(two.objective, rel=2e-8)
+    assert (one.lam[w == 0] == 0).all()
+    np.testing.assert_allclose(one.coef, two.coef, atol=1e-3)
+
+
+@solvers
+def test_rotation_and_label_flip(solver, rng):
+    X, y = problem(rng, 200)
+    R = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    options = {"tol": 1e-9, "solver": solver, "max_iter": 50_000}
+    one = solve_linear_dual(X, y, PRIOR, **options)
+    turned = solve_linear_dual(X @ R, y, PRIOR, **options)
+    flipped = solve_linear_dual(X, -y, PRIOR, **options)
+    np.testing.assert_allclose(turned.coef, one.coef @ R, atol=1e-3)
+    np.testing.assert_allclose(flipped.coef, -one.coef, atol=1e-3)
+    assert turned.bias == pytest.approx(one.bias, abs=1e-3)
+    assert flipped.bias == pytest.approx(-one.bias, abs=1e-3)
+
+
+def test_a_wide_bias_prior_tends_to_the_flat_one(rng):
+    X, y = problem(rng, 300)
+    X[:, 2] += 3.0
+    for solver in ("newton", "interior"):
+        flat = solve_linear_dual(X, y, PRIOR, tol=1e-9, solver=solver)
+        wide = solve_linear_dual(X, y, PRIOR, bias=1e8, tol=1e-9, solver=solver)
+        assert wide.objective == pytest.approx(flat.objective, rel=1e-6)
+        assert wide.bias == pytest.approx(flat.bias, abs=1e-3)
+
+
+def test_random_state_chooses_the_road_not_the_place(rng):
+    X, y = problem(rng)
+    options = {"tol": 1e-7, "solver": "coordinate", "max_iter": 20_000}
+    one, same, other = (
+        solve_linear_dual(X, y, PRIOR, random_state=seed, **options)
+        for seed in (3, 3, 4)
+    )
+    assert one.lam.tobytes() == same.lam.tobytes()
+    assert one.lam.tobytes() != other.lam.tobytes()
+    assert other.objective == pytest.approx(one.objective, rel=2e-7)
+
+
+@solvers
+def test_warm_starts_save_steps(solver, rng):
+    X, y = problem(rng, 600)
+    options = {"tol": 1e-6, "solver": solver, "max_iter": 20_000}
+    cold = solve_linear_dual(X, y, PRIOR, **options)
+    warm = solve_linear_dual(X, y, PRIOR, init=cold.lam, **options)
+    assert warm.converged
+    assert warm.n_iter <= max(cold.n_iter, 10)
+    assert warm.objective == pytest.approx(cold.objective, rel=2e-6)
+
+
+@pytest.mark.parametrize("solver", ["coordinate", "newton"])
+def test_steps_are_bounded_and_counted(solver, rng):
+    X, y = problem(rng, 600)
+    seen = []
+    for k in (1, 2, 3):
+        r = solve_linear_dual(X, y, PRIOR, tol=1e-12, solver=solver, max_iter=k)
+        assert r.n_iter == k
+        assert r.solver == solver
+        assert not r.converged
+        assert r.gap > 0
+        seen.append(r.objective)
+    longer = solve_linear_dual(X, y, PRIOR, tol=1e-5, solver=solver, max_iter=10_000)
+    assert longer.objective >= max(seen) - 1e-5 * (1 + longer.objective)
+
+
+def test_single_precision_features_are_enough(rng):
+    X, y = problem(rng, 500)
+    X = X.astype(np.float32)
+    for solver in (*SOLVERS, "auto"):
+        one = solve_linear_dual(X, y, PRIOR, tol=1e-7, solver=solver, max_iter=20_000)
+        two = solve_linear_dual(
+            X.astype(float), y, PRIOR, tol=1e-7, solver=solver, max_iter=20_000
+        )
+        assert one.lam.tobytes() == two.lam.tobytes()
+
+
+def test_automatic_choice_suits_size_and_storage(rng):
+    def chosen(X, margin=PRIOR, **options):
+        y = np.where(np.arange(X.shape[0]) % 2, 1.0, -1.0)
+        return solve_linear_dual(X, y, margin, tol=1e-2, max_iter=3, **options).solver
+
+    assert chosen(rng.normal(size=(50, 4))) == "interior"
+    assert chosen(rng.normal(size=(2000, 4))) == "newton"
+    assert chosen(
+        sp.random_array((2000, 300), density=0.01, rng=rng, format="csr")
+    ) == ("coordinate")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bias", BIASES)
+def test_many_sparse_rows(bias, rng):
+    X = sp.random_array((20_000, 2_000), density=0.01, rng=rng, format="csr")
+    w = rng.normal(size=2_000)
+    y = np.where(X @ w + 0.3 * rng.normal(size=20_000) > 0, 1.0, -1.0)
+    r = solve_linear_dual(X, y, ExponentialMargin(3.0), bias=bias, tol=1e-4)
+    assert r.converged
+    primal = 0.5 * r.coef @ r.coef
+    primal += ExponentialMargin(3.0).loss(y * (X @ r.coef + r.bias)).sum()
+    primal += 0.0 if bias in ("flat", None) else 0.5 * r.bias**2 / bias
+    assert primal - r.objective == pytest.approx(r.gap, abs=1e-7 * primal)

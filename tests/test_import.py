@@ -1,0 +1,119 @@
+"""Importing the package is light, lazy and leaves the process as it was."""
+
+import importlib
+import json
+
+import pytest
+from processes import run
+
+import maxent
+import maxent.discrimination
+
+HEAVY = ("sklearn", "numba", "scipy", "joblib", "pandas", "matplotlib", "cvxopt")
+
+
+def loaded(statement):
+    """Top-level packages and scipy subpackages that a statement loads."""
+    code = (
+        f"import sys\n{statement}\nimport json\nprint(json.dumps(sorted(sys.modules)))"
+    )
+    return set(json.loads(run("-c", code)))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import maxent", "import maxent.discrimination", "import maxent; dir(maxent)"],
+)
+def test_import_loads_nothing_heavy(statement):
+    modules = loaded(statement)
+    assert "maxent" in modules
+    assert not modules.intersection(HEAVY)
+    assert not any(name.startswith("maxent._core") for name in modules)
+
+
+def test_fits_do_not_load_numba_or_a_plotting_library():
+    modules = loaded(
+        "from maxent import MEDClassifier, MEDRegressor, MEDFeatureSelector\n"
+        "MEDClassifier().fit([[0.0], [1.0]], [0, 1])\n"
+        "MEDFeatureSelector().fit([[0.0], [1.0]], [0, 1])"
+    )
+    assert "sklearn" in modules
+    assert not modules.intersection(("numba", "matplotlib", "cvxopt"))
+
+
+def test_functions_on_arrays_do_not_load_estimators():
+    modules = loaded(
+        "import numpy as np\n"
+        "from maxent.discrimination import ExponentialMargin, solve_dual\n"
+        "solve_dual(np.eye(2), [-1, 1], ExponentialMargin(5.0))"
+    )
+    assert "maxent.discrimination.classifier" not in modules
+    assert "numba" not in modules
+
+
+def test_import_costs_little_beyond_numpy():
+    code = (
+        "import numpy, time; start = time.perf_counter(); import maxent;"
+        "print(time.perf_counter() - start)"
+    )
+    assert min(float(run("-c", code)) for _ in range(5)) <= 0.1
+
+
+def test_import_starts_no_threads_and_changes_no_settings():
+    code = """
+import os, threading, warnings
+import numpy as np
+before = (dict(os.environ), np.geterr(), list(warnings.filters), os.getcwd())
+import maxent, maxent.discrimination
+maxent.MEDClassifier
+after = (dict(os.environ), np.geterr(), list(warnings.filters), os.getcwd())
+assert before[0] == after[0], set(after[0].items()) ^ set(before[0].items())
+assert before[1] == after[1]
+assert before[3] == after[3]
+assert threading.active_count() == 1
+# scikit-learn and joblib add filters of their own; we add none
+ours = [f for f in after[2] if f not in before[2] and "maxent" in str(f)]
+assert ours == []
+"""
+    run("-c", code)
+
+
+@pytest.mark.parametrize("package", ["maxent", "maxent.discrimination"])
+def test_every_promised_name_is_there(package):
+    module = importlib.import_module(package)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+        assert name in dir(module)
+    namespace = {}
+    exec(f"from {package} import *", namespace)
+    assert set(module.__all__) <= set(namespace)
+
+
+@pytest.mark.parametrize("package", [maxent, maxent.discrimination])
+def test_unknown_names_are_attribute_errors(package):
+    with pytest.raises(AttributeError, match="no attribute 'MEDClassifer'"):
+        getattr(package, "MEDClassifer")  # noqa: B009
+    assert not hasattr(package, "__wrapped__")
+
+
+def test_public_objects_tell_what_they_are():
+    for name in maxent.discrimination.__all__:
+        thing = getattr(maxent.discrimination, name)
+        assert thing.__doc__, name
+        assert thing.__module__.startswith("maxent.discrimination")
+
+
+def test_a_failing_import_names_the_missing_package():
+    code = (
+        "import sys; sys.modules['sklearn'] = None; import maxent; maxent.MEDClassifier"
+    )
+    with pytest.raises(AssertionError, match="sklearn"):
+        run("-c", code)
+
+
+def test_running_as_a_module_of_another_directory(tmp_path):
+    # the working directory is not on the path and may hold files of our names
+    (tmp_path / "maxent.py").write_text("raise SystemExit('shadowed')")
+    (tmp_path / "numpy.py").write_text("raise SystemExit('shadowed')")
+    found = run("-c", "import maxent; print(maxent.__version__)", cwd=tmp_path)
+    assert found.strip() == maxent.__version__
