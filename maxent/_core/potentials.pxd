@@ -12,11 +12,14 @@ so level, rate and weight may differ from row to row at no cost.  A Fenchel-Youn
 term is G(x) - x u - g(u) >= 0, zero exactly when u = u*(x); it is evaluated without
 subtracting large numbers.
 
+A NaN stays a NaN: branches ask for the case without loss (x <= 0, not x > 0), because
+a NaN that turned into "no loss" would certify a broken machine.
+
 Source: Jaakkola, Meila & Jebara (1999), eq. (9)-(15); the Laplace and Gaussian
 potentials printed there are corrected (see the errata page of the documentation).
 """
 
-from libc.math cimport INFINITY, NAN, exp, expm1, fabs, fmax, log, log1p, sqrt
+from libc.math cimport INFINITY, NAN, exp, expm1, fabs, log, log1p, sqrt
 
 ctypedef double (*unit_function)(double) noexcept nogil
 
@@ -40,11 +43,18 @@ cdef struct Potential:
     unit_function curvature
 
 
+cdef inline double positive_part(double x) noexcept nogil:
+    """max(x, 0), and NaN of NaN (of which fmax makes 0)."""
+    return 0. if x < 0 else x
+
+
 cdef inline double psi_excess(double e) noexcept nogil:
     """psi(1 + e) = e - log(1 + e), accurate near e = 0."""
     if fabs(e) < 1e-3:
         return e * e * (0.5 - e * (1. / 3. - e * (0.25 - e * (0.2 - e / 6.))))
-    return fmax(e - log1p(e), 0.)
+    if e > 1e300:
+        return e                                  # inf - inf is NaN
+    return e - log1p(e)
 
 
 cdef inline double softplus(double x) noexcept nogil:
@@ -58,6 +68,26 @@ cdef inline double sigmoid(double x) noexcept nogil:
         return 1. / (1. + exp(-x))
     e = exp(x)
     return e / (1. + e)
+
+
+cdef inline double entropy_term(double u, double x) noexcept nogil:
+    """s - u - u log(s / u) >= 0, s = sigmoid(x): its share of a relative entropy."""
+    cdef double s = sigmoid(x)
+    if 0.5 * u < s < 2. * u:
+        return u * psi_excess(s / u - 1.)
+    return positive_part((s - u) + u * (log(u) + softplus(-x)))
+
+
+cdef inline double laplace_value(double u) noexcept nogil:
+    """log(1 - u^2): near 1 the square would lose the digits of 1 - u."""
+    return log1p(-u * u) if u < 0.7 else log((1. - u) * (1. + u))
+
+
+cdef inline double laplace_argmax(double x) noexcept nogil:
+    """x / (1 + sqrt(1 + x^2)) for x > 0, also where x^2 overflows."""
+    if x > 1e8:
+        return 1. - 1. / x
+    return x / (1. + sqrt(1. + x * x))
 
 
 cdef inline double uniform_tail(double k, double u) noexcept nogil:
@@ -100,7 +130,7 @@ cdef inline double potential_value(const Potential* p, double u) noexcept nogil:
     if p.kind == ERLANG:
         return p.shape * log1p(-u)
     if p.kind == LAPLACE:
-        return log1p(-u * u)
+        return laplace_value(u)
     if p.kind == GAUSSIAN:
         return -0.5 * u * u
     if p.kind == LOGISTIC:
@@ -115,30 +145,32 @@ cdef inline double potential_value(const Potential* p, double u) noexcept nogil:
         return log1p(p.shape) - p.shape * u - log(uniform_tail(p.shape, u))
     if p.kind == CUSTOM:
         return p.value(u)
-    return 0.
+    return u if u != u else 0.
 
 
 cdef inline double potential_slope(const Potential* p, double u) noexcept nogil:
-    """g'(u)."""
+    """g'(u); a u that rounding put beyond the upper end has the slope of the end."""
     cdef double d1, d2
     if p.kind == EXPONENTIAL:
-        return -1. / (1. - u)
+        return -INFINITY if u >= 1 else -1. / (1. - u)
     if p.kind == ERLANG:
-        return -p.shape / (1. - u)
+        return -INFINITY if u >= 1 else -p.shape / (1. - u)
     if p.kind == LAPLACE:
-        return -2. * u / ((1. - u) * (1. + u))
+        return -INFINITY if u >= 1 else -2. * u / ((1. - u) * (1. + u))
     if p.kind == GAUSSIAN:
         return -u
     if p.kind == LOGISTIC:
-        if u == 0:
+        if u <= 0:
             return INFINITY
-        return log1p(-u) - log(u)
+        return -INFINITY if u >= 1 else log1p(-u) - log(u)
     if p.kind == UNIFORM_EXPONENTIAL:
+        if u >= 1:
+            return -INFINITY
         uniform_tail_derivatives(p.shape, u, &d1, &d2)
         return -p.shape - d1 / uniform_tail(p.shape, u)
     if p.kind == CUSTOM:
-        return p.slope(u)
-    return 0.
+        return p.slope(p.upper if u > p.upper else u)
+    return u if u != u else 0.
 
 
 cdef inline double potential_curvature(const Potential* p, double u) noexcept nogil:
@@ -153,40 +185,39 @@ cdef inline double potential_curvature(const Potential* p, double u) noexcept no
     if p.kind == GAUSSIAN:
         return 1.
     if p.kind == LOGISTIC:
-        return 1. / (u * (1. - u)) if u > 0 else INFINITY
+        return INFINITY if u <= 0 or u >= 1 else 1. / (u * (1. - u))
     if p.kind == UNIFORM_EXPONENTIAL:
+        if u >= 1:
+            return INFINITY
         s = uniform_tail(p.shape, u)
         uniform_tail_derivatives(p.shape, u, &d1, &d2)
         return d2 / s - (d1 / s) * (d1 / s)
     if p.kind == CUSTOM:
-        return p.curvature(u)
-    return 0.
+        return p.curvature(p.upper if u > p.upper else u)
+    return u if u != u else 0.
 
 
 cdef inline double conjugate_argmax(const Potential* p, double x) noexcept nogil:
     """u*(x) = argmax_u g(u) + x u = G'(x)."""
-    cdef double r, lo, hi, u, s, step
+    cdef double lo, hi, u, s, step
     cdef int it
     if p.kind == EXPONENTIAL:
-        return 1. - 1. / x if x > 1 else 0.
+        return 0. if x <= 1 else 1. - 1. / x
     if p.kind == ERLANG:
-        return 1. - p.shape / x if x > p.shape else 0.
+        return 0. if x <= p.shape else 1. - p.shape / x
     if p.kind == LAPLACE:
-        if x <= 0:
-            return 0.
-        r = sqrt(1. + x * x)
-        return x / (1. + r)
+        return 0. if x <= 0 else laplace_argmax(x)
     if p.kind == GAUSSIAN:
-        return x if x > 0 else 0.
+        return positive_part(x)
     if p.kind == LOGISTIC:
         return sigmoid(x)
+    if x != x:
+        return x
     if p.kind == FIXED:
         return INFINITY if x > 0 else 0.
     if p.kind == HINGE:
         return 1. if x > 0 else 0.
     # safeguarded Newton on the decreasing function g'(u) + x
-    if x != x:
-        return x
     if potential_slope(p, 0.) + x <= 0:
         return 0.
     lo = 0.
@@ -217,52 +248,57 @@ cdef inline double conjugate_argmax(const Potential* p, double x) noexcept nogil
 
 cdef inline double conjugate_value(const Potential* p, double x) noexcept nogil:
     """G(x) = sup_u g(u) + x u >= 0, the loss of weight and rate one."""
-    cdef double r, u
+    cdef double r, u, g
     if p.kind == EXPONENTIAL:
-        return psi_excess(x - 1.) if x > 1 else 0.
+        return 0. if x <= 1 else psi_excess(x - 1.)
     if p.kind == ERLANG:
-        return p.shape * psi_excess(x / p.shape - 1.) if x > p.shape else 0.
+        return 0. if x <= p.shape else p.shape * psi_excess(x / p.shape - 1.)
     if p.kind == LAPLACE:
         if x <= 0:
             return 0.
-        # r - 1 with r = sqrt(1 + x^2), free of cancellation
-        r = x * (x / (1. + sqrt(1. + x * x)))
-        return r - log1p(0.5 * r)
+        # 2 r = sqrt(1 + x^2) - 1, free of cancellation; G = 2 r - log(1 + r)
+        r = 0.5 * x * laplace_argmax(x)
+        return r + psi_excess(r)
     if p.kind == GAUSSIAN:
-        return 0.5 * x * x if x > 0 else 0.
+        return 0. if x <= 0 else 0.5 * x * x
     if p.kind == LOGISTIC:
         return softplus(x)
-    if p.kind == FIXED:
-        return INFINITY if x > 0 else 0.
     if p.kind == HINGE:
-        return x if x > 0 else 0.
+        return positive_part(x)
+    if p.kind == FIXED:
+        return 0. if x <= 0 else x * INFINITY
     u = conjugate_argmax(p, x)
     if u == 0:
         return 0.
-    return fmax(potential_value(p, u) + x * u, 0.)
+    g = potential_value(p, u)
+    if g == -INFINITY:
+        # the optimum rounded to an open end; one step inside it costs x * 1e-16
+        u = p.upper * (1. - 1.2e-16)
+        g = potential_value(p, u)
+    return positive_part(g + x * u)
 
 
 cdef inline double conjugate_curvature(const Potential* p, double x) noexcept nogil:
     """G''(x) >= 0."""
     cdef double r, u
     if p.kind == EXPONENTIAL:
-        return 1. / (x * x) if x > 1 else 0.
+        return 0. if x <= 1 else 1. / (x * x)
     if p.kind == ERLANG:
-        return p.shape / (x * x) if x > p.shape else 0.
+        return 0. if x <= p.shape else p.shape / (x * x)
     if p.kind == LAPLACE:
         if x <= 0:
             return 0.
         r = sqrt(1. + x * x)
         return 1. / (r * (1. + r))
     if p.kind == GAUSSIAN:
-        return 1. if x > 0 else 0.
+        return 0. if x <= 0 else (1. if x > 0 else x)
     if p.kind == LOGISTIC:
         u = sigmoid(-fabs(x))
         return u * (1. - u)
     if p.kind == FIXED or p.kind == HINGE:
-        return 0.
+        return x if x != x else 0.
     u = conjugate_argmax(p, x)
-    return 1. / potential_curvature(p, u) if u > 0 else 0.
+    return 0. if u <= 0 else 1. / potential_curvature(p, u)
 
 
 cdef inline double fenchel_young(const Potential* p, double u, double x) noexcept nogil:
@@ -280,27 +316,25 @@ cdef inline double fenchel_young(const Potential* p, double u, double x) noexcep
         return -u * x - p.shape * log1p(-u)
     if p.kind == LAPLACE:
         if x <= 0:
-            return -u * x - log1p(-u * u)
+            return -u * x - laplace_value(u)
         # Bregman divergence of -log(1-u) - log(1+u) between u and u*
-        r = x + sqrt(1. + x * x)
-        s = (1. + 1. / r) / (1. + r - x)          # 1 - u*
+        r = x if x > 1e8 else sqrt(1. + x * x)
+        s = (1. + 1. / (x + r)) / (1. + r)        # 1 - u*
         return psi_excess((1. - u) / s - 1.) + psi_excess((1. + u) / (2. - s) - 1.)
     if p.kind == GAUSSIAN:
-        return 0.5 * (u - x) * (u - x) if x > 0 else u * (0.5 * u - x)
+        return u * (0.5 * u - x) if x <= 0 else 0.5 * (u - x) * (u - x)
     if p.kind == LOGISTIC:
         # relative entropy of (u, 1-u) from (s, 1-s), s = sigmoid(x)
         if u == 0:
             return softplus(x)
         if u == 1:
             return softplus(-x)
-        s = sigmoid(x)
-        r = sigmoid(-x)
-        return u * psi_excess(s / u - 1.) + (1. - u) * psi_excess(r / (1. - u) - 1.)
+        return entropy_term(u, x) + entropy_term(1. - u, -x)
     if p.kind == FIXED:
         return INFINITY if x > 0 else -x * u
     if p.kind == HINGE:
         return x * (1. - u) if x > 0 else -x * u
-    return fmax(conjugate_value(p, x) - x * u - potential_value(p, u), 0.)
+    return positive_part(conjugate_value(p, x) - x * u - potential_value(p, u))
 
 
 cdef inline double coordinate_optimum(

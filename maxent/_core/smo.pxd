@@ -42,6 +42,8 @@ cdef struct DualMachine:
     Py_ssize_t steps
     Py_ssize_t since        # step of the last marked progress
     double least            # optimality gap then
+    double end              # multipliers stay below this share of their supremum
+    double huge             # a longer step means that the dual is unbounded
     double violation        # optimality gap
     double middle           # middle of it: change of bias it asks for
 

@@ -18,7 +18,7 @@ potentials after Jaakkola, Meila & Jebara (1999), eq. (14).
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY, fabs, isfinite
+from libc.math cimport INFINITY, fabs, fmax, fmin, isfinite
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -164,6 +164,7 @@ cdef int dual_open(
     cdef Py_ssize_t t, size = dual_padded(n)
     cdef Py_ssize_t chunks = (size + MX_SWEEP_CHUNK - 1) // MX_SWEEP_CHUNK
     cdef float top, bottom
+    cdef double mean = 0.
     memset(machine, 0, sizeof(DualMachine))
     machine.rows = <DualRow*>malloc(max(n, 1) * sizeof(DualRow))
     machine.v = <float*>malloc((4 * size + 2 * (chunks + 1) * MX_LANES) * sizeof(float))
@@ -181,6 +182,9 @@ cdef int dual_open(
     machine.e = machine.low + size
     machine.lanes = machine.e + size
     machine.least = INFINITY
+    # an open domain ends before the slope becomes infinite
+    machine.end = 1. if isfinite(potential_slope(prior, prior.upper)) else 1. - 2.3e-16
+    machine.huge = HUGE_MULTIPLIER
     for t in range(n):
         machine.rows[t].level = level[t]
         machine.rows[t].rate = rate[t]
@@ -189,6 +193,9 @@ cdef int dual_open(
         machine.v[t] = <float>(residual[t] + base_slope(prior, &machine.rows[t], a[t]))
         place_row(prior, &machine.rows[t], a[t], K[t * ld + t], machine.up + t,
                   machine.low + t, machine.e + t)
+        mean += K[t * ld + t]
+    if 0 < mean < n:        # small kernels have large multipliers
+        machine.huge *= n / mean
     for t in range(n, size):
         machine.v[t] = 0
         machine.up[t] = -BARRED
@@ -226,6 +233,15 @@ cdef void set_gap(DualMachine* machine, float top, float bottom) noexcept nogil:
         machine.middle = 0.
 
 
+cdef bint all_numbers(const DualMachine* machine) noexcept nogil:
+    """Comparisons pass over NaN, so look once at the end."""
+    cdef Py_ssize_t t
+    cdef float total = 0
+    for t in range(machine.n):
+        total += machine.v[t] * 0
+    return total == 0
+
+
 cdef int dual_run(DualMachine* machine, double tol, Py_ssize_t steps) noexcept nogil:
     """At most `steps` steps towards an optimality gap of tol; a DualStatus."""
     cdef const Potential* p = &machine.prior
@@ -243,7 +259,7 @@ cdef int dual_run(DualMachine* machine, double tol, Py_ssize_t steps) noexcept n
         if not isfinite(machine.violation):
             return DUAL_NONFINITE
         if machine.violation <= tol:
-            return DUAL_CONVERGED
+            return DUAL_CONVERGED if all_numbers(machine) else DUAL_NONFINITE
         if step == steps:
             break
         if machine.violation < 0.99 * machine.least:
@@ -264,10 +280,10 @@ cdef int dual_run(DualMachine* machine, double tol, Py_ssize_t steps) noexcept n
             p, &machine.rows[i], &machine.rows[j], ai, aj,
             <double>vi - (<double>v[j] + <double>low[j]),
             max(<double>ki[i] + <double>kj[j] - 2. * <double>ki[j], 1e-12))
-        if not (tau < HUGE_MULTIPLIER):
+        if not (tau < machine.huge):
             return DUAL_UNBOUNDED
-        a[i] = ai + tau
-        a[j] = aj - tau
+        a[i] = fmin(ai + tau, machine.end * row_upper(p, &machine.rows[i]))
+        a[j] = fmax(aj - tau, -machine.end * row_upper(p, &machine.rows[j]))
         if a[i] == ai and a[j] == aj:
             return DUAL_STALLED
         v[i] += <float>(base_slope(p, &machine.rows[i], a[i])

@@ -75,7 +75,7 @@ CLONES void mx_rbf_row_f32(float *row, const float *zz, float xx, float gamma,
                            mx_size n) {
     for (mx_size j = 0; j < n; j++) {
         float d = xx + zz[j] - 2.0f * row[j];
-        d = d > 0.0f ? d : 0.0f;
+        d = d < 0.0f ? 0.0f : d; /* keeps NaN */
         row[j] = exp_f32(-gamma * d);
     }
 }
@@ -84,7 +84,7 @@ CLONES void mx_rbf_row_f64(double *row, const double *zz, double xx, double gamm
                            mx_size n) {
     for (mx_size j = 0; j < n; j++) {
         double d = xx + zz[j] - 2.0 * row[j];
-        d = d > 0.0 ? d : 0.0;
+        d = d < 0.0 ? 0.0 : d;
         row[j] = exp_f64(-gamma * d);
     }
 }

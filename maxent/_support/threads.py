@@ -7,10 +7,25 @@ so results have the same bits for any number of threads.
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import os
+import threading
 
 from maxent._core.threads import has_openmp, openmp_max_threads
+
+# The threads of an OpenMP team do not survive a fork: a child that asks for them again
+# waits for ever, so forked children compute with one thread.
+_forked = False
+
+
+def _mark_child():
+    global _forked
+    _forked = True
+    _single_threaded.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_mark_child)
 
 
 def effective_threads(n_jobs=None):
@@ -23,8 +38,13 @@ def effective_threads(n_jobs=None):
         limits that joblib sets in its workers are respected), never more than the
         CPUs this process may use. A positive number is a ceiling asked for by the
         user; -1 means all CPUs, -2 all but one, and so on.
+
+    Returns
+    -------
+    int
+        1 in a forked child and without OpenMP.
     """
-    if not has_openmp():
+    if not has_openmp() or _forked:
         return 1
     from joblib import cpu_count
 
@@ -46,8 +66,50 @@ def _controller():
     return ThreadpoolController()
 
 
-@contextlib.contextmanager
+def _take_control():
+    """Let this thread set the limits, whichever set them last.
+
+    OpenBLAS has one setting a process, and threadpoolctl may heed only the thread that
+    was first to change it.
+    """
+    for library in _controller().lib_controllers:
+        clear = getattr(library, "clear_controlling_thread", None)
+        if clear is not None:
+            clear(force=True)
+
+
+class _SingleThreadedBlas:
+    """Entered by many threads: the first one sets the limit, the last one lifts it."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.inside = 0
+        self.limiter = None
+
+    def __enter__(self):
+        with self.lock:
+            if self.inside == 0:
+                _take_control()
+                self.limiter = _controller().limit(limits=1, user_api="blas")
+            self.inside += 1
+
+    def __exit__(self, *exc):
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                _take_control()
+                self.limiter.restore_original_limits()
+                self.limiter = None
+                _take_control()
+
+    def forget(self):
+        """A forked child has one thread, wherever the others of its parent were."""
+        self.__init__()
+
+
+_single_threaded = _SingleThreadedBlas()
+
+
 def single_threaded_blas():
-    """Keep every BLAS call inside the block on one thread."""
-    with _controller().limit(limits=1, user_api="blas"):
-        yield
+    """Context in which every BLAS call of the process runs on one thread."""
+    return _single_threaded

@@ -3,26 +3,48 @@
 from __future__ import annotations
 
 import numbers
+import weakref
 
 import numpy as np
+import scipy.sparse as sp
+
+# Arrays found finite, by identity; an entry goes with its array.
+_known_finite = weakref.WeakValueDictionary()
+
+
+def shown(value):
+    """The value as an error quotes it: one line, at most 80 characters."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def is_real(value):
+    """Whether a value is one real number; booleans and arrays are not."""
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def check_number(name, value):
+    """Float of a parameter that must be a finite number."""
+    if not is_real(value) or not np.isfinite(value):
+        raise ValueError(f"{name}={shown(value)} must be a finite number.")
+    return float(value)
 
 
 def check_positive(name, value, *, allow_inf=False):
     """Float of a parameter that must be a finite number > 0."""
     if (
-        isinstance(value, (bool, np.bool_))
-        or not isinstance(value, numbers.Real)
+        not is_real(value)
         or not value > 0
         or (not allow_inf and not np.isfinite(value))
     ):
-        raise ValueError(f"{name}={value!r} must be a finite number > 0.")
+        raise ValueError(f"{name}={shown(value)} must be a finite number > 0.")
     return float(value)
 
 
 def check_nonnegative(name, value):
     """Float of a parameter that must be a finite number >= 0."""
-    if not isinstance(value, numbers.Real) or not (0 <= value < np.inf):
-        raise ValueError(f"{name}={value!r} must be a finite number >= 0.")
+    if not is_real(value) or not (0 <= value < np.inf):
+        raise ValueError(f"{name}={shown(value)} must be a finite number >= 0.")
     return float(value)
 
 
@@ -33,26 +55,74 @@ def check_count(name, value):
         or not isinstance(value, numbers.Integral)
         or value < 1
     ):
-        raise ValueError(f"{name}={value!r} must be an integer >= 1.")
+        raise ValueError(f"{name}={shown(value)} must be an integer >= 1.")
     return int(value)
+
+
+def check_choice(name, value, choices):
+    """A parameter that must be one of a few words."""
+    if not isinstance(value, str) or value not in choices:
+        words = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name}={shown(value)} is not known; use one of {words}.")
+    return value
+
+
+def check_jobs(n_jobs):
+    """None, or a number of threads as an int: not 0, negative counts from all CPUs."""
+    if n_jobs is None:
+        return None
+    if not is_real(n_jobs) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise ValueError(
+            f"n_jobs={shown(n_jobs)} must be None, an integer >= 1, or -1 for all CPUs."
+        )
+    return int(n_jobs)
+
+
+def check_callback(callback):
+    """None, or something that can be called."""
+    if callback is not None and not callable(callback):
+        raise TypeError(
+            f"callback={shown(callback)} must be None or a function of n_iter, "
+            "objective and gap."
+        )
+    return callback
 
 
 def check_bias(bias):
     """ "flat", None, or the variance of a Gaussian prior as a float."""
     if bias is None or (isinstance(bias, str) and bias == "flat"):
         return bias
-    if isinstance(bias, numbers.Real) and 0 < bias < np.inf:
+    if is_real(bias) and 0 < bias < np.inf:
         return float(bias)
     raise ValueError(
-        f"bias={bias!r} must be 'flat', None, or a variance > 0 of a Gaussian prior."
+        f"bias={shown(bias)} must be 'flat', None, or a variance > 0 of a Gaussian "
+        "prior."
     )
+
+
+def as_doubles(name, value):
+    """Float array of real numbers; text, complex and sparse values are refused."""
+    if sp.issparse(value):
+        raise TypeError(f"{name} is sparse; make it dense with toarray().")
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} is complex; real numbers are needed.")
+    try:
+        if array.dtype.kind not in "biufO":
+            raise TypeError
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"{name}={shown(value)} of dtype {array.dtype} cannot be converted to "
+            "real numbers."
+        ) from None
 
 
 def check_weights(sample_weight, n):
     """Float array of nonnegative finite weights, or None."""
     if sample_weight is None:
         return None
-    w = np.asarray(sample_weight, dtype=np.float64)
+    w = as_doubles("sample_weight", sample_weight)
     if w.ndim == 0:
         w = np.full(n, float(w))
     if w.shape != (n,):
@@ -73,7 +143,7 @@ def check_weights(sample_weight, n):
 
 def check_multipliers(init, n):
     """Float array of starting multipliers >= 0."""
-    init = np.asarray(init, dtype=np.float64)
+    init = as_doubles("init", init)
     if init.shape != (n,):
         raise ValueError(f"init has shape {init.shape}, expected ({n},).")
     if not np.isfinite(init).all() or (init < 0).any():
@@ -83,26 +153,34 @@ def check_multipliers(init, n):
 
 def check_signs(y):
     """Labels as -1.0 and +1.0, both present."""
+    if sp.issparse(y):
+        raise TypeError("y is sparse; pass a dense array of labels.")
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; expected one label a row.")
+    if y.dtype.kind == "c":
+        raise ValueError("y is complex; its labels must be -1 and +1.")
     if not np.isin(y, (-1, 1)).all():
-        raise ValueError(
-            f"y must contain -1 and +1 only; found {np.unique(y)[:5].tolist()}."
-        )
+        # not by np.unique, which cannot sort objects of several kinds
+        found = ", ".join(list(dict.fromkeys(map(shown, y.tolist())))[:5])
+        raise ValueError(f"y must contain -1 and +1 only; found [{found}].")
     if len(y) and (y == y[0]).all():
         raise ValueError(f"y contains one class only ({y[0]}); two are needed.")
-    return np.ascontiguousarray(y, dtype=np.float64)
+    return np.ascontiguousarray(as_doubles("y", y))
 
 
 def check_gram(K, n=None):
     """Square, finite, symmetric kernel matrix in double precision."""
+    if sp.issparse(K):
+        raise ValueError(
+            "K is sparse; a kernel matrix must be dense: pass K.toarray()."
+        )
     K = np.asarray(K)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K has shape {K.shape}; a kernel matrix must be square.")
     if n is not None and len(K) != n:
         raise ValueError(f"K has {len(K)} rows but y has {n}.")
-    K = np.ascontiguousarray(K, dtype=np.float64)
+    K = np.ascontiguousarray(as_doubles("K", K))
     if not np.isfinite(K).all():
         i, j = np.argwhere(~np.isfinite(K))[0]
         raise ValueError(f"K[{i}, {j}]={K[i, j]} is not finite.")
@@ -118,3 +196,49 @@ def check_gram(K, n=None):
                 "what you mean."
             )
     return K
+
+
+def check_fitted(name, array, shape, *, kind="f", once=False, sparse=False):
+    """A fitted array must have its shape, its kind of numbers, and finite entries.
+
+    Loaded models are untrusted. With `once` the entries of an array are looked at
+    the first time it is met only, so that predicting few rows with a large model
+    stays cheap; a change of its entries in place is then not noticed. With `sparse`
+    a CSR array will do.
+    """
+    wrong = None
+    if not (isinstance(array, np.ndarray) or (sparse and sp.issparse(array))):
+        wrong = f"is {shown(array)}, not an array"
+    elif array.dtype.kind not in kind:
+        wrong = f"has dtype {array.dtype}"
+    elif array.shape != shape:
+        wrong = f"has shape {array.shape}, expected {shape}"
+    elif not (once and _known_finite.get(id(array)) is array):
+        if not _sound(array):
+            wrong = "contains NaN, infinity or indices out of range"
+        elif once:
+            _known_finite[id(array)] = array
+    if wrong is not None:
+        raise ValueError(
+            f"the fitted model is inconsistent: {name} {wrong}. Fit it again."
+        )
+
+
+def check_fitted_classes(classes):
+    """Number of fitted classes, at least two."""
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+        raise ValueError(
+            f"the fitted model is inconsistent: classes_={shown(classes)} must be an "
+            "array of two or more labels. Fit it again."
+        )
+    return len(classes)
+
+
+def _sound(array):
+    if not sp.issparse(array):
+        return bool(np.isfinite(array).all())
+    try:
+        array.check_format(full_check=True)  # compiled products trust the indices
+    except (AttributeError, ValueError):
+        return False
+    return bool(np.isfinite(array.data).all())

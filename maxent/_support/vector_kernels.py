@@ -6,13 +6,50 @@ handled by a user's function, or already a Gram matrix.
 
 from __future__ import annotations
 
+import numbers
+
 import numpy as np
 import scipy.sparse as sp
 
 from maxent._core import gram as _gram
+from maxent._support import validation as v
 
 KERNEL_NAMES = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 _KINDS = {"linear": 0, "rbf": 1, "poly": 2, "sigmoid": 3}
+
+
+def check_kernel(kernel, *, gamma=1.0, degree=3, coef0=0.0):
+    """Refuse a kernel that is not known, or parameters outside their domain.
+
+    The parameters are checked whether or not the kernel uses them.
+    """
+    if not callable(kernel) and not (
+        isinstance(kernel, str) and kernel in KERNEL_NAMES
+    ):
+        raise ValueError(
+            f"kernel={v.shown(kernel)} is not known; use one of {KERNEL_NAMES} "
+            "or a callable."
+        )
+    check_gamma(gamma)
+    if not (
+        v.is_real(degree) and isinstance(degree, numbers.Integral) and 0 <= degree <= 64
+    ):
+        raise ValueError(
+            f"degree={v.shown(degree)} must be an integer between 0 and 64."
+        )
+    v.check_number("coef0", coef0)
+
+
+def check_gamma(gamma):
+    """Checked gamma: "scale", "auto", or a finite number >= 0 as a float."""
+    if isinstance(gamma, str) and gamma in ("scale", "auto"):
+        return gamma
+    if not v.is_real(gamma) or not 0 <= gamma < np.inf:
+        raise ValueError(
+            f"gamma={v.shown(gamma)} is not known; use 'scale', 'auto' or a finite "
+            "number >= 0."
+        )
+    return float(gamma)
 
 
 def resolve_gamma(gamma, X, weight=None):
@@ -21,18 +58,20 @@ def resolve_gamma(gamma, X, weight=None):
     With sample weights the variance behind "scale" is weighted, so that a row of
     weight two counts as two rows.
     """
-    if isinstance(gamma, str):
-        if gamma == "auto":
-            return 1.0 / max(X.shape[1], 1)
-        if gamma == "scale":
+    gamma = check_gamma(gamma)
+    if gamma == "auto":
+        return 1.0 / max(X.shape[1], 1)
+    if gamma == "scale":
+        with np.errstate(over="ignore"):
             variance = _variance_of_entries(X, weight)
-            return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
-        raise ValueError(
-            f"gamma={gamma!r} is not known; use 'scale', 'auto' or a number >= 0."
-        )
-    if not gamma >= 0 or not np.isfinite(gamma):
-        raise ValueError(f"gamma={gamma!r} must be a finite number >= 0.")
-    return float(gamma)
+        if not np.isfinite(variance):
+            raise ValueError(
+                "X has entries too large for gamma='scale' (their variance exceeds "
+                "double precision); scale the features."
+            )
+        # a variance that underflows is as good as none
+        return 1.0 / (X.shape[1] * variance) if variance > 1e-290 else 1.0
+    return gamma
 
 
 def _variance_of_entries(X, weight):
@@ -51,6 +90,13 @@ def _variance_of_entries(X, weight):
     return float(w @ _squared_norms(centred)) / total
 
 
+def _centred(X, offset, gamma):
+    """sqrt(gamma) (X - offset): the rows of an RBF kernel of unit gamma."""
+    X = X - offset
+    X *= np.sqrt(gamma)
+    return X
+
+
 def _squared_norms(X):
     return np.einsum("ij,ij->i", X, X)
 
@@ -67,22 +113,12 @@ class VectorKernel:
     """
 
     def __init__(self, X, kernel="rbf", *, gamma=1.0, degree=3, coef0=0.0, n_threads=1):
+        check_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
         self.kernel = kernel
         self.n_threads = n_threads
         self.X = X
         self.spec = None
         if isinstance(kernel, str) and kernel != "precomputed":
-            if kernel not in _KINDS:
-                raise ValueError(
-                    f"kernel={kernel!r} is not known; use one of {KERNEL_NAMES} "
-                    "or a callable."
-                )
-            if kernel == "poly" and not (
-                isinstance(degree, (int, np.integer)) and 0 <= degree <= 64
-            ):
-                raise ValueError(
-                    f"degree={degree!r} must be an integer between 0 and 64."
-                )
             self.spec = (_KINDS[kernel], float(gamma), float(coef0), int(degree))
             self._prepare_named(X)
 
@@ -90,18 +126,24 @@ class VectorKernel:
         # Dense copies in both precisions; the RBF kernel sees differences only, so
         # centring costs nothing and saves digits of the squared distances.
         self.sparse = sp.issparse(X)
-        self.offset = None
         if self.sparse:
             self.X = sp.csr_array(X).astype(np.float64, copy=False)
             self.norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
             return
         X = np.ascontiguousarray(X, dtype=np.float64)
         if self.kernel == "rbf" and len(X):
-            self.offset = X.mean(axis=0)
-            X = X - self.offset
+            # unit gamma: then no scale of the features leaves single precision
+            X = _centred(X, X.mean(axis=0), self.spec[1])
+            self.spec = (self.spec[0], 1.0, *self.spec[2:])
         self.X = X
-        self.norms = _squared_norms(X)
-        self.X32 = X.astype(np.float32)
+        with np.errstate(over="ignore"):
+            self.norms = _squared_norms(X)
+            self.X32 = X.astype(np.float32)
+        if not np.isfinite(self.norms).all():
+            raise ValueError(
+                f"X has entries as large as {np.abs(X).max():.3g}, whose squares are "
+                "too large for double precision; scale the features."
+            )
         self.norms32 = _squared_norms(self.X32)
 
     def __len__(self):
@@ -222,7 +264,8 @@ def apply_kernel(X, Z, A, kernel, *, gamma=1.0, degree=3, coef0=0.0, n_threads=1
         Z = np.ascontiguousarray(Z, dtype=np.float64)
         if kernel == "rbf" and len(Z):
             offset = Z.mean(axis=0)
-            X, Z = X - offset, Z - offset
+            X, Z = _centred(X, offset, gamma), _centred(Z, offset, gamma)
+            gamma = 1.0
         _gram.kernel_apply(
             (_KINDS[kernel], float(gamma), float(coef0), int(degree)),
             X,
@@ -271,7 +314,7 @@ def transform_inner_products(kernel, spec, inner, xx, zz):
 
 def call_kernel(function, X, Z):
     """Value of a user's kernel, checked for shape and finiteness."""
-    value = np.asarray(function(X, Z), dtype=np.float64)
+    value = v.as_doubles("the kernel callable's result", function(X, Z))
     shape = (X.shape[0], Z.shape[0])
     if value.shape != shape:
         raise ValueError(

@@ -25,6 +25,10 @@ class DenseQuadratic:
     def __init__(self, Q):
         self.Q = Q
 
+    def mean_diagonal(self):
+        """Mean of the diagonal of Q."""
+        return float(np.trace(self.Q)) / max(len(self.Q), 1) or 1.0
+
     def value_and_margins(self, lam):
         """R(lam) and its gradient."""
         margins = self.Q @ lam
@@ -47,6 +51,10 @@ class LowRankQuadratic:
 
     def __init__(self, Z):
         self.Z = Z
+
+    def mean_diagonal(self):
+        """Mean of the diagonal of Z Z'."""
+        return float(np.vdot(self.Z, self.Z)) / max(len(self.Z), 1) or 1.0
 
     def value_and_margins(self, lam):
         """R(lam) and its gradient."""
@@ -227,6 +235,7 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
     upper = rows.upper
     closed = rows.margin._closed
     k = 0 if E is None else E.shape[1]
+    most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
     lam = _start(rows, R, E, upper, init)
     b = np.zeros(k)
     z, t = _start_slacks(rows, R, lam, upper)
@@ -279,7 +288,7 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
         slow = len(history) > 5 and gap > 0.5 * history[-4][2]
         if slow and relative_gap(best[2], best[1]) <= tol:
             break
-        if 1e12 * max(1.0, float(np.abs(rows.q).max(initial=0.0))) < J:
+        if most * max(1.0, float(np.abs(rows.q).max(initial=0.0))) < J:
             status = Status.UNBOUNDED
             break
         if total < 1e-18 * (1 + max(J, 0.0)):

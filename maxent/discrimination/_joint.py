@@ -266,7 +266,7 @@ def solve_joint(side, constraints, flat, *, tol, max_iter, callback=None, seed=0
         if relative_gap(gap, J) <= tol:
             status = Status.CONVERGED
             break
-        if rows.margin.name == "fixed" and J > 1e12:
+        if rows.margin.name == "fixed" and J * min(1.0, mean) > 1e12:
             status = Status.UNBOUNDED
             break
         side.refresh(beta)

@@ -9,7 +9,12 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from maxent._support import validation as v
 from maxent._support.threads import effective_threads, single_threaded_blas
-from maxent._support.vector_kernels import VectorKernel, apply_kernel, resolve_gamma
+from maxent._support.vector_kernels import (
+    VectorKernel,
+    apply_kernel,
+    check_kernel,
+    resolve_gamma,
+)
 from maxent.discrimination._signed import solve_signed
 from maxent.discrimination.linear_dual import solve_linear
 
@@ -68,6 +73,14 @@ class KernelMachineMixin:
         v.check_positive("C", self.C)
         v.check_count("max_iter", self.max_iter)
         v.check_positive("cache_size", self.cache_size)
+        v.check_number("sharpness", self.sharpness)
+        v.check_choice(
+            "solver", self.solver, ("auto", "interior", "smo", *_LINEAR_SOLVERS)
+        )
+        v.check_jobs(self.n_jobs)
+        check_kernel(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
         return v.check_bias(self.bias), v.check_positive("tol", self.tol)
 
     def _solve(self, data, problem, tol):
@@ -180,22 +193,23 @@ class KernelMachineMixin:
         return scores + self.intercept_
 
     def _check_fitted_arrays(self, outputs):
-        # loaded models are untrusted
-        expected = (outputs, len(self.support_))
-        if self.dual_coef_.shape != expected or self.intercept_.shape != (outputs,):
+        # loaded models are untrusted, and so are their parameters
+        check_kernel(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
+        v.check_jobs(self.n_jobs)
+        v.check_nonnegative("gamma_", self.gamma_)
+        m, d = np.size(self.support_), self.n_features_in_
+        v.check_fitted("support_", self.support_, (m,), kind="iu")
+        v.check_fitted("dual_coef_", self.dual_coef_, (outputs, m))
+        v.check_fitted("intercept_", self.intercept_, (outputs,))
+        if isinstance(self.kernel, str) and self.kernel == "linear":
+            v.check_fitted("coef_", self.coef_, (outputs, d), once=True)
+        elif not isinstance(self.kernel, str) or self.kernel != "precomputed":
+            rows = self.support_vectors_
+            v.check_fitted("support_vectors_", rows, (m, d), once=True, sparse=True)
+        elif m and (self.support_.min() < 0 or self.support_.max() >= d):
             raise ValueError(
-                f"the fitted model is inconsistent: dual_coef_ has shape "
-                f"{self.dual_coef_.shape}, expected {expected}. Fit it again."
-            )
-        width = (len(self.support_), self.n_features_in_)
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            bad = self.support_.max(initial=-1) >= self.n_features_in_
-        elif isinstance(self.kernel, str) and self.kernel == "linear":
-            bad = self.coef_.shape != (outputs, self.n_features_in_)
-        else:
-            bad = self.support_vectors_.shape != width
-        if bad:
-            raise ValueError(
-                "the fitted model is inconsistent: its support does not match "
-                f"n_features_in_={self.n_features_in_}. Fit it again."
+                "the fitted model is inconsistent: support_ names rows outside of "
+                f"n_features_in_={d}. Fit it again."
             )

@@ -24,6 +24,7 @@ from maxent.discrimination._interior import DenseQuadratic, interior_point
 from maxent.discrimination._working_sets import WorkingSets
 from maxent.discrimination.certificate import NEGATIVE, POSITIVE, Rows, best_bias
 
+_INTERIOR_ROWS = 60  # below this it costs milliseconds and gives every digit
 _INTERIOR_LIMIT = 4000  # above this its O(n^3) steps are too long
 
 
@@ -89,6 +90,19 @@ def drop_weightless(sample_weight, n, *arrays):
         return w, None, arrays
     keep = np.flatnonzero(w > 0)
     return w[keep], keep, tuple(x[keep] for x in arrays)
+
+
+def clip_to_domain(lam, rows):
+    """Warm starts strictly inside the domain of the potentials."""
+    end = 1.0 if rows.margin._closed else 1.0 - 1e-9
+    return np.clip(lam, 0.0, end * rows.upper)
+
+
+def clip_signed_to_domain(a, problem):
+    """The same for signed multipliers."""
+    end = 1.0 if problem.margin._closed else 1.0 - 1e-9
+    top = end * problem.margin._upper * problem.weight * problem.rate
+    return np.clip(a, -top, top)
 
 
 class Certifier:
@@ -198,13 +212,19 @@ def _roads(kernel, problem, tol, cache_size):
     dense = 8e-6 * n * n * 3 <= max(cache_size, 100.0) and n <= _INTERIOR_LIMIT
     if not dense:
         return ("smo",)
-    if tol < 1e-7 or problem.margin.name == "fixed":
+    if n <= _INTERIOR_ROWS or tol < 1e-7 or problem.margin.name == "fixed":
         return ("interior", "smo")
     return ("smo", "interior")
 
 
 def refuse_inseparable(margin, result):
     """Raise where no certified answer exists, naming the cause."""
+    if result.status is Status.UNBOUNDED and margin.name != "fixed":
+        raise ValueError(
+            f"the dual is unbounded (objective {result.objective:.3g}, growing) with "
+            f"{margin!r}: the kernel matrix is not positive semidefinite. Use a kernel "
+            "that is, or a margin prior with bounded multipliers."
+        )
     if result.status is Status.UNBOUNDED or (
         margin.name == "fixed"
         and result.status is not Status.CONVERGED

@@ -136,16 +136,12 @@ class WorkingSets:
     def start(self, init):
         """Feasible multipliers to start from."""
         p = self.p
-        if init is not None:
-            a = np.array(init, dtype=np.float64)
-        elif p.margin.name == "logistic":
+        a = np.zeros(self.n) if init is None else np.array(init, dtype=np.float64)
+        if p.margin.name == "logistic" and not (p.sides == BOTH).any():
             # the slope is infinite at zero: start inside
-            a = 1e-2 * p.weight * p.rate * np.where(p.sides == NEGATIVE, -1.0, 1.0)
-            if (p.sides == BOTH).any():
-                a[:] = 0.0
-        else:
-            return np.zeros(self.n)
-        if self.flat:
+            least = (1e-2 if init is None else 1e-4) * p.weight * p.rate
+            a = np.where(p.sides == NEGATIVE, -1.0, 1.0) * np.maximum(np.abs(a), least)
+        if self.flat and a.any():
             total_up, total_low = a[a > 0].sum(), -a[a < 0].sum()
             if total_up > 0 and total_low > 0:
                 target = min(total_up, total_low)
@@ -178,6 +174,11 @@ class WorkingSets:
         cold = not a.any()
         if not cold:
             f = self.f_of(a)
+            if init is None:
+                # no farther than the margins that are asked for
+                shrink = min(1.0, 1.0 / max(float(np.abs(f).max()), 1e-300))
+                a *= shrink
+                f *= shrink
             b = self.certify(a, f)[2] if self.flat else self.p.bias_variance * a.sum()
         if self.fits:
             store = WholeGram(self.kernel, self.extra)

@@ -79,7 +79,9 @@ class Rows:
         value, slope, curvature = np.empty_like(x), np.empty_like(x), np.empty_like(x)
         _potentials.evaluate_loss(self.margin.core_spec, x, value, slope, curvature)
         scale = self.weight * self.rate
-        return float(self.weight @ value), scale * slope, scale * self.rate * curvature
+        with np.errstate(over="ignore"):  # an infinite loss is an answer
+            total = float(self.weight @ value)
+        return total, scale * slope, scale * self.rate * curvature
 
     def gap(self, lam, d):
         """Fenchel-Young sum at multipliers lam and shortfalls d."""
@@ -114,6 +116,9 @@ def best_bias(rows, d, sign, guess=0.0):
             return guess
         return 0.5 * float(d[sign > 0].max() - d[sign < 0].max())
 
+    if rows.margin.name == "hinge":
+        return _hinge_bias(sign * d, sign, rows.upper, guess)
+
     def slope(b):
         _, lam, curvature = rows.loss(d - sign * b)
         return -float(sign @ lam), float(curvature.sum())
@@ -141,6 +146,22 @@ def best_bias(rows, d, sign, guess=0.0):
             return new
         b = new
     return b
+
+
+def _hinge_bias(corner, sign, top, guess):
+    """Middle of the flat bottom of a sum of hinges with these corners, or 0 in it."""
+    rising, falling = top[sign < 0].sum(), top[sign > 0].sum()
+    if rising == 0 or falling == 0:
+        return guess
+    order = np.argsort(corner, kind="stable")
+    slope = np.cumsum(top[order]) - falling  # just beyond each corner
+    tiny = 1e-12 * (rising + falling)
+    first = int(np.searchsorted(slope, -tiny))
+    lo = hi = float(corner[order[first]])
+    last = int(np.searchsorted(slope, tiny, side="right"))
+    if last > first:
+        hi = float(corner[order[min(last, len(order) - 1)]])
+    return 0.0 if lo <= 0.0 <= hi else 0.5 * (lo + hi)
 
 
 def _newton_bias(slope, b):

@@ -271,7 +271,8 @@ for kernel="precomputed"
         X = validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
-        outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
+        m = v.check_fitted_classes(self.classes_)
+        outputs = 1 if m == 2 else m
         scores = self._scores(X, outputs)
         return scores[:, 0] if outputs == 1 else scores
 

@@ -9,13 +9,35 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.threads import effective_threads
-from maxent._support.vector_kernels import VectorKernel, resolve_gamma
+from maxent._support.vector_kernels import VectorKernel, check_kernel, resolve_gamma
 from maxent.discrimination._signed import (
     binary_problem,
+    clip_signed_to_domain,
     drop_weightless,
     solve_signed,
 )
-from maxent.discrimination.margins import check_asks_for_something
+from maxent.discrimination.margins import MarginPrior, check_asks_for_something
+
+
+def _check_options(margin, bias, tol, max_iter, solver, callback):
+    """Checked (bias, tol, max_iter); costs nothing, so it comes before the arrays."""
+    _check_margin(margin)
+    v.check_choice("solver", solver, ("auto", "interior", "smo"))
+    v.check_callback(callback)
+    return (
+        v.check_bias(bias),
+        v.check_positive("tol", tol),
+        v.check_count("max_iter", max_iter),
+    )
+
+
+def _check_margin(margin):
+    if not isinstance(margin, MarginPrior):
+        raise TypeError(
+            f"margin={v.shown(margin)} must be a margin prior object, such as "
+            "ExponentialMargin(10.0)."
+        )
+    check_asks_for_something(margin)
 
 
 def _unsigned(result, y, keep, n):
@@ -27,14 +49,6 @@ def _unsigned(result, y, keep, n):
         lam = full
     result.lam = lam
     return result
-
-
-def _clip_to_domain(a, problem):
-    """Warm starts strictly inside the domain of the potentials."""
-    top = problem.margin._upper * problem.weight * problem.rate
-    if problem.margin._closed:
-        return np.clip(a, -top, top)
-    return np.clip(a, -(1 - 1e-9) * top, (1 - 1e-9) * top)
 
 
 def solve_dual(
@@ -98,13 +112,10 @@ def solve_dual(
     >>> result.converged, int((result.lam > 0).sum())
     (True, 2)
     """
+    bias, tol, max_iter = _check_options(margin, bias, tol, max_iter, solver, callback)
     y = v.check_signs(y)
     n = len(y)
     K = v.check_gram(K, n)
-    check_asks_for_something(margin)
-    bias = v.check_bias(bias)
-    tol = v.check_positive("tol", tol)
-    max_iter = v.check_count("max_iter", max_iter)
     if init is not None:
         init = y * v.check_multipliers(init, n)
     w, keep, (yk,) = drop_weightless(sample_weight, n, y)
@@ -114,7 +125,7 @@ def solve_dual(
         init = None if init is None else init[keep]
     problem = binary_problem(yk, margin, bias, w)
     if init is not None:
-        init = _clip_to_domain(init, problem)
+        init = clip_signed_to_domain(init, problem)
     kernel = VectorKernel(K, "precomputed")
     result = solve_signed(
         kernel,
@@ -182,16 +193,20 @@ def solve_kernel_dual(
     >>> result.converged, bool(result.gap <= 1e-6 * (1 + result.objective))
     (True, True)
     """
+    bias, tol, max_iter = _check_options(margin, bias, tol, max_iter, solver, callback)
+    cache_size = v.check_positive("cache_size", cache_size)
+    n_jobs = v.check_jobs(n_jobs)
+    check_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
+    if isinstance(kernel, str) and kernel == "precomputed":
+        raise ValueError(
+            "kernel='precomputed' is not for features; pass the kernel matrix to "
+            "solve_dual."
+        )
     X = _checked_features(X)
     y = v.check_signs(y)
     n = len(y)
     if X.shape[0] != n:
         raise ValueError(f"X has {X.shape[0]} rows but y has {n}.")
-    check_asks_for_something(margin)
-    bias = v.check_bias(bias)
-    tol = v.check_positive("tol", tol)
-    max_iter = v.check_count("max_iter", max_iter)
-    cache_size = v.check_positive("cache_size", cache_size)
     if init is not None:
         init = y * v.check_multipliers(init, n)
     w, keep, (yk,) = drop_weightless(sample_weight, n, y)
@@ -209,7 +224,7 @@ def solve_kernel_dual(
     )
     problem = binary_problem(yk, margin, bias, w)
     if init is not None:
-        init = _clip_to_domain(init, problem)
+        init = clip_signed_to_domain(init, problem)
     result = solve_signed(
         vectors,
         problem,
@@ -262,9 +277,11 @@ def dual_path(K, y, margin, C, *, bias="flat", tol=1e-6, **options):
     >>> [int((result.lam > 0).sum()) for result in path]
     [4, 2, 2]
     """
-    C = np.asarray(C, dtype=np.float64)
+    _check_margin(margin)
+    y = v.check_signs(y)
+    C = v.as_doubles("C", C)
     if C.ndim != 1 or not (np.isfinite(C) & (C > 0)).all():
-        raise ValueError(f"C={C!r} must be a list of finite numbers > 0.")
+        raise ValueError(f"C={v.shown(C)} must be a list of finite numbers > 0.")
     results, lam, before = [None] * len(C), None, None
     for k in np.argsort(C, kind="stable"):
         weight = margin.unit_weight(C[k])

@@ -27,6 +27,7 @@ from maxent.discrimination._interior import (
 )
 from maxent.discrimination._signed import (
     binary_problem,
+    clip_to_domain,
     drop_weightless,
     refuse_inseparable,
 )
@@ -52,8 +53,9 @@ class LinearProblem:
         self.sparse = sp.issparse(X)
         if self.sparse:
             X = sp.csr_array(X)
-            X.sum_duplicates()
-            X.sort_indices()
+            if not X.has_canonical_format:
+                X = X.copy()  # not in the caller's arrays
+                X.sum_duplicates()
         self.X = X.astype(np.float64, copy=False)
         if not self.sparse:
             self.X = np.ascontiguousarray(self.X)
@@ -127,15 +129,29 @@ def solve_linear(
 ):
     """Solve a signed linear dual; `lam` of the result is signed, `coef` is w."""
     linear = LinearProblem(X, problem)
+    if init is not None:
+        init = clip_to_domain(init, linear.rows)
     if solver == "auto":
         solver = _choose(linear, tol)
+    elif solver == "newton":
+        if problem.margin.name == "fixed":
+            raise ValueError(
+                "solver='newton' needs a margin prior with finite losses, not 'fixed'; "
+                "use 'auto', 'coordinate' or 'interior'."
+            )
+        if linear.sparse:
+            raise ValueError(
+                "solver='newton' needs dense features; use 'coordinate' for sparse "
+                "ones, or X.toarray()."
+            )
     with single_threaded_blas():
         if solver == "coordinate":
             result = _coordinate(linear, tol, max_iter, init, callback, seed)
         elif solver == "newton":
             result = _newton(linear, tol, max_iter, init, callback)
             n, d = linear.X.shape
-            if result.status is Status.STALLED and n * d * min(n, d) <= 2e8:
+            slow = result.status is Status.MAX_ITER and result.n_iter < max_iter
+            if (slow or result.status is Status.STALLED) and n * d * min(n, d) <= 1e9:
                 result = _interior(linear, tol, max_iter, init)
         elif solver == "interior":
             result = _interior(linear, tol, max_iter, init)
@@ -199,6 +215,8 @@ def _coordinate(linear, tol, max_iter, init, callback, seed):
         lam = np.ascontiguousarray(init[order])
     elif p.margin.name == "logistic":
         lam = 1e-3 * local.upper
+        if linear.flat:
+            lam = repair_equality(lam, local.upper, sign[:, None])
     if lam.any():
         a = np.bincount(where, weights=sign * lam, minlength=X.shape[0])
         w = np.asarray(X.T @ a).ravel()
@@ -215,18 +233,17 @@ def _coordinate(linear, tol, max_iter, init, callback, seed):
     )
     epoch = epoch_csr if linear.sparse else epoch_dense
     history, status, best, iteration = [], Status.MAX_ITER, None, 0
-    next_check = np.inf
+    next_check = 0
     for iteration in range(1, max_iter + 1):
         total, _ = epoch(*fixed, _block_order(n, rng), lam, w, bias)
-        imbalance = float(sign @ lam)
         if linear.flat:
-            bias[0] += variance * imbalance
+            bias[0] += variance * float(sign @ lam)
         objective = local.potential(lam) - 0.5 * float(w @ w)
         if not np.isfinite(total) and p.margin.name != "fixed":
             status = Status.NONFINITE
             break
         due = total <= 2.0 * tol * (1 + abs(objective)) or iteration % 25 == 0
-        if due and (iteration >= next_check or next_check == np.inf):
+        if due and iteration >= next_check:
             full = np.empty(n)
             full[order] = lam
             full = linear.repaired(full)
@@ -239,12 +256,12 @@ def _coordinate(linear, tol, max_iter, init, callback, seed):
             if relative_gap(gap, J) <= tol:
                 status = Status.CONVERGED
                 break
-            if not np.isfinite(gap) and J > 1e12:
+            if not np.isfinite(gap) and J * min(1.0, norm.mean()) > 1e12:
                 status = Status.UNBOUNDED
                 break
             if linear.flat:
                 bias[0] = b
-            next_check = iteration + 1
+            next_check = iteration + 1 + iteration // 10
     if best is None:
         full = np.empty(n)
         full[order] = lam

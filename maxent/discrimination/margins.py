@@ -11,26 +11,24 @@ the errata page of the documentation.
 from __future__ import annotations
 
 import math
+import numbers
 
 import numpy as np
 
 from maxent._core import potentials as _potentials
+from maxent._support import validation as v
 
 _VALUE, _SLOPE, _CURVATURE, _LOSS, _ARGMAX = range(5)
 
 
-def _positive(name, value):
-    value = float(value)
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"{name}={value!r} must be a finite number > 0.")
-    return value
+def _is_real(value):
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
 
 
 def _finite(name, value):
-    value = float(value)
-    if not math.isfinite(value):
+    if not (_is_real(value) and math.isfinite(value)):
         raise ValueError(f"{name}={value!r} must be a finite number.")
-    return value
+    return float(value)
 
 
 class MarginPrior:
@@ -73,7 +71,7 @@ class MarginPrior:
     _closed = False  # is u = upper attainable with a finite slope?
 
     def __init__(self, rate, level):
-        self.rate = _positive("rate", rate)
+        self.rate = v.check_positive("rate", rate)
         self.level = _finite("level", level)
 
     # -- description ---------------------------------------------------------------
@@ -207,7 +205,9 @@ class MarginPrior:
             Of the shape of `lam`; -inf outside the domain.
         """
         lam = np.asarray(lam, dtype=np.float64)
-        return self.level * lam + self._evaluate(_VALUE, lam / self.rate)
+        g = self._evaluate(_VALUE, lam / self.rate)
+        # outside the domain level * lam may be infinite too, and inf - inf is NaN
+        return self.level * np.where(np.isneginf(g), 0.0, lam) + g
 
     def mean(self, lam):
         """Mean margin under the tilted prior, phi'(lam).
@@ -355,7 +355,7 @@ class ErlangMargin(MarginPrior):
     _kind = 1
 
     def __init__(self, shape=2, rate=10.0, level=1.0):
-        self.shape = _positive("shape", shape)
+        self.shape = v.check_positive("shape", shape)
         super().__init__(rate, level)
 
     @property
@@ -541,7 +541,7 @@ class UniformExponentialMargin(MarginPrior):
     _kind = 7
 
     def __init__(self, width=0.1, rate=10.0, level=0.0):
-        self.width = _positive("width", width)
+        self.width = v.check_positive("width", width)
         super().__init__(rate, level)
 
     @property
@@ -589,10 +589,9 @@ class CustomMargin(MarginPrior):
 
     def __init__(self, potential, mean, curvature, upper=math.inf):
         super().__init__(1.0, 0.0)
-        upper = float(upper)
-        if not upper > 0:
+        if not (_is_real(upper) and upper > 0):
             raise ValueError(f"upper={upper!r} must be > 0 (inf is allowed).")
-        self._upper = upper
+        self._upper = float(upper)
         self._functions = tuple(
             _compile_scalar(f, name)
             for f, name in (
@@ -729,7 +728,7 @@ def classification_margin(margin, sharpness):
     if isinstance(margin, MarginPrior):
         prior = margin
     elif margin in ("exponential", "erlang", "laplace"):
-        if not (np.isscalar(sharpness) and sharpness > 1 and np.isfinite(sharpness)):
+        if not (_is_real(sharpness) and 1 < sharpness < math.inf):
             raise ValueError(
                 f"sharpness={sharpness!r} must be a finite number > 1: with "
                 "sharpness <= 1 the margin prior asks for nothing and every "
@@ -785,7 +784,7 @@ def regression_margin(margin, sharpness, epsilon):
         return HingeMargin(level=-epsilon)
     if margin == "gaussian":
         return GaussianMargin(rate=1.0, level=-epsilon)
-    sharpness = _positive("sharpness", sharpness)
+    sharpness = v.check_positive("sharpness", sharpness)
     if margin == "uniform_exponential":
         if epsilon == 0:
             return ExponentialMargin(rate=sharpness, level=0.0)

@@ -163,6 +163,11 @@ for kernel="precomputed"
         bias, tol = self._check_machine_parameters()
         epsilon = v.check_nonnegative("epsilon", self.epsilon)
         margin = regression_margin(self.margin, self.sharpness, epsilon)
+        if margin.name == "fixed":
+            raise ValueError(
+                "margin='fixed' has no finite loss to prove a regression by; use "
+                "margin='hinge' with a large C for a hard tube."
+            )
         X, y = validate_data(
             self,
             X,
@@ -172,6 +177,11 @@ for kernel="precomputed"
             y_numeric=True,
         )
         y = y.astype(np.float64)
+        if not np.isfinite(y).all():  # a None among objects has become NaN by now
+            raise ValueError(
+                f"y[{int(np.argmin(np.isfinite(y)))}] is missing or not finite; drop "
+                "such rows or fill in their targets."
+            )
         weight = v.check_weights(sample_weight, len(y))
         weight = np.ones(len(y)) if weight is None else weight
         keep = np.flatnonzero(weight > 0)

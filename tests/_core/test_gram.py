@@ -151,7 +151,7 @@ def test_split_values_hold_forty_eight_bits(spec, n, rng):
 @named
 @precisions
 @pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize(("n", "m"), [(1, 1), (16, 513), (257, 511), (300, 1025)])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (16, 513), (257, 1025)])
 def test_products_without_the_matrix(spec, real, k, n, m, rng):
     X, xx = rows(rng, n, 4, real)
     Z, zz = rows(rng, m, 4, real)
@@ -206,13 +206,13 @@ def test_single_precision_exponential_over_its_range(rng):
     t = np.concatenate([[0.0, 1e-45, 1e-30, 1e-8], rng.uniform(0, 87, 200_000)])
     t = t.astype(np.float32)
     true = np.exp(-t.astype(float))
-    assert np.abs(exp_of(t, np.float32) / true - 1).max() <= 2.5e-7
+    assert np.abs(exp_of(t, np.float32) / true - 1).max() <= 1.6e-7
 
 
 def test_double_precision_exponential_over_its_range(rng):
     t = np.concatenate([[0.0, 5e-324, 1e-30, 1e-17], rng.uniform(0, 708, 200_000)])
     # t = k log 2 + r loses k * eps relative digits of r at most
-    assert np.abs(exp_of(t, np.float64) / np.exp(-t) - 1).max() <= 2e-15
+    assert np.abs(exp_of(t, np.float64) / np.exp(-t) - 1).max() <= 1e-15
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,6 @@ def test_nan_and_overflow_pass_through(kind, real):
     assert np.isfinite(K[1, 0])
 
 
-@pytest.mark.xfail(reason="max(0, NaN) is zero, so NaN becomes a kernel value of one")
 @precisions
 def test_nan_and_overflow_pass_through_the_rbf_kernel(real):
     one = np.ones((1, 1), dtype=real)

@@ -162,13 +162,67 @@ def test_bad_kernel_matrices_are_named(K, message):
         v.check_gram(K, 2)
 
 
-@pytest.mark.xfail(reason="a sparse matrix is said to have shape ()")
 def test_sparse_kernel_matrices_are_named():
     with pytest.raises(ValueError, match=r"sparse|dense"):
         v.check_gram(sp.eye_array(3, format="csr"))
 
 
-@pytest.mark.xfail(reason="imaginary parts are dropped with a warning")
 def test_complex_kernel_matrices_are_refused():
     with pytest.raises((ValueError, TypeError), match="complex"):
         v.check_gram(np.eye(2) + 0j)
+
+
+def test_entries_of_a_large_fitted_array_are_looked_at_once():
+    a = np.ones((2, 3))
+    v.check_fitted("coef_", a, (2, 3), once=True)
+    a[0, 0] = math.nan
+    v.check_fitted("coef_", a, (2, 3), once=True)
+    for other in (a.copy(), a[:]):
+        with pytest.raises(ValueError, match=r"coef_ contains NaN.*Fit it again"):
+            v.check_fitted("coef_", other, (2, 3), once=True)
+    with pytest.raises(ValueError, match="coef_ contains NaN"):
+        v.check_fitted("coef_", a, (2, 3))
+
+
+def test_known_arrays_are_forgotten_with_the_array():
+    before = len(v._known_finite)
+    a = np.ones(3)
+    v.check_fitted("coef_", a, (3,), once=True)
+    assert len(v._known_finite) == before + 1
+    del a
+    assert len(v._known_finite) == before
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (sp.eye_array(2), r"w is sparse.*toarray\(\)"),
+        (np.ones(2) + 0j, "w is complex"),
+        (["1", "2"], "w=.*cannot be converted"),
+        (np.array([1, "a"], dtype=object), "w=.*cannot be converted"),
+        (np.array([1j, 2], dtype=object), "w=.*cannot be converted"),
+        (np.zeros(2, "M8[s]"), "w=.*cannot be converted"),
+    ],
+)
+def test_what_is_not_real_numbers_is_named(value, message):
+    with pytest.raises((TypeError, ValueError), match=message) as error:
+        v.as_doubles("w", value)
+    assert error.value.__cause__ is None
+
+
+@pytest.mark.parametrize("value", [0, True, 1.5, 1.0, "2", 1j, [1], math.nan])
+def test_bad_numbers_of_jobs_are_refused(value):
+    with pytest.raises(ValueError, match=r"n_jobs=.*integer >= 1"):
+        v.check_jobs(value)
+
+
+def test_good_numbers_of_jobs_pass():
+    assert v.check_jobs(None) is None
+    assert v.check_jobs(np.int64(2)) == 2
+    assert v.check_jobs(-1) == -1
+
+
+def test_long_values_are_cut_to_a_line():
+    assert v.shown(np.ones((30, 30))).endswith("...")
+    assert len(v.shown(np.ones((30, 30)))) == 80
+    assert "\n" not in v.shown(np.ones((2, 2)))
