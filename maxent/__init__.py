@@ -15,6 +15,7 @@ _HOMES = {
     "MEDClassifier": "maxent.discrimination",
     "MEDRegressor": "maxent.discrimination",
     "MEDFeatureSelector": "maxent.discrimination",
+    "FisherFeatures": "maxent.kernels",
     "save": "maxent._support.persistence",
     "load": "maxent._support.persistence",
 }

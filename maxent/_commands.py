@@ -17,6 +17,7 @@ from maxent._support.persistence import (
     resolve_class,
     save,
 )
+from maxent._support.results import gap_text
 from maxent._support.tables import TableError, read_table
 
 ESTIMATORS = {
@@ -309,11 +310,10 @@ def _certificate(state):
     objective, gap = state.get("objective_"), state.get("duality_gap_")
     if isinstance(objective, float):
         lines.append(("objective", f"{objective:.8g}"))
-    if isinstance(gap, float):
-        relative = ""
-        if isinstance(objective, float):
-            relative = f" ({gap / (1 + abs(objective)):.1e} of 1 + |objective|)"
-        lines.append(("duality gap", f"{gap:.3e}{relative}"))
+    if isinstance(gap, float) and isinstance(objective, float):
+        share = gap_text(gap / (1 + abs(objective)), 0.0)
+        shown = f"{gap_text(gap, objective)} ({share} of 1 + |objective|)"
+        lines.append(("duality gap", shown))
     if "n_iter_" in state:
         lines.append(("iterations", state["n_iter_"]))
     if "converged_" in state:

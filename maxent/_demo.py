@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from maxent._support.files import whole_file
+from maxent._support.results import gap_text
 
 # Machines compared: name, margin prior, kernel.  C = 10 for all of them.
 MACHINES = [
@@ -72,21 +73,6 @@ def run_demo(seed, picture):
     if not converged:
         print("maxent demo: a fit did not reach its tolerance", file=sys.stderr)
     return 0 if converged else 1
-
-
-def gap_text(gap, objective):
-    """Duality gap, or the bound that double precision allows.
-
-    The gap is a sum of nonnegative terms and can come out far smaller than the
-    rounding errors of the objective and of the multipliers' balance, which limit
-    what it proves.
-    """
-    from maxent.displays.path import ROUNDING
-
-    rounding = ROUNDING * (1 + abs(objective))
-    if gap > rounding:
-        return f"{gap:.1e}"
-    return f"< 1e{int(np.ceil(np.log10(rounding)))}"
 
 
 def _best_time(call, repeats=3):

@@ -165,7 +165,7 @@ def test_fit_predict_and_info_agree(run, crabs, tmp_path):
     assert said["training error"].split()[0] == str(wrong)
     assert said["support"].split()[0] == str(len(estimator.support_))
     assert float(said["duality gap"].split()[0]) == pytest.approx(
-        estimator.duality_gap_, rel=1e-3
+        estimator.duality_gap_, rel=0.06
     )
     assert said["converged"] == "yes"
 
@@ -708,7 +708,7 @@ def test_the_demo_prints_an_aligned_table(run, tmp_path, monkeypatch):
     ],
 )
 def test_the_demo_prints_no_gap_finer_than_rounding(gap, objective, text):
-    from maxent._demo import gap_text
+    from maxent._support.results import gap_text
 
     assert gap_text(gap, objective) == text
 

@@ -255,7 +255,7 @@ class Interrupted(Exception):
 
 
 def answer_time(work, delay):
-    """Seconds from an alarm to its exception; None if the work ended before it."""
+    """Seconds from an alarm to its exception, while the work is done over and over."""
 
     def handler(number, frame):
         raise Interrupted
@@ -264,22 +264,20 @@ def answer_time(work, delay):
     begin = time.perf_counter()
     try:
         signal.setitimer(signal.ITIMER_REAL, delay)
-        work()
+        while True:
+            work()
     except Interrupted:
         return time.perf_counter() - begin - delay
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    return None
 
 
 def best_answer(work, delay, tries=4):
     """Shortest of several answers, as other processes may hold the processor."""
     best = np.inf
     for _ in range(tries):
-        found = answer_time(work, delay)
-        assert found is not None, "the fit is too short to be interrupted"
-        best = min(best, found)
+        best = min(best, answer_time(work, delay))
         if best <= LIMIT:
             break
     return best
@@ -327,7 +325,7 @@ def test_an_interrupt_of_a_prediction_is_answered_at_once():
 def test_an_interrupted_estimator_can_be_fitted_again():
     X, y = hard(3000, 5)
     model = MEDClassifier(C=1e5, sharpness=1e4, tol=1e-10, solver="smo")
-    assert answer_time(lambda: model.fit(X, y), 0.1) is not None
+    answer_time(lambda: model.fit(X, y), 0.1)
     model.set_params(C=1.0, sharpness=10.0, tol=1e-2)
     again = fingerprint(model.fit(X, y), X)
     fresh = MEDClassifier(C=1.0, sharpness=10.0, tol=1e-2, solver="smo").fit(X, y)
@@ -345,7 +343,8 @@ before = fingerprint(MEDClassifier().fit(X, y), X)
 work = long_fits()[{name!r}]()
 print("ready", flush=True)
 try:
-    work()
+    while True:
+        work()
 except KeyboardInterrupt:
     print(time.monotonic(), flush=True)
 print(fingerprint(MEDClassifier().fit(X, y), X) == before, flush=True)

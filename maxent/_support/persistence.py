@@ -45,6 +45,7 @@ FORMAT_VERSION = 1
 
 # The only classes that a model file may name.
 CLASSES = {
+    "FisherFeatures": "maxent.kernels:FisherFeatures",
     "MEDClassifier": "maxent.discrimination:MEDClassifier",
     "MEDFeatureSelector": "maxent.discrimination:MEDFeatureSelector",
     "MEDRegressor": "maxent.discrimination:MEDRegressor",

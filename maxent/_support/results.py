@@ -86,6 +86,24 @@ class DualResult:
         return relative_gap(self.gap, self.objective)
 
 
+# Below this share of 1 + |objective|, ten units in the last place, a gap is lost in the
+# rounding of the objective and of the balance of the multipliers.
+ROUNDING = 10 * np.finfo(np.float64).eps
+
+
+def gap_text(gap, objective):
+    """Duality gap for people, or the bound that double precision allows.
+
+    The gap is a sum of nonnegative terms and can come out far smaller than the
+    rounding errors of the objective and of the multipliers' balance, which limit
+    what it proves.
+    """
+    rounding = ROUNDING * (1 + abs(objective))
+    if gap > rounding or gap != gap:
+        return f"{gap:.1e}"
+    return f"< 1e{int(np.ceil(np.log10(rounding)))}"
+
+
 def warn_not_converged(name, result, tol, max_iter, stacklevel=3):
     """One ConvergenceWarning that says how far the fit came and what to change."""
     from sklearn.exceptions import ConvergenceWarning

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxent._support.results import ROUNDING
 from maxent.displays._axes import GREY, colour, make_axes
-
-# Relative gaps below this are lost in the rounding of the objective and of the balance
-# of the multipliers: ten units in the last place. They are drawn there.
-ROUNDING = 10 * np.finfo(np.float64).eps
 
 
 class DualPathDisplay:

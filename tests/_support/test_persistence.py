@@ -316,7 +316,7 @@ def test_unfitted_estimators_are_refused(path):
 
 
 def test_classes_outside_the_registry_are_refused(path):
-    with pytest.raises(TypeError, match="Derived: model files hold MEDClassifier"):
+    with pytest.raises(TypeError, match=r"model files hold .*MEDClassifier"):
         save(Derived().fit(), path)
 
 
@@ -589,7 +589,9 @@ def test_a_newer_format_says_which_version_wrote_it(path):
 def test_an_unknown_class_is_refused(path):
     save(fitted(), path)
     resign(path, lambda metadata, members: metadata.update({"class": "os.system"}))
-    with pytest.raises(ModelFileError, match=r"class 'os\.system'.*known are MEDClass"):
+    with pytest.raises(
+        ModelFileError, match=r"class 'os\.system'.*known are .*MED"
+    ):
         load(path)
 
 
