@@ -94,7 +94,7 @@ def test_every_size_around_the_edges_of_a_tile(n, real, rng):
 @named
 @precisions
 def test_symmetric_is_the_full_block(spec, real, rng):
-    X, xx = rows(rng, 600, 5, real)
+    X, xx = rows(rng, 300, 5, real)
     _, bound = truth(spec, X, X)
     own = symmetric(spec, X, xx)
     assert (np.abs(own - full(spec, X, xx, X, xx)) <= 2 * bound).all()
@@ -128,7 +128,7 @@ def test_known_rows_are_kept_and_the_rest_is_added(known, rng):
 
 
 @named
-@pytest.mark.parametrize("n", [1, 16, 257, 513, 700])
+@pytest.mark.parametrize("n", [1, 257, 600])
 def test_split_values_hold_forty_eight_bits(spec, n, rng):
     X, xx = rows(rng, n, 3, np.float64)
     high = np.full((n, n + 5), 7.0, dtype=np.float32)
@@ -151,7 +151,7 @@ def test_split_values_hold_forty_eight_bits(spec, n, rng):
 @named
 @precisions
 @pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize(("n", "m"), [(1, 1), (16, 513), (257, 1025)])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (257, 1025)])
 def test_products_without_the_matrix(spec, real, k, n, m, rng):
     X, xx = rows(rng, n, 4, real)
     Z, zz = rows(rng, m, 4, real)
@@ -172,8 +172,8 @@ def test_products_without_the_matrix(spec, real, k, n, m, rng):
 
 @precisions
 def test_same_bits_for_any_number_of_threads(real, rng):
-    X, xx = rows(rng, 1300, 3, real)
-    A = rng.normal(size=(1300, 2)).astype(real)
+    X, xx = rows(rng, 900, 3, real)
+    A = rng.normal(size=(900, 2)).astype(real)
 
     def everything(threads):
         product, own = np.empty_like(A), np.empty_like(A)
@@ -187,7 +187,7 @@ def test_same_bits_for_any_number_of_threads(real, rng):
         )
 
     one = everything(1)
-    for threads in (2, 3, 7):
+    for threads in (2, 3):
         for a, b in zip(one, everything(threads)):
             assert a.tobytes() == b.tobytes()
 
@@ -203,14 +203,14 @@ def exp_of(t, real):
 
 
 def test_single_precision_exponential_over_its_range(rng):
-    t = np.concatenate([[0.0, 1e-45, 1e-30, 1e-8], rng.uniform(0, 87, 200_000)])
+    t = np.concatenate([[0.0, 1e-45, 1e-30, 1e-8], rng.uniform(0, 87, 50_000)])
     t = t.astype(np.float32)
     true = np.exp(-t.astype(float))
     assert np.abs(exp_of(t, np.float32) / true - 1).max() <= 1.6e-7
 
 
 def test_double_precision_exponential_over_its_range(rng):
-    t = np.concatenate([[0.0, 5e-324, 1e-30, 1e-17], rng.uniform(0, 708, 200_000)])
+    t = np.concatenate([[0.0, 5e-324, 1e-30, 1e-17], rng.uniform(0, 708, 50_000)])
     # t = k log 2 + r loses k * eps relative digits of r at most
     assert np.abs(exp_of(t, np.float64) / np.exp(-t) - 1).max() <= 1e-15
 

@@ -372,7 +372,7 @@ def test_custom_priors_in_the_working_set_solver(capfd):
         lambda lam: 1.0 / (5.0 - lam) ** 2,
         upper=5.0,
     )
-    for seed in range(40):
+    for seed in range(25):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(80, 3))
         y = np.where(X[:, 0] + rng.normal(size=80) > 0, 1, -1)
