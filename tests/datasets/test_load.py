@@ -99,6 +99,6 @@ def test_importing_and_reading_arrays_loads_neither_sklearn_nor_pandas():
     code = (
         "import sys, maxent.datasets as d\n"
         "d.load_crabs(return_X_y=True)\n"
-        "sys.exit('sklearn' in sys.modules or 'pandas' in sys.modules)"
+        "print(sorted({'sklearn', 'pandas'} & set(sys.modules)))"
     )
-    run("-c", code)
+    assert run("-c", code).strip() == "[]"
