@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+from maxent._support.lazy import lazy_exports
 
 _HOMES = {
     "margins": (
@@ -24,16 +24,5 @@ _HOMES = {
     "regressor": ("MEDRegressor",),
     "selection": ("MEDFeatureSelector",),
 }
-_ROOM = {name: room for room, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_ROOM)
-
-
-def __getattr__(name):
-    if name in _ROOM:
-        return getattr(importlib.import_module(f"{__name__}.{_ROOM[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return __all__
+__all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -7,23 +7,12 @@ end in ``_``. Matplotlib is loaded when something is drawn.
 
 from __future__ import annotations
 
-import importlib
+from maxent._support.lazy import lazy_exports
 
 _HOMES = {
     "margin_prior": ("MarginPriorDisplay",),
     "boundary": ("MEDBoundaryDisplay",),
     "path": ("DualPathDisplay",),
 }
-_ROOM = {name: room for room, names in _HOMES.items() for name in names}
 
-__all__ = sorted(_ROOM)
-
-
-def __getattr__(name):
-    if name in _ROOM:
-        return getattr(importlib.import_module(f"{__name__}.{_ROOM[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__():
-    return __all__
+__all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -589,9 +589,7 @@ def test_a_newer_format_says_which_version_wrote_it(path):
 def test_an_unknown_class_is_refused(path):
     save(fitted(), path)
     resign(path, lambda metadata, members: metadata.update({"class": "os.system"}))
-    with pytest.raises(
-        ModelFileError, match=r"class 'os\.system'.*known are .*MED"
-    ):
+    with pytest.raises(ModelFileError, match=r"class 'os\.system'.*known are .*MED"):
         load(path)
 
 

@@ -1,0 +1,24 @@
+"""Packages whose parts load when first used."""
+
+import importlib
+
+
+def lazy_exports(package, homes):
+    """``__all__``, ``__getattr__`` and ``__dir__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    homes : dict {str: tuple of str}
+        Module below the package -> names that it defines.
+    """
+    room = {name: module for module, names in homes.items() for name in names}
+    public = sorted(room)
+
+    def get(name):
+        if name in room:
+            return getattr(importlib.import_module(f"{package}.{room[name]}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return public, get, lambda: public
