@@ -121,16 +121,27 @@ def gram(
         PyErr_CheckSignals()
 
 
-cdef void mirror_tiles(
-    real* out, Py_ssize_t ld, Py_ssize_t row0, Py_ssize_t row1
-) noexcept nogil:
-    """Copy out[i, j], row0 <= i < row1, j < i, to out[j, i] by 32 x 32 tiles."""
+cdef void mirror_tile(
+    real* out, Py_ssize_t ld, Py_ssize_t row0, Py_ssize_t row1, Py_ssize_t col0,
+    Py_ssize_t col1) noexcept nogil:
+    """Copy out[i, j], i in [row0, row1), j in [col0, col1), j < i, to out[j, i]."""
     cdef Py_ssize_t i, j, i0, j0
-    for i0 in range(row0, row1, 32):
-        for j0 in range(0, min(i0 + 32, row1), 32):
-            for j in range(j0, min(j0 + 32, row1)):
-                for i in range(max(i0, j + 1), min(i0 + 32, row1)):
-                    out[j * ld + i] = out[i * ld + j]
+    cdef real block[256]
+    cdef real* to
+    for j0 in range(col0, col1, 16):
+        for i0 in range(row0, row1, 16):
+            if i0 + 16 <= row1 and j0 + 16 <= col1 and j0 + 16 <= i0:
+                for i in range(16):
+                    for j in range(16):
+                        block[j * 16 + i] = out[(i0 + i) * ld + j0 + j]
+                for j in range(16):
+                    to = out + (j0 + j) * ld + i0
+                    for i in range(16):
+                        to[i] = block[j * 16 + i]
+            else:
+                for j in range(j0, min(j0 + 16, col1)):
+                    for i in range(max(i0, j + 1), min(i0 + 16, row1)):
+                        out[j * ld + i] = out[i * ld + j]
 
 
 def gram_symmetric(
@@ -165,10 +176,11 @@ def gram_symmetric(
                     &s, &X[start, 0], &xx[start], r,
                     &X[cols, 0], &xx[cols], min(<Py_ssize_t>WIDE_COLS, stop - cols), d,
                     &out[start, cols], ld)
+                mirror_tile(&out[0, 0], ld, start, stop, cols,
+                            min(cols + WIDE_COLS, stop))
             if s.kind == RBF:
                 for i in range(start, stop):
                     out[i, i] = 1
-            mirror_tiles(&out[0, 0], ld, start, stop)
         PyErr_CheckSignals()
 
 
@@ -189,7 +201,7 @@ cdef void split_chunk(
             mx_split_row(
                 tile + (i - start) * TILE_COLS, max(0, min(w, i + 1 - cols)),
                 high + i * ld + cols, low + i * (i + 1) // 2 + cols)
-    mirror_tiles(high, ld, start, stop)
+        mirror_tile(high, ld, start, stop, cols, cols + w)
 
 
 def gram_split(

@@ -50,6 +50,11 @@ class WholeGram:
         held = 4 if kernel.kernel == "precomputed" else 6 if kernel.has_tiles else 12
         return 1e-6 * len(kernel) ** 2 * (held + 2)
 
+    @staticmethod
+    def pays(kernel):
+        """Whether a kernel value costs more than to keep it in double precision."""
+        return not kernel.has_tiles or kernel.X.shape[1] >= 64
+
     def product(self, a):
         """K a in double precision, (n,)."""
         if self.exact is not None:

@@ -6,8 +6,8 @@ rest of the work is done on a matrix of those rows alone. Residuals are then
 recomputed in double precision on all rows, and the solver goes on from there until the
 certificate holds.
 
-If the matrix of all rows does not fit in memory, a subset gives a first machine, which
-chooses the rows of the next.
+If there are too many rows for a matrix of all of them, a subset gives a first machine,
+which chooses the rows of the next.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from maxent.discrimination.certificate import BOTH, NEGATIVE, POSITIVE, Rows
 
 _SMALL = 1000  # rows too few to be worth setting any aside
 _SUBSET = 4000  # rows of the first subset
+_AT_ONCE = 8000  # rows that need no subset if they fit in memory
 _FAILED = (Status.UNBOUNDED, Status.NONFINITE)
 
 
@@ -57,7 +58,10 @@ class WorkingSets:
         self.extra = 0 if problem.bias == "flat" else 1
         self.flat = problem.bias == "flat"
         self.limit = min(self.n, max(64, int(np.sqrt(cache_size * 1e6 / 4.0)) - 32))
-        self.fits = WholeGram.megabytes(kernel) <= cache_size or self.n <= 64
+        self.whole = self.n <= 64 or (
+            WholeGram.megabytes(kernel) <= cache_size and WholeGram.pays(kernel)
+        )
+        self.at_once = self.whole or self.n <= min(self.limit, _AT_ONCE)
         self.steps = 0
         self.history = []
 
@@ -180,16 +184,20 @@ class WorkingSets:
                 a *= shrink
                 f *= shrink
             b = self.certify(a, f)[2] if self.flat else self.p.bias_variance * a.sum()
-        if self.fits:
+        if self.whole:
             store = WholeGram(self.kernel, self.extra)
-            b, status = self.approach_whole(store, a, f, b)
         else:
             store = PartGram(self.kernel, self.limit, self.extra)
+            if self.at_once:
+                store.add(np.arange(self.n))
+        if self.at_once:
+            b, status = self.approach_at_once(store, a, f, b)
+        else:
             b, status = self.approach_by_subsets(store, a, f, b, cold)
         return self.finish(store, a, f, b, status)
 
-    def approach_whole(self, store, a, f, b):
-        """First machine from the matrix of all rows."""
+    def approach_at_once(self, store, a, f, b):
+        """First machine from a matrix of all rows."""
         if self.n <= _SMALL:
             return self.run(store, a, f, b, self.kkt)
         scale = self.scale(a, f, b)
@@ -199,7 +207,10 @@ class WorkingSets:
             return b, status
         stay = self.in_play(a, f, b, 0.15 * scale)
         if len(stay) < 0.8 * self.n:
-            return self.run(store.part(stay), a, f, b, self.kkt)
+            if isinstance(store, PartGram):
+                store.keep(stay)
+            else:
+                store = store.part(stay)
         return self.run(store, a, f, b, self.kkt)
 
     def approach_by_subsets(self, store, a, f, b, cold):
@@ -330,8 +341,7 @@ class WorkingSets:
     def finish(self, store, a, f, b, status):
         """Certify, and go on where the certificate asks for it."""
         best, kkt, stalled = None, self.kkt, 0
-        whole = isinstance(store, WholeGram)
-        quick = not whole and self.kernel.has_tiles and kkt >= 1e-5
+        quick = not self.at_once and self.kernel.has_tiles and kkt >= 1e-5
         for _ in range(500):
             if status in _FAILED:
                 break
@@ -343,7 +353,7 @@ class WorkingSets:
                 if float(up.max() - low.min()) > max(1.5 * kkt, self.kkt_asked):
                     b, status = self.advance(store, a, f, b, kkt)
                     continue
-            f[:] = store.product(a) if whole else self.f_of(a)
+            f[:] = store.product(a) if self.whole else self.f_of(a)
             objective, gap, b = self.certify(a, f, b)
             self.history.append((self.steps, objective, gap))
             if self.callback is not None:
