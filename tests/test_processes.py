@@ -304,7 +304,6 @@ def test_interrupts_at_many_times_are_answered(name, rng):
 
 @posix
 @pytest.mark.slow
-@pytest.mark.xfail(reason="one product of all rows is one call")
 def test_an_interrupt_of_a_large_selection_is_answered_at_once():
     X, y = hard(20_000, 1000)
     model = MEDFeatureSelector(C=100.0)

@@ -4,112 +4,16 @@
     subject to  lam >= 0,  E' lam = 0
 
 R is convex with Hessian H(lam); the Newton system (H + D) dlam + E db = rhs is solved
-through the `Regulariser`: a dense Cholesky factor, or Woodbury's identity where H has
-low rank. The multiplier b of the equality is the bias.
+through R itself (see :mod:`._quadratics`). The multiplier b of the equality is the
+bias.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 
 from maxent._support.results import DualResult, Status, relative_gap
-from maxent.discrimination.certificate import best_bias
-
-_BLOCK = 512
-
-
-class DenseQuadratic:
-    """R(lam) = lam' Q lam / 2 with Q stored."""
-
-    def __init__(self, Q):
-        self.Q = Q
-
-    def mean_diagonal(self):
-        """Mean of the diagonal of Q."""
-        return float(np.trace(self.Q)) / max(len(self.Q), 1) or 1.0
-
-    def value_and_margins(self, lam):
-        """R(lam) and its gradient."""
-        margins = self.Q @ lam
-        return 0.5 * float(lam @ margins), margins
-
-    def solver(self, lam, diagonal):
-        """Function that solves (H + diag) x = rhs."""
-        A = self.Q.copy()
-        A.flat[:: len(A) + 1] += diagonal
-        L = blocked_cholesky(A)
-        return lambda rhs: _solve_lower(L, rhs)
-
-    def restricted(self, index, lam):
-        """Newton systems over a subset of the multipliers, at lam."""
-        return DenseQuadratic(self.Q[np.ix_(index, index)])
-
-
-class LowRankQuadratic:
-    """R(lam) = |Z' lam|^2 / 2 without Q: O(n r min(n, r)) a step, O(n r) memory."""
-
-    def __init__(self, Z):
-        self.Z = Z
-
-    def mean_diagonal(self):
-        """Mean of the diagonal of Z Z'."""
-        return float(np.vdot(self.Z, self.Z)) / max(len(self.Z), 1) or 1.0
-
-    def value_and_margins(self, lam):
-        """R(lam) and its gradient."""
-        w = self.Z.T @ lam
-        return 0.5 * float(w @ w), self.Z @ w
-
-    def scale(self, lam):
-        """Curvature of R along each column of Z, (r,)."""
-        return np.ones(self.Z.shape[1])
-
-    def solver(self, lam, diagonal):
-        """Function that solves (Z S Z' + diag) x = rhs."""
-        n, r = self.Z.shape
-        Z = self.Z * np.sqrt(self.scale(lam))
-        if r > n:
-            A = Z @ Z.T
-            A.flat[:: n + 1] += diagonal
-            L = blocked_cholesky(A)
-            return lambda rhs: _solve_lower(L, rhs)
-        # Woodbury's identity
-        scaled = Z / diagonal[:, None]
-        inner = Z.T @ scaled
-        inner.flat[:: r + 1] += 1.0
-        L = blocked_cholesky(inner)
-
-        def solve(rhs):
-            x = (rhs.T / diagonal).T
-            return x - scaled @ _solve_lower(L, Z.T @ x)
-
-        return solve
-
-    def restricted(self, index, lam):
-        """Newton systems over a subset of the multipliers, at lam."""
-        return LowRankQuadratic(self.Z[index])
-
-
-def blocked_cholesky(A):
-    """Lower Cholesky factor of A (overwritten), by blocks so that Ctrl-C is seen."""
-    n = len(A)
-    for k in range(0, n, _BLOCK):
-        e = min(k + _BLOCK, n)
-        A[k:e, k:e] = cholesky(A[k:e, k:e], lower=True, check_finite=False)
-        if e < n:
-            A[e:, k:e] = solve_triangular(
-                A[k:e, k:e], A[e:, k:e].T, lower=True, check_finite=False
-            ).T
-            for s in range(e, n, _BLOCK):
-                t = min(s + _BLOCK, n)
-                A[s:t, e:t] -= A[s:t, k:e] @ A[e:t, k:e].T
-    return A
-
-
-def _solve_lower(L, rhs):
-    x = solve_triangular(L, rhs, lower=True, check_finite=False)
-    return solve_triangular(L, x, lower=True, trans="T", check_finite=False)
+from maxent.discrimination.certificate import certify, repair_equality
 
 
 def newton_direction(solve, rhs, E, lack):
@@ -135,89 +39,6 @@ def longest_step(x, dx, bound=None):
     return t
 
 
-def best_bias_of(rows, d, E, guess):
-    """Bias of smallest gap for shortfalls d (bias excluded); vector if E has columns.
-
-    For several biases (one gauge removed) a damped Newton method.
-    """
-    if E is None:
-        return None
-    if E.shape[1] == 1:
-        return np.array([best_bias(rows, d, E[:, 0], float(guess[0]))])
-    b = guess.copy()
-    if rows.margin.name == "fixed":
-        return b
-    value, lam, curvature = rows.loss(d - E @ b)
-    for _ in range(50):
-        if not curvature.any():
-            break  # piecewise linear here: the interior point's own bias stands
-        grad = -(E.T @ lam)
-        H = (E.T * curvature) @ E
-        H.flat[:: len(H) + 1] += 1e-14 * max(np.trace(H), 1e-300)
-        step = np.linalg.lstsq(H, -grad, rcond=None)[0]
-        slope, t = float(grad @ step), 1.0
-        if not slope < 0:
-            break
-        while t > 1e-10:
-            new = rows.loss(d - E @ (b + t * step))
-            if new[0] <= value + 1e-4 * t * slope:
-                break
-            t *= 0.5
-        else:
-            break
-        done = value - new[0] <= 1e-16 * abs(value)
-        b = b + t * step
-        value, lam, curvature = new
-        if done:
-            break
-    return b
-
-
-def repair_equality(lam, upper, E):
-    """Feasible multipliers with E' lam = 0 near ones that miss it by a little.
-
-    The correction is spread over multipliers by the square of their room, so none
-    leaves its domain and zeros stay zero. One equality that is missed by much is
-    met by scaling the heavier side down, which is always possible. Returns None if
-    several equalities cannot be met this way.
-    """
-    if E is None:
-        return lam
-    for _ in range(4):
-        lack = E.T @ lam
-        if (np.abs(lack) <= 1e-14 * (np.abs(E.T) @ lam)).all():
-            return lam
-        room = np.minimum(lam, np.where(np.isfinite(upper), upper - lam, np.inf))
-        W = np.maximum(room, 0.0) ** 2
-        move = W * (E @ np.linalg.lstsq((E.T * W) @ E, lack, rcond=None)[0])
-        if (np.abs(move) > 0.5 * room).any():
-            break
-        lam = lam - move
-    if E.shape[1] > 1:
-        return None
-    side = E[:, 0] * lam
-    up, down = side[side > 0].sum(), -side[side < 0].sum()
-    if up == 0 or down == 0:
-        return np.zeros_like(lam)
-    factor = np.where(side > 0, min(1.0, down / up), min(1.0, up / down))
-    return lam * factor
-
-
-def certify(rows, R, lam, E, guess):
-    """(objective, gap, bias, shortfalls); the gap is infinite at infeasible ones."""
-    if lam is None:
-        return -np.inf, np.inf, guess, rows.q
-    value, margins = R.value_and_margins(lam)
-    d = rows.q - margins
-    b = best_bias_of(rows, d, E, guess)
-    if E is not None:
-        d = d - E @ b
-    objective = rows.potential(lam) - value
-    if rows.margin.name == "fixed":
-        return objective, rows.hard_gap(d, 2 * value, objective), b, d
-    return objective, rows.gap(lam, d), b, d
-
-
 def interior_point(rows, R, E, *, tol, max_iter, init=None):
     """Solve the dual; returns a DualResult (lam, bias vector, certificate).
 
@@ -235,6 +56,7 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
     upper = rows.upper
     closed = rows.margin._closed
     k = 0 if E is None else E.shape[1]
+    unit = 0.0 if rows.margin.name == "fixed" else 1.0
     most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
     lam = _start(rows, R, E, upper, init)
     b = np.zeros(k)
@@ -291,7 +113,7 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
         if most * max(1.0, float(np.abs(rows.q).max(initial=0.0))) < J:
             status = Status.UNBOUNDED
             break
-        if total < 1e-18 * (1 + max(J, 0.0)):
+        if total < 1e-18 * (unit + max(J, 0.0)):
             status = Status.STALLED
             break
     if best is None:

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from maxent._core.joint import joint_block, joint_csr, joint_dense
 from maxent._support.gram_store import PartGram
 from maxent._support.results import DualResult, Status, relative_gap
-from maxent.discrimination._interior import certify, repair_equality
+from maxent.discrimination.certificate import certify, repair_equality
 
 _BLOCK = 512  # examples whose Gram matrix stays in cache
 _PASSES = 3

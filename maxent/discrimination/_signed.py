@@ -20,9 +20,16 @@ import numpy as np
 from maxent._support import validation as v
 from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
-from maxent.discrimination._interior import DenseQuadratic, interior_point
+from maxent.discrimination._interior import interior_point
+from maxent.discrimination._quadratics import DenseQuadratic
 from maxent.discrimination._working_sets import WorkingSets
-from maxent.discrimination.certificate import NEGATIVE, POSITIVE, Rows, best_bias
+from maxent.discrimination.certificate import (
+    NEGATIVE,
+    POSITIVE,
+    Rows,
+    best_bias,
+    tolerance_for,
+)
 
 _INTERIOR_ROWS = 60  # below this it costs milliseconds and gives every digit
 _INTERIOR_LIMIT = 4000  # above this its O(n^3) steps are too long
@@ -172,6 +179,8 @@ def solve_signed(
     DualResult
         `lam` holds the signed multipliers a_t.
     """
+    margin = problem.margin
+    tol = tolerance_for(margin, margin.level, kernel.diagonal().max(initial=0.0), tol)
     if solver == "auto":
         roads = _roads(kernel, problem, tol, cache_size)
     elif solver in ("interior", "smo"):
@@ -202,7 +211,7 @@ def solve_signed(
                 result = other
             if result.converged or result.status is Status.UNBOUNDED:
                 break
-    refuse_inseparable(problem.margin, result)
+    refuse_inseparable(margin, result)
     return result
 
 
@@ -225,16 +234,23 @@ def refuse_inseparable(margin, result):
             f"{margin!r}: the kernel matrix is not positive semidefinite. Use a kernel "
             "that is, or a margin prior with bounded multipliers."
         )
-    if result.status is Status.UNBOUNDED or (
-        margin.name == "fixed"
-        and result.status is not Status.CONVERGED
-        and not np.isfinite(result.gap)
-    ):
+    if result.status is Status.UNBOUNDED:
         raise ValueError(
             f"the data cannot be separated with the fixed margin "
             f"{margin!r}: the dual is unbounded (objective "
             f"{result.objective:.3g} and growing). Use a margin prior that allows "
             "losses, such as margin='exponential', or a richer kernel."
+        )
+    if (
+        margin.name == "fixed"
+        and result.status is not Status.CONVERGED
+        and not np.isfinite(result.gap)
+    ):
+        raise ValueError(
+            f"no machine that meets the fixed margin {margin!r} was found (status "
+            f"{result.status.value!r} after {result.n_iter} iterations): the data "
+            "cannot be separated, or barely. Scale the features, or use a richer "
+            "kernel or a margin prior that allows losses, such as margin='exponential'."
         )
     if result.status is Status.NONFINITE:
         raise FloatingPointError(
@@ -249,7 +265,11 @@ def _solve_interior(kernel, problem, tol, max_iter, init):
     K = kernel.block(everything, everything)
     if problem.bias_variance:
         K = K + problem.bias_variance
-    Q = K[np.ix_(index, index)] * sign[:, None] * sign[None, :]
+    Q = np.empty((len(index), len(index)))
+    for lo in range(0, len(index), 256):  # by blocks so that Ctrl-C is seen
+        part = slice(lo, lo + 256)
+        np.take(K[index[part]], index, axis=1, out=Q[part])
+        Q[part] *= sign[part, None] * sign
     E = sign[:, None] if problem.bias == "flat" else None
     start = None
     if init is not None:

@@ -104,6 +104,17 @@ class Rows:
         return Rows(self.margin, self.q[index], self.rate[index], self.weight[index])
 
 
+def tolerance_for(margin, level, largest, tol):
+    """Tolerance on gap / (1 + J) that bounds the relative gap of fixed margins by tol.
+
+    There J is the squared norm of the machine and nothing else, and one is no unit
+    for it: J >= level^2 / (2 largest), with `largest` on the kernel's diagonal.
+    """
+    if margin.name != "fixed" or not largest > 0:
+        return tol
+    return 0.5 * tol * min(1.0, 0.5 * level**2 / largest)
+
+
 def best_bias(rows, d, sign, guess=0.0):
     """argmin over b of the total loss at shortfalls d - sign * b.
 
@@ -214,3 +225,86 @@ def _middle_of_flat(slope, b, lo, hi):
                 outer = mid
         ends.append(inner)
     return 0.5 * (ends[0] + ends[1])
+
+
+def best_bias_of(rows, d, E, guess):
+    """Bias of smallest gap for shortfalls d (bias excluded); vector if E has columns.
+
+    For several biases (one gauge removed) a damped Newton method.
+    """
+    if E is None:
+        return None
+    if E.shape[1] == 1:
+        return np.array([best_bias(rows, d, E[:, 0], float(guess[0]))])
+    b = guess.copy()
+    if rows.margin.name == "fixed":
+        return b
+    value, lam, curvature = rows.loss(d - E @ b)
+    for _ in range(50):
+        if not curvature.any():
+            break  # piecewise linear here: the interior point's own bias stands
+        grad = -(E.T @ lam)
+        H = (E.T * curvature) @ E
+        H.flat[:: len(H) + 1] += 1e-14 * max(np.trace(H), 1e-300)
+        step = np.linalg.lstsq(H, -grad, rcond=None)[0]
+        slope, t = float(grad @ step), 1.0
+        if not slope < 0:
+            break
+        while t > 1e-10:
+            new = rows.loss(d - E @ (b + t * step))
+            if new[0] <= value + 1e-4 * t * slope:
+                break
+            t *= 0.5
+        else:
+            break
+        done = value - new[0] <= 1e-16 * abs(value)
+        b = b + t * step
+        value, lam, curvature = new
+        if done:
+            break
+    return b
+
+
+def repair_equality(lam, upper, E):
+    """Feasible multipliers with E' lam = 0 near ones that miss it by a little.
+
+    The correction is spread over multipliers by the square of their room, so none
+    leaves its domain and zeros stay zero. One equality that is missed by much is
+    met by scaling the heavier side down, which is always possible. Returns None if
+    several equalities cannot be met this way.
+    """
+    if E is None:
+        return lam
+    for _ in range(4):
+        lack = E.T @ lam
+        if (np.abs(lack) <= 1e-14 * (np.abs(E.T) @ lam)).all():
+            return lam
+        room = np.minimum(lam, np.where(np.isfinite(upper), upper - lam, np.inf))
+        W = np.maximum(room, 0.0) ** 2
+        move = W * (E @ np.linalg.lstsq((E.T * W) @ E, lack, rcond=None)[0])
+        if (np.abs(move) > 0.5 * room).any():
+            break
+        lam = lam - move
+    if E.shape[1] > 1:
+        return None
+    side = E[:, 0] * lam
+    up, down = side[side > 0].sum(), -side[side < 0].sum()
+    if up == 0 or down == 0:
+        return np.zeros_like(lam)
+    factor = np.where(side > 0, min(1.0, down / up), min(1.0, up / down))
+    return lam * factor
+
+
+def certify(rows, R, lam, E, guess):
+    """(objective, gap, bias, shortfalls); the gap is infinite at infeasible ones."""
+    if lam is None:
+        return -np.inf, np.inf, guess, rows.q
+    value, margins = R.value_and_margins(lam)
+    d = rows.q - margins
+    b = best_bias_of(rows, d, E, guess)
+    if E is not None:
+        d = d - E @ b
+    objective = rows.potential(lam) - value
+    if rows.margin.name == "fixed":
+        return objective, rows.hard_gap(d, 2 * value, objective), b, d
+    return objective, rows.gap(lam, d), b, d

@@ -13,28 +13,24 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.blas import ssyrk
 
-from maxent._core.coordinate import epoch_csr, epoch_dense, scale_rows
+from maxent._core.coordinate import epoch_csr, epoch_dense
 from maxent._support import validation as v
 from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
-from maxent.discrimination._interior import (
-    LowRankQuadratic,
-    interior_point,
-    repair_equality,
-)
+from maxent._support.vector_kernels import check_magnitude
+from maxent.discrimination._interior import interior_point
+from maxent.discrimination._primal_newton import primal_newton
+from maxent.discrimination._quadratics import LowRankQuadratic
 from maxent.discrimination._signed import (
     binary_problem,
     clip_to_domain,
     drop_weightless,
     refuse_inseparable,
 )
-from maxent.discrimination.certificate import best_bias
+from maxent.discrimination.certificate import best_bias, repair_equality, tolerance_for
 from maxent.discrimination.margins import check_asks_for_something
 
-_CHUNK = 4096
 _SMALL = 400
 
 
@@ -60,6 +56,13 @@ class LinearProblem:
         if not self.sparse:
             self.X = np.ascontiguousarray(self.X)
         self.one_to_one = len(self.index) == X.shape[0]
+        check_magnitude(self.X)
+
+    def squared_norms(self):
+        """|x|^2 of every data row."""
+        if self.sparse:
+            return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", self.X, self.X)
 
     @property
     def flat(self):
@@ -128,13 +131,16 @@ def solve_linear(
     X, problem, *, tol, max_iter, init=None, solver="auto", callback=None, seed=0
 ):
     """Solve a signed linear dual; `lam` of the result is signed, `coef` is w."""
-    linear = LinearProblem(X, problem)
+    linear, margin = LinearProblem(X, problem), problem.margin
+    if margin.name == "fixed":
+        largest = linear.squared_norms().max() + problem.bias_variance
+        tol = tolerance_for(margin, margin.level, largest, tol)
     if init is not None:
         init = clip_to_domain(init, linear.rows)
     if solver == "auto":
         solver = _choose(linear, tol)
     elif solver == "newton":
-        if problem.margin.name == "fixed":
+        if margin.name == "fixed":
             raise ValueError(
                 "solver='newton' needs a margin prior with finite losses, not 'fixed'; "
                 "use 'auto', 'coordinate' or 'interior'."
@@ -148,7 +154,7 @@ def solve_linear(
         if solver == "coordinate":
             result = _coordinate(linear, tol, max_iter, init, callback, seed)
         elif solver == "newton":
-            result = _newton(linear, tol, max_iter, init, callback)
+            result = primal_newton(linear, tol, max_iter, init, callback)
             n, d = linear.X.shape
             slow = result.status is Status.MAX_ITER and result.n_iter < max_iter
             if (slow or result.status is Status.STALLED) and n * d * min(n, d) <= 1e9:
@@ -161,7 +167,7 @@ def solve_linear(
                 "or 'interior'."
             )
     result.lam = linear.collect(result.lam)
-    refuse_inseparable(problem.margin, result)
+    refuse_inseparable(margin, result)
     return result
 
 
@@ -195,15 +201,11 @@ def _coordinate(linear, tol, max_iter, init, callback, seed):
     local = rows.subset(order)
     sign = np.ascontiguousarray(linear.sign[order])
     where = place[linear.index[order]]
+    norms = linear.squared_norms()[shuffle]
     if linear.sparse:
-        norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        if X.indices.dtype != X.indptr.dtype or X.indices.dtype not in (
-            np.int32,
-            np.int64,
-        ):
+        kinds = {X.indices.dtype, X.indptr.dtype}
+        if len(kinds) > 1 or kinds - {np.dtype(np.int32), np.dtype(np.int64)}:
             X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    else:
-        norms = np.einsum("ij,ij->i", X, X)
     # A flat bias is reached by proximal steps: each epoch has a Gaussian prior of
     # this variance around the bias of the epoch before.
     variance = float(np.mean(norms)) or 1.0 if linear.flat else p.bias_variance
@@ -291,161 +293,6 @@ def _block_order(n, rng, block=32):
     return order[order < n]
 
 
-# -- primal Newton ---------------------------------------------------------------------
-def _loss_pass(linear, w, b, hessian):
-    """Loss, multipliers, gradient and (float32) Hessian of the loss, by chunks."""
-    rows, sign, X = linear.rows, linear.sign, linear.X
-    d = X.shape[1]
-    H = np.zeros((d + 1, d + 1), order="F") if hessian else None
-    lam = np.empty(len(rows.q))
-    value, gradient = 0.0, np.zeros(d + 1)
-    scaled = np.empty((_CHUNK, d + 1), dtype=np.float32)
-    for lo in range(0, len(lam), _CHUNK):
-        part = slice(lo, lo + _CHUNK)
-        Xc = X[part] if linear.one_to_one else X[linear.index[part]]
-        s = sign[part]
-        f = Xc @ w
-        f += b
-        f *= s
-        loss, lam_c, curvature = rows.subset(part).loss(rows.q[part] - f)
-        lam[part] = lam_c
-        value += loss
-        a = s * lam_c
-        gradient[:d] -= a @ Xc
-        gradient[d] -= a.sum()
-        if hessian:
-            Z = scaled[: len(s)]
-            scale_rows(Xc, np.sqrt(curvature), Z)
-            H += ssyrk(1.0, Z.T)
-    return value, lam, gradient, H
-
-
-def _newton(linear, tol, max_iter, init, callback):
-    """Newton's method whose Hessian is computed anew only when it has aged.
-
-    A random part of the rows gives the start, so that passes over all rows are few.
-    """
-    p = linear.problem
-    d = linear.X.shape[1]
-    # inverse prior variances of (w, b)
-    precision = np.ones(d + 1)
-    precision[d] = 0.0
-    if not linear.flat:
-        precision[d] = 1.0 / p.bias_variance if p.bias_variance else np.inf
-    x = np.zeros(d + 1)
-    if init is not None:
-        x[:d] = linear.weights_of(init)
-        x[d] = linear.certify(linear.repaired(init))[2]
-    elif len(linear.rows.q) > 50 * _CHUNK and linear.X.shape[0] > 100 * d:
-        x = _start_from_sample(linear, precision)
-    run = _NewtonRun(linear, precision, x)
-    history, best, status = [], None, Status.MAX_ITER
-    last = min(max_iter, 200)
-    while run.iteration < last:
-        status = run.step()
-        # the gap is half the squared gradient, or more for the equality's repair
-        small = run.gradient @ run.gradient <= 1.5 * tol * (1 + abs(run.total))
-        stop = status is not Status.MAX_ITER or run.iteration == last
-        if small or stop or run.iteration % 10 == 0:
-            full = linear.repaired(run.lam)
-            J, gap, bias, w, _ = linear.certify(full, run.x[d], run.x[:d])
-            history.append((run.iteration, J, gap))
-            if callback is not None:
-                callback(run.iteration, J, gap)
-            if best is None or gap < best[2]:
-                best = (full, J, gap, bias, w)
-            if relative_gap(gap, J) <= tol:
-                status = Status.CONVERGED
-        if status is not Status.MAX_ITER:
-            break
-    lam, J, gap, b, w = best
-    return DualResult(
-        lam, b, J, gap, run.iteration, status, solver="newton", history=history, coef=w
-    )
-
-
-def _start_from_sample(linear, precision):
-    """(w, b) of a machine trained on a random sixteenth of the rows."""
-    n = len(linear.rows.q)
-    pick = np.sort(np.random.default_rng(0).permutation(n)[: n // 16])
-    part = linear.part(pick, n / len(pick))
-    run = _NewtonRun(part, precision, np.zeros(linear.X.shape[1] + 1))
-    while run.iteration < 30 and run.step() is Status.MAX_ITER:
-        if run.decrement <= 1e-3 * (1 + abs(run.total)):
-            break
-    return run.x
-
-
-class _NewtonRun:
-    """Damped Newton steps on the conjugate loss plus the Gaussian penalty."""
-
-    def __init__(self, linear, precision, x):
-        self.linear = linear
-        self.free = np.isfinite(precision)
-        self.penalty = np.where(self.free, precision, 0.0)
-        self.x = x
-        self.iteration, self.slow = 0, 0
-        self.decrement, self.factor = np.inf, None
-        self.evaluate(x, True)
-
-    def evaluate(self, x, hessian):
-        """Objective at x; with the Hessian's factor if asked for."""
-        value, lam, gradient, H = _loss_pass(self.linear, x[:-1], x[-1], hessian)
-        total = value + 0.5 * float(self.penalty @ x**2)
-        if hessian:
-            self.accept(x, total, lam, gradient)
-            free = self.free
-            A = H[np.ix_(free, free)]
-            A = np.triu(A) + np.triu(A, 1).T
-            ridge = 1e-7 * (np.trace(A) / len(A) + 1e-30)
-            A.flat[:: len(A) + 1] += self.penalty[free] + ridge
-            try:
-                self.factor = cho_factor(A, check_finite=False)
-            except LinAlgError:
-                self.factor = None
-            self.fresh = True
-        return total, lam, gradient
-
-    def accept(self, x, total, lam, gradient):
-        """Move to a point whose loss is known."""
-        self.x, self.total, self.lam = x, total, lam
-        self.gradient = gradient + self.penalty * x
-
-    def step(self):
-        """One step; Status.MAX_ITER while there is more to gain, else STALLED."""
-        self.iteration += 1
-        if self.factor is None:
-            return Status.STALLED
-        step = np.zeros_like(self.x)
-        step[self.free] = -cho_solve(self.factor, self.gradient[self.free])
-        slope = float(self.gradient @ step)
-        if -slope > 0.1 * self.decrement and not self.fresh:
-            # little gained since the last step: the Hessian has aged
-            self.decrement = np.inf
-            self.evaluate(self.x, True)
-            return Status.MAX_ITER
-        self.decrement = -slope
-        if -slope <= 1e-20 * (1 + abs(self.total)):
-            return Status.STALLED
-        # far from the optimum the next Hessian is wanted anyway
-        far = self.fresh and -slope > 1e-2 * (1 + abs(self.total))
-        t = 1.0
-        for _ in range(40):
-            trial = self.x + t * step
-            total, lam, gradient = self.evaluate(trial, False)
-            if total <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
-                break
-            t *= 0.5
-        else:
-            return Status.STALLED
-        self.accept(trial, total, lam, gradient)
-        self.fresh = False
-        if far or t < 1.0:
-            self.evaluate(trial, True)
-        self.slow = self.slow + 1 if t < 0.5 else 0
-        return Status.STALLED if self.slow > 10 else Status.MAX_ITER
-
-
 # -- interior point --------------------------------------------------------------------
 def _interior(linear, tol, max_iter, init):
     X = linear.X.toarray() if linear.sparse else linear.X
@@ -504,7 +351,9 @@ def solve_linear_dual(
     Returns
     -------
     DualResult
-        `coef` holds the weights w (d,).
+        `coef` holds the weights w (d,) that the gap certifies. "newton" finds them
+        directly: there the weights X' (y lam) of the multipliers are as far from them
+        as sqrt(2 gap), at most.
 
     Examples
     --------

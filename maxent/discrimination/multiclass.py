@@ -18,19 +18,16 @@ import scipy.sparse as sp
 
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
-from maxent.discrimination._interior import (
-    DenseQuadratic,
-    LowRankQuadratic,
-    interior_point,
-)
+from maxent.discrimination._interior import interior_point
 from maxent.discrimination._joint import (
     KernelSide,
     LinearSide,
     solve_joint,
     solve_primal,
 )
+from maxent.discrimination._quadratics import DenseQuadratic, LowRankQuadratic
 from maxent.discrimination._signed import refuse_inseparable
-from maxent.discrimination.certificate import Rows
+from maxent.discrimination.certificate import Rows, tolerance_for
 
 SHARE = 0.5  # the variance v of each class's weights
 _INTERIOR_WINS = 400  # constraints below which the interior point is fastest
@@ -131,6 +128,9 @@ def solve_multiclass(
         Coefficients of the class scores, v included.
     """
     constraints = MulticlassRows(codes, n_classes, margin, weight)
+    if margin.name == "fixed":
+        largest = kernel.diagonal().max() + (0.0 if bias in ("flat", None) else bias)
+        tol = tolerance_for(margin, margin.level, largest, tol)
     variance = 0.0 if bias in ("flat", None) else float(bias)
     if solver == "auto":
         solver = _choose(kernel, constraints, tol)

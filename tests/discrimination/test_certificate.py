@@ -20,7 +20,7 @@ from maxent.discrimination import (
     HingeMargin,
     LaplaceMargin,
     LogisticMargin,
-    selection,
+    _switches,
     solve_dual,
     solve_kernel_dual,
     solve_linear_dual,
@@ -274,10 +274,10 @@ def test_no_step_across_the_bend_lowers_the_dual_objective(margin, bias, rng):
         margin, np.full(n, margin.level), np.full(n, margin.rate), np.full(n, 10.0)
     )
     extra = np.sqrt(bias) * y[:, None] if bias == 0.7 else np.empty((n, 0))
-    R = selection.SwitchedFeatures(y[:, None] * X, extra, 1e-3)
+    R = _switches.SwitchedFeatures(y[:, None] * X, extra, 1e-3)
     E = y[:, None] if bias == "flat" else None
     start = interior_point(rows, R, E, tol=1e-9, max_iter=1)
-    r = selection._across_the_bend(rows, R, E, start, tol=1e-9, max_iter=2000)
+    r = _switches._across_the_bend(rows, R, E, start, tol=1e-9, max_iter=2000)
     assert r.converged
     assert r.gap <= 1e-9 * (1 + r.objective)
     objectives = np.array([h[1] for h in r.history])

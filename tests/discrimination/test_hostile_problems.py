@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from refusals import outcome, refused
 from sklearn.exceptions import ConvergenceWarning
 
@@ -287,20 +288,35 @@ def test_overflow_never_gives_a_machine_of_nan(rng):
         assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_unscaled_linear_features_are_solved(rng):
+@pytest.mark.parametrize("margin", ["exponential", "laplace", "gaussian", "logistic"])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_unscaled_linear_features_are_solved(margin, mixed, rng):
     X = 1e6 * rng.normal(size=(500, 3))
     y = X[:, 0] + 5e5 * rng.normal(size=500) > 0
-    model = outcome(lambda: MEDClassifier("linear", margin="logistic").fit(X, y))
+    if mixed:
+        X *= [1.0, 1e-6, 1e-9]
+    model = outcome(lambda: MEDClassifier("linear", margin=margin).fit(X, y))
     assert model.converged_
     assert model.score(X, y) > 0.7
 
 
 def test_what_unscaled_features_make_hopeless_is_not_called_converged(rng):
-    X = 1e6 * rng.normal(size=(500, 3))
-    y = X[:, 0] + 5e5 * rng.normal(size=500) > 0
+    X = 1e12 * rng.normal(size=(500, 3))
+    y = X[:, 0] + 5e11 * rng.normal(size=500) > 0
     with pytest.warns(ConvergenceWarning, match="scale the features|raise tol"):
         model = MEDClassifier("linear").fit(X, y)
     assert not model.converged_
+
+
+@pytest.mark.parametrize("n", [50, 500])
+@pytest.mark.parametrize("kernel", ["linear", "poly", "sigmoid"])
+def test_features_beyond_all_digits_are_refused(kernel, n, rng):
+    X = rng.normal(size=(n, 3))
+    y = X[:, 0] > 0
+    X[0, 1] = -1e25
+    model = MEDClassifier(kernel, gamma=1.0)
+    refused(lambda: model.fit(X, y), "as large as 1e.25.*scale the features")
+    refused(lambda: model.fit(sp.csr_array(X), y), "as large as 1e.25.*scale")
 
 
 def test_tiny_features_end_in_an_answer_or_a_sentence(data):
@@ -383,3 +399,22 @@ def test_custom_priors_in_the_working_set_solver(capfd):
         named = solve_dual(K, y, PRIOR, sample_weight=w, solver="interior")
         assert r.objective == pytest.approx(named.objective, abs=2e-6)
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3, 1e5])
+@pytest.mark.parametrize("bias", ["flat", None])
+def test_fixed_margins_are_exact_at_any_scale_of_the_features(scale, bias, rng):
+    """There the objective is as small as the features are large."""
+    X = rng.normal(size=(80, 3))
+    X = X[np.abs(X[:, 0]) > 0.2]
+    y = np.where(X[:, 0] > 0, 1, -1)
+    unit = solve_dual(X @ X.T, y, FixedMargin(), bias=bias, tol=1e-12)
+    X = scale * X
+    for r in (
+        solve_dual(X @ X.T, y, FixedMargin(), bias=bias),
+        solve_dual(X @ X.T, y, FixedMargin(), bias=bias, solver="smo"),
+        solve_linear_dual(X, y, FixedMargin(), bias=bias),
+    ):
+        assert r.converged
+        assert 0 <= r.gap <= 1e-6 * r.objective
+        assert r.objective * scale**2 == pytest.approx(unit.objective, rel=2e-6)

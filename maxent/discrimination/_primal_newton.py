@@ -1,0 +1,173 @@
+"""Newton's method on the conjugate loss of a linear machine.
+
+For dense features with many more rows than columns and a prior with a smooth loss.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import ssyrk
+
+from maxent._core.coordinate import scale_rows
+from maxent._support.results import DualResult, Status, relative_gap
+
+_CHUNK = 4096
+
+
+def _loss_pass(linear, w, b, hessian):
+    """Loss, multipliers, gradient and (float32) Hessian of the loss, by chunks."""
+    rows, sign, X = linear.rows, linear.sign, linear.X
+    d = X.shape[1]
+    H = np.zeros((d + 1, d + 1), order="F") if hessian else None
+    lam = np.empty(len(rows.q))
+    value, gradient = 0.0, np.zeros(d + 1)
+    scaled = np.empty((_CHUNK, d + 1), dtype=np.float32)
+    for lo in range(0, len(lam), _CHUNK):
+        part = slice(lo, lo + _CHUNK)
+        Xc = X[part] if linear.one_to_one else X[linear.index[part]]
+        s = sign[part]
+        f = Xc @ w
+        f += b
+        f *= s
+        loss, lam_c, curvature = rows.subset(part).loss(rows.q[part] - f)
+        lam[part] = lam_c
+        value += loss
+        a = s * lam_c
+        gradient[:d] -= a @ Xc
+        gradient[d] -= a.sum()
+        if hessian:
+            Z = scaled[: len(s)]
+            scale_rows(Xc, np.sqrt(curvature), Z)
+            H += ssyrk(1.0, Z.T)
+    return value, lam, gradient, H
+
+
+def primal_newton(linear, tol, max_iter, init, callback):
+    """Newton's method whose Hessian is computed anew only when it has aged.
+
+    A random part of the rows gives the start, so that passes over all rows are few.
+    """
+    p = linear.problem
+    d = linear.X.shape[1]
+    # inverse prior variances of (w, b)
+    precision = np.ones(d + 1)
+    precision[d] = 0.0
+    if not linear.flat:
+        precision[d] = 1.0 / p.bias_variance if p.bias_variance else np.inf
+    x = np.zeros(d + 1)
+    if init is not None:
+        x[:d] = linear.weights_of(init)
+        x[d] = linear.certify(linear.repaired(init))[2]
+    elif len(linear.rows.q) > 50 * _CHUNK and linear.X.shape[0] > 100 * d:
+        x = _start_from_sample(linear, precision)
+    run = _NewtonRun(linear, precision, x)
+    history, best, status = [], None, Status.MAX_ITER
+    last = min(max_iter, 200)
+    while run.iteration < last:
+        status = run.step()
+        # the gap is half the squared gradient, or more for the equality's repair
+        small = run.gradient @ run.gradient <= 1.5 * tol * (1 + abs(run.total))
+        stop = status is not Status.MAX_ITER or run.iteration == last
+        if small or stop or run.iteration % 10 == 0:
+            full = linear.repaired(run.lam)
+            J, gap, bias, w, _ = linear.certify(full, run.x[d], run.x[:d])
+            history.append((run.iteration, J, gap))
+            if callback is not None:
+                callback(run.iteration, J, gap)
+            if best is None or gap < best[2]:
+                best = (full, J, gap, bias, w)
+            if relative_gap(gap, J) <= tol:
+                status = Status.CONVERGED
+        if status is not Status.MAX_ITER:
+            break
+    lam, J, gap, b, w = best
+    return DualResult(
+        lam, b, J, gap, run.iteration, status, solver="newton", history=history, coef=w
+    )
+
+
+def _start_from_sample(linear, precision):
+    """(w, b) of a machine trained on a random sixteenth of the rows."""
+    n = len(linear.rows.q)
+    pick = np.sort(np.random.default_rng(0).permutation(n)[: n // 16])
+    part = linear.part(pick, n / len(pick))
+    run = _NewtonRun(part, precision, np.zeros(linear.X.shape[1] + 1))
+    while run.iteration < 30 and run.step() is Status.MAX_ITER:
+        if run.decrement <= 1e-3 * (1 + abs(run.total)):
+            break
+    return run.x
+
+
+class _NewtonRun:
+    """Damped Newton steps on the conjugate loss plus the Gaussian penalty."""
+
+    def __init__(self, linear, precision, x):
+        self.linear = linear
+        self.free = np.isfinite(precision)
+        self.penalty = np.where(self.free, precision, 0.0)
+        self.x = x
+        self.iteration, self.slow = 0, 0
+        self.decrement, self.factor = np.inf, None
+        self.evaluate(x, True)
+
+    def evaluate(self, x, hessian):
+        """Objective at x; with the Hessian's factor if asked for."""
+        value, lam, gradient, H = _loss_pass(self.linear, x[:-1], x[-1], hessian)
+        total = value + 0.5 * float(self.penalty @ x**2)
+        if hessian:
+            self.accept(x, total, lam, gradient)
+            free = self.free
+            A = H[np.ix_(free, free)]
+            A.flat[:: len(A) + 1] += self.penalty[free]
+            # unit diagonal, so that no column's scale drowns another in the ridge
+            self.unit = 1.0 / np.sqrt(np.maximum(A.diagonal(), 1e-7))
+            A *= self.unit
+            A *= self.unit[:, None]
+            A.flat[:: len(A) + 1] = 1.0 + 1e-7
+            try:
+                self.factor = cho_factor(A)
+            except (LinAlgError, ValueError):  # ValueError: single precision overflowed
+                self.factor = None
+            self.fresh = True
+        return total, lam, gradient
+
+    def accept(self, x, total, lam, gradient):
+        """Move to a point whose loss is known."""
+        self.x, self.total, self.lam = x, total, lam
+        self.gradient = gradient + self.penalty * x
+
+    def step(self):
+        """One step; Status.MAX_ITER while there is more to gain, else STALLED."""
+        self.iteration += 1
+        if self.factor is None:
+            return Status.STALLED
+        step = np.zeros_like(self.x)
+        scaled = self.unit * self.gradient[self.free]
+        step[self.free] = -self.unit * cho_solve(self.factor, scaled)
+        slope = float(self.gradient @ step)
+        if -slope > 0.1 * self.decrement and not self.fresh:
+            # little gained since the last step: the Hessian has aged
+            self.decrement = np.inf
+            self.evaluate(self.x, True)
+            return Status.MAX_ITER
+        self.decrement = -slope
+        if -slope <= 1e-20 * (1 + abs(self.total)):
+            return Status.STALLED
+        # far from the optimum the next Hessian is wanted anyway
+        far = self.fresh and -slope > 1e-2 * (1 + abs(self.total))
+        t = 1.0
+        for _ in range(40):
+            trial = self.x + t * step
+            total, lam, gradient = self.evaluate(trial, False)
+            if total <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
+                break
+            t *= 0.5
+        else:
+            return Status.STALLED
+        self.accept(trial, total, lam, gradient)
+        self.fresh = False
+        if far or t < 1.0:
+            self.evaluate(trial, True)
+        self.slow = self.slow + 1 if t < 0.5 else 0
+        return Status.STALLED if self.slow > 10 else Status.MAX_ITER

@@ -1,0 +1,123 @@
+"""Quadratic parts of a dual, as the interior point needs them.
+
+A regulariser R(lam) offers its value and gradient, a solver of (H + diag) x = rhs with
+H its Hessian, and its restriction to some of the multipliers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+_BLOCK = 512
+_DENSE = 300  # rows whose n^3 is cheap, and more accurate than Woodbury's identity
+
+
+class DenseQuadratic:
+    """R(lam) = lam' Q lam / 2 with Q stored."""
+
+    def __init__(self, Q):
+        self.Q = Q
+
+    def mean_diagonal(self):
+        """Mean of the diagonal of Q."""
+        return float(np.trace(self.Q)) / max(len(self.Q), 1) or 1.0
+
+    def value_and_margins(self, lam):
+        """R(lam) and its gradient."""
+        margins = self.Q @ lam
+        return 0.5 * float(lam @ margins), margins
+
+    def solver(self, lam, diagonal):
+        """Function that solves (H + diag) x = rhs."""
+        A = np.empty_like(self.Q)
+        for lo in range(0, len(A), _BLOCK):  # so that Ctrl-C is seen
+            A[lo : lo + _BLOCK] = self.Q[lo : lo + _BLOCK]
+        A.flat[:: len(A) + 1] += diagonal
+        L = blocked_cholesky(A)
+        return lambda rhs: _solve_lower(L, rhs)
+
+    def restricted(self, index, lam):
+        """Newton systems over a subset of the multipliers, at lam."""
+        return DenseQuadratic(self.Q[np.ix_(index, index)])
+
+
+class LowRankQuadratic:
+    """R(lam) = |Z' lam|^2 / 2 without Q: O(n r min(n, r)) a step, O(n r) memory."""
+
+    def __init__(self, Z):
+        self.Z = Z
+
+    def mean_diagonal(self):
+        """Mean of the diagonal of Z Z'."""
+        return float(np.vdot(self.Z, self.Z)) / max(len(self.Z), 1) or 1.0
+
+    def value_and_margins(self, lam):
+        """R(lam) and its gradient."""
+        w = self.Z.T @ lam
+        return 0.5 * float(w @ w), self.Z @ w
+
+    def scale(self, lam):
+        """Curvature of R along each column of Z, (r,)."""
+        return np.ones(self.Z.shape[1])
+
+    def solver(self, lam, diagonal):
+        """Function that solves (Z S Z' + diag) x = rhs."""
+        n, r = self.Z.shape
+        root = np.sqrt(self.scale(lam))
+        if r > n or n <= _DENSE:
+            A, Z = np.empty((n, n)), self.Z * root
+            for part in _chunks(n, n * r):
+                A[part, : part.stop] = Z[part] @ Z[: part.stop].T
+            A.flat[:: n + 1] += diagonal
+            L = blocked_cholesky(A)
+            return lambda rhs: _solve_lower(L, rhs)
+        # Woodbury's identity
+        inner = np.zeros((r, r))
+        for part in _chunks(n, r * r):
+            Z = self.Z[part] * root
+            Z /= np.sqrt(diagonal[part, None])
+            inner += Z.T @ Z
+        inner.flat[:: r + 1] += 1.0
+        L = blocked_cholesky(inner)
+
+        def solve(rhs):
+            x = (rhs.T / diagonal).T
+            along = _solve_lower(L, (root * (self.Z.T @ x).T).T)
+            return x - ((self.Z @ (root * along.T).T).T / diagonal).T
+
+        return solve
+
+    def restricted(self, index, lam):
+        """Newton systems over a subset of the multipliers, at lam."""
+        return LowRankQuadratic(self.Z[index])
+
+
+def _chunks(n, cost):
+    """Slices of n rows of this many multiplications, short enough for Ctrl-C."""
+    rows = max(16, int(2e9 / max(cost, 1)))
+    return [slice(lo, min(lo + rows, n)) for lo in range(0, n, rows)]
+
+
+def blocked_cholesky(A):
+    """Lower Cholesky factor of A (overwritten), by blocks so that Ctrl-C is seen.
+
+    Only the lower triangle is read.
+    """
+    n = len(A)
+    for k in range(0, n, _BLOCK):
+        e = min(k + _BLOCK, n)
+        A[k:e, k:e] = cholesky(A[k:e, k:e], lower=True, check_finite=False)
+        if e < n:
+            A[e:, k:e] = solve_triangular(
+                A[k:e, k:e], A[e:, k:e].T, lower=True, check_finite=False
+            ).T
+            for s in range(e, n, _BLOCK):
+                t = min(s + _BLOCK, n)
+                A[s:t, e:t] -= A[s:t, k:e] @ A[e:t, k:e].T
+    return A
+
+
+def _solve_lower(L, rhs):
+    x = solve_triangular(L, rhs, lower=True, check_finite=False)
+    return solve_triangular(L, x, lower=True, trans="T", check_finite=False)
