@@ -12,6 +12,7 @@ import os
 import threading
 
 from maxent._core.threads import has_openmp, openmp_max_threads
+from maxent._support.validation import check_jobs
 
 # The threads of an OpenMP team do not survive a fork: a child that asks for them again
 # waits for ever, so forked children compute with one thread.
@@ -43,7 +44,13 @@ def effective_threads(n_jobs=None):
     -------
     int
         1 in a forked child and without OpenMP.
+
+    Raises
+    ------
+    ValueError
+        For 0, a number that is no integer, or more threads than any machine can run.
     """
+    n_jobs = check_jobs(n_jobs)
     if not has_openmp() or _forked:
         return 1
     from joblib import cpu_count
@@ -51,11 +58,9 @@ def effective_threads(n_jobs=None):
     cpus = cpu_count()
     if n_jobs is None:
         return max(1, min(openmp_max_threads(), cpus))
-    if n_jobs == 0:
-        raise ValueError("n_jobs=0 has no meaning; use None, 1, more, or -1 for all.")
     if n_jobs < 0:
         return max(1, cpus + 1 + n_jobs)
-    return int(n_jobs)
+    return n_jobs
 
 
 @functools.cache

@@ -11,6 +11,10 @@ import scipy.sparse as sp
 # Arrays found finite, by identity; an entry goes with its array.
 _known_finite = weakref.WeakValueDictionary()
 
+_MOST_THREADS = 1024  # more would end the process where the system has no more to give
+_LARGEST_ENTRY = 1e150  # sums of 1e8 squares stay in double precision
+LARGEST_KERNEL = 1e37  # the largest kernel value that single precision holds
+
 
 def shown(value):
     """The value as an error quotes it: one line, at most 80 characters."""
@@ -37,7 +41,8 @@ def check_positive(name, value, *, allow_inf=False):
         or not value > 0
         or (not allow_inf and not np.isfinite(value))
     ):
-        raise ValueError(f"{name}={shown(value)} must be a finite number > 0.")
+        kind = "a number > 0 (inf is allowed)" if allow_inf else "a finite number > 0"
+        raise ValueError(f"{name}={shown(value)} must be {kind}.")
     return float(value)
 
 
@@ -75,7 +80,27 @@ def check_jobs(n_jobs):
         raise ValueError(
             f"n_jobs={shown(n_jobs)} must be None, an integer >= 1, or -1 for all CPUs."
         )
+    if n_jobs > _MOST_THREADS:
+        raise ValueError(
+            f"n_jobs={shown(n_jobs)} is more than {_MOST_THREADS} threads; use None, "
+            "or -1 for all CPUs."
+        )
     return int(n_jobs)
+
+
+def check_class_weight(class_weight):
+    """None, "balanced", or a dict from classes to finite weights > 0."""
+    if isinstance(class_weight, dict):
+        for label, weight in class_weight.items():
+            check_positive(f"class_weight[{shown(label)}]", weight)
+    elif class_weight is not None and not (
+        isinstance(class_weight, str) and class_weight == "balanced"
+    ):
+        raise ValueError(
+            f"class_weight={shown(class_weight)} must be None, 'balanced', or a dict "
+            "from classes to weights > 0."
+        )
+    return class_weight
 
 
 def check_callback(callback):
@@ -151,6 +176,26 @@ def check_multipliers(init, n):
     return init
 
 
+def check_range(name, array, limit=_LARGEST_ENTRY):
+    """Refuse finite entries beyond a limit, by default that of their summed squares."""
+    entries = array.data if sp.issparse(array) else array
+    largest = float(max(entries.max(initial=0), -entries.min(initial=0)))
+    if largest > limit:
+        raise ValueError(
+            f"{name} has entries as large as {largest:.3g}, which leave double "
+            f"precision no digits; scale {name} below {limit:g}."
+        )
+
+
+def check_kernel_size(name, largest):
+    """Refuse kernel values that leave single precision, in which solvers keep them."""
+    if not largest <= LARGEST_KERNEL:
+        raise ValueError(
+            f"{name} has values as large as {largest:.3g}; scale the features or the "
+            f"kernel so that its values stay below {LARGEST_KERNEL:g}."
+        )
+
+
 def check_signs(y):
     """Labels as -1.0 and +1.0, both present."""
     if sp.issparse(y):
@@ -184,7 +229,8 @@ def check_gram(K, n=None):
     if not np.isfinite(K).all():
         i, j = np.argwhere(~np.isfinite(K))[0]
         raise ValueError(f"K[{i}, {j}]={K[i, j]} is not finite.")
-    scale = float(np.abs(K).max(initial=0.0))
+    scale = float(max(K.max(initial=0.0), -K.min(initial=0.0)))
+    check_kernel_size("K", scale)
     # by blocks, so that no second matrix of this size is needed
     for lo in range(0, len(K), 512):
         difference = np.abs(K[lo : lo + 512] - K[:, lo : lo + 512].T)

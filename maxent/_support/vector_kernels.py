@@ -15,7 +15,7 @@ from maxent._core import gram as _gram
 from maxent._support import validation as v
 
 KERNEL_NAMES = ("linear", "rbf", "poly", "sigmoid", "precomputed")
-LARGEST_FEATURE = 1e15
+LARGEST_FEATURE = 1e15  # inner products beyond it leave no digits to the margins
 _KINDS = {"linear": 0, "rbf": 1, "poly": 2, "sigmoid": 3}
 
 
@@ -102,17 +102,6 @@ def _squared_norms(X):
     return np.einsum("ij,ij->i", X, X)
 
 
-def check_magnitude(X, largest=LARGEST_FEATURE):
-    """Refuse features whose inner products leave no digits to the margins."""
-    entries = X.data if sp.issparse(X) else X
-    most = max(entries.max(initial=0.0), -entries.min(initial=0.0))
-    if most > min(largest, 1e150):
-        raise ValueError(
-            f"X has entries as large as {most:.3g}, and double precision has no digits "
-            "left for the margins; scale the features."
-        )
-
-
 class VectorKernel:
     """A kernel with its data: Gram blocks and products, in either precision.
 
@@ -140,7 +129,7 @@ class VectorKernel:
         self.sparse = sp.issparse(X)
         if self.sparse:
             self.X = sp.csr_array(X).astype(np.float64, copy=False)
-            check_magnitude(self.X)
+            v.check_range("X", self.X, LARGEST_FEATURE)
             self.norms = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
             return
         X = np.ascontiguousarray(X, dtype=np.float64)
@@ -149,7 +138,10 @@ class VectorKernel:
             X = _centred(X, X.mean(axis=0), self.spec[1])
             self.spec = (self.spec[0], 1.0, *self.spec[2:])
         self.X = X
-        check_magnitude(X, np.inf if self.kernel == "rbf" else LARGEST_FEATURE)
+        if self.kernel == "rbf":
+            v.check_range("X", X)
+        else:
+            v.check_range("X", X, LARGEST_FEATURE)
         with np.errstate(over="ignore"):
             self.norms = _squared_norms(X)
             self.X32 = X.astype(np.float32)

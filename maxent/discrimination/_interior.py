@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support.results import DualResult, Status, relative_gap
-from maxent.discrimination.certificate import certify, repair_equality
+from maxent.discrimination.certificate import certify, repair_equality, small_solve
 
 
 def newton_direction(solve, rhs, E, lack):
@@ -22,7 +22,7 @@ def newton_direction(solve, rhs, E, lack):
         return solve(rhs), None
     both = solve(np.column_stack([rhs, E]))
     x, S = both[:, 0], both[:, 1:]
-    db = np.linalg.lstsq(E.T @ S, E.T @ x - lack, rcond=None)[0]
+    db = small_solve(E.T @ S, E.T @ x - lack)
     return x - S @ db, db
 
 
@@ -39,7 +39,9 @@ def longest_step(x, dx, bound=None):
     return t
 
 
-def interior_point(rows, R, E, *, tol, max_iter, init=None):
+def interior_point(
+    rows, R, E, *, tol, max_iter, init=None, certified=None, callback=None
+):
     """Solve the dual; returns a DualResult (lam, bias vector, certificate).
 
     Parameters
@@ -51,16 +53,22 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
         Stop when gap <= tol * (1 + objective).
     init : ndarray or None
         Warm start; moved into the interior.
+    certified : Rows or None
+        The rows whose certificate is wanted, if they differ a little from `rows`.
+    callback : callable(n_iter, objective, gap) or None
     """
+    goal = rows if certified is None else certified
     n = len(rows.q)
     upper = rows.upper
     closed = rows.margin._closed
     k = 0 if E is None else E.shape[1]
     unit = 0.0 if rows.margin.name == "fixed" else 1.0
     most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
-    lam = _start(rows, R, E, upper, init)
+    lam = _into_domain(R, _start(rows, R, E, upper, init))
     b = np.zeros(k)
     z, t = _start_slacks(rows, R, lam, upper)
+    # quadratics are cheap enough to go on to the last digit
+    enough = min(tol, 1e-12) if R.homogeneous else tol
     history, best, status, iteration = [], None, Status.MAX_ITER, 0
     for iteration in range(1, max_iter + 1):
         _, margins = R.value_and_margins(lam)
@@ -81,7 +89,8 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
         point = (lam, z, t, room, d + slope, lack)
         step, db, dz, dt = _direction(solve, E, point, 0.0)
         # the affine step tells how much of the complementarity can go
-        a = _step_length(lam, step, z, dz, t, dt, upper, 1.0)
+        far = R.max_step(lam, step)
+        a = min(_step_length(lam, step, z, dz, t, dt, upper, 1.0), far)
         total = lam @ z + (room @ t if closed else 0.0)
         after = (lam + a * step) @ (z + a * dz)
         if closed:
@@ -90,6 +99,7 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
         mu = sigma * total / (n * (2 if closed else 1))
         step, db, dz, dt = _direction(solve, E, point, mu)
         a = _step_length(lam, step, z, dz, t, dt, upper, 0.99)
+        a = min(a, 0.99 * R.max_step(lam, step))
         a = _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a)
         lam = lam + a * step
         z = z + a * dz
@@ -101,11 +111,15 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
             status = Status.NONFINITE
             break
         trial = repair_equality(lam, upper, E)
-        J, gap, bias, d = certify(rows, R, trial, E, b)
+        J, gap, bias, d = certify(goal, R, trial, E, b, polish=False)
+        if relative_gap(gap, J) <= 1e-3:  # near enough for the best bias to matter
+            J, gap, bias, d = certify(goal, R, trial, E, b)
         history.append((iteration, J, gap))
+        if callback is not None:
+            callback(iteration, J, gap)
         if trial is not None and (best is None or gap < best[2]):
             best = (trial, J, gap, bias, d)
-        if relative_gap(gap, J) <= min(tol, 1e-12):
+        if relative_gap(gap, J) <= enough:
             break
         slow = len(history) > 5 and gap > 0.5 * history[-4][2]
         if slow and relative_gap(best[2], best[1]) <= tol:
@@ -118,9 +132,11 @@ def interior_point(rows, R, E, *, tol, max_iter, init=None):
             break
     if best is None:
         lam = np.zeros(n)
-        J, gap, bias, d = certify(rows, R, lam, E, b)
+        J, gap, bias, d = certify(goal, R, lam, E, b)
         best = (lam, J, gap, bias, d)
-    best = _polish(rows, R, E, best)
+    else:
+        best = (best[0], *certify(goal, R, best[0], E, best[3]))
+    best = _polish(rows, goal, R, E, best)
     lam, J, gap, bias, _ = best
     if relative_gap(gap, J) <= tol:
         status = Status.CONVERGED
@@ -154,6 +170,7 @@ def _start(rows, R, E, upper, init):
     if unbounded.any() or rows.margin._closed:
         balanced = repair_equality(lam, upper, E)
         lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
+        lam = _into_domain(R, lam)
         value, _ = R.value_and_margins(lam)
         if value > 0:
             pull = rows.q + rows.slope(1e-3 * lam)
@@ -165,11 +182,22 @@ def _start(rows, R, E, upper, init):
     return np.where(unbounded, lam, np.minimum(lam, (1 - 1e-3) * upper))
 
 
+def _into_domain(R, lam):
+    """Multipliers shrunk until they are well inside the domain of R."""
+    far = R.max_step(np.zeros_like(lam), lam)
+    return lam if far > 2.0 else 0.5 * far * lam
+
+
 def _start_slacks(rows, R, lam, upper):
     """Slacks of lam >= 0 and, for a box, of its top: stationary where that is cheap."""
     if not rows.margin._closed:
         mu = 0.1 * float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3)))
-        return mu / lam, None
+        slack = mu / lam
+        if R.homogeneous or rows.margin.name == "logistic":
+            return slack, None
+        # margins of a model with a prior of its own start far above their levels
+        _, margins = R.value_and_margins(lam)
+        return slack + np.maximum(margins - rows.slope(lam) - rows.q, 0.0), None
     _, margins = R.value_and_margins(lam)
     r = rows.q - margins + rows.slope(lam)
     mu = 0.1 * float(np.mean(lam * np.abs(r))) + 1e-10
@@ -214,7 +242,7 @@ def _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a):
     return a
 
 
-def _polish(rows, R, E, best):
+def _polish(rows, goal, R, E, best):
     """Set the multipliers of inactive rows to exactly zero and finish by Newton.
 
     Accepted only if the certificate improves (or stays at rounding level).
@@ -258,12 +286,12 @@ def _polish(rows, R, E, best):
         if E is not None:
             b = b + a * db
     new = repair_equality(np.maximum(new, 0.0), upper, E)
-    J2, gap2, bias2, d2 = certify(rows, R, new, E, b)
+    J2, gap2, bias2, d2 = certify(goal, R, new, E, b)
     if np.isfinite(gap2) and gap2 <= gap + 1e-15 * (1 + abs(J)):
         return new, J2, gap2, bias2, d2
     # sparsity alone, where Newton did not help
     new = repair_equality(np.where(free, lam, 0.0), upper, E)
-    J2, gap2, bias2, d2 = certify(rows, R, new, E, bias)
+    J2, gap2, bias2, d2 = certify(goal, R, new, E, bias)
     if np.isfinite(gap2) and gap2 <= max(2 * gap, 1e-15 * (1 + abs(J))):
         return new, J2, gap2, bias2, d2
     return best

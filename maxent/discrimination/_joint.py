@@ -15,13 +15,14 @@ from scipy.optimize import minimize
 from maxent._core.joint import joint_block, joint_csr, joint_dense
 from maxent._support.gram_store import PartGram
 from maxent._support.results import DualResult, Status, relative_gap
+from maxent.discrimination._quadratics import Quadratic
 from maxent.discrimination.certificate import certify, repair_equality
 
 _BLOCK = 512  # examples whose Gram matrix stays in cache
 _PASSES = 3
 
 
-class KernelSide:
+class KernelSide(Quadratic):
     """Scores, sweeps and exact margins of a kernel machine.
 
     Parameters
@@ -139,7 +140,7 @@ class KernelSide:
             self.begin(beta)
 
 
-class LinearSide:
+class LinearSide(Quadratic):
     """The same for the linear kernel: weights, never kernel values."""
 
     def __init__(self, X, constraints, share, variance):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
 from maxent._support.threads import effective_threads, single_threaded_blas
-from maxent._support.vector_kernels import (
-    VectorKernel,
-    apply_kernel,
-    check_kernel,
-    resolve_gamma,
-)
+from maxent._support.vector_kernels import apply_kernel, check_kernel, resolve_gamma
 from maxent.discrimination._signed import solve_signed
+from maxent.discrimination.kernel_dual import check_features, kernel_of_rows
 from maxent.discrimination.linear_dual import solve_linear
 
 _LINEAR_SOLVERS = ("coordinate", "newton")
@@ -37,6 +35,7 @@ def class_rows(name, y, sample_weight, class_weight):
         Sample weights times class weights.
     """
     check_classification_targets(y)
+    v.check_class_weight(class_weight)
     classes, codes = np.unique(y, return_inverse=True)
     sample = v.check_weights(sample_weight, len(codes))
     sample = np.ones(len(codes)) if sample is None else sample
@@ -55,18 +54,72 @@ def class_rows(name, y, sample_weight, class_weight):
             y=y,
             sample_weight=None if sample_weight is None else sample,
         )
-        if not (np.isfinite(factor) & (factor > 0)).all():
-            raise ValueError(
-                f"class_weight={class_weight!r} must be finite and > 0 for every class."
-            )
     # classes without weight can never be predicted
     codes = np.searchsorted(present, codes[keep])
     sample = sample[keep]
     return classes[present], keep, codes, sample, sample * factor[present][codes]
 
 
+def leave_one_out_bound(result, codes, margin, bias, weight):
+    """Share of rows with a multiplier, or NaN where it bounds no error.
+
+    The machine without a row of multiplier zero is the same machine, and has that row
+    right (JMJ 1999, Lemma 1), if kernel and weights stay as they are, every row of no
+    loss is on its side, and the optimum has one bias.
+
+    Parameters
+    ----------
+    result : DualResult
+        `lam` (n,), signed or not, for two classes; (n, m) for several.
+    codes : ndarray of int (n,)
+        Class of each row.
+    margin : MarginPrior
+    bias : "flat", float or None
+    weight : ndarray (n,)
+
+    Returns
+    -------
+    float
+    """
+    lam = np.abs(result.lam)
+    if lam.ndim == 1:  # as of several classes: one multiplier for each wrong class
+        lam = np.where(np.arange(2) == codes[:, None], 0.0, lam[:, None])
+    holds = result.converged and np.isfinite(margin.prior_mean)
+    if not holds or (
+        bias == "flat" and not _settles_the_bias(lam, codes, margin, weight)
+    ):
+        return np.nan
+    return float((lam != 0).any(axis=1).mean())
+
+
+def _settles_the_bias(lam, codes, margin, weight):
+    """Whether rows whose loss is curved tie the biases of all classes together.
+
+    Where they do not, the bias may move when a row without a multiplier is left out,
+    and misjudge that row.
+    """
+    curved = lam > 0
+    if margin._closed:  # straight at both ends, which solvers reach within 1e-3
+        share = lam / (margin.upper * weight[:, None])
+        curved = (share > 1e-3) & (share < 1 - 1e-3)
+    rows, wrong = np.nonzero(curved)
+    m = lam.shape[1]
+    links = sp.coo_array((np.ones(len(rows)), (codes[rows], wrong)), shape=(m, m))
+    return connected_components(links, directed=False)[0] == 1
+
+
 class KernelMachineMixin:
     """Fitted state and prediction of f(x) = dual_coef_ @ k(support, x) + intercept_."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._has_kernel("precomputed")
+        tags.input_tags.pairwise = self._has_kernel("precomputed")
+        return tags
+
+    def _has_kernel(self, name):
+        """Whether the kernel is the named one; it may also be a function."""
+        return isinstance(self.kernel, str) and self.kernel == name
 
     def _check_machine_parameters(self):
         """Checked (bias, tol)."""
@@ -82,6 +135,26 @@ class KernelMachineMixin:
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
         return v.check_bias(self.bias), v.check_positive("tol", self.tol)
+
+    def _validated(self, X, *y, **options):
+        """Checked X, or X and y: dense or CSR, in either precision."""
+        with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
+            return validate_data(
+                self,
+                X,
+                *y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                **options,
+            )
+
+    def _rows_in_play(self, X, keep):
+        """All features or the whole kernel matrix, checked, and its rows to fit."""
+        if self._has_kernel("precomputed"):
+            X = v.check_gram(X)
+            return X, X if len(keep) == len(X) else X[np.ix_(keep, keep)]
+        check_features(X, self.kernel)
+        return X, X if len(keep) == X.shape[0] else X[keep]
 
     def _solve(self, data, problem, tol):
         """DualResult with signed multipliers, by the road that suits the kernel."""
@@ -107,7 +180,7 @@ class KernelMachineMixin:
         )
 
     def _goes_linear(self, data, problem):
-        if not (isinstance(self.kernel, str) and self.kernel == "linear"):
+        if not self._has_kernel("linear"):
             if self.solver in _LINEAR_SOLVERS:
                 raise ValueError(
                     f"solver={self.solver!r} needs kernel='linear'; with "
@@ -131,13 +204,13 @@ class KernelMachineMixin:
         return resolve_gamma(self.gamma, data, sample)
 
     def _kernel(self, data):
-        return VectorKernel(
+        return kernel_of_rows(
             data,
             self.kernel,
             gamma=self.gamma_,
             degree=self.degree,
             coef0=self.coef0,
-            n_threads=effective_threads(self.n_jobs),
+            n_jobs=self.n_jobs,
         )
 
     def _progress(self):
@@ -155,13 +228,13 @@ class KernelMachineMixin:
         self.support_ = keep[inside]
         self.dual_coef_ = np.ascontiguousarray(coefficients[:, inside])
         self.intercept_ = np.asarray(b, dtype=np.float64)
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        if self._has_kernel("precomputed"):
             self.support_vectors_ = np.empty((0, 0))
         else:
             # a linear machine predicts by coef_: the rows need no copy of their own
-            shared = self.kernel == "linear" and len(inside) == X.shape[0]
+            shared = self._has_kernel("linear") and len(inside) == X.shape[0]
             self.support_vectors_ = X if shared else X[self.support_]
-        if isinstance(self.kernel, str) and self.kernel == "linear":
+        if self._has_kernel("linear"):
             if result.coef is None:
                 self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
             else:
@@ -175,12 +248,22 @@ class KernelMachineMixin:
     def _scores(self, X, outputs):
         """Decision values (n, outputs) of validated features."""
         self._check_fitted_arrays(outputs)
-        if isinstance(self.kernel, str) and self.kernel == "linear":
-            return np.asarray(X @ self.coef_.T) + self.intercept_
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._raw_scores(X) + self.intercept_
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                f"X has entries as large as {np.abs(X).max():.3g}, and decision values "
+                "overflow; scale X as the training rows were scaled."
+            )
+        return scores
+
+    def _raw_scores(self, X):
+        if self._has_kernel("linear"):
+            return np.asarray(X @ self.coef_.T)
+        if self._has_kernel("precomputed"):
             X = X[:, self.support_]
         with single_threaded_blas():
-            scores = apply_kernel(
+            return apply_kernel(
                 X,
                 self.support_vectors_,
                 self.dual_coef_.T,
@@ -190,7 +273,6 @@ class KernelMachineMixin:
                 coef0=self.coef0,
                 n_threads=effective_threads(self.n_jobs),
             )
-        return scores + self.intercept_
 
     def _check_fitted_arrays(self, outputs):
         # loaded models are untrusted, and so are their parameters
@@ -203,9 +285,9 @@ class KernelMachineMixin:
         v.check_fitted("support_", self.support_, (m,), kind="iu")
         v.check_fitted("dual_coef_", self.dual_coef_, (outputs, m))
         v.check_fitted("intercept_", self.intercept_, (outputs,))
-        if isinstance(self.kernel, str) and self.kernel == "linear":
+        if self._has_kernel("linear"):
             v.check_fitted("coef_", self.coef_, (outputs, d), once=True)
-        elif not isinstance(self.kernel, str) or self.kernel != "precomputed":
+        elif not self._has_kernel("precomputed"):
             rows = self.support_vectors_
             v.check_fitted("support_vectors_", rows, (m, d), once=True, sparse=True)
         elif m and (self.support_.min() < 0 or self.support_.max() >= d):

@@ -13,7 +13,17 @@ _BLOCK = 512
 _DENSE = 300  # rows whose n^3 is cheap, and more accurate than Woodbury's identity
 
 
-class DenseQuadratic:
+class Quadratic:
+    """What all quadratics share: no bounds, and a cost of the second degree."""
+
+    homogeneous = True
+
+    def max_step(self, lam, direction):
+        """Supremum of t with lam + t * direction in the domain: no end."""
+        return np.inf
+
+
+class DenseQuadratic(Quadratic):
     """R(lam) = lam' Q lam / 2 with Q stored."""
 
     def __init__(self, Q):
@@ -42,7 +52,7 @@ class DenseQuadratic:
         return DenseQuadratic(self.Q[np.ix_(index, index)])
 
 
-class LowRankQuadratic:
+class LowRankQuadratic(Quadratic):
     """R(lam) = |Z' lam|^2 / 2 without Q: O(n r min(n, r)) a step, O(n r) memory."""
 
     def __init__(self, Z):

@@ -34,6 +34,8 @@ class SwitchedFeatures(LowRankQuadratic):
     prior_inclusion : float
     """
 
+    homogeneous = False
+
     def __init__(self, Z, extra, prior_inclusion):
         super().__init__(np.column_stack([Z, extra]))
         self.d = Z.shape[1]

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linprog
 
 from maxent._core import potentials as _potentials
 from maxent.discrimination.margins import MarginPrior
@@ -265,6 +266,30 @@ def best_bias_of(rows, d, E, guess):
     return b
 
 
+def small_solve(A, b):
+    """Least-squares solution of A x = b for as many unknowns as there are biases."""
+    if A.shape == (1, 1) and A[0, 0]:
+        return b / A[0, 0]
+    return np.linalg.lstsq(A, b, rcond=None)[0]
+
+
+def roomiest_bias(d, E):
+    """Biases of the largest smallest margin for shortfalls d; 0 if none are needed.
+
+    Where no row has a loss, a whole set of biases is optimal.
+    """
+    if (d <= 0).all():
+        return np.zeros(E.shape[1])
+    k = E.shape[1]
+    found = linprog(
+        np.append(np.zeros(k), -1.0),
+        A_ub=np.column_stack([-E, np.ones(len(d))]),
+        b_ub=-d,
+        bounds=[(None, None)] * (k + 1),
+    )
+    return found.x[:k] if found.success else np.zeros(k)
+
+
 def repair_equality(lam, upper, E):
     """Feasible multipliers with E' lam = 0 near ones that miss it by a little.
 
@@ -281,7 +306,7 @@ def repair_equality(lam, upper, E):
             return lam
         room = np.minimum(lam, np.where(np.isfinite(upper), upper - lam, np.inf))
         W = np.maximum(room, 0.0) ** 2
-        move = W * (E @ np.linalg.lstsq((E.T * W) @ E, lack, rcond=None)[0])
+        move = W * (E @ small_solve((E.T * W) @ E, lack))
         if (np.abs(move) > 0.5 * room).any():
             break
         lam = lam - move
@@ -295,16 +320,21 @@ def repair_equality(lam, upper, E):
     return lam * factor
 
 
-def certify(rows, R, lam, E, guess):
-    """(objective, gap, bias, shortfalls); the gap is infinite at infeasible ones."""
+def certify(rows, R, lam, E, guess, polish=True):
+    """(objective, gap, bias, shortfalls); the gap is infinite at infeasible ones.
+
+    The bias is the best one, or the guess if it is not to be polished.
+    """
     if lam is None:
         return -np.inf, np.inf, guess, rows.q
     value, margins = R.value_and_margins(lam)
+    if not value < np.inf:
+        return -np.inf, np.inf, guess, rows.q
     d = rows.q - margins
-    b = best_bias_of(rows, d, E, guess)
+    b = best_bias_of(rows, d, E, guess) if polish else guess
     if E is not None:
         d = d - E @ b
     objective = rows.potential(lam) - value
-    if rows.margin.name == "fixed":
+    if rows.margin.name == "fixed" and R.homogeneous:
         return objective, rows.hard_gap(d, 2 * value, objective), b, d
     return objective, rows.gap(lam, d), b, d

@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
-from maxent.discrimination._machine import KernelMachineMixin, class_rows
+from maxent.discrimination._machine import (
+    KernelMachineMixin,
+    class_rows,
+    leave_one_out_bound,
+)
 from maxent.discrimination._signed import binary_problem
 from maxent.discrimination.margins import classification_margin
 from maxent.discrimination.multiclass import solve_multiclass
@@ -97,8 +101,14 @@ default="rbf"
     objective_ : float
         Dual objective, a lower bound of the primal one.
     loo_bound_ : float
-        Share of support vectors, a bound of the leave-one-out error (NaN where the
-        bound does not hold).
+        Share of support vectors among the rows of positive weight: a bound of the
+        leave-one-out error of this machine, that is, with the kernel and the weight of
+        every remaining row held fixed. Each refit has ``gamma=model.gamma_`` and the
+        class weights of the whole data; where gamma="scale" or class_weight="balanced"
+        are computed anew without the row left out, the error may be larger. NaN where
+        the bound does not hold: for the logistic prior, for a fit that has not
+        converged, and where multipliers do not settle a flat bias (hinge, all at zero
+        or at their upper bound).
     gamma_ : float
         The kernel's gamma as a number.
     n_iter_, converged_, n_features_in_, feature_names_in_
@@ -166,12 +176,6 @@ default="rbf"
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     def fit(self, X, y, sample_weight=None):
         """Fit the machine.
 
@@ -193,23 +197,18 @@ for kernel="precomputed"
         Raises
         ------
         ValueError
-            For a parameter outside its domain, NaN or infinity, one class only, or
-            margin="fixed" on data that cannot be separated.
+            For a parameter outside its domain, NaN or infinity, features too large for
+            double precision, one class only, or margin="fixed" on data that cannot be
+            separated.
         """
         bias, tol = self._check_machine_parameters()
         margin = classification_margin(self.margin, self.sharpness)
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        X, y = self._validated(X, y)
         self.classes_, keep, codes, sample, weight = class_rows(
             "MEDClassifier", y, sample_weight, self.class_weight
         )
         m = len(self.classes_)
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            X = v.check_gram(X)
-            data = X if len(keep) == len(X) else X[np.ix_(keep, keep)]
-        else:
-            data = X if len(keep) == X.shape[0] else X[keep]
+        X, data = self._rows_in_play(X, keep)
         self.gamma_ = self._gamma(data, None if sample_weight is None else sample)
         weight = weight * margin.unit_weight(self.C)
         if m == 2:
@@ -232,9 +231,7 @@ for kernel="precomputed"
             )
             coefficients, b = beta.T, result.bias
         self._store(result, coefficients, b, keep, X)
-        self.loo_bound_ = (
-            len(self.support_) / len(keep) if np.isfinite(margin.prior_mean) else np.nan
-        )
+        self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
         if not result.converged:
             warn_not_converged("MEDClassifier", result, tol, self.max_iter)
         return self
@@ -268,9 +265,7 @@ for kernel="precomputed"
             score a class, the largest wins.
         """
         check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        X = self._validated(X, reset=False)
         m = v.check_fitted_classes(self.classes_)
         outputs = 1 if m == 2 else m
         scores = self._scores(X, outputs)

@@ -9,19 +9,24 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.threads import effective_threads
-from maxent._support.vector_kernels import VectorKernel, check_kernel, resolve_gamma
+from maxent._support.vector_kernels import (
+    VectorKernel,
+    call_kernel,
+    check_kernel,
+    resolve_gamma,
+)
 from maxent.discrimination._signed import (
     binary_problem,
     clip_signed_to_domain,
     drop_weightless,
     solve_signed,
 )
-from maxent.discrimination.margins import MarginPrior, check_asks_for_something
+from maxent.discrimination.margins import check_asks_for_something
 
 
 def _check_options(margin, bias, tol, max_iter, solver, callback):
     """Checked (bias, tol, max_iter); costs nothing, so it comes before the arrays."""
-    _check_margin(margin)
+    check_asks_for_something(margin)
     v.check_choice("solver", solver, ("auto", "interior", "smo"))
     v.check_callback(callback)
     return (
@@ -31,13 +36,49 @@ def _check_options(margin, bias, tol, max_iter, solver, callback):
     )
 
 
-def _check_margin(margin):
-    if not isinstance(margin, MarginPrior):
-        raise TypeError(
-            f"margin={v.shown(margin)} must be a margin prior object, such as "
-            "ExponentialMargin(10.0)."
+def check_features(X, kernel):
+    """Refuse features whose squares leave double precision; callables may take any."""
+    if not callable(kernel):
+        v.check_range("X", X)
+
+
+def kernel_of_rows(X, kernel, *, gamma, degree, coef0, n_jobs):
+    """VectorKernel of checked parameters, its values looked at as far as that is cheap.
+
+    Named kernels are bounded by the lengths of the rows; a callable is asked for the
+    values between a few rows, which must be symmetric.
+    """
+    vectors = VectorKernel(
+        X,
+        kernel,
+        gamma=gamma,
+        degree=degree,
+        coef0=coef0,
+        n_threads=effective_threads(n_jobs),
+    )
+    if kernel == "poly":
+        with np.errstate(over="ignore"):
+            largest = (gamma * vectors.norms.max() + abs(coef0)) ** degree
+        v.check_kernel_size("kernel='poly'", largest)
+    elif callable(kernel):
+        _check_callable(kernel, X)
+    return vectors
+
+
+def _check_callable(kernel, X):
+    rows = X[np.unique(np.linspace(0, X.shape[0] - 1, 8).astype(np.intp))]
+    values = call_kernel(kernel, rows, rows)
+    largest = float(np.abs(values).max())
+    v.check_kernel_size("the kernel callable", largest)
+    # a callable may compute in single precision
+    apart = np.abs(values - values.T)
+    if apart.max() > 1e-4 * largest:
+        i, j = np.unravel_index(np.argmax(apart), apart.shape)
+        raise ValueError(
+            "the kernel callable is not symmetric: its value for two rows is "
+            f"{values[i, j]:g} in one order and {values[j, i]:g} in the other; "
+            "return (k(X, Z) + k(Z, X).T) / 2 if that is what you mean."
         )
-    check_asks_for_something(margin)
 
 
 def _unsigned(result, y, keep, n):
@@ -184,6 +225,13 @@ def solve_kernel_dual(
     DualResult
         As from :func:`solve_dual`.
 
+    Raises
+    ------
+    ValueError
+        As from :func:`solve_dual`; for features so large that their squares or their
+        kernel values overflow; and for a callable kernel that is not symmetric, which
+        is checked on a few rows.
+
     Examples
     --------
     >>> from maxent.datasets import load_crabs
@@ -214,13 +262,14 @@ def solve_kernel_dual(
         v.check_signs(yk)
         X = X[keep]
         init = None if init is None else init[keep]
-    vectors = VectorKernel(
+    check_features(X, kernel)
+    vectors = kernel_of_rows(
         X,
         kernel,
         gamma=resolve_gamma(gamma, X),
         degree=degree,
         coef0=coef0,
-        n_threads=effective_threads(n_jobs),
+        n_jobs=n_jobs,
     )
     problem = binary_problem(yk, margin, bias, w)
     if init is not None:
@@ -241,26 +290,47 @@ def solve_kernel_dual(
 def _checked_features(X):
     from sklearn.utils import check_array
 
-    return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
+        return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 
-def dual_path(K, y, margin, C, *, bias="flat", tol=1e-6, **options):
+def dual_path(
+    K,
+    y,
+    margin,
+    C,
+    *,
+    bias="flat",
+    sample_weight=None,
+    tol=1e-6,
+    max_iter=10_000_000,
+    init=None,
+    solver="auto",
+    callback=None,
+):
     """Solve the dual over a path of C, each solution started from the one before.
 
     Parameters
     ----------
-    K, y, margin, bias, tol
+    K, y, margin, bias, tol, max_iter, solver, callback
         As for :func:`solve_dual`.
     C : array-like
         Values of C > 0 in any order, with the meaning they have in the estimators:
         row weights are ``margin.unit_weight(C)``.
-    **options
-        Passed on to :func:`solve_dual`.
+    sample_weight : array-like (n,), optional
+        Multiplies the row weights; 0 drops a row.
+    init : array-like (n,), optional
+        Multipliers to start the smallest C from.
 
     Returns
     -------
     list of DualResult
         In the order of C.
+
+    Raises
+    ------
+    ValueError
+        As from :func:`solve_dual`, and for values of C that are not > 0.
 
     See Also
     --------
@@ -277,24 +347,29 @@ def dual_path(K, y, margin, C, *, bias="flat", tol=1e-6, **options):
     >>> [int((result.lam > 0).sum()) for result in path]
     [4, 2, 2]
     """
-    _check_margin(margin)
+    bias, tol, max_iter = _check_options(margin, bias, tol, max_iter, solver, callback)
     y = v.check_signs(y)
     C = v.as_doubles("C", C)
     if C.ndim != 1 or not (np.isfinite(C) & (C > 0)).all():
         raise ValueError(f"C={v.shown(C)} must be a list of finite numbers > 0.")
-    results, lam, before = [None] * len(C), None, None
+    w = v.check_weights(sample_weight, len(y))
+    w = np.ones(len(y)) if w is None else w
+    results, before = [None] * len(C), None
     for k in np.argsort(C, kind="stable"):
-        weight = margin.unit_weight(C[k])
-        start = None if lam is None else lam * (weight / before)
+        unit = margin.unit_weight(C[k])
+        if before is not None:
+            init = results[before].lam * (unit / margin.unit_weight(C[before]))
         results[k] = solve_dual(
             K,
             y,
             margin,
             bias=bias,
+            sample_weight=unit * w,
             tol=tol,
-            init=start,
-            sample_weight=np.full(len(y), weight),
-            **options,
+            max_iter=max_iter,
+            init=init,
+            solver=solver,
+            callback=callback,
         )
-        lam, before = results[k].lam, weight
+        before = k
     return results

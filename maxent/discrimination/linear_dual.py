@@ -18,7 +18,7 @@ from maxent._core.coordinate import epoch_csr, epoch_dense
 from maxent._support import validation as v
 from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
-from maxent._support.vector_kernels import check_magnitude
+from maxent._support.vector_kernels import LARGEST_FEATURE
 from maxent.discrimination._interior import interior_point
 from maxent.discrimination._primal_newton import primal_newton
 from maxent.discrimination._quadratics import LowRankQuadratic
@@ -56,7 +56,7 @@ class LinearProblem:
         if not self.sparse:
             self.X = np.ascontiguousarray(self.X)
         self.one_to_one = len(self.index) == X.shape[0]
-        check_magnitude(self.X)
+        v.check_range("X", self.X, LARGEST_FEATURE)
 
     def squared_norms(self):
         """|x|^2 of every data row."""
@@ -159,13 +159,8 @@ def solve_linear(
             slow = result.status is Status.MAX_ITER and result.n_iter < max_iter
             if (slow or result.status is Status.STALLED) and n * d * min(n, d) <= 1e9:
                 result = _interior(linear, tol, max_iter, init)
-        elif solver == "interior":
-            result = _interior(linear, tol, max_iter, init)
         else:
-            raise ValueError(
-                f"solver={solver!r} is not known; use 'auto', 'coordinate', 'newton' "
-                "or 'interior'."
-            )
+            result = _interior(linear, tol, max_iter, init)
     result.lam = linear.collect(result.lam)
     refuse_inseparable(margin, result)
     return result
@@ -366,17 +361,20 @@ def solve_linear_dual(
     """
     from sklearn.utils import check_array
 
-    X = check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        accept_large_sparse=True,
-    )
+    check_asks_for_something(margin)
+    v.check_choice("solver", solver, ("auto", "coordinate", "newton", "interior"))
+    v.check_callback(callback)
+    with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            accept_large_sparse=True,
+        )
     y = v.check_signs(y)
     n = len(y)
     if X.shape[0] != n:
         raise ValueError(f"X has {X.shape[0]} rows but y has {n}.")
-    check_asks_for_something(margin)
     bias = v.check_bias(bias)
     tol = v.check_positive("tol", tol)
     max_iter = v.check_count("max_iter", max_iter)

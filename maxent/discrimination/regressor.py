@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
@@ -12,6 +12,8 @@ from maxent.discrimination._machine import KernelMachineMixin
 from maxent.discrimination._signed import SignedProblem
 from maxent.discrimination.certificate import BOTH
 from maxent.discrimination.margins import regression_margin
+
+_LARGEST_TARGET = 1e15  # beyond it no digits are left to tell a residual from zero
 
 
 class MEDRegressor(KernelMachineMixin, RegressorMixin, BaseEstimator):
@@ -131,12 +133,6 @@ converged_, gamma_, n_features_in_
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     def fit(self, X, y, sample_weight=None):
         """Fit the machine.
 
@@ -158,7 +154,8 @@ for kernel="precomputed"
         Raises
         ------
         ValueError
-            For a parameter outside its domain, NaN or infinity.
+            For a parameter outside its domain, NaN or infinity, and features or targets
+            too large for double precision.
         """
         bias, tol = self._check_machine_parameters()
         epsilon = v.check_nonnegative("epsilon", self.epsilon)
@@ -168,38 +165,30 @@ for kernel="precomputed"
                 "margin='fixed' has no finite loss to prove a regression by; use "
                 "margin='hinge' with a large C for a hard tube."
             )
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            y_numeric=True,
-        )
+        X, y = self._validated(X, y, y_numeric=True)
         y = y.astype(np.float64)
         if not np.isfinite(y).all():  # a None among objects has become NaN by now
             raise ValueError(
                 f"y[{int(np.argmin(np.isfinite(y)))}] is missing or not finite; drop "
                 "such rows or fill in their targets."
             )
+        v.check_range("y", y)
         weight = v.check_weights(sample_weight, len(y))
         weight = np.ones(len(y)) if weight is None else weight
         keep = np.flatnonzero(weight > 0)
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            X = v.check_gram(X)
-            data = X if len(keep) == len(X) else X[np.ix_(keep, keep)]
-        else:
-            data = X if len(keep) == X.shape[0] else X[keep]
+        X, data = self._rows_in_play(X, keep)
         self.gamma_ = self._gamma(data, None if sample_weight is None else weight[keep])
         n = len(keep)
         # Far targets would make the solver's residuals large: count from the middle.
         centre = float(np.median(y[keep])) if bias == "flat" else 0.0
+        target = y[keep] - centre
+        v.check_range("y", target, _LARGEST_TARGET)
         problem = SignedProblem(
             margin,
             np.full(n, margin.level),
             np.full(n, margin.rate),
             weight[keep] * margin.unit_weight(self.C),
-            y[keep] - centre,
+            target,
             np.full(n, BOTH, dtype=np.int8),
             bias,
         )
@@ -224,7 +213,5 @@ for kernel="precomputed"
             In target units.
         """
         check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        X = self._validated(X, reset=False)
         return self._scores(X, 1)[:, 0]

@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
-from maxent.discrimination._machine import class_rows
+from maxent._support.vector_kernels import LARGEST_FEATURE
+from maxent.discrimination._machine import class_rows, leave_one_out_bound
 from maxent.discrimination._switches import solve_selection
 from maxent.discrimination.margins import classification_margin
 
@@ -159,7 +160,9 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
                 "margin='fixed' is not available with switches: the cost of a scaled "
                 "machine is not quadratic; use margin='exponential' with a large C."
             )
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        v.check_range("X", X, LARGEST_FEATURE)
         self.classes_, keep, codes, _, weight = class_rows(
             "MEDFeatureSelector", y, sample_weight, self.class_weight
         )
@@ -173,13 +176,14 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
         if hasattr(data, "toarray"):
             data = data.toarray()
         signs = np.where(codes == 1, 1.0, -1.0)
+        weight = weight * margin.unit_weight(self.C)
         result, self.inclusion_proba_ = solve_selection(
             data,
             signs,
             margin,
             p0,
             bias,
-            weight * margin.unit_weight(self.C),
+            weight,
             tol=tol,
             max_iter=max_iter,
         )
@@ -193,9 +197,7 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
         self.n_iter_ = int(result.n_iter)
         self.converged_ = result.converged
         self.objective_history_ = np.array([h[1] for h in result.history])
-        self.loo_bound_ = (
-            len(inside) / len(keep) if np.isfinite(margin.prior_mean) else np.nan
-        )
+        self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
         if self.verbose:
             print(
                 f"MEDFeatureSelector: {result.n_iter} steps, "

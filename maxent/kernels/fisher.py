@@ -82,8 +82,9 @@ default="empirical"
     ValueError
         For scores that are not finite or whose widths differ; for an empirical
         information of r <= p rows (r - 1 <= p if centred) without ridge; for an
-        information that is not symmetric and positive definite; and where two sets
-        of scores come without the `reference` that is needed.
+        information that is not symmetric and positive definite; where two sets of
+        scores come without the `reference` that is needed; and for `n_jobs` that is
+        no number of threads.
 
     Warns
     -----
@@ -125,6 +126,7 @@ default="empirical"
     array([[ 0.333333, -1.      ],
            [-1.      ,  3.      ]])
     """
+    threads = effective_threads(n_jobs)
     U = _checked_scores("scores", scores)
     V = None if other is None else _checked_scores("other", other, U.shape[1])
     if reference is not None:
@@ -136,15 +138,14 @@ default="empirical"
         )
     else:
         R = U
-    threads = effective_threads(n_jobs)
     with single_threaded_blas():
         mean, factor = learn_whitening(R, information, ridge, center)
-        A = whiten(U, mean, factor)
+        A = _whitened(U, mean, factor)
         if V is None:
             out = np.empty((len(A), len(A)))
             _gram.gram_symmetric(_LINEAR, A, np.zeros(len(A)), out, threads)
             return out
-        B = whiten(V, mean, factor)
+        B = _whitened(V, mean, factor)
         out = np.empty((len(A), len(B)))
         _gram.gram(_LINEAR, A, np.zeros(len(A)), B, np.zeros(len(B)), out, threads)
         return out
@@ -260,6 +261,19 @@ default="empirical"
     @property
     def _n_features_out(self):
         return self.n_features_in_
+
+
+def _whitened(U, mean, factor):
+    """Whitened scores whose inner products stay in double precision."""
+    Phi = whiten(U, mean, factor)
+    with np.errstate(over="ignore"):
+        squares = np.einsum("ij,ij->i", Phi, Phi)
+    if not np.isfinite(squares).all():
+        raise ValueError(
+            f"kernel values overflow: whitened scores reach {np.abs(Phi).max():.3g}. "
+            "Rescale the parameters of the model, or the information with them."
+        )
+    return Phi
 
 
 def _checked_scores(name, U, p=None):

@@ -1,6 +1,7 @@
 """The thread policy: who may say how many, and one thread for BLAS."""
 
 import os
+import sys
 
 import pytest
 from maxent._core.threads import has_openmp, openmp_max_threads
@@ -33,12 +34,36 @@ def test_negative_numbers_count_from_the_cpus():
     assert effective_threads(-(10**6)) == 1
 
 
-def test_zero_is_refused():
-    if has_openmp():
-        with pytest.raises(ValueError, match="n_jobs=0"):
-            effective_threads(0)
-    else:
-        assert effective_threads(7) == 1
+@pytest.mark.parametrize("n_jobs", [0, 2**31, 2**40, 10**30, 1025, 1.5, "all", True])
+def test_what_is_no_number_of_threads_is_refused(n_jobs):
+    with pytest.raises(ValueError, match=r"n_jobs=.*use None|n_jobs=.*must be None"):
+        effective_threads(n_jobs)
+
+
+@pytest.mark.skipif(has_openmp(), reason="built with OpenMP")
+def test_without_openmp_there_is_one_thread():
+    assert effective_threads(7) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork")
+def test_forked_children_have_one_thread_and_check_the_number_all_the_same():
+    code = """
+import os, warnings
+warnings.simplefilter("ignore")  # Python warns of forks after threads
+from maxent._support.threads import effective_threads
+
+if os.fork() == 0:
+    print(effective_threads(7), flush=True)
+    try:
+        effective_threads(0)
+    except ValueError as error:
+        print(error, flush=True)
+    os._exit(0)
+os.wait()
+"""
+    said = run("-c", code).splitlines()
+    assert said[0] == "1"
+    assert said[1].startswith("n_jobs=0 must be None")
 
 
 @openmp

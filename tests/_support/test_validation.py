@@ -2,6 +2,7 @@
 
 import decimal
 import math
+import re
 
 import numpy as np
 import pytest
@@ -32,8 +33,9 @@ def test_others_are_refused_with_their_name_and_value(value):
 
 def test_infinity_passes_where_it_is_allowed():
     assert v.check_positive("sigma", math.inf, allow_inf=True) == math.inf
-    with pytest.raises(ValueError, match="sigma"):
-        v.check_positive("sigma", math.nan, allow_inf=True)
+    for value in (math.nan, 0.0, -math.inf):
+        with pytest.raises(ValueError, match=r"sigma=.*> 0 \(inf is allowed\)\."):
+            v.check_positive("sigma", value, allow_inf=True)
 
 
 def test_zero_is_not_negative():
@@ -220,6 +222,61 @@ def test_good_numbers_of_jobs_pass():
     assert v.check_jobs(None) is None
     assert v.check_jobs(np.int64(2)) == 2
     assert v.check_jobs(-1) == -1
+
+
+@pytest.mark.parametrize("value", [1025, 2**31, 2**40, 10**30, np.uint64(2**63)])
+def test_more_threads_than_machines_run_are_refused(value):
+    with pytest.raises(ValueError, match=r"n_jobs=.* is more than 1024.*-1 for all"):
+        v.check_jobs(value)
+    assert v.check_jobs(1024) == 1024
+    assert v.check_jobs(-(10**30)) == -(10**30)
+
+
+def test_class_weights_that_pass():
+    for value in (None, "balanced", {}, {1: 2.0}, {"a": 1, "b": np.float32(0.5)}):
+        assert v.check_class_weight(value) is value
+
+
+@pytest.mark.parametrize("value", ["a", "2", None, math.nan, math.inf, 0, -1.0, True])
+@pytest.mark.parametrize("label", [1, "first"])
+def test_the_weight_of_a_class_is_named(label, value):
+    said = re.escape(f"class_weight[{label!r}]={value!r} must be a finite number > 0.")
+    with pytest.raises(ValueError, match=said):
+        v.check_class_weight({"other": 1.0, label: value})
+
+
+@pytest.mark.parametrize("value", ["even", 3, [1.0, 2.0], np.ones(2), True])
+def test_class_weights_of_the_wrong_kind_are_named(value):
+    with pytest.raises(ValueError, match=r"class_weight=.*'balanced', or a dict"):
+        v.check_class_weight(value)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+def test_entries_beyond_a_limit_are_named(form, kind):
+    for value in (-101, 101):
+        X = form(np.array([[0, 3], [value, 0]], dtype=kind))
+        v.check_range("X", X, 101.0)
+        with pytest.raises(
+            ValueError, match=r"X has .* as large as 101, .*below 100\."
+        ):
+            v.check_range("X", X, 100.0)
+    v.check_range("X", form(np.zeros((2, 2), dtype=kind)))
+
+
+def test_squares_stay_in_range_below_the_default_limit():
+    v.check_range("y", np.array([1e150, -1e150]))
+    with pytest.raises(ValueError, match=r"y has .*scale y below 1e\+150"):
+        v.check_range("y", np.array([1.0, -2e150]))
+
+
+def test_kernel_values_that_leave_single_precision_are_named():
+    v.check_gram(np.diag([1e37, 1.0]))
+    for K in (np.diag([1e38, 1.0]), np.array([[0.0, -1e38], [-1e38, 0.0]])):
+        with pytest.raises(ValueError, match=r"K has values as large as 1e\+38; scale"):
+            v.check_gram(K)
+    with pytest.raises(ValueError, match="as large as nan"):
+        v.check_kernel_size("K", math.nan)
 
 
 def test_long_values_are_cut_to_a_line():

@@ -41,11 +41,11 @@ COMMON = {
     "init": [1.0, np.ones(3), -np.ones(24), np.full(24, np.nan), np.ones((24, 1))],
     "sample_weight": [np.ones(3), -np.ones(24), np.full(24, np.nan), np.zeros(24)]
     + [np.full(24, np.inf), np.ones((24, 1))],
+    "margin": ["exponential", None, 3.0, ExponentialMargin, np.ones(2), {}],
     "y": [1, np.ones(24), np.zeros(24), np.arange(24), np.full(24, "a"), np.ones(3)]
     + [np.ones((24, 1)), np.full(24, np.nan), []],
 }
 UNNAMED = {
-    "margin": ["exponential", None, 3.0, ExponentialMargin],
     "init": ["a", np.full(24, 1j)],
     "sample_weight": ["a", np.full(24, 1j)],
     "solver": [np.ones(2)],
@@ -54,7 +54,7 @@ UNNAMED = {
 KERNEL = {
     "gamma": ["a", math.nan, math.inf, -1.0],
     "cache_size": POSITIVE_NUMBERS,
-    "n_jobs": [0],
+    "n_jobs": [0, 2**31, 2**40, 10**30],
     "kernel": ["a", ""],
 }
 KERNEL_UNNAMED = {
@@ -114,10 +114,12 @@ ESTIMATORS = {
             "tol": POSITIVE_NUMBERS,
             "max_iter": [0, -1, 2.5, "a", None, math.nan],
             "bias": ["a", 1j, [1.0], math.nan, 0, -1.0],
-            "solver": ["a", None, "newton", "coordinate"],
-            "margin": ["a", None, 3.0, [1]],
+            "solver": ["a", None, "newton", "coordinate", np.ones(2)],
+            "margin": ["a", None, 3.0, [1], np.ones(2), {}, ExponentialMargin],
             "sharpness": [1.0, 0.5, -1.0, math.nan, math.inf, None],
-            "class_weight": ["a", [1.0], {-1: -1.0}, {-1: math.nan}, {1: 0.0}],
+            "class_weight": ["a", [1.0], {-1: -1.0}, {-1: math.nan}, {1: 0.0}]
+            + [{1: "a"}, {1: None}, {1: 1j}, {1: [2.0]}, {1: np.ones(2)}, np.ones(2)]
+            + [{5: 1.0}, 3],
         },
     ),
     "regressor": (
@@ -125,7 +127,8 @@ ESTIMATORS = {
         {
             "C": POSITIVE_NUMBERS,
             "epsilon": ["a", None, 1j, [1.0], math.nan, math.inf, -0.1],
-            "margin": ["a", None, "logistic", "fixed", [1]],
+            "margin": ["a", None, "logistic", "fixed", [1], np.ones(2), {}],
+            "solver": ["a", None, np.ones(2)],
             "sharpness": [0, -1.0, math.nan, math.inf],
             "bias": ["a", 1j, 0, -1.0],
         },
@@ -135,7 +138,8 @@ ESTIMATORS = {
         {
             "prior_inclusion": POSITIVE_NUMBERS + [1.1],
             "C": POSITIVE_NUMBERS,
-            "margin": ["a", None, "fixed", 3.0],
+            "margin": ["a", None, "fixed", 3.0, np.ones(2), {}],
+            "class_weight": ["a", {1: "a"}, {1: None}, {1: math.nan}, np.ones(2)],
             "sharpness": [1.0, -1.0, math.nan],
             "bias": ["a", 1j, 0, -1.0],
             "max_iter": [0, 2.5, "a"],
@@ -341,7 +345,10 @@ def test_booleans_are_not_numbers(data):
 @pytest.mark.parametrize(
     ("name", "value"),
     [("margin", "exponential"), ("margin", ExponentialMargin), ("y", 1)]
-    + [("C", "a"), ("C", [1j]), ("C", [None]), ("callback", 3), ("solver", "newton")],
+    + [("C", "a"), ("C", [1j]), ("C", [None]), ("callback", 3), ("solver", "newton")]
+    + [("solver", np.ones(2)), ("margin", np.ones(2)), ("bias", "a"), ("tol", 0)]
+    + [("max_iter", 0), ("init", "a"), ("init", -np.ones(24)), ("sample_weight", "a")]
+    + [("sample_weight", -np.ones(24)), ("sample_weight", np.ones(3))],
 )
 def test_bad_arguments_of_paths_are_named(name, value, data):
     X, y = data

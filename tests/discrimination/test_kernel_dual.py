@@ -204,6 +204,51 @@ def test_path_equals_separate_fits_and_is_in_the_order_of_C(rng):
         assert r.objective == pytest.approx(alone.objective, rel=1e-8)
 
 
+def test_weights_of_a_path_multiply_those_of_C(rng):
+    X, y = problem(rng)
+    K, margin, C = rbf(X), ExponentialMargin(10.0), [10.0, 0.1, 1.0]
+    w = rng.uniform(0.5, 2.0, len(y)) * (np.arange(len(y)) % 5 > 0)
+    for c, r in zip(C, dual_path(K, y, margin, C, sample_weight=w, tol=1e-9)):
+        alone = solve_dual(K, y, margin, sample_weight=c / 10.0 * w, tol=1e-9)
+        assert r.objective == pytest.approx(alone.objective, rel=1e-8)
+        assert (r.lam[w == 0] == 0).all()
+
+
+def test_a_path_starts_its_smallest_C_from_init(rng):
+    X, y = problem(rng)
+    K, margin = rbf(X), ExponentialMargin(10.0)
+    options = {"solver": "smo", "tol": 1e-6}
+    cold = dual_path(K, y, margin, [1.0, 0.1], **options)
+    warm = dual_path(K, y, margin, [1.0, 0.1], init=cold[1].lam, **options)
+    assert warm[1].n_iter < cold[1].n_iter
+    assert warm[0].objective == pytest.approx(cold[0].objective, rel=1e-5)
+
+
+def test_a_path_starts_each_C_from_the_one_before(rng):
+    X, y = problem(rng)
+    K, margin = rbf(X), ExponentialMargin(10.0)
+    options = {"solver": "smo", "tol": 1e-6}
+    path = dual_path(K, y, margin, [1.0, 1.001], **options)
+    alone = dual_path(K, y, margin, [1.001], **options)
+    assert path[1].n_iter < alone[0].n_iter
+
+
+def test_options_of_a_path_reach_the_solver(rng):
+    X, y = problem(rng)
+    seen = []
+    results = dual_path(
+        rbf(X),
+        y,
+        ExponentialMargin(10.0),
+        [1.0, 10.0],
+        solver="smo",
+        max_iter=2,
+        callback=lambda *step: seen.append(step),
+    )
+    assert [r.status for r in results] == ["max_iter"] * 2
+    assert len(seen) == sum(len(r.history) for r in results)
+
+
 def test_features_and_kernel_matrix_give_the_same_machine(rng):
     X, y = problem(rng, n=300)
     one = solve_dual(rbf(X), y, ExponentialMargin(5.0), tol=1e-8, solver="smo")

@@ -513,6 +513,16 @@ def test_overflow_is_an_error_that_says_so(size, center, rng):
             fisher_kernel(U, information=information, center=center)
     with pytest.raises(ValueError, match=r"overflows.*Rescale"):
         fisher_kernel(U, information=np.full(4, 1e308), ridge=1.0)
+    with pytest.raises(ValueError, match=r"kernel values overflow.*Rescale"):
+        fisher_kernel(U, information="identity")
+    with pytest.raises(ValueError, match=r"kernel values overflow.*Rescale"):
+        fisher_kernel(U[:, 1:], U[:, :3], reference=U[:, 1:], information="identity")
+
+
+@pytest.mark.parametrize("n_jobs", [0, "a", 1.5, True, 2**31, 2**40, 10**30])
+def test_number_of_threads_is_checked_first(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs="):
+        fisher_kernel("no scores at all", n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize("ridge", [-1.0, np.nan, np.inf, "small"])

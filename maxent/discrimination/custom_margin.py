@@ -1,0 +1,127 @@
+"""A margin prior made of the user's own functions, compiled by Numba."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from maxent._support import validation as v
+from maxent.discrimination.margin_prior import MarginPrior
+
+
+class CustomMargin(MarginPrior):
+    """A margin prior of your own, given as Numba-compiled functions.
+
+    Parameters
+    ----------
+    potential, mean, curvature : callable float -> float
+        ``phi(lam)``, ``phi'(lam)`` and ``-phi''(lam)`` for ``0 <= lam < upper``.
+        Plain Python functions or functions compiled by ``numba.njit``; they are
+        compiled to C callbacks here. ``phi`` must be concave with ``phi(0) = 0``.
+    upper : float, default=inf
+        Supremum of the multipliers.
+
+    Notes
+    -----
+    The conjugate loss is found by Newton's method on ``phi'(lam) = m``. The
+    functions are checked on a grid for concavity and for derivatives that belong
+    together.
+
+    Examples
+    --------
+    >>> import math
+    >>> from maxent.discrimination import CustomMargin, ExponentialMargin
+    >>> mine = CustomMargin(
+    ...     lambda lam: lam + math.log1p(-lam / 5.0),
+    ...     lambda lam: 1.0 - 1.0 / (5.0 - lam),
+    ...     lambda lam: 1.0 / (5.0 - lam) ** 2,
+    ...     upper=5.0,
+    ... )
+    >>> bool(abs(mine.loss(0.2) - ExponentialMargin(5.0).loss(0.2)) < 1e-12)
+    True
+    """
+
+    name = "custom"
+    _kind = 8
+
+    def __init__(self, potential, mean, curvature, upper=math.inf):
+        super().__init__(1.0, 0.0)
+        self._upper = v.check_positive("upper", upper, allow_inf=True)
+        self._functions = tuple(
+            _compile_scalar(f, name)
+            for f, name in (
+                (potential, "potential"),
+                (mean, "mean"),
+                (curvature, "curvature"),
+            )
+        )
+        self._check()
+        # does the multiplier reach its bound, as that of the hinge does?
+        if math.isfinite(self._upper):
+            end = np.array([self._upper])
+            self._closed = bool(
+                np.isfinite(self.potential(end)[0]) and np.isfinite(self.mean(end)[0])
+            )
+
+    @property
+    def core_spec(self):
+        """Tuple understood by the compiled kernels."""
+        return (self._kind, 1.0, self._upper, *(f.address for f in self._functions))
+
+    def unit_weight(self, C):
+        # multipliers stay below C
+        return C / self._upper if math.isfinite(self._upper) else C
+
+    def parameters(self):
+        return {"functions": self._functions, "upper": self._upper}
+
+    def with_level(self, level):
+        raise ValueError("a CustomMargin has its level inside its functions.")
+
+    def get_spec(self):
+        raise ValueError(
+            "a CustomMargin holds compiled functions, which a model file cannot "
+            "carry; use one of the named margin priors to save a model."
+        )
+
+    def _check(self):
+        top = self._upper if math.isfinite(self._upper) else 10.0
+        lam = top * np.array([0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95])
+        phi, slope, curv = self.potential(lam), self.mean(lam), self.curvature(lam)
+        if not (np.isfinite(phi).all() and np.isfinite(slope[1:]).all()):
+            raise ValueError(
+                "potential and mean must be finite inside the domain; found "
+                f"phi={phi} and phi'={slope} at lam={lam}."
+            )
+        if abs(phi[0]) > 1e-12:
+            raise ValueError(f"potential(0)={phi[0]!r} must be 0.")
+        if (curv[1:] < 0).any():
+            raise ValueError(
+                f"curvature must be -phi'' >= 0; found {curv.min()!r}. Did you return "
+                "phi'' instead?"
+            )
+        h = 1e-5 * top
+        mid = lam[1:-1]
+        for name, claimed, found in (
+            ("mean", slope[1:-1], (self.potential(mid + h) - self.potential(mid - h))),
+            ("curvature", curv[1:-1], -(self.mean(mid + h) - self.mean(mid - h))),
+        ):
+            found = found / (2 * h)
+            bad = np.abs(claimed - found) > 1e-4 * (1 + np.abs(found))
+            if bad.any():
+                k = int(np.argmax(bad))
+                raise ValueError(
+                    f"{name}({mid[k]:g}) returned {claimed[k]:g} but differences of "
+                    f"the function below it give {found[k]:g}; check its formula."
+                )
+
+
+def _compile_scalar(function, name):
+    if not callable(function):
+        raise TypeError(f"{name} must be a function of one float; got {function!r}.")
+    import numba
+
+    plain = getattr(function, "py_func", function)
+    # a pole at the end of the domain is an infinity, not an exception
+    return numba.cfunc("float64(float64)", nopython=True, error_model="numpy")(plain)

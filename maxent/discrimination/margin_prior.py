@@ -1,0 +1,307 @@
+"""What every margin prior is: a potential, its conjugate loss and its domain.
+
+A margin prior P0(gamma) enters every maximum entropy discrimination solver through its
+dual potential ``phi(lam) = -log E_P0 exp(-lam gamma)`` alone. The conjugate
+``ell(m) = sup_lam phi(lam) - lam m`` is the loss that the machine minimises.
+
+Source: Jaakkola, Meila & Jebara (1999), eq. (9)-(15), with the corrections listed on
+the errata page of the documentation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._core import potentials as _potentials
+from maxent._support import validation as v
+
+_VALUE, _SLOPE, _CURVATURE, _LOSS, _ARGMAX = range(5)
+
+
+class MarginPrior:
+    """Base class of the margin priors.
+
+    Every prior is a unit function g of the dimensionless multiplier
+    ``u = lam / rate``: ``phi(lam) = level * lam + g(lam / rate)``. A sample weight w
+    stands for w independent copies of a row: ``phi_w(lam) = w phi(lam / w)``.
+
+    Parameters
+    ----------
+    rate : float, default=10.0
+        The papers' c, > 0, in 1 / margin units.
+    level : float, default=1.0
+        The papers' l, in margin units.
+
+    Attributes
+    ----------
+    rate : float
+        The papers' c: how sharply the prior is concentrated, in 1 / margin units.
+    level : float
+        The papers' location l: the margin asked for, in margin units.
+    name : str
+        The name under which estimators know the prior.
+    upper : float
+        Supremum of the multiplier of a row of weight one; may be infinite.
+    prior_mean : float
+        Mean margin under the prior: rows beyond it cost nothing.
+    core_spec : tuple
+        What the compiled functions take.
+
+    See Also
+    --------
+    CustomMargin : A prior of your own, from three functions.
+    """
+
+    name = ""
+    _kind = -1
+    _upper = 1.0  # supremum of u
+    _closed = False  # is u = upper attainable with a finite slope?
+
+    def __init__(self, rate=10.0, level=1.0):
+        self.rate = v.check_positive("rate", rate)
+        self.level = v.check_number("level", level)
+
+    # -- description ---------------------------------------------------------------
+    @property
+    def _shape(self):
+        return 1.0
+
+    @property
+    def core_spec(self):
+        """Tuple understood by the compiled kernels."""
+        return (self._kind, self._shape, self._upper, 0, 0, 0)
+
+    @property
+    def upper(self):
+        """Supremum of the multipliers for a row of weight one (may be infinite)."""
+        return self._upper * self.rate
+
+    @property
+    def prior_mean(self):
+        """Mean margin under the prior, phi'(0): where the loss starts."""
+        return float(self.mean(0.0))
+
+    def unit_weight(self, C):
+        """Row weight for which `C` has the meaning it has in the estimators.
+
+        It is the slope of the loss far below the margin (for the Gaussian prior the
+        factor of ``d**2 / 2``).
+
+        Parameters
+        ----------
+        C : float
+            The estimators' C, > 0.
+
+        Returns
+        -------
+        float
+            The weight that every row carries: ``C / rate`` for most priors.
+        """
+        return C / self.rate
+
+    def parameters(self):
+        """Constructor arguments as a dict.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        return {"rate": self.rate, "level": self.level}
+
+    def with_level(self, level):
+        """Same prior, moved to another level.
+
+        Parameters
+        ----------
+        level : float
+            In margin units.
+
+        Returns
+        -------
+        MarginPrior
+            A new object; this one is left as it is.
+
+        Raises
+        ------
+        ValueError
+            For a :class:`CustomMargin`, whose level is inside its functions.
+        """
+        return type(self)(**{**self.parameters(), "level": level})
+
+    def get_spec(self):
+        """JSON-able description, read back by :func:`margin_from_spec`.
+
+        Returns
+        -------
+        dict
+            The key "name" and the constructor arguments.
+
+        Raises
+        ------
+        ValueError
+            For a :class:`CustomMargin`: compiled functions cannot be stored.
+        """
+        return {"name": self.name, **self.parameters()}
+
+    @classmethod
+    def from_spec(cls, spec):
+        """Prior described by a dict of constructor arguments.
+
+        Parameters
+        ----------
+        spec : dict
+            As :meth:`get_spec` returns it.
+
+        Returns
+        -------
+        MarginPrior
+            Of this class.
+        """
+        return cls(**{key: value for key, value in spec.items() if key != "name"})
+
+    def __repr__(self):
+        inside = ", ".join(
+            f"{key}={value!r}" for key, value in self.parameters().items()
+        )
+        return f"{type(self).__name__}({inside})"
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.parameters() == other.parameters()
+
+    def __hash__(self):
+        return hash((type(self), tuple(self.parameters().items())))
+
+    # -- values --------------------------------------------------------------------
+    def _evaluate(self, which, x):
+        x = np.asarray(x, dtype=np.float64)
+        flat = np.ascontiguousarray(x).reshape(-1)
+        out = np.empty_like(flat)
+        _potentials.evaluate(self.core_spec, which, flat, out)
+        return out.reshape(x.shape)[()]
+
+    def potential(self, lam):
+        """Dual potential phi(lam) = -log E exp(-lam gamma).
+
+        Parameters
+        ----------
+        lam : array-like
+            Multipliers, in 1 / margin units.
+
+        Returns
+        -------
+        ndarray or float
+            Of the shape of `lam`; -inf outside the domain.
+        """
+        lam = np.asarray(lam, dtype=np.float64)
+        g = self._evaluate(_VALUE, lam / self.rate)
+        # outside the domain level * lam may be infinite too, and inf - inf is NaN
+        return self.level * np.where(np.isneginf(g), 0.0, lam) + g
+
+    def mean(self, lam):
+        """Mean margin under the tilted prior, phi'(lam).
+
+        Parameters
+        ----------
+        lam : array-like
+            Multipliers inside the domain.
+
+        Returns
+        -------
+        ndarray or float
+            In margin units, of the shape of `lam`.
+        """
+        lam = np.asarray(lam, dtype=np.float64)
+        return self.level + self._evaluate(_SLOPE, lam / self.rate) / self.rate
+
+    def curvature(self, lam):
+        """Variance of the margin under the tilted prior, -phi''(lam).
+
+        Parameters
+        ----------
+        lam : array-like
+            Multipliers inside the domain.
+
+        Returns
+        -------
+        ndarray or float
+            At least zero, in squared margin units, of the shape of `lam`.
+        """
+        lam = np.asarray(lam, dtype=np.float64)
+        return self._evaluate(_CURVATURE, lam / self.rate) / self.rate**2
+
+    def loss(self, m):
+        """Loss ell(m) = sup over lam of phi(lam) - lam m.
+
+        Parameters
+        ----------
+        m : array-like
+            Signed margins ``y f(x)``.
+
+        Returns
+        -------
+        ndarray or float
+            Convex in m, decreasing and at least zero; of the shape of `m`.
+        """
+        return self._evaluate(_LOSS, self._shortfall(m))
+
+    def loss_slope(self, m):
+        """Derivative ell'(m) of the loss, minus the multiplier that belongs to m.
+
+        Parameters
+        ----------
+        m : array-like
+            Signed margins.
+
+        Returns
+        -------
+        ndarray or float
+            At most zero, of the shape of `m`.
+        """
+        return -self.rate * self._evaluate(_ARGMAX, self._shortfall(m))
+
+    def fenchel_young(self, lam, m):
+        """Share of a row in the duality gap, ell(m) + lam m - phi(lam).
+
+        Parameters
+        ----------
+        lam : array-like
+            Multipliers.
+        m : array-like
+            Signed margins; broadcast against `lam`.
+
+        Returns
+        -------
+        ndarray or float
+            At least zero, and zero exactly when ``lam = -ell'(m)``.
+        """
+        lam, x = np.broadcast_arrays(
+            np.asarray(lam, dtype=np.float64), self._shortfall(m)
+        )
+        u = np.ascontiguousarray(lam / self.rate).reshape(-1)
+        out = np.empty_like(u)
+        _potentials.evaluate_fenchel_young(
+            self.core_spec, u, np.ascontiguousarray(x).reshape(-1), out
+        )
+        return out.reshape(x.shape)[()]
+
+    def _shortfall(self, m):
+        return self.rate * (self.level - np.asarray(m, dtype=np.float64))
+
+
+def check_asks_for_something(prior):
+    """Refuse what is no margin prior, or one whose mean margin is not positive.
+
+    Zero multipliers satisfy a prior that asks for nothing.
+    """
+    if not isinstance(prior, MarginPrior):
+        raise TypeError(
+            f"margin={v.shown(prior)} must be a margin prior object, such as "
+            "ExponentialMargin(10.0)."
+        )
+    if not prior.prior_mean > 0:
+        raise ValueError(
+            f"{prior!r} has mean margin {prior.prior_mean:g} <= 0: it asks for nothing "
+            "and every multiplier would be zero. Raise its level or its rate "
+            "(the exponential prior needs rate * level > 1)."
+        )

@@ -1,0 +1,147 @@
+"""The leave-one-out bound: what it is a bound of, and where it is not given."""
+
+import math
+import warnings
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.class_weight import compute_sample_weight
+
+from maxent import MEDClassifier
+
+# An outlying row decides gamma="scale": without it the others have another kernel.
+OUTLYING = np.array(
+    [
+        15.613784186918453,
+        -0.5693311750340765,
+        -0.8425794215644518,
+        -1.234534875998037,
+        0.10556756740335409,
+        -1.2285194098776702,
+    ]
+)[:, None]
+OUTLYING_LABELS = np.array([1, -1, 1, -1, 1, 1])
+
+
+class NotConverged(Exception):
+    """A fit ended in rounding, and the bound is about optima."""
+
+
+def fitted(X, y, weight=None, **parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = MEDClassifier(**parameters).fit(X, y, weight)
+    if not model.converged_:
+        raise NotConverged
+    return model
+
+
+def left_out(X, y, weight=None, **parameters):
+    """Rows that the machine trained on the others gets wrong."""
+    wrong = []
+    for t in range(len(y)):
+        rest = np.delete(np.arange(len(y)), t)
+        part = None if weight is None else weight[rest]
+        model = fitted(X[rest], y[rest], part, **parameters)
+        if model.predict(X[[t]])[0] != y[t]:
+            wrong.append(t)
+    return wrong
+
+
+def assert_bound_holds(X, y, parameters):
+    """For refits with the kernel and the weights of the whole data."""
+    model = fitted(X, y, tol=1e-9, **parameters)
+    fixed = {**parameters, "gamma": model.gamma_, "tol": 1e-9}
+    weight = compute_sample_weight(fixed.pop("class_weight", None), y)
+    wrong = left_out(X, y, weight, **fixed)
+    if math.isfinite(model.loo_bound_):
+        assert model.loo_bound_ == len(model.support_) / len(y)
+        assert len(wrong) / len(y) <= model.loo_bound_
+        assert set(wrong) <= set(model.support_)
+    return model
+
+
+def test_bound_holds_with_gamma_fixed_where_the_outlying_row_decides_gamma():
+    model = assert_bound_holds(OUTLYING, OUTLYING_LABELS, {"C": 200.745})
+    assert model.loo_bound_ == 5 / 6
+
+
+def test_bound_is_not_one_of_machines_that_choose_gamma_anew():
+    """The counter-example for gamma="scale" computed without the row left out."""
+    parameters = {"C": 200.745, "tol": 1e-8}
+    model = MEDClassifier(**parameters).fit(OUTLYING, OUTLYING_LABELS)
+    wrong = left_out(OUTLYING, OUTLYING_LABELS, **parameters)
+    assert len(wrong) / 6 == 1.0 > model.loo_bound_
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    draw=st.integers(0, 2**32 - 1),
+    classes=st.sampled_from([2, 2, 3]),
+    kernel=st.sampled_from(["rbf", "linear"]),
+    margin=st.sampled_from(["exponential", "laplace", "erlang", "gaussian", "hinge"]),
+    bias=st.sampled_from(["flat", 1.0, None]),
+    class_weight=st.sampled_from([None, "balanced"]),
+    log_C=st.floats(-1.5, 2.5),
+)
+def test_bound_holds_for_refits_with_kernel_and_weights_fixed(
+    draw, classes, kernel, margin, bias, class_weight, log_C
+):
+    rng = np.random.default_rng(draw)
+    n = int(rng.integers(2 * classes, 10))
+    # heavy tails, so that single rows decide gamma
+    X = rng.standard_t(2, size=(n, int(rng.integers(1, 3))))
+    y = rng.permutation(np.arange(n) % classes)
+    assume(len(np.unique(X)) > 1)
+    parameters = {"kernel": kernel, "C": 10.0**log_C, "margin": margin, "bias": bias}
+    try:
+        assert_bound_holds(X, y, {**parameters, "class_weight": class_weight})
+    except NotConverged:
+        assume(False)
+
+
+def test_no_bound_is_given_where_multipliers_do_not_settle_the_bias():
+    """All support vectors of the hinge at C: an interval of biases is optimal.
+
+    Without its second row, which has no multiplier, the interval grows, the bias
+    moves, and the row is wrong.
+    """
+    rng = np.random.default_rng(119)
+    n = int(rng.integers(4, 8))
+    X = rng.normal(size=(n, 1)) * 3 + rng.normal() * 4
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    y[:2] = 1, -1
+    parameters = {"C": 10 ** rng.uniform(-3, 0), "kernel": "linear", "margin": "hinge"}
+    parameters |= {"tol": 1e-9, "solver": "smo"}
+    model = MEDClassifier(**parameters).fit(X, y)
+    assert 1 not in model.support_
+    assert left_out(X, y, **parameters) == [0, 1, 2, 3, 4]
+    assert math.isnan(model.loo_bound_)
+
+
+def test_bound_of_the_hinge_is_given_where_a_multiplier_is_free(rng):
+    X = np.array([[-2.0], [-1.0], [1.0], [2.0]]) + 0.1 * rng.normal(size=(4, 1))
+    y = [0, 0, 1, 1]
+    model = MEDClassifier("linear", C=100.0, margin="hinge").fit(X, y)
+    assert model.loo_bound_ == 0.5
+
+
+def test_no_bound_is_given_for_a_fit_that_stopped_early(rng):
+    X = rng.normal(size=(120, 4))
+    y = X[:, 0] + rng.normal(size=120) > 0
+    model = MEDClassifier(C=100.0, solver="smo", tol=1e-6, max_iter=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert not model.converged_
+    assert math.isnan(model.loo_bound_)
+
+
+def test_rows_of_weight_zero_do_not_count(rng):
+    X = rng.normal(size=(30, 2))
+    y = X[:, 0] + 0.5 * rng.normal(size=30) > 0
+    w = (np.arange(30) % 3 > 0).astype(float)
+    model = MEDClassifier(gamma=0.5).fit(X, y, w)
+    assert model.loo_bound_ == len(model.support_) / 20
