@@ -40,12 +40,18 @@ needs_docs = pytest.mark.skipif(not PAGES, reason="the docs folder is not there"
 
 
 def run_doctest(test):
-    """Number of examples; a failure raises with doctest's own report."""
+    """Number of examples run; a failure raises with doctest's own report."""
     report = io.StringIO()
     runner = doctest.DocTestRunner(optionflags=FLAGS)
     result = runner.run(test, out=report.write)
     assert result.failed == 0, report.getvalue()
+    assert result.attempted == len(test.examples)
     return result.attempted
+
+
+def examples_in(text):
+    """How many examples a text holds, counted without doctest's parser."""
+    return len(re.findall(r"^ *>>> ", text, re.MULTILINE))
 
 
 def modules():
@@ -77,7 +83,7 @@ def test_examples_of_the_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (DOCS / page).read_text(encoding="utf-8")
     test = doctest.DocTestParser().get_doctest(text, {}, page, str(DOCS / page), 0)
-    assert run_doctest(test) == text.count(">>> ")
+    assert run_doctest(test) == examples_in(text)
 
 
 @pytest.mark.parametrize("module", modules())
@@ -85,8 +91,21 @@ def test_examples_of_the_docstrings_run(module, tmp_path, monkeypatch):
     if module == "maxent.displays" or module.startswith("maxent.displays."):
         pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
-    found = doctest.DocTestFinder().find(importlib.import_module(module))
-    for test in found:
+    thing = importlib.import_module(module)
+    run = sum(map(run_doctest, doctest.DocTestFinder().find(thing)))
+    assert run == examples_in(inspect.getsource(thing))  # none is overlooked
+
+
+@pytest.mark.parametrize("name, thing", PUBLIC)
+def test_every_estimator_shows_an_example(name, thing):
+    if hasattr(thing, "fit"):
+        assert examples_in(inspect.getdoc(thing)) > 0
+
+
+@pytest.mark.parametrize("wrong", [">>> 1 + 1\n3\n", ">>> 1 / 0\n"])
+def test_an_example_that_fails_is_seen(wrong):
+    test = doctest.DocTestParser().get_doctest(wrong, {}, "wrong", None, 0)
+    with pytest.raises(AssertionError, match="wrong"):
         run_doctest(test)
 
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from maxent._core.gram import gram
 from processes import run, start
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
@@ -318,6 +319,20 @@ def test_an_interrupt_of_a_prediction_is_answered_at_once():
         model = MEDClassifier(tol=0.1).fit(X, y)
     rows = np.tile(X, (60, 1))
     assert best_answer(lambda: model.decision_function(rows), 0.1) <= LIMIT
+
+
+@posix
+def test_an_interrupt_among_wide_rows_is_answered_at_once():
+    # 256 rows at a time would take longer than the limit
+    X = hard(5000, 4000)[0]
+    norms, few = np.einsum("ij,ij->i", X, X), slice(512)
+    out = np.empty((512, 5000))
+    spec = (1, 1e-4, 0.0, 0)
+
+    def work():
+        gram(spec, X[few], norms[few], X, norms, out, 1)
+
+    assert best_answer(work, 0.1) <= LIMIT
 
 
 @posix

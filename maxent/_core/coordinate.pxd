@@ -16,4 +16,4 @@ cdef struct LinearRows:
 
 cdef double row_step(
     const Potential* p, const LinearRows* rows, Py_ssize_t t, double lam,
-    double score, double* fenchel) noexcept nogil
+    double score, bint look, double* total) noexcept nogil

@@ -5,8 +5,8 @@
 
 One visit solves for one multiplier exactly; it costs O(nnz(x_t)).  ``level`` may hold
 ``level + sign * target`` for regression rows.  The epoch also sums the Fenchel-Young
-terms it meets: an estimate of the duality gap for nothing (rows are visited at
-different times, so the certificate is computed apart).
+terms it meets if asked: an estimate of the duality gap (rows are visited at different
+times, so the certificate is computed apart).
 
 Source: coordinate ascent after Hsieh et al. (2008); the closed-form step follows from
 the exponential margin prior of Jaakkola, Meila & Jebara (1999), eq. (15a).
@@ -35,12 +35,18 @@ cdef extern from *:
 
 cdef double row_step(
     const Potential* p, const LinearRows* rows, Py_ssize_t t, double lam,
-    double score, double* fenchel) noexcept nogil:
-    """New multiplier of row t at decision value `score`; its Fenchel-Young term."""
+    double score, bint look, double* total) noexcept nogil:
+    """New multiplier of row t at decision value `score`.
+
+    Its Fenchel-Young term, or at least whether it is a number, goes into the total.
+    """
     cdef double margin = rows.sign[t] * score
-    fenchel[0] = rows.weight[t] * fenchel_young(
-        p, lam / (rows.weight[t] * rows.rate[t]),
-        rows.rate[t] * (rows.level[t] - margin))
+    if look:
+        total[0] += rows.weight[t] * fenchel_young(
+            p, lam / (rows.weight[t] * rows.rate[t]),
+            rows.rate[t] * (rows.level[t] - margin))
+    else:
+        total[0] += 0 * score
     return coordinate_optimum(
         p, rows.level[t], rows.rate[t], rows.weight[t], lam, margin, rows.norm[t])
 
@@ -55,16 +61,20 @@ def epoch_csr(
     const double[::1] norm,
     const Py_ssize_t[::1] rows,   # IN      data row of each constraint
     const Py_ssize_t[::1] order,  # IN      constraints to visit
+    bint look,                    # IN      whether to sum the Fenchel-Young terms
     double[::1] lam,              # IN/OUT  (n,)
     double[::1] w,                # IN/OUT  (d,)
     double[::1] bias,             # IN/OUT  (2,) bias, variance
 ):
-    """One pass over `order`; returns (sum of Fenchel-Young terms, sum of changes)."""
+    """One pass over `order`; returns (sum of Fenchel-Young terms, sum of changes).
+
+    Without `look` the first is zero, or NaN if a decision value is not finite.
+    """
     cdef Potential p = unpack_potential(spec)
     cdef LinearRows r
     cdef Py_ssize_t k, t, n = order.shape[0], ahead, work = 0
     cdef index_t j, lo, hi
-    cdef double score, new, step, fenchel, total = 0., moved = 0.
+    cdef double score, new, step, total = 0., moved = 0.
     if n == 0:
         return 0., 0.
     r.level = &level[0]
@@ -89,8 +99,7 @@ def epoch_csr(
         score = bias[0]
         for j in range(lo, hi):
             score += data[j] * w[indices[j]]
-        new = row_step(&p, &r, t, lam[t], score, &fenchel)
-        total += fenchel
+        new = row_step(&p, &r, t, lam[t], score, look, &total)
         step = sign[t] * (new - lam[t])
         if step != 0:
             lam[t] = new
@@ -115,6 +124,7 @@ def epoch_dense(
     const double[::1] norm,
     const Py_ssize_t[::1] rows,
     const Py_ssize_t[::1] order,
+    bint look,
     double[::1] lam,
     double[::1] w,
     double[::1] bias,
@@ -124,7 +134,7 @@ def epoch_dense(
     cdef LinearRows r
     cdef Py_ssize_t k, t, n = order.shape[0], work = 0
     cdef int d = <int>X.shape[1], one = 1
-    cdef double score, new, step, fenchel, total = 0., moved = 0.
+    cdef double score, new, step, total = 0., moved = 0.
     cdef double* x
     if n == 0:
         return 0., 0.
@@ -137,8 +147,7 @@ def epoch_dense(
         t = order[k]
         x = <double*>&X[rows[t], 0]
         score = bias[0] + ddot(&d, x, &one, &w[0], &one)
-        new = row_step(&p, &r, t, lam[t], score, &fenchel)
-        total += fenchel
+        new = row_step(&p, &r, t, lam[t], score, look, &total)
         step = sign[t] * (new - lam[t])
         if step != 0:
             lam[t] = new

@@ -4,7 +4,8 @@ Example t with class y has a multiplier for every wrong class j, stored in the o
 the classes with y left out:
 
     score_k(t) = share sum_s beta_sk K_st + bias_k,
-    beta_ty = sum_j lam_tj,  beta_tj = -lam_tj,  bias_k = centre_k + variance sum_t beta_tk
+    beta_ty = sum_j lam_tj,  beta_tj = -lam_tj,
+    bias_k = centre_k + variance sum_t beta_tk
 
 `joint_block` works on a block of examples with their Gram matrix, `joint_csr` and
 `joint_dense` keep one weight vector a class.  All of them sum the Fenchel-Young terms
@@ -35,7 +36,7 @@ cdef double visit(
     score (m,) includes the bias and is kept up to date; moved (m,) returns the change
     of beta.
     """
-    cdef Py_ssize_t s, j, turn
+    cdef Py_ssize_t s, j, _
     cdef double diagonal = share * k_tt + variance, new, step, fenchel = 0., change
     cdef double scale = weight * rate
     for j in range(m):
@@ -44,7 +45,7 @@ cdef double visit(
         j = s + (s >= y)
         fenchel += fenchel_young(
             p, lam[s] / scale, rate * (level - score[y] + score[j]))
-    for turn in range(2):
+    for _ in range(2):
         change = 0.
         for s in range(m - 1):
             j = s + (s >= y)

@@ -200,7 +200,7 @@ cdef inline double potential_curvature(const Potential* p, double u) noexcept no
 cdef inline double conjugate_argmax(const Potential* p, double x) noexcept nogil:
     """u*(x) = argmax_u g(u) + x u = G'(x)."""
     cdef double lo, hi, u, s, step
-    cdef int it
+    cdef int _
     if p.kind == EXPONENTIAL:
         return 0. if x <= 1 else 1. - 1. / x
     if p.kind == ERLANG:
@@ -228,7 +228,7 @@ cdef inline double conjugate_argmax(const Potential* p, double x) noexcept nogil
             lo = hi
             hi *= 4.
     u = 0.5 * (lo + hi)
-    for it in range(200):
+    for _ in range(200):
         s = potential_slope(p, u) + x
         if s > 0:
             lo = u
@@ -347,7 +347,7 @@ cdef inline double coordinate_optimum(
     k (lam' - lam), k >= 0.  Solves phi'(lam') = margin + k (lam' - lam), lam' >= 0.
     """
     cdef double scale = weight * rate, a, s, q, lo, hi, u, g, step
-    cdef int it
+    cdef int _
     if p.kind == EXPONENTIAL or p.kind == ERLANG:
         # quadratic in s = scale - lam'; the root without cancellation
         q = weight if p.kind == EXPONENTIAL else weight * p.shape
@@ -387,7 +387,7 @@ cdef inline double coordinate_optimum(
     u = lam / scale
     if not lo < u < hi:
         u = 0.5 * (lo + hi)
-    for it in range(100):
+    for _ in range(100):
         g = a + potential_slope(p, u) / rate - k * u * scale
         if g > 0:
             lo = u

@@ -82,7 +82,7 @@ cdef double solve_pair(
     cdef double lo = 0., hi, tau, g, h
     cdef double si = row_slope(p, ri, ai, 1), sj = row_slope(p, rj, aj, -1)
     cdef double room
-    cdef int it
+    cdef int _
     hi = -ai if ai < 0 else row_upper(p, ri) - ai
     room = aj if aj > 0 else row_upper(p, rj) + aj
     if room < hi:
@@ -99,7 +99,7 @@ cdef double solve_pair(
             if g == g:
                 return hi
         tau = 0.5 * hi
-    for it in range(60):
+    for _ in range(60):
         g = (excess + row_slope(p, ri, ai + tau, 1) - si
              - row_slope(p, rj, aj - tau, -1) + sj - eta * tau)
         if fabs(g) <= 1e-5 * excess:

@@ -91,6 +91,20 @@ def test_every_size_around_the_edges_of_a_tile(n, real, rng):
     assert (np.diagonal(own) == 1.0).all()
 
 
+@precisions
+def test_arguments_far_out_meet_the_limits_of_the_kernel(real):
+    # the exponentials inside would leave the range of their exponent bits
+    X = np.array([[1.0]], dtype=real)
+    far = np.geomspace(30.0, 1e9, 4000).astype(real)[:, None]
+    Z = np.concatenate([far, -far])
+    xx, zz = np.square(X[:, 0]), np.square(Z[:, 0])
+    tanh = full((SIGMOID, 1.0, 0.0, 0), X, xx, Z, zz)[0]
+    assert (tanh[: len(far)] == 1).all()
+    assert (tanh[len(far) :] == -1).all()
+    K = full((RBF, 1.0, 0.0, 0), X, xx, Z, zz)[0]
+    assert (K >= 0).all() and (K <= 2e-38).all()
+
+
 @named
 @precisions
 def test_symmetric_is_the_full_block(spec, real, rng):
@@ -146,6 +160,21 @@ def test_split_values_hold_forty_eight_bits(spec, n, rng):
     core.split_apply(high, low, a, out)
     scale = np.abs(K) @ np.abs(a)
     assert (np.abs(out - K @ a) <= (2.0**-47 + n * 2.0**-52) * scale + 1e-30).all()
+
+
+@pytest.mark.parametrize("d", [33, 60, 100, 200])
+def test_the_diagonal_of_an_rbf_kernel_is_one_at_the_edges_of_tiles_too(d, rng):
+    # far from the origin squared norms and products round differently
+    X, xx = rows(rng, 1100, d, np.float64)
+    X, xx = 30.0 * X, 900.0 * xx
+    n = len(X)
+    high = np.empty((n, n), dtype=np.float32)
+    low = np.empty(n * (n + 1) // 2, dtype=np.float32)
+    core.gram_split(SPECS["rbf"], X, xx, high, low, 1)
+    i = np.arange(n)
+    assert (np.diagonal(high) == 1).all()
+    assert (low[i * (i + 1) // 2 + i] == 0).all()
+    assert (np.diagonal(symmetric(SPECS["rbf"], X, xx)) == 1).all()
 
 
 @named

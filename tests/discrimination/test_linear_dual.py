@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from problems import by_name, two_classes
 
 from maxent.discrimination import (
     ExponentialMargin,
@@ -10,6 +11,7 @@ from maxent.discrimination import (
     HingeMargin,
     LaplaceMargin,
     LogisticMargin,
+    _primal_newton,
     solve_dual,
     solve_kernel_dual,
     solve_linear_dual,
@@ -28,14 +30,10 @@ def near(objective, tol):
     return pytest.approx(objective, abs=2 * tol * (1 + objective))
 
 
-def by_name(value):
-    return getattr(value, "name", str(value))
-
-
 def problem(rng, n=300, d=6, density=1.0):
-    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
-    y = np.where(X[:, 0] - X[:, 1] + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
+    X, y = two_classes(rng, n, d, direction=(1.0, -1.0)[:d])
+    if density < 1:
+        X *= rng.random((n, d)) < density
     return X, y
 
 
@@ -100,9 +98,7 @@ def with_long_indices(X):
 @solvers
 @pytest.mark.parametrize("shape", [(2, 1), (3, 50), (20, 300), (410, 1)])
 def test_narrow_and_wide_data(solver, shape, rng):
-    X, y = problem(rng, *shape) if shape[1] > 1 else (rng.normal(size=shape), None)
-    if y is None:
-        y = np.where(np.arange(shape[0]) % 2, 1.0, -1.0)
+    X, y = problem(rng, *shape)
     r = solve_linear_dual(X, y, PRIOR, tol=1e-6, solver=solver, max_iter=20_000)
     assert r.converged
     assert r.coef.shape == (shape[1],)
@@ -195,6 +191,21 @@ def test_steps_are_bounded_and_counted(solver, rng):
         seen.append(r.objective)
     longer = solve_linear_dual(X, y, PRIOR, tol=1e-5, solver=solver, max_iter=10_000)
     assert longer.objective >= max(seen) - 1e-5 * (1 + longer.objective)
+
+
+def test_a_hessian_that_cannot_be_factored_leaves_it_to_the_interior_point(
+    monkeypatch, rng
+):
+    def refuse(*args, **kwargs):
+        raise np.linalg.LinAlgError
+
+    X, y = problem(rng)
+    plain = solve_linear_dual(X, y, PRIOR, tol=1e-7, solver="newton")
+    monkeypatch.setattr(_primal_newton, "cho_factor", refuse)
+    r = solve_linear_dual(X, y, PRIOR, tol=1e-7, solver="newton")
+    assert r.converged
+    assert r.solver == "interior"
+    assert r.objective == near(plain.objective, 1e-7)
 
 
 def test_single_precision_features_are_enough(rng):

@@ -1,0 +1,155 @@
+"""Choice between roads, and what working sets do when memory or steps are short."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from problems import PRIORS, by_name, rbf, two_classes
+from scipy.spatial.distance import cdist
+
+from maxent._support.gram_store import PartGram, WholeGram
+from maxent._support.results import DualResult, Status
+from maxent._support.vector_kernels import VectorKernel
+from maxent.discrimination import (
+    ExponentialMargin,
+    _signed,
+    _working_sets,
+    solve_dual,
+)
+from maxent.discrimination import solve_kernel_dual as solve
+
+PRIOR = ExponentialMargin(5.0)
+
+
+@pytest.mark.parametrize(("n", "first"), [(20, "interior"), (200, "smo")])
+@pytest.mark.parametrize("better", ["interior", "smo"])
+def test_the_better_of_two_unfinished_roads_is_kept(n, first, better, monkeypatch, rng):
+    X, y = two_classes(rng, n, 3)
+    tried = []
+
+    def result(road):
+        tried.append(road)
+        gap = 0.1 if road == better else 0.2
+        return DualResult(np.zeros(n), 0.0, 1.0, gap, 5, Status.STALLED, solver=road)
+
+    class WorkingSets:
+        def __init__(self, *args):
+            pass
+
+        def solve(self, init):
+            return result("smo")
+
+    monkeypatch.setattr(_signed, "_solve_interior", lambda *args: result("interior"))
+    monkeypatch.setattr(_signed, "WorkingSets", WorkingSets)
+    r = solve_dual(rbf(X), y, PRIOR, tol=1e-3)
+    assert sorted(tried) == ["interior", "smo"] and tried[0] == first
+    assert r.gap == 0.1
+    assert r.solver == better
+
+
+@pytest.mark.parametrize("margin", PRIORS, ids=by_name)
+@pytest.mark.parametrize("bias", ["flat", 1.5, None])
+def test_rows_that_never_meet_in_memory_are_solved_together(margin, bias, rng):
+    # 64 rows at a time, of 300 that mostly carry a multiplier
+    X, y = two_classes(rng, 300, 3)
+    options = {"gamma": 0.3, "bias": bias, "solver": "smo"}
+    tight = solve(X, y, margin, tol=1e-5, cache_size=1e-3, **options)
+    free = solve(X, y, margin, tol=1e-7, **options)
+    assert tight.converged
+    assert np.count_nonzero(tight.lam) > 64
+    assert tight.objective == pytest.approx(free.objective, rel=2e-5)
+
+
+@pytest.mark.parametrize("cache_size", [1e-3, 100.0])
+@pytest.mark.parametrize("steps", [1, 50, 400])
+def test_steps_are_bounded_with_and_without_memory(cache_size, steps, rng):
+    X, y = two_classes(rng, 300, 3)
+    r = solve(
+        X,
+        y,
+        ExponentialMargin(50.0),
+        solver="smo",
+        tol=1e-9,
+        max_iter=steps,
+        cache_size=cache_size,
+    )
+    assert r.n_iter == steps
+    assert r.status is Status.MAX_ITER
+    assert 1e-9 < r.relative_gap < np.inf
+
+
+def held_kernel(form, X):
+    if form == "precomputed":
+        return VectorKernel(rbf(X), "precomputed")
+    if form == "callable":
+        return VectorKernel(X, lambda A, B: np.exp(-0.3 * cdist(A, B, "sqeuclidean")))
+    rows = sp.csr_array(X) if form == "sparse" else X
+    return VectorKernel(rows, "rbf", gamma=0.3)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "callable", "precomputed"])
+@pytest.mark.parametrize("extra", [0, 1])
+def test_rows_come_and_go_and_their_matrix_stays_right(form, extra, rng):
+    X = rng.normal(size=(60, 3))
+    K = rbf(X)
+    store = PartGram(held_kernel(form, X), 40, extra)
+
+    def matrix():
+        m = len(store.rows)
+        return store.matrix[extra : extra + m, extra : extra + m]
+
+    held = set()
+    for step in range(8):
+        if step % 2:
+            new = np.sort(rng.choice(sorted(set(range(60)) - held), 3, replace=False))
+            store.add(new)
+            held |= set(new)
+        else:
+            held = set(rng.choice(60, rng.integers(1, 37), replace=False))
+            store.exchange(np.array(sorted(held)))
+        assert set(store.rows) == held and len(store.rows) == len(held)
+        # differences of single-precision norms, of length 3 or so
+        np.testing.assert_allclose(
+            matrix(), K[np.ix_(store.rows, store.rows)], atol=1e-5
+        )
+    store.keep(np.array([0, 2]))
+    np.testing.assert_allclose(matrix(), K[np.ix_(store.rows, store.rows)], atol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["dense", "callable", "precomputed"])
+@pytest.mark.parametrize("extra", [0, 1])
+def test_a_whole_matrix_gives_products_and_parts(form, extra, rng):
+    X = rng.normal(size=(50, 3))
+    K, a = rbf(X), rng.normal(size=50)
+    whole = WholeGram(held_kernel(form, X), extra)
+    np.testing.assert_allclose(whole.product(a), K @ a, atol=1e-11)
+    positions = np.array([0, 7, 8, 49])
+    part = whole.part(positions)
+    assert (part.rows == positions).all()
+    found = part.matrix[extra : extra + 4, extra : extra + 4]
+    np.testing.assert_allclose(found, K[np.ix_(positions, positions)], atol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["dense", "callable", "precomputed"])
+def test_memory_that_a_whole_matrix_takes_is_foreseen(form, rng):
+    kernel = held_kernel(form, rng.normal(size=(400, 3)))
+    whole = WholeGram(kernel)
+    taken = whole.matrix.nbytes
+    if form == "dense":
+        taken += whole.low.nbytes
+    elif form == "callable":
+        taken += whole.exact.nbytes  # a precomputed matrix is the user's own
+    # and a part of the rows beside it
+    assert taken <= 1e6 * WholeGram.megabytes(kernel) <= 2 * taken
+
+
+def test_a_matrix_larger_than_the_memory_is_not_made(monkeypatch, rng):
+    class Refusing(WholeGram):
+        def __init__(self, *args):
+            raise AssertionError("the whole matrix was asked for")
+
+    X, y = two_classes(rng, 300, 80)  # wide rows, whose kernel values are worth keeping
+    monkeypatch.setattr(_working_sets, "WholeGram", Refusing)
+    r = solve(X, y, PRIOR, gamma=0.01, solver="smo", cache_size=0.3)
+    assert r.converged
+    with pytest.raises(AssertionError, match="whole matrix"):
+        solve(X, y, PRIOR, gamma=0.01, solver="smo", cache_size=100.0)
