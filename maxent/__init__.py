@@ -10,11 +10,14 @@ import importlib
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = ("datasets", "discrimination", "displays", "kernels")
+_SUBPACKAGES = ("datasets", "discrimination", "displays", "families", "kernels")
 _HOMES = {
     "MEDClassifier": "maxent.discrimination",
     "MEDRegressor": "maxent.discrimination",
     "MEDFeatureSelector": "maxent.discrimination",
+    "MEDGaussianClassifier": "maxent.discrimination",
+    "MEDBayesNetClassifier": "maxent.discrimination",
+    "MEDOutlierDetector": "maxent.discrimination",
     "FisherFeatures": "maxent.kernels",
     "save": "maxent._support.persistence",
     "load": "maxent._support.persistence",

@@ -80,6 +80,8 @@ class Experiment:
         kernel -> (training errors, test errors) of the SVM row in the paper.
     notes : list of str
         Lines below the table.
+    gaussian : dict
+        "ML" and "MED" -> (training errors, test errors) of the Gaussian rows.
     """
 
     title: str
@@ -89,6 +91,7 @@ class Experiment:
     printed: dict
     notes: list
     fixed_split: np.ndarray | None = None
+    gaussian: dict = field(default_factory=dict)
 
 
 def arguments(description, splits):
@@ -98,6 +101,9 @@ def arguments(description, splits):
     parser.add_argument("--out", default="bench_results", help="folder for the results")
     parser.add_argument("--splits", type=int, default=splits, help="random splits")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--rows", nargs="*", default=["svm", "gaussian"], choices=["svm", "gaussian"]
+    )
     return parser.parse_args()
 
 
@@ -308,6 +314,18 @@ def write(experiment, entries, fixed, options, name):
     write_splits(entries, out / f"{name}.csv")
     draw(experiment, entries, out / f"{name}.png")
     print(f"written: {out / name}.md, .csv and .png")
+
+
+def run_and_write(experiment, options, name):
+    """The rows of the table that were asked for."""
+    if "svm" in options.rows:
+        entries, fixed = run(experiment, options.splits, options.seed)
+        write(experiment, entries, fixed, options, name)
+    if "gaussian" in options.rows:
+        from _gaussians import run_gaussians, write_gaussians
+
+        results = run_gaussians(experiment, options.splits, options.seed)
+        write_gaussians(experiment, results, options, name)
 
 
 def draw(experiment, entries, path):

@@ -61,3 +61,32 @@ def sparse_text(n, d, *, nnz=30, test=2000, seed=0):
 def signs(y):
     """Labels as -1.0 and +1.0."""
     return np.where(y == y.max(), 1.0, -1.0)
+
+
+def gaussian_classes(n, d, *, test=2000, seed=0):
+    """Two overlapping Gaussians of different covariances, 5 % of the labels flipped."""
+    rng = np.random.default_rng(seed)
+    total = n + test
+    y = np.arange(total) % 2
+    shapes = np.eye(d) + 0.5 / np.sqrt(d) * rng.normal(size=(2, d, d))
+    means = rng.normal(size=(2, d)) * 1.5 / np.sqrt(d)
+    X = rng.normal(size=(total, d))
+    for k in (0, 1):
+        X[y == k] = means[k] + X[y == k] @ shapes[k]
+    y = np.where(rng.random(total) < 0.05, 1 - y, y)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def letters(n, length, *, test=2000, seed=0):
+    """Codes 0..3: rows of class 1 follow a pattern for each position, class 0 another.
+
+    Probabilities of every position are drawn from a Dirichlet distribution with
+    parameters 1 for class 1, and are half way to uniform for class 0.
+    """
+    rng = np.random.default_rng(seed)
+    pattern = rng.dirichlet(np.ones(4), size=length)
+    y = np.arange(n + test) % 2
+    prob = np.where(y[:, None, None] == 1, pattern, 0.5 * pattern + 0.125)
+    above = rng.random((n + test, length, 1)) > prob.cumsum(axis=-1)[..., :3]
+    X = above.sum(axis=-1)
+    return X[:n], y[:n], X[n:], y[n:]

@@ -3,8 +3,9 @@
 JSON holds numbers, strings, booleans, null and lists as they are.  Everything else is
 an object with one key that says what it is: ``__float__`` (nan, inf, -inf),
 ``__scalar__`` (NumPy scalars), ``__tuple__``, ``__dict__`` (pairs), ``__array__``,
-``__csr__``, ``__margin__``.  Decoding builds these from data and calls nothing that
-the data names.
+``__csr__``, ``__value__`` (a class of a fixed registry and its specification).
+Decoding builds these from data and calls nothing that the data names, but for the
+classes of that registry.
 """
 
 import enum
@@ -26,9 +27,17 @@ def is_portable(dtype):
 
 
 class Encoder:
-    """Turns values into JSON and sets arrays aside."""
+    """Turns values into JSON and sets arrays aside.
 
-    def __init__(self):
+    Parameters
+    ----------
+    registry : dict {str: str}
+        Name -> "module:class" of the objects that are kept as their specification,
+        what their method ``get_spec`` returns.
+    """
+
+    def __init__(self, registry):
+        self.registry = registry
         self.arrays = {}
 
     def mapping(self, values, label):
@@ -69,15 +78,15 @@ class Encoder:
 
     def _other(self, value, what):
         cls = type(value)
-        if (
-            cls.__module__.split(".")[:2] == ["maxent", "discrimination"]
-            and hasattr(cls, "get_spec")
-            and hasattr(cls, "from_spec")
-        ):
+        name = cls.__qualname__
+        known = self.registry.get(name) == f"{cls.__module__}:{name}"
+        if known or (cls.__module__.startswith("maxent.") and hasattr(cls, "get_spec")):
             try:
-                return {"__margin__": self.value(value.get_spec(), what)}
+                spec = value.get_spec()
             except ValueError as error:  # a prior made of functions
                 raise TypeError(f"{what}: {error}") from None
+            if known:
+                return {"__value__": [name, self.value(spec, what)]}
         if cls.__module__.startswith("scipy.sparse"):
             return self._sparse(value, what)
         if callable(value) and not isinstance(value, type):
@@ -177,11 +186,18 @@ def _as_unicode(array, what):
 
 
 class Decoder:
-    """Builds values from JSON and arrays; the inverse of `Encoder`."""
+    """Builds values from JSON and arrays; the inverse of `Encoder`.
 
-    def __init__(self, arrays, margin):
+    Parameters
+    ----------
+    arrays : dict {str: ndarray}
+    make : callable(name, spec)
+        What becomes of a class name and a specification, a dict.
+    """
+
+    def __init__(self, arrays, make):
         self.arrays = arrays
-        self.margin = margin
+        self.make = make
 
     def mapping(self, values):
         return {str(key): self.value(value) for key, value in values.items()}
@@ -208,9 +224,16 @@ class Decoder:
             return self._array(content, value.get("object") is True)
         if tag == "__csr__":
             return self._csr(content)
-        if tag == "__margin__":
-            return self.margin(self.value(content))
+        if tag == "__value__":
+            return self._value(content)
         raise ValueError(f"an entry of the metadata is of the unknown kind {tag!r}")
+
+    def _value(self, content):
+        name, spec = content
+        spec = self.value(spec)
+        if not isinstance(name, str) or not isinstance(spec, dict):
+            raise ValueError("a value has no class name or no specification")
+        return self.make(name, spec)
 
     def _scalar(self, content):
         code, item = content

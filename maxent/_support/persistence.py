@@ -7,14 +7,14 @@ A model file is an uncompressed zip of ``.npy`` members, so ``numpy.load`` opens
     a0, a1 ...          the arrays, named in the metadata in the order of writing
 
 Reading calls nothing that the file names, except the constructor of a class of the
-fixed registry `CLASSES`.
+fixed registries in :mod:`.registry`: estimators, and what they hold (priors and
+posteriors, stored as their specifications).
 
 The checksum finds damage, not malice: whoever can change the file can recompute it.
 Estimators therefore check their fitted arrays again before predicting.
 """
 
 import hashlib
-import importlib
 import json
 import math
 import os
@@ -27,10 +27,12 @@ import numpy as np
 
 from maxent._support.encoding import MAX_NDIM, Decoder, Encoder, is_portable
 from maxent._support.files import whole_file
+from maxent._support.registry import CLASSES, VALUES, resolve
 
 __all__ = [
     "CLASSES",
     "FORMAT_VERSION",
+    "VALUES",
     "ModelFile",
     "ModelFileError",
     "load",
@@ -42,14 +44,6 @@ __all__ = [
 
 FORMAT = "maxent-model"
 FORMAT_VERSION = 1
-
-# The only classes that a model file may name.
-CLASSES = {
-    "FisherFeatures": "maxent.kernels:FisherFeatures",
-    "MEDClassifier": "maxent.discrimination:MEDClassifier",
-    "MEDFeatureSelector": "maxent.discrimination:MEDFeatureSelector",
-    "MEDRegressor": "maxent.discrimination:MEDRegressor",
-}
 
 # Sizes of arrays are bounded by the file itself: members are stored uncompressed.
 MAX_METADATA_BYTES = 64 * 2**20
@@ -76,7 +70,7 @@ class ModelFile:
         Version of the package that wrote the file.
     params, fitted, extra : dict
         Constructor parameters, fitted attributes and the writer's own additions.
-        A margin prior appears as its specification, a dict.
+        Priors and posteriors appear as their specifications, dicts.
     checksum : str
         SHA-256 in hexadecimal.
     """
@@ -96,8 +90,7 @@ def save(estimator, path, *, extra=None):
     Parameters
     ----------
     estimator : estimator
-        Fitted instance of a class in the registry (``MEDClassifier``,
-        ``MEDRegressor``, ``MEDFeatureSelector``).
+        Fitted instance of an estimator of this package.
     path : str or path-like
         Written as given; no suffix is added.  An existing file is replaced only
         after the new one is complete on disk.
@@ -148,7 +141,7 @@ def save(estimator, path, *, extra=None):
         for name, value in vars(estimator).items()
         if _FITTED_NAME.match(name)
     }
-    encoder = Encoder()
+    encoder = Encoder(VALUES)
     metadata = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -212,7 +205,7 @@ def load_with_extra(path):
     estimator : fitted estimator
     extra : dict
     """
-    model = read_model(path, margin=_margin_from_spec)
+    model = read_model(path, make=_make_value)
     cls = resolve_class(model.class_name)
     known = set(cls._get_param_names())
     unknown = sorted(set(model.params) - known)
@@ -235,14 +228,15 @@ def load_with_extra(path):
     return estimator, model.extra
 
 
-def read_model(path, *, margin=dict):
+def read_model(path, *, make=lambda name, spec: spec):
     """Read and check a model file without making its estimator.
 
     Parameters
     ----------
     path : str or path-like
-    margin : callable, default=dict
-        Applied to the specification of a margin prior.
+    make : callable(name, spec), optional
+        What becomes of the class name and the specification of a value; the
+        specification, by default.
 
     Returns
     -------
@@ -258,7 +252,7 @@ def read_model(path, *, margin=dict):
         raise ModelFileError(f"{name}: not a model file, but a folder, pipe or device")
     with open(path, "rb") as stream:
         try:
-            return _read_archive(stream, margin)
+            return _read_archive(stream, make)
         except ModelFileError as error:
             raise ModelFileError(f"{name}: {error}") from None
         except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
@@ -274,8 +268,7 @@ def read_model(path, *, margin=dict):
 
 def resolve_class(class_name):
     """The class that the registry keeps under a name, imported when asked for."""
-    module, _, attribute = CLASSES[class_name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return resolve(CLASSES[class_name])
 
 
 def _version():
@@ -309,7 +302,7 @@ def _bytes_view(array):
     return flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)
 
 
-def _read_archive(stream, margin):
+def _read_archive(stream, make):
     size = os.fstat(stream.fileno()).st_size
     with zipfile.ZipFile(stream) as archive:
         infos = _members(archive, size)
@@ -333,7 +326,7 @@ def _read_archive(stream, margin):
             f"it holds the class {class_name!r}, which maxent {_version()} does not "
             f"load; known are {', '.join(sorted(CLASSES))}"
         )
-    decoder = Decoder(members, margin)
+    decoder = Decoder(members, make)
     model = ModelFile(
         class_name=class_name,
         format_version=metadata["format_version"],
@@ -429,7 +422,9 @@ def _read_into(member, view):
         raise ModelFileError("an array is longer than it should be")
 
 
-def _margin_from_spec(spec):
-    from maxent.discrimination import margin_from_spec
-
-    return margin_from_spec(spec)
+def _make_value(name, spec):
+    """Value of a class of the registry `VALUES`."""
+    if name not in VALUES:
+        raise ModelFileError(f"it holds a value of the unknown class {name[:60]!r}")
+    cls = resolve(VALUES[name])
+    return cls.from_spec(spec) if hasattr(cls, "from_spec") else cls(**spec)

@@ -23,6 +23,10 @@ _HOMES = {
     "classifier": ("MEDClassifier",),
     "regressor": ("MEDRegressor",),
     "selection": ("MEDFeatureSelector",),
+    "block_dual": ("solve_blocks",),
+    "blocks": ("GaussianCentre", "GaussianScores"),
+    "outliers": ("MEDOutlierDetector",),
+    "generative": ("MEDGaussianClassifier", "MEDBayesNetClassifier"),
 }
 
 __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -89,8 +89,7 @@ def interior_point(
         point = (lam, z, t, room, d + slope, lack)
         step, db, dz, dt = _direction(solve, E, point, 0.0)
         # the affine step tells how much of the complementarity can go
-        far = R.max_step(lam, step)
-        a = min(_step_length(lam, step, z, dz, t, dt, upper, 1.0), far)
+        a = _step_length(lam, step, z, dz, t, dt, upper, 1.0)
         total = lam @ z + (room @ t if closed else 0.0)
         after = (lam + a * step) @ (z + a * dz)
         if closed:

@@ -7,7 +7,8 @@ H its Hessian, and its restriction to some of the multipliers.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 _BLOCK = 512
 _DENSE = 300  # rows whose n^3 is cheap, and more accurate than Woodbury's identity
@@ -117,7 +118,9 @@ def blocked_cholesky(A):
     n = len(A)
     for k in range(0, n, _BLOCK):
         e = min(k + _BLOCK, n)
-        A[k:e, k:e] = cholesky(A[k:e, k:e], lower=True, check_finite=False)
+        A[k:e, k:e], info = dpotrf(A[k:e, k:e], lower=1, clean=1)
+        if info:
+            raise LinAlgError(f"the leading minor {k + info} is not positive")
         if e < n:
             A[e:, k:e] = solve_triangular(
                 A[k:e, k:e], A[e:, k:e].T, lower=True, check_finite=False
@@ -129,5 +132,4 @@ def blocked_cholesky(A):
 
 
 def _solve_lower(L, rhs):
-    x = solve_triangular(L, rhs, lower=True, check_finite=False)
-    return solve_triangular(L, x, lower=True, trans="T", check_finite=False)
+    return dpotrs(L.T, rhs, lower=0)[0]  # the transpose is in Fortran order

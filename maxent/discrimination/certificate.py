@@ -306,7 +306,11 @@ def repair_equality(lam, upper, E):
             return lam
         room = np.minimum(lam, np.where(np.isfinite(upper), upper - lam, np.inf))
         W = np.maximum(room, 0.0) ** 2
-        move = W * (E @ small_solve((E.T * W) @ E, lack))
+        S = (E.T * W) @ E
+        # classes that are far apart have multipliers, and so entries, of other sizes
+        scale = np.sqrt(np.maximum(S.diagonal(), np.finfo(float).tiny))
+        pull = small_solve(S / np.outer(scale, scale), lack / scale) / scale
+        move = W * (E @ pull)
         if (np.abs(move) > 0.5 * room).any():
             break
         lam = lam - move

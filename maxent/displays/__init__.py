@@ -1,4 +1,4 @@
-"""Pictures of margin priors, of machines with their multipliers, and of dual paths.
+"""Pictures of margin priors, machines with their multipliers, dual paths and scores.
 
 Displays in the manner of scikit-learn: the constructor or a class method takes what is
 to be drawn, ``plot`` draws it and keeps Axes, Figure and artists in attributes that
@@ -12,6 +12,9 @@ from maxent._support.lazy import lazy_exports
 _HOMES = {
     "margin_prior": ("MarginPriorDisplay",),
     "boundary": ("MEDBoundaryDisplay",),
+    "comparison": ("BoundaryComparisonDisplay",),
+    "roc": ("ROCComparisonDisplay",),
+    "likelihoods": ("LogLikelihoodDisplay",),
     "path": ("DualPathDisplay",),
 }
 

@@ -339,6 +339,8 @@ def _level(machine):
     """Level of the machine's margin prior."""
     from maxent.discrimination.margins import classification_margin
 
+    if hasattr(machine, "level_"):  # chosen from the data
+        return machine.level_
     if not hasattr(machine, "margin"):
         return 1.0
     return classification_margin(machine.margin, machine.sharpness).level

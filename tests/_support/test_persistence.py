@@ -7,8 +7,6 @@ import math
 import os
 import pathlib
 import pickle
-import sys
-import types
 import zipfile
 
 import numpy as np
@@ -289,10 +287,7 @@ class Margin:
 
 
 def test_a_margin_prior_is_kept_as_its_specification(path, monkeypatch):
-    room = types.ModuleType("maxent.discrimination")
-    room.margin_from_spec = Margin.from_spec
-    monkeypatch.setitem(sys.modules, "maxent.discrimination", room)
-    monkeypatch.setattr(Margin, "__module__", "maxent.discrimination.margins")
+    monkeypatch.setitem(persistence.VALUES, "Margin", f"{__name__}:Margin")
     save(Stub(margin=Margin(math.inf)).fit(), path)
     back = load(path)
     assert type(back.margin) is Margin and back.margin.rate == math.inf

@@ -1,0 +1,51 @@
+"""The classes that a model file may name; nothing else of a file is ever called."""
+
+import importlib
+
+# The only estimators that a model file may name.
+CLASSES = {
+    "FisherFeatures": "maxent.kernels:FisherFeatures",
+    "MEDBayesNetClassifier": "maxent.discrimination:MEDBayesNetClassifier",
+    "MEDClassifier": "maxent.discrimination:MEDClassifier",
+    "MEDFeatureSelector": "maxent.discrimination:MEDFeatureSelector",
+    "MEDGaussianClassifier": "maxent.discrimination:MEDGaussianClassifier",
+    "MEDOutlierDetector": "maxent.discrimination:MEDOutlierDetector",
+    "MEDRegressor": "maxent.discrimination:MEDRegressor",
+}
+
+# The only classes of values; each is rebuilt by `from_spec` or by its constructor, and
+# both check what they are given.
+VALUES = {
+    name: f"maxent.{module}:{name}"
+    for module, names in {
+        "discrimination.blocks": (
+            "GaussianCentre",
+            "GaussianScores",
+            "KernelPosterior",
+        ),
+        "discrimination.margins": (
+            "ErlangMargin",
+            "ExponentialMargin",
+            "FixedMargin",
+            "GaussianMargin",
+            "HingeMargin",
+            "LaplaceMargin",
+            "LogisticMargin",
+            "UniformExponentialMargin",
+        ),
+        "families.dirichlet_tables": (
+            "DirichletBayesNet",
+            "DirichletCounts",
+            "DirichletProduct",
+        ),
+        "families.linear_gaussian": ("NormalGamma",),
+        "families.normal_wishart": ("NormalInverseWishart",),
+    }.items()
+    for name in names
+}
+
+
+def resolve(home):
+    """The class at "module:class", imported when asked for."""
+    module, _, attribute = home.partition(":")
+    return getattr(importlib.import_module(module), attribute)

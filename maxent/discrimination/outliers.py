@@ -1,0 +1,357 @@
+"""MEDOutlierDetector: models that give every row of the training set its due."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import psi
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from maxent._support import validation as v
+from maxent._support.results import warn_not_converged
+from maxent.discrimination._generative import generative_margin, weighted_percentile
+from maxent.discrimination.block_dual import solve_blocks
+from maxent.discrimination.generative import encode_categories
+from maxent.families.dirichlet_tables import DirichletProduct
+from maxent.families.normal_wishart import NormalInverseWishart
+
+_MODELS = ("gaussian", "multinomial")
+
+
+class MEDOutlierDetector(OutlierMixin, BaseEstimator):
+    """Anomaly detection: every training row gets a log-likelihood of about a level.
+
+    The Bayes posterior explains the bulk and leaves rare rows with very low likelihood;
+    here the distribution over models stays as close to the prior as it can while it
+    lifts all rows to the level, so that what scores below it is new.
+
+    Parameters
+    ----------
+    model : {"gaussian", "multinomial"} or object, default="gaussian"
+        "gaussian": one Gaussian with a normal-inverse-Wishart prior. "multinomial": a
+        product of distributions over the categories of every feature, with Dirichlet
+        priors. Or a prior with a method ``block(X)``: a conjugate prior of
+        :mod:`maxent.families`, :class:`GaussianScores` (one-class SVM),
+        :class:`GaussianCentre` (support vector data description), or one of your own.
+    level : float, optional
+        Log-likelihood asked of the training rows, in nats.
+    quantile : float, default=0.2
+        Without `level`, this quantile of the training rows' log-likelihoods under the
+        Bayes predictive distribution is the level, in [0, 1].
+    C : float, default=1.0
+        Rate of the margin prior: a cap of every row's weight, > 0. At weight one for
+        all rows the model is the Bayes posterior.
+    margin : str or MarginPrior, default="exponential"
+        As for :class:`MEDGaussianClassifier`.
+    likelihood : {"expected", "predictive"}, default="expected"
+        Scores of rows: the expected log-likelihood, or the log of the expected
+        likelihood.
+    tol : float, default=1e-8
+        Relative duality gap asked for.
+    max_iter : int, default=200
+        Bound on the steps of the interior point.
+    verbose : bool or int, default=False
+        Print steps, objective and gap.
+
+    Attributes
+    ----------
+    posterior_ : object
+        Distribution over models: for conjugate priors a value of the prior's class.
+    level_ : float
+        Level of the training rows.
+    offset_ : float
+        Scores below it are outliers: the level, less what the margin prior forgives.
+    support_ : ndarray of int
+        Rows with a nonzero multiplier.
+    dual_coef_ : ndarray (n_support,)
+        Their multipliers.
+    categories_ : list of ndarray
+        Categories of every feature; for "multinomial" only.
+    duality_gap_, objective_, objective_history_, n_iter_, converged_, \
+n_features_in_
+        As for :class:`MEDClassifier`.
+    loo_bound_ : float
+        Share of rows with a multiplier. If prior and level have seen no row, the
+        expected share of new normal rows called outliers is at most that of a training
+        set larger by one; NaN if `level` is not given.
+
+    See Also
+    --------
+    sklearn.svm.OneClassSVM : What ``model=GaussianScores()``, ``margin="hinge"`` is.
+
+    References
+    ----------
+    Jaakkola, Meila & Jebara (1999), section 4, eqs. (45)-(46).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent import MEDOutlierDetector
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> detector = MEDOutlierDetector().fit(X)
+    >>> detector.predict([[0.0, 0.0], [9.0, 9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        model="gaussian",
+        *,
+        level=None,
+        quantile=0.2,
+        C=1.0,
+        margin="exponential",
+        likelihood="expected",
+        tol=1e-8,
+        max_iter=200,
+        verbose=False,
+    ):
+        self.model = model
+        self.level = level
+        self.quantile = quantile
+        self.C = C
+        self.margin = margin
+        self.likelihood = likelihood
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        multinomial = isinstance(self.model, str) and self.model == "multinomial"
+        tags.input_tags.categorical = multinomial
+        tags.input_tags.string = multinomial
+        return tags
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the model of normal rows.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            Normal rows, or mostly.
+        y : None
+            Ignored.
+        sample_weight : array-like (n_samples,), optional
+            Weight w stands for w copies of the row; 0 drops it.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain, NaN or infinity, or a level above
+            every achievable log-likelihood.
+        """
+        margin, level = generative_margin(self.margin, self.C, self.level)
+        if not (v.is_real(self.quantile) and 0 <= self.quantile <= 1):
+            raise ValueError(
+                f"quantile={v.shown(self.quantile)} must be between 0 and 1."
+            )
+        v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
+        tol = v.check_positive("tol", self.tol)
+        max_iter = v.check_count("max_iter", self.max_iter)
+        self._check_model()
+        X = self._validated(X)
+        weight = v.check_weights(sample_weight, len(X))
+        weight = np.ones(len(X)) if weight is None else weight
+        keep = np.flatnonzero(weight > 0)
+        if not len(keep):
+            raise ValueError("sample_weight is zero for every row; keep some rows.")
+        if self._is("gaussian") and len(keep) < 2:
+            raise ValueError(
+                "a Gaussian needs rows that differ, and there is 1 sample of positive "
+                "weight; give more, or a NormalInverseWishart as the model."
+            )
+        X, weight = X[keep], weight[keep]
+        if self._is("multinomial"):
+            self.categories_ = [np.unique(column) for column in X.T]
+            X = encode_categories(X, self.categories_)
+        block = self._prior(X, weight).block(X)
+        self.level_ = self._level(level, block, X, weight)
+        result = solve_blocks(
+            [block],
+            [sp.eye_array(len(X))],
+            margin,
+            sample_weight=weight,
+            level=np.full(len(X), self.level_),
+            tol=tol,
+            max_iter=max_iter,
+            callback=self._progress(),
+        )
+        self._store(result, block, margin, weight, keep)
+        if not result.converged:
+            warn_not_converged("MEDOutlierDetector", result, tol, max_iter)
+        elif not result.lam.any():
+            warnings.warn(
+                "MEDOutlierDetector: the prior gives every row more than the level "
+                f"{self.level_:.3g} asks, so nothing was learnt; raise level or "
+                "quantile.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _is(self, name):
+        return isinstance(self.model, str) and self.model == name
+
+    def _check_model(self):
+        if isinstance(self.model, str):
+            v.check_choice("model", self.model, _MODELS)
+        elif not callable(getattr(self.model, "block", None)):
+            raise ValueError(
+                f"model={v.shown(self.model)} is not known; use one of {_MODELS} or an "
+                "object with a method block(X)."
+            )
+
+    def _validated(self, X, reset=True):
+        if self._is("multinomial"):
+            return validate_data(self, X, dtype=None, reset=reset)
+        X = validate_data(self, X, dtype=np.float64, reset=reset)
+        v.check_range("X", X)
+        return X
+
+    def _prior(self, X, weight):
+        if self._is("gaussian"):
+            return NormalInverseWishart.weak(X, weight)
+        if self._is("multinomial"):
+            return DirichletProduct(1.0, [len(c) for c in self.categories_])
+        return self.model
+
+    def _level(self, level, block, X, weight):
+        """The level given, or a quantile of the log-likelihoods of the rows."""
+        most = getattr(block, "largest", np.inf)  # blocks need no base class
+        if level is not None:
+            if level > most:
+                raise ValueError(
+                    f"level={level:g} is above {most:g}, the largest log-probability "
+                    "that this model can give a row; lower it, or leave it None and "
+                    "set quantile."
+                )
+            return float(level)
+        posterior = getattr(block, "posterior", lambda a: None)(weight)
+        if hasattr(posterior, "predictive_log_prob"):
+            scores = posterior.predictive_log_prob(X)
+        else:
+            scores = block.mean(weight)
+        return float(weighted_percentile(scores, weight, 100.0 * self.quantile))
+
+    def _store(self, result, block, margin, weight, keep):
+        lam = result.lam
+        if hasattr(block, "posterior"):
+            self.posterior_ = block.posterior(lam)
+        else:
+            self.posterior_ = _Scorer(block, lam)
+        inside = np.flatnonzero(lam)
+        self.support_, self.dual_coef_ = keep[inside], lam[inside]
+        # a prior without a mean (logistic) forgives nothing on average
+        forgiven = margin.level - margin.prior_mean
+        self.offset_ = self.level_ - (forgiven if np.isfinite(forgiven) else 0.0)
+        self.duality_gap_ = float(result.gap)
+        self.objective_ = float(result.objective)
+        self.objective_history_ = np.array([h[1] for h in result.history])
+        self.n_iter_ = int(result.n_iter)
+        self.converged_ = result.converged
+        known = self.level is not None and not self._is("gaussian")
+        self.loo_bound_ = len(inside) / len(keep) if known else np.nan
+
+    def _progress(self):
+        if not self.verbose:
+            return None
+
+        def show(n_iter, objective, gap):
+            print(
+                f"MEDOutlierDetector: {n_iter} steps, J={objective:.6g}, gap={gap:.2e}"
+            )
+
+        return show
+
+    def score_samples(self, X):
+        """Log-likelihoods of rows, in nats: the smaller, the stranger.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows to judge. Categories that training did not meet count as categories
+            with the prior's pseudo-count alone.
+
+        Returns
+        -------
+        ndarray (n,)
+            Expected log-likelihoods, or logs of expected likelihoods (`likelihood`).
+        """
+        check_is_fitted(self)
+        needed = DirichletProduct if self._is("multinomial") else object
+        if not (
+            isinstance(self.posterior_, needed)
+            and hasattr(self.posterior_, "expected_log_prob")
+        ):
+            raise ValueError(
+                "the fitted model is inconsistent: posterior_="
+                f"{v.shown(self.posterior_)} cannot score rows. Fit it again."
+            )
+        predictive = self.likelihood == "predictive"
+        if predictive and not hasattr(self.posterior_, "predictive_log_prob"):
+            raise ValueError(
+                "likelihood='predictive' needs a model of probabilities; with "
+                f"{v.shown(self.model)} use likelihood='expected'."
+            )
+        X = self._validated(X, reset=False)
+        extra = 0.0
+        if self._is("multinomial"):
+            X = encode_categories(X, self.categories_, "ignore")
+            extra = self._unseen(X == -1, np.log if predictive else psi)
+        if predictive:
+            return self.posterior_.predictive_log_prob(X) + extra
+        return self.posterior_.expected_log_prob(X) + extra
+
+    def _unseen(self, missing, log):
+        """Scores of categories with the pseudo-count one and no row, (n,)."""
+        totals = np.array([t.sum() for t in self.posterior_.pseudo_counts])
+        return missing @ (log(1.0) - log(totals))
+
+    def decision_function(self, X):
+        """Scores above the offset: negative for outliers, in nats.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        ndarray (n,)
+            ``score_samples(X) - offset_``.
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X):
+        """1 for rows like the training rows, -1 for outliers.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        ndarray of int (n,)
+            As scikit-learn's outlier detectors have it.
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+
+class _Scorer:
+    """A block with its weights, for models that have no posterior of their own."""
+
+    def __init__(self, block, weight):
+        self.block, self.weight = block, weight
+
+    def expected_log_prob(self, X):
+        return self.block.score(self.weight, X)

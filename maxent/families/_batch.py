@@ -1,0 +1,131 @@
+"""Immutable batches of parameters: broadcast, indexed, compared, printed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Batch:
+    """Parameters of many distributions; the leading axes of the arrays are the batch.
+
+    A class lists its parameters and stores them, checked, with `_set`.
+    """
+
+    _core = ()  # pairs (parameter, how many trailing axes belong to one distribution)
+    _common = ()  # constructor arguments that the whole batch shares
+
+    def _set(self, parameters, **common):
+        """Store checked parameters, broadcast to one batch and read-only."""
+        shapes = {
+            name: parameters[name].shape[: parameters[name].ndim - core]
+            for name, core in self._core
+        }
+        try:
+            batch = np.broadcast_shapes(*shapes.values())
+        except ValueError:
+            found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+            raise ValueError(
+                f"the batch axes of the parameters do not broadcast: {found}."
+            ) from None
+        for name, core in self._core:
+            array = parameters[name]
+            event = array.shape[array.ndim - core :]
+            array.setflags(write=False)
+            self.__dict__[name] = np.broadcast_to(array, batch + event)
+        self.__dict__["batch_shape"] = batch
+        self.__dict__.update(common)
+
+    @classmethod
+    def _from_valid(cls, parameters, common):
+        value = cls.__new__(cls)
+        value._set(parameters, **common)
+        return value
+
+    def _fixed(self):
+        """What the support and the statistics depend on, as keywords."""
+        return {name: getattr(self, name) for name in self._common}
+
+    def parameters(self):
+        """Constructor arguments as a dict.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        names = [name for name, _ in self._core]
+        return {name: getattr(self, name) for name in [*names, *self._common]}
+
+    def __setattr__(self, name, value):
+        raise AttributeError(
+            f"{type(self).__name__} is immutable; make a new one with another {name}."
+        )
+
+    def __delattr__(self, name):
+        raise AttributeError(f"{type(self).__name__} is immutable.")
+
+    def __len__(self):
+        if not self.batch_shape:
+            raise TypeError(
+                "a single distribution has no len(); its batch shape is ()."
+            )
+        return self.batch_shape[0]
+
+    def __getitem__(self, index):
+        number = np.arange(int(np.prod(self.batch_shape))).reshape(self.batch_shape)
+        return self._take(np.asarray(number[index]))
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def _take(self, number):
+        """The members with these numbers; the shape of `number` is the new batch."""
+        taken = {}
+        for name, core in self._core:
+            array = getattr(self, name)
+            event = array.shape[array.ndim - core :]
+            if number.size and not any(array.strides[: array.ndim - core]):
+                one = array[(0,) * (array.ndim - core)]  # shared by the whole batch
+                taken[name] = np.broadcast_to(one, number.shape + event)
+            else:
+                taken[name] = array.reshape((-1, *event))[number]
+        common = {name: getattr(self, name) for name in self._common}
+        return self._from_valid(taken, common)
+
+    def _flat(self):
+        """The same members along one batch axis."""
+        if len(self.batch_shape) == 1:
+            return self
+        return self._take(np.arange(int(np.prod(self.batch_shape))))
+
+    def __eq__(self, other):
+        if type(self) is not type(other):
+            return NotImplemented
+        mine, theirs = self.parameters(), other.parameters()
+        return all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self):
+        # adding zero: -0.0 equals 0.0 but has other bits
+        inside = [np.asarray(a) + 0.0 for a in self.parameters().values()]
+        return hash((type(self), *((a.shape, a.tobytes()) for a in inside)))
+
+    def __reduce__(self):
+        return _restore, (type(self), self.parameters())
+
+    def __repr__(self):
+        inside = ", ".join(
+            f"{name}={_short(value)}" for name, value in self.parameters().items()
+        )
+        return f"{type(self).__name__}({inside})"
+
+
+def _restore(cls, parameters):
+    return cls(**parameters)
+
+
+def _short(value):
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.size > 12:
+        return f"<array of shape {value.shape}>"
+    return " ".join(np.array2string(value, separator=", ", precision=6).split())

@@ -1,0 +1,447 @@
+"""What every exponential family shares: batches, densities, divergences, affinities.
+
+    p(x) = h(x) exp(eta . T(x) - A(eta))
+
+A family states its parameters, its statistics T, its cumulant A and the statistics'
+mean; the rest follows from these here. Natural parameters and statistics are vectors
+along the last axis, matrices flattened, so that one code serves all families. Constants
+belong to A: the base measure h is 1 for all families but those that count.
+
+Sources: Wainwright & Jordan (2008), section 3; for the affinity Jebara, Kondor & Howard
+(2004), section 3, with the corrections on the errata page of the documentation.
+"""
+
+from __future__ import annotations
+
+import functools
+import numbers
+
+import numpy as np
+
+from maxent._support import validation as v
+from maxent.families import _checks
+from maxent.families._batch import Batch
+from maxent.families._inner import inner, paired, weighted_mean
+from maxent.families._pairs import mirrored, tiles
+
+
+class ExponentialFamily(Batch):
+    """Batch of distributions of one exponential family; base class.
+
+    A batch is an immutable value: its parameters are checked once and stored as
+    read-only float64 arrays. Leading axes of the parameters are the batch axes and
+    broadcast against each other; a single distribution has batch shape ``()``. A batch
+    is indexed like an array over its batch axes, ``P[3]``, ``P[2:5]``, and is equal to
+    another of the same numbers.
+
+    Attributes
+    ----------
+    batch_shape : tuple of int
+        Shape of the batch.
+    event_shape : tuple of int
+        Shape of one observation: ``()`` for numbers.
+    natural_parameters : ndarray (batch, k)
+        The natural parameters eta.
+    mean_parameters : ndarray (batch, k)
+        Mean of the statistics, E T(x): the gradient of the cumulant.
+
+    See Also
+    --------
+    Gaussian : The family to start with.
+
+    Notes
+    -----
+    In shapes, ``batch`` and ``event`` stand for these axes, however many. Rows of data
+    come as ``X`` of shape ``(n_samples, event)``, or with leading axes,
+    ``(..., n_samples, event)``, that broadcast against the batch: each distribution
+    then has rows of its own. Results have the shape ``(batch, n_samples)``. What
+    compares two batches (`kl`, `log_affinity`) compares all pairs.
+
+    Examples
+    --------
+    Two Poisson distributions, one to the first rows and one to the last:
+
+    >>> from maxent.families import ExponentialFamily, Poisson
+    >>> P = Poisson.fit([1, 3, 7, 9], weights=[[1, 1, 0, 0], [0, 0, 1, 1]])
+    >>> P, isinstance(P, ExponentialFamily)
+    (Poisson(rate=[2., 8.]), True)
+    >>> P.kl(P).round(3)
+    array([[0.   , 3.227],
+           [5.09 , 0.   ]])
+    """
+
+    @property
+    def event_shape(self):
+        """Shape of one observation."""
+        return ()
+
+    # -- coordinates ---------------------------------------------------------------
+    @functools.cached_property
+    def natural_parameters(self):
+        """Natural parameters eta, (batch, k)."""
+        return _frozen(self._natural())
+
+    @functools.cached_property
+    def mean_parameters(self):
+        """Mean of the statistics, the gradient of the cumulant, (batch, k)."""
+        return _frozen(self._mean())
+
+    def cumulant(self, natural_parameters=None):
+        """Cumulant (log-partition function) A.
+
+        Parameters
+        ----------
+        natural_parameters : array-like (..., k), optional
+            Where to evaluate it; None takes the family's own.
+
+        Returns
+        -------
+        ndarray or float
+            Of the batch shape, or of the leading shape given; +inf outside the domain.
+        """
+        if natural_parameters is None:
+            return self._own_cumulant[()]
+        eta = _checks.real_array("natural_parameters", natural_parameters, 1)
+        k = self.natural_parameters.shape[-1]
+        if eta.shape[-1] != k:
+            raise ValueError(
+                f"natural_parameters has shape {eta.shape}, expected (..., {k})."
+            )
+        return self._cumulant(eta)[()]
+
+    @functools.cached_property
+    def _own_cumulant(self):
+        return _frozen(self._cumulant_here())
+
+    def sufficient_statistics(self, X):
+        """Statistics T(x) of rows.
+
+        Parameters
+        ----------
+        X : array-like (..., n_samples, event)
+            Rows inside the support.
+
+        Returns
+        -------
+        ndarray (..., n_samples, k)
+
+        Raises
+        ------
+        ValueError
+            If a row is outside the support; the first one is named.
+        """
+        X = _checks.rows(X, self.event_shape)
+        return self._supported_statistics(X, **self._fixed())
+
+    @classmethod
+    def _supported_statistics(cls, X, **fixed):
+        """Statistics of rows, all of which must be in the support."""
+        cls._check_support(X, **fixed)
+        return cls._statistics(X, **fixed)
+
+    @classmethod
+    def _check_support(cls, X, **fixed):
+        wrong = ~cls._inside(X, **fixed)
+        if wrong.any():
+            at = _checks.first(wrong)
+            raise ValueError(
+                f"{_checks.label('X', at)}={v.shown(X[at].tolist())} is outside the "
+                f"support of {cls.__name__}: {cls._support_text(**fixed)}."
+            )
+
+    # -- one batch -----------------------------------------------------------------
+    def log_prob(self, X):
+        """Log-density, or log-probability of discrete data.
+
+        Parameters
+        ----------
+        X : array-like (..., n_samples, event)
+            Rows; leading axes broadcast against the batch.
+
+        Returns
+        -------
+        ndarray (batch, n_samples)
+            In nats; -inf outside the support.
+
+        Raises
+        ------
+        ValueError
+            If the shape does not fit or an entry is not finite.
+        """
+        X = _checks.rows(X, self.event_shape)
+        inside = self._inside(X, **self._fixed())
+        if not inside.all():
+            axes = tuple(range(inside.ndim, X.ndim))
+            X = np.where(np.expand_dims(inside, axes), X, self._inner_point())
+        return np.where(inside, self._log_prob(X), -np.inf)
+
+    def entropy(self):
+        """Entropy in nats, differential for densities.
+
+        Returns
+        -------
+        ndarray or float
+            Of the batch shape.
+        """
+        return np.asarray(self._entropy())[()]
+
+    def moments(self):
+        """Mean and variance of every coordinate.
+
+        Returns
+        -------
+        mean : ndarray (batch, event)
+        variance : ndarray (batch, event)
+            NaN where a moment does not exist.
+        """
+        mean, variance = self._moments()
+        return np.asarray(mean)[()], np.asarray(variance)[()]
+
+    def sample(self, n, random_state=None):
+        """Independent draws.
+
+        Parameters
+        ----------
+        n : int
+            Draws of each distribution of the batch, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+            Seed or source of randomness; the same seed gives the same draws.
+
+        Returns
+        -------
+        ndarray (batch, n, event)
+        """
+        return self._sample(v.check_count("n", n), _generator(random_state))
+
+    @classmethod
+    def fit(cls, X, weights=None, *, smoothing=0.0):
+        """Maximum-likelihood fit to weighted rows.
+
+        Parameters
+        ----------
+        X : array-like (..., n_samples, event)
+            Rows in the support. Leading axes give one fit each.
+        weights : array-like (n_samples,) or (..., n_samples), optional
+            Weights >= 0 of the rows. Leading axes give one fit each, of the same rows
+            or of rows of their own. Weight 2 equals the row twice, 0 its absence.
+        smoothing : float, default=0.0
+            What it means, and whether the family has it, is said by the family.
+
+        Returns
+        -------
+        value
+            Of this class; its batch shape is that of the leading axes.
+
+        Raises
+        ------
+        ValueError
+            If a row is outside the support, the weights of a fit sum to zero, or the
+            likelihood has no maximum; the message says what to change.
+        """
+        if v.check_nonnegative("smoothing", smoothing):
+            raise ValueError(
+                f"smoothing={smoothing:g} has no meaning for {cls.__name__}; "
+                "leave it 0."
+            )
+        X, W, total = cls._rows_to_fit(X, weights)
+        return cls._solve(cls._summary(X, W, total), total)
+
+    @classmethod
+    def _rows_to_fit(cls, X, weights, **fixed):
+        """Checked rows in the support, their weights and the sums of these."""
+        X = _checks.rows(X, cls._event_to_fit(**fixed))
+        lead = X.ndim - len(cls._event_to_fit(**fixed))
+        W, total = _checks.row_weights(weights, X.shape[:lead])
+        if lead == 1:
+            used = (W > 0).reshape(-1, len(X)).any(axis=0)
+            if not used.all():  # dropped rows may hold anything
+                X, W = X[used], W[..., used]
+        cls._check_support(X, **fixed)
+        return X, W, total
+
+    @classmethod
+    def _summary(cls, X, W, total):
+        """Weighted mean of the statistics, (..., k)."""
+        T = cls._statistics(X)
+        wrong = ~np.isfinite(T).all(axis=-1)
+        if wrong.any():
+            at = _checks.first(wrong)
+            raise ValueError(
+                f"{_checks.label('X', at)}={v.shown(X[at].tolist())} is on the edge of "
+                f"the support of {cls.__name__}, where the likelihood has no maximum. "
+                "Drop such rows or move them inside."
+            )
+        return weighted_mean(W, total, T)
+
+    # -- two batches ---------------------------------------------------------------
+    def kl(self, other):
+        """Relative entropy KL(p || q) of all pairs.
+
+        Parameters
+        ----------
+        other : value of the same class
+            The distributions q.
+
+        Returns
+        -------
+        ndarray (batch, batch of other) or float
+            In nats; +inf where p has mass outside the support of q.
+
+        Raises
+        ------
+        TypeError
+            If the other batch is of another family.
+        ValueError
+            If it lives in another space.
+        """
+        self._check_comparable(other)
+        P, Q = self._flat(), other._flat()
+        out = np.maximum(P._kl(Q), 0.0)  # rounding may leave it just below zero
+        return out.reshape(self.batch_shape + other.batch_shape)[()]
+
+    def log_affinity(self, other, rho):
+        """Log-affinity, log of the integral of p^rho q^rho, of all pairs.
+
+        Parameters
+        ----------
+        other : value of the same class
+            The distributions q; the batch itself gives an exactly symmetric matrix.
+        rho : float
+            Power, > 0: 1/2 is the Bhattacharyya affinity, 1 the expected likelihood.
+
+        Returns
+        -------
+        ndarray (batch, batch of other) or float
+            +inf where the integral diverges (see :meth:`affinity_range`), -inf where
+            the supports do not meet.
+
+        Raises
+        ------
+        TypeError
+            If the other batch is of another family.
+        ValueError
+            If it lives in another space, or the family has no formula for this rho.
+
+        References
+        ----------
+        Jebara, Kondor & Howard (2004), Probability product kernels, section 3.
+        """
+        rho = v.check_positive("rho", rho)
+        self._check_comparable(other)
+        P = self._flat()
+        Q = P if other is self else other._flat()
+        L = P._affinity(Q, rho)
+        if Q is P:
+            L = mirrored(L)
+        # adding zero: no -0.0 on the diagonal
+        return (L.reshape(self.batch_shape + other.batch_shape) + 0.0)[()]
+
+    def affinity_range(self):
+        """Open interval of powers for which the affinity with itself is finite.
+
+        Returns
+        -------
+        low, high : ndarray or float
+            Of the batch shape. Every rho between them makes ``p^rho`` square
+            integrable, so that affinities of all pairs are finite.
+        """
+        low, high = self._affinity_range()
+        return tuple(np.broadcast_to(end, self.batch_shape)[()] for end in (low, high))
+
+    def _check_comparable(self, other):
+        if type(other) is not type(self):
+            raise TypeError(
+                f"cannot compare {type(self).__name__} with {v.shown(type(other))}; "
+                "both must be of one family."
+            )
+        mine, theirs = self._space(), other._space()
+        if mine != theirs:
+            raise ValueError(
+                f"the distributions are over different spaces: {mine} and {theirs}."
+            )
+
+    # -- what a family states or improves ------------------------------------------
+    @classmethod
+    def _event_to_fit(cls, **fixed):
+        """Event shape that data to fit must have; None is any size."""
+        return ()
+
+    @classmethod
+    def _inside(cls, X, **fixed):
+        """Which rows are in the support, edge included."""
+        return np.ones(X.shape[: X.ndim - len(cls._event_to_fit(**fixed))], dtype=bool)
+
+    @classmethod
+    def _support_text(cls, **fixed):
+        raise NotImplementedError
+
+    def _inner_point(self):
+        """A row in the support, to put in place of others."""
+        return 0.0
+
+    def _space(self):
+        """What two batches must share to be compared."""
+        return {"event_shape": self.event_shape, **self._fixed()}
+
+    def _cumulant_here(self):
+        """A at the own parameters."""
+        return self._cumulant(self.natural_parameters)
+
+    def _log_base(self, X):
+        """log h(x), (..., n_samples)."""
+        return 0.0
+
+    def _expected_log_base(self):
+        """E log h(x), of the batch shape."""
+        return 0.0
+
+    def _log_prob(self, X):
+        T = self._statistics(X, **self._fixed())
+        energy = inner(T, self.natural_parameters)
+        return energy - self._own_cumulant[..., None] + self._log_base(X)
+
+    def _entropy(self):
+        own = paired(self.mean_parameters, self.natural_parameters)
+        return self._own_cumulant - own - self._expected_log_base()
+
+    def _kl(self, other):
+        own = paired(self.mean_parameters, self.natural_parameters)
+        cross = inner(self.mean_parameters, other.natural_parameters).T
+        own = (own - self._own_cumulant)[:, None]
+        return own - cross + other._own_cumulant
+
+    def _affinity(self, other, rho):
+        """A(rho (eta + eta')) - rho A(eta) - rho A(eta'): h constant, or rho = 1/2."""
+        eta, eta_other = rho * self.natural_parameters, rho * other.natural_parameters
+        A, A_other = rho * self._own_cumulant, rho * other._own_cumulant
+        out = np.empty((len(eta), len(eta_other)))
+        for rows in tiles(len(eta), eta_other.size):
+            power = self._cumulant(eta[rows, None] + eta_other)
+            out[rows] = power - (A[rows, None] + A_other)
+        return out
+
+    def _affinity_range(self):
+        return 0.0, np.inf
+
+
+def _frozen(array):
+    array = np.asarray(array)
+    array.setflags(write=False)
+    return array
+
+
+def _generator(random_state):
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(
+            random_state.randint(2**32, size=4, dtype=np.uint32)
+        )
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, numbers.Integral) and random_state >= 0:
+        return np.random.default_rng(int(random_state))
+    raise ValueError(
+        f"random_state={v.shown(random_state)} must be None, an integer >= 0, or a "
+        "NumPy Generator or RandomState."
+    )

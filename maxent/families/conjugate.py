@@ -1,0 +1,419 @@
+"""Blocks: what a prior over parameters does with weighted data.
+
+A block is a model p(x | theta) with a prior over theta, bound to rows x_1 .. x_n. Real
+row weights a, negative ones included, tilt the prior,
+
+    P_a(theta)  ~  P_0(theta) exp( sum_t a_t log p(x_t | theta) ),
+
+and all that maximum entropy discrimination asks of a model is the convex function
+
+    log Z(a) = log E_0 exp( sum_t a_t log p(x_t | theta) ),
+
+its gradient E_a log p(x_t | theta), its Hessian Cov_a(log p(x_s | .), log p(x_t | .))
+and its domain {a : Z(a) finite}, which is convex and contains a = 0.
+
+Source: Jaakkola, Meila & Jebara (1999), Theorem 1 and section 3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._support import validation as v
+
+
+class Block:
+    """Base class of blocks: what :func:`maxent.discrimination.solve_blocks` needs.
+
+    A block of your own derives from this class and defines `n_rows`, `log_partition`,
+    `mean` and `hessian_factor`; `max_step` if its domain is not the whole space, and
+    `score` if it is to be applied to new rows.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows that carry a weight.
+    rank : int
+        Columns of `hessian_factor`; beyond a size, solvers use `hessian_product` alone.
+        0 if they are few.
+    largest : float
+        What no log-likelihood of a row exceeds: 0 for probabilities, inf for
+        densities.
+    """
+
+    n_rows: int
+    rank = 0
+    largest = np.inf
+
+    def log_partition(self, a):
+        """Log Z at real row weights.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        float
+            0 at a = 0, ``inf`` outside the domain.
+        """
+        raise NotImplementedError
+
+    def mean(self, a):
+        """Expected log-likelihood of every row: the gradient of log Z.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        ndarray (n_rows,)
+            E_a log p(x_t | theta).
+        """
+        raise NotImplementedError
+
+    def hessian_factor(self, a):
+        """Factor of the Hessian of log Z.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        ndarray (n_rows, p)
+            F with Hessian F F'.
+        """
+        raise NotImplementedError
+
+    def hessian_product(self, a, x):
+        """Hessian of log Z times a vector.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        x : ndarray (n_rows,)
+            The vector.
+
+        Returns
+        -------
+        ndarray (n_rows,)
+            The product.
+        """
+        factor = self.hessian_factor(a)
+        return factor @ (factor.T @ x)
+
+    def max_step(self, a, direction):
+        """How far weights may move along a line.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        direction : ndarray (n_rows,)
+            Change of the weights.
+
+        Returns
+        -------
+        float
+            Supremum of t with a + t * direction in the domain; maybe ``inf``.
+        """
+        return np.inf
+
+    def score(self, a, X):
+        """Expected log-likelihood of new rows at given weights.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        X : array-like (n, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray (n,)
+            E_a log p(x | theta).
+        """
+        raise NotImplementedError
+
+
+class ConjugatePrior:
+    """Base class of conjugate priors: values whose posterior is of the same class.
+
+    A subclass defines, on prepared rows,
+
+    - ``_update(data, weight)``: the posterior, or None outside the domain;
+    - ``_log_normalizer()``: log of the normaliser of this prior;
+    - ``_expected(data)``, ``_predictive(data)``: E log p and log E p of every row;
+    - ``_factor(data)``: F with Cov(log p_s, log p_t) = (F F')_st;
+    - ``_rank(data)``, ``_product(data, x)``: its columns, and F F' x without it;
+    - ``_max_step(data, direction)``: how far weights may move;
+    - ``_why_improper(data, weight)``: the sentence for rows that give no prior.
+    """
+
+    #: log of the base measure of one row: what a unit of weight adds to log Z
+    _log_measure = 0.0
+    #: what no log-likelihood of a row exceeds
+    _largest = np.inf
+
+    def block(self, X, base_weight=None):
+        """Bind the prior to rows.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+        base_weight : array-like (n,), optional
+            Weights that the rows have from the start: the prior of the block is this
+            prior updated with them. An improper prior needs them.
+
+        Returns
+        -------
+        ConjugateBlock
+        """
+        return ConjugateBlock(self, X, base_weight)
+
+    def posterior(self, X, weight=None):
+        """The prior updated with weighted rows.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+        weight : array-like (n,), optional
+            Real; one by default.
+
+        Returns
+        -------
+        ConjugatePrior
+            Of the same class.
+
+        Raises
+        ------
+        ValueError
+            If the weights lie outside the domain.
+        """
+        data = self._prepare(X)
+        n = self._length(data)
+        if weight is None:
+            weight = np.ones(n)
+        weight = _check_real_weights("weight", weight, n)
+        found = self._update(data, weight)
+        if found is None:
+            raise ValueError(
+                f"{type(self).__name__} has no posterior at these weights: they lie "
+                "outside the domain. Use smaller negative weights or a proper prior."
+            )
+        return found
+
+    def expected_log_prob(self, X):
+        """Expected log-likelihood of rows under this prior.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray (n,)
+            E log p(x | theta).
+        """
+        return self._expected(self._prepare(X))
+
+    def predictive_log_prob(self, X):
+        """Log of the expected likelihood of rows under this prior.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray (n,)
+            log E p(x | theta).
+        """
+        return self._predictive(self._prepare(X))
+
+    # prepared rows: what most priors need no more of than the rows themselves
+    def _prepare(self, X):
+        return np.ascontiguousarray(X, dtype=np.float64)
+
+    def _length(self, data):
+        return len(data)
+
+
+class ConjugateBlock(Block):
+    """A conjugate prior bound to rows; see :meth:`ConjugatePrior.block`.
+
+    Parameters
+    ----------
+    prior : ConjugatePrior
+    X : array-like (n, n_features)
+    base_weight : array-like (n,), optional
+    """
+
+    def __init__(self, prior, X, base_weight=None):
+        self.prior = prior
+        self._data = prior._prepare(X)
+        self.n_rows = prior._length(self._data)
+        self.rank = prior._rank(self._data)
+        self.largest = prior._largest
+        self._base = (
+            np.zeros(self.n_rows)
+            if base_weight is None
+            else _check_real_weights("base_weight", base_weight, self.n_rows)
+        )
+        self._last = []  # the last few posteriors: solvers come back to them
+        start = self._at(np.zeros(self.n_rows))
+        if start is None:
+            raise ValueError(self.prior._why_improper(self._data, self._base))
+        self._start = start._log_normalizer()
+
+    def _at(self, a):
+        """Posterior at weights a in the rows' coordinates, or None outside."""
+        for known, posterior in self._last:
+            if np.array_equal(known, a):
+                return posterior
+        posterior = self.prior._update(self._data, self._base + a)
+        self._last = [(np.array(a), posterior), *self._last[:2]]
+        return posterior
+
+    def posterior(self, a):
+        """The posterior at given weights.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        ConjugatePrior or None
+            A value of the prior's class; None outside the domain.
+        """
+        return self._at(a)
+
+    def log_partition(self, a):
+        """Log Z at real row weights.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        float
+            0 at a = 0, ``inf`` outside the domain.
+        """
+        found = self._at(a)
+        if found is None:
+            return np.inf
+        measure = self.prior._log_measure * float(np.sum(a))
+        return found._log_normalizer() - self._start + measure
+
+    def mean(self, a):
+        """Expected log-likelihood of every row: the gradient of log Z.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        ndarray (n_rows,)
+            E_a log p(x_t | theta).
+        """
+        return self._inside(a)._expected(self._data)
+
+    def hessian_factor(self, a):
+        """Factor of the Hessian of log Z.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        ndarray (n_rows, p)
+            F with Hessian F F'.
+        """
+        return self._inside(a)._factor(self._data)
+
+    def hessian_product(self, a, x):
+        """Hessian of log Z times a vector.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        x : ndarray (n_rows,)
+            The vector.
+
+        Returns
+        -------
+        ndarray (n_rows,)
+            The product.
+        """
+        return self._inside(a)._product(self._data, x)
+
+    def max_step(self, a, direction):
+        """How far weights may move along a line.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        direction : ndarray (n_rows,)
+            Change of the weights.
+
+        Returns
+        -------
+        float
+            Supremum of t with a + t * direction in the domain; maybe ``inf``.
+        """
+        return self._inside(a)._max_step(self._data, direction)
+
+    def score(self, a, X):
+        """Expected log-likelihood of new rows at given weights.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        X : array-like (n, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray (n,)
+            E_a log p(x | theta).
+        """
+        return self._inside(a).expected_log_prob(X)
+
+    def _inside(self, a):
+        found = self._at(a)
+        if found is None:
+            raise ValueError("the weights lie outside the domain of the block.")
+        return found
+
+
+def _check_real_weights(name, weight, n):
+    """Finite real weights, one for each of n rows."""
+    weight = v.as_doubles(name, weight)
+    if weight.shape != (n,):
+        raise ValueError(
+            f"{name} has shape {weight.shape}; it must hold one number for each of the "
+            f"{n} rows."
+        )
+    if not np.isfinite(weight).all():
+        raise ValueError(f"{name} has NaN or infinite entries; remove those rows.")
+    return weight

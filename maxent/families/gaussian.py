@@ -1,0 +1,270 @@
+"""Gaussian distributions: full, diagonal and spherical covariance.
+
+Affinities are computed from one Cholesky factorisation of S + S' a pair,
+
+    log int p^r q^r = (1/2 - r) d log 2pi - (d/2) log r + (1 - r)/2 (log|S| + log|S'|)
+                      - (1/2) log|S + S'| - (r/2) (m - m')' (S + S')^{-1} (m - m'),
+
+which equals eq. (5) of Jebara, Kondor & Howard (2004) but needs no inverse and loses no
+digits to means far from the origin.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from maxent._support import validation as v
+from maxent.families import _checks
+from maxent.families._inner import weighted_mean
+from maxent.families._pairs import squared_distances, sum_log_det, tiles
+from maxent.families.base import ExponentialFamily
+
+_LOG_2PI = math.log(2.0 * math.pi)
+_REMEDY = "Add a ridge to its diagonal, or use DiagonalGaussian."
+
+
+class AnyGaussian(ExponentialFamily):
+    """What the three have in common: d, rows, the affinity; fits of means."""
+
+    @property
+    def event_shape(self):
+        return self.mean.shape[-1:]
+
+    @classmethod
+    def _event_to_fit(cls, **fixed):
+        return (None,)
+
+    @classmethod
+    def _support_text(cls, **fixed):
+        return "rows are vectors of real numbers"
+
+    @property
+    def _d(self):
+        return self.mean.shape[-1]
+
+    def _log_prob(self, X):
+        distance = self._own_distance(X - self.mean[..., None, :])
+        return -0.5 * (distance + (self._log_det + self._d * _LOG_2PI)[..., None])
+
+    def _entropy(self):
+        return 0.5 * (self._log_det + self._d * (_LOG_2PI + 1.0))
+
+    def _affinity(self, other, rho):
+        log_det, distance = self._pair_terms(other)
+        own = self._log_det[:, None] + other._log_det
+        constant = (0.5 - rho) * self._d * _LOG_2PI - 0.5 * self._d * math.log(rho)
+        return constant + 0.5 * ((1.0 - rho) * own - log_det - rho * distance)
+
+    @classmethod
+    def fit(cls, X, weights=None, *, smoothing=0.0):
+        """Weighted mean and (co)variance.
+
+        Parameters
+        ----------
+        X : array-like (..., n_samples, d)
+            Rows. Leading axes give one fit each.
+        weights : array-like (n_samples,) or (..., n_samples), optional
+            Weights >= 0 of the rows. Leading axes give one fit each.
+        smoothing : float, default=0.0
+            Ridge: a variance >= 0 that is added to every coordinate's, in squared units
+            of the data.
+
+        Returns
+        -------
+        value
+            Of this class; its batch shape is that of the leading axes.
+
+        Raises
+        ------
+        ValueError
+            If a fit's weights sum to zero, or the scatter is singular without ridge.
+        """
+        smoothing = v.check_nonnegative("smoothing", smoothing)
+        X, W, total = cls._rows_to_fit(X, weights)
+        largest = np.abs(X).reshape(-1, X.shape[-1]).max(axis=0)
+        # about one of the rows: of a constant column exactly nothing is left
+        origin = X[..., :1, :]
+        X = X - origin
+        mean = weighted_mean(W, total, X)
+        W = np.broadcast_to(W / total[..., None], mean.shape[:-1] + W.shape[-1:])
+        X = np.broadcast_to(X, mean.shape[:-1] + X.shape[-2:])
+        batch, (n, d) = mean.shape[:-1], X.shape[-2:]
+        spread = np.empty((math.prod(batch), *cls._spread_shape(d)))
+        numbers = np.arange(len(spread)).reshape(batch)
+        for part in tiles(len(spread), n * d):
+            at = tuple(np.unravel_index(numbers.reshape(-1)[part], batch or (1,)))
+            at = at if batch else (None,)
+            R = X[at] - mean[at][:, None, :]
+            spread[part] = cls._spread(R, W[at], smoothing)
+        spread = spread.reshape(batch + spread.shape[1:])
+        # what rounding alone leaves of the variance of a constant column
+        cls._check_spread(spread, (8 * np.finfo(float).eps * largest) ** 2, smoothing)
+        return cls(mean + origin[..., 0, :], spread)
+
+
+class Gaussian(AnyGaussian):
+    """Gaussian distributions with full covariance matrices.
+
+    Parameters
+    ----------
+    mean : array-like (batch, d)
+        Means.
+    cov : array-like (batch, d, d)
+        Covariance matrices, symmetric and positive definite.
+
+    See Also
+    --------
+    DiagonalGaussian : Independent coordinates.
+    SphericalGaussian : One variance for all coordinates.
+
+    Notes
+    -----
+    Statistics: x and x x', flattened (k = d + d^2). All affinities exist. They cost
+    O(d^3) a pair. Shapes, batches and methods are those of `ExponentialFamily`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.families import Gaussian
+    >>> P = Gaussian(mean=[[0.0, 0.0], [3.0, 4.0]], cov=np.eye(2))
+    >>> P.batch_shape, P.event_shape
+    ((2,), (2,))
+    >>> np.exp(P.log_affinity(P, 0.5)).round(6)
+    array([[1.      , 0.043937],
+           [0.043937, 1.      ]])
+    """
+
+    _core = (("mean", 1), ("cov", 2))
+
+    def __init__(self, mean, cov):
+        mean = _checks.real_array("mean", mean, 1)
+        cov, factor = _checks.positive_definite_array("cov", cov, _REMEDY)
+        if cov.shape[-1] != mean.shape[-1]:
+            raise ValueError(
+                f"mean has shape {mean.shape} but cov has shape {cov.shape}; their "
+                "last axes must have one size."
+            )
+        self._set({"mean": mean, "cov": cov})
+        self.__dict__["_factor"] = np.broadcast_to(factor, self.cov.shape)
+
+    @functools.cached_property
+    def _factor(self):
+        return np.linalg.cholesky(self.cov)
+
+    @functools.cached_property
+    def _log_det(self):
+        diagonal = np.diagonal(self._factor, axis1=-2, axis2=-1)
+        return 2.0 * np.log(diagonal).sum(axis=-1)
+
+    @classmethod
+    def _statistics(cls, X):
+        outer = X[..., :, None] * X[..., None, :]
+        return np.concatenate([X, flattened(outer)], axis=-1)
+
+    def _natural(self):
+        precision = precisions(self._factor)
+        linear = np.matmul(precision, self.mean[..., None])[..., 0]
+        return np.concatenate([linear, -0.5 * flattened(precision)], axis=-1)
+
+    def _mean(self):
+        outer = self.mean[..., :, None] * self.mean[..., None, :]
+        return np.concatenate([self.mean, flattened(self.cov + outer)], axis=-1)
+
+    def _cumulant(self, eta):
+        d = self._d
+        h, K = eta[..., :d], -2.0 * eta[..., d:].reshape(eta.shape[:-1] + (d, d))
+        K = 0.5 * (K + K.swapaxes(-2, -1))
+        inside = np.linalg.eigvalsh(K)[..., 0] > 0
+        K = np.where(inside[..., None, None], K, np.eye(d))
+        L = np.linalg.cholesky(K)
+        z = np.linalg.solve(L, h[..., None])[..., 0]
+        log_det = 2.0 * np.log(np.diagonal(L, axis1=-2, axis2=-1)).sum(axis=-1)
+        value = 0.5 * ((z * z).sum(axis=-1) - log_det + d * _LOG_2PI)
+        return np.where(inside, value, np.inf)
+
+    def _own_distance(self, R):
+        z = np.linalg.solve(self._factor, R.swapaxes(-2, -1))
+        return np.square(z).sum(axis=-2)
+
+    def _moments(self):
+        return self.mean, np.diagonal(self.cov, axis1=-2, axis2=-1)
+
+    def _sample(self, n, rng):
+        z = rng.normal(size=self.batch_shape + (n, self._d))
+        return self.mean[..., None, :] + np.matmul(z, self._factor.swapaxes(-2, -1))
+
+    def _kl(self, other):
+        d, out = self._d, np.empty((len(self), len(other)))
+        # columns of all factors of p and, last, of the differences of means
+        columns = np.empty((len(self), d + 1, d))
+        columns[:, :d] = self._factor.swapaxes(-2, -1)
+        for j in range(len(other)):  # whitened by q, in one triangular solve
+            columns[:, d] = self.mean - other.mean[j]
+            flat = columns.reshape(-1, d).T
+            z = solve_triangular(other._factor[j], flat, lower=True, check_finite=False)
+            out[:, j] = np.square(z).reshape(d, -1, d + 1).sum(axis=(0, 2))
+        return 0.5 * (out - d + other._log_det - self._log_det[:, None])
+
+    def _pair_terms(self, other):
+        if not (_is_shared(self.cov) and _is_shared(other.cov)):
+            return sum_log_det(self.cov, other.cov, self.mean, other.mean)
+        L = np.linalg.cholesky(self.cov[0] + other.cov[0])
+        x, y = (np.linalg.solve(L, P.mean.T).T for P in (self, other))
+        log_det = 2.0 * np.log(np.diagonal(L)).sum()
+        return log_det, squared_distances(x, y)
+
+    @classmethod
+    def _spread_shape(cls, d):
+        return (d, d)
+
+    @classmethod
+    def _spread(cls, R, share, smoothing):
+        R = R * np.sqrt(share)[..., None]
+        cov = np.matmul(R.swapaxes(-2, -1), R)
+        return cov + smoothing * np.eye(R.shape[-1])
+
+    @classmethod
+    def _check_spread(cls, cov, rounding, smoothing):
+        var = np.diagonal(cov, axis1=-2, axis2=-1)
+        d = cov.shape[-1]
+        constant = (var <= rounding).any(axis=-1)
+        scale = np.sqrt(np.where(constant[..., None], 1.0, var))
+        correlation = cov / scale[..., None] / scale[..., None, :]
+        smallest = np.linalg.eigvalsh(correlation)[..., 0]
+        # of a singular correlation matrix rounding leaves about this much
+        wrong = constant | (smallest <= 10 * d * np.finfo(float).eps)
+        if wrong.any():
+            raise ValueError(
+                f"the scatter of the rows is singular{of_member(wrong)} "
+                f"(smoothing={smoothing:g}): {d} dimensions need at least {d + 1} rows "
+                "that are not in one plane. Add rows, set smoothing > 0 (a ridge), or "
+                "use DiagonalGaussian."
+            )
+
+
+def precisions(factor):
+    """Inverses of the matrices with these lower Cholesky factors."""
+    d = factor.shape[-1]
+    root = np.linalg.solve(factor, np.broadcast_to(np.eye(d), factor.shape))
+    return np.matmul(root.swapaxes(-2, -1), root)
+
+
+def _is_shared(matrices):
+    """Whether a batch (n, d, d) was broadcast from one matrix."""
+    return len(matrices) > 0 and matrices.strides[0] == 0
+
+
+def flattened(matrices):
+    """Matrices (..., p, p) as vectors (..., p * p)."""
+    p = matrices.shape[-1]
+    return matrices.reshape(matrices.shape[:-2] + (p * p,))
+
+
+def of_member(wrong):
+    """Which member of a batch of fits, as an error says it."""
+    at = _checks.first(wrong)
+    return f" for member {_checks.label('', at)} of the batch" if at else ""

@@ -1,0 +1,485 @@
+"""Generative classifiers: invariances, Bayes limits, published gains, refusals."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles.block_cases import agree
+from refusals import refused
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from maxent import MEDBayesNetClassifier, MEDGaussianClassifier
+from maxent.datasets import load_crabs
+from maxent.discrimination import ExponentialMargin, GaussianMargin
+from maxent.discrimination._generative import (
+    class_maps,
+    least_errors_bias,
+    weighted_percentile,
+)
+from maxent.discrimination.multiclass import MulticlassRows
+from maxent.families import NormalInverseWishart
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:.*Here prior='weak' was used")
+@pytest.mark.filterwarnings("ignore:.*every margin is above the level")
+@parametrize_with_checks(
+    [
+        MEDGaussianClassifier(),
+        MEDGaussianClassifier(prior="weak", bias="kkt", level=3.0),
+        MEDGaussianClassifier(tempering=0.5, margin="laplace"),
+        MEDBayesNetClassifier(),
+        MEDBayesNetClassifier(ess=5.0, margin="gaussian", level=2.0),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def two_gaussians(rng, n=60, d=3):
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d)))
+    X[y == 1] = 1.4 * X[y == 1] + 0.7
+    return X, y
+
+
+def categories(rng, n=60, d=4):
+    y = np.arange(n) % 2
+    p = np.where(y[:, None] == 1, [0.7, 0.6, 0.4, 0.5], [0.3, 0.5, 0.6, 0.5])[:, :d]
+    X = (rng.random((n, d)) < p).astype(int) + (rng.random((n, d)) < 0.3)
+    return X, y
+
+
+# ------------------------------------------------------------------------ invariances
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_affine_maps_of_the_features_change_no_decision(n_classes, rng):
+    X = rng.normal(size=(60, 3))
+    y = np.arange(60) % n_classes
+    X += 0.8 * np.eye(3)[y]
+    A = rng.normal(size=(3, 3)) + 2.0 * np.eye(3)
+    one = MEDGaussianClassifier(tol=1e-10).fit(X, y)
+    other = MEDGaussianClassifier(tol=1e-10).fit(X @ A.T + 7.0, y)
+    agree(other.level_, one.level_, 1e-9)
+    found = other.decision_function(X @ A.T + 7.0)
+    want = one.decision_function(X)
+    if n_classes == 3:  # scores of all classes move together
+        found, want = found - found[:, :1], want - want[:, :1]
+    agree(found, want, 1e-4)
+    agree(other.objective_, one.objective_, 1e-8, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "net"])
+def test_weight_two_is_the_row_twice_and_weight_zero_its_absence(kind, rng):
+    X, y = two_gaussians(rng) if kind == "gaussian" else categories(rng)
+    cls = MEDGaussianClassifier if kind == "gaussian" else MEDBayesNetClassifier
+    w = rng.integers(0, 3, size=len(y)).astype(float)
+    twice = np.repeat(np.arange(len(y)), w.astype(int))
+    one = cls(C=10.0, percentile=60, tol=1e-11).fit(X, y, sample_weight=w)
+    other = cls(C=10.0, percentile=60, tol=1e-11).fit(X[twice], y[twice])
+    agree(one.level_, other.level_, 1e-9)
+    agree(one.objective_, other.objective_, 1e-8, 1.0)
+    agree(one.decision_function(X), other.decision_function(X), 1e-4)
+    assert set(one.support_) <= set(np.flatnonzero(w))
+
+
+def test_the_order_of_rows_and_the_names_of_classes_do_not_matter(rng):
+    X, y = two_gaussians(rng)
+    order = rng.permutation(len(y))
+    one = MEDGaussianClassifier(tol=1e-10).fit(X, y)
+    names = np.array(["no", "yes"])
+    other = MEDGaussianClassifier(tol=1e-10).fit(X[order], names[y[order]])
+    agree(other.decision_function(X), one.decision_function(X), 1e-5)
+    assert (other.predict(X) == names[one.predict(X)]).all()
+    flipped = MEDGaussianClassifier(tol=1e-10).fit(X, 1 - y)
+    agree(flipped.decision_function(X), -one.decision_function(X), 1e-5)
+
+
+def test_the_maps_of_two_classes_are_the_signs_of_the_labels(rng):
+    codes = rng.permutation(np.arange(12) % 2)
+    rows = MulticlassRows(codes, 2, ExponentialMargin(), np.ones(12))
+    y = np.where(codes == 1, 1.0, -1.0)
+    zero, one = class_maps(rows)
+    np.testing.assert_array_equal(one.toarray(), np.diag(y))
+    np.testing.assert_array_equal(zero.toarray(), np.diag(-y))
+
+
+@pytest.mark.parametrize("m", [2, 3, 5])
+def test_the_maps_give_the_right_class_what_they_take_from_the_wrong(m, rng):
+    codes = rng.permutation(np.arange(15) % m)
+    rows = MulticlassRows(codes, m, ExponentialMargin(), np.ones(15))
+    lam = rng.random(15 * (m - 1))
+    want = np.zeros((15, m))
+    for value, t, wrong in zip(lam, rows.example, rows.wrong, strict=True):
+        assert wrong != codes[t]
+        want[t, codes[t]] += value
+        want[t, wrong] -= value
+    found = np.column_stack([A @ lam for A in class_maps(rows)])
+    np.testing.assert_allclose(found, want, rtol=1e-14)
+    # the bias sees every constraint through the same weights
+    np.testing.assert_allclose(rows.incidence().T @ lam, want.sum(axis=0)[:-1])
+
+
+def test_a_third_class_far_away_leaves_the_other_two_alone(rng):
+    """Its constraints are met with room: the problem of two classes remains."""
+    X, y = two_gaussians(rng)
+    far = rng.normal(size=(20, 3)) + 1000.0
+    two = MEDGaussianClassifier(level=3.0, tol=1e-10).fit(X, y)
+    three = MEDGaussianClassifier(level=3.0, tol=1e-10).fit(
+        np.concatenate([X, far]), np.concatenate([y, np.full(20, 2)])
+    )
+    agree(three.objective_, two.objective_, 1e-7)
+    scores = three.decision_function(X)
+    agree(scores[:, 1] - scores[:, 0], two.decision_function(X), 1e-4)
+
+
+def test_columns_by_name_and_categories_as_text(rng):
+    X, y = categories(rng)
+    text = pd.DataFrame(np.array(["x", "y", "z"])[X], columns=list("abcd"))
+    one = MEDBayesNetClassifier(level=2.0).fit(X, y)
+    other = MEDBayesNetClassifier(level=2.0).fit(text, y)
+    np.testing.assert_array_equal(
+        one.decision_function(X), other.decision_function(text)
+    )
+    assert [list(c) for c in other.categories_] == [["x", "y", "z"]] * 4
+    assert other.feature_names_in_.tolist() == list("abcd")
+
+
+# ----------------------------------------------------------------------- Bayes limits
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "net"])
+def test_nothing_asked_is_the_bayes_classifier(kind, rng):
+    X, y = two_gaussians(rng) if kind == "gaussian" else categories(rng)
+    cls = MEDGaussianClassifier if kind == "gaussian" else MEDBayesNetClassifier
+    model = cls(level=-1e3)
+    with pytest.warns(UserWarning, match="every margin is above the level -1e"):
+        model.fit(X, y)
+    assert model.objective_ == 0.0 and len(model.support_) == 0
+    assert model.duality_gap_ <= 1e-12 and model.intercept_[0] == 0.0
+    prior = (
+        NormalInverseWishart.improper(3)
+        if kind == "gaussian"
+        else model.posteriors_[0].__class__(1.0, None, [3] * 4)
+    )
+    found = [prior.posterior(X[y == k]).expected_log_prob(X) for k in (0, 1)]
+    agree(model.decision_function(X), found[1] - found[0], 1e-12, 10.0)
+
+
+def test_margins_on_the_support_are_those_the_prior_pays_for(rng):
+    X, y = two_gaussians(rng)
+    model = MEDGaussianClassifier(C=2.0, level=6.0, tol=1e-11).fit(X, y)
+    sign = np.where(y == 1, 1.0, -1.0)
+    margins = sign * model.decision_function(X)
+    prior = ExponentialMargin(2.0, 6.0)
+    lam = np.zeros(len(y))
+    lam[model.support_] = np.abs(model.dual_coef_[0])
+    on = lam > 1e-6
+    agree(margins[on], prior.mean(lam[on]), 1e-4)
+    assert (margins[~on] > prior.prior_mean - 1e-4).all()
+    assert (np.sign(model.dual_coef_[0]) == sign[model.support_]).all()
+    # J is the relative entropy; every row can be priced on its own
+    gap = prior.fenchel_young(lam, margins).sum()
+    assert gap == pytest.approx(model.duality_gap_, rel=0.05, abs=1e-7)
+
+
+def test_an_object_as_margin_has_its_own_rate_and_level(rng):
+    X, y = two_gaussians(rng)
+    one = MEDGaussianClassifier(C=0.5, margin="gaussian", level=4.0).fit(X, y)
+    other = MEDGaussianClassifier(margin=GaussianMargin(0.5, 4.0)).fit(X, y)
+    np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+    assert other.level_ == 4.0
+
+
+def test_tempering_zero_starts_from_the_prior_alone(rng):
+    X, y = two_gaussians(rng)
+    prior = NormalInverseWishart(np.zeros(3), 2.0, 6.0, 3.0 * np.eye(3))
+    with pytest.warns(UserWarning, match="above the level"):
+        model = MEDGaussianClassifier(prior=prior, tempering=0.0, level=-9.0).fit(X, y)
+    for posterior in model.posteriors_:
+        np.testing.assert_allclose(posterior.scale, prior.scale, rtol=1e-14)
+    assert (model.decision_function(X) == 0).all()
+
+
+def test_the_leave_one_out_bound_holds_where_it_is_given(rng):
+    X, y = two_gaussians(rng, 24)
+    prior = NormalInverseWishart(np.zeros(3), 3.0, 12.0, 12.0 * np.eye(3))
+    options = {"prior": prior, "tempering": 0.0, "level": 2.0, "tol": 1e-10}
+    model = MEDGaussianClassifier(**options).fit(X, y)
+    errors = 0
+    for t in range(24):
+        rest = np.arange(24) != t
+        one = MEDGaussianClassifier(**options).fit(X[rest], y[rest])
+        wrong = one.predict(X[t : t + 1])[0] != y[t]
+        errors += wrong
+        if t not in model.support_:
+            assert not wrong
+            agree(one.decision_function(X), model.decision_function(X), 1e-3)
+    assert errors / 24 <= model.loo_bound_ == len(model.support_) / 24
+    assert np.isnan(MEDGaussianClassifier(level=2.0).fit(X, y).loo_bound_)
+    own = MEDGaussianClassifier(prior=prior, tempering=0.0, percentile=90).fit(X, y)
+    assert np.isnan(own.loo_bound_)
+
+
+# ------------------------------------------------------------------------------- bias
+
+
+def least_errors(scores, y, weight):
+    """Smallest weight of errors over every threshold, by trying them all."""
+    s = np.unique(scores)
+    tries = np.concatenate([[s[0] - 1], 0.5 * (s[1:] + s[:-1]), [s[-1] + 1]])
+    return min(weight[np.sign(scores - b) != y].sum() for b in tries)
+
+
+def test_the_training_error_bias_makes_the_fewest_errors(rng):
+    for n in (2, 3, 8, 30):
+        for _ in range(20):
+            scores = rng.normal(size=n).round(1)  # ties
+            y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+            w = rng.integers(1, 4, size=n).astype(float)
+            b = least_errors_bias(scores, y, w)
+            assert w[np.sign(scores + b) != y].sum() == least_errors(scores, y, w)
+
+
+def test_the_training_error_bias_is_in_the_middle_of_the_widest_gap():
+    scores = np.array([-3.0, -1.0, 1.0, 5.0, 6.0])
+    y = np.array([-1.0, -1.0, -1.0, 1.0, 1.0])
+    assert least_errors_bias(scores, y, np.ones(5)) == -3.0
+    # one error in the gap (-1, 1) as in (5, 6), which is narrower or wider
+    y = np.array([-1.0, -1.0, 1.0, -1.0, 1.0])
+    assert least_errors_bias(scores, y, np.ones(5)) == 0.0
+    scores[4] = 9.0
+    assert least_errors_bias(scores, y, np.ones(5)) == -7.0
+
+
+def test_both_biases_share_the_discriminant(rng):
+    X, y = two_gaussians(rng)
+    kkt = MEDGaussianClassifier().fit(X, y)
+    least = MEDGaussianClassifier(bias="train_error").fit(X, y)
+    moved = least.decision_function(X) - kkt.decision_function(X)
+    agree(moved, np.full(60, moved[0]), 1e-9, 1.0)
+    assert least.score(X, y) >= kkt.score(X, y)
+    ratio = kkt.decision_function(X) - kkt.intercept_[0]
+    sign = np.where(y == 1, 1.0, -1.0)
+    assert 60 - 60 * least.score(X, y) == pytest.approx(
+        least_errors(ratio, sign, np.ones(60))
+    )
+
+
+def test_the_percentile_is_that_of_repeated_values(rng):
+    values, w = rng.normal(size=20).round(1), rng.integers(1, 4, size=20)
+    for q in (0.0, 10.0, 25.0, 50.0, 100.0):
+        found = weighted_percentile(values, w.astype(float), q)
+        many = np.sort(np.repeat(values, w))
+        rank = max(int(np.ceil(q / 100.0 * len(many))), 1)
+        assert found == many[rank - 1]
+
+
+# -------------------------------------------------------------------------- published
+
+
+def crabs_split(rng, X, groups):
+    train = np.concatenate(
+        [rng.permutation(np.flatnonzero(groups == g))[:20] for g in np.unique(groups)]
+    )
+    return train, np.setdiff1d(np.arange(len(X)), train)
+
+
+def test_crabs_training_errors_fall_and_test_errors_fall_by_about_one(rng):
+    """JMJ (1999), Table 1, over splits: 20 crabs of every species and sex train."""
+    X, y = load_crabs(return_X_y=True)
+    species = np.repeat([0, 1], 100)  # the file is in order of species
+    groups = [f"{a}{b}" for a, b in zip(species, y)]
+    groups = np.array(groups)
+    assert [np.sum(groups == g) for g in np.unique(groups)] == [50] * 4
+    gains, train_bayes, train_med = [], [], []
+    for _ in range(40):
+        train, test = crabs_split(rng, X, groups)
+        errors = {}
+        for level in (None, -1e6):
+            model = MEDGaussianClassifier(bias="train_error", level=level)
+            if level is None:
+                model.fit(X[train], y[train])
+            else:
+                with pytest.warns(UserWarning, match="above the level"):
+                    model.fit(X[train], y[train])
+            errors[level] = [
+                int(np.sum(model.predict(X[part]) != y[part])) for part in (train, test)
+            ]
+        train_bayes.append(errors[-1e6][0])
+        train_med.append(errors[None][0])
+        gains.append(errors[-1e6][1] - errors[None][1])
+    assert np.mean(train_med) < np.mean(train_bayes) - 0.5
+    # published over 100 splits: 1.05 with a standard error of 0.20, sd 2.0
+    assert abs(np.mean(gains) - 1.05) < 3.0 * np.hypot(0.2, 2.0 / np.sqrt(40))
+
+
+# ------------------------------------------------------------------- structure of nets
+
+
+def test_parents_let_a_net_see_what_naive_bayes_cannot(rng):
+    bits = rng.integers(0, 2, size=(120, 2))
+    y = bits[:, 0] ^ bits[:, 1]
+    net = MEDBayesNetClassifier(parents=[(), (0,)], level=12.0).fit(bits, y)
+    naive = MEDBayesNetClassifier(level=2.0).fit(bits, y)
+    assert net.score(bits, y) == 1.0
+    assert naive.score(bits, y) < 0.9
+
+
+def test_unknown_categories_are_left_out_or_refused(rng):
+    X, y = categories(rng)
+    model = MEDBayesNetClassifier(level=2.0).fit(X, y)
+    new = np.array([[0, 1, 9, 1]])
+    codes = np.array([[0, 1, -1, 1]])
+    want = [p.expected_log_prob(codes)[0] for p in model.posteriors_]
+    found = model.decision_function(new)[0]
+    assert found == pytest.approx(want[1] - want[0] + model.intercept_[0], rel=1e-12)
+    strict = MEDBayesNetClassifier(level=2.0, handle_unknown="error").fit(X, y)
+    refused(
+        lambda: strict.predict(new),
+        r"X\[0, 2\] = .*9.* unseen in training; feature 2 .*handle_unknown='ignore'",
+    )
+
+
+def test_all_unknown_is_decided_by_the_bias(rng):
+    X, y = categories(rng)
+    model = MEDBayesNetClassifier(level=2.0).fit(X, y)
+    assert model.decision_function(np.full((1, 4), 7))[0] == model.intercept_[0]
+
+
+# --------------------------------------------------------------------------- refusals
+
+GAUSSIAN = {
+    "C": [0.0, -1.0, np.nan, np.inf, "a", None],
+    "margin": ["a", None, 3.0, ExponentialMargin, np.ones(2)],
+    "level": [np.nan, np.inf, "a", [1.0]],
+    "percentile": [-1, 101, np.nan, "a", None],
+    "prior": ["a", 3.0, np.eye(2), NormalInverseWishart.improper(2)],
+    "tempering": [-0.1, np.nan, np.inf, "a", None],
+    "bias": ["a", None, 1.0],
+    "tol": [0, -1.0, np.nan, "a"],
+    "max_iter": [0, 2.5, "a", None],
+}
+NET = {
+    "ess": [0.0, -1.0, np.nan, np.inf, "a", None],
+    "handle_unknown": ["a", None, 3],
+    "parents": [
+        [()],
+        [(), (0,), (9,), ()],
+        [(1,), (0,), (), ()],
+        [(0,), (), (), ()],
+        [(), (0, 0), (), ()],
+    ],
+}
+
+
+def flat(table):
+    return [(name, value) for name, values in table.items() for value in values]
+
+
+@pytest.mark.parametrize(("name", "value"), flat(GAUSSIAN))
+def test_wrong_parameters_of_the_gaussian_classifier_are_named(name, value, rng):
+    X, y = two_gaussians(rng)
+    refused(lambda: MEDGaussianClassifier(**{name: value}).fit(X, y), rf"\b{name}\b")
+
+
+@pytest.mark.parametrize(("name", "value"), flat(NET))
+def test_wrong_parameters_of_the_net_are_named(name, value, rng):
+    X, y = categories(rng)
+    refused(lambda: MEDBayesNetClassifier(**{name: value}).fit(X, y), rf"\b{name}\b")
+
+
+@pytest.mark.parametrize("few", [1, 3])
+def test_a_class_with_too_few_rows_is_named_with_count_and_remedy(few, rng):
+    X, y = two_gaussians(rng)
+    names = np.where(y == 1, "ant", "bee")
+    keep = np.concatenate([np.flatnonzero(y == 1)[:few], np.flatnonzero(y == 0)])
+    model = MEDGaussianClassifier(prior="improper")
+    refused(
+        lambda: model.fit(X[keep], names[keep]),
+        rf"class 'ant' with {few} rows .*prior='weak'",
+    )
+    with pytest.warns(UserWarning, match=r"'ant' .*Here prior='weak' was used"):
+        MEDGaussianClassifier().fit(X[keep], names[keep])
+
+
+def test_scatter_that_is_singular_in_one_class_is_named(rng):
+    X, y = two_gaussians(rng)
+    X[y == 1, 2] = X[y == 1, 0]
+    refused(
+        lambda: MEDGaussianClassifier(prior="improper").fit(X, y),
+        "class 1 with 30 rows .*singular in 3 features",
+    )
+    with pytest.warns(UserWarning, match="prior='weak' was used"):
+        assert MEDGaussianClassifier().fit(X, y).converged_
+
+
+def test_a_feature_constant_in_all_rows_is_named(rng):
+    X, y = two_gaussians(rng)
+    X[:, 1] = 3.5
+    refused(
+        lambda: MEDGaussianClassifier(prior="weak").fit(X, y), "feature 1 is constant"
+    )
+    refused(
+        lambda: MEDGaussianClassifier(prior="improper").fit(X, y), "constant or coll"
+    )
+
+
+def test_tempering_zero_with_an_improper_prior_names_the_remedy(rng):
+    X, y = two_gaussians(rng)
+    refused(lambda: MEDGaussianClassifier(tempering=0.0).fit(X, y), "prior='weak'")
+
+
+def test_the_training_error_bias_is_for_two_classes(rng):
+    X = rng.normal(size=(30, 2))
+    refused(
+        lambda: MEDGaussianClassifier(bias="train_error").fit(X, np.arange(30) % 3),
+        "bias='train_error' is for two classes, and y has 3",
+    )
+
+
+def test_one_class_is_refused(rng):
+    X, y = two_gaussians(rng)
+    for cls in (MEDGaussianClassifier, MEDBayesNetClassifier):
+        refused(lambda c=cls: c().fit(X, np.ones(60)), "one class")
+        refused(lambda c=cls: c().fit(X, y, y.astype(float)), "one class")
+
+
+def test_a_fixed_margin_out_of_reach_is_refused(rng):
+    X, y = categories(rng, 40, 2)
+    model = MEDBayesNetClassifier(margin="fixed", level=50.0)
+    refused(lambda: model.fit(X, y), "fixed margin.*margin='exponential'")
+
+
+def test_rows_that_are_not_finite_are_refused(rng):
+    X, y = two_gaussians(rng)
+    for bad in (np.nan, np.inf):
+        wrong = X.copy()
+        wrong[3, 1] = bad
+        with pytest.raises(ValueError, match="X contains"):
+            MEDGaussianClassifier().fit(wrong, y)
+        model = MEDGaussianClassifier().fit(X, y)
+        with pytest.raises(ValueError, match="X contains"):
+            model.predict(wrong)
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e-6, 1e6, 1e100])
+def test_features_of_any_scale_give_the_same_classifier(size, rng):
+    X, y = two_gaussians(rng)
+    one = MEDGaussianClassifier().fit(X, y)
+    other = MEDGaussianClassifier().fit(X * size, y)
+    agree(other.decision_function(X * size), one.decision_function(X), 1e-3)
+
+
+def test_every_margin_prior_trains_both_kinds(rng):
+    names = ("exponential", "erlang", "laplace", "gaussian", "logistic", "hinge")
+    data = {
+        MEDGaussianClassifier: two_gaussians(rng),
+        MEDBayesNetClassifier: categories(rng),
+    }
+    for (cls, (X, y)), name in itertools.product(data.items(), names):
+        model = cls(margin=name, C=3.0, level=2.0).fit(X, y)
+        assert model.converged_ and model.duality_gap_ <= 1e-8 * (1 + model.objective_)
+        assert model.objective_ > 0 and model.n_iter_ == len(model.objective_history_)

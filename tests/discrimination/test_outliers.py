@@ -1,0 +1,353 @@
+"""Anomaly detection: known machines as members, tails, false alarms, refusals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles.block_cases import PoissonGamma, agree, codes
+from oracles.enclosing import data_description, one_class_svm, smallest_ellipsoid
+from problems import rbf
+from refusals import refused
+from scipy.special import psi
+from sklearn.svm import OneClassSVM
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from maxent import MEDOutlierDetector
+from maxent.discrimination import ExponentialMargin, GaussianCentre, GaussianScores
+from maxent.families import DirichletProduct, NormalInverseWishart
+
+# easy levels on purpose in several tests; one test asserts the warning itself
+pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(
+    [
+        MEDOutlierDetector(),
+        MEDOutlierDetector(GaussianScores(gamma=0.5)),
+        # a level that some centre meets at no cost leaves the centre undetermined
+        MEDOutlierDetector(GaussianCentre("linear"), level=-0.01),
+        MEDOutlierDetector(margin="gaussian", likelihood="predictive"),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def tails(rng, n=80, d=3):
+    X = rng.normal(size=(n, d))
+    X[: n // 10] *= 3.0
+    return X
+
+
+# -------------------------------------------------------------------- known machines
+
+
+@pytest.mark.parametrize("level", [2.0, 6.0])
+def test_gaussian_scores_with_a_hinge_are_the_one_class_svm(level, rng):
+    X, new = rng.normal(size=(50, 2)), rng.normal(size=(20, 2))
+    model = MEDOutlierDetector(
+        GaussianScores("rbf", gamma=0.4), margin="hinge", level=level, tol=1e-11
+    ).fit(X)
+    lam = np.zeros(50)
+    lam[model.support_] = model.dual_coef_
+    nu = lam.sum() / 50
+    assert 0.02 < nu < 0.98
+    K = rbf(X, 0.4)
+    want = one_class_svm(K, 1.0 / lam.sum())
+    mu = lam / lam.sum()
+    assert mu @ K @ mu == pytest.approx(want @ K @ want, rel=1e-8)
+    # LIBLINEAR's sister keeps its kernel in single precision
+    svm = OneClassSVM(kernel="rbf", gamma=0.4, nu=nu, tol=1e-8).fit(X)
+    agree(model.decision_function(new), svm.decision_function(new), 1e-4, 1.0)
+    clear = np.abs(svm.decision_function(new)) > 1e-3
+    assert (model.predict(new) == svm.predict(new))[clear].all()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_gaussian_centre_with_a_hinge_is_the_data_description(kernel, rng):
+    X = rng.normal(size=(40, 2))
+    K = rbf(X, 0.4) if kernel == "rbf" else X @ X.T
+    level = -0.25 if kernel == "rbf" else -1.2
+    model = MEDOutlierDetector(
+        GaussianCentre(kernel, gamma=0.4), margin="hinge", level=level, tol=1e-10
+    ).fit(X)
+    lam = np.zeros(40)
+    lam[model.support_] = model.dual_coef_
+    assert 1.0 < lam.sum() < 39.0
+    mu = lam / lam.sum()
+    want = data_description(K, 1.0 / lam.sum())
+
+    def value(mu):
+        return mu @ np.diag(K) - mu @ K @ mu
+
+    assert value(mu) == pytest.approx(value(want), rel=1e-7)
+    # rows inside the ball have no multiplier, rows outside have all of it
+    score = model.score_samples(X)
+    assert (lam[score > level + 1e-5] < 1e-7).all()
+    assert (lam[score < level - 1e-5] > 1.0 - 1e-7).all()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_a_gaussian_asked_for_much_is_the_smallest_ellipsoid(d, rng):
+    """Maximal weighted log-determinant, and equal scores on the surface."""
+    X = rng.normal(size=(25, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d)))
+    mu = smallest_ellipsoid(X)
+    centre = mu @ X
+    cov = ((X - centre).T * mu) @ (X - centre)
+    log_det = np.linalg.slogdet(cov)[1]
+    # the largest expected log-likelihood that all rows can have
+    most = -0.5 * (d * np.log(2.0 * np.pi) + log_det + d)
+    tiny = NormalInverseWishart(
+        X.mean(axis=0), 1e-3, d + 1e-3, 1e-3 * np.cov(X.T).reshape(d, d)
+    )
+    model = MEDOutlierDetector(tiny, level=most - 0.01, C=1e5).fit(X)
+    lam = np.zeros(25)
+    lam[model.support_] = model.dual_coef_
+    assert lam.sum() > 50.0
+    share = lam / lam.sum()
+    mean = share @ X
+    found = np.linalg.slogdet(((X - mean).T * share) @ (X - mean))[1]
+    assert log_det - 0.02 < found <= log_det + 1e-6
+    on = mu > 0.02
+    assert (share[on] > 0.2 * mu[on]).all()
+    score = model.score_samples(X)
+    assert np.ptp(score[on]) < 1e-3 and (score >= score[on].min() - 1e-3).all()
+    r = X - model.posterior_.mean
+    inverse = np.linalg.inv(model.posterior_.scale / model.posterior_.df)
+    inside = np.einsum("ij,jk,ik->i", r, inverse, r)
+    assert inside.max() < d * 1.05
+
+
+def test_weights_of_one_are_the_bayes_posterior(rng):
+    X = codes(rng, 30, [3, 2])
+    prior = DirichletProduct(1.0, [3, 2])
+    block, bayes = prior.block(X), prior.posterior(X)
+    agree(block.mean(np.ones(30)), bayes.expected_log_prob(X), 1e-12)
+    model = MEDOutlierDetector("multinomial", margin="hinge", level=-1e-9).fit(X)
+    # every row is below the level, and a hinge gives each the weight one
+    agree(model.dual_coef_, np.ones(30), 1e-6)
+    agree(model.score_samples(X), bayes.expected_log_prob(X), 1e-5)
+
+
+# -------------------------------------------------------------------- what it is for
+
+
+def test_the_worst_rows_are_lifted_and_spread_falls(rng):
+    X = codes(rng, 150, [4] * 8)
+    common = rng.random(X.shape) < 0.7
+    X[common] = 0
+    X[:8] = 3  # rare rows
+    prior = DirichletProduct(1.0, [4] * 8)
+    bayes = prior.posterior(X).predictive_log_prob(X)
+    model = MEDOutlierDetector("multinomial", likelihood="predictive").fit(X)
+    scores = model.score_samples(X)
+    assert scores.min() > bayes.min() + 1.0
+    assert scores.std() < bayes.std()
+
+
+def test_rows_without_multiplier_are_normal(rng):
+    for model, X in (
+        ("gaussian", tails(rng)),
+        ("multinomial", codes(rng, 60, [4, 3, 5, 4])),
+        (GaussianScores(gamma=0.3), tails(rng)),
+    ):
+        fitted = MEDOutlierDetector(model, level=None, C=2.0).fit(X)
+        rest = np.setdiff1d(np.arange(len(X)), fitted.support_)
+        scores = fitted.score_samples(X)
+        assert (scores[rest] >= fitted.offset_ - 1e-5).all()
+        assert (scores[fitted.support_] <= fitted.level_ + 1e-5).all()
+        prior = ExponentialMargin(2.0, fitted.level_)
+        assert fitted.offset_ == pytest.approx(prior.prior_mean)
+
+
+def test_the_leave_one_out_bound_holds_where_it_is_given(rng):
+    X = codes(rng, 30, [3, 4, 2])
+    X[rng.random(X.shape) < 0.6] = 0
+    prior = DirichletProduct(1.0, [3, 4, 2])
+    options = {"level": -2.4, "C": 4.0, "tol": 1e-11}
+    model = MEDOutlierDetector(prior, **options).fit(X)
+    alarms = 0
+    for t in range(30):
+        one = MEDOutlierDetector(prior, **options).fit(np.delete(X, t, axis=0))
+        alarm = one.decision_function(X[t : t + 1])[0] < -1e-6
+        alarms += alarm
+        assert not (alarm and t not in model.support_)
+    assert 0 < len(model.support_) < 30
+    assert alarms / 30 <= model.loo_bound_ == len(model.support_) / 30
+    assert np.isnan(MEDOutlierDetector(prior).fit(X).loo_bound_)
+
+
+def test_the_level_is_a_quantile_of_the_bayes_predictive(rng):
+    X = codes(rng, 40, [3, 4, 2])
+    w = rng.integers(1, 4, size=40)
+    many = np.repeat(X, w, axis=0)
+    bayes = DirichletProduct(1.0, [3, 4, 2]).posterior(many)
+    for q in (0.0, 0.2, 0.5, 1.0):
+        model = MEDOutlierDetector("multinomial", quantile=q).fit(X, sample_weight=w)
+        scores = np.sort(bayes.predictive_log_prob(many))
+        rank = max(int(np.ceil(q * len(many) - 1e-9)), 1)
+        assert model.level_ == pytest.approx(scores[rank - 1], rel=1e-12)
+
+
+@pytest.mark.parametrize("model", ["gaussian", "multinomial"])
+def test_weight_two_is_the_row_twice_and_equal_rows_share(model, rng):
+    X = tails(rng, 40) if model == "gaussian" else codes(rng, 40, [3, 4, 5])
+    w = rng.integers(0, 3, size=40).astype(float)
+    twice = np.repeat(X, w.astype(int), axis=0)
+    one = MEDOutlierDetector(model, tol=1e-11).fit(X, sample_weight=w)
+    other = MEDOutlierDetector(model, tol=1e-11).fit(twice)
+    agree(one.level_, other.level_, 1e-9)
+    agree(one.objective_, other.objective_, 1e-8, 1.0)
+    agree(one.score_samples(twice), other.score_samples(twice), 1e-5)
+    assert set(one.support_) <= set(np.flatnonzero(w))
+
+
+def test_affine_maps_change_scores_by_a_constant(rng):
+    X = tails(rng)
+    A = np.diag(rng.uniform(0.1, 9.0, size=3))  # the weak prior knows the axes
+    one = MEDOutlierDetector(tol=1e-10).fit(X)
+    other = MEDOutlierDetector(tol=1e-10).fit(X @ A + 40.0)
+    agree(other.decision_function(X @ A + 40.0), one.decision_function(X), 1e-4)
+    assert (other.predict(X @ A + 40.0) == one.predict(X)).all()
+
+
+def test_far_rows_are_outliers_and_the_middle_is_not(rng):
+    X = tails(rng)
+    for model in ("gaussian", GaussianScores(gamma=0.2), GaussianCentre("linear")):
+        fitted = MEDOutlierDetector(model).fit(X)
+        found = fitted.predict(np.array([[0.0, 0.0, 0.0], [40.0, -40.0, 40.0]]))
+        assert found.tolist() == [1, -1]
+
+
+# ------------------------------------------------------------------------ categories
+
+
+def test_text_and_frames_are_categories(rng):
+    X = codes(rng, 40, [3, 3])
+    text = pd.DataFrame(np.array(["a", "b", "c"])[X], columns=["left", "right"])
+    one = MEDOutlierDetector("multinomial").fit(X)
+    other = MEDOutlierDetector("multinomial").fit(text)
+    np.testing.assert_array_equal(one.score_samples(X), other.score_samples(text))
+
+
+def test_unseen_categories_count_with_the_pseudo_count_alone(rng):
+    X = codes(rng, 40, [3, 3])
+    for likelihood, log in (("expected", psi), ("predictive", np.log)):
+        model = MEDOutlierDetector("multinomial", C=10.0, likelihood=likelihood).fit(X)
+        alpha = model.posterior_.pseudo_counts
+        found = model.score_samples(np.array([[0, 7], [9, 7]]))
+        rare = [log(1.0) - log(table.sum()) for table in alpha]
+        first = log(alpha[0][0, 0]) - log(alpha[0].sum())
+        assert found[0] == pytest.approx(first + rare[1], rel=1e-12)
+        assert found[1] == pytest.approx(sum(rare), rel=1e-12)
+        assert found.max() < model.score_samples(X).max()
+
+
+# ------------------------------------------------------------------- blocks of a user
+
+
+class Rates:
+    """A model of a user: counts with one rate."""
+
+    def block(self, X):
+        return PoissonGamma(2.0, 1.0, X[:, :1])
+
+
+def test_a_model_of_a_user_detects_too(rng):
+    X = np.column_stack([rng.poisson(4.0, size=60)]).astype(float)
+    model = MEDOutlierDetector(Rates()).fit(X)
+    assert model.converged_ and model.duality_gap_ <= 1e-8 * (1 + model.objective_)
+    assert model.predict([[4.0], [60.0]]).tolist() == [1, -1]
+    refused(
+        lambda: (
+            MEDOutlierDetector(Rates(), likelihood="predictive").fit(X).score_samples(X)
+        ),
+        "likelihood='predictive' needs a model of probabilities",
+    )
+
+
+def test_a_model_whose_partition_is_nan_is_named_at_once(rng):
+    class Wrong(PoissonGamma):
+        def log_partition(self, a):
+            return np.nan if a.any() else 0.0
+
+    class Model:
+        def block(self, X):
+            return Wrong(2.0, 1.0, X[:, :1])
+
+    X = rng.poisson(4.0, size=(20, 1)).astype(float)
+    with pytest.raises(FloatingPointError, match=r"Wrong\.log_partition"):
+        MEDOutlierDetector(Model()).fit(X)
+
+
+def test_a_centre_that_asks_for_nothing_is_the_mean(rng):
+    X = tails(rng)
+    model = MEDOutlierDetector(GaussianCentre("linear"), level=-1e6).fit(X)
+    assert len(model.support_) == 0
+    want = -0.5 * ((X - X.mean(axis=0)) ** 2).sum(axis=1)
+    agree(model.score_samples(X), want, 1e-10)
+
+
+# --------------------------------------------------------------------------- refusals
+
+WRONG = {
+    "model": ["a", None, 3.0, np.eye(2), OneClassSVM()],
+    "level": [np.nan, np.inf, "a", [1.0]],
+    "quantile": [-0.1, 1.1, np.nan, "a", None, 20],
+    "C": [0.0, -1.0, np.nan, np.inf, "a", None],
+    "margin": ["a", None, 3.0, ExponentialMargin],
+    "likelihood": ["a", None, 3],
+    "tol": [0, -1.0, np.nan, "a"],
+    "max_iter": [0, 2.5, "a", None],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, x) for name, values in WRONG.items() for x in values]
+)
+def test_wrong_parameters_are_named(name, value, rng):
+    X = tails(rng)
+    refused(lambda: MEDOutlierDetector(**{name: value}).fit(X), rf"\b{name}\b")
+
+
+def test_levels_above_every_probability_are_refused(rng):
+    X = codes(rng, 30, [3, 4])
+    for model in ("multinomial", DirichletProduct(1.0, [3, 4])):
+        refused(
+            lambda m=model: MEDOutlierDetector(m, level=0.5).fit(X),
+            r"level=0\.5 is above 0, the largest log-probability .*quantile",
+        )
+    refused(lambda: MEDOutlierDetector(GaussianCentre(), level=0.1).fit(X), "level=0.1")
+    # densities have no such bound
+    assert MEDOutlierDetector(level=0.5).fit(1e-3 * tails(rng)).converged_
+
+
+def test_one_row_is_no_gaussian(rng):
+    X = tails(rng)
+    weight = np.arange(len(X)) == 4
+    refused(lambda: MEDOutlierDetector().fit(X[:1]), "1 sample")
+    refused(lambda: MEDOutlierDetector().fit(X, sample_weight=1.0 * weight), "1 sample")
+
+
+def test_a_constant_feature_is_named(rng):
+    X = tails(rng)
+    X[:, 1] = 2.0
+    refused(lambda: MEDOutlierDetector().fit(X), "feature 1 is constant")
+
+
+def test_improper_priors_and_priors_of_other_data_are_refused(rng):
+    X = tails(rng)
+    improper = NormalInverseWishart.improper(3)
+    refused(lambda: MEDOutlierDetector(improper).fit(X), "too few for a Gaussian of 3")
+    other = NormalInverseWishart(np.zeros(2), 1.0, 4.0, np.eye(2))
+    refused(lambda: MEDOutlierDetector(other).fit(X), "rows of 2 features")
+    refused(
+        lambda: MEDOutlierDetector(DirichletProduct(1.0, [3] * 3)).fit(X), "integer"
+    )
+
+
+def test_a_level_that_asks_for_nothing_is_warned_of(rng):
+    X = rng.integers(0, 2, size=(30, 2))
+    with pytest.warns(UserWarning, match="nothing was learnt; raise level or quantile"):
+        model = MEDOutlierDetector("multinomial", level=-1e3).fit(X)
+    assert len(model.support_) == 0

@@ -1,0 +1,630 @@
+"""Affinities against integrals and sums of scipy's densities, and their algebra."""
+
+import math
+
+import numpy as np
+import pytest
+from families import integrals
+from families.family_cases import MAKERS, NAMES, directions, log_density, spd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import refused
+from scipy import stats
+from scipy.special import multigammaln
+
+from maxent.families import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    DiagonalGaussian,
+    Dirichlet,
+    Exponential,
+    Gamma,
+    Gaussian,
+    Geometric,
+    InverseWishart,
+    Multinomial,
+    NegativeBinomial,
+    Poisson,
+    SphericalGaussian,
+    VonMisesFisher,
+    Wishart,
+)
+
+RHO = (0.05, 0.3, 0.5, 0.8, 1.0, 1.7, 2.0)
+powers = pytest.mark.parametrize("rho", RHO)
+every = pytest.mark.parametrize("name", NAMES)
+
+
+def assert_is_the_integral(P, Q, rho, X, weights, density=log_density, tol=1e-10):
+    """L[i, j] = log sum_x w(x) p_i(x)^rho q_j(x)^rho for all pairs."""
+    L = P.log_affinity(Q, rho)
+    assert L.shape == (len(P), len(Q))
+    with np.errstate(divide="ignore"):
+        log_p = [density(p, X) for p in P]
+        log_q = [density(q, X) for q in Q]
+    for i, a in enumerate(log_p):
+        for j, b in enumerate(log_q):
+            expected = integrals.log_integral(rho * (a + b), weights)
+            assert L[i, j] == pytest.approx(expected, abs=tol * (1 + abs(expected)))
+
+
+# -- continuous ------------------------------------------------------------------------
+@powers
+@pytest.mark.parametrize("kind", [Gaussian, DiagonalGaussian, SphericalGaussian])
+def test_gaussians(kind, rho, rng):
+    def batch(n):
+        mean = rng.normal(size=(n, 2))
+        if kind is Gaussian:
+            return Gaussian(mean, spd(rng, (n,), 2))
+        shape = (n, 2) if kind is DiagonalGaussian else (n,)
+        return kind(mean, rng.uniform(0.5, 3.0, size=shape))
+
+    # variances are between 0.1 and 10: those of the product between 0.05 and 5 / rho
+    X, w = integrals.space(2, width=5.0 + 17.0 / math.sqrt(rho), n=301)
+    assert_is_the_integral(batch(2), batch(3), rho, X, w)
+
+
+@powers
+def test_exponential_and_gamma(rho, rng):
+    X, w = integrals.half_line(-80.0, 9.0, 6001)
+    P, Q = (Exponential(rng.uniform(0.3, 3.0, size=n)) for n in (2, 3))
+    assert_is_the_integral(P, Q, rho, X, w)
+    low = max(0.2, 1.2 - 0.5 / rho)  # inside the domain, below one where it can be
+    P, Q = (
+        Gamma(rng.uniform(low, 4.0, size=n), rng.uniform(0.3, 3.0, size=n))
+        for n in (2, 3)
+    )
+    assert_is_the_integral(P, Q, rho, X, w)
+
+
+@powers
+def test_beta(rho, rng):
+    x, rest, w = integrals.double_exponential(601, 4.2)
+    low = max(0.3, 1.2 - 0.5 / rho)
+    P, Q = (
+        Beta(rng.uniform(low, 4.0, size=n), rng.uniform(low, 4.0, size=n))
+        for n in (2, 3)
+    )
+
+    def density(p, X):
+        # scipy's needs 1 - x, of which nothing is left at the upper end
+        a, b = float(p.a), float(p.b)
+        constant = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+        return constant + (a - 1) * np.log(x) + (b - 1) * np.log(rest)
+
+    assert_is_the_integral(P, Q, rho, x, w, density)
+
+
+@powers
+def test_dirichlet(rho, rng):
+    X, w = integrals.triangle()
+    low = max(0.5, 1.3 - 0.5 / rho)
+    P, Q = (Dirichlet(rng.uniform(low, 4.0, size=(n, 3))) for n in (2, 3))
+
+    def density(p, X):
+        a = p.alpha
+        constant = math.lgamma(a.sum()) - sum(map(math.lgamma, a))
+        return constant + np.log(X) @ (a - 1)
+
+    assert_is_the_integral(P, Q, rho, X, w, density, tol=1e-9)
+
+
+def wishart_density(p, M):
+    nu, V = float(p.df), p.scale
+    inv = np.linalg.inv(V)
+    trace = inv[0, 0] * M["a"] + inv[1, 1] * M["b"] + 2 * inv[0, 1] * M["c"]
+    constant = nu * np.log(2) + 0.5 * nu * np.log(np.linalg.det(V))
+    constant += multigammaln(0.5 * nu, 2)
+    return 0.5 * (nu - 3) * np.log(M["det"]) - 0.5 * trace - constant
+
+
+def inverse_wishart_density(p, M):
+    nu, S = float(p.df), p.scale
+    trace = (S[0, 0] * M["b"] + S[1, 1] * M["a"] - 2 * S[0, 1] * M["c"]) / M["det"]
+    constant = nu * np.log(2) - 0.5 * nu * np.log(np.linalg.det(S))
+    constant += multigammaln(0.5 * nu, 2)
+    return -0.5 * (nu + 3) * np.log(M["det"]) - 0.5 * trace - constant
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.8, 1.0, 2.0])
+def test_wishart(rho, rng):
+    M = integrals.matrices()
+    P, Q = (Wishart(rng.uniform(4, 7, size=n), spd(rng, (n,), 2)) for n in (1, 2))
+    assert_is_the_integral(P, Q, rho, M, M["weight"], wishart_density, tol=1e-8)
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.8, 1.0, 2.0])
+def test_inverse_wishart(rho, rng):
+    # of an inverse, whose elements spread the other way
+    M = integrals.matrices(low=-7.0, high=14.0)
+    P, Q = (
+        InverseWishart(rng.uniform(4, 7, size=n), spd(rng, (n,), 2)) for n in (1, 2)
+    )
+    L = P.log_affinity(Q, rho)
+    density = inverse_wishart_density
+    for j, q in enumerate(Q):
+        value = rho * (density(P[0], M) + density(q, M))
+        expected = integrals.log_integral(value, M["weight"])
+        assert L[0, j] == pytest.approx(expected, abs=1e-7)
+
+
+@powers
+def test_matrices_of_one_dimension(rho, rng):
+    X, w = integrals.half_line(-80.0, 160.0, 16_001)
+    low = max(0.3, 2.4 - 1.0 / rho)
+    df, scale = rng.uniform(low, 7, size=3), rng.uniform(0.5, 2, size=3)
+    W, G = Wishart(df, scale[:, None, None]), Gamma(0.5 * df, 2 * scale)
+    np.testing.assert_allclose(
+        W.log_affinity(W, rho), G.log_affinity(G, rho), rtol=1e-12, atol=1e-12
+    )
+    low = max(0.3, 1.3 / rho - 2)
+    df = rng.uniform(low, low + 4, size=3)
+    V = InverseWishart(df, scale[:, None, None])
+
+    def density(p, X):
+        return stats.invgamma(p.df / 2, scale=float(p.scale[0, 0]) / 2).logpdf(X)
+
+    assert_is_the_integral(V[:2], V[1:], rho, X, w, density)
+
+
+@powers
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_directions(d, rho, rng):
+    X, w = integrals.sphere(d, 160 if d < 4 else 72)
+    P, Q = (
+        VonMisesFisher(directions(rng, (n,), d), rng.uniform(0, 9, size=n))
+        for n in (2, 3)
+    )
+
+    def density(p, X):
+        constant = integrals.log_integral(X @ p.natural_parameters, w)
+        return X @ p.natural_parameters - constant
+
+    assert_is_the_integral(P, Q, rho, X, w, density)
+
+
+# -- discrete --------------------------------------------------------------------------
+@powers
+def test_bernoulli_and_categorical(rho, rng):
+    P = Bernoulli([0.0, 0.2, 1.0, rng.uniform()])
+    Q = Bernoulli([0.3, 1e-9, rng.uniform()])
+    assert_is_the_integral(P, Q, rho, np.arange(2), np.ones(2))
+    P, Q = (Categorical(rng.dirichlet(np.ones(5), size=n)) for n in (3, 4))
+    assert_is_the_integral(P, Q, rho, np.arange(5), np.ones(5))
+
+
+@powers
+@pytest.mark.parametrize("total", [1, 2, 6])
+def test_multinomial(total, rho, rng):
+    counts = np.indices((total + 1,) * 3).reshape(3, -1).T
+    X = counts[counts.sum(axis=1) == total]
+    P, Q = (Multinomial(rng.dirichlet(np.ones(3), size=n), total) for n in (2, 3))
+    assert_is_the_integral(P, Q, rho, X, np.ones(len(X)))
+    edge = Multinomial([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0]], total)
+    L = edge.log_affinity(edge, rho)
+    assert L[0, 1] == -np.inf and L[1, 1] == pytest.approx(0.0, abs=1e-13)
+
+
+@powers
+def test_counts(rho, rng):
+    X = np.arange(4000)
+    P = Poisson([0.0, *rng.uniform(0.01, 12, size=2), 90.0])
+    assert_is_the_integral(P, P[1:], rho, X, np.ones(len(X)))
+    P, Q = (Geometric(rng.uniform(0.2, 0.9, size=n)) for n in (2, 3))
+    assert_is_the_integral(P, Q, rho, X, np.ones(len(X)))
+    sure = Geometric([1.0, 0.5]).log_affinity(Geometric([1.0, 0.5]), rho)
+    np.testing.assert_allclose(sure[0], [0.0, rho * math.log(0.5)], atol=1e-14)
+
+
+def test_negative_binomial(rng):
+    X = np.arange(6000)
+    P, Q = (NegativeBinomial(rng.uniform(0.1, 0.9, size=n), 2.5) for n in (2, 3))
+    assert_is_the_integral(P, Q, 0.5, X, np.ones(len(X)))
+    refused(lambda: P.log_affinity(Q, 1.0), "rho=1: negative binomial .* rho=0.5 only")
+    one = NegativeBinomial(P.prob, 1.0)
+    L = one.log_affinity(one, 1.3)
+    geometric = Geometric(P.prob)
+    np.testing.assert_array_equal(L, geometric.log_affinity(geometric, 1.3))
+
+
+# -- special cases ---------------------------------------------------------------------
+@pytest.mark.parametrize("rho", [0.1, 0.5, 1.0, 2.5])
+def test_spherical_gaussians_are_the_rbf_kernel(rho, rng):
+    var = 0.7
+    m = rng.normal(size=(40, 3))
+    square = ((m[:, None] - m) ** 2).sum(axis=-1)
+    rbf = np.exp(-rho / (4 * var) * square)
+    for P in (
+        SphericalGaussian(m, var),
+        DiagonalGaussian(m, np.full(3, var)),
+        Gaussian(m, var * np.eye(3)),
+    ):
+        L = P.log_affinity(P, rho)
+        own = np.diagonal(L)
+        khat = np.exp(L - 0.5 * (own[:, None] + own))
+        np.testing.assert_allclose(khat, rbf, rtol=1e-13, atol=1e-13)
+        constant = 1.5 * ((1 - 2 * rho) * np.log(2 * np.pi * var) - np.log(2 * rho))
+        np.testing.assert_allclose(own, constant, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 16, 17, 40])
+def test_pairs_of_gaussians_are_the_textbook_formula(d, rng):
+    # some means close, some thousands of standard deviations apart
+    P, Q = (
+        Gaussian(
+            10.0 ** rng.uniform(-2, 4) * rng.normal(size=(n, d)), spd(rng, (n,), d)
+        )
+        for n in (5, 4)
+    )
+    L = P.log_affinity(Q, 0.5)
+    for i, p in enumerate(P):
+        for j, q in enumerate(Q):
+            middle = 0.5 * (p.cov + q.cov)
+            delta = p.mean - q.mean
+            expected = -0.125 * delta @ np.linalg.solve(middle, delta)
+            expected -= 0.5 * np.linalg.slogdet(middle)[1]
+            expected += 0.25 * np.linalg.slogdet(p.cov)[1]
+            expected += 0.25 * np.linalg.slogdet(q.cov)[1]
+            assert L[i, j] == pytest.approx(expected, rel=1e-10, abs=1e-11)
+
+
+def test_three_gaussians_agree_where_they_are_one(rng):
+    m, var = rng.normal(size=(6, 4)), rng.uniform(0.5, 2, size=6)
+    full = Gaussian(m, var[:, None, None] * np.eye(4))
+    diagonal = DiagonalGaussian(m, np.repeat(var[:, None], 4, axis=1))
+    spherical = SphericalGaussian(m, var)
+    for rho in (0.3, 0.5, 2.0):
+        L = full.log_affinity(full, rho)
+        for P in (diagonal, spherical):
+            np.testing.assert_allclose(
+                P.log_affinity(P, rho), L, rtol=1e-12, atol=1e-12
+            )
+
+
+def test_one_shared_covariance_is_the_general_case(rng):
+    m, cov = rng.normal(size=(5, 3)), spd(rng, (), 3)
+    shared, copied = Gaussian(m, cov), Gaussian(m, np.stack([cov] * 5))
+    other = Gaussian(rng.normal(size=(4, 3)), spd(rng, (), 3))
+    for rho in (0.5, 1.3):
+        np.testing.assert_allclose(
+            shared.log_affinity(shared, rho),
+            copied.log_affinity(copied, rho),
+            atol=1e-12,
+        )
+        np.testing.assert_allclose(
+            shared.log_affinity(other, rho), copied.log_affinity(other, rho), atol=1e-12
+        )
+
+
+@every
+def test_a_constant_far_from_the_origin_changes_nothing(name, rng):
+    if name not in ("gaussian", "diagonal", "spherical"):
+        pytest.skip("has no location")
+    P = MAKERS[name](rng, (5,))
+    spread = P.parameters().get("cov", P.parameters().get("var"))
+    # means on a grid, so that moving them by a power of two is exact
+    near = type(P)(np.round(P.mean * 2**20) / 2**20, spread)
+    far = type(P)(near.mean + 2.0**22, spread)
+    for rho in (0.5, 1.0):
+        L, M = near.log_affinity(near, rho), far.log_affinity(far, rho)
+        np.testing.assert_allclose(M, L, rtol=1e-12, atol=1e-12)
+
+
+def test_close_means_among_distant_ones(rng):
+    # clusters of width 1e-4, 1e3 apart: |x|^2 + |y|^2 - 2 x.y has no digit left
+    centres = np.round(1e3 * rng.normal(size=(3, 1, 2)))
+    offsets = np.round(rng.normal(size=(3, 4, 2)) * 2**6) / 2**20
+    m = (centres + offsets).reshape(-1, 2)
+    square = ((m[:, None] - m) ** 2).sum(axis=-1)
+    P = SphericalGaussian(m, 1e-8)
+    np.testing.assert_allclose(
+        P.log_affinity(P, 0.5), -square / 8e-8, rtol=1e-11, atol=1e-12
+    )
+
+
+def test_large_rates_and_other_powers_of_poisson():
+    mpmath = pytest.importorskip("mpmath")
+    for rate, other, rho in [(400.0, 300.0, 0.3), (1e4, 1.2e4, 0.8), (60.0, 70.0, 2.5)]:
+        with mpmath.workdps(60):
+            a, b = mpmath.mpf(rate), mpmath.mpf(other)
+            mode = int(mpmath.sqrt(a * b))
+            reach = int(40 * math.sqrt(mode / rho) + 40)
+            terms = range(max(0, mode - reach), mode + reach)
+            expected = mpmath.log(
+                mpmath.fsum(
+                    mpmath.exp(
+                        rho
+                        * (x * mpmath.log(a * b) - 2 * mpmath.loggamma(x + 1) - a - b)
+                    )
+                    for x in terms
+                )
+            )
+        L = Poisson(rate).log_affinity(Poisson(other), rho)
+        assert pytest.approx(float(expected), rel=1e-12, abs=1e-12) == L
+
+
+def test_power_sums_do_not_jump_where_the_rule_changes():
+    # rho = 1 by its Bessel function and by the sum
+    rates = np.concatenate([np.geomspace(1e-3, 1e6, 200), np.linspace(90, 110, 41)])
+    P = Poisson(rates)
+    closed = np.diagonal(P.log_affinity(P, 1.0))
+    summed = np.diagonal(P.log_affinity(P, 1.0 + 1e-15))
+    np.testing.assert_allclose(summed, closed, rtol=0, atol=2e-13)
+
+
+def test_disjoint_supports():
+    P = Categorical([[1.0, 0.0, 0.0], [0.0, 0.5, 0.5]])
+    L = P.log_affinity(P, 0.7)
+    assert L[0, 1] == -np.inf and L[0, 0] == pytest.approx(0.0, abs=1e-15)
+    assert Bernoulli(0.0).log_affinity(Bernoulli(1.0), 1.0) == -np.inf
+    assert Poisson(0.0).log_affinity(Poisson(3.0), 1.0) == pytest.approx(-3.0)
+
+
+def test_powers_beyond_the_range_of_doubles_stay_finite():
+    a, b = [0.99, 0.01], [0.01, 0.99]
+    for rho in (50.0, 300.0, 3000.0):
+        expected = rho * math.log(0.99 * 0.01) + math.log(2)
+        L = Categorical(a).log_affinity(Categorical(b), rho)
+        assert pytest.approx(expected, rel=1e-13) == L
+
+
+# -- domain ----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "P, low, high",
+    [
+        (Gamma(0.75, 2.0), 0.0, 2.0),
+        (Gamma(1.0, 2.0), 0.0, np.inf),
+        (Gamma(0.5, 2.0), 0.0, 1.0),
+        (Beta(3.0, 0.75), 0.0, 2.0),
+        (Dirichlet([2.0, 0.5, 3.0]), 0.0, 1.0),
+        (Wishart(1.5, np.eye(2)), 0.0, 1 / 1.5),
+        (Wishart(3.0, np.eye(2)), 0.0, np.inf),
+        (InverseWishart(5.0, np.eye(2)), 0.25, np.inf),
+        (Gaussian([0.0], [[1.0]]), 0.0, np.inf),
+        (Poisson(3.0), 0.0, np.inf),
+    ],
+)
+def test_affinities_are_finite_exactly_in_their_range(P, low, high):
+    assert P.affinity_range() == (pytest.approx(low), pytest.approx(high))
+    inside = max(low, 1e-3) * 1.001, min(high, 1e6) / 1.001
+    for rho in inside:
+        assert np.isfinite(P.log_affinity(P, rho))
+    if high < np.inf:
+        assert P.log_affinity(P, high) == np.inf == P.log_affinity(P, 1.5 * high)
+        # it grows without bound towards the end
+        near = [P.log_affinity(P, high * (1 - e)) for e in (1e-3, 1e-6)]
+        assert near[0] < near[1]
+    if low > 0:
+        assert P.log_affinity(P, low) == np.inf == P.log_affinity(P, 0.5 * low)
+    assert P.log_affinity(P, 0.5) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_pair_may_be_finite_where_one_of_them_is_not():
+    P = Gamma([0.5, 2.0], 1.0)
+    L = P.log_affinity(P, 1.2)
+    assert L[0, 0] == np.inf and np.isfinite(L[0, 1]) and np.isfinite(L[1, 1])
+
+
+@pytest.mark.parametrize("rho", [0.0, -1.0, np.nan, np.inf, "1", None, True, [0.5]])
+def test_powers_that_are_none_are_refused(rho):
+    P = Poisson([1.0, 2.0])
+    refused(lambda: P.log_affinity(P, rho), r"^rho=.* must be a finite number > 0")
+
+
+def test_other_families_and_other_spaces_are_refused():
+    P = Gaussian(np.zeros(2), np.eye(2))
+    for other in (Poisson(1.0), 3, None, [P]):
+        for compare in (P.kl, lambda q: P.log_affinity(q, 0.5)):
+            refused(lambda f=compare, q=other: f(q), "cannot compare Gaussian with")
+    for a, b in [
+        (P, Gaussian(np.zeros(3), np.eye(3))),
+        (Multinomial([0.5, 0.5], 2), Multinomial([0.5, 0.5], 3)),
+        (Categorical([1.0]), Categorical([0.5, 0.5])),
+        (NegativeBinomial(0.5, 2.0), NegativeBinomial(0.5, 3.0)),
+    ]:
+        refused(lambda a=a, b=b: a.log_affinity(b, 0.5), "different spaces: .* and ")
+
+
+# -- algebra ---------------------------------------------------------------------------
+@every
+@pytest.mark.parametrize("rho", [0.3, 0.5, 1.0, 1.9])
+def test_gram_of_a_batch(name, rho, rng):
+    if name == "negative binomial" and rho != 0.5:
+        pytest.skip("no closed form")
+    P = MAKERS[name](rng, (30,))
+    L = P.log_affinity(P, rho)
+    np.testing.assert_array_equal(L, L.T)
+    again = type(P)(**P.parameters())
+    np.testing.assert_allclose(P.log_affinity(again, rho), L, rtol=1e-11, atol=1e-11)
+    own = np.diagonal(L)
+    excess = L - 0.5 * (own[:, None] + own)
+    assert excess.max() <= 1e-12 * (1 + np.abs(L).max())  # Cauchy-Schwarz
+    eigenvalues = np.linalg.eigvalsh(np.exp(excess))
+    assert eigenvalues[0] >= -1e-12 * len(P)
+    if rho == 0.5:
+        assert (np.abs(own) <= 1e-12 * (1 + np.abs(P.cumulant()))).all()
+        assert (P.kl(P) + 2 * L).min() >= -1e-9
+
+
+@every
+def test_log_affinity_is_convex_in_the_power(name, rng):
+    if name == "negative binomial":
+        pytest.skip("one power only")
+    P = MAKERS[name](rng, (4,))
+    rho = np.linspace(0.45, 2.2, 15)
+    L = np.stack([P.log_affinity(P, r) for r in rho])
+    second = L[2:] - 2 * L[1:-1] + L[:-2]
+    assert second.min() >= -1e-10 * (1 + np.abs(L).max())
+
+
+@every
+def test_batches_of_any_shape(name, rng):
+    P, Q = MAKERS[name](rng, (2, 3)), MAKERS[name](rng, (4,))
+    for compare in (lambda a, b: a.log_affinity(b, 0.5), lambda a, b: a.kl(b)):
+        whole = compare(P, Q)
+        assert whole.shape == (2, 3, 4)
+        one = compare(P[1, 2], Q[3])
+        assert whole[1, 2, 3] == pytest.approx(one, rel=1e-10, abs=1e-10)
+        assert compare(P, Q[0]).shape == (2, 3)
+        assert compare(P, Q[:0]).shape == (2, 3, 0)
+
+
+@every
+def test_many_pairs_in_tiles_are_the_pairs_one_by_one(name, rng, monkeypatch):
+    P, Q = MAKERS[name](rng, (9,)), MAKERS[name](rng, (7,))
+    rho = 0.5 if name == "negative binomial" else 0.8
+    whole = P.log_affinity(Q, rho), P.kl(Q), P.log_affinity(P, rho)
+    monkeypatch.setattr("maxent.families._pairs._TILE", 5)
+    again = P.log_affinity(Q, rho), P.kl(Q), P.log_affinity(P, rho)
+    for a, b in zip(whole, again):
+        np.testing.assert_allclose(b, a, rtol=1e-13, atol=1e-13)
+
+
+# -- Kullback-Leibler ------------------------------------------------------------------
+@every
+def test_kl_is_the_mean_difference_of_log_probs(name, rng):
+    P, Q = MAKERS[name](rng, ()), MAKERS[name](rng, ())
+    X = P.sample(4000, rng)
+    difference = P.log_prob(X) - Q.log_prob(X)
+    assert abs(difference.mean() - P.kl(Q)) < 6 * difference.std() / 63 + 1e-12
+
+
+@every
+def test_kl_is_zero_of_itself_and_positive_of_others(name, rng):
+    P = MAKERS[name](rng, (6,))
+    K = P.kl(P)
+    np.testing.assert_allclose(np.diagonal(K), 0.0, atol=1e-12 * (1 + np.abs(K).max()))
+    assert K[~np.eye(6, dtype=bool)].min() > 0
+
+
+def kl_by(P, Q, X, weights, density=log_density):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_p, log_q = density(P, X), density(Q, X)
+        p = np.exp(log_p)
+        return math.fsum(np.where(p > 0, weights * p * (log_p - log_q), 0.0))
+
+
+@pytest.mark.parametrize("seed_shift", range(3))
+def test_kl_is_the_integral(seed_shift, seed):
+    rng = np.random.default_rng([seed, seed_shift])
+    one, many = np.arange(400), np.ones(400)
+    grid, w2 = integrals.space(2, width=30.0, n=301)
+    line, w1 = integrals.half_line(-60.0, 7.0, 4001)
+    triangle, w3 = integrals.triangle()
+    ball, w4 = integrals.sphere(3)
+    counts = np.indices((5, 5)).reshape(2, -1).T
+    counts = counts[counts.sum(axis=1) == 4]
+    for make, X, w in [
+        (lambda: Gaussian(rng.normal(size=2), spd(rng, (), 2)), grid, w2),
+        (lambda: DiagonalGaussian(rng.normal(size=2), rng.uniform(1, 2, 2)), grid, w2),
+        (lambda: SphericalGaussian(rng.normal(size=2), rng.uniform(1, 2)), grid, w2),
+        (lambda: Bernoulli(rng.uniform()), one[:2], many[:2]),
+        (lambda: Categorical(rng.dirichlet([1, 1, 1])), one[:3], many[:3]),
+        (lambda: Multinomial(rng.dirichlet([1, 1]), 4), counts, np.ones(len(counts))),
+        (lambda: Poisson(rng.uniform(0.1, 9)), one, many),
+        (lambda: Geometric(rng.uniform(0.2, 0.9)), one, many),
+        (lambda: NegativeBinomial(rng.uniform(0.3, 0.9), 2.5), one, many),
+        (lambda: Exponential(rng.uniform(0.5, 3)), line, w1),
+        (lambda: Gamma(rng.uniform(0.5, 4), rng.uniform(0.5, 2)), line, w1),
+        (lambda: Dirichlet(rng.uniform(1.0, 4, size=3)), triangle, w3),
+        (lambda: VonMisesFisher(directions(rng, (), 3), rng.uniform(0, 9)), ball, w4),
+    ]:
+        P, Q = make(), make()
+        density = log_density
+        if isinstance(P, Dirichlet):
+
+            def density(p, X):
+                a = p.alpha
+                constant = math.lgamma(a.sum()) - sum(map(math.lgamma, a))
+                return constant + np.log(X) @ (a - 1)
+
+        if isinstance(P, VonMisesFisher):
+
+            def density(p, X, w=w):
+                energy = X @ p.natural_parameters
+                return energy - integrals.log_integral(energy, w)
+
+        expected = kl_by(P, Q, X, w, density)
+        assert P.kl(Q) == pytest.approx(expected, abs=1e-9, rel=1e-9), P
+
+
+def test_kl_of_wishart_distributions_of_one_dimension_is_that_of_gamma(rng):
+    df, scale = rng.uniform(1, 6, size=4), rng.uniform(0.5, 2, size=4)
+    W = Wishart(df, scale[:, None, None])
+    G = Gamma(0.5 * df, 2 * scale)
+    np.testing.assert_allclose(W.kl(W), G.kl(G), rtol=1e-10, atol=1e-12)
+    # relative entropy does not change under the inverse, nor does rho = 1/2
+    V = InverseWishart(df, 1 / scale[:, None, None])
+    np.testing.assert_allclose(V.kl(V), G.kl(G), rtol=1e-10, atol=1e-12)
+    L = W.log_affinity(W, 0.5)
+    np.testing.assert_allclose(V.log_affinity(V, 0.5), L, rtol=1e-10, atol=1e-12)
+
+
+def test_kl_to_a_smaller_support_is_infinite():
+    P = Bernoulli([0.0, 0.5, 1.0])
+    expected = [[0, math.log(2), math.inf], [math.inf, 0, math.inf]]
+    np.testing.assert_allclose(P.kl(P)[:2], expected, atol=1e-15)
+    Q = Categorical([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(Q.kl(Q), [[0, np.inf], [math.log(2), 0]], atol=1e-15)
+    R = Poisson([0.0, 2.0])
+    np.testing.assert_allclose(R.kl(R), [[0, 2], [np.inf, 0]], atol=1e-15)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    rho=st.floats(0.05, 4.0),
+    a=st.lists(st.floats(0.01, 1.0), min_size=3, max_size=3),
+    b=st.lists(st.floats(0.01, 1.0), min_size=3, max_size=3),
+    total=st.integers(1, 9),
+)
+def test_draws_in_order_bound_draws_that_are_counted(rho, a, b, total):
+    p, q = np.array(a) / sum(a), np.array(b) / sum(b)
+    counted = Multinomial(p, total).log_affinity(Multinomial(q, total), rho)
+    ordered = total * Categorical(p).log_affinity(Categorical(q), rho)
+    # sum over orders of c^(2 rho - 1) with c >= 1 orders of the same counts
+    sign = np.sign(2 * rho - 1)
+    assert sign * (counted - ordered) >= -1e-10
+
+
+proportions = st.lists(st.floats(0.0, 1.0), min_size=4, max_size=4).filter(
+    lambda p: sum(p) > 1e-3
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(a=proportions, b=proportions, rho=st.floats(0.5, 30.0))
+def test_categories_with_any_probabilities(a, b, rho):
+    P = Categorical(np.array([a, b]) / np.sum([a, b], axis=1)[:, None])
+    half = P.log_affinity(P, 0.5)
+    np.testing.assert_allclose(np.diagonal(half), 0.0, atol=1e-14)
+    assert half.max() <= 1e-14
+    assert (P.kl(P) + 2 * half).min() >= -1e-12 or half[0, 1] == -np.inf
+    L = P.log_affinity(P, rho)
+    assert L.max() <= 1e-13  # p^rho <= p^{1/2}
+    # the same after another category of no probability
+    wider = Categorical(np.pad(P.prob, ((0, 0), (0, 1))))
+    np.testing.assert_allclose(
+        wider.log_affinity(wider, rho), L, rtol=1e-12, atol=1e-12
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    a=st.floats(0.05, 5.0),
+    b=st.floats(0.05, 5.0),
+    rho=st.floats(0.1, 3.0),
+    log_scale=st.floats(-20, 20),
+)
+def test_gamma_affinities_are_finite_where_they_should_be(a, b, rho, log_scale):
+    P, Q = Gamma(a, 1.0), Gamma(b, 2.0)
+    L = P.log_affinity(Q, rho)
+    margin = rho * (a + b - 2) + 1
+    if abs(margin) > 1e-9:
+        assert np.isfinite(L) == (margin > 0)
+    # another unit of the data multiplies dx and both densities
+    c = math.exp(log_scale)
+    scaled = Gamma(a, c).log_affinity(Gamma(b, 2 * c), rho)
+    if np.isfinite(L):
+        expected = L + (1 - 2 * rho) * log_scale
+        assert scaled == pytest.approx(expected, rel=1e-9, abs=1e-9)
