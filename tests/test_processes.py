@@ -322,6 +322,7 @@ def test_an_interrupt_of_a_prediction_is_answered_at_once():
 
 
 @posix
+@pytest.mark.slow
 def test_an_interrupt_among_wide_rows_is_answered_at_once():
     # 256 rows at a time would take longer than the limit
     X = hard(5000, 4000)[0]

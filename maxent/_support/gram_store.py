@@ -10,13 +10,31 @@ import numpy as np
 
 from maxent._core import gram as _gram
 from maxent._core.smo import compress, padded
+from maxent._support.arenas import Arena
 
 
-def _arena(n):
-    return np.zeros((n, padded(n)), dtype=np.float32)
+class _Store:
+    """Memory for a matrix of at most `capacity` rows, with the free row and column."""
+
+    def __init__(self, capacity, extra):
+        self.extra = extra
+        n = capacity + extra
+        self.arena = Arena((n, padded(n)))
+        self.matrix = self.arena.matrix
+
+    def clear_extra(self, n):
+        """Zeros in the free row and column of the leading n rows."""
+        if self.extra:
+            self.matrix[0, : n + 1] = 0.0
+            self.matrix[: n + 1, 0] = 0.0
+
+    def release(self):
+        """Give the memory back; the store must not be used after this."""
+        self.matrix = None
+        self.arena.give_back()
 
 
-class WholeGram:
+class WholeGram(_Store):
     """The matrix of all rows, and exact products with it.
 
     Values are held to 48 bits or more, so that products need no kernel evaluations.
@@ -29,13 +47,14 @@ class WholeGram:
 
     def __init__(self, kernel, extra=0):
         n = len(kernel)
-        self.extra = extra
+        super().__init__(n, extra)
+        self.clear_extra(n)
         self.rows = np.arange(n)
-        self.matrix = _arena(n + extra)
         inner = self.matrix[extra:, extra:]
         if kernel.has_tiles:
             self.exact = None
-            self.low = np.empty(n * (n + 1) // 2, dtype=np.float32)
+            self.low_arena = Arena((1, n * (n + 1) // 2))
+            self.low = self.low_arena.matrix[0]
             _gram.gram_split(
                 kernel.spec, kernel.X, kernel.norms, inner, self.low, kernel.n_threads
             )
@@ -55,6 +74,13 @@ class WholeGram:
         """Whether a kernel value costs more than to keep it in double precision."""
         return not kernel.has_tiles or kernel.X.shape[1] >= 64
 
+    def release(self):
+        """Give the memory back; the store must not be used after this."""
+        super().release()
+        if self.exact is None:
+            self.low = None
+            self.low_arena.give_back()
+
     def product(self, a):
         """K a in double precision, (n,)."""
         if self.exact is not None:
@@ -72,11 +98,12 @@ class WholeGram:
         """PartGram of some rows, copied from this matrix."""
         part = PartGram(None, len(positions), self.extra)
         part.rows = self.rows[positions]
+        part.clear_extra(len(positions))
         compress(self.matrix, _with_extra(positions, self.extra), part.matrix)
         return part
 
 
-class PartGram:
+class PartGram(_Store):
     """The matrix of the rows in play, which come and go within fixed memory.
 
     Parameters
@@ -88,9 +115,8 @@ class PartGram:
     """
 
     def __init__(self, kernel, capacity, extra=0):
+        super().__init__(capacity, extra)
         self.kernel = kernel
-        self.extra = extra
-        self.matrix = _arena(capacity + extra)
         self.rows = np.empty(0, dtype=np.intp)
 
     def exchange(self, rows):
@@ -114,6 +140,7 @@ class PartGram:
         known, kernel = len(self.rows), self.kernel
         self.rows = np.concatenate([self.rows, rows])
         n = len(self.rows)
+        self.clear_extra(n)
         inner = self.matrix[self.extra :, self.extra :]
         if kernel.has_tiles:
             _gram.gram_symmetric(

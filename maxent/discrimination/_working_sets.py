@@ -194,7 +194,10 @@ class WorkingSets:
             b, status = self.approach_at_once(store, a, f, b)
         else:
             b, status = self.approach_by_subsets(store, a, f, b, cold)
-        return self.finish(store, a, f, b, status)
+        result = self.finish(store, a, f, b, status)
+        if result.status not in _FAILED:
+            store.release()
+        return result
 
     def approach_at_once(self, store, a, f, b):
         """First machine from a matrix of all rows."""
@@ -210,7 +213,11 @@ class WorkingSets:
             if isinstance(store, PartGram):
                 store.keep(stay)
             else:
-                store = store.part(stay)
+                part = store.part(stay)
+                b, status = self.run(part, a, f, b, self.kkt)
+                if status not in _FAILED:
+                    part.release()
+                return b, status
         return self.run(store, a, f, b, self.kkt)
 
     def approach_by_subsets(self, store, a, f, b, cold):

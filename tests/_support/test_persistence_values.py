@@ -30,6 +30,9 @@ from maxent.families import (
     NormalInverseWishart,
 )
 
+# easy levels on purpose: what matters is that files hold what was fitted
+pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
+
 
 @pytest.fixture
 def path(tmp_path):
