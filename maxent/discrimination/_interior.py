@@ -87,8 +87,10 @@ def interior_point(
         lack = -(E.T @ lam) if k else None
 
         point = (lam, z, t, room, d + slope, lack)
-        step, db, dz, dt = _direction(solve, E, point, 0.0)
-        # the affine step tells how much of the complementarity can go
+        step, db, dz, dt = _direction(solve, E, point, 0.0, 0.0)
+        # the affine step tells how much of the complementarity can go, and what the
+        # linear model of the products neglects (Mehrotra 1992); counted in full, short
+        # steps can run in circles
         a = _step_length(lam, step, z, dz, t, dt, upper, 1.0)
         total = lam @ z + (room @ t if closed else 0.0)
         after = (lam + a * step) @ (z + a * dz)
@@ -96,11 +98,12 @@ def interior_point(
             after += (room - a * step) @ (t + a * dt)
         sigma = min(max((after / total) ** 3, 1e-6), 0.5)
         mu = sigma * total / (n * (2 if closed else 1))
-        step, db, dz, dt = _direction(solve, E, point, mu)
+        below = mu - a * step * dz
+        above = mu + a * step * dt if closed else None
+        step, db, dz, dt = _direction(solve, E, point, below, above)
         a = _step_length(lam, step, z, dz, t, dt, upper, 0.99)
         a = min(a, 0.99 * R.max_step(lam, step))
-        a = _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a)
-        lam = lam + a * step
+        a, lam = _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a)
         z = z + a * dz
         if k:
             b = b + a * db
@@ -146,15 +149,15 @@ def interior_point(
     )
 
 
-def _direction(solve, E, point, target):
-    """Newton direction towards complementarity `target`."""
+def _direction(solve, E, point, below, above):
+    """Newton direction towards lam z = below and, for a box, room t = above."""
     lam, z, t, room, stationarity, lack = point
-    rhs = stationarity + target / lam
+    rhs = stationarity + below / lam
     if t is not None:
-        rhs = rhs - target / room
+        rhs = rhs - above / room
     step, db = newton_direction(solve, rhs, E, lack)
-    dz = target / lam - z - z / lam * step
-    dt = None if t is None else target / room - t + t / room * step
+    dz = below / lam - z - z / lam * step
+    dt = None if t is None else above / room - t + t / room * step
     return step, db, dz, dt
 
 
@@ -166,9 +169,9 @@ def _start(rows, R, E, upper, init):
     """
     unbounded = ~np.isfinite(upper)
     lam = 0.1 * np.where(unbounded, rows.weight * rows.rate, upper)
+    balanced = repair_equality(lam, upper, E)
+    lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
     if unbounded.any() or rows.margin._closed:
-        balanced = repair_equality(lam, upper, E)
-        lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
         lam = _into_domain(R, lam)
         value, _ = R.value_and_margins(lam)
         if value > 0:
@@ -184,13 +187,14 @@ def _start(rows, R, E, upper, init):
 def _into_domain(R, lam):
     """Multipliers shrunk until they are well inside the domain of R."""
     far = R.max_step(np.zeros_like(lam), lam)
-    return lam if far > 2.0 else 0.5 * far * lam
+    return lam if far > 1.6 else 0.6 * far * lam
 
 
 def _start_slacks(rows, R, lam, upper):
     """Slacks of lam >= 0 and, for a box, of its top: stationary where that is cheap."""
     if not rows.margin._closed:
-        mu = 0.1 * float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3)))
+        share = 0.1 if R.homogeneous else 0.02
+        mu = share * float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3)))
         slack = mu / lam
         if R.homogeneous or rows.margin.name == "logistic":
             return slack, None
@@ -223,22 +227,40 @@ def _residual(rows, R, E, lam, b, z, t):
 
 
 def _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a):
-    """Halve the step while the residual of the optimality condition explodes."""
+    """Step length and new multipliers.
+
+    The step is halved while the residual of the optimality condition explodes.
+    """
     before = _residual(rows, R, E, lam, b, z, t)
-    for _ in range(30):
+    for _ in range(31):
+        new = _rebalanced(lam + a * step, rows.upper, E)
         now = _residual(
             rows,
             R,
             E,
-            lam + a * step,
+            new,
             None if E is None else b + a * db,
             z + a * dz,
             None if t is None else t + a * dt,
         )
         if now <= 10.0 * before + 1e-6 * (1.0 + float(np.abs(rows.q).max(initial=0.0))):
-            return a
+            break
         a *= 0.5
-    return a
+    return a, new
+
+
+def _rebalanced(lam, upper, E):
+    """Multipliers freed of what rounding has added to E' lam.
+
+    The certificate at the next point then needs no second evaluation of R.
+    """
+    if E is None:
+        return lam
+    lack, size = np.abs(E.T @ lam), np.abs(E.T) @ lam
+    if (lack > 1e-10 * size).any():
+        return lam
+    new = repair_equality(lam, upper, E)
+    return lam if new is None else new
 
 
 def _polish(rows, goal, R, E, best):
@@ -249,8 +271,11 @@ def _polish(rows, goal, R, E, best):
     lam, J, gap, bias, d = best
     _, wanted, _ = rows.loss(d)
     upper = rows.upper
-    floor = 1e-7 * np.where(np.isfinite(upper), upper, lam.max(initial=0.0))
-    free = (wanted > 0) | (lam > floor)
+    top = np.where(np.isfinite(upper), upper, max(lam.max(initial=0.0), 1e-300))
+    floor = 1e-7 * top
+    # of a pair (multiplier, slack) the smaller one, by its own scale, is on its way out
+    slack = -(d + rows.slope(lam)) / max(float(np.abs(rows.q).max()), 1e-3)
+    free = (wanted > 0) | (lam > np.maximum(slack, 1e-7) * top)
     if rows.margin._closed:
         at_top = (d > 0) & (lam > (1 - 1e-7) * upper)
         free = (lam > floor) & (lam < (1 - 1e-7) * upper)
@@ -284,6 +309,8 @@ def _polish(rows, goal, R, E, best):
         new[index] = new[index] + a * step
         if E is not None:
             b = b + a * db
+        if (np.abs(step) <= 1e-13 * new[index]).all():
+            break
     new = repair_equality(np.maximum(new, 0.0), upper, E)
     J2, gap2, bias2, d2 = certify(goal, R, new, E, b)
     if np.isfinite(gap2) and gap2 <= gap + 1e-15 * (1 + abs(J)):

@@ -42,10 +42,6 @@ class Diagonal:
     def __matmul__(self, x):
         return (self.entries * x.T).T
 
-    def columns(self, index):
-        """Some columns, as CSR."""
-        return sp.csr_array(sp.diags_array(self.entries).tocsr()[:, index])
-
 
 class BlockSum:
     """R(lam) = sum_s log Z_s(A_s lam) + variance |E' lam|^2 / 2 for interior_point.
@@ -62,9 +58,7 @@ class BlockSum:
 
     def __init__(self, blocks, maps, bias=None):
         self.blocks, self.maps = blocks, maps
-        self.transposed = [
-            A.T if isinstance(A, Diagonal) else A.T.tocsr() for A in maps
-        ]
+        self.transposed = [A.T for A in maps]
         self.bias = bias
         self.n = maps[0].shape[1]
         self._factor = (None, None)
@@ -135,41 +129,42 @@ class BlockSum:
             self._factor = (lam.copy(), G)
         return G
 
-    def solver(self, lam, diagonal):
-        """Function that solves (Hessian + diag) x = rhs."""
+    def solver(self, lam, diagonal, index=slice(None)):
+        """Function that solves (Hessian + diag) x = rhs, over the rows at `index`."""
         p = sum(block.rank for block in self.blocks)
-        if self.n * p <= _FACTOR_SIZE and self.n * p * min(self.n, p) <= _FACTOR_WORK:
-            G = self.factor(lam)
-            try:
-                return LowRankQuadratic(G).solver(lam, diagonal)
-            except np.linalg.LinAlgError:
-                # equal rows and no curvature of their own: any split of their
-                # multipliers will do, and a proximal term chooses one
-                least = 1e-12 * float(np.einsum("ij,ij->i", G, G).max(initial=0.0))
-                return LowRankQuadratic(G).solver(lam, np.maximum(diagonal, least))
-        return self._conjugate_gradients(lam, diagonal)
+        if self.n * p > _FACTOR_SIZE or self.n * p * min(self.n, p) > _FACTOR_WORK:
+            return self._conjugate_gradients(lam, diagonal, index)
+        G = self.factor(lam)[index]
+        try:
+            return LowRankQuadratic(G).solver(lam, diagonal)
+        except np.linalg.LinAlgError:
+            # equal rows and no curvature of their own: any split of their
+            # multipliers will do, and a proximal term chooses one
+            least = 1e-12 * float(np.einsum("ij,ij->i", G, G).max(initial=0.0))
+            return LowRankQuadratic(G).solver(lam, np.maximum(diagonal, least))
 
-    def _conjugate_gradients(self, lam, diagonal):
-        weights = self.weights(lam)
+    def _conjugate_gradients(self, lam, diagonal, index):
+        weights, size = self.weights(lam), len(diagonal)
 
         def product(x):
-            x = np.ravel(x)
-            out = diagonal * x
+            full = np.zeros(self.n)
+            full[index] = np.ravel(x)
+            out = np.zeros(self.n)
             for block, A, At, a in zip(
                 self.blocks, self.maps, self.transposed, weights, strict=True
             ):
-                out += At @ block.hessian_product(a, A @ x)
+                out += At @ block.hessian_product(a, A @ full)
             if self.bias is not None:
-                out += self.bias @ (self.bias.T @ x)
-            return out
+                out += self.bias @ (self.bias.T @ full)
+            return out[index] + diagonal * np.ravel(x)
 
-        operator = LinearOperator((self.n, self.n), matvec=product, dtype=np.float64)
+        operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
         scaled = LinearOperator(
-            (self.n, self.n), matvec=lambda x: np.ravel(x) / diagonal, dtype=np.float64
+            (size, size), matvec=lambda x: np.ravel(x) / diagonal, dtype=np.float64
         )
 
         def solve(rhs):
-            columns = rhs.reshape(self.n, -1)
+            columns = rhs.reshape(size, -1)
             out = np.column_stack(
                 [
                     cg(operator, c, rtol=1e-9, atol=0.0, maxiter=500, M=scaled)[0]
@@ -182,30 +177,17 @@ class BlockSum:
 
     def restricted(self, index, lam):
         """Newton systems over a subset of the multipliers, at lam."""
-        part = BlockSum(
-            self.blocks,
-            [
-                A.columns(index)
-                if isinstance(A, Diagonal)
-                else sp.csr_array(A[:, index])
-                for A in self.maps
-            ],
-            None if self.bias is None else self.bias[index],
-        )
-        part.at = self.weights(lam)
-        return _Fixed(part)
+        return _Restricted(self, index, lam)
 
 
-class _Fixed:
-    """A BlockSum over some multipliers, with the Hessian of all of them."""
+class _Restricted:
+    """Some rows of a BlockSum, with the Hessian at one point."""
 
-    def __init__(self, part):
-        self.part = part
+    def __init__(self, R, index, lam):
+        self.R, self.index, self.lam = R, index, lam
 
     def solver(self, lam, diagonal):
-        part, weights = self.part, self.part.at
-        part.weights = lambda _: weights
-        return part.solver(lam, diagonal)
+        return self.R.solver(self.lam, diagonal, self.index)
 
 
 def solve_blocks(
