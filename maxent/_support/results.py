@@ -104,6 +104,27 @@ def gap_text(gap, objective):
     return f"< 1e{int(np.ceil(np.log10(rounding)))}"
 
 
+def store_certificate(estimator, result):
+    """What every estimator says of its dual: bounds, steps, and whether it is done."""
+    estimator.duality_gap_ = float(result.gap)
+    estimator.objective_ = float(result.objective)
+    estimator.objective_history_ = np.array([h[1] for h in result.history])
+    estimator.n_iter_ = int(result.n_iter)
+    estimator.converged_ = result.converged
+
+
+def progress_of(estimator):
+    """Callback of a solver that prints its progress; None unless `verbose`."""
+    if not estimator.verbose:
+        return None
+    name = type(estimator).__name__
+
+    def show(n_iter, objective, gap):
+        print(f"{name}: {n_iter} steps, J={objective:.6g}, gap={gap:.2e}")
+
+    return show
+
+
 def warn_not_converged(name, result, tol, max_iter, stacklevel=3):
     """One ConvergenceWarning that says how far the fit came and what to change."""
     from sklearn.exceptions import ConvergenceWarning

@@ -19,7 +19,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.results import warn_not_converged
+from maxent._support.results import (
+    progress_of,
+    store_certificate,
+    warn_not_converged,
+)
 from maxent.discrimination._machine import class_rows
 from maxent.discrimination.block_dual import solve_blocks
 from maxent.discrimination.margin_prior import MarginPrior
@@ -121,7 +125,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             level=np.full(len(rows.example), self.level_),
             tol=tol,
             max_iter=max_iter,
-            callback=self._progress(),
+            callback=progress_of(self),
         )
         self._store(result, blocks, rows, keep, codes, weight)
         if not result.converged:
@@ -144,9 +148,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         """New rows as the blocks want them."""
         return X
 
-    def _class_blocks(self, X, codes, weight):
+    def _class_blocks(self, X, codes, weight, prior=None):
         """One block a class over all rows; the class's own rows make its prior."""
-        prior = self._prior(X, weight)
+        prior = self._prior(X, weight) if prior is None else prior
         return [
             self._class_block(prior, X, k, codes == k, weight)
             for k in range(len(self.classes_))
@@ -192,11 +196,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         inside = np.flatnonzero(result.lam.reshape(rows.n, -1).any(axis=1))
         self.support_ = keep[inside]
         self.dual_coef_ = beta[inside].T if m > 2 else beta[inside].T[1:]
-        self.duality_gap_ = float(result.gap)
-        self.objective_ = float(result.objective)
-        self.objective_history_ = np.array([h[1] for h in result.history])
-        self.n_iter_ = int(result.n_iter)
-        self.converged_ = result.converged
+        store_certificate(self, result)
         self.loo_bound_ = self._bound(len(inside), rows)
 
     def _bound(self, n_support, rows):
@@ -204,16 +204,6 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         free = self.tempering == 0 and self.level is not None
         positive = self.level_ + float(rows.rows.slope(np.zeros(1))[0]) > 0
         return n_support / rows.n if free and positive else np.nan
-
-    def _progress(self):
-        if not self.verbose:
-            return None
-        name = type(self).__name__
-
-        def show(n_iter, objective, gap):
-            print(f"{name}: {n_iter} steps, J={objective:.6g}, gap={gap:.2e}")
-
-        return show
 
     def decision_function(self, X):
         """Decision values, in nats.

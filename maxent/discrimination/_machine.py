@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
+from maxent._support.results import progress_of, store_certificate
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.vector_kernels import apply_kernel, check_kernel, resolve_gamma
 from maxent.discrimination._signed import solve_signed
@@ -166,7 +167,7 @@ class KernelMachineMixin:
                 tol=tol,
                 max_iter=min(self.max_iter, 5000),
                 solver=solver,
-                callback=self._progress(),
+                callback=progress_of(self),
             )
         return solve_signed(
             self._kernel(data),
@@ -176,7 +177,7 @@ class KernelMachineMixin:
             max_iter=self.max_iter,
             solver=self.solver,
             cache_size=self.cache_size,
-            callback=self._progress(),
+            callback=progress_of(self),
         )
 
     def _goes_linear(self, data, problem):
@@ -213,16 +214,6 @@ class KernelMachineMixin:
             n_jobs=self.n_jobs,
         )
 
-    def _progress(self):
-        if not self.verbose:
-            return None
-        name = type(self).__name__
-
-        def show(n_iter, objective, gap):
-            print(f"{name}: {n_iter} steps, J={objective:.6g}, gap={gap:.2e}")
-
-        return show
-
     def _store(self, result, coefficients, b, keep, X):
         inside = np.flatnonzero((coefficients != 0).any(axis=0))
         self.support_ = keep[inside]
@@ -239,11 +230,7 @@ class KernelMachineMixin:
                 self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
             else:
                 self.coef_ = np.atleast_2d(result.coef)
-        self.duality_gap_ = float(result.gap)
-        self.objective_ = float(result.objective)
-        self.n_iter_ = int(result.n_iter)
-        self.converged_ = result.converged
-        self.objective_history_ = np.array([h[1] for h in result.history])
+        store_certificate(self, result)
 
     def _scores(self, X, outputs):
         """Decision values (n, outputs) of validated features."""

@@ -160,7 +160,9 @@ def _line_search(rows, R, lam, step, J, expected):
     return found
 
 
-def solve_selection(X, y, margin, prior_inclusion, bias, weight, *, tol, max_iter):
+def solve_selection(
+    X, y, margin, prior_inclusion, bias, weight, *, tol, max_iter, callback=None
+):
     """Solve the dual of feature selection by interior point.
 
     Parameters
@@ -171,6 +173,7 @@ def solve_selection(X, y, margin, prior_inclusion, bias, weight, *, tol, max_ite
     prior_inclusion : float in (0, 1)
     bias : "flat", float or None
     weight : ndarray (n,)
+    callback : callable(n_iter, objective, gap) or None
 
     Returns
     -------
@@ -186,7 +189,7 @@ def solve_selection(X, y, margin, prior_inclusion, bias, weight, *, tol, max_ite
     E = y[:, None] if bias == "flat" else None
     with single_threaded_blas():
         few = min(max_iter, _DIRECT_STEPS)
-        result = interior_point(rows, R, E, tol=tol, max_iter=few)
+        result = interior_point(rows, R, E, tol=tol, max_iter=few, callback=callback)
         stuck = not result.converged and result.status != Status.UNBOUNDED
         if stuck and result.n_iter < max_iter:
             result = _across_the_bend(rows, R, E, result, tol=tol, max_iter=max_iter)

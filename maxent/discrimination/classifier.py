@@ -8,7 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.results import warn_not_converged
+from maxent._support.results import progress_of, warn_not_converged
 from maxent.discrimination._machine import (
     KernelMachineMixin,
     class_rows,
@@ -227,7 +227,7 @@ for kernel="precomputed"
                 max_iter=self.max_iter,
                 solver=self._joint_solver(),
                 cache_size=self.cache_size,
-                callback=self._progress(),
+                callback=progress_of(self),
             )
             coefficients, b = beta.T, result.bias
         self._store(result, coefficients, b, keep, X)

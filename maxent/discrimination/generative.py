@@ -145,9 +145,9 @@ class MEDGaussianClassifier(GenerativeClassifier):
             )
         return prior
 
-    def _class_blocks(self, X, codes, weight):
+    def _class_blocks(self, X, codes, weight, prior=None):
         try:
-            return super()._class_blocks(X, codes, weight)
+            return super()._class_blocks(X, codes, weight, prior)
         except ValueError as error:
             if self.prior is not None or self.tempering == 0:
                 raise
@@ -156,11 +156,8 @@ class MEDGaussianClassifier(GenerativeClassifier):
                 UserWarning,
                 stacklevel=3,
             )
-            prior = NormalInverseWishart.weak(X, weight)
-            return [
-                self._class_block(prior, X, k, codes == k, weight)
-                for k in range(len(self.classes_))
-            ]
+            weak = NormalInverseWishart.weak(X, weight)
+            return super()._class_blocks(X, codes, weight, weak)
 
     @property
     def means_(self):

@@ -11,7 +11,11 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
-from maxent._support.results import warn_not_converged
+from maxent._support.results import (
+    progress_of,
+    store_certificate,
+    warn_not_converged,
+)
 from maxent.discrimination._generative import generative_margin, weighted_percentile
 from maxent.discrimination.block_dual import solve_blocks
 from maxent.discrimination.generative import encode_categories
@@ -183,7 +187,7 @@ n_features_in_
             level=np.full(len(X), self.level_),
             tol=tol,
             max_iter=max_iter,
-            callback=self._progress(),
+            callback=progress_of(self),
         )
         self._store(result, block, margin, weight, keep)
         if not result.converged:
@@ -253,24 +257,9 @@ n_features_in_
         # a prior without a mean (logistic) forgives nothing on average
         forgiven = margin.level - margin.prior_mean
         self.offset_ = self.level_ - (forgiven if np.isfinite(forgiven) else 0.0)
-        self.duality_gap_ = float(result.gap)
-        self.objective_ = float(result.objective)
-        self.objective_history_ = np.array([h[1] for h in result.history])
-        self.n_iter_ = int(result.n_iter)
-        self.converged_ = result.converged
+        store_certificate(self, result)
         known = self.level is not None and not self._is("gaussian")
         self.loo_bound_ = len(inside) / len(keep) if known else np.nan
-
-    def _progress(self):
-        if not self.verbose:
-            return None
-
-        def show(n_iter, objective, gap):
-            print(
-                f"MEDOutlierDetector: {n_iter} steps, J={objective:.6g}, gap={gap:.2e}"
-            )
-
-        return show
 
     def score_samples(self, X):
         """Log-likelihoods of rows, in nats: the smaller, the stranger.

@@ -8,7 +8,11 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
-from maxent._support.results import warn_not_converged
+from maxent._support.results import (
+    progress_of,
+    store_certificate,
+    warn_not_converged,
+)
 from maxent._support.vector_kernels import LARGEST_FEATURE
 from maxent.discrimination._machine import class_rows, leave_one_out_bound
 from maxent.discrimination._switches import solve_selection
@@ -186,23 +190,15 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
             weight,
             tol=tol,
             max_iter=max_iter,
+            callback=progress_of(self),
         )
         inside = np.flatnonzero(result.lam)
         self.support_ = keep[inside]
         self.dual_coef_ = (signs * result.lam)[None, inside]
         self.coef_ = result.coef[None, :]
         self.intercept_ = np.array([result.bias])
-        self.duality_gap_ = float(result.gap)
-        self.objective_ = float(result.objective)
-        self.n_iter_ = int(result.n_iter)
-        self.converged_ = result.converged
-        self.objective_history_ = np.array([h[1] for h in result.history])
+        store_certificate(self, result)
         self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
-        if self.verbose:
-            print(
-                f"MEDFeatureSelector: {result.n_iter} steps, "
-                f"J={result.objective:.6g}, gap={result.gap:.2e}"
-            )
         if not result.converged:
             warn_not_converged("MEDFeatureSelector", result, tol, max_iter)
         return self

@@ -17,12 +17,14 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1 and section 3.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from maxent._support import validation as v
 
 
-class Block:
+class Block(ABC):
     """Base class of blocks: what :func:`maxent.discrimination.solve_blocks` needs.
 
     A block of your own derives from this class and defines `n_rows`, `log_partition`,
@@ -45,6 +47,7 @@ class Block:
     rank = 0
     largest = np.inf
 
+    @abstractmethod
     def log_partition(self, a):
         """Log Z at real row weights.
 
@@ -58,8 +61,8 @@ class Block:
         float
             0 at a = 0, ``inf`` outside the domain.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def mean(self, a):
         """Expected log-likelihood of every row: the gradient of log Z.
 
@@ -73,8 +76,8 @@ class Block:
         ndarray (n_rows,)
             E_a log p(x_t | theta).
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def hessian_factor(self, a):
         """Factor of the Hessian of log Z.
 
@@ -88,7 +91,6 @@ class Block:
         ndarray (n_rows, p)
             F with Hessian F F'.
         """
-        raise NotImplementedError
 
     def hessian_product(self, a, x):
         """Hessian of log Z times a vector.
@@ -139,8 +141,15 @@ class Block:
         -------
         ndarray (n,)
             E_a log p(x | theta).
+
+        Raises
+        ------
+        NotImplementedError
+            If the block does not define it.
         """
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} scores no new rows: it does not define score(a, X)."
+        )
 
 
 class ConjugatePrior:
@@ -300,18 +309,6 @@ class ConjugateBlock(Block):
         return self._at(a)
 
     def log_partition(self, a):
-        """Log Z at real row weights.
-
-        Parameters
-        ----------
-        a : ndarray (n_rows,)
-            Real row weights.
-
-        Returns
-        -------
-        float
-            0 at a = 0, ``inf`` outside the domain.
-        """
         found = self._at(a)
         if found is None:
             return np.inf
@@ -319,84 +316,18 @@ class ConjugateBlock(Block):
         return found._log_normalizer() - self._start + measure
 
     def mean(self, a):
-        """Expected log-likelihood of every row: the gradient of log Z.
-
-        Parameters
-        ----------
-        a : ndarray (n_rows,)
-            Real row weights.
-
-        Returns
-        -------
-        ndarray (n_rows,)
-            E_a log p(x_t | theta).
-        """
         return self._inside(a)._expected(self._data)
 
     def hessian_factor(self, a):
-        """Factor of the Hessian of log Z.
-
-        Parameters
-        ----------
-        a : ndarray (n_rows,)
-            Real row weights.
-
-        Returns
-        -------
-        ndarray (n_rows, p)
-            F with Hessian F F'.
-        """
         return self._inside(a)._factor(self._data)
 
     def hessian_product(self, a, x):
-        """Hessian of log Z times a vector.
-
-        Parameters
-        ----------
-        a : ndarray (n_rows,)
-            Real row weights.
-        x : ndarray (n_rows,)
-            The vector.
-
-        Returns
-        -------
-        ndarray (n_rows,)
-            The product.
-        """
         return self._inside(a)._product(self._data, x)
 
     def max_step(self, a, direction):
-        """How far weights may move along a line.
-
-        Parameters
-        ----------
-        a : ndarray (n_rows,)
-            Real row weights.
-        direction : ndarray (n_rows,)
-            Change of the weights.
-
-        Returns
-        -------
-        float
-            Supremum of t with a + t * direction in the domain; maybe ``inf``.
-        """
         return self._inside(a)._max_step(self._data, direction)
 
     def score(self, a, X):
-        """Expected log-likelihood of new rows at given weights.
-
-        Parameters
-        ----------
-        a : ndarray (n_rows,)
-            Real row weights.
-        X : array-like (n, n_features)
-            New rows.
-
-        Returns
-        -------
-        ndarray (n,)
-            E_a log p(x | theta).
-        """
         return self._inside(a).expected_log_prob(X)
 
     def _inside(self, a):

@@ -248,6 +248,7 @@ class Categorical(ExponentialFamily):
 
 
 def pseudo_counts(smoothing, k):
+    """Smoothing of a fit as counts >= 0 of k categories, or one for all."""
     c = _checks.nonnegative_array("smoothing", smoothing)
     if c.shape not in ((), (k,)):
         raise ValueError(

@@ -19,7 +19,16 @@ from maxent._support.vector_kernels import (
 OPTIONS = {"gamma": 0.3, "degree": 3, "coef0": 0.5}
 NAMED = ["linear", "rbf", "poly", "sigmoid"]
 named = pytest.mark.parametrize("name", NAMED)
-storages = pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csr_matrix])
+
+
+def wide(X):
+    """The same rows among so many columns that they stay sparse."""
+    return sp.csr_array(np.column_stack([X, np.zeros((len(X), 500))]))
+
+
+storages = pytest.mark.parametrize(
+    "storage", [np.asarray, sp.csr_array, sp.csr_matrix, wide]
+)
 
 
 def expected(name, X, Z):
@@ -51,6 +60,9 @@ def test_blocks_and_diagonal_are_those_of_scikit_learn(name, storage, rng):
         kernel.diagonal(), np.diag(expected(name, X, X)), rtol=1e-11
     )
     assert len(kernel) == 40
+    assert kernel.has_tiles == (storage is not wide and not kernel.sparse)
+    if name != "linear":
+        assert kernel.sparse == (storage is wide)
 
 
 @named
@@ -155,7 +167,7 @@ def test_gamma_is_that_of_svc(storage, rng):
         assert resolve_gamma(gamma, storage(X)) == pytest.approx(theirs, rel=1e-12)
 
 
-@storages
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csr_matrix])
 def test_weights_count_rows_in_gamma_scale(storage, rng):
     X = rows(rng) + 2
     w = rng.integers(1, 4, 40)

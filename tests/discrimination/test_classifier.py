@@ -87,10 +87,12 @@ def test_multiclass_certificate_and_bias(rng):
     np.testing.assert_allclose(model.dual_coef_.sum(axis=0), 0.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("empty", [0, 500])  # columns; with many, rows stay sparse
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "sigmoid"])
-def test_sparse_and_dense_features_agree(kernel, rng):
+def test_sparse_and_dense_features_agree(kernel, empty, rng):
     X, y = blobs(rng)
     X[np.abs(X) < 0.7] = 0.0
+    X = np.column_stack([X, np.zeros((len(X), empty))])
     # a small gamma keeps the sigmoid kernel positive semidefinite in practice
     options = {"kernel": kernel, "gamma": 0.01, "coef0": 0.1, "tol": 1e-8}
     dense = MEDClassifier(**options).fit(X, y)
