@@ -12,6 +12,8 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
@@ -43,6 +45,16 @@ class Diagonal:
         return (self.entries * x.T).T
 
 
+@dataclass
+class _Point:
+    """Multipliers, and what they cost to know."""
+
+    lam: np.ndarray
+    weights: list
+    value: tuple | None = None
+    factor: np.ndarray | None = None
+
+
 class BlockSum:
     """R(lam) = sum_s log Z_s(A_s lam) + variance |E' lam|^2 / 2 for interior_point.
 
@@ -61,30 +73,32 @@ class BlockSum:
         self.transposed = [A.T for A in maps]
         self.bias = bias
         self.n = maps[0].shape[1]
-        self._factor = (None, None)
-        self._known = []  # the last few points: they are asked for again and again
+        self._points = []  # the last few: they are asked for again and again
 
     def mean_diagonal(self):
         """The scale of multipliers at which the dual counts as unbounded."""
         return 1.0
 
-    def weights(self, lam):
-        """Weights of every block's rows."""
-        return [A @ lam for A in self.maps]
+    def _at(self, lam):
+        """What is known of a point: the weights of every block's rows, and more."""
+        for point in self._points:
+            if (point.lam == lam).all():
+                return point
+        point = _Point(lam.copy(), [A @ lam for A in self.maps])
+        self._points = [point, *self._points[:2]]
+        return point
 
     def value_and_margins(self, lam):
         """R(lam) and its gradient; (inf, zeros) outside the domain."""
-        for known, answer in self._known:
-            if np.array_equal(known, lam):
-                return answer
-        answer = self._value_and_margins(lam)
-        self._known = [(lam.copy(), answer), *self._known[:2]]
-        return answer
+        point = self._at(lam)
+        if point.value is None:
+            point.value = self._value_and_margins(point)
+        return point.value
 
-    def _value_and_margins(self, lam):
-        value, margins = 0.0, np.zeros(self.n)
+    def _value_and_margins(self, point):
+        lam, value, margins = point.lam, 0.0, np.zeros(self.n)
         for block, At, a in zip(
-            self.blocks, self.transposed, self.weights(lam), strict=True
+            self.blocks, self.transposed, point.weights, strict=True
         ):
             part = block.log_partition(a)
             if part == np.inf:
@@ -109,25 +123,26 @@ class BlockSum:
         return min(
             block.max_step(a, A @ direction)
             for block, A, a in zip(
-                self.blocks, self.maps, self.weights(lam), strict=True
+                self.blocks, self.maps, self._at(lam).weights, strict=True
             )
         )
 
     def factor(self, lam):
         """G (n, p) with Hessian G G'."""
-        known, G = self._factor
-        if known is None or not np.array_equal(known, lam):
+        point = self._at(lam)
+        if point.factor is None:
+            for other in self._points:
+                other.factor = None  # one is enough, and may be large
             parts = [
                 At @ block.hessian_factor(a)
                 for block, At, a in zip(
-                    self.blocks, self.transposed, self.weights(lam), strict=True
+                    self.blocks, self.transposed, point.weights, strict=True
                 )
             ]
             if self.bias is not None:
                 parts.append(self.bias)
-            G = np.concatenate(parts, axis=1)
-            self._factor = (lam.copy(), G)
-        return G
+            point.factor = np.concatenate(parts, axis=1)
+        return point.factor
 
     def solver(self, lam, diagonal, index=slice(None)):
         """Function that solves (Hessian + diag) x = rhs, over the rows at `index`."""
@@ -144,7 +159,7 @@ class BlockSum:
             return LowRankQuadratic(G).solver(lam, np.maximum(diagonal, least))
 
     def _conjugate_gradients(self, lam, diagonal, index):
-        weights, size = self.weights(lam), len(diagonal)
+        weights, size = self._at(lam).weights, len(diagonal)
 
         def product(x):
             full = np.zeros(self.n)

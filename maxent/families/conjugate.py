@@ -287,7 +287,7 @@ class ConjugateBlock(Block):
     def _at(self, a):
         """Posterior at weights a in the rows' coordinates, or None outside."""
         for known, posterior in self._last:
-            if np.array_equal(known, a):
+            if (known == a).all():
                 return posterior
         posterior = self.prior._update(self._data, self._base + a)
         self._last = [(np.array(a), posterior), *self._last[:2]]
