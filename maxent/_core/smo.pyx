@@ -164,7 +164,7 @@ cdef int dual_open(
     cdef Py_ssize_t t, size = dual_padded(n)
     cdef Py_ssize_t chunks = (size + MX_SWEEP_CHUNK - 1) // MX_SWEEP_CHUNK
     cdef float top, bottom
-    cdef double mean = 0.
+    cdef double mean = 0., largest = 1.
     memset(machine, 0, sizeof(DualMachine))
     machine.rows = <DualRow*>malloc(max(n, 1) * sizeof(DualRow))
     machine.v = <float*>malloc((4 * size + 2 * (chunks + 1) * MX_LANES) * sizeof(float))
@@ -194,7 +194,10 @@ cdef int dual_open(
         place_row(prior, &machine.rows[t], a[t], K[t * ld + t], machine.up + t,
                   machine.low + t, machine.e + t)
         mean += K[t * ld + t]
-    if 0 < mean < n:        # small kernels have large multipliers
+        largest = max(largest, abs(residual[t]))
+    # small kernels have large multipliers, and so have large targets
+    machine.huge *= largest
+    if 0 < mean < n:
         machine.huge *= n / mean
     for t in range(n, size):
         machine.v[t] = 0

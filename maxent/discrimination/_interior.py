@@ -126,7 +126,7 @@ def interior_point(
         slow = len(history) > 5 and gap > 0.5 * history[-4][2]
         if slow and relative_gap(best[2], best[1]) <= tol:
             break
-        if most * max(1.0, float(np.abs(rows.q).max(initial=0.0))) < J:
+        if most * max(1.0, float(np.abs(rows.q).max(initial=0.0))) ** 2 < J:
             status = Status.UNBOUNDED
             break
         if total < 1e-18 * (unit + max(J, 0.0)):

@@ -249,6 +249,10 @@ class ConjugatePrior:
         """
         return self._predictive(self._prepare(X))
 
+    def _without_rows(self):
+        """This prior, free of what it may remember of the rows of a block."""
+        return self
+
     # prepared rows: what most priors need no more of than the rows themselves
     def _prepare(self, X):
         return np.ascontiguousarray(X, dtype=np.float64)
@@ -306,7 +310,8 @@ class ConjugateBlock(Block):
         ConjugatePrior or None
             A value of the prior's class; None outside the domain.
         """
-        return self._at(a)
+        found = self._at(a)
+        return None if found is None else found._without_rows()
 
     def log_partition(self, a):
         found = self._at(a)

@@ -24,6 +24,19 @@ from maxent.families.conjugate import ConjugatePrior
 _LOG_PI = math.log(math.pi)
 
 
+class _Rows:
+    """Rows as deviations from a point, which is what every formula here wants."""
+
+    def __init__(self, X, origin):
+        self.origin = origin
+        self.deviation = X - origin  # (n, d)
+        self.reach = np.abs(self.deviation).max(axis=0, initial=0.0)
+
+    def about(self, mean):
+        """Deviations from another point, a new array."""
+        return self.deviation - (mean - self.origin)
+
+
 class NormalInverseWishart(ConjugatePrior):
     """Conjugate prior of :class:`Gaussian`.
 
@@ -97,7 +110,7 @@ class NormalInverseWishart(ConjugatePrior):
         for array in (self.mean, self.scale):
             array.setflags(write=False)
         self._chol = factor
-        self._rows = (None, None)
+        self._whitened_rows = (None, None)
 
     @classmethod
     def _make(cls, *parameters):
@@ -145,6 +158,11 @@ class NormalInverseWishart(ConjugatePrior):
         d = len(mean)
         return cls(mean, 1.0, d + 2.0, np.diag(variance))
 
+    def _without_rows(self):
+        return self._make(
+            self.mean, self.mean_precision, self.df, self.scale, self._lower
+        )
+
     def __repr__(self):
         return (
             f"NormalInverseWishart(mean={self.mean!r}, "
@@ -187,32 +205,42 @@ class NormalInverseWishart(ConjugatePrior):
             )
         if not np.isfinite(X).all():
             raise ValueError("X has NaN or infinite entries; impute or remove them.")
-        return X
+        return _Rows(X, self.mean)
 
-    def _update(self, X, weight):
-        kappa = self.mean_precision + float(weight.sum())
-        df = self.df + float(weight.sum())
+    def _length(self, rows):
+        return len(rows.deviation)
+
+    def _update(self, rows, weight):
+        total = float(weight.sum())
+        kappa, df = self.mean_precision + total, self.df + total
         if not (kappa > 0 and df > self._d - 1):
             return None
         # deviations from the prior's mean first: the shift costs no digits
-        shift = (weight @ (X - self.mean)) / kappa
+        shift = (weight @ rows.deviation) / kappa
         mean = self.mean + shift
-        R = X - mean
+        R = rows.deviation - shift
         scale = self.scale + (R.T * weight) @ R
-        scale += self.mean_precision * np.outer(shift, shift)
+        scale += self.mean_precision * (shift[:, None] * shift)
         scale = 0.5 * (scale + scale.T)
-        if not np.isfinite(scale).all():
-            return None
-        lower = _cholesky(scale)
+        lower = _cholesky(scale) if np.isfinite(scale).all() else None
         if lower is None:
             return None
-        # a pivot at rounding level of what was summed is no positive pivot
-        size = np.diag(self.scale) + np.abs(weight) @ R**2
+        # A pivot at rounding level of what was summed is no positive pivot.  The sum of
+        # sizes is a pass over the rows: a bound will mostly do.
+        pivot, absolute = lower.diagonal() ** 2, np.abs(weight)
         # deviations of a constant feature are rounding of its value, and so is `size`
-        size = size + 1e-16 * (np.abs(weight).sum() * mean**2)
-        if (lower.diagonal() ** 2 <= 1e-14 * size).any():
-            return None
-        return self._make(mean, kappa, df, scale, lower)
+        size = self.scale.diagonal() + absolute.sum() * (1e-16 * mean**2)
+        most = size + absolute.sum() * (rows.reach + np.abs(shift)) ** 2
+        if (pivot <= 1e-14 * most).any():
+            size = size + absolute @ R**2
+            if (pivot <= 1e-14 * size).any():
+                return None
+        posterior = self._make(mean, kappa, df, scale, lower)
+        posterior._whitened_rows = (
+            rows,
+            dtrtrs(lower, R.T, lower=1, overwrite_b=1)[0].T,
+        )
+        return posterior
 
     def _log_det(self):
         return 2.0 * float(np.log(self._lower.diagonal()).sum())
@@ -232,42 +260,42 @@ class NormalInverseWishart(ConjugatePrior):
     def _halves(self):
         return 0.5 * (self.df - np.arange(self._d))
 
-    def _whitened(self, X):
+    def _whitened(self, rows):
         """Deviations from the mean in units where the scale is the identity, (n, d)."""
         proper = self.mean_precision > 0 and self.df > self._d - 1
         if not proper or self._lower is None:
             raise ValueError(
                 "this prior is improper: it has no expectations. Update it with rows."
             )
-        known, U = self._rows
-        if known is not X:
-            U = dtrtrs(self._lower, (X - self.mean).T, lower=1)[0].T
-            self._rows = (X, U)
+        known, U = self._whitened_rows
+        if known is not rows:
+            R = rows.about(self.mean)
+            U = dtrtrs(self._lower, R.T, lower=1, overwrite_b=1)[0].T
         return U
 
-    def _expected(self, X):
-        U = self._whitened(X)
+    def _expected(self, rows):
+        U = self._whitened(rows)
         constant = float(psi(self._halves()).sum()) - self._d * _LOG_PI
         constant -= self._log_det()
         constant -= self._d / self.mean_precision
         return 0.5 * (constant - self.df * np.einsum("ij,ij->i", U, U))
 
-    def _predictive(self, X):
+    def _predictive(self, rows):
         d, nu, kappa = self._d, self.df, self.mean_precision
-        U = self._whitened(X)
+        U = self._whitened(rows)
         q = np.einsum("ij,ij->i", U, U) * kappa / (kappa + 1.0)
         constant = _multigammaln(0.5 * (nu + 1.0), d) - _multigammaln(0.5 * nu, d)
         constant -= 0.5 * (self._log_det() + d * _LOG_PI + d * math.log1p(1.0 / kappa))
         return constant - 0.5 * (nu + 1.0) * np.log1p(q)
 
-    def _factor(self, X):
+    def _factor(self, rows):
         """Columns vv' - I/df over pairs, v, and one: v = whitened deviations.
 
         The covariance is sum_j psi'((df-j)/2)/4 + d/(2 kappa^2) - (q_ss + q_tt)/2
         + (df/kappa) q_st + (df/2) q_st^2 with q_st = v_s . v_t.
         """
         d, nu, kappa = self._d, self.df, self.mean_precision
-        U = self._whitened(X)
+        U = self._whitened(rows)
         i, j, factor = _pairs(d)
         pairs = U[:, i] * U[:, j]
         pairs *= factor
@@ -283,12 +311,12 @@ class NormalInverseWishart(ConjugatePrior):
             axis=1,
         )
 
-    def _rank(self, X):
+    def _rank(self, rows):
         return (self._d + 1) * (self._d + 2) // 2
 
-    def _product(self, X, x):
+    def _product(self, rows, x):
         d, nu, kappa = self._d, self.df, self.mean_precision
-        U = self._whitened(X)
+        U = self._whitened(rows)
         q, total = np.einsum("ij,ij->i", U, U), float(x.sum())
         rest = 0.25 * float(zeta(2.0, self._halves()).sum()) + 0.5 * d / kappa**2
         out = np.einsum("ij,ij->i", U @ ((U.T * x) @ U), U)
@@ -297,10 +325,10 @@ class NormalInverseWishart(ConjugatePrior):
         out += rest * total - 0.5 * (q * total + float(q @ x))
         return out
 
-    def _max_step(self, X, direction):
+    def _max_step(self, rows, direction):
         """Definiteness of sum w [x; 1][x; 1]' along a line is an eigenproblem."""
         d = self._d
-        U = self._whitened(X)
+        U = self._whitened(rows)
         W = U.T * direction
         change = np.empty((d + 1, d + 1))
         change[:d, :d] = W @ U
@@ -313,7 +341,7 @@ class NormalInverseWishart(ConjugatePrior):
             step = min(step, (self.df - (d - 1)) / -total)
         return step
 
-    def _why_improper(self, X, weight):
+    def _why_improper(self, rows, weight):
         d, total = self._d, float(weight.sum())
         if self.df + total <= d - 1 or self.mean_precision + total <= 0:
             return (

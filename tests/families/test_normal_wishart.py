@@ -228,3 +228,11 @@ def test_degrees_of_freedom_too_few_for_a_proper_prior_have_no_expectations(rng)
 def test_n_features_is_a_count():
     for wrong in (0, 2.5, "a", None, True):
         refused(lambda w=wrong: NormalInverseWishart.improper(w), "n_features")
+
+
+def test_fitted_posteriors_keep_no_rows(rng):
+    import pickle
+
+    X = rng.normal(size=(5000, 3))
+    block = NormalInverseWishart.improper(3).block(X, np.ones(5000))
+    assert len(pickle.dumps(block.posterior(np.zeros(5000)))) < 2000
