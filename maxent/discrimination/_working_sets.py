@@ -279,47 +279,64 @@ class WorkingSets:
             rows = np.sort(rows[worst])
         return rows
 
-    def sweeps(self, store, a, f, b, kkt):
-        """Rows in play that do not fit in memory together: random blocks in turn.
+    def blocks(self, rows, a, f, b, rng):
+        """Sets of rows that fit in memory and together are all rows.
 
-        A random partition is new at every sweep, so that every pair of rows meets;
-        blocks of the worst offenders would meet the same rows over and over.
+        Rows that move easily are in all of them; those that hardly react, near their
+        bound or idle at zero, take turns. The division is random otherwise and new
+        every time, so that every pair of rows meets.
         """
-        scale = max(self.scale(a, f, b), kkt)
+        order = rng.permutation(rows)
+        p = self.p
+        unit = Rows(p.margin, p.level[order], p.rate[order], p.weight[order])
+        stiff = unit.curvature(np.abs(a[order]))
+        idle = (a[order] == 0) & (self.excess(a, f, b, order) <= 0)
+        order = order[np.argsort(np.where(idle, np.inf, stiff), kind="stable")]
+        core, rest = np.split(order, [3 * self.limit // 4])
+        parts = -(-len(rest) // (self.limit - len(core)))
+        for some in np.array_split(rng.permutation(rest), parts):
+            yield np.sort(np.concatenate([core, some]))
+
+    def spread_of(self, a, f, b, rows=slice(None)):
+        """How far apart the rows are that ask to move, and the middle."""
+        up, low = self.asked(a, f, b, rows)
+        highest, lowest = float(up.max()), float(low.min())
+        return highest - lowest, 0.5 * (highest + lowest)
+
+    def sweeps(self, store, a, f, b, kkt):
+        """Rows in play that do not fit in memory together: blocks in turn."""
+        slack = 0.1 * max(self.scale(a, f, b), kkt)
         rng = np.random.default_rng(0)
-        target, status = 0.3 * scale, Status.MAX_ITER
-        while self.steps < self.max_iter:
-            target = max(0.2 * target, kkt)
-            rows = self.in_play(a, f, b, 0.1 * scale)
-            violation = 2.0 * scale
+        status, violation, done = Status.MAX_ITER, self.spread_of(a, f, b)[0], -1
+        while violation > 1.5 * kkt and done < self.steps < self.max_iter:
+            done = self.steps
+            # rows set aside will ask to move: there is no hurry before they are in
+            target = max(0.05 * violation, kkt)
+            rows = self.in_play(a, f, b, max(slack, target))
             for _ in range(100):
-                parts = -(-len(rows) // self.limit)
-                for block in np.array_split(rng.permutation(rows), parts):
-                    store.exchange(np.sort(block))
-                    known, before = f[rows], a.copy()
+                for block in self.blocks(rows, a, f, b, rng):
+                    store.exchange(block)
+                    before = a.copy()
                     b, status = self.run(
                         store, a, f, b, max(0.5 * target, 0.1 * violation)
                     )
                     if status in _FAILED:
                         return b, status
                     moved = np.flatnonzero(a != before)
-                    if len(moved):
+                    others = np.setdiff1d(rows, block, assume_unique=True)
+                    if len(moved) and len(others):
                         change = (a - before)[moved, None]
-                        f[rows] = (
-                            known + self.kernel.apply(moved, change, True, rows)[:, 0]
-                        )
-                up, low = self.asked(a, f, b, rows)
-                violation = float(up.max() - low.min())
+                        change = self.kernel.apply(moved, change, True, others)
+                        f[others] += change[:, 0]
+                violation, _ = self.spread_of(a, f, b, rows)
                 if self.callback is not None:
                     self.callback(self.steps, *self.certify(a, f, b)[:2])
                 if violation <= target or self.steps >= self.max_iter:
                     break
             self.balance(a)
             f[:] = self.f_of(a, single=True)
-            up, low = self.asked(a, f, b)
-            b += 0.5 * float(up.max() + low.min())
-            if float(up.max() - low.min()) <= 1.5 * kkt:
-                break
+            violation, middle = self.spread_of(a, f, b)
+            b += middle
         return b, status
 
     def extend(self, store, a, f, b, kkt):
