@@ -28,6 +28,16 @@ EXTENSIONS = {
     "smo": [VECTOR],
     "coordinate": [],
     "joint": [],
+    "triangles": [VECTOR],
+    "maximum_tree": [],
+    "elimination": [],
+    "star_mesh": [VECTOR],
+    "laplacian": [],
+    "tree_covariance": [],
+    "tree_sampling": [VECTOR],
+    "column_groups": [],
+    "letter_bits": [VECTOR],
+    "tables": [],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.

@@ -286,3 +286,31 @@ CLONES void mx_softplus_sigmoid(const double *restrict x, mx_size n,
         slope[i] = x[i] > 0.0 ? s : z * s;
     }
 }
+
+#if defined(__GNUC__)
+#define BITS_SET(x) __builtin_popcountll(x)
+#else
+INLINE int BITS_SET(uint64_t x) {
+    x -= (x >> 1) & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + ((x >> 2) & 0x3333333333333333u);
+    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (int)((x * 0x0101010101010101u) >> 56);
+}
+#endif
+
+CLONES mx_size mx_count_both(const uint64_t *restrict a, const uint64_t *restrict b,
+                             mx_size words) {
+    mx_size sum = 0;
+    for (mx_size j = 0; j < words; j++) sum += BITS_SET(a[j] & b[j]);
+    return sum;
+}
+
+CLONES void mx_exp_shifted(const double *restrict x, double shift, double top,
+                           mx_size n, double *restrict out) {
+    for (mx_size j = 0; j < n; j++) {
+        double d = x[j] - shift;
+        d = d > top ? top : d;
+        double e = exp_f64(d);
+        out[j] = d < -708.0 ? 0.0 : e;
+    }
+}

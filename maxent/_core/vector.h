@@ -4,6 +4,7 @@
 #ifndef MAXENT_VECTOR_H
 #define MAXENT_VECTOR_H
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,6 +44,12 @@ mx_size mx_smo_select(const float *v, const float *low, const float *e,
 
 /* value = log(1 + exp(x)), slope = 1 / (1 + exp(-x)) */
 void mx_softplus_sigmoid(const double *x, mx_size n, double *value, double *slope);
+
+/* out = exp(min(x - shift, top)), top <= 709; exactly 0 below exp(-708), so at -inf */
+void mx_exp_shifted(const double *x, double shift, double top, mx_size n, double *out);
+
+/* number of bits set in both of two rows of 64-bit words */
+mx_size mx_count_both(const uint64_t *a, const uint64_t *b, mx_size words);
 
 #ifdef __cplusplus
 }

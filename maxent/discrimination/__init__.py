@@ -27,6 +27,12 @@ _HOMES = {
     "blocks": ("GaussianCentre", "GaussianScores"),
     "outliers": ("MEDOutlierDetector",),
     "generative": ("MEDGaussianClassifier", "MEDBayesNetClassifier"),
+    "spanning_trees": (
+        "spanning_tree_log_partition",
+        "spanning_tree_covariance",
+        "sample_spanning_trees",
+    ),
+    "best_trees": ("max_spanning_tree", "chow_liu_tree"),
 }
 
 __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
