@@ -45,6 +45,22 @@ def two_classes(rng, n, d, noise=0.7, direction=(1.0,)):
     return X, y
 
 
+def two_gaussians(rng, n=60, d=3):
+    """Two Gaussian classes 0, 1 of different means and covariances."""
+    y = np.arange(n) % 2
+    X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d)))
+    X[y == 1] = 1.4 * X[y == 1] + 0.7
+    return X, y
+
+
+def categories(rng, n=60, d=4):
+    """Categories 0, 1, 2 of classes 0, 1 that they tell apart a little."""
+    y = np.arange(n) % 2
+    p = np.where(y[:, None] == 1, [0.7, 0.6, 0.4, 0.5], [0.3, 0.5, 0.6, 0.5])[:, :d]
+    X = (rng.random((n, d)) < p).astype(int) + (rng.random((n, d)) < 0.3)
+    return X, y
+
+
 def margin_oracle(prior):
     """(kind, level, rate, shape) of the oracles of margin priors, and a shift."""
     if prior.name == "uniform_exponential":

@@ -33,11 +33,8 @@ VALUES = {
             "LogisticMargin",
             "UniformExponentialMargin",
         ),
-        "families.dirichlet_tables": (
-            "DirichletBayesNet",
-            "DirichletCounts",
-            "DirichletProduct",
-        ),
+        "families.dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
+        "families.dirichlet_tables": ("DirichletCounts",),
         "families.linear_gaussian": ("NormalGamma",),
         "families.normal_wishart": ("NormalInverseWishart",),
     }.items()

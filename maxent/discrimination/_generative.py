@@ -12,6 +12,7 @@ Source: Jaakkola, Meila & Jebara (1999), sections 3.2 and 3.6, eqs. (4), (5), (1
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +25,7 @@ from maxent._support.results import (
     store_certificate,
     warn_not_converged,
 )
-from maxent.discrimination._machine import class_rows
+from maxent.discrimination._machine import class_rows, leave_one_out_bound
 from maxent.discrimination.block_dual import solve_blocks
 from maxent.discrimination.margin_prior import MarginPrior
 from maxent.discrimination.margins import MARGINS
@@ -49,6 +50,11 @@ def generative_margin(margin, C, level):
     if margin in ("hinge", "fixed"):
         return MARGINS[margin](level=1.0), level
     return MARGINS[margin](rate=C, level=1.0), level
+
+
+def at_level(margin, level):
+    """The prior moved to the level that holds, as errors are to show it."""
+    return margin if margin.name == "custom" else margin.with_level(level)
 
 
 def least_errors_bias(scores, y, weight):
@@ -115,6 +121,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         blocks = self._class_blocks(X, codes, weight)
         rows = MulticlassRows(codes, m, margin, weight)
         self.level_ = self._level(level, blocks, rows)
+        margin = at_level(margin, self.level_)
         result = solve_blocks(
             blocks,
             class_maps(rows),
@@ -128,6 +135,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             callback=progress_of(self),
         )
         self._store(result, blocks, rows, keep, codes, weight)
+        blind = level is not None and self._prior_saw_no_row()
+        self.loo_bound_ = self._bound(result, rows) if blind else np.nan
         if not result.converged:
             warn_not_converged(type(self).__name__, result, tol, max_iter)
         elif not result.lam.any():
@@ -197,13 +206,24 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.support_ = keep[inside]
         self.dual_coef_ = beta[inside].T if m > 2 else beta[inside].T[1:]
         store_certificate(self, result)
-        self.loo_bound_ = self._bound(len(inside), rows)
 
-    def _bound(self, n_support, rows):
-        """Share of rows with a multiplier, where prior and level knew none of them."""
-        free = self.tempering == 0 and self.level is not None
-        positive = self.level_ + float(rows.rows.slope(np.zeros(1))[0]) > 0
-        return n_support / rows.n if free and positive else np.nan
+    def _prior_saw_no_row(self):
+        """Whether the classes start from a prior that the rows did not shape."""
+        return self.tempering == 0
+
+    def _bound(self, result, rows):
+        """Bound of the leave-one-out error, of a prior and a level that saw no row.
+
+        Rows without a multiplier must be on their side, and the bias the dual's own.
+        """
+        asks = self.level_ + float(rows.rows.slope(np.zeros(1))[0]) > 0
+        if not asks or self.bias != "kkt":
+            return np.nan
+        lam = np.zeros((rows.n, rows.m))
+        lam[rows.example, rows.wrong] = result.lam
+        return leave_one_out_bound(
+            replace(result, lam=lam), rows.codes, rows.rows.margin, "flat", rows.weight
+        )
 
     def decision_function(self, X):
         """Decision values, in nats.

@@ -104,6 +104,9 @@ def interior_point(
         a = _step_length(lam, step, z, dz, t, dt, upper, 0.99)
         a = min(a, 0.99 * R.max_step(lam, step))
         a, lam = _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a)
+        if a == 0.0:  # no point of the domain is left on the way
+            status = Status.STALLED
+            break
         z = z + a * dz
         if k:
             b = b + a * db
@@ -129,7 +132,8 @@ def interior_point(
         if most * max(1.0, float(np.abs(rows.q).max(initial=0.0))) ** 2 < J:
             status = Status.UNBOUNDED
             break
-        if total < 1e-18 * (unit + max(J, 0.0)):
+        # Newton's steps may still be on their way when all slacks have vanished
+        if total < 1e-18 * (unit + max(J, 0.0)) and (slow or total < 1e-200):
             status = Status.STALLED
             break
     if best is None:
@@ -138,8 +142,10 @@ def interior_point(
         best = (lam, J, gap, bias, d)
     else:
         best = (best[0], *certify(goal, R, best[0], E, best[3]))
-    best = _polish(rows, goal, R, E, best)
-    lam, J, gap, bias, _ = best
+    polished = _polish(rows, goal, R, E, best)
+    # zeros are not worth the tolerance
+    met, still_met = (relative_gap(s[2], s[1]) <= tol for s in (best, polished))
+    lam, J, gap, bias, _ = polished if still_met or not met else best
     if relative_gap(gap, J) <= tol:
         status = Status.CONVERGED
     elif status is Status.CONVERGED:
@@ -187,7 +193,12 @@ def _start(rows, R, E, upper, init):
 def _into_domain(R, lam):
     """Multipliers shrunk until they are well inside the domain of R."""
     far = R.max_step(np.zeros_like(lam), lam)
-    return lam if far > 1.6 else 0.6 * far * lam
+    lam = lam if far > 1.6 else 0.6 * far * lam
+    for _ in range(100 if not R.homogeneous else 0):  # `far` may be a user's mistake
+        if R.value_and_margins(lam)[0] < np.inf:
+            break
+        lam = 0.5 * lam
+    return lam
 
 
 def _start_slacks(rows, R, lam, upper):
@@ -217,7 +228,10 @@ def _step_length(lam, step, z, dz, t, dt, upper, keep):
 
 
 def _residual(rows, R, E, lam, b, z, t):
-    _, margins = R.value_and_margins(lam)
+    """Norm of the optimality condition; infinite outside the domain of R."""
+    value, margins = R.value_and_margins(lam)
+    if value == np.inf:
+        return np.inf
     r = rows.q - margins + rows.slope(lam) + z
     if E is not None:
         r = r - E @ b
@@ -229,7 +243,8 @@ def _residual(rows, R, E, lam, b, z, t):
 def _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a):
     """Step length and new multipliers.
 
-    The step is halved while the residual of the optimality condition explodes.
+    The step is halved while it leaves the domain of R, which rounding or a block's own
+    `max_step` may misjudge, and while the residual explodes.
     """
     before = _residual(rows, R, E, lam, b, z, t)
     for _ in range(31):
@@ -246,7 +261,7 @@ def _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a):
         if now <= 10.0 * before + 1e-6 * (1.0 + float(np.abs(rows.q).max(initial=0.0))):
             break
         a *= 0.5
-    return a, new
+    return (a, new) if now < np.inf else (0.0, lam)
 
 
 def _rebalanced(lam, upper, E):

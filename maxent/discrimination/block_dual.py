@@ -12,197 +12,19 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, cg
 
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
+from maxent.discrimination._block_sum import BlockSum, Diagonal
 from maxent.discrimination._interior import interior_point
-from maxent.discrimination._quadratics import LowRankQuadratic
 from maxent.discrimination._signed import clip_to_domain, refuse_inseparable
 from maxent.discrimination.certificate import Rows, roomiest_bias
-from maxent.discrimination.margins import check_asks_for_something
-
-_FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
-_FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
-
-
-class Diagonal:
-    """A diagonal map: its products without the overhead of sparse matrices."""
-
-    def __init__(self, entries):
-        self.entries = entries
-        self.shape = (len(entries), len(entries))
-
-    @property
-    def T(self):
-        return self
-
-    def __matmul__(self, x):
-        return (self.entries * x.T).T
-
-
-@dataclass
-class _Point:
-    """Multipliers, and what they cost to know."""
-
-    lam: np.ndarray
-    weights: list
-    value: tuple | None = None
-    factor: np.ndarray | None = None
-
-
-class BlockSum:
-    """R(lam) = sum_s log Z_s(A_s lam) + variance |E' lam|^2 / 2 for interior_point.
-
-    Parameters
-    ----------
-    blocks : list of Block
-    maps : list of csr_array (block.n_rows, n)
-    bias : ndarray (n, k) or None
-        Columns of a Gaussian bias, scaled by its standard deviation.
-    """
-
-    homogeneous = False
-
-    def __init__(self, blocks, maps, bias=None):
-        self.blocks, self.maps = blocks, maps
-        self.transposed = [A.T for A in maps]
-        self.bias = bias
-        self.n = maps[0].shape[1]
-        self._points = []  # the last few: they are asked for again and again
-
-    def mean_diagonal(self):
-        """The scale of multipliers at which the dual counts as unbounded."""
-        return 1.0
-
-    def _at(self, lam):
-        """What is known of a point: the weights of every block's rows, and more."""
-        for point in self._points:
-            if (point.lam == lam).all():
-                return point
-        point = _Point(lam.copy(), [A @ lam for A in self.maps])
-        self._points = [point, *self._points[:2]]
-        return point
-
-    def value_and_margins(self, lam):
-        """R(lam) and its gradient; (inf, zeros) outside the domain."""
-        point = self._at(lam)
-        if point.value is None:
-            point.value = self._value_and_margins(point)
-        return point.value
-
-    def _value_and_margins(self, point):
-        lam, value, margins = point.lam, 0.0, np.zeros(self.n)
-        for block, At, a in zip(
-            self.blocks, self.transposed, point.weights, strict=True
-        ):
-            part = block.log_partition(a)
-            if part == np.inf:
-                return np.inf, np.zeros(self.n)
-            mean = block.mean(a)
-            for name, found in (("log_partition", part), ("mean", mean)):
-                if not np.isfinite(found).all():
-                    raise FloatingPointError(
-                        f"{type(block).__name__}.{name} returned NaN or infinity at "
-                        "weights inside its domain."
-                    )
-            value += part
-            margins += At @ mean
-        if self.bias is not None:
-            total = self.bias.T @ lam
-            value += 0.5 * float(total @ total)
-            margins += self.bias @ total
-        return float(value), margins
-
-    def max_step(self, lam, direction):
-        """Supremum of t with lam + t * direction in the domain of every block."""
-        return min(
-            block.max_step(a, A @ direction)
-            for block, A, a in zip(
-                self.blocks, self.maps, self._at(lam).weights, strict=True
-            )
-        )
-
-    def factor(self, lam):
-        """G (n, p) with Hessian G G'."""
-        point = self._at(lam)
-        if point.factor is None:
-            for other in self._points:
-                other.factor = None  # one is enough, and may be large
-            parts = [
-                At @ block.hessian_factor(a)
-                for block, At, a in zip(
-                    self.blocks, self.transposed, point.weights, strict=True
-                )
-            ]
-            if self.bias is not None:
-                parts.append(self.bias)
-            point.factor = np.concatenate(parts, axis=1)
-        return point.factor
-
-    def solver(self, lam, diagonal, index=slice(None)):
-        """Function that solves (Hessian + diag) x = rhs, over the rows at `index`."""
-        p = sum(block.rank for block in self.blocks)
-        if self.n * p > _FACTOR_SIZE or self.n * p * min(self.n, p) > _FACTOR_WORK:
-            return self._conjugate_gradients(lam, diagonal, index)
-        G = self.factor(lam)[index]
-        try:
-            return LowRankQuadratic(G).solver(lam, diagonal)
-        except np.linalg.LinAlgError:
-            # equal rows and no curvature of their own: any split of their
-            # multipliers will do, and a proximal term chooses one
-            least = 1e-12 * float(np.einsum("ij,ij->i", G, G).max(initial=0.0))
-            return LowRankQuadratic(G).solver(lam, np.maximum(diagonal, least))
-
-    def _conjugate_gradients(self, lam, diagonal, index):
-        weights, size = self._at(lam).weights, len(diagonal)
-
-        def product(x):
-            full = np.zeros(self.n)
-            full[index] = np.ravel(x)
-            out = np.zeros(self.n)
-            for block, A, At, a in zip(
-                self.blocks, self.maps, self.transposed, weights, strict=True
-            ):
-                out += At @ block.hessian_product(a, A @ full)
-            if self.bias is not None:
-                out += self.bias @ (self.bias.T @ full)
-            return out[index] + diagonal * np.ravel(x)
-
-        operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
-        scaled = LinearOperator(
-            (size, size), matvec=lambda x: np.ravel(x) / diagonal, dtype=np.float64
-        )
-
-        def solve(rhs):
-            columns = rhs.reshape(size, -1)
-            out = np.column_stack(
-                [
-                    cg(operator, c, rtol=1e-9, atol=0.0, maxiter=500, M=scaled)[0]
-                    for c in columns.T
-                ]
-            )
-            return out.reshape(rhs.shape)
-
-        return solve
-
-    def restricted(self, index, lam):
-        """Newton systems over a subset of the multipliers, at lam."""
-        return _Restricted(self, index, lam)
-
-
-class _Restricted:
-    """Some rows of a BlockSum, with the Hessian at one point."""
-
-    def __init__(self, R, index, lam):
-        self.R, self.index, self.lam = R, index, lam
-
-    def solver(self, lam, diagonal):
-        return self.R.solver(self.lam, diagonal, self.index)
+from maxent.discrimination.margin_prior import (
+    check_asks_for_something,
+    check_is_margin,
+)
 
 
 def solve_blocks(
@@ -285,10 +107,12 @@ def solve_blocks(
     """
     if level is None:
         check_asks_for_something(margin)
+    else:
+        check_is_margin(margin)
     tol = v.check_positive("tol", tol)
     max_iter = v.check_count("max_iter", max_iter)
     v.check_callback(callback)
-    maps = _check_maps(blocks, maps)
+    blocks, maps = _check_blocks(blocks, maps)
     n = maps[0].shape[1]
     bias = v.check_bias(bias)
     E = None if bias is None else _check_incidence(incidence, n)
@@ -306,7 +130,13 @@ def solve_blocks(
         init = clip_to_domain(v.check_multipliers(init, n), rows)
     flat = bias == "flat"
     columns = None if E is None or flat else np.sqrt(bias) * E
-    R = BlockSum(list(blocks), maps, columns)
+    R = BlockSum(blocks, maps, columns)
+
+    def progress(n_iter, objective, gap):
+        R.iteration = n_iter + 1
+        if callback is not None:
+            callback(n_iter, objective, gap)
+
     inner = rows
     if margin.name == "fixed":
         # aim a little higher, so that rounding leaves every margin met
@@ -321,7 +151,7 @@ def solve_blocks(
             max_iter=max_iter,
             init=init,
             certified=rows,
-            callback=callback,
+            callback=progress,
         )
     if result.objective <= tol:
         _prefer_zero(result, rows, R, E if flat else None, tol)
@@ -338,36 +168,56 @@ def _prefer_zero(result, rows, R, E, tol):
     way there.
     """
     lam = np.zeros(len(rows.q))
+    slope = rows.slope(lam)
+    if not np.isfinite(slope).all():
+        return  # the logistic prior asks for more than any margin gives
     _, margins = R.value_and_margins(lam)
     d, b = rows.q - margins, None
     if E is not None:
-        b = roomiest_bias(d + rows.slope(lam), E)
+        b = roomiest_bias(d + slope, E)
         d = d - E @ b
     gap = rows.gap(lam, d)
     if gap <= tol:
         result.lam, result.bias, result.objective, result.gap = lam, b, 0.0, gap
 
 
-def _check_maps(blocks, maps):
+def _check_blocks(blocks, maps):
+    """Blocks and their maps as lists, every one of its kind and size."""
+    if not isinstance(blocks, (list, tuple)) or not isinstance(maps, (list, tuple)):
+        raise TypeError(
+            "blocks and maps must be lists, with a map for every block; found "
+            f"{v.shown(type(blocks))} and {v.shown(type(maps))}."
+        )
     if len(blocks) != len(maps) or not len(maps):
         raise ValueError(
             f"{len(blocks)} blocks and {len(maps)} maps: every block needs its map."
         )
+    for s, block in enumerate(blocks):
+        if not (hasattr(block, "n_rows") and hasattr(block, "log_partition")):
+            raise TypeError(
+                f"blocks[{s}]={v.shown(block)} is no Block; bind a prior to rows with "
+                "prior.block(X)."
+            )
     out = []
     for s, (block, A) in enumerate(zip(blocks, maps, strict=True)):
-        A = sp.csr_array(A, dtype=np.float64)
-        if A.shape[0] != block.n_rows or (out and A.shape[1] != out[0].shape[1]):
-            n = out[0].shape[1] if out else A.shape[1]
+        A = A if sp.issparse(A) else v.as_doubles(f"maps[{s}]", A)
+        if A.ndim != 2 or A.shape[0] != block.n_rows or not A.shape[1]:
             raise ValueError(
-                f"maps[{s}] has shape {A.shape}; block {s} has {block.n_rows} rows and "
-                f"there are {n} multipliers."
+                f"maps[{s}] has shape {A.shape}; block {s} has {block.n_rows} rows, so "
+                f"it must be ({block.n_rows}, n) with n >= 1 multipliers."
             )
+        if out and A.shape[1] != out[0].shape[1]:
+            raise ValueError(
+                f"maps[{s}] has shape {A.shape}, but maps[0] has {out[0].shape[1]} "
+                "columns: all maps share their multipliers."
+            )
+        A = sp.csr_array(A, dtype=np.float64)
         if not np.isfinite(A.data).all():
             raise ValueError(f"maps[{s}] has NaN or infinite entries.")
         rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
         diagonal = A.shape[0] == A.shape[1] and (A.indices == rows).all()
         out.append(Diagonal(A.diagonal()) if diagonal else A)
-    return out
+    return list(blocks), out
 
 
 def _check_incidence(incidence, n):

@@ -41,6 +41,11 @@ class _KernelModel:
     def __repr__(self):
         return f"{type(self).__name__}({self.kernel!r}, gamma={self.gamma!r})"
 
+    @property
+    def scales_with_rows(self):
+        """Whether the rows that the model is bound to set its gamma."""
+        return self.kernel != "linear" and isinstance(self.gamma, str)
+
     def get_spec(self):
         """Parameters by name, enough to build an equal value."""
         return {

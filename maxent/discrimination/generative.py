@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
+from maxent.discrimination._categories import encode_categories, learn_categories
 from maxent.discrimination._generative import GenerativeClassifier
-from maxent.families.dirichlet_tables import DirichletBayesNet
+from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
 
 
@@ -72,8 +73,9 @@ class MEDGaussianClassifier(GenerativeClassifier):
     objective_history_ : ndarray
         Dual objective at every step.
     loo_bound_ : float
-        Bound of the leave-one-out error if the prior has seen no row (``tempering=0``
-        and `level` given), else NaN.
+        Bound of the leave-one-out error where prior and level have seen no row
+        (``tempering=0``, a prior of your own, `level` given) and ``bias="kkt"``, as for
+        :class:`MEDClassifier`; else NaN.
 
     See Also
     --------
@@ -126,7 +128,9 @@ class MEDGaussianClassifier(GenerativeClassifier):
         self.verbose = verbose
 
     def _validated(self, X, *y, **options):
-        return validate_data(self, X, *y, dtype=np.float64, **options)
+        found = validate_data(self, X, *y, dtype=np.float64, **options)
+        v.check_range("X", found[0] if y else found)
+        return found
 
     def _prior(self, X, weight):
         d, prior = X.shape[1], self.prior
@@ -151,13 +155,18 @@ class MEDGaussianClassifier(GenerativeClassifier):
         except ValueError as error:
             if self.prior is not None or self.tempering == 0:
                 raise
+            weak = NormalInverseWishart.weak(X, weight)
+            blocks = super()._class_blocks(X, codes, weight, weak)
             warnings.warn(
                 f"{error} Here prior='weak' was used; name it to say so.",
                 UserWarning,
                 stacklevel=3,
             )
-            weak = NormalInverseWishart.weak(X, weight)
-            return super()._class_blocks(X, codes, weight, weak)
+            return blocks
+
+    def _prior_saw_no_row(self):
+        own = isinstance(self.prior, NormalInverseWishart)
+        return own and super()._prior_saw_no_row()
 
     @property
     def means_(self):
@@ -191,8 +200,11 @@ class MEDBayesNetClassifier(GenerativeClassifier):
         Categories of every feature, in the order of their codes.
     posteriors_ : list of DirichletBayesNet
         Distribution over the tables of every class.
+    loo_bound_ : float
+        As for :class:`MEDGaussianClassifier`, with ``tempering=0`` and `level` given.
+        Refits have the categories of the whole data.
     classes_, intercept_, support_, dual_coef_, level_, duality_gap_, objective_, \
-objective_history_, n_iter_, converged_, loo_bound_, n_features_in_
+objective_history_, n_iter_, converged_, n_features_in_
         As for :class:`MEDGaussianClassifier`.
 
     See Also
@@ -259,7 +271,7 @@ objective_history_, n_iter_, converged_, loo_bound_, n_features_in_
         return validate_data(self, X, *y, dtype=None, reset=reset)
 
     def _learn_encoding(self, X):
-        self.categories_ = [np.unique(column) for column in X.T]
+        self.categories_ = learn_categories(X)
         return encode_categories(X, self.categories_, "error")
 
     def _encode(self, X):
@@ -269,26 +281,3 @@ objective_history_, n_iter_, converged_, loo_bound_, n_features_in_
         return DirichletBayesNet(
             float(self.ess), self.parents, [len(c) for c in self.categories_]
         )
-
-
-def encode_categories(X, categories, handle_unknown="error"):
-    """Codes (n, n_features) of categorical features; -1 for unknown categories."""
-    codes = np.empty(X.shape, dtype=np.intp)
-    if len(categories) != X.shape[1] or not all(map(len, categories)):
-        raise ValueError(
-            f"the fitted model is inconsistent: categories_={v.shown(categories)} must "
-            f"hold the categories of {X.shape[1]} features. Fit it again."
-        )
-    for k, known in enumerate(categories):
-        column = X[:, k]
-        at = np.minimum(np.searchsorted(known, column), len(known) - 1)
-        found = known[at] == column
-        if not found.all() and handle_unknown == "error":
-            row = int(np.flatnonzero(~found)[0])
-            raise ValueError(
-                f"X[{row}, {k}] = {column[row]!r} is a category unseen in training; "
-                f"feature {k} had {v.shown(list(known))}. Use handle_unknown='ignore' "
-                "to leave it out, or train with it."
-            )
-        codes[:, k] = np.where(found, at, -1)
-    return codes

@@ -289,16 +289,21 @@ class MarginPrior:
         return self.rate * (self.level - np.asarray(m, dtype=np.float64))
 
 
-def check_asks_for_something(prior):
-    """Refuse what is no margin prior, or one whose mean margin is not positive.
-
-    Zero multipliers satisfy a prior that asks for nothing.
-    """
+def check_is_margin(prior):
+    """Refuse what is no margin prior."""
     if not isinstance(prior, MarginPrior):
         raise TypeError(
             f"margin={v.shown(prior)} must be a margin prior object, such as "
             "ExponentialMargin(10.0)."
         )
+
+
+def check_asks_for_something(prior):
+    """Refuse what is no margin prior, or one whose mean margin is not positive.
+
+    Zero multipliers satisfy a prior that asks for nothing.
+    """
+    check_is_margin(prior)
     if not prior.prior_mean > 0:
         raise ValueError(
             f"{prior!r} has mean margin {prior.prior_mean:g} <= 0: it asks for nothing "

@@ -16,10 +16,15 @@ from maxent._support.results import (
     store_certificate,
     warn_not_converged,
 )
-from maxent.discrimination._generative import generative_margin, weighted_percentile
+from maxent.discrimination._categories import encode_categories, learn_categories
+from maxent.discrimination._generative import (
+    at_level,
+    generative_margin,
+    weighted_percentile,
+)
 from maxent.discrimination.block_dual import solve_blocks
-from maxent.discrimination.generative import encode_categories
-from maxent.families.dirichlet_tables import DirichletProduct
+from maxent.discrimination.blocks import GaussianCentre
+from maxent.families.dirichlet_nets import DirichletProduct
 from maxent.families.normal_wishart import NormalInverseWishart
 
 _MODELS = ("gaussian", "multinomial")
@@ -78,9 +83,11 @@ class MEDOutlierDetector(OutlierMixin, BaseEstimator):
 n_features_in_
         As for :class:`MEDClassifier`.
     loo_bound_ : float
-        Share of rows with a multiplier. If prior and level have seen no row, the
-        expected share of new normal rows called outliers is at most that of a training
-        set larger by one; NaN if `level` is not given.
+        Share of rows with a multiplier. The expected share of new normal rows called
+        outliers is at most that of a training set larger by one. NaN where this does
+        not hold: if `level` is not given, if rows shape the model ("gaussian",
+        "multinomial", kernels with gamma="scale", a centre without any multiplier), for
+        the logistic prior, and for a fit that has not converged.
 
     See Also
     --------
@@ -175,10 +182,16 @@ n_features_in_
             )
         X, weight = X[keep], weight[keep]
         if self._is("multinomial"):
-            self.categories_ = [np.unique(column) for column in X.T]
+            self.categories_ = learn_categories(X)
             X = encode_categories(X, self.categories_)
         block = self._prior(X, weight).block(X)
+        if getattr(block, "n_rows", None) != len(X):
+            raise ValueError(
+                f"model.block(X) returned {v.shown(block)}; it must return a Block "
+                f"whose n_rows is {len(X)}, that of X."
+            )
         self.level_ = self._level(level, block, X, weight)
+        margin = at_level(margin, self.level_)
         result = solve_blocks(
             [block],
             [sp.eye_array(len(X))],
@@ -189,7 +202,7 @@ n_features_in_
             max_iter=max_iter,
             callback=progress_of(self),
         )
-        self._store(result, block, margin, weight, keep)
+        self._store(result, block, margin, level is not None, keep)
         if not result.converged:
             warn_not_converged("MEDOutlierDetector", result, tol, max_iter)
         elif not result.lam.any():
@@ -208,7 +221,9 @@ n_features_in_
     def _check_model(self):
         if isinstance(self.model, str):
             v.check_choice("model", self.model, _MODELS)
-        elif not callable(getattr(self.model, "block", None)):
+        elif isinstance(self.model, type) or not callable(
+            getattr(self.model, "block", None)
+        ):
             raise ValueError(
                 f"model={v.shown(self.model)} is not known; use one of {_MODELS} or an "
                 "object with a method block(X)."
@@ -246,7 +261,7 @@ n_features_in_
             scores = block.mean(weight)
         return float(weighted_percentile(scores, weight, 100.0 * self.quantile))
 
-    def _store(self, result, block, margin, weight, keep):
+    def _store(self, result, block, margin, given, keep):
         lam = result.lam
         if hasattr(block, "posterior"):
             self.posterior_ = block.posterior(lam)
@@ -258,8 +273,17 @@ n_features_in_
         forgiven = margin.level - margin.prior_mean
         self.offset_ = self.level_ - (forgiven if np.isfinite(forgiven) else 0.0)
         store_certificate(self, result)
-        known = self.level is not None and not self._is("gaussian")
-        self.loo_bound_ = len(inside) / len(keep) if known else np.nan
+        blind = given and not self._model_saw_rows(lam)
+        holds = blind and result.converged and np.isfinite(forgiven)
+        self.loo_bound_ = len(inside) / len(keep) if holds else np.nan
+
+    def _model_saw_rows(self, lam):
+        """Whether rows shaped the model itself, beyond their multipliers."""
+        if isinstance(self.model, str):
+            return True  # variances, or the categories
+        # without a multiplier a centre is the mean of the rows
+        undetermined = isinstance(self.model, GaussianCentre) and not lam.any()
+        return undetermined or getattr(self.model, "scales_with_rows", False)
 
     def score_samples(self, X):
         """Log-likelihoods of rows, in nats: the smaller, the stranger.

@@ -17,7 +17,8 @@ _HOMES = {
     "conjugate": ("Block", "ConjugateBlock", "ConjugatePrior"),
     "normal_wishart": ("NormalInverseWishart",),
     "linear_gaussian": ("NormalGamma",),
-    "dirichlet_tables": ("DirichletBayesNet", "DirichletCounts", "DirichletProduct"),
+    "dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
+    "dirichlet_tables": ("DirichletCounts",),
     "directional": ("VonMisesFisher",),
 }
 

@@ -18,6 +18,8 @@ from maxent.families._inner import weighted_mean
 from maxent.families._pairs import tiles
 from maxent.families.base import ExponentialFamily
 
+_MOST_CATEGORIES = 10_000_000  # that a fit takes for granted
+
 
 class Bernoulli(ExponentialFamily):
     """Bernoulli distributions of bits, P(1) = prob.
@@ -226,7 +228,13 @@ class Categorical(ExponentialFamily):
             If a row is not a category, or the weights of a fit sum to zero.
         """
         if n_categories is None:
-            n_categories = int(_checks.rows(X, ()).max(initial=0.0)) + 1
+            most = _checks.rows(X, ()).max(initial=0.0)
+            if most >= _MOST_CATEGORIES:
+                raise ValueError(
+                    f"X has categories up to {most:g}: too many to count one by one. "
+                    "Number them 0, 1, 2, ... without gaps, or pass n_categories."
+                )
+            n_categories = int(most) + 1
         k = v.check_count("n_categories", n_categories)
         smoothing = pseudo_counts(smoothing, k)
         X, W, _ = cls._rows_to_fit(X, weights, n_categories=k)

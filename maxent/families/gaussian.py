@@ -85,6 +85,7 @@ class AnyGaussian(ExponentialFamily):
         """
         smoothing = v.check_nonnegative("smoothing", smoothing)
         X, W, total = cls._rows_to_fit(X, weights)
+        v.check_range("X", X)
         largest = np.abs(X).reshape(-1, X.shape[-1]).max(axis=0)
         # about one of the rows: of a constant column exactly nothing is left
         origin = X[..., :1, :]

@@ -17,6 +17,9 @@ from maxent.families._pairs import tiles
 from maxent.families.base import ExponentialFamily
 from maxent.families.discrete import Categorical, log_sum, pseudo_counts
 
+_MOST_TERMS = 20_000_000  # of the entropy
+_MOST_IN_SUM = 2000  # draws, where an affinity is a sum over all outcomes
+
 
 class Multinomial(ExponentialFamily):
     """Distributions of counts of k categories in a number of draws.
@@ -108,6 +111,11 @@ class Multinomial(ExponentialFamily):
 
     def _expected_log_base(self):
         """log total! less the mean of log x! under every binomial margin."""
+        if self.total > _MOST_TERMS:
+            raise ValueError(
+                f"total={self.total} makes the entropy a sum of more than "
+                f"{_MOST_TERMS} terms; there is no closed form."
+            )
         x = np.arange(self.total + 1.0)
         log_choose = (
             gammaln(self.total + 1.0) - gammaln(x + 1.0) - gammaln(x[::-1] + 1.0)
@@ -131,13 +139,24 @@ class Multinomial(ExponentialFamily):
             rho * other._draw._log_prob_table,
         )
         s = self.total
+        if s > _MOST_IN_SUM:
+            raise ValueError(
+                f"rho={rho:g} with total={s} needs (total + 1)^2 numbers a pair, too "
+                f"many beyond total={_MOST_IN_SUM}. Use rho=0.5, or total times the "
+                "log-affinity of Categorical, which is that of the draws in order."
+            )
         j, i = np.meshgrid(np.arange(s + 1), np.arange(s + 1), indexing="ij")
         i = np.minimum(i, j)  # terms beyond j repeat and are masked
         log_choose = gammaln(j + 1.0) - gammaln(i + 1.0) - gammaln(j - i + 1.0)
         log_choose = np.where(np.arange(s + 1) <= j, 2.0 * rho * log_choose, -np.inf)
         out = np.empty((len(log_p), len(log_q)))
-        for rows in tiles(len(log_p), len(log_q) * (s + 1) ** 2):
-            pair = log_p[rows, None] + log_q
+        parts = [
+            (rows, columns)
+            for columns in tiles(len(log_q), (s + 1) ** 2)
+            for rows in tiles(len(log_p), len(log_q[columns]) * (s + 1) ** 2)
+        ]
+        for rows, columns in parts:
+            pair = log_p[rows, None] + log_q[columns]
             # G[j]: log of the coefficient of z^j times (j!)^(2 rho)
             G = np.where(np.arange(s + 1) == 0, 0.0, -np.inf)
             G = np.broadcast_to(G, pair.shape[:2] + (s + 1,))
@@ -146,7 +165,7 @@ class Multinomial(ExponentialFamily):
                 with np.errstate(invalid="ignore"):
                     power = np.where(i > 0, i * x, 0.0)
                 G = log_sum(log_choose + power + G[..., j - i])
-            out[rows] = G[..., s]
+            out[rows, columns] = G[..., s]
         return out
 
     def _moments(self):

@@ -145,15 +145,32 @@ class NormalInverseWishart(ConjugatePrior):
             Every feature must vary.
         weight : array-like (n,), optional
             Weights >= 0 of the rows.
+
+        Returns
+        -------
+        NormalInverseWishart
+            Proper, without covariances.
+
+        Raises
+        ------
+        ValueError
+            If a feature is constant, or nearly.
         """
         X = v.as_doubles("X", X)
         mean = np.average(X, axis=0, weights=weight)
         variance = np.average((X - mean) ** 2, axis=0, weights=weight)
-        constant = np.flatnonzero(~(variance > 1e-28 * mean**2))
-        if len(constant):
+        narrow = np.flatnonzero(~(variance > 1e-28 * mean**2))
+        if len(narrow):
+            k = narrow[0]
+            low, high = X[:, k].min(), X[:, k].max()
+            if low == high:
+                raise ValueError(
+                    f"feature {k} is constant, so the data give its prior no scale; "
+                    "drop it."
+                )
             raise ValueError(
-                f"feature {constant[0]} is constant, so the data give its prior no "
-                "scale; drop it."
+                f"feature {k} varies from {low:.17g} to {high:.17g} only, which leaves "
+                "its variance no digits; shift or scale it."
             )
         d = len(mean)
         return cls(mean, 1.0, d + 2.0, np.diag(variance))
@@ -343,7 +360,8 @@ class NormalInverseWishart(ConjugatePrior):
 
     def _why_improper(self, rows, weight):
         d, total = self._d, float(weight.sum())
-        if self.df + total <= d - 1 or self.mean_precision + total <= 0:
+        few = not self.scale.any() and np.count_nonzero(weight) <= d
+        if few or self.df + total <= d - 1 or self.mean_precision + total <= 0:
             return (
                 f"rows of total weight {total:g} are too few for a Gaussian of {d} "
                 f"features: more than {d} are needed. Use prior='weak' or a proper "

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from oracles import block_dual as oracle
-from oracles.block_cases import PoissonGamma, agree, codes, spd, spread
+from oracles.block_cases import agree, codes, spread
+from oracles.block_problems import (
+    BIASES,
+    KINDS,
+    N,
+    gaussians,
+    labels,
+    pair,
+    regressions,
+    solved,
+)
 from problems import PRIORS, by_name
 from refusals import refused
 
@@ -15,75 +25,13 @@ from maxent.discrimination import (
     GaussianScores,
     LaplaceMargin,
     LogisticMargin,
-    block_dual,
+    _block_sum,
     solve_blocks,
 )
 from maxent.families import (
-    DirichletBayesNet,
     DirichletProduct,
-    NormalGamma,
     NormalInverseWishart,
 )
-
-N = 14
-
-
-# ------------------------------------------------------------------------- problems
-
-
-def labels(n=N):
-    return np.where(np.arange(n) % 2, 1.0, -1.0)
-
-
-def pair(prior, X, y, tempering=1.0):
-    """Blocks and maps of two classes that start from their Bayes posteriors."""
-    blocks = [prior.block(X, tempering * (y == k)) for k in (1.0, -1.0)]
-    return blocks, [np.diag(y), np.diag(-y)]
-
-
-def gaussians(rng, y):
-    X = spread(rng, len(y), 2) + 0.4 * y[:, None]
-    return pair(NormalInverseWishart.improper(2), X, y)
-
-
-def net(rng, y):
-    X = codes(rng, len(y), [2, 3, 2], 0.1)
-    return pair(DirichletBayesNet(2.0, [(), (0,), ()], [2, 3, 2]), X, y)
-
-
-def regressions(rng, y):
-    X = spread(rng, len(y), 3)
-    return pair(NormalGamma(np.zeros(2), spd(rng, 2), 2.0, 2.0), X, y)
-
-
-def counts(rng, y):
-    x = rng.poisson(np.where(y > 0, 5.0, 3.0))[:, None]
-    blocks = [PoissonGamma(4.0, 1.0, x), PoissonGamma(3.0, 1.5, x)]
-    return blocks, [np.diag(y), np.diag(-y)]
-
-
-def machine(rng, y):
-    X = rng.normal(size=(len(y), 2)) + 0.5 * y[:, None]
-    return [GaussianScores("rbf", gamma=0.4).block(X)], [np.diag(y)]
-
-
-def mixed(rng, y):
-    """A net of two kinds of nodes: the sum of the blocks of its nodes."""
-    one, maps = net(rng, y)
-    other, more = regressions(rng, y)
-    return one + other, maps + more
-
-
-KINDS = {f.__name__: f for f in (gaussians, net, regressions, counts, machine, mixed)}
-BIASES = ["flat", 1.5, None]
-
-
-def solved(blocks, maps, prior, y, bias, **options):
-    E = None if bias is None else y
-    return solve_blocks(
-        blocks, maps, prior, bias=bias, incidence=E, **{"tol": 1e-10} | options
-    )
-
 
 # --------------------------------------------------------- agreement and certificate
 
@@ -197,8 +145,8 @@ def test_conjugate_gradients_take_the_same_road(kind, rng, monkeypatch):
         for name in ("_FACTOR_WORK", "_FACTOR_SIZE"):
             calls = []
             with monkeypatch.context() as patch:
-                patch.setattr(block_dual, name, 0.0)
-                patch.setattr(block_dual, "cg", counted(block_dual.cg, calls))
+                patch.setattr(_block_sum, name, 0.0)
+                patch.setattr(_block_sum, "cg", counted(_block_sum.cg, calls))
                 found = solved(blocks, maps, prior, y, bias, tol=1e-9)
             assert calls and found.converged
             agree(found.objective, factor.objective, 1e-8, 1 + factor.objective)
@@ -217,37 +165,6 @@ def test_maps_may_be_sparse_and_any_combination(rng):
     one = np.ones(5)
     want = oracle.solve(blocks, [mix, -mix], prior, one, one)
     assert few.objective == pytest.approx(want, abs=1e-7)
-
-
-# -------------------------------------------------------------------- starting points
-
-
-@pytest.mark.parametrize(
-    "init",
-    [np.zeros(N), np.full(N, 1e-12), np.full(N, 4.9), np.full(N, 1e9)]
-    + [np.eye(N)[0] * 4.0, np.arange(N) * 1.0],
-    ids=["zero", "tiny", "edge", "far", "one", "unequal"],
-)
-@pytest.mark.parametrize("kind", ["gaussians", "net", "regressions", "counts"])
-@pytest.mark.parametrize("bias", ["flat", None], ids=str)
-def test_warm_starts_are_moved_into_the_domain(kind, init, bias, rng):
-    y, prior = labels(), ExponentialMargin(5.0, 2.0)
-    blocks, maps = KINDS[kind](rng, y)
-    cold = solved(blocks, maps, prior, y, bias)
-    kept = init.copy()
-    warm = solved(blocks, maps, prior, y, bias, init=init)
-    assert warm.converged
-    np.testing.assert_array_equal(init, kept)
-    agree(warm.objective, cold.objective, 1e-8, 1 + cold.objective)
-    agree(warm.lam, cold.lam, 1e-3, 1.0)
-
-
-def test_the_solution_as_a_start_saves_steps(rng):
-    y, prior = labels(60), ExponentialMargin(5.0, 3.0)
-    blocks, maps = gaussians(rng, y)
-    cold = solved(blocks, maps, prior, y, "flat")
-    warm = solved(blocks, maps, prior, y, "flat", init=cold.lam)
-    assert warm.n_iter <= cold.n_iter + 2
 
 
 # ----------------------------------------------------------------------- special cases
@@ -337,105 +254,6 @@ def test_one_class_with_a_level_of_the_bayes_posterior_is_near_it(rng):
     assert (block.mean(result.lam) >= bayes - 1e-3 - 1e-8).all()
 
 
-# ------------------------------------------------------------------ protocol, refusals
-
-
-def test_the_callback_sees_every_step(rng):
-    y, prior, seen = labels(), ExponentialMargin(5.0), []
-    blocks, maps = gaussians(rng, y)
-    result = solved(
-        blocks, maps, prior, y, "flat", callback=lambda *step: seen.append(step)
-    )
-    assert seen == result.history and len(seen) == result.n_iter
-    assert [step[0] for step in seen] == list(range(1, result.n_iter + 1))
-
-
-def test_too_few_steps_are_not_called_converged(rng):
-    y, prior = labels(), ExponentialMargin(5.0, 3.0)
-    blocks, maps = gaussians(rng, y)
-    result = solved(blocks, maps, prior, y, "flat", max_iter=1)
-    assert not result.converged and result.status == "max_iter"
-    best = solved(blocks, maps, prior, y, "flat")
-    assert result.objective <= best.objective + best.gap
-    assert result.objective + result.gap >= best.objective
-
-
-class Broken:
-    """A block whose answers are wrong in one way."""
-
-    def __init__(self, block, name, value):
-        self.block = block
-        setattr(self, name, lambda *args: value)
-
-    def __getattr__(self, name):
-        return getattr(self.block, name)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("log_partition", np.nan),
-        ("log_partition", -np.inf),
-        ("mean", np.full(N, np.nan)),
-        ("mean", np.full(N, np.inf)),
-    ],
-)
-def test_blocks_that_are_not_finite_are_named_at_once(name, value, rng):
-    y, prior = labels(), ExponentialMargin(5.0)
-    blocks, maps = gaussians(rng, y)
-    blocks[1] = Broken(blocks[1], name, value)
-    with pytest.raises(FloatingPointError, match=rf"Broken\.{name} "):
-        solved(blocks, maps, prior, y, "flat")
-
-
-NOT_FINITE = [np.nan, np.inf, "a", None]
-WRONG = {
-    "maps": [
-        [np.eye(N)],
-        [np.eye(N + 1)] * 2,
-        [np.eye(N), np.eye(N)[:, :3]],
-        [np.full((N, N), np.nan)] * 2,
-        [],
-    ],
-    "margin": ["exponential", None, ExponentialMargin, 3.0],
-    "bias": ["a", -1.0, 0, np.nan, [1.0]],
-    "incidence": [None, np.ones(3), np.full(N, np.nan), np.ones((2, N))],
-    "sample_weight": [np.ones(3), -np.ones(N), np.zeros(N), np.full(N, np.nan)]
-    + [np.arange(N) * 1.0],
-    "level": [np.ones(3), np.full(N, np.inf), 1.0, ["a"] * N],
-    "tol": [0.0, -1.0, *NOT_FINITE],
-    "max_iter": [0, 2.5, *NOT_FINITE],
-    "init": [np.ones(3), -np.ones(N), np.full(N, np.nan)],
-    "callback": [3, "a"],
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, x) for name, values in WRONG.items() for x in values]
-)
-def test_wrong_arguments_are_named(name, value, rng):
-    y = labels()
-    blocks, maps = gaussians(rng, y)
-    given = {
-        "maps": maps,
-        "margin": ExponentialMargin(5.0),
-        "bias": "flat",
-        "incidence": y,
-        name: value,
-    }
-    refused(lambda: solve_blocks(blocks, **given), rf"\b{name}\b")
-
-
-def test_a_prior_that_asks_for_nothing_is_refused(rng):
-    y = labels()
-    blocks, maps = gaussians(rng, y)
-    refused(lambda: solved(blocks, maps, ExponentialMargin(1.0), y, None), "asks for")
-    # a level of its own says what is asked: then the prior's own does not matter
-    level = np.full(N, 3.0)
-    for prior in (ExponentialMargin(1.0), LogisticMargin(1.0, 0.0)):
-        assert solved(blocks, maps, prior, y, None, level=level).converged
-
-
 def test_a_centre_is_solved_like_any_block(rng):
     X = rng.normal(size=(20, 2))
     block = GaussianCentre("linear").block(X)
@@ -445,3 +263,25 @@ def test_a_centre_is_solved_like_any_block(rng):
     assert result.converged and result.lam.any()
     want = oracle.solve([block], [np.eye(20)], prior, level, w)
     assert result.objective == pytest.approx(want, abs=1e-6 * (1 + abs(want)))
+
+
+def test_newton_goes_on_where_every_slack_has_vanished():
+    """All multipliers inside an open domain: stationarity is all that is left."""
+    y, unsettled = labels(), 0
+    for seed in (5, 92, 94):
+        blocks, maps = regressions(np.random.default_rng(seed), y)
+        result = solved(blocks, maps, ExponentialMargin(5.0, 2.0), y, None)
+        assert result.converged
+        unsettled += (result.lam > 1e-3).all()
+    assert unsettled == 3
+
+
+@pytest.mark.parametrize("level", [-1e3, -50.0])
+def test_the_logistic_prior_asks_a_little_of_every_margin(level, rng):
+    """Its multipliers are never zero, however small the objective."""
+    y = labels()
+    blocks, maps = gaussians(rng, y)
+    easy = np.full(N, level)
+    result = solved(blocks, maps, LogisticMargin(3.0), y, "flat", level=easy)
+    assert result.converged and np.isfinite(result.bias).all()
+    assert abs(result.objective) < 1e-8

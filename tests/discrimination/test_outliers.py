@@ -1,5 +1,7 @@
 """Anomaly detection: known machines as members, tails, false alarms, refusals."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from oracles.enclosing import data_description, one_class_svm, smallest_ellipsoi
 from problems import rbf
 from refusals import refused
 from scipy.special import psi
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -177,6 +180,45 @@ def test_the_leave_one_out_bound_holds_where_it_is_given(rng):
     assert np.isnan(MEDOutlierDetector(prior).fit(X).loo_bound_)
 
 
+def test_no_bound_is_given_where_rows_shaped_the_model(rng):
+    X, C = tails(rng, 30), codes(rng, 30, [3, 4, 2])
+    scores = MEDOutlierDetector(GaussianScores(gamma=0.5), level=1.0, margin="hinge")
+    assert 0 < scores.fit(X).loo_bound_ <= 1
+    assert np.isfinite(
+        scores.set_params(model=GaussianScores("linear")).fit(X).loo_bound_
+    )
+    for model, level, rows in (
+        ("gaussian", -5.0, X),
+        ("multinomial", -2.4, C),
+        (GaussianScores(), 1.0, X),
+        (GaussianCentre("rbf"), -0.1, X),
+    ):
+        assert np.isnan(MEDOutlierDetector(model, level=level).fit(rows).loo_bound_)
+    prior = DirichletProduct(1.0, [3, 4, 2])
+    for change in ({"margin": "logistic"}, {"max_iter": 1, "C": 50.0}):
+        model = MEDOutlierDetector(prior, level=-2.4, **change)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(C)
+        assert model.converged_ == ("margin" in change) and np.isnan(model.loo_bound_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_centre_without_multipliers_promises_nothing(rng):
+    """It is the mean of the rows: without the farthest one it is another."""
+    X = rng.normal(size=(12, 2))
+    far = 0.5 * ((X - X.mean(axis=0)) ** 2).sum(axis=1).max()
+    options = {"level": -far - 1e-9, "margin": "hinge"}
+    model = MEDOutlierDetector(GaussianCentre("linear"), **options).fit(X)
+    assert not len(model.support_)
+    alarms = 0
+    for t in range(12):
+        rest = np.delete(X, t, axis=0)
+        one = MEDOutlierDetector(GaussianCentre("linear"), **options).fit(rest)
+        alarms += one.predict(X[t : t + 1])[0] == -1
+    assert alarms > 0 and np.isnan(model.loo_bound_)
+
+
 def test_the_level_is_a_quantile_of_the_bayes_predictive(rng):
     X = codes(rng, 40, [3, 4, 2])
     w = rng.integers(1, 4, size=40)
@@ -280,6 +322,18 @@ def test_a_model_whose_partition_is_nan_is_named_at_once(rng):
         MEDOutlierDetector(Model()).fit(X)
 
 
+@pytest.mark.parametrize("give", [lambda X: None, lambda X: PoissonGamma(2, 1, X[:3])])
+def test_a_model_that_gives_no_block_of_the_rows_is_refused(give, rng):
+    class Model:
+        block = staticmethod(give)
+
+    X = rng.poisson(4.0, size=(20, 1)).astype(float)
+    refused(
+        lambda: MEDOutlierDetector(Model()).fit(X),
+        r"model\.block\(X\) returned .*must return a Block whose n_rows is 20",
+    )
+
+
 def test_a_centre_that_asks_for_nothing_is_the_mean(rng):
     X = tails(rng)
     model = MEDOutlierDetector(GaussianCentre("linear"), level=-1e6).fit(X)
@@ -291,7 +345,7 @@ def test_a_centre_that_asks_for_nothing_is_the_mean(rng):
 # --------------------------------------------------------------------------- refusals
 
 WRONG = {
-    "model": ["a", None, 3.0, np.eye(2), OneClassSVM()],
+    "model": ["a", None, 3.0, np.eye(2), OneClassSVM(), GaussianScores],
     "level": [np.nan, np.inf, "a", [1.0]],
     "quantile": [-0.1, 1.1, np.nan, "a", None, 20],
     "C": [0.0, -1.0, np.nan, np.inf, "a", None],

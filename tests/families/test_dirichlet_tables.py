@@ -234,11 +234,13 @@ def test_codes_out_of_range_are_named():
     refused(lambda: prior.expected_log_prob([[9, 0]]), r"X\[0, 0\] = 9")
 
 
-def test_counts_must_be_nonnegative_and_finite():
+def test_counts_that_are_none_are_named():
     prior = DirichletCounts([1.0, 1.0])
     for wrong in ([[1.0, -1.0]], [[np.nan, 1.0]], [[np.inf, 1.0]]):
-        refused(lambda w=wrong: prior.block(w), "counts >= 0")
-        refused(lambda w=wrong: prior.block(sp.csr_array(w)), "counts >= 0")
+        words = r"X\[1, \d\]=.* must be a count >= 0"
+        rows = [[2.0, 3.0], *wrong]
+        refused(lambda w=rows: prior.block(w), words)
+        refused(lambda w=rows: prior.block(sp.csr_array(w)), words)
 
 
 def test_base_weights_that_empty_a_cell_are_named():

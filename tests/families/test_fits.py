@@ -269,6 +269,8 @@ def test_concentrations_of_any_size(d, kappa):
         (lambda: Multinomial.fit([[0, 0]], total=2), "no counts at all"),
         (lambda: Categorical.fit([0, 3], n_categories=2), r"X\[1\]=3.0 is outside"),
         (lambda: Categorical.fit([0, 1], n_categories=0), "n_categories=0 must be"),
+        (lambda: Categorical.fit([0, 1e12]), r"categories up to 1e\+12.*n_categories"),
+        (lambda: Gaussian.fit([[1e200], [0.0], [1.0]]), "X has entries as large as"),
         (
             lambda: Categorical.fit([0, 1], smoothing=[1.0]),
             r"smoothing has shape \(1,\)",

@@ -194,11 +194,13 @@ def test_too_few_rows_are_named_with_a_remedy(rng):
     refused(lambda: prior.block(X, few), r"weight 2 .* prior='weak'")
 
 
-@pytest.mark.parametrize("n_rows", [3, 6])
+@pytest.mark.parametrize("n_rows", [4, 6])
 def test_singular_scatter_is_named_with_a_remedy(n_rows, rng):
     prior = NormalInverseWishart.improper(3)
     X = rng.normal(size=(n_rows, 3))
-    X[:, 2] = X[:, 0] - X[:, 1] + 4.0  # three rows are too few in any case
+    X[:, 2] = X[:, 0] - X[:, 1] + 4.0
+    # three rows are too few in any case
+    refused(lambda: prior.block(X[:3], np.ones(3)), "weight 3 are too few")
     refused(
         lambda: prior.block(X, np.ones(n_rows)),
         r"scatter of the rows is singular in 3 features .*Drop them, or use",

@@ -1,0 +1,253 @@
+"""Bayes nets of fixed structure on categorical features, with Dirichlet priors.
+
+Without parents a net is a product of multinomials: naive Bayes, or a model of one
+class.
+
+Source: Jaakkola, Meila & Jebara (1999), section 3.6 and eq. (46).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxent._support import validation as v
+from maxent.families.dirichlet_tables import DirichletTables, check_table
+
+
+def check_codes(X, sizes):
+    """Integer codes (n, n_nodes), X[:, i] < sizes[i]; -1 where a value is missing."""
+    X = v.as_doubles("X", X)
+    if X.ndim != 2 or X.shape[1] != len(sizes):
+        raise ValueError(
+            f"X has shape {X.shape}; rows of {len(sizes)} categorical features are "
+            "expected."
+        )
+    if not (np.isfinite(X).all() and (np.floor(X) == X).all()):
+        raise ValueError("X must hold integer codes of categories, without NaN.")
+    known = (X >= -1) & (np.asarray(sizes) > X)
+    if not known.all():
+        row, column = np.argwhere(~known)[0]
+        raise ValueError(
+            f"X[{row}, {column}] = {X[row, column]:g} is not a category: feature "
+            f"{column} has the codes 0 to {sizes[column] - 1}, or -1 if it is missing."
+        )
+    return X.astype(np.intp)
+
+
+class DirichletBayesNet(DirichletTables):
+    """Prior over a Bayes net of fixed structure on categorical features.
+
+    Rows are integer codes; -1 is a missing value and leaves out every factor that it
+    enters, which is exact for a feature without children.
+
+    Parameters
+    ----------
+    pseudo_counts : list of array-like, or float
+        One table for each feature, of shape (q, r): q configurations of its parents,
+        in C order of their codes, and r categories, all entries > 0. A float is spread
+        evenly over every table, which is the same total in every table of a feature:
+        an equivalent sample size.
+    parents : list of tuple of int, optional
+        Parents of each feature; none by default, which is naive Bayes.
+    n_categories : list of int, optional
+        Needed if `pseudo_counts` is a float.
+
+    Raises
+    ------
+    ValueError
+        For cyclic parents, tables of the wrong shape, or entries <= 0.
+
+    References
+    ----------
+    Jaakkola, Meila & Jebara (1999), section 3.6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.families import DirichletBayesNet
+    >>> net = DirichletBayesNet(1.0, parents=[(), (0,)], n_categories=[2, 3])
+    >>> [table.shape for table in net.pseudo_counts]
+    [(1, 2), (2, 3)]
+    >>> block = net.block([[0, 2], [1, 0], [0, 1]])
+    >>> round(block.log_partition(np.ones(3)), 6)
+    -7.167038
+    """
+
+    def __init__(self, pseudo_counts, parents=None, n_categories=None):
+        if n_categories is None:
+            if v.is_real(pseudo_counts):
+                raise ValueError(
+                    "n_categories is needed if pseudo_counts is one number."
+                )
+            n_categories = [np.shape(table)[-1] for table in pseudo_counts]
+        sizes = [v.check_count("n_categories", r) for r in n_categories]
+        if not sizes:
+            raise ValueError("there are no tables; a net needs at least one feature.")
+        parents = [()] * len(sizes) if parents is None else parents
+        self.parents = check_parents(parents, len(sizes))
+        self.n_categories = tuple(sizes)
+        shapes = [
+            (int(np.prod([sizes[p] for p in found], dtype=float)), sizes[k])
+            for k, found in enumerate(self.parents)
+        ]
+        for k, (q, r) in enumerate(shapes):
+            if q * r > 10_000_000:
+                raise ValueError(
+                    f"feature {k} has {q} parent configurations of {r} categories: "
+                    "too many cells for a table. Give it fewer parents."
+                )
+        if v.is_real(pseudo_counts):
+            size = v.check_positive("pseudo_counts", pseudo_counts)
+            tables = [np.full(shape, size / np.prod(shape)) for shape in shapes]
+        else:
+            if len(pseudo_counts) != len(shapes):
+                raise ValueError(
+                    f"pseudo_counts has {len(pseudo_counts)} tables; one for each of "
+                    f"the {len(shapes)} features is needed."
+                )
+            tables = [
+                check_table(k, table, shape)
+                for k, (table, shape) in enumerate(
+                    zip(pseudo_counts, shapes, strict=True)
+                )
+            ]
+        self._set_cells(tables)
+
+    def __repr__(self):
+        return (
+            f"DirichletBayesNet(parents={list(self.parents)!r}, "
+            f"n_categories={list(self.n_categories)!r})"
+        )
+
+    def get_spec(self):
+        """Parameters by name, enough to build an equal value.
+
+        Returns
+        -------
+        dict
+            Keyword arguments of the constructor.
+        """
+        return {
+            "pseudo_counts": list(self.pseudo_counts),
+            "parents": list(self.parents),
+            "n_categories": list(self.n_categories),
+        }
+
+    def _with(self, tables):
+        value = object.__new__(type(self))
+        value.parents, value.n_categories = self.parents, self.n_categories
+        value._set_cells(tables)
+        return value
+
+    def _counts(self, X):
+        codes = check_codes(X, self.n_categories)
+        cells = np.empty(codes.shape, dtype=np.intp)
+        known = codes >= 0
+        first = 0
+        for k, found in enumerate(self.parents):
+            at = np.zeros(len(codes), dtype=np.intp)
+            for p in found:
+                at = at * self.n_categories[p] + codes[:, p]
+                known[:, k] &= codes[:, p] >= 0
+            cells[:, k] = first + at * self.n_categories[k] + codes[:, k]
+            first += self.pseudo_counts[k].size
+        # a factor with a missing value is left out
+        ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+        return sp.csr_array(
+            (np.ones(ends[-1]), cells[known], ends), shape=(len(codes), first)
+        )
+
+
+class DirichletProduct(DirichletBayesNet):
+    """Prior over a product of categorical distributions, one for each feature.
+
+    Parameters
+    ----------
+    pseudo_counts : list of array-like, or float
+        One vector (r,) for each feature with entries > 0, or the number that every
+        category gets.
+    n_categories : list of int, optional
+        Needed if `pseudo_counts` is a float.
+
+    References
+    ----------
+    Jaakkola, Meila & Jebara (1999), eq. (46).
+
+    Examples
+    --------
+    >>> from maxent.families import DirichletProduct
+    >>> prior = DirichletProduct(1.0, n_categories=[4, 4])
+    >>> prior.posterior([[0, 1], [0, 3]]).pseudo_counts[0]
+    array([[3., 1., 1., 1.]])
+    """
+
+    def __init__(self, pseudo_counts, n_categories=None):
+        if v.is_real(pseudo_counts):
+            each = v.check_positive("pseudo_counts", pseudo_counts)
+            if n_categories is None:
+                raise ValueError(
+                    "n_categories is needed if pseudo_counts is one number."
+                )
+            pseudo_counts = [
+                np.full(v.check_count("n_categories", r), each) for r in n_categories
+            ]
+        tables = [np.reshape(table, (1, -1)) for table in pseudo_counts]
+        super().__init__(tables)
+
+    def __repr__(self):
+        return f"DirichletProduct(n_categories={list(self.n_categories)!r})"
+
+    def get_spec(self):
+        """Parameters by name, enough to build an equal value.
+
+        Returns
+        -------
+        dict
+            Keyword arguments of the constructor.
+        """
+        return {"pseudo_counts": [table[0] for table in self.pseudo_counts]}
+
+
+def check_parents(parents, n):
+    """Tuple of parents for each of n features, without a cycle."""
+    if isinstance(parents, str) or not isinstance(parents, Iterable):
+        raise ValueError(
+            f"parents={v.shown(parents)} must be a list with the parents of every "
+            "feature, such as [(), (0,)]."
+        )
+    parents = list(parents)
+    if len(parents) != n:
+        raise ValueError(
+            f"parents has {len(parents)} entries; one for each of the {n} features is "
+            "needed."
+        )
+    out = []
+    for k, found in enumerate(parents):
+        numbers = isinstance(found, Iterable) and not isinstance(found, str)
+        found = tuple(found) if numbers else found
+        if not numbers or not all(isinstance(p, Integral) for p in found):
+            raise ValueError(
+                f"parents[{k}]={v.shown(found)} must be a tuple of features, numbers "
+                f"between 0 and {n - 1}; () if there are none."
+            )
+        found = tuple(int(p) for p in found)
+        if any(not 0 <= p < n or p == k for p in found) or len(set(found)) < len(found):
+            raise ValueError(
+                f"parents[{k}] = {found} must be different features between 0 and "
+                f"{n - 1}, other than {k} itself."
+            )
+        out.append(found)
+    placed: set[int] = set()
+    while len(placed) < n:
+        ready = {k for k in range(n) if k not in placed and placed.issuperset(out[k])}
+        if not ready:
+            cycle = sorted(set(range(n)) - placed)
+            raise ValueError(
+                f"parents has a cycle among the features {cycle}; a Bayes net has none."
+            )
+        placed |= ready
+    return tuple(out)
