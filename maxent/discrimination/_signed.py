@@ -226,7 +226,7 @@ def _roads(kernel, problem, tol, cache_size):
     return ("smo", "interior")
 
 
-def refuse_inseparable(margin, result):
+def refuse_inseparable(margin, result, easier="a richer kernel"):
     """Raise where no certified answer exists, naming the cause."""
     if result.status is Status.UNBOUNDED and margin.name != "fixed":
         raise ValueError(
@@ -236,10 +236,9 @@ def refuse_inseparable(margin, result):
         )
     if result.status is Status.UNBOUNDED:
         raise ValueError(
-            f"the data cannot be separated with the fixed margin "
-            f"{margin!r}: the dual is unbounded (objective "
-            f"{result.objective:.3g} and growing). Use a margin prior that allows "
-            "losses, such as margin='exponential', or a richer kernel."
+            f"the data cannot be separated with the fixed margin {margin!r}: the dual "
+            "is unbounded. Use a margin prior that allows losses, such as "
+            f"margin='exponential', or {easier}."
         )
     if (
         margin.name == "fixed"
@@ -249,8 +248,8 @@ def refuse_inseparable(margin, result):
         raise ValueError(
             f"no machine that meets the fixed margin {margin!r} was found (status "
             f"{result.status.value!r} after {result.n_iter} iterations): the data "
-            "cannot be separated, or barely. Scale the features, or use a richer "
-            "kernel or a margin prior that allows losses, such as margin='exponential'."
+            f"cannot be separated, or barely. Scale the features, or use {easier} or "
+            "a margin prior that allows losses, such as margin='exponential'."
         )
     if result.status is Status.NONFINITE:
         raise FloatingPointError(

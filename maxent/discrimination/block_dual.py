@@ -157,7 +157,7 @@ def solve_blocks(
         _prefer_zero(result, rows, R, E if flat else None, tol)
     if E is not None and not flat:
         result.bias = bias * (E.T @ result.lam)
-    refuse_inseparable(margin, result)
+    refuse_inseparable(margin, result, easier="a lower level")
     return result
 
 
