@@ -38,6 +38,7 @@ EXTENSIONS = {
     "column_groups": [],
     "letter_bits": [VECTOR],
     "tables": [],
+    "tree_tables": [],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.

@@ -17,6 +17,8 @@ _HOMES = {
     "MEDFeatureSelector": "maxent.discrimination",
     "MEDGaussianClassifier": "maxent.discrimination",
     "MEDBayesNetClassifier": "maxent.discrimination",
+    "MEDTreeClassifier": "maxent.discrimination",
+    "ChowLiuClassifier": "maxent.discrimination",
     "MEDOutlierDetector": "maxent.discrimination",
     "FisherFeatures": "maxent.kernels",
     "save": "maxent._support.persistence",

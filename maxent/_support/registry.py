@@ -4,6 +4,7 @@ import importlib
 
 # The only estimators that a model file may name.
 CLASSES = {
+    "ChowLiuClassifier": "maxent.discrimination:ChowLiuClassifier",
     "FisherFeatures": "maxent.kernels:FisherFeatures",
     "MEDBayesNetClassifier": "maxent.discrimination:MEDBayesNetClassifier",
     "MEDClassifier": "maxent.discrimination:MEDClassifier",
@@ -11,6 +12,7 @@ CLASSES = {
     "MEDGaussianClassifier": "maxent.discrimination:MEDGaussianClassifier",
     "MEDOutlierDetector": "maxent.discrimination:MEDOutlierDetector",
     "MEDRegressor": "maxent.discrimination:MEDRegressor",
+    "MEDTreeClassifier": "maxent.discrimination:MEDTreeClassifier",
 }
 
 # The only classes of values; each is rebuilt by `from_spec` or by its constructor, and
@@ -33,6 +35,8 @@ VALUES = {
             "LogisticMargin",
             "UniformExponentialMargin",
         ),
+        "discrimination.dirichlet_trees": ("DirichletTrees",),
+        "discrimination.tree_priors": ("SpanningTrees",),
         "families.dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
         "families.dirichlet_tables": ("DirichletCounts",),
         "families.linear_gaussian": ("NormalGamma",),

@@ -33,6 +33,11 @@ _HOMES = {
         "sample_spanning_trees",
     ),
     "best_trees": ("max_spanning_tree", "chow_liu_tree"),
+    "tree_priors": ("SpanningTrees",),
+    "dirichlet_trees": ("DirichletTrees",),
+    "largest_margin": ("max_margin",),
+    "trees": ("MEDTreeClassifier",),
+    "chow_liu": ("ChowLiuClassifier",),
 }
 
 __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

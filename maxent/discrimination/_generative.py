@@ -193,7 +193,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             block.posterior(np.ascontiguousarray(beta[:, k]))
             for k, block in enumerate(blocks)
         ]
-        b = np.append(result.bias, 0.0)
+        b = self._class_biases(result, m)
         if self.bias == "train_error":
             scores = [
                 block.mean(np.ascontiguousarray(beta[:, k]))
@@ -210,6 +210,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _prior_saw_no_row(self):
         """Whether the classes start from a prior that the rows did not shape."""
         return self.tempering == 0
+
+    def _class_biases(self, result, m):
+        """Bias of every class (m,); a flat prior leaves out the last one."""
+        return np.append(result.bias, 0.0)
+
+    def _score_rows(self, posterior, X):
+        """What a class says of rows, (n,)."""
+        return posterior.expected_log_prob(X)
 
     def _bound(self, result, rows):
         """Bound of the leave-one-out error, of a prior and a level that saw no row.
@@ -253,7 +261,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
                 f"the fitted model is inconsistent: posteriors_={v.shown(posteriors)} "
                 f"must hold a posterior for each of {m} classes. Fit it again."
             )
-        scores = np.column_stack([p.expected_log_prob(X) for p in posteriors])
+        scores = np.column_stack([self._score_rows(p, X) for p in posteriors])
         if m == 2:
             return scores[:, 1] - scores[:, 0] + self.intercept_[0]
         return scores + self.intercept_

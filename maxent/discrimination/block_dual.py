@@ -112,10 +112,10 @@ def solve_blocks(
     tol = v.check_positive("tol", tol)
     max_iter = v.check_count("max_iter", max_iter)
     v.check_callback(callback)
-    blocks, maps = _check_blocks(blocks, maps)
+    blocks, maps = check_blocks(blocks, maps)
     n = maps[0].shape[1]
     bias = v.check_bias(bias)
-    E = None if bias is None else _check_incidence(incidence, n)
+    E = None if bias is None else check_incidence(incidence, n)
     weight = v.check_weights(sample_weight, n)
     weight = np.ones(n) if weight is None else weight
     if not (weight > 0).all():
@@ -154,14 +154,14 @@ def solve_blocks(
             callback=progress,
         )
     if result.objective <= tol:
-        _prefer_zero(result, rows, R, E if flat else None, tol)
+        prefer_zero(result, rows, R, E if flat else None, tol)
     if E is not None and not flat:
         result.bias = bias * (E.T @ result.lam)
     refuse_inseparable(margin, result, easier="a lower level")
     return result
 
 
-def _prefer_zero(result, rows, R, E, tol):
+def prefer_zero(result, rows, R, E, tol):
     """Zero multipliers where they are optimal within tol.
 
     A whole set of biases is optimal then; this names one that does not depend on the
@@ -181,7 +181,7 @@ def _prefer_zero(result, rows, R, E, tol):
         result.lam, result.bias, result.objective, result.gap = lam, b, 0.0, gap
 
 
-def _check_blocks(blocks, maps):
+def check_blocks(blocks, maps):
     """Blocks and their maps as lists, every one of its kind and size."""
     if not isinstance(blocks, (list, tuple)) or not isinstance(maps, (list, tuple)):
         raise TypeError(
@@ -220,7 +220,8 @@ def _check_blocks(blocks, maps):
     return list(blocks), out
 
 
-def _check_incidence(incidence, n):
+def check_incidence(incidence, n):
+    """Columns (n, k) of the biases; one vector is one column."""
     if incidence is None:
         raise ValueError(
             "incidence is needed with a bias: for two classes the labels +1 and -1."

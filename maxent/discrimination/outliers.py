@@ -16,18 +16,23 @@ from maxent._support.results import (
     store_certificate,
     warn_not_converged,
 )
+from maxent.discrimination._block_ascent import ascend_blocks
 from maxent.discrimination._categories import encode_categories, learn_categories
 from maxent.discrimination._generative import (
     at_level,
     generative_margin,
     weighted_percentile,
 )
+from maxent.discrimination._tree_prior import TreePrior
 from maxent.discrimination.block_dual import solve_blocks
 from maxent.discrimination.blocks import GaussianCentre
+from maxent.discrimination.chow_liu import check_two_features
+from maxent.discrimination.dirichlet_trees import DirichletTrees
 from maxent.families.dirichlet_nets import DirichletProduct
 from maxent.families.normal_wishart import NormalInverseWishart
 
-_MODELS = ("gaussian", "multinomial")
+_MODELS = ("gaussian", "multinomial", "tree")
+_CATEGORICAL = {"multinomial": DirichletProduct, "tree": DirichletTrees}
 
 
 class MEDOutlierDetector(OutlierMixin, BaseEstimator):
@@ -42,8 +47,10 @@ class MEDOutlierDetector(OutlierMixin, BaseEstimator):
     model : {"gaussian", "multinomial"} or object, default="gaussian"
         "gaussian": one Gaussian with a normal-inverse-Wishart prior. "multinomial": a
         product of distributions over the categories of every feature, with Dirichlet
-        priors. Or a prior with a method ``block(X)``: a conjugate prior of
-        :mod:`maxent.families`, :class:`GaussianScores` (one-class SVM),
+        priors. "tree": random dependency trees over the categories, with random tables
+        and one equivalent row as the prior; two features or more. Or a prior with a
+        method ``block(X)``: a conjugate prior of :mod:`maxent.families`,
+        :class:`SpanningTrees`, :class:`GaussianScores` (one-class SVM),
         :class:`GaussianCentre` (support vector data description), or one of your own.
     level : float, optional
         Log-likelihood asked of the training rows, in nats.
@@ -78,7 +85,7 @@ class MEDOutlierDetector(OutlierMixin, BaseEstimator):
     dual_coef_ : ndarray (n_support,)
         Their multipliers.
     categories_ : list of ndarray
-        Categories of every feature; for "multinomial" only.
+        Categories of every feature; for "multinomial" and "tree" only.
     duality_gap_, objective_, objective_history_, n_iter_, converged_, \
 n_features_in_
         As for :class:`MEDClassifier`.
@@ -132,9 +139,8 @@ n_features_in_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        multinomial = isinstance(self.model, str) and self.model == "multinomial"
-        tags.input_tags.categorical = multinomial
-        tags.input_tags.string = multinomial
+        tags.input_tags.categorical = self._categorical()
+        tags.input_tags.string = self._categorical()
         return tags
 
     def fit(self, X, y=None, sample_weight=None):
@@ -181,7 +187,7 @@ n_features_in_
                 "weight; give more, or a NormalInverseWishart as the model."
             )
         X, weight = X[keep], weight[keep]
-        if self._is("multinomial"):
+        if self._categorical():
             self.categories_ = learn_categories(X)
             X = encode_categories(X, self.categories_)
         block = self._prior(X, weight).block(X)
@@ -192,7 +198,9 @@ n_features_in_
             )
         self.level_ = self._level(level, block, X, weight)
         margin = at_level(margin, self.level_)
-        result = solve_blocks(
+        # the Hessian of trees is dear
+        trees = isinstance(getattr(block, "prior", None), TreePrior)
+        result = (ascend_blocks if trees else solve_blocks)(
             [block],
             [sp.eye_array(len(X))],
             margin,
@@ -218,6 +226,9 @@ n_features_in_
     def _is(self, name):
         return isinstance(self.model, str) and self.model == name
 
+    def _categorical(self):
+        return isinstance(self.model, str) and self.model in _CATEGORICAL
+
     def _check_model(self):
         if isinstance(self.model, str):
             v.check_choice("model", self.model, _MODELS)
@@ -230,8 +241,11 @@ n_features_in_
             )
 
     def _validated(self, X, reset=True):
-        if self._is("multinomial"):
-            return validate_data(self, X, dtype=None, reset=reset)
+        if self._categorical():
+            X = validate_data(self, X, dtype=None, reset=reset)
+            if self._is("tree"):
+                check_two_features(self, X)
+            return X
         X = validate_data(self, X, dtype=np.float64, reset=reset)
         v.check_range("X", X)
         return X
@@ -241,6 +255,8 @@ n_features_in_
             return NormalInverseWishart.weak(X, weight)
         if self._is("multinomial"):
             return DirichletProduct(1.0, [len(c) for c in self.categories_])
+        if self._is("tree"):
+            return DirichletTrees(1.0, [len(c) for c in self.categories_])
         return self.model
 
     def _level(self, level, block, X, weight):
@@ -300,7 +316,7 @@ n_features_in_
             Expected log-likelihoods, or logs of expected likelihoods (`likelihood`).
         """
         check_is_fitted(self)
-        needed = DirichletProduct if self._is("multinomial") else object
+        needed = _CATEGORICAL[self.model] if self._categorical() else object
         if not (
             isinstance(self.posterior_, needed)
             and hasattr(self.posterior_, "expected_log_prob")
@@ -317,7 +333,7 @@ n_features_in_
             )
         X = self._validated(X, reset=False)
         extra = 0.0
-        if self._is("multinomial"):
+        if self._categorical():
             X = encode_categories(X, self.categories_, "ignore")
             extra = self._unseen(X == -1, np.log if predictive else psi)
         if predictive:
@@ -325,7 +341,10 @@ n_features_in_
         return self.posterior_.expected_log_prob(X) + extra
 
     def _unseen(self, missing, log):
-        """Scores of categories with the pseudo-count one and no row, (n,)."""
+        """Scores of categories with a pseudo-count and no row, (n,)."""
+        if self._is("tree"):  # as much as the prior gives the others, without an edge
+            share = 1.0 / np.array([len(c) for c in self.categories_])
+            return missing @ (log(share) - log(self.posterior_.total))
         totals = np.array([t.sum() for t in self.posterior_.pseudo_counts])
         return missing @ (log(1.0) - log(totals))
 

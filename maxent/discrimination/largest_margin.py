@@ -1,0 +1,217 @@
+"""The largest margin that random trees with given tables can meet.
+
+A distribution over trees, one a class, gives constraint t the expected margin m_t. The
+largest smallest margin is the value of a game,
+
+    max over distributions of min_t m_t = min over shares d of max over trees,
+
+with d >= 0, sum d = 1, and E' d = 0 where there are biases: for fixed shares the best
+trees are maximum spanning trees, and every one of them cuts the shares.
+
+Source: Jaakkola, Meila & Jebara (1999), sections 3.4 and 3.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from maxent._support import validation as v
+from maxent.discrimination.best_trees import max_spanning_tree
+from maxent.discrimination.block_dual import check_blocks, check_incidence
+from maxent.discrimination.tree_priors import SpanningTrees
+from maxent.families.conjugate import ConjugateBlock
+
+
+@dataclass
+class MaxMargin:
+    """What :func:`max_margin` returns.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Bounds of the largest margin, in nats; with biases `lower` is attained by a
+        distribution over the trees found.
+    shares : ndarray (n,)
+        The hardest mixture of the constraints: proof that no margin beyond `upper` can
+        be met.
+    n_iter : int
+        Linear programs solved.
+    converged : bool
+        True if the bounds are as close as `tol` asks.
+    """
+
+    lower: float
+    upper: float
+    shares: np.ndarray
+    n_iter: int
+    converged: bool
+
+
+def max_margin(blocks, maps, *, bias=None, incidence=None, tol=1e-6, max_iter=1000):
+    """Largest margin that all constraints can meet in expectation.
+
+    Beyond it, discrimination with ``margin="fixed"`` has no solution; below it, it has
+    one. Bounds from both sides come with the answer.
+
+    Parameters
+    ----------
+    blocks : list of ConjugateBlock
+        Blocks of :class:`SpanningTrees`.
+    maps : list of array-like or sparse (block.n_rows, n)
+        As for :func:`solve_blocks`.
+    bias : {None, "flat"} or float, default=None
+        As for :func:`solve_blocks`. A Gaussian bias reaches as far as a flat one.
+    incidence : array-like (n,) or (n, k), optional
+        As for :func:`solve_blocks`.
+    tol : float, default=1e-6
+        Stop when upper - lower <= tol * (1 + |upper|).
+    max_iter : int, default=1000
+        Bound on the linear programs.
+
+    Returns
+    -------
+    object
+        With `lower` and `upper`, bounds of the largest margin in nats; `shares` (n,),
+        the hardest mixture of the constraints, which proves that no margin beyond
+        `upper` can be met; `n_iter`, linear programs solved; and `converged`.
+
+    Raises
+    ------
+    ValueError
+        For blocks of other models, and maps that do not fit.
+
+    Notes
+    -----
+    Cutting planes. A linear program over the shares has one cut for every tree found in
+    every class; its value bounds the margin from below, since its multipliers are a
+    distribution over these trees, and the trees of the best shares so far from above.
+    The next trees are those half-way between the two, which needs a third of the rounds
+    that the program's own shares need.
+
+    References
+    ----------
+    Jaakkola, Meila & Jebara (1999), section 3.7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.discrimination import SpanningTrees, max_margin
+    >>> X = np.array([[0, 0], [1, 1], [0, 1], [1, 0]])
+    >>> y = np.array([1, 1, -1, -1])
+    >>> blocks = [SpanningTrees.fit(X[y == k]).block(X) for k in (1, -1)]
+    >>> found = max_margin(blocks, [np.diag(y), np.diag(-y)])
+    >>> round(found.lower, 6), round(found.upper, 6)    # log 5
+    (1.609438, 1.609438)
+    """
+    for s, block in enumerate(blocks):
+        if not (
+            isinstance(block, ConjugateBlock) and isinstance(block.prior, SpanningTrees)
+        ):
+            raise ValueError(
+                f"blocks[{s}]={v.shown(block)} is no block of SpanningTrees; the "
+                "margins of other models have no such bound."
+            )
+    maps = check_blocks(blocks, maps)[1]
+    tol = v.check_positive("tol", tol)
+    max_iter = v.check_count("max_iter", max_iter)
+    n = maps[0].shape[1]
+    E = None
+    if v.check_bias(bias) is not None:
+        E = check_incidence(incidence, n)
+    game = _Game(blocks, maps, E)
+    best = game.solve_program()[0]
+    upper, lower = game.cut(best), -np.inf
+    rounds = 0
+    while rounds < max_iter:
+        rounds += 1
+        shares, value = game.solve_program()
+        lower = max(lower, value)
+        if upper - lower <= tol * (1.0 + abs(upper)):
+            break
+        for mix in (0.5, 0.0):  # the program's own shares if half-way finds no cut
+            known = game.size
+            trial = mix * best + (1.0 - mix) * shares
+            reached = game.cut(trial)
+            if reached < upper:
+                best, upper = trial, reached
+            if game.size > known:
+                break
+        else:
+            break
+    close = upper - lower <= tol * (1.0 + abs(upper))
+    return MaxMargin(float(lower), float(upper), best, rounds, bool(close))
+
+
+class _Game:
+    """Cuts of the shares, one for every tree of every class."""
+
+    def __init__(self, blocks, maps, E):
+        self.blocks, self.maps, self.E = blocks, maps, E
+        self.n = maps[0].shape[1]
+        self.cuts, self.owner, self.known = [], [], set()
+
+    @property
+    def size(self):
+        return len(self.cuts)
+
+    def solve_program(self):
+        """Shares (n,) of the smallest value of the cuts, and that value."""
+        n, k = self.n, len(self.blocks)
+        equal = [np.append(np.ones(n), np.zeros(k))]
+        right = [1.0]
+        if self.E is not None:
+            equal.extend(np.column_stack([self.E.T, np.zeros((self.E.shape[1], k))]))
+            right.extend([0.0] * self.E.shape[1])
+        cost = np.append(np.zeros(n), np.full(k, 1.0 if self.cuts else 0.0))
+        above = values = None
+        if self.cuts:
+            ends = -np.eye(k)[self.owner]
+            above = np.column_stack([np.array(self.cuts), ends])
+            values = np.zeros(len(self.cuts))
+        found = linprog(
+            cost,
+            A_ub=above,
+            b_ub=values,
+            A_eq=np.array(equal),
+            b_eq=np.array(right),
+            bounds=[(0.0, None)] * n + [(None, None)] * k,
+            method="highs",
+        )
+        if not found.success:
+            raise ValueError(
+                f"the margins cannot be bounded ({found.message.splitlines()[0]}): "
+                "with a bias, every class needs a constraint."
+            )
+        # rounding may leave the simplex
+        shares = np.maximum(found.x[:n], 0.0)
+        return shares / shares.sum(), float(found.fun)
+
+    def cut(self, shares):
+        """Add the best trees at some shares; their value bounds the margin above."""
+        total = 0.0
+        for s, (block, A) in enumerate(zip(self.blocks, self.maps, strict=True)):
+            row = self._cut_of(block, A @ shares)
+            margins = A.T @ row[1]
+            total += float(margins @ shares)
+            key = (s, row[0].tobytes())
+            if key not in self.known:
+                self.known.add(key)
+                self.cuts.append(margins)
+                self.owner.append(s)
+        return total
+
+    @staticmethod
+    def _cut_of(block, a):
+        """Best tree at row weights a, and its log-probabilities of all rows."""
+        prior, data = block.prior, block._data
+        letters = prior._letters
+        weights = letters.pair_sums(prior.log_ratios * data.counts(a))
+        weights[np.isneginf(prior.log_weights)] = -np.inf
+        edges = max_spanning_tree(weights)
+        chosen = np.zeros((letters.n, letters.n))
+        chosen[edges[:, 0], edges[:, 1]] = chosen[edges[:, 1], edges[:, 0]] = 1.0
+        table = prior._row_table(prior.log_marginals, prior.log_ratios, chosen)
+        return edges, data.scores(table)

@@ -1,0 +1,427 @@
+"""Classifiers with dependency trees, one distribution over trees a class."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from maxent._support import validation as v
+from maxent._support.results import progress_of, warn_not_converged
+from maxent.discrimination._block_ascent import ascend_blocks
+from maxent.discrimination._categories import encode_categories, learn_categories
+from maxent.discrimination._generative import (
+    GenerativeClassifier,
+    class_maps,
+    generative_margin,
+)
+from maxent.discrimination._machine import class_rows, leave_one_out_bound
+from maxent.discrimination._tree_input import check_square, draw_seed
+from maxent.discrimination._tree_prior import TreePrior
+from maxent.discrimination.chow_liu import check_two_features, class_tables
+from maxent.discrimination.dirichlet_trees import DirichletTrees
+from maxent.discrimination.largest_margin import max_margin
+from maxent.discrimination.multiclass import SHARE, MulticlassRows
+
+
+class MEDTreeClassifier(GenerativeClassifier):
+    """Dependency trees for categorical features, trained to discriminate.
+
+    Each class has a distribution over all n^(n-2) dependency trees of the features; the
+    classifier compares expected log-likelihoods. Training moves the distributions no
+    farther from the prior than the margins ask, and the problem is convex.
+
+    Parameters
+    ----------
+    parameters : {"fixed", "dirichlet"}, default="fixed"
+        "fixed": the tables of a class are the smoothed shares of its rows, and the
+        structure is random, all trees alike before training. "dirichlet": tables and
+        structure are random, and the Bayes posterior of the class is the prior.
+    C : float, default=5.0
+        Rate of the margin prior: a cap of every multiplier, > 0. A multiplier of one
+        counts as one row.
+    margin : str or MarginPrior, default="exponential"
+        As for :class:`MEDGaussianClassifier`.
+    level : float or str, optional
+        Level of the margins, in nats of log-likelihood ratio; 1 by default, or that of
+        the object given as `margin`. With ``margin="fixed"``
+        and fixed parameters also a share of the largest margin that all rows can meet,
+        such as "0.8*max"; "max" is "0.95*max", as the maximum itself asks for
+        multipliers without bound.
+    ess : float, default=1.0
+        Equivalent sample size of the tables' smoothing, or of their Dirichlet prior, in
+        rows, >= 0; 0 needs every pair of categories in every class.
+    bias : {"flat", None} or float, default="flat"
+        Prior of the bias: flat, none, or Gaussian of this variance.
+    likelihood : {"expected", "predictive"}, default="expected"
+        Decide by the expected log-likelihood, which the margins are about, or by the
+        log of the expected likelihood.
+    edge_prior : array-like (n_features, n_features), optional
+        Prior weights of the edges, symmetric, >= 0; 0 forbids an edge. One by default.
+    handle_unknown : {"ignore", "error"}, default="ignore"
+        Categories met at prediction only: leave out every factor that they enter, or
+        refuse them.
+    tol : float, default=1e-8
+        Relative duality gap asked for.
+    max_iter : int, default=1000
+        Bound on the steps of the solver.
+    verbose : bool or int, default=False
+        Print steps, objective and gap.
+
+    Attributes
+    ----------
+    classes_ : ndarray (n_classes,)
+        The labels.
+    categories_ : list of ndarray
+        Categories of every feature, in the order of their codes.
+    posteriors_ : list of SpanningTrees or DirichletTrees
+        Distribution over trees of every class.
+    edge_probabilities_ : ndarray (n_classes, n_features, n_features)
+        Probability that an edge is part of the tree.
+    edge_log_weights_ : ndarray (n_classes, n_features, n_features)
+        Logarithms of the edge weights; -inf for no edge.
+    level_ : float
+        Level of the margins.
+    max_margin_ : float
+        Largest margin that all rows can meet; known if `level` is a share of it.
+    loo_bound_ : float
+        Share of rows with a multiplier: a bound of the leave-one-out error with tables,
+        prior and level as they are. These come from all rows here, so that as a bound
+        of the error of new rows it is optimistic. NaN where the bound does not hold:
+        where rows with ``level - 1/C <= 0`` may be wrong without a multiplier, and for
+        a level that the rows chose.
+    intercept_, support_, dual_coef_, duality_gap_, objective_, objective_history_, \
+n_iter_, converged_, n_features_in_
+        As for :class:`MEDGaussianClassifier`.
+
+    Raises
+    ------
+    ValueError
+        For a fixed margin beyond the largest that all rows can meet, which is named.
+
+    See Also
+    --------
+    ChowLiuClassifier : The most likely tree of every class.
+    MEDBayesNetClassifier : One given structure, all tables random.
+    max_margin : The largest margin that all rows can meet.
+
+    Notes
+    -----
+    A step costs O(n_samples n_features^2 + n_features^3) time, and memory is quadratic
+    in the number of all categories; some hundred steps are enough. Fixed margins, and
+    the logistic prior, are solved by the interior point of :func:`solve_blocks`, whose
+    steps cost more.
+
+    With ``parameters="dirichlet"`` the other class can take away from a table no more
+    than its rows and the prior have put there; multipliers stay small where counts are.
+
+    References
+    ----------
+    Jaakkola, Meila & Jebara (1999), sections 3.3-3.7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent import MEDTreeClassifier
+    >>> X = np.random.default_rng(0).integers(0, 3, size=(60, 4))
+    >>> y = np.where(X[:, 0] == X[:, 1], "same", "other")
+    >>> model = MEDTreeClassifier(level=3.0).fit(X, y)
+    >>> model.predict([[2, 2, 0, 1], [2, 1, 0, 1]])
+    array(['same', 'other'], dtype='<U5')
+    >>> model.edge_probabilities_[1, 0, 1] > 0.8
+    np.True_
+    """
+
+    tempering = 1.0  # what the base class asks of generative models
+    percentile = 25
+
+    def __init__(
+        self,
+        parameters="fixed",
+        C=5.0,
+        *,
+        margin="exponential",
+        level=None,
+        ess=1.0,
+        bias="flat",
+        likelihood="expected",
+        edge_prior=None,
+        handle_unknown="ignore",
+        tol=1e-8,
+        max_iter=1000,
+        verbose=False,
+    ):
+        self.parameters = parameters
+        self.C = C
+        self.margin = margin
+        self.level = level
+        self.ess = ess
+        self.bias = bias
+        self.likelihood = likelihood
+        self.edge_prior = edge_prior
+        self.handle_unknown = handle_unknown
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the distributions over trees.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            Categories of any kind, two features or more.
+        y : array-like (n_samples,)
+            Labels of two or more classes.
+        sample_weight : array-like (n_samples,), optional
+            Weight w stands for w copies of the row; 0 drops it.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain, one class or one feature only, ``ess=0``
+            with a pair of categories that a class never has, edges that do not connect
+            all features, or margin="fixed" beyond the largest margin, which is named.
+        """
+        share, level = _share_of_max(self.level)
+        margin, level = generative_margin(self.margin, self.C, level)
+        level = 1.0 if level is None else level
+        self._check_parameters()
+        if share is not None and (margin.name != "fixed" or self.parameters != "fixed"):
+            raise ValueError(
+                f"level={v.shown(self.level)} needs margin='fixed' and "
+                "parameters='fixed'; give a number of nats."
+            )
+        bias = v.check_bias(self.bias)
+        variance = bias if bias in (None, "flat") else SHARE * bias
+        tol = v.check_positive("tol", self.tol)
+        max_iter = v.check_count("max_iter", self.max_iter)
+        X, y = self._validated(X, y)
+        self.classes_, keep, codes, weight, _ = class_rows(
+            type(self).__name__, y, sample_weight, None
+        )
+        X = self._learn_encoding(X if len(keep) == len(X) else X[keep])
+        blocks = self._class_blocks(X, codes, weight)
+        rows = MulticlassRows(codes, len(self.classes_), margin, weight)
+        if hasattr(self, "max_margin_"):
+            del self.max_margin_
+        if share is not None:
+            self.max_margin_ = self._largest_margin(blocks, rows, variance).lower
+            if not self.max_margin_ > 0:
+                raise ValueError(
+                    f"level={v.shown(self.level)}: the largest margin that all rows "
+                    f"can meet is {self.max_margin_:.6g}, not above 0, so the classes "
+                    "cannot be separated. Use margin='exponential'."
+                )
+            level = share * self.max_margin_
+        self.level_ = float(level)
+        try:
+            result = self._solve(blocks, rows, margin, variance, tol, max_iter)
+        except ValueError:
+            if margin.name != "fixed" or self.parameters != "fixed":
+                raise
+            most = self._largest_margin(blocks, rows, variance)
+            if most.upper > self.level_ * (1.0 + 1e-6):
+                raise
+            raise ValueError(
+                f"level={self.level_:g} is beyond the largest margin that all rows can "
+                f"meet, {most.lower:.6g} nats. Lower it (level='0.8*max'), or use a "
+                "margin prior that allows losses, such as margin='exponential'."
+            ) from None
+        self._store(result, blocks, rows, keep, codes, weight)
+        self.loo_bound_ = self._leave_one_out(result, rows, bias, share)
+        if not result.converged:
+            warn_not_converged(type(self).__name__, result, tol, max_iter)
+        elif not result.lam.any():
+            warnings.warn(
+                f"{type(self).__name__}: every margin is above the level "
+                f"{self.level_:.3g} before training, so nothing was learnt beyond the "
+                "tables of the classes; raise level to train the trees.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _check_parameters(self):
+        v.check_choice("parameters", self.parameters, ("fixed", "dirichlet"))
+        v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
+        v.check_choice("handle_unknown", self.handle_unknown, ("error", "ignore"))
+        if self.parameters == "dirichlet":
+            v.check_positive("ess", self.ess)
+        v.check_nonnegative("ess", self.ess)
+
+    def _validated(self, X, *y, reset=True):
+        X = validate_data(self, X, *y, dtype=None, reset=reset)
+        check_two_features(self, X[0] if y else X)
+        return X
+
+    def _learn_encoding(self, X):
+        self.categories_ = learn_categories(X)
+        return encode_categories(X, self.categories_, "error")
+
+    def _encode(self, X):
+        return encode_categories(X, self.categories_, self.handle_unknown)
+
+    def _class_blocks(self, X, codes, weight):
+        sizes = [len(c) for c in self.categories_]
+        edges = check_edge_prior(self.edge_prior, X.shape[1])
+        blocks = []
+        for k in range(len(self.classes_)):
+            own = codes == k
+            if self.parameters == "dirichlet":
+                prior = DirichletTrees(float(self.ess), sizes, edges)
+                blocks.append(self._class_block(prior, X, k, own, weight))
+                continue
+            tables = class_tables(self, X, own, weight, k, sizes, edges)
+            blocks.append(tables.block(X))
+        return blocks
+
+    def _solve(self, blocks, rows, margin, bias, tol, max_iter):
+        return ascend_blocks(
+            blocks,
+            class_maps(rows),
+            margin,
+            bias=bias,
+            incidence=None if bias is None else incidence(rows, bias),
+            sample_weight=rows.rows.weight,
+            level=np.full(len(rows.example), self.level_),
+            tol=tol,
+            max_iter=max_iter,
+            callback=progress_of(self),
+        )
+
+    def _largest_margin(self, blocks, rows, bias):
+        E = None if bias is None else incidence(rows, bias)
+        return max_margin(blocks, class_maps(rows), bias=bias, incidence=E)
+
+    def _class_biases(self, result, m):
+        if result.bias is None:
+            return np.zeros(m)
+        return result.bias if len(result.bias) == m else np.append(result.bias, 0.0)
+
+    def _leave_one_out(self, result, rows, bias, share):
+        slope = float(rows.rows.slope(np.zeros(1))[0])
+        if share is not None or not self.level_ + slope > 0:
+            return np.nan
+        lam = np.zeros((rows.n, rows.m))
+        lam[rows.example, rows.wrong] = result.lam
+        full = type(result)(
+            lam, result.bias, result.objective, result.gap, 0, result.status
+        )
+        return leave_one_out_bound(
+            full, rows.codes, rows.rows.margin, bias, rows.weight
+        )
+
+    def _score_rows(self, posterior, X):
+        if not isinstance(posterior, TreePrior):
+            raise ValueError(
+                f"the fitted model is inconsistent: posteriors_ holds "
+                f"{v.shown(posterior)}, no distribution over trees. Fit it again."
+            )
+        v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
+        if self.likelihood == "predictive":
+            return posterior.predictive_log_prob(X)
+        return posterior.expected_log_prob(X)
+
+    @property
+    def edge_probabilities_(self):
+        """Probability of every edge, (n_classes, n_features, n_features)."""
+        return np.array([p.edge_probabilities for p in self.posteriors_])
+
+    @property
+    def edge_log_weights_(self):
+        """Log weight of every edge, (n_classes, n_features, n_features)."""
+        return np.array([p.log_weights for p in self.posteriors_])
+
+    @property
+    def best_trees_(self):
+        """Edges of the most probable trees, (n_classes, n_features - 1, 2)."""
+        return np.array([p.best_tree for p in self.posteriors_])
+
+    def sample_trees(self, size=1, random_state=None):
+        """Random trees of every class.
+
+        Parameters
+        ----------
+        size : int, default=1
+            Trees a class, >= 1.
+        random_state : int, RandomState, Generator or None, default=None
+            The same seed gives the same trees.
+
+        Returns
+        -------
+        ndarray of int (n_classes, size, n_features - 1, 2)
+            Edges (u, v), u < v, of every tree, sorted.
+        """
+        check_is_fitted(self)
+        rng = np.random.default_rng(draw_seed(random_state))
+        return np.array([p.sample_trees(size, rng) for p in self.posteriors_])
+
+
+# -- input -----------------------------------------------------------------------------
+def check_edge_prior(edge_prior, n):
+    """Log weights (n, n) of prior edge weights >= 0; None for all alike."""
+    if edge_prior is None:
+        return None
+    weights = check_square("edge_prior", edge_prior, copies=2, one=True)
+    if len(weights) != n:
+        raise ValueError(
+            f"edge_prior has shape {weights.shape}; X has {n} features, so ({n}, {n}) "
+            "is needed."
+        )
+    off = ~np.eye(n, dtype=bool)
+    if not (weights[off] >= 0).all():
+        i, j = (int(k) for k in np.argwhere(~(weights >= 0) & off)[0])
+        raise ValueError(
+            f"edge_prior[{i}, {j}]={weights[i, j]:g} is negative; weights are >= 0, "
+            "and 0 forbids an edge."
+        )
+    out = np.full((n, n), -np.inf)
+    np.log(weights, where=off & (weights > 0), out=out)
+    count, part = connected_components(weights * off > 0, directed=False)
+    if count > 1:
+        parts = [v.shown(np.flatnonzero(part == k).tolist()) for k in range(count)]
+        raise ValueError(
+            f"edge_prior leaves the features in {count} separate parts, "
+            f"{', '.join(parts[:3])}; give a positive weight to an edge between them."
+        )
+    return 0.5 * (out + out.T)
+
+
+def incidence(rows, bias):
+    """How constraints see the biases; a flat prior leaves out the last class."""
+    E = rows.incidence()
+    return E if bias == "flat" else np.column_stack([E, -E.sum(axis=1)])
+
+
+def _share_of_max(level):
+    """(share of the largest margin, None) or (None, level)."""
+    if not isinstance(level, str):
+        return None, level
+    text = level.replace(" ", "")
+    if text == "max":
+        return 0.95, None
+    if text.endswith("*max"):
+        try:
+            share = float(text[:-4])
+        except ValueError:
+            share = np.nan
+        if 0 < share < 1:
+            return share, None
+    raise ValueError(
+        f"level={v.shown(level)} must be a number of nats, or a share between 0 and 1 "
+        "of the largest margin, such as '0.8*max'."
+    )
