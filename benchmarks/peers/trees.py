@@ -19,7 +19,10 @@ def main():
     """Run the races asked for."""
     parser = arguments(argparse.ArgumentParser(description=__doc__.splitlines()[0]))
     parser.add_argument(
-        "--races", nargs="*", default=["sums", "gradient", "chow-liu"], help="which"
+        "--races",
+        nargs="*",
+        default=["sums", "gradient", "chow-liu", "fits"],
+        help="which",
     )
     options = parser.parse_args()
     pin(1)
@@ -31,6 +34,8 @@ def main():
         gradient(options, report)
     if "chow-liu" in options.races:
         chow_liu(options, report)
+    if "fits" in options.races:
+        fits(options, report)
     report.table()
 
 
@@ -201,6 +206,35 @@ def chow_liu(options, report):
                 "check": "same tree" if same else "ANOTHER TREE",
             }
         )
+
+
+def fits(options, report):
+    """Whole fits of two classes to a relative gap of 1e-8; Chow-Liu trees beside."""
+    from _data import matrices  # noqa: F401
+    from suite.data import letters
+
+    from maxent import ChowLiuClassifier, MEDTreeClassifier
+
+    sizes = [(100, 10)] if options.quick else [(400, 25), (10000, 60), (200, 400)]
+    for rows, n in sizes:
+        X, y, _, _ = letters(rows, n)
+        for parameters in ("fixed", "dirichlet") if n <= 60 else ("fixed",):
+            model = MEDTreeClassifier(parameters, bias=None if n > 60 else "flat")
+            outcome = race(
+                lambda m=model, X=X, y=y: m.fit(X, y),
+                lambda X=X, y=y: ChowLiuClassifier().fit(X, y),
+                options.pairs if rows < 1000 and n < 100 else 1,
+            )
+            gap = model.duality_gap_ / (1.0 + model.objective_)
+            report.add(
+                {
+                    "race": f"fit, {parameters}",
+                    "size": f"{rows} x {n}, 4 letters",
+                    "peer": "ChowLiuClassifier, an easier problem",
+                    **outcome.columns,
+                    "check": f"relative gap {gap:.1e}, {len(model.support_)} support",
+                }
+            )
 
 
 if __name__ == "__main__":
