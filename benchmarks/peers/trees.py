@@ -1,16 +1,18 @@
 """Spanning trees: LAPACK, one-hot products, pgmpy and networkx as peers.
 
-Sums over trees (log Z and all edge probabilities, validation included) are raced
-against LAPACK's Cholesky factor and inverse of the Laplacian alone, without the
-exponentials before and the probabilities after: the peer does less, and where weights
-are wide it loses its digits. The pass that a gradient of a tree model makes over its
-data is raced against products of one-hot matrices; Chow-Liu trees against pgmpy,
-against networkx with scikit-learn's mutual information, and against what NumPy and
-SciPy can do: one product of one-hot matrices, entropies, SciPy's spanning tree.
+Sums over trees (log Z and all edge probabilities), by the public function, validation
+included, and by the compiled one alone, are raced against LAPACK's Cholesky factor and
+inverse of the Laplacian, without the exponentials before and the probabilities after:
+the peer does less, and where weights are wide it loses its digits. The pass that a
+gradient of a tree model makes over its data is raced against products of one-hot
+matrices; Chow-Liu trees against pgmpy, against networkx with scikit-learn's mutual
+information, and against what NumPy and SciPy can do: one product of one-hot matrices,
+entropies, SciPy's spanning tree. Whole fits stand beside Chow-Liu classifiers.
 """
 
 import argparse
 import warnings
+from functools import partial
 
 from _race import Report, arguments, describe, pin, race
 
@@ -46,15 +48,27 @@ def sums(options, report):
     from scipy.linalg import lapack
     from suite.trees import log_weights
 
+    from maxent._core import laplacian
     from maxent.discrimination import spanning_tree_log_partition
 
     sizes = [25, 100] if options.quick else [25, 50, 100, 200, 400, 1000]
     cases = [
-        ("normal", "star-mesh"),
-        ("normal", "cholesky"),
-        ("uniform", "star-mesh"),
-        ("levels", "star-mesh"),
+        ("normal", "star-mesh", False),
+        ("normal", "star-mesh", True),
+        ("normal", "cholesky", False),
+        ("normal", "cholesky", True),
+        ("uniform", "star-mesh", False),
+        ("levels", "star-mesh", False),
     ]
+
+    def public(lw, method):
+        return spanning_tree_log_partition(lw, True, method)
+
+    def alone(lw, method):
+        out = np.empty(len(lw)), np.empty_like(lw), np.zeros(len(lw), np.intc)
+        laplacian.partition(lw, ("star-mesh", "cholesky").index(method), 1, *out)
+        return out
+
     for n in sizes:
         batch = max(1, min(1000, 30_000_000 // n**3))
         W = np.exp(log_weights("normal", n))
@@ -66,17 +80,15 @@ def sums(options, report):
                 inverse, _ = lapack.dpotri(factor, overwrite_c=1)
             return inverse
 
-        for kind, method in cases:
+        for kind, method, compiled in cases:
             lw = log_weights(kind, n, (batch,))
 
-            def ours(lw=lw, method=method):
-                return spanning_tree_log_partition(lw, True, method)
-
+            ours = partial(alone if compiled else public, lw, method)
             outcome = race(ours, peer, options.pairs)
             error = np.abs(outcome.ours.result[1].sum(axis=(1, 2)) / 2 - (n - 1)).max()
             report.add(
                 {
-                    "race": f"{method}, {kind}",
+                    "race": f"{method}, {kind}" + ", compiled alone" * compiled,
                     "size": f"{batch} x n={n}",
                     "peer": "potrf + potri",
                     **outcome.columns,
@@ -219,7 +231,10 @@ def fits(options, report):
     for rows, n in sizes:
         X, y, _, _ = letters(rows, n)
         for parameters in ("fixed", "dirichlet") if n <= 60 else ("fixed",):
-            model = MEDTreeClassifier(parameters, bias=None if n > 60 else "flat")
+            wide = n > 60
+            model = MEDTreeClassifier(
+                parameters, bias=None if wide else "flat", level=n if wide else 1.0
+            )
             outcome = race(
                 lambda m=model, X=X, y=y: m.fit(X, y),
                 lambda X=X, y=y: ChowLiuClassifier().fit(X, y),

@@ -29,6 +29,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_mark_child)
 
 
+def _affinity():
+    """CPUs that the process may run on, where the system says it."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+
+
+@functools.lru_cache(maxsize=8)
+def _cpus(affinity, limit):
+    """joblib's count, which reads files; anew where what it depends on has changed."""
+    from joblib import cpu_count
+
+    return cpu_count()
+
+
 def effective_threads(n_jobs=None):
     """Threads for the compiled loops.
 
@@ -53,9 +66,7 @@ def effective_threads(n_jobs=None):
     n_jobs = check_jobs(n_jobs)
     if not has_openmp() or _forked:
         return 1
-    from joblib import cpu_count
-
-    cpus = cpu_count()
+    cpus = _cpus(_affinity(), os.environ.get("LOKY_MAX_CPU_COUNT"))
     if n_jobs is None:
         return max(1, min(openmp_max_threads(), cpus))
     if n_jobs < 0:

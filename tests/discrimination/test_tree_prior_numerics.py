@@ -1,0 +1,356 @@
+"""Random trees as conjugate priors: domain, digits, missing values, files, refusals."""
+
+import functools
+
+import numpy as np
+import pytest
+from oracles.block_cases import agree, gradient_by_differences
+from oracles.spanning_trees import all_trees, distribution
+from oracles.tree_problems import make
+from refusals import refused
+from scipy.special import gammaln
+
+from maxent import MEDOutlierDetector, load, save
+from maxent.discrimination import (
+    DirichletTrees,
+    ExponentialMargin,
+    SpanningTrees,
+    solve_blocks,
+)
+from maxent.discrimination._tree_moments import AllEdges, ManyEdges
+from maxent.discrimination._tree_rows import Letters, log_gamma_rise
+
+KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
+
+
+# ------------------------------------------------------------------------------ domain
+
+
+def test_the_longest_step_ends_exactly_at_the_boundary(rng):
+    finite = 0
+    for _ in range(40):
+        prior, X, a, _ = make("dirichlet", rng, int(rng.integers(2, 5)))
+        block = prior.block(X)
+        step = rng.normal(size=9)
+        far = block.max_step(a, step)
+        if not np.isfinite(far):
+            continue
+        finite += 1
+        assert np.isfinite(block.log_partition(a + (1 - 1e-9) * far * step))
+        assert block.log_partition(a + (1 + 1e-9) * far * step) == np.inf
+        near = [
+            block.log_partition(a + (1 - s) * far * step) for s in (1e-6, 1e-8, 1e-10)
+        ]
+        # one logarithm of the distance for the cell that empties, or more of them
+        assert np.diff(near).min() > 0.9 * np.log(1e2)
+    assert finite > 20
+
+
+def test_given_tables_have_no_boundary(rng):
+    prior, X, a, _ = make("fixed", rng, 4)
+    block = prior.block(X)
+    assert block.max_step(a, rng.normal(size=9)) == np.inf
+    for size in (1e3, 1e6, 1e9):
+        assert np.isfinite(block.log_partition(size * rng.normal(size=9)))
+
+
+def test_forbidden_edges_ask_for_no_counts(rng):
+    n, sizes = 3, [2, 2, 2]
+    weights = np.zeros((n, n))
+    np.fill_diagonal(weights, -np.inf)
+    weights[0, 2] = weights[2, 0] = -np.inf
+    X = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1], [0, 0, 1], [1, 1, 0]])
+    prior = DirichletTrees(4.0, sizes, weights)
+    block = prior.block(X)
+    # takes 1.6 from a cell of the forbidden pair that holds 1, 0.8 from the others
+    a = np.array([-0.8, -0.8, 0.4, 0.4, 0.4, 0.4])
+    assert np.isfinite(block.log_partition(a))
+    assert DirichletTrees(4.0, sizes).block(X).log_partition(a) == np.inf
+    assert np.isfinite(block.mean(a)).all()
+    factor = block.hessian_factor(a)
+    found = gradient_by_differences(block, block.mean, a)
+    agree(factor @ factor.T, found, 1e-6)
+
+
+def watched(ask, seen, a):
+    seen.append(ask(a))
+    return seen[-1]
+
+
+def never_leaves(rng, problems):
+    """Problems solved, each step of the solver watched from inside the block.
+
+    Rows may be the same in both classes, and levels beyond what the prior can pay for:
+    there the solver may stop with the status that says so.
+    """
+    converged = 0
+    for _ in range(problems):
+        n = int(rng.integers(2, 5))
+        sizes = [int(r) for r in rng.integers(2, 4, size=n)]
+        rows = int(rng.integers(4, 12))
+        X = np.column_stack([rng.integers(0, r, size=rows) for r in sizes])
+        y = np.where(np.arange(rows) % 2, 1.0, -1.0)
+        prior = DirichletTrees(float(rng.uniform(0.3, 3.0)), sizes)
+        blocks = [prior.block(X, y == k) for k in (1, -1)]
+        seen = []
+        for block in blocks:
+            ask = block.log_partition
+            block.log_partition = functools.partial(watched, ask, seen)
+        margin = ExponentialMargin(float(rng.uniform(0.5, 20.0)), 3.0)
+        result = solve_blocks(
+            blocks,
+            [np.diag(y), np.diag(-y)],
+            margin,
+            level=np.full(rows, float(rng.uniform(0.5, 8.0))),
+            tol=1e-7,
+        )
+        assert np.isfinite(seen).all()
+        converged += result.converged
+    assert converged >= 0.95 * problems
+
+
+def test_the_solver_never_leaves_the_domain(rng):
+    never_leaves(rng, 40)
+
+
+@pytest.mark.slow
+def test_the_solver_never_leaves_the_domain_of_a_thousand_problems(rng):
+    never_leaves(rng, 1000)
+
+
+# ---------------------------------------------------------------------------- numerics
+
+
+@pytest.mark.parametrize("spread", [1.0, 10.0, 50.0, 2000.0])
+def test_covariances_of_edges_keep_their_digits_at_any_spread(spread, rng):
+    """Against the rule of products, P(e and f), by weights of one edge more."""
+    n = 6
+    weights = spread * rng.normal(size=(n, n))
+    weights = np.tril(weights, -1) + np.tril(weights, -1).T
+    np.fill_diagonal(weights, -np.inf)
+    found = AllEdges(weights)
+    assert np.linalg.eigvalsh(found.matrix).min() > -1e-13
+    if spread > 300.0:  # weights further apart than exp(600) are brought nearer
+        return
+    _, shares = distribution(weights)
+    trees = all_trees(n)
+    inside_tree = np.zeros((len(trees), n, n))
+    at = np.arange(len(trees))[:, None]
+    inside_tree[at, trees[..., 0], trees[..., 1]] = 1.0
+    indicator = inside_tree[:, found.edges[0], found.edges[1]]
+    mean = shares @ indicator
+    want = (indicator.T * shares) @ indicator - np.outer(mean, mean)
+    np.testing.assert_allclose(found.matrix, want, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [5, 30])
+def test_both_covariances_of_edges_agree(n, rng):
+    weights = rng.normal(size=(n, n))
+    weights = weights + weights.T
+    np.fill_diagonal(weights, -np.inf)
+    weights[0, 1] = weights[1, 0] = -np.inf
+    f = rng.normal(size=(n, n))
+    f = f + f.T
+    np.fill_diagonal(f, 0.0)
+    few, many = AllEdges(weights), ManyEdges(weights)
+    agree(many.product(f), few.product(f), 1e-10)
+    root = few.root()
+    agree(root @ root.T, few.matrix, 1e-12)
+
+
+@KINDS
+def test_many_columns_have_products_instead_of_factors(kind, rng):
+    n = 70
+    X = rng.integers(0, 3, size=(12, n))
+    prior = (
+        SpanningTrees.fit(X, n_categories=[3] * n)
+        if kind == "fixed"
+        else DirichletTrees(30.0, [3] * n)
+    )
+    block = prior.block(X)
+    assert block.rank > 1e9
+    a, x = 0.1 * rng.random(12), rng.normal(size=12)
+    h = 1e-4
+    moved = (block.mean(a + h * x) - block.mean(a - h * x)) / (2 * h)
+    agree(block.hessian_product(a, x), moved, 1e-5)
+    factor = block.hessian_factor(a)
+    agree(factor @ (factor.T @ x), block.hessian_product(a, x), 1e-8)
+
+
+def test_differences_of_log_gamma_do_not_cancel(rng):
+    mpmath = pytest.importorskip("mpmath")
+    x = 10.0 ** rng.uniform(-3, 9, size=200)
+    d = x * rng.uniform(-0.9, 3.0, size=200) * 10.0 ** rng.uniform(-12, 0, size=200)
+    found = log_gamma_rise(x, d)
+    with mpmath.workdps(40):
+        want = [
+            float(mpmath.loggamma(mpmath.mpf(p) + mpmath.mpf(q)) - mpmath.loggamma(p))
+            for p, q in zip(x, d)
+        ]
+    # x + d is rounded before anything else: the slope of log Gamma carries that on
+    slack = 1e-14 * (1.0 + np.abs(want)) + 4e-16 * x * np.abs(np.log(x) + 2.0)
+    assert (np.abs(found - want) <= slack).all()
+    assert (log_gamma_rise(x, np.zeros(200)) == 0).all()
+    far = x > 1e6
+    plain = np.abs(gammaln(x + d) - gammaln(x) - want)
+    assert plain[far].max() > np.abs(found - want)[far].max()
+
+
+# ---------------------------------------------------------------------- missing values
+
+
+def test_a_missing_value_leaves_out_every_factor_that_it_enters(rng):
+    prior, X, a, _ = make("fixed", rng, 4)
+    posterior = prior.posterior(X, a)
+    gone = X.copy()
+    gone[:, 1] = -1
+    rest = [0, 2, 3]
+    letters = Letters(prior.n_categories)
+    p = posterior.edge_probabilities
+    want = np.zeros(len(X))
+    for t, row in enumerate(X):
+        at = letters.offset[:-1] + row
+        want[t] = posterior.log_marginals[at[rest]].sum()
+        for u in rest:
+            for v in rest:
+                want[t] += 0.5 * p[u, v] * posterior.log_ratios[at[u], at[v]]
+    agree(posterior.expected_log_prob(gone), want, 1e-12)
+    # without any value, nothing is left
+    none = np.full((1, 4), -1)
+    assert posterior.expected_log_prob(none)[0] == 0.0
+    assert posterior.predictive_log_prob(none)[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_missing_value_is_judged_but_not_learnt_with_random_tables(rng):
+    prior, X, a, _ = make("dirichlet", rng, 4)
+    posterior = prior.posterior(X, a)
+    gone = X.copy()
+    gone[2, 0] = -1
+    rest = np.arange(len(X)) != 2
+    found = posterior.expected_log_prob(gone)
+    agree(found[rest], posterior.expected_log_prob(X)[rest], 1e-12)
+    assert np.isfinite(found[2]) and found[2] != posterior.expected_log_prob(X)[2]
+    refused(lambda: prior.posterior(gone), r"X\[2, 0\] is missing.*leave the row out")
+    weight = np.ones(len(X))
+    weight[2] = 0.0
+    agree(
+        prior.posterior(gone, weight).edge_probabilities,
+        prior.posterior(X[rest]).edge_probabilities,
+        1e-12,
+    )
+
+
+# -------------------------------------------------------------------------------- files
+
+
+@pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
+@KINDS
+def test_specifications_and_files_make_equal_priors_again(kind, rng, tmp_path):
+    prior, X, a, _ = make(kind, rng, 4)
+    posterior = prior.posterior(X, a)
+    again = type(posterior)(**posterior.get_spec())
+    agree(again.expected_log_prob(X), posterior.expected_log_prob(X), 1e-12)
+    assert type(posterior).__name__ in repr(posterior)
+    for value in posterior.get_spec().values():
+        if isinstance(value, np.ndarray):
+            with pytest.raises(ValueError, match="read-only"):
+                value[...] = 0
+    model = MEDOutlierDetector(prior).fit(X)
+    save(model, tmp_path / "model.npz")
+    back = load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(back.score_samples(X), model.score_samples(X))
+
+
+# -------------------------------------------------------------------------- wrong input
+
+SINGLE = np.log([0.5, 0.5, 0.3, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("build", "match"),
+    [
+        (lambda: SpanningTrees(SINGLE, np.zeros((4, 4)), [4]), "two or more columns"),
+        (
+            lambda: SpanningTrees(SINGLE, np.zeros((4, 4)), [2, 3]),
+            r"log_marginals.*\(5,\)",
+        ),
+        (
+            lambda: SpanningTrees(SINGLE, np.zeros((3, 3)), [2, 2]),
+            r"log_ratios.*\(4, 4\)",
+        ),
+        (
+            lambda: SpanningTrees(SINGLE - np.inf, np.zeros((4, 4)), [2, 2]),
+            "log_marginals",
+        ),
+        (lambda: SpanningTrees(SINGLE, np.eye(4) * np.nan, [2, 2]), "log_ratios"),
+        (
+            lambda: SpanningTrees(SINGLE, np.triu(np.ones((4, 4))), [2, 2]),
+            r"log_ratios is not symmetric: log_ratios\[0, 1\]=1",
+        ),
+        (
+            lambda: SpanningTrees(SINGLE, np.zeros((4, 4)), [2, 2], np.zeros((2, 2))),
+            r"log_weights\[0, 0\]=0 joins",
+        ),
+        (
+            lambda: SpanningTrees(
+                SINGLE, np.zeros((4, 4)), [2, 2], np.full((2, 2), -np.inf)
+            ),
+            "no spanning tree",
+        ),
+        (lambda: DirichletTrees(0.0, [2, 2]), "pseudo_counts=0.0 must be"),
+        (lambda: DirichletTrees(-1.0, [2, 2]), "pseudo_counts"),
+        (lambda: DirichletTrees(np.nan, [2, 2]), "pseudo_counts"),
+        (lambda: DirichletTrees(1.0, [2]), "two or more columns"),
+        (lambda: DirichletTrees(1.0, [2, 0]), "n_categories=0"),
+        (lambda: DirichletTrees(1.0, [2, 10**5]), "n_categories=100000 of column 1"),
+        (lambda: DirichletTrees(np.ones((3, 3)), [2, 2]), r"pseudo_counts.*\(4, 4\)"),
+        (
+            lambda: DirichletTrees(np.zeros((4, 4)), [2, 2]),
+            r"pseudo_counts\[0, 0\]=0 is not > 0",
+        ),
+        (
+            lambda: DirichletTrees(np.kron(np.eye(2), np.eye(2)) + 0.1, [2, 2]),
+            "pseudo_counts do not agree: letter 0 of column 0",
+        ),
+        (lambda: SpanningTrees.fit([[0, 1]], ess=-1.0), "ess=-1.0"),
+        (lambda: SpanningTrees.fit([[0, 1.5]]), "integer codes"),
+        (lambda: SpanningTrees.fit([[0], [1]]), "two or more columns"),
+        (lambda: SpanningTrees.fit([0, 1]), r"X has shape \(2,\)"),
+        (lambda: SpanningTrees.fit([[0, 2]], n_categories=[2, 2]), r"X\[0, 1\] = 2"),
+        (
+            lambda: SpanningTrees.fit([[0, -1]], n_categories=[2, 2]),
+            "without a missing value",
+        ),
+        (
+            lambda: SpanningTrees.fit([[0, 1], [1, 0]], ess=0),
+            "columns 0 and 1 empty at letter 0 with letter 0.*ess > 0",
+        ),
+    ],
+)
+def test_wrong_parameters_are_named(build, match):
+    refused(build, match)
+
+
+def test_tables_beyond_the_memory_are_refused_before_they_are_made():
+    with pytest.raises(MemoryError, match="n_categories of 3000 columns"):
+        DirichletTrees(1.0, [1000] * 3000)
+
+
+@KINDS
+def test_rows_and_weights_that_do_not_fit_are_named(kind, rng):
+    prior, X, _, _ = make(kind, rng, 3)
+    refused(lambda: prior.block(X[:, :2]), r"\bX\b.*3 categorical features")
+    refused(lambda: prior.block(X + 0.5), "integer codes")
+    refused(lambda: prior.block(X + 9), r"X\[0, 0\] = ")
+    refused(lambda: prior.block(X, np.ones(3)), "base_weight")
+    refused(lambda: prior.posterior(X, np.full(9, np.nan)), "weight")
+
+
+def test_rows_that_take_too_much_are_named_by_their_cell():
+    X = np.array([[0, 1], [1, 0]])
+    prior = DirichletTrees(1.0, [2, 2])
+    refused(
+        lambda: prior.block(X, [-1.0, 0.0]),
+        "letter 0 of column 0 with letter 1 of column 1 at or below zero",
+    )
+    refused(lambda: prior.posterior(X, [-1.0, 0.0]), "no posterior at these weights")
