@@ -13,7 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support.results import DualResult, Status, relative_gap
-from maxent.discrimination.certificate import certify, repair_equality, small_solve
+from maxent.discrimination.certificate import (
+    best_bias_of,
+    certify,
+    repair_equality,
+    small_solve,
+)
 
 
 def newton_direction(solve, rhs, E, lack):
@@ -175,6 +180,8 @@ def _start(rows, R, E, upper, init):
     """
     unbounded = ~np.isfinite(upper)
     lam = 0.1 * np.where(unbounded, rows.weight * rows.rate, upper)
+    if not (R.homogeneous or rows.margin._closed or unbounded.any()):
+        lam = _response(rows, R, E, upper)
     balanced = repair_equality(lam, upper, E)
     lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
     if unbounded.any() or rows.margin._closed:
@@ -188,6 +195,15 @@ def _start(rows, R, E, upper, init):
         return lam
     lam = np.maximum(init, 1e-2 * lam)
     return np.where(unbounded, lam, np.minimum(lam, (1 - 1e-3) * upper))
+
+
+def _response(rows, R, E, upper):
+    """Multipliers that the rows ask for at the margins of a model before training."""
+    _, margins = R.value_and_margins(np.zeros_like(upper))
+    d = rows.q - margins
+    if E is not None:
+        d = d - E @ best_bias_of(rows, d, E, np.zeros(E.shape[1]))
+    return np.clip(rows.loss(d)[1], 0.01 * upper, 0.5 * upper)
 
 
 def _into_domain(R, lam):
