@@ -214,12 +214,12 @@ def draw(truth, scores, model, base, path):
     """ROC curves, and edge weights beside the mutual information of both classes."""
     from matplotlib.figure import Figure
 
-    from maxent.displays import ROCComparisonDisplay
+    from maxent.displays import EdgeWeightsDisplay, ROCComparisonDisplay
 
     if model is None:
         return
-    figure = Figure(figsize=(12, 7), layout="constrained")
-    grid = figure.subplot_mosaic([["roc", "i0", "w0"], ["roc", "i1", "w1"]])
+    figure = Figure(figsize=(15, 6), layout="constrained")
+    grid = figure.subplot_mosaic([["roc", "false", "true"]])
     kept = {name: scores[name] for name in (BASELINE, SHOWN)}
     ROCComparisonDisplay.from_predictions(truth, kept).plot(grid["roc"])
     grid["roc"].set(
@@ -227,18 +227,10 @@ def draw(truth, scores, model, base, path):
         xlabel="share of false sites taken for true",
         ylabel="share of true sites recognised",
     )
-    for k, name in enumerate(("false sites", "true sites")):
-        weights = model.edge_log_weights_[k].copy()
-        np.fill_diagonal(weights, np.nan)
-        information = base.information_[k].copy()
-        np.fill_diagonal(information, np.nan)
-        for key, values, what in (
-            (f"i{k}", information, "mutual information, nats"),
-            (f"w{k}", weights, "log weight of the edges"),
-        ):
-            image = grid[key].imshow(values, cmap="viridis")
-            grid[key].set_title(f"{name}: {what}", fontsize=9)
-            figure.colorbar(image, ax=grid[key], shrink=0.8)
+    for k, name in enumerate(("false", "true")):
+        EdgeWeightsDisplay(
+            model.edge_log_weights_[k], base.information_[k], title=f"{name} sites"
+        ).plot(grid[name])
     figure.savefig(path, dpi=150)
 
 

@@ -126,7 +126,8 @@ class _Ascent:
                     accuracy = max(0.03 * accuracy, 1e-3 * self.tol)
         except _Enough:
             pass
-        if self.best is None:  # several biases, and multipliers far from balance
+        # several biases, multipliers far from balance, or balanced out of the domain
+        if self.best is None or not np.isfinite(self.best[2]):
             lam = np.zeros(len(self.rows.q))
             certified = certify(self.rows, self.R, lam, self.E, self.b)
             self.best = (lam, *certified)

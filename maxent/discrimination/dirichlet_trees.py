@@ -55,10 +55,6 @@ class DirichletTrees(TreePrior):
     n_categories : tuple of int
     total : float
         Count of all rows, those of the prior included.
-    edge_probabilities : ndarray (n, n)
-        Probability that an edge is part of the tree.
-    best_tree : ndarray of int (n - 1, 2)
-        The most probable tree.
 
     Raises
     ------

@@ -67,7 +67,7 @@ def max_margin(blocks, maps, *, bias=None, incidence=None, tol=1e-6, max_iter=10
     incidence : array-like (n,) or (n, k), optional
         As for :func:`solve_blocks`.
     tol : float, default=1e-6
-        Stop when upper - lower <= tol * (1 + |upper|).
+        Stop when ``upper - lower <= tol * (1 + |upper|)``.
     max_iter : int, default=1000
         Bound on the linear programs.
 

@@ -57,10 +57,6 @@ class SpanningTrees(TreePrior):
     log_marginals, log_ratios, log_weights : ndarray
         The parameters; read-only.
     n_categories : tuple of int
-    edge_probabilities : ndarray (n, n)
-        Probability that an edge is part of the tree.
-    best_tree : ndarray of int (n - 1, 2)
-        The most probable tree.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Pictures of margin priors, machines with their multipliers, dual paths and scores.
+"""Pictures of margin priors, machines, dual paths, scores and dependency trees.
 
 Displays in the manner of scikit-learn: the constructor or a class method takes what is
 to be drawn, ``plot`` draws it and keeps Axes, Figure and artists in attributes that
@@ -16,6 +16,8 @@ _HOMES = {
     "roc": ("ROCComparisonDisplay",),
     "likelihoods": ("LogLikelihoodDisplay",),
     "path": ("DualPathDisplay",),
+    "edge_weights": ("EdgeWeightsDisplay",),
+    "tree_graph": ("TreeGraphDisplay",),
 }
 
 __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
