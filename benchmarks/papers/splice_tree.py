@@ -29,6 +29,9 @@ TRAIN = 200  # rows of each class
 TRUE_TEST, FALSE_TEST = 1192, 3532
 WINDOW = slice(58, 83)
 BASELINE = "Chow-Liu trees"
+NAIVE = "naive Bayes"
+# multipliers of no weight leave the averages over trees as they are before training
+UNTRAINED = {"margin": "hinge", "C": 1e-9, "level": 1e-3}
 SETTINGS = {
     "fixed margin, 0.8 of the largest": {"margin": "fixed", "level": "0.8*max"},
     "fixed margin 4": {"margin": "fixed", "level": 4.0},
@@ -39,6 +42,8 @@ SETTINGS = {
         "C": 1.0,
         "level": 4.0,
     },
+    "untrained": UNTRAINED,
+    "untrained, random tables": {"parameters": "dirichlet", **UNTRAINED},
 }
 SHOWN = next(iter(SETTINGS))
 
@@ -74,6 +79,8 @@ def split(true, rng):
 
 def one_draw(codes, true, rng):
     """Records of every model, and what the figures need."""
+    from sklearn.naive_bayes import CategoricalNB
+
     from maxent import ChowLiuClassifier, MEDTreeClassifier
 
     train, test = split(true, rng)
@@ -93,15 +100,20 @@ def one_draw(codes, true, rng):
     ]
     scores = {BASELINE: np.diff(base.predict_log_proba(codes[test]))[:, 0]}
     shown = None
-    for name, setting in SETTINGS.items():
-        model = MEDTreeClassifier(bias=None, **setting)
+    # one pseudo-count a column, as in the tables of the trees
+    naive = CategoricalNB(alpha=0.25, min_categories=4, fit_prior=False)
+    models = {NAIVE: naive} | {
+        name: MEDTreeClassifier(bias=None, **setting)
+        for name, setting in SETTINGS.items()
+    }
+    for name, model in models.items():
         if name == "fixed margin 4" and shown.max_margin_ <= 4.0:
             continue
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # nothing to learn
             model.fit(codes[train], true[train])
-        if not model.converged_:
+        if name != NAIVE and not model.converged_:
             raise RuntimeError(f"{name} did not converge")
         seconds = time.perf_counter() - start
         predicted = model.predict(codes[test])
@@ -113,13 +125,14 @@ def one_draw(codes, true, rng):
                 "train": np.mean(model.predict(codes[train]) != true[train]),
                 "test": np.mean(predicted != true[test]),
                 "se": change.std(ddof=1) / np.sqrt(len(test)),
-                "level": model.level_,
-                "support": len(model.support_),
-                "bound": len(model.support_) / len(train),
+                "level": getattr(model, "level_", np.nan),
+                "support": len(getattr(model, "support_", ())),
+                "bound": len(getattr(model, "support_", ())) / len(train),
                 "seconds": seconds,
             }
         )
-        scores[name] = model.decision_function(codes[test])
+        if name != NAIVE:
+            scores[name] = model.decision_function(codes[test])
         if name == SHOWN:
             shown = model
     return records, (true[test], scores, shown, base)
@@ -169,7 +182,7 @@ def write(records, title, options, path):
         "seconds |",
         "|" + "---|" * 11,
     ]
-    for name in (BASELINE, *SETTINGS):
+    for name in (BASELINE, NAIVE, *SETTINGS):
         rows = [r for r in records if r["model"] == name]
         if not rows:
             lines.append(f"| {name} | 0, out of reach |" + " |" * 9)
@@ -182,7 +195,7 @@ def write(records, title, options, path):
         cells = [
             name,
             f"{len(rows)}",
-            "" if name == BASELINE else f"{mean('level'):.2f}",
+            "" if name in (BASELINE, NAIVE) else f"{mean('level'):.2f}",
             f"{100 * mean('train'):.2f} %",
             f"{100 * mean('test'):.2f} %",
         ]

@@ -323,7 +323,7 @@ def _hinge_interval(dual, margins):
 
 
 def _pick(low, high):
-    """0 if inside, else the midpoint, clipped to a finite value (spec 3.1)."""
+    """0 if inside, else the midpoint, clipped to a finite value."""
     if low <= 0.0 <= high:
         return 0.0
     if np.isfinite(low) and np.isfinite(high):
