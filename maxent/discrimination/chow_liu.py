@@ -220,6 +220,7 @@ class ChowLiuClassifier(ClassifierMixin, BaseEstimator):
 
 
 def check_two_features(estimator, X):
+    """Refuse a single column, which no tree can join to another."""
     if X.shape[1] < 2:
         raise ValueError(
             f"X has 1 feature(s): trees join two or more. {type(estimator).__name__} "

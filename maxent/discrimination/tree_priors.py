@@ -247,6 +247,7 @@ def smoothed_counts(X, sample_weight, ess, n_categories):
 
 
 def check_no_empty_cell(counts, letters):
+    """Refuse pair counts of zero, whose logarithms are infinite."""
     empty = letters.above() & ~(counts > 0)
     if empty.any():
         i, j = (int(k) for k in np.argwhere(empty)[0])
