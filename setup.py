@@ -39,6 +39,7 @@ EXTENSIONS = {
     "letter_bits": [VECTOR],
     "tables": [],
     "tree_tables": [],
+    "normal_wishart": [],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.

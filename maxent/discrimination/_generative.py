@@ -287,23 +287,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
 def class_maps(rows):
     """A_k of every class: its row weights beta_k = A_k lam."""
-    at = np.arange(len(rows.example))
-    shape = (rows.n, len(at))
+    shape = (rows.n, len(rows.example))
     maps = []
     for k in range(rows.m):
-        right, wrong = rows.right == k, rows.wrong == k
-        maps.append(
-            sp.csr_array(
-                (
-                    np.concatenate([np.ones(right.sum()), -np.ones(wrong.sum())]),
-                    (
-                        np.concatenate([rows.example[right], rows.example[wrong]]),
-                        np.concatenate([at[right], at[wrong]]),
-                    ),
-                ),
-                shape=shape,
-            )
-        )
+        entry = (rows.right == k) * 1.0 - (rows.wrong == k)
+        at = np.flatnonzero(entry)  # of one row after the other, as CSR wants them
+        starts = np.searchsorted(rows.example[at], np.arange(rows.n + 1))
+        maps.append(sp.csr_array((entry[at], at, starts), shape=shape))
     return maps
 
 

@@ -10,6 +10,8 @@ bias.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from maxent._support.results import DualResult, Status, relative_gap
@@ -20,28 +22,34 @@ from maxent.discrimination.certificate import (
     small_solve,
 )
 
+_NEAR = 1e-3  # the relative gap from which on the best bias matters
 
-def newton_direction(solve, rhs, E, lack):
-    """dlam, db of (H + D) dlam + E db = rhs, E' dlam = lack."""
+
+def bordered(solve, E):
+    """Function of (rhs, lack): dlam, db of (H + D) dlam + E db = rhs, E' dlam = lack.
+
+    `solve` answers for H + D alone; what it says of E is asked once.
+    """
     if E is None:
-        return solve(rhs), None
-    both = solve(np.column_stack([rhs, E]))
-    x, S = both[:, 0], both[:, 1:]
-    db = small_solve(E.T @ S, E.T @ x - lack)
-    return x - S @ db, db
+        return lambda rhs, lack: (solve(rhs), None)
+    S = solve(E)
+    along = E.T @ S
+
+    def solve_both(rhs, lack):
+        x = solve(rhs)
+        db = small_solve(along, E.T @ x - lack)
+        return x - S @ db, db
+
+    return solve_both
 
 
 def longest_step(x, dx, bound=None):
     """Largest t <= 1 with x + t dx >= 0 (and <= bound)."""
-    t = 1.0
-    down = dx < 0
-    if down.any():
-        t = min(t, float(np.min(-x[down] / dx[down])))
-    if bound is not None:
-        up = dx > 0
-        if up.any():
-            t = min(t, float(np.min((bound[up] - x[up]) / dx[up])))
-    return t
+    with np.errstate(all="ignore"):  # 0 / 0 is no end: fmax passes over it
+        most = np.fmax.reduce(-dx / x, initial=1.0)
+        if bound is not None:
+            most = max(most, np.fmax.reduce(dx / (bound - x), initial=1.0))
+    return 1.0 / float(most)
 
 
 def interior_point(
@@ -68,31 +76,31 @@ def interior_point(
     closed = rows.margin._closed
     k = 0 if E is None else E.shape[1]
     unit = 0.0 if rows.margin.name == "fixed" else 1.0
+    largest = float(np.abs(rows.q).max(initial=0.0))
     most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
+    most *= max(1.0, largest) ** 2
     lam = _into_domain(R, _start(rows, R, E, upper, init))
     b = np.zeros(k)
     z, t = _start_slacks(rows, R, lam, upper)
     # quadratics are cheap enough to go on to the last digit
     enough = min(tol, 1e-12) if R.homogeneous else tol
     history, best, status, iteration = [], None, Status.MAX_ITER, 0
+    pull = _pull(rows, R, E, lam, b)
     for iteration in range(1, max_iter + 1):
-        _, margins = R.value_and_margins(lam)
-        d = rows.q - margins - (E @ b if k else 0.0)
-        slope = rows.slope(lam)
         diagonal = rows.curvature(lam) + z / lam
         room = None
         if closed:
             room = np.maximum(upper - lam, 1e-16 * upper)
             diagonal = diagonal + t / room
         try:
-            solve = R.solver(lam, diagonal)
+            solve = bordered(R.solver(lam, diagonal), E)
         except np.linalg.LinAlgError:
             status = Status.STALLED
             break
         lack = -(E.T @ lam) if k else None
 
-        point = (lam, z, t, room, d + slope, lack)
-        step, db, dz, dt = _direction(solve, E, point, 0.0, 0.0)
+        point = (lam, z, t, room, pull, lack)
+        step, db, dz, dt = _direction(solve, point, 0.0, 0.0)
         # the affine step tells how much of the complementarity can go, and what the
         # linear model of the products neglects (Mehrotra 1992); counted in full, short
         # steps can run in circles
@@ -105,10 +113,11 @@ def interior_point(
         mu = sigma * total / (n * (2 if closed else 1))
         below = mu - a * step * dz
         above = mu + a * step * dt if closed else None
-        step, db, dz, dt = _direction(solve, E, point, below, above)
+        step, db, dz, dt = _direction(solve, point, below, above)
         a = _step_length(lam, step, z, dz, t, dt, upper, 0.99)
         a = min(a, 0.99 * R.max_step(lam, step))
-        a, lam = _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a)
+        most_pull = 10.0 * _residual(pull, z, t) + 1e-6 * (1.0 + largest)
+        a, lam, pull = _damp(rows, R, E, point, b, step, db, dz, dt, a, most_pull)
         if a == 0.0:  # no point of the domain is left on the way
             status = Status.STALLED
             break
@@ -122,7 +131,7 @@ def interior_point(
             break
         trial = repair_equality(lam, upper, E)
         J, gap, bias, d = certify(goal, R, trial, E, b, polish=False)
-        if relative_gap(gap, J) <= 1e-3:  # near enough for the best bias to matter
+        if relative_gap(gap, J) <= _NEAR:
             J, gap, bias, d = certify(goal, R, trial, E, b)
         history.append((iteration, J, gap))
         if callback is not None:
@@ -134,7 +143,7 @@ def interior_point(
         slow = len(history) > 5 and gap > 0.5 * history[-4][2]
         if slow and relative_gap(best[2], best[1]) <= tol:
             break
-        if most * max(1.0, float(np.abs(rows.q).max(initial=0.0))) ** 2 < J:
+        if most < J:
             status = Status.UNBOUNDED
             break
         # Newton's steps may still be on their way when all slacks have vanished
@@ -145,7 +154,7 @@ def interior_point(
         lam = np.zeros(n)
         J, gap, bias, d = certify(goal, R, lam, E, b)
         best = (lam, J, gap, bias, d)
-    else:
+    elif relative_gap(best[2], best[1]) > _NEAR:
         best = (best[0], *certify(goal, R, best[0], E, best[3]))
     polished = _polish(rows, goal, R, E, best)
     # zeros are not worth the tolerance
@@ -160,13 +169,13 @@ def interior_point(
     )
 
 
-def _direction(solve, E, point, below, above):
+def _direction(solve, point, below, above):
     """Newton direction towards lam z = below and, for a box, room t = above."""
     lam, z, t, room, stationarity, lack = point
     rhs = stationarity + below / lam
     if t is not None:
         rhs = rhs - above / room
-    step, db = newton_direction(solve, rhs, E, lack)
+    step, db = solve(rhs, lack)
     dz = below / lam - z - z / lam * step
     dt = None if t is None else above / room - t + t / room * step
     return step, db, dz, dt
@@ -235,49 +244,44 @@ def _start_slacks(rows, R, lam, upper):
 
 
 def _step_length(lam, step, z, dz, t, dt, upper, keep):
-    bound = np.where(np.isfinite(upper), upper, np.inf)
-    a = longest_step(lam, step, bound)
-    a = min(a, longest_step(z, dz))
+    a = min(longest_step(lam, step, upper), longest_step(z, dz))
     if t is not None:
         a = min(a, longest_step(t, dt))
     return keep * a if a < 1.0 or keep == 1.0 else 1.0
 
 
-def _residual(rows, R, E, lam, b, z, t):
-    """Norm of the optimality condition; infinite outside the domain of R."""
+def _pull(rows, R, E, lam, b):
+    """Slope of the dual in every multiplier, slacks aside; None outside the domain."""
     value, margins = R.value_and_margins(lam)
     if value == np.inf:
+        return None
+    pull = rows.q - margins + rows.slope(lam)
+    return pull if E is None else pull - E @ b
+
+
+def _residual(pull, z, t):
+    """Norm of the optimality condition; infinite outside the domain of R."""
+    if pull is None:
         return np.inf
-    r = rows.q - margins + rows.slope(lam) + z
-    if E is not None:
-        r = r - E @ b
-    if t is not None:
-        r = r - t
-    return float(np.linalg.norm(r))
+    r = pull + z if t is None else pull + z - t
+    return math.sqrt(r @ r)
 
 
-def _damp(rows, R, E, lam, b, z, t, step, db, dz, dt, a):
-    """Step length and new multipliers.
+def _damp(rows, R, E, point, b, step, db, dz, dt, a, most):
+    """Step length, new multipliers, and the slopes there.
 
     The step is halved while it leaves the domain of R, which rounding or a block's own
-    `max_step` may misjudge, and while the residual explodes.
+    `max_step` may misjudge, and while the residual explodes beyond `most`.
     """
-    before = _residual(rows, R, E, lam, b, z, t)
+    lam, z, t, _, pull, _ = point
     for _ in range(31):
         new = _rebalanced(lam + a * step, rows.upper, E)
-        now = _residual(
-            rows,
-            R,
-            E,
-            new,
-            None if E is None else b + a * db,
-            z + a * dz,
-            None if t is None else t + a * dt,
-        )
-        if now <= 10.0 * before + 1e-6 * (1.0 + float(np.abs(rows.q).max(initial=0.0))):
+        there = _pull(rows, R, E, new, b if E is None else b + a * db)
+        now = _residual(there, z + a * dz, None if t is None else t + a * dt)
+        if now <= most:
             break
         a *= 0.5
-    return (a, new) if now < np.inf else (0.0, lam)
+    return (a, new, there) if now < np.inf else (0.0, lam, pull)
 
 
 def _rebalanced(lam, upper, E):
@@ -329,19 +333,18 @@ def _polish(rows, goal, R, E, best):
         diagonal = rf.curvature(new[index])
         scale = 1e-12 * max(float(np.abs(diagonal).max(initial=0.0)), 1e-3)
         try:
-            solve = Rf.solver(new[index], diagonal + scale)
+            solve = bordered(Rf.solver(new[index], diagonal + scale), Ef)
         except np.linalg.LinAlgError:
             return best
         lack = None if E is None else -(E.T @ new)
-        step, db = newton_direction(solve, rhs, Ef, lack)
-        bound = np.where(np.isfinite(rf.upper), rf.upper, np.inf)
-        a = longest_step(new[index], step, bound)
+        step, db = solve(rhs, lack)
+        a = longest_step(new[index], step, rf.upper)
         a = 1.0 if a >= 1.0 else 0.9 * a
         new[index] = new[index] + a * step
         if E is not None:
             b = b + a * db
-        if (np.abs(step) <= 1e-13 * new[index]).all():
-            break
+        if (np.abs(step) <= 1e-8 * new[index]).all():
+            break  # the gap left is the square of less than this
     new = repair_equality(np.maximum(new, 0.0), upper, E)
     J2, gap2, bias2, d2 = certify(goal, R, new, E, b)
     if np.isfinite(gap2) and gap2 <= gap + 1e-15 * (1 + abs(J)):

@@ -79,7 +79,7 @@ class LowRankQuadratic(Quadratic):
         if r > n or n <= _DENSE:
             A, Z = np.empty((n, n)), self.Z * root
             for part in _chunks(n, n * r):
-                A[part, : part.stop] = Z[part] @ Z[: part.stop].T
+                np.matmul(Z[part], Z[: part.stop].T, out=A[part, : part.stop])
             A.flat[:: n + 1] += diagonal
             L = blocked_cholesky(A)
             return lambda rhs: _solve_lower(L, rhs)
@@ -118,7 +118,9 @@ def blocked_cholesky(A):
     n = len(A)
     for k in range(0, n, _BLOCK):
         e = min(k + _BLOCK, n)
-        A[k:e, k:e], info = dpotrf(A[k:e, k:e], lower=1, clean=1)
+        # what is lower by rows is upper to Fortran, and then needs no copy
+        upper, info = dpotrf(A[k:e, k:e].T, lower=0, clean=1, overwrite_a=1)
+        A[k:e, k:e] = upper.T
         if info:
             raise LinAlgError(f"the leading minor {k + info} is not positive")
         if e < n:

@@ -76,13 +76,21 @@ class Rows:
 
         Returns (value, lam, curvature): lam = d loss / d d, curvature its derivative.
         """
+        value, lam, curvature = self._losses(d)
+        with np.errstate(over="ignore"):  # an infinite loss is an answer
+            total = float(self.weight @ value)
+        return total, lam, curvature
+
+    def _losses(self, d):
+        """Each row's own loss per weight, with the multipliers and slopes of `loss`."""
         x = self.rate * d
         value, slope, curvature = np.empty_like(x), np.empty_like(x), np.empty_like(x)
         _potentials.evaluate_loss(self.margin.core_spec, x, value, slope, curvature)
         scale = self.weight * self.rate
-        with np.errstate(over="ignore"):  # an infinite loss is an answer
-            total = float(self.weight @ value)
-        return total, scale * slope, scale * self.rate * curvature
+        slope *= scale
+        curvature *= scale
+        curvature *= self.rate
+        return value, slope, curvature
 
     def gap(self, lam, d):
         """Fenchel-Young sum at multipliers lam and shortfalls d."""
@@ -132,10 +140,12 @@ def best_bias(rows, d, sign, guess=0.0):
         return _hinge_bias(sign * d, sign, rows.upper, guess)
 
     def slope(b):
-        _, lam, curvature = rows.loss(d - sign * b)
+        _, lam, curvature = rows._losses(d - sign * b)
         return -float(sign @ lam), float(curvature.sum())
 
     near = _newton_bias(slope, guess)
+    if near is None:
+        near = _bias_without_loss(rows, d, sign)
     if near is not None:
         return near
     lo, hi = _bracket(slope, guess, sign)
@@ -145,7 +155,7 @@ def best_bias(rows, d, sign, guess=0.0):
     for _ in range(200):
         s, h = slope(b)
         if s == 0:
-            return _middle_of_flat(slope, b, lo, hi)
+            return b if h > 0 else _middle_of_flat(slope, b, lo, hi)
         if s > 0:
             hi = b
         else:
@@ -181,7 +191,7 @@ def _newton_bias(slope, b):
     last = np.inf
     for _ in range(12):
         s, h = slope(b)
-        if s == 0 or not h > 0:
+        if not h > 0:
             return None
         step = -s / h
         if not abs(step) < 0.5 * last:
@@ -192,6 +202,21 @@ def _newton_bias(slope, b):
             return b
         last = abs(step)
     return None
+
+
+def _bias_without_loss(rows, d, sign):
+    """Middle of the biases at which no row has a loss, or 0 among them; None if none.
+
+    A row has none while its shortfall stays below the one that asks for a multiplier.
+    """
+    up = sign > 0
+    corner = sign * (d + rows.slope(np.zeros_like(d)))
+    if up.all() or not up.any():
+        return None
+    lo, hi = float(corner[up].max()), float(corner[~up].min())
+    if not lo <= hi:
+        return None
+    return 0.0 if lo <= 0.0 <= hi else 0.5 * (lo + hi)
 
 
 def _bracket(slope, guess, sign):

@@ -15,10 +15,12 @@ import functools
 import math
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtrs
-from scipy.special import gammaln, psi, zeta
+from scipy.linalg.lapack import dpotrf
+from scipy.special import psi, zeta
 
+from maxent._core import normal_wishart as kernel
 from maxent._support import validation as v
+from maxent._support.threads import single_threaded_blas
 from maxent.families.conjugate import ConjugatePrior
 
 _LOG_PI = math.log(math.pi)
@@ -31,10 +33,6 @@ class _Rows:
         self.origin = origin
         self.deviation = X - origin  # (n, d)
         self.reach = np.abs(self.deviation).max(axis=0, initial=0.0)
-
-    def about(self, mean):
-        """Deviations from another point, a new array."""
-        return self.deviation - (mean - self.origin)
 
 
 class NormalInverseWishart(ConjugatePrior):
@@ -98,19 +96,19 @@ class NormalInverseWishart(ConjugatePrior):
                 "semidefinite."
             )
         self._set(
-            mean,
+            np.array(mean),
             v.check_nonnegative("mean_precision", mean_precision),
             v.check_nonnegative("df", df),
             0.5 * (scale + scale.T),
         )
 
     def _set(self, mean, mean_precision, df, scale, factor=None):
-        self.mean, self.scale = np.array(mean), np.array(scale)
+        self.mean, self.scale = mean, scale
         self.mean_precision, self.df = float(mean_precision), float(df)
         for array in (self.mean, self.scale):
             array.setflags(write=False)
-        self._chol = factor
-        self._whitened_rows = (None, None)
+        self._chol, self._log_det_scale = factor, None
+        self._whitened_rows = (None, None, None)
 
     @classmethod
     def _make(cls, *parameters):
@@ -133,7 +131,7 @@ class NormalInverseWishart(ConjugatePrior):
             Proper only with rows.
         """
         d = v.check_count("n_features", n_features)
-        return cls(np.zeros(d), 0.0, 0.0, np.zeros((d, d)))
+        return cls._make(np.zeros(d), 0.0, 0.0, np.zeros((d, d)))
 
     @classmethod
     def weak(cls, X, weight=None):
@@ -228,39 +226,34 @@ class NormalInverseWishart(ConjugatePrior):
         return len(rows.deviation)
 
     def _update(self, rows, weight):
-        total = float(weight.sum())
-        kappa, df = self.mean_precision + total, self.df + total
-        if not (kappa > 0 and df > self._d - 1):
+        (n, d), empty = rows.deviation.shape, np.empty
+        mean, scale, lower = empty(d), empty((d, d)), empty((d, d))
+        whitened = empty((n, d)), empty(n)
+        with single_threaded_blas():
+            found = kernel.update(
+                rows.deviation,
+                rows.reach,
+                weight,
+                self.mean,
+                self.mean_precision,
+                self.df,
+                self.scale,
+                mean,
+                scale,
+                lower,
+                *whitened,
+            )
+        if found is None:
             return None
-        # deviations from the prior's mean first: the shift costs no digits
-        shift = (weight @ rows.deviation) / kappa
-        mean = self.mean + shift
-        R = rows.deviation - shift
-        scale = self.scale + (R.T * weight) @ R
-        scale += self.mean_precision * (shift[:, None] * shift)
-        scale = 0.5 * (scale + scale.T)
-        lower = _cholesky(scale) if np.isfinite(scale).all() else None
-        if lower is None:
-            return None
-        # A pivot at rounding level of what was summed is no positive pivot.  The sum of
-        # sizes is a pass over the rows: a bound will mostly do.
-        pivot, absolute = lower.diagonal() ** 2, np.abs(weight)
-        # deviations of a constant feature are rounding of its value, and so is `size`
-        size = self.scale.diagonal() + absolute.sum() * (1e-16 * mean**2)
-        most = size + absolute.sum() * (rows.reach + np.abs(shift)) ** 2
-        if (pivot <= 1e-14 * most).any():
-            size = size + absolute @ R**2
-            if (pivot <= 1e-14 * size).any():
-                return None
-        posterior = self._make(mean, kappa, df, scale, lower)
-        posterior._whitened_rows = (
-            rows,
-            dtrtrs(lower, R.T, lower=1, overwrite_b=1)[0].T,
-        )
+        posterior = self._make(mean, *found[:2], scale, lower)
+        posterior._log_det_scale = found[2]
+        posterior._whitened_rows = (rows, *whitened)
         return posterior
 
     def _log_det(self):
-        return 2.0 * float(np.log(self._lower.diagonal()).sum())
+        if self._log_det_scale is None:
+            self._log_det_scale = 2.0 * float(np.log(self._lower.diagonal()).sum())
+        return self._log_det_scale
 
     def _log_normalizer(self):
         d, nu = self._d, self.df
@@ -275,35 +268,46 @@ class NormalInverseWishart(ConjugatePrior):
         return -0.5 * self._d * _LOG_PI
 
     def _halves(self):
-        return 0.5 * (self.df - np.arange(self._d))
+        return 0.5 * self.df - _half_numbers(self._d)
 
     def _whitened(self, rows):
-        """Deviations from the mean in units where the scale is the identity, (n, d)."""
+        """Deviations from the mean in units where the scale is the identity, (n, d).
+
+        Returns them with their squared norms, (n,).
+        """
+        known, U, square = self._whitened_rows
+        if known is rows:
+            return U, square
         proper = self.mean_precision > 0 and self.df > self._d - 1
         if not proper or self._lower is None:
             raise ValueError(
                 "this prior is improper: it has no expectations. Update it with rows."
             )
-        known, U = self._whitened_rows
-        if known is not rows:
-            R = rows.about(self.mean)
-            U = dtrtrs(self._lower, R.T, lower=1, overwrite_b=1)[0].T
-        return U
+        U = np.empty_like(rows.deviation)
+        square = np.empty(len(U))
+        shift = self.mean - rows.origin
+        with single_threaded_blas():
+            kernel.whiten(rows.deviation, shift, self._lower, U, square)
+        return U, square
 
     def _expected(self, rows):
-        U = self._whitened(rows)
+        _, square = self._whitened(rows)
         constant = float(psi(self._halves()).sum()) - self._d * _LOG_PI
         constant -= self._log_det()
         constant -= self._d / self.mean_precision
-        return 0.5 * (constant - self.df * np.einsum("ij,ij->i", U, U))
+        return 0.5 * constant - (0.5 * self.df) * square
 
     def _predictive(self, rows):
         d, nu, kappa = self._d, self.df, self.mean_precision
-        U = self._whitened(rows)
-        q = np.einsum("ij,ij->i", U, U) * kappa / (kappa + 1.0)
+        _, square = self._whitened(rows)
         constant = _multigammaln(0.5 * (nu + 1.0), d) - _multigammaln(0.5 * nu, d)
         constant -= 0.5 * (self._log_det() + d * _LOG_PI + d * math.log1p(1.0 / kappa))
-        return constant - 0.5 * (nu + 1.0) * np.log1p(q)
+        return constant - 0.5 * (nu + 1.0) * np.log1p(square * (kappa / (kappa + 1.0)))
+
+    def _spread(self):
+        """What all covariances of log-likelihoods share."""
+        rest = 0.25 * float(zeta(2.0, self._halves()).sum())
+        return rest + 0.5 * self._d / self.mean_precision**2
 
     def _factor(self, rows):
         """Columns vv' - I/df over pairs, v, and one: v = whitened deviations.
@@ -311,51 +315,34 @@ class NormalInverseWishart(ConjugatePrior):
         The covariance is sum_j psi'((df-j)/2)/4 + d/(2 kappa^2) - (q_ss + q_tt)/2
         + (df/kappa) q_st + (df/2) q_st^2 with q_st = v_s . v_t.
         """
-        d, nu, kappa = self._d, self.df, self.mean_precision
-        U = self._whitened(rows)
-        i, j, factor = _pairs(d)
-        pairs = U[:, i] * U[:, j]
-        pairs *= factor
-        pairs -= (i == j) / nu
-        rest = 0.25 * float(zeta(2.0, self._halves()).sum())
-        rest += 0.5 * d / kappa**2 - 0.5 * d / nu
-        return np.concatenate(
-            [
-                math.sqrt(0.5 * nu) * pairs,
-                math.sqrt(nu / kappa) * U,
-                np.full((len(U), 1), math.sqrt(max(rest, 0.0))),
-            ],
-            axis=1,
-        )
+        nu, kappa = self.df, self.mean_precision
+        U, _ = self._whitened(rows)
+        rest = max(self._spread() - 0.5 * self._d / nu, 0.0)
+        F = np.empty((len(U), self._rank(rows)))
+        kernel.covariance_factor(U, kappa, nu, rest, F)
+        return F
 
     def _rank(self, rows):
         return (self._d + 1) * (self._d + 2) // 2
 
     def _product(self, rows, x):
-        d, nu, kappa = self._d, self.df, self.mean_precision
-        U = self._whitened(rows)
-        q, total = np.einsum("ij,ij->i", U, U), float(x.sum())
-        rest = 0.25 * float(zeta(2.0, self._halves()).sum()) + 0.5 * d / kappa**2
+        nu, kappa = self.df, self.mean_precision
+        U, q = self._whitened(rows)
         out = np.einsum("ij,ij->i", U @ ((U.T * x) @ U), U)
         out *= 0.5 * nu
         out += nu / kappa * (U @ (U.T @ x))
-        out += rest * total - 0.5 * (q * total + float(q @ x))
+        total = float(x.sum())
+        out += self._spread() * total - 0.5 * (q * total + float(q @ x))
         return out
 
     def _max_step(self, rows, direction):
         """Definiteness of sum w [x; 1][x; 1]' along a line is an eigenproblem."""
-        d = self._d
-        U = self._whitened(rows)
-        W = U.T * direction
-        change = np.empty((d + 1, d + 1))
-        change[:d, :d] = W @ U
-        change[:d, d] = change[d, :d] = W.sum(axis=1) / math.sqrt(self.mean_precision)
-        total = float(direction.sum())
-        change[d, d] = total / self.mean_precision
-        least = float(np.linalg.eigvalsh(change)[0])
+        U, _ = self._whitened(rows)
+        with single_threaded_blas():
+            least, total = kernel.least_change(U, direction, self.mean_precision)
         step = -1.0 / least if least < 0 else np.inf
         if total < 0:
-            step = min(step, (self.df - (d - 1)) / -total)
+            step = min(step, (self.df - (self._d - 1)) / -total)
         return step
 
     def _why_improper(self, rows, weight):
@@ -375,18 +362,21 @@ class NormalInverseWishart(ConjugatePrior):
 
 
 @functools.cache
-def _pairs(d):
-    """Pairs i <= j of d, and what makes their products a scaled symmetric vector."""
-    i, j = np.triu_indices(d)
-    return i, j, np.where(i == j, 1.0, math.sqrt(2.0))
+def _half_numbers(d):
+    """0, 1/2, 1, .. of d terms."""
+    numbers = 0.5 * np.arange(d)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def _cholesky(A):
-    """Lower Cholesky factor, or None."""
-    lower, info = dpotrf(A, lower=1, clean=1)
-    return lower if info == 0 else None
+    """Lower Cholesky factor by rows, or None."""
+    with single_threaded_blas():
+        upper, info = dpotrf(A.T, lower=0, clean=1)
+    return np.ascontiguousarray(upper.T) if info == 0 else None
 
 
 def _multigammaln(a, d):
     """Log of the multivariate gamma function."""
-    return 0.25 * d * (d - 1) * _LOG_PI + float(gammaln(a - 0.5 * np.arange(d)).sum())
+    product = sum(math.lgamma(a - 0.5 * j) for j in range(d))
+    return 0.25 * d * (d - 1) * _LOG_PI + product

@@ -5,7 +5,13 @@ import pytest
 from problems import PRIORS, by_name
 from scipy.optimize import minimize_scalar
 
-from maxent.discrimination import ExponentialMargin, FixedMargin, HingeMargin
+from maxent.discrimination import (
+    ErlangMargin,
+    ExponentialMargin,
+    FixedMargin,
+    HingeMargin,
+    LaplaceMargin,
+)
 from maxent.discrimination.certificate import Rows, best_bias
 
 
@@ -33,7 +39,12 @@ def test_no_other_bias_has_a_smaller_loss(margin, guess, rng):
 
 
 # the ends of the losses, in units of the shortfall d: no loss below
-ENDS = [(HingeMargin(), 0.0), (ExponentialMargin(4.0), 0.25)]
+ENDS = [
+    (HingeMargin(), 0.0),
+    (ExponentialMargin(4.0), 0.25),
+    (ErlangMargin(3, rate=4.0), 0.75),
+    (LaplaceMargin(4.0), 0.0),
+]
 
 
 @pytest.mark.parametrize(("margin", "end"), ENDS, ids=by_name)

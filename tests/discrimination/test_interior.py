@@ -7,9 +7,9 @@ from problems import PRIORS, by_name, rbf, two_classes
 from maxent._support.results import Status
 from maxent.discrimination import ExponentialMargin, FixedMargin
 from maxent.discrimination._interior import (
+    bordered,
     interior_point,
     longest_step,
-    newton_direction,
 )
 from maxent.discrimination._quadratics import (
     DenseQuadratic,
@@ -65,18 +65,20 @@ def test_low_rank_systems_are_the_dense_ones(n, r, columns, rng):
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
-def test_newton_direction_solves_the_bordered_system(k, rng):
+def test_the_bordered_system_is_solved_for_one_right_side_after_the_other(k, rng):
     n = 20
     A = positive_definite(rng, n)
-    rhs, lack = rng.normal(size=n), rng.normal(size=k)
     E = rng.normal(size=(n, k)) if k else None
-    step, db = newton_direction(lambda x: np.linalg.solve(A, x), rhs, E, lack)
-    if k:
-        np.testing.assert_allclose(A @ step + E @ db, rhs, atol=1e-10)
-        np.testing.assert_allclose(E.T @ step, lack, atol=1e-10)
-    else:
-        assert db is None
-        np.testing.assert_allclose(A @ step, rhs, atol=1e-10)
+    solve = bordered(lambda x: np.linalg.solve(A, x), E)
+    for _ in range(2):
+        rhs, lack = rng.normal(size=n), rng.normal(size=k)
+        step, db = solve(rhs, lack)
+        if k:
+            np.testing.assert_allclose(A @ step + E @ db, rhs, atol=1e-10)
+            np.testing.assert_allclose(E.T @ step, lack, atol=1e-10)
+        else:
+            assert db is None
+            np.testing.assert_allclose(A @ step, rhs, atol=1e-10)
 
 
 def test_longest_step_ends_at_the_first_side_that_is_met():
@@ -86,6 +88,15 @@ def test_longest_step_ends_at_the_first_side_that_is_met():
     assert longest_step(x, np.array([6.0, 9.0]), bound) == 0.5
     assert longest_step(x, np.array([6.0, -20.0]), bound) == 0.1
     assert longest_step(x, np.zeros(2), bound) == 1.0
+
+
+def test_longest_step_from_an_end_goes_inwards_only():
+    x, bound = np.array([0.0, 4.0]), np.array([4.0, 4.0])
+    assert longest_step(x, np.array([0.0, 0.0]), bound) == 1.0
+    assert longest_step(x, np.array([8.0, -1.0]), bound) == 0.5
+    assert longest_step(x, np.array([-1e-9, 0.0]), bound) == 0.0
+    assert longest_step(x, np.array([0.0, 1e-9]), bound) == 0.0
+    assert longest_step(np.zeros(0), np.zeros(0)) == 1.0
 
 
 # ------------------------------------------------------------- the equality
