@@ -25,6 +25,7 @@ EXTENSIONS = {
     "potentials": [VECTOR],
     "threads": [],
     "gram": [VECTOR],
+    "dual_machine": [VECTOR],
     "smo": [VECTOR],
     "coordinate": [],
     "joint": [],

@@ -8,16 +8,16 @@ potentials of the margin priors and the dual of kernel machines.
 import numpy as np
 
 from libc.stdlib cimport free, malloc
-from maxent._core.potentials cimport Potential, fenchel_young, unpack_potential
-from maxent._core.smo cimport (
+from maxent._core.dual_machine cimport (
     DUAL_CONVERGED,
     DUAL_RUNNING,
     DualMachine,
     dual_close,
     dual_open,
     dual_padded,
-    dual_run,
 )
+from maxent._core.potentials cimport Potential, fenchel_young, unpack_potential
+from maxent._core.smo cimport dual_run
 
 
 cdef int solve_one(

@@ -38,6 +38,9 @@ double mx_split_apply(const float *high, const float *low, const double *a, doub
 mx_size mx_smo_update(float *v, const float *up, const float *low, const float *ki,
                       const float *kj, float ci, float cj, mx_size n, float *lanes,
                       float *top, float *bottom);
+/* v -= sum_s c[s] rows[s] over m rows */
+void mx_smo_apply(float *v, const float *const *rows, const float *c, mx_size m,
+                  mx_size n);
 /* position of the largest (vi - v - low)^2 / (ei + e - 2 ki) over v + low < vi, or -1 */
 mx_size mx_smo_select(const float *v, const float *low, const float *e,
                       const float *ki, float vi, float ei, mx_size n, float *lanes);

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from maxent._core.smo import compress, padded, smo
-from problems import PRIORS, by_name, rbf, two_classes
+from problems import PRIORS, by_name, two_classes
+from scipy.spatial.distance import cdist
 
 from maxent.discrimination import (
     ErlangMargin,
@@ -30,10 +31,10 @@ EDGES = [2, 3, 15, 16, 17, 31, 32, 33, 511, 512, 513, 1024, 1025]
 class Problem:
     """A signed dual held in the solver's own terms."""
 
-    def __init__(self, rng, n, margin, sides=None, weight=None):
-        X, y = two_classes(rng, n, 3, noise=1.0)
+    def __init__(self, rng, n, margin, sides=None, weight=None, d=3):
+        X, y = two_classes(rng, n, d, noise=1.0)
         self.K = np.zeros((n, padded(n)), dtype=np.float32)
-        self.K[:, :n] = rbf(X)
+        self.K[:, :n] = np.exp(-0.9 / d * cdist(X, X, "sqeuclidean"))
         self.n, self.margin = n, margin
         both = sides == BOTH
         self.sides = np.full(n, BOTH) if both else np.where(y > 0, POSITIVE, NEGATIVE)
@@ -49,9 +50,9 @@ class Problem:
         K = self.K[:, : self.n].astype(float)
         return self.target - K @ self.a
 
-    def solve(self, tol=1e-4, max_iter=10**6):
+    def solve(self, tol=1e-4, max_iter=10**6, bias=0.0):
         rate, level = self.margin.rate, self.margin.level
-        self.left = self.residual()  # changed in place
+        self.left = self.residual() - bias  # changed in place
         return smo(
             self.margin.core_spec,
             self.K,
@@ -143,6 +144,50 @@ def test_residuals_come_back_as_those_of_the_multipliers(margin, sides, rng):
     p.solve()
     np.testing.assert_allclose(p.left, p.residual(), atol=NOISE)
     assert np.abs(p.left - before).max() > 0.1
+
+
+# more rows than are left to pairs alone; kernels of many columns favour rounds of
+# blocks, those of few columns pairs
+MANY, KINDS = 2100, [2, 50]
+
+
+@pytest.mark.parametrize("d", KINDS)
+@pytest.mark.parametrize("n", [2001, 2561])
+def test_many_rows_are_solved(n, d, rng):
+    p = Problem(rng, n, ExponentialMargin(5.0), weight=rng.uniform(0.5, 2.0, n), d=d)
+    _, gap, _, status = p.solve(tol=1e-3)
+    assert status == CONVERGED
+    assert gap <= 1e-3
+    assert p.optimality_gap() <= 1e-3 + NOISE
+    assert abs(p.a.sum()) <= 1e-10
+    np.testing.assert_allclose(p.left, p.residual(), atol=NOISE)
+
+
+@pytest.mark.parametrize("margin", TWO_SIDED, ids=by_name)
+def test_many_two_sided_rows(margin, rng):
+    p = Problem(rng, MANY, margin, BOTH, d=20)
+    assert p.solve(tol=1e-2)[3] == CONVERGED
+    assert p.optimality_gap() <= 1e-2 + 10 * NOISE
+    np.testing.assert_allclose(p.left, p.residual(), atol=10 * NOISE)
+
+
+@pytest.mark.parametrize("d", KINDS)
+def test_objective_of_many_rows_never_falls(d, rng):
+    p = Problem(rng, MANY, ExponentialMargin(5.0), d=d)
+    values, middle = [p.objective()], 0.0
+    for _ in range(12):
+        steps, _, middle, _ = p.solve(max_iter=150, bias=middle)
+        assert steps <= 150
+        values.append(p.objective())
+    assert np.diff(values).min() >= -1e-6 * (1 + abs(values[-1]))
+    assert values[-1] > values[0] + 1.0
+
+
+def test_many_nonfinite_kernel_values_are_reported(rng):
+    p = Problem(rng, MANY, ExponentialMargin(5.0), d=50)
+    p.K[3, 5] = p.K[5, 3] = np.nan
+    p.a[[3, 5]] = 0.1 * np.where(p.sides[[3, 5]] == POSITIVE, 1, -1)
+    assert p.solve()[3] != CONVERGED
 
 
 def test_restart_from_the_solution_has_nothing_to_do(rng):

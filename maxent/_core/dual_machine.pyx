@@ -1,0 +1,245 @@
+"""The machine of the kernel dual: its state, and the step of a pair.
+
+v_t is the derivative of row t's own terms minus (K a)_t, that is the bias which row t
+asks for (at a kink, for the middle of its two one-sided derivatives).  ``up`` and
+``low`` turn v into the one-sided derivatives: they are 0 away from the kinks and
++-infinite where a move is not allowed, so the optimality gap is
+max(v + up) - min(v + low).
+
+K and v are single precision: v is a residual around zero (the caller subtracts the
+current bias), and the caller restarts from residuals recomputed in double precision
+whenever it needs more digits.
+
+Source: pairs by second-order information after Fan, Chen & Lin (2005); the potentials
+after Jaakkola, Meila & Jebara (1999), eq. (14).
+"""
+
+from libc.math cimport INFINITY, fmax, fmin, isfinite
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from maxent._core.dual_rows cimport (
+    DualRow,
+    row_curvature,
+    row_slope,
+    row_upper,
+    solve_pair,
+)
+from maxent._core.potentials cimport Potential, potential_slope
+
+cdef extern from "vector.h" nogil:
+    const int MX_LANES
+    const int MX_SWEEP_CHUNK
+    Py_ssize_t mx_smo_update(
+        float* v, const float* up, const float* low, const float* ki, const float* kj,
+        float ci, float cj, Py_ssize_t n, float* lanes, float* top,
+        float* bottom) noexcept
+    Py_ssize_t mx_smo_select(
+        const float* v, const float* low, const float* e, const float* ki,
+        float vi, float ei, Py_ssize_t n, float* lanes) noexcept
+
+cdef float BARRED = 1e30       # stands for infinity in `up` and `low`
+cdef double HUGE_MULTIPLIER = 1e13
+
+
+cdef double dual_slope(
+    const Potential* p, const DualRow* row, double a) noexcept nogil:
+    """Slope of phi(|a|) that is part of v: zero, by symmetry, at a kink."""
+    if a == 0 and row.sides == 3:
+        return 0.
+    return row_slope(p, row, a, -1 if row.sides == 2 else 1)
+
+
+cdef void place_row(
+    const Potential* p, const DualRow* row, double a, float k_tt,
+    float* up, float* low, float* e) noexcept nogil:
+    """Set the one-sided corrections and the curvature of one row at multiplier a."""
+    cdef double upper = row_upper(p, row)
+    up[0] = 0
+    low[0] = 0
+    if a == 0:
+        if row.sides == 1:
+            low[0] = BARRED
+        elif row.sides == 2:
+            up[0] = -BARRED
+        else:
+            up[0] = <float>row_slope(p, row, 0., 1)
+            low[0] = <float>row_slope(p, row, 0., -1)
+    elif a >= upper * (1. - 1e-15):
+        up[0] = -BARRED
+    elif -a >= upper * (1. - 1e-15):
+        low[0] = BARRED
+    e[0] = k_tt + <float>row_curvature(p, row, a)
+
+
+cdef Py_ssize_t dual_padded(Py_ssize_t n) noexcept nogil:
+    """Columns of K that the sweeps read for n rows."""
+    return (n + MX_LANES - 1) // MX_LANES * MX_LANES
+
+
+cdef int dual_open(
+    DualMachine* machine, const Potential* prior, const float* K, Py_ssize_t ld,
+    Py_ssize_t n, double* a, const double* residual, const double* level,
+    const double* rate, const double* weight, const signed char* sides
+) noexcept nogil:
+    """Prepare a machine at multipliers a; -1 when there is no memory.
+
+    residual[t] is target_t - (K a)_t - bias.  K, a and the sizes must outlive the
+    machine; the other arrays are copied.
+    """
+    cdef Py_ssize_t t, size = dual_padded(n)
+    cdef Py_ssize_t chunks = (size + MX_SWEEP_CHUNK - 1) // MX_SWEEP_CHUNK
+    cdef double mean = 0., largest = 1.
+    memset(machine, 0, sizeof(DualMachine))
+    machine.rows = <DualRow*>malloc(max(n, 1) * sizeof(DualRow))
+    machine.v = <float*>malloc((4 * size + 2 * (chunks + 1) * MX_LANES) * sizeof(float))
+    if machine.rows == NULL or machine.v == NULL:
+        dual_close(machine)
+        return -1
+    machine.prior = prior[0]
+    machine.K = K
+    machine.ld = ld
+    machine.n = n
+    machine.size = size
+    machine.a = a
+    machine.up = machine.v + size
+    machine.low = machine.up + size
+    machine.e = machine.low + size
+    machine.lanes = machine.e + size
+    machine.least = INFINITY
+    # an open domain ends before the slope becomes infinite
+    machine.end = 1. if isfinite(potential_slope(prior, prior.upper)) else 1. - 2.3e-16
+    machine.huge = HUGE_MULTIPLIER
+    for t in range(n):
+        machine.rows[t].level = level[t]
+        machine.rows[t].rate = rate[t]
+        machine.rows[t].weight = weight[t]
+        machine.rows[t].sides = sides[t]
+        machine.v[t] = <float>(residual[t] + dual_slope(prior, &machine.rows[t], a[t]))
+        place_row(prior, &machine.rows[t], a[t], K[t * ld + t], machine.up + t,
+                  machine.low + t, machine.e + t)
+        mean += K[t * ld + t]
+        largest = max(largest, abs(residual[t]))
+    # small kernels have large multipliers, and so have large targets
+    machine.huge *= largest
+    if 0 < mean < n:
+        machine.huge *= n / mean
+    for t in range(n, size):
+        machine.v[t] = 0
+        machine.up[t] = -BARRED
+        machine.low[t] = BARRED
+        machine.e[t] = 1
+    if n:
+        dual_refresh(machine)
+    return 0
+
+
+cdef void dual_close(DualMachine* machine) noexcept nogil:
+    """Free what dual_open took."""
+    free(machine.rows)
+    free(machine.v)
+    machine.rows = NULL
+    machine.v = NULL
+
+
+cdef void dual_read(const DualMachine* machine, double* residual) noexcept nogil:
+    """residual[t] = target_t - (K a)_t - bias as the machine has updated it."""
+    cdef Py_ssize_t t
+    for t in range(machine.n):
+        residual[t] = <double>machine.v[t] - dual_slope(
+            &machine.prior, &machine.rows[t], machine.a[t])
+
+
+cdef void set_gap(DualMachine* machine, float top, float bottom) noexcept nogil:
+    machine.violation = <double>top - <double>bottom
+    machine.middle = 0.5 * (<double>top + <double>bottom)
+    if top < -0.5 * BARRED or bottom > 0.5 * BARRED:
+        machine.violation = 0.      # nothing may move in one of the directions
+        machine.middle = 0.
+
+
+cdef void dual_refresh(DualMachine* machine) noexcept nogil:
+    """Find the extremes of v and what follows from them."""
+    cdef float top = 0, bottom = 0
+    machine.next = mx_smo_update(
+        machine.v, machine.up, machine.low, machine.K, machine.K, 0, 0, machine.size,
+        machine.lanes, &top, &bottom)
+    set_gap(machine, top, bottom)
+
+
+cdef bint all_numbers(const DualMachine* machine) noexcept nogil:
+    """Comparisons pass over NaN, so look once at the end."""
+    cdef Py_ssize_t t
+    cdef float total = 0
+    for t in range(machine.n):
+        total += machine.v[t] * 0
+    return total == 0
+
+
+cdef int dual_finished(DualMachine* machine, double tol) noexcept nogil:
+    """DUAL_RUNNING while there is something to do and no sign of a stall."""
+    if not isfinite(machine.violation):
+        return DUAL_NONFINITE
+    if machine.violation <= tol:
+        return DUAL_CONVERGED if all_numbers(machine) else DUAL_NONFINITE
+    if machine.violation < 0.99 * machine.least:
+        machine.least = machine.violation
+        machine.since = machine.steps
+    elif machine.steps - machine.since > 20000 + 20 * machine.n:
+        return DUAL_STALLED
+    return DUAL_RUNNING
+
+
+cdef void dual_move(
+    DualMachine* machine, Py_ssize_t t, double a, float k_tt) noexcept nogil:
+    """Row t at multiplier a: its own terms, not those of the other rows."""
+    cdef const DualRow* row = &machine.rows[t]
+    machine.v[t] += <float>(dual_slope(&machine.prior, row, a)
+                            - dual_slope(&machine.prior, row, machine.a[t]))
+    machine.a[t] = a
+    place_row(&machine.prior, row, a, k_tt, machine.up + t, machine.low + t,
+              machine.e + t)
+
+
+cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept nogil:
+    """Steps of the pair that promises most; a DualStatus."""
+    cdef const Potential* p = &machine.prior
+    cdef const float* ki
+    cdef const float* kj
+    cdef float* v = machine.v
+    cdef double* a = machine.a
+    cdef Py_ssize_t i, j, last = machine.steps + steps
+    cdef double tau, ai, aj, excess
+    cdef float vi, top = 0, bottom = 0
+    cdef int status
+    while True:
+        status = dual_finished(machine, tol)
+        if status != DUAL_RUNNING or machine.steps >= last:
+            return status
+        i = machine.next
+        ki = machine.K + i * machine.ld
+        vi = v[i] + machine.up[i]
+        j = mx_smo_select(v, machine.low, machine.e, ki, vi, machine.e[i], machine.size,
+                          machine.lanes)
+        if j < 0:
+            return DUAL_STALLED
+        kj = machine.K + j * machine.ld
+        excess = <double>vi - (<double>v[j] + <double>machine.low[j])
+        tau = solve_pair(
+            p, &machine.rows[i], &machine.rows[j], a[i], a[j], excess,
+            max(<double>ki[i] + <double>kj[j] - 2. * <double>ki[j], 1e-12))
+        if not (tau < machine.huge):
+            return DUAL_UNBOUNDED
+        ai = fmin(a[i] + tau, machine.end * row_upper(p, &machine.rows[i]))
+        aj = fmax(a[j] - tau, -machine.end * row_upper(p, &machine.rows[j]))
+        if a[i] == ai and a[j] == aj:
+            return DUAL_STALLED
+        machine.gain += 0.5 * tau * excess
+        machine.work += 1.
+        dual_move(machine, i, ai, ki[i])
+        dual_move(machine, j, aj, kj[j])
+        machine.next = mx_smo_update(
+            v, machine.up, machine.low, ki, kj, <float>tau, <float>-tau, machine.size,
+            machine.lanes, &top, &bottom)
+        machine.steps += 1
+        set_gap(machine, top, bottom)
