@@ -86,3 +86,17 @@ def best_multiplier(prior, weight, lam, margin, k):
     if slope(low) <= 0:
         return 0.0
     return brentq(slope, low, high, xtol=1e-15, rtol=8.9e-16)
+
+
+def tails(rng, n=80, d=3):
+    """Rows of which one in ten is from a wider distribution."""
+    X = rng.normal(size=(n, d))
+    X[: n // 10] *= 3.0
+    return X
+
+
+def overlapping(rng, n=90, d=4):
+    X = rng.normal(size=(n, d))
+    y = (X[:, 0] - X[:, 1] + rng.normal(size=n) > 0).astype(int)
+    y[:2] = 0, 1
+    return X, y, rng.uniform(0.2, 3.0, n)

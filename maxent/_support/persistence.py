@@ -14,9 +14,7 @@ The checksum finds damage, not malice: whoever can change the file can recompute
 Estimators therefore check their fitted arrays again before predicting.
 """
 
-import hashlib
 import json
-import math
 import os
 import re
 import stat
@@ -25,7 +23,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxent._support.encoding import MAX_NDIM, Decoder, Encoder, is_portable
+from maxent._support.archive import (
+    ModelFileError,
+    checksum,
+    members_of,
+    read_array,
+    write_arrays,
+)
+from maxent._support.encoding import Decoder, Encoder
 from maxent._support.files import whole_file
 from maxent._support.registry import CLASSES, VALUES, resolve
 
@@ -45,16 +50,9 @@ __all__ = [
 FORMAT = "maxent-model"
 FORMAT_VERSION = 1
 
-# Sizes of arrays are bounded by the file itself: members are stored uncompressed.
 MAX_METADATA_BYTES = 64 * 2**20
-MAX_ARRAYS = 10_000
 
 _FITTED_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*_\Z")
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # fixed: the same model gives the same bytes
-
-
-class ModelFileError(ValueError):
-    """A file is not a model file that this version can read."""
 
 
 @dataclass(frozen=True)
@@ -162,13 +160,10 @@ def save(estimator, path, *, extra=None):
         )
     members = {"metadata": np.frombuffer(text.encode("ascii"), dtype=np.uint8)}
     members.update(encoder.arrays)
-    digest = _checksum(members)
+    digest = checksum(members)
     members["checksum"] = np.frombuffer(digest, dtype=np.uint8)
-    with whole_file(path) as stream, zipfile.ZipFile(stream, "w") as archive:
-        for name, array in members.items():
-            info = zipfile.ZipInfo(name + ".npy", date_time=_ZIP_TIME)
-            with archive.open(info, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
+    with whole_file(path) as stream:
+        write_arrays(stream, members)
 
 
 def load(path):
@@ -285,37 +280,20 @@ def _version():
     return version
 
 
-def _checksum(members):
-    """SHA-256 over name, dtype, shape, order and bytes of every array, in order."""
-    sha = hashlib.sha256()
-    for name, array in members.items():
-        fortran = array.flags.f_contiguous and not array.flags.c_contiguous
-        head = json.dumps([name, array.dtype.str, array.shape, fortran])
-        sha.update(f"{len(head)}:{head}".encode("ascii"))
-        sha.update(_bytes_view(array))
-    return sha.digest()
-
-
-def _bytes_view(array):
-    """The bytes of a contiguous array in memory order, without a copy."""
-    flat = array.ravel(order="K")
-    return flat.view(np.uint8) if flat.size else np.empty(0, np.uint8)
-
-
 def _read_archive(stream, make):
     size = os.fstat(stream.fileno()).st_size
     with zipfile.ZipFile(stream) as archive:
-        infos = _members(archive, size)
+        infos = members_of(archive, size)
         metadata = _metadata(archive, infos)
         names = metadata["arrays"]
         if sorted(infos) != sorted([*names, "metadata", "checksum"]):
             raise ModelFileError("arrays are missing, or there are too many")
         members = {
-            name: _read_array(archive, infos[name], name)
+            name: read_array(archive, infos[name], name)
             for name in ["metadata", *names, "checksum"]
         }
     stored = members.pop("checksum").tobytes()
-    if stored != _checksum(members):
+    if stored != checksum(members):
         raise ModelFileError(
             "the checksum does not agree with the contents; the file was changed or "
             "damaged after it was written"
@@ -342,30 +320,10 @@ def _read_archive(stream, make):
     return model
 
 
-def _members(archive, size):
-    """Members by name, with the checks that bound what reading can cost."""
-    infos = {}
-    for info in archive.infolist():
-        name = info.filename.removesuffix(".npy")
-        plain = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
-        if not plain or info.compress_size != info.file_size:
-            raise ModelFileError("it has compressed parts, which maxent never writes")
-        if name in infos or name == info.filename:
-            raise ModelFileError(f"unexpected part {info.filename[:60]!r}")
-        infos[name] = info
-    if len(infos) > MAX_ARRAYS + 2:
-        raise ModelFileError(f"it has {len(infos)} parts; at most {MAX_ARRAYS} can be")
-    if sum(info.file_size for info in infos.values()) > size:
-        raise ModelFileError("its parts are larger than the file")
-    if "metadata" not in infos or "checksum" not in infos:
-        raise ModelFileError("an archive of arrays, but not a model file of maxent")
-    return infos
-
-
 def _metadata(archive, infos):
     if infos["metadata"].file_size > MAX_METADATA_BYTES + 1024:
         raise ModelFileError("its metadata are too large")
-    array = _read_array(archive, infos["metadata"], "metadata")
+    array = read_array(archive, infos["metadata"], "metadata")
     metadata = json.loads(array.tobytes().decode("ascii"), parse_constant=_no_constant)
     if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
         raise ModelFileError("an archive of arrays, but not a model file of maxent")
@@ -382,44 +340,6 @@ def _metadata(archive, infos):
 
 def _no_constant(token):
     raise ValueError(f"unexpected {token} in the metadata")
-
-
-def _read_array(archive, info, name):
-    """One array, with its dtype and size checked before memory is taken."""
-    with archive.open(info) as member:
-        version = np.lib.format.read_magic(member)
-        if version == (1, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
-        elif version == (2, 0):
-            shape, fortran, dtype = np.lib.format.read_array_header_2_0(member)
-        else:
-            raise ModelFileError(f"array {name!r} has an unknown header version")
-        if dtype.hasobject:
-            raise ModelFileError(
-                f"array {name!r} holds Python objects, which are never read"
-            )
-        if not is_portable(dtype) or dtype.str.startswith(">"):
-            raise ModelFileError(f"array {name!r} has the unexpected dtype {dtype}")
-        if len(shape) > MAX_NDIM or any(n < 0 for n in shape):
-            raise ModelFileError(f"array {name!r} has the impossible shape {shape}")
-        if math.prod(shape) * dtype.itemsize != info.file_size - member.tell():
-            raise ModelFileError(
-                f"array {name!r} does not have the size that its header says"
-            )
-        flat = np.empty(math.prod(shape), dtype=dtype)
-        _read_into(member, _bytes_view(flat))
-    return flat.reshape(shape, order="F" if fortran else "C")
-
-
-def _read_into(member, view):
-    buffer, start = memoryview(view), 0
-    while start < len(buffer):
-        count = member.readinto(buffer[start : start + 2**22])
-        if not count:
-            raise EOFError("unexpected end of an array")
-        start += count
-    if member.read(1):  # also makes zipfile compare its own checksum
-        raise ModelFileError("an array is longer than it should be")
 
 
 def _make_value(name, spec):

@@ -64,6 +64,11 @@ def check_count(name, value):
     return int(value)
 
 
+def check_stop(tol, max_iter):
+    """(tol, max_iter): where solvers stop, a number > 0 and an integer >= 1."""
+    return check_positive("tol", tol), check_count("max_iter", max_iter)
+
+
 def check_choice(name, value, choices):
     """A parameter that must be one of a few words."""
     if not isinstance(value, str) or value not in choices:
@@ -125,11 +130,27 @@ def check_bias(bias):
     )
 
 
+def as_array(name, value):
+    """Array of what may be nested lists, which must have one shape."""
+    try:
+        return np.asarray(value)
+    except ValueError:  # of an inhomogeneous shape
+        raise ValueError(
+            f"{name}={shown(value)} is ragged: its rows differ in length; give every "
+            "row the same number of entries."
+        ) from None
+
+
+def shape_of(name, value):
+    """Shape of an array, sparse or not, or of nested lists."""
+    return value.shape if hasattr(value, "shape") else as_array(name, value).shape
+
+
 def as_doubles(name, value):
     """Float array of real numbers; text, complex and sparse values are refused."""
     if sp.issparse(value):
         raise TypeError(f"{name} is sparse; make it dense with toarray().")
-    array = np.asarray(value)
+    array = as_array(name, value)
     if array.dtype.kind == "c":
         raise ValueError(f"{name} is complex; real numbers are needed.")
     try:
@@ -200,7 +221,7 @@ def check_signs(y):
     """Labels as -1.0 and +1.0, both present."""
     if sp.issparse(y):
         raise TypeError("y is sparse; pass a dense array of labels.")
-    y = np.asarray(y)
+    y = as_array("y", y)
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; expected one label a row.")
     if y.dtype.kind == "c":
@@ -220,7 +241,7 @@ def check_gram(K, n=None):
         raise ValueError(
             "K is sparse; a kernel matrix must be dense: pass K.toarray()."
         )
-    K = np.asarray(K)
+    K = as_array("K", K)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"K has shape {K.shape}; a kernel matrix must be square.")
     if n is not None and len(K) != n:

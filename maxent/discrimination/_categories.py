@@ -3,8 +3,34 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
+
+
+class CategoricalMixin:
+    """Columns of categories of an estimator with the parameter `handle_unknown`."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def _validated(self, X, *y, reset=True):
+        v.check_choice("handle_unknown", self.handle_unknown, ("error", "ignore"))
+        return validate_data(self, X, *y, dtype=None, reset=reset)
+
+    def _learn_encoding(self, X):
+        self.categories_ = learn_categories(X)
+        return encode_categories(X, self.categories_, "error")
+
+    def _encode(self, X):
+        return encode_categories(X, self.categories_, self.handle_unknown)
+
+    def _sizes(self):
+        """Number of categories of every feature."""
+        return [len(known) for known in self.categories_]
 
 
 def learn_categories(X):

@@ -16,8 +16,6 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.results import (
@@ -25,11 +23,12 @@ from maxent._support.results import (
     store_certificate,
     warn_not_converged,
 )
+from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._machine import class_rows, leave_one_out_bound
 from maxent.discrimination.block_dual import solve_blocks
 from maxent.discrimination.margin_prior import MarginPrior
 from maxent.discrimination.margins import MARGINS
-from maxent.discrimination.multiclass import MulticlassRows
+from maxent.discrimination.multiclass import ClassPairs
 from maxent.families.conjugate import ConjugatePrior
 
 _NAMES = ("exponential", "erlang", "laplace", "gaussian", "logistic", "hinge", "fixed")
@@ -57,6 +56,22 @@ def at_level(margin, level):
     return margin if margin.name == "custom" else margin.with_level(level)
 
 
+def forgiven(margin):
+    """How far below the level margins are free: that to the prior's mean margin."""
+    return margin.level - margin.prior_mean
+
+
+def say_how_it_ended(estimator, result, idle):
+    """Warn of a fit that has not converged, or in which no row has a multiplier."""
+    name = type(estimator).__name__
+    if not result.converged:
+        warn_not_converged(
+            name, result, float(estimator.tol), estimator.max_iter, stacklevel=4
+        )
+    elif not result.lam.any():
+        warnings.warn(f"{name}: {idle}", UserWarning, stacklevel=3)
+
+
 def least_errors_bias(scores, y, weight):
     """Bias b with the smallest weight of errors of sign(scores + b).
 
@@ -74,8 +89,14 @@ def least_errors_bias(scores, y, weight):
     return -0.5 * float(ends[k] + ends[k + 1])
 
 
-class GenerativeClassifier(ClassifierMixin, BaseEstimator):
+class GenerativeClassifier(ClassModels):
     """Base class; a subclass defines `_validated`, `_prior` and its parameters."""
+
+    #: what a fit says if no row asked for a multiplier
+    _idle = (
+        "the classes are their Bayes posteriors; raise level or percentile to train "
+        "them discriminatively."
+    )
 
     def fit(self, X, y, sample_weight=None):
         """Fit the class models.
@@ -99,139 +120,156 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             For a parameter outside its domain, NaN or infinity, one class only, a class
             that the prior cannot do with, or margin="fixed" beyond reach.
         """
-        margin, level = generative_margin(self.margin, self.C, self.level)
+        margin, level = self._checked_margin()
+        self._check_parameters()
+        tol, max_iter = v.check_stop(self.tol, self.max_iter)
+        X, y = self._validated(X, y)
+        self.classes_, keep, codes, weight, _ = class_rows(
+            type(self).__name__, y, sample_weight, None
+        )
+        m = len(self.classes_)
+        if m > 2 and self._by_training_errors():
+            raise ValueError(
+                f"bias='train_error' is for two classes, and y has {m}; use bias='kkt'."
+            )
+        X = self._learn_encoding(X if len(keep) == len(X) else X[keep])
+        blocks = self._class_blocks(X, codes, weight)
+        pairs = ClassPairs(codes, m, weight)
+        self.level_ = float(self._level(level, blocks, pairs))
+        margin = at_level(margin, self.level_)
+        result = self._solve(
+            blocks,
+            margin,
+            pairs,
+            maps=class_maps(pairs),
+            incidence=pairs.incidence(),
+            sample_weight=pairs.pair_weight,
+            level=np.full(len(pairs.example), self.level_),
+            tol=tol,
+            max_iter=max_iter,
+            callback=progress_of(self),
+        )
+        self._store(result, blocks, pairs, keep)
+        holds = self._bound_holds(level is not None)
+        self.loo_bound_ = self._bound(result, pairs, margin) if holds else np.nan
+        say_how_it_ended(
+            self,
+            result,
+            f"every margin is above the level {self.level_:.3g} before training, so "
+            f"{self._idle}",
+        )
+        return self
+
+    # -- what subclasses state or improve ------------------------------------------
+    def _checked_margin(self):
+        """(prior, level or None) of the parameters."""
+        return generative_margin(self.margin, self.C, self.level)
+
+    def _check_parameters(self):
+        """Refuse parameters that this class alone has."""
         if not (v.is_real(self.percentile) and 0 <= self.percentile <= 100):
             raise ValueError(
                 f"percentile={v.shown(self.percentile)} must be between 0 and 100."
             )
         v.check_nonnegative("tempering", self.tempering)
         v.check_choice("bias", self.bias, ("kkt", "train_error"))
-        tol = v.check_positive("tol", self.tol)
-        max_iter = v.check_count("max_iter", self.max_iter)
-        X, y = self._validated(X, y)
-        self.classes_, keep, codes, weight, _ = class_rows(
-            type(self).__name__, y, sample_weight, None
-        )
-        m = len(self.classes_)
-        if m > 2 and self.bias == "train_error":
-            raise ValueError(
-                f"bias='train_error' is for two classes, and y has {m}; use bias='kkt'."
-            )
-        X = self._learn_encoding(X if len(keep) == len(X) else X[keep])
-        blocks = self._class_blocks(X, codes, weight)
-        rows = MulticlassRows(codes, m, margin, weight)
-        self.level_ = self._level(level, blocks, rows)
-        margin = at_level(margin, self.level_)
-        result = solve_blocks(
-            blocks,
-            class_maps(rows),
-            margin,
-            bias="flat",
-            incidence=rows.incidence(),
-            sample_weight=rows.rows.weight,
-            level=np.full(len(rows.example), self.level_),
-            tol=tol,
-            max_iter=max_iter,
-            callback=progress_of(self),
-        )
-        self._store(result, blocks, rows, keep, codes, weight)
-        blind = level is not None and self._prior_saw_no_row()
-        self.loo_bound_ = self._bound(result, rows) if blind else np.nan
-        if not result.converged:
-            warn_not_converged(type(self).__name__, result, tol, max_iter)
-        elif not result.lam.any():
-            warnings.warn(
-                f"{type(self).__name__}: every margin is above the level "
-                f"{self.level_:.3g} before training, so the classes are their Bayes "
-                "posteriors; raise level or percentile to train them discriminatively.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return self
+
+    def _by_training_errors(self):
+        return self.bias == "train_error"
 
     def _learn_encoding(self, X):
         """Training rows as the blocks want them."""
-        return X
-
-    def _encode(self, X):
-        """New rows as the blocks want them."""
         return X
 
     def _class_blocks(self, X, codes, weight, prior=None):
         """One block a class over all rows; the class's own rows make its prior."""
         prior = self._prior(X, weight) if prior is None else prior
         return [
-            self._class_block(prior, X, k, codes == k, weight)
+            self._class_block(prior, X, k, codes == k, self.tempering * weight)
             for k in range(len(self.classes_))
         ]
 
     def _class_block(self, prior, X, k, own, weight):
         try:
-            return prior.block(X, self.tempering * weight * own)
+            return prior.block(X, weight * own)
         except ValueError as error:
             raise ValueError(
                 f"class {self.classes_[k].item()!r} with {int(own.sum())} rows cannot "
                 f"do with this prior: {error}"
             ) from None
 
-    def _level(self, level, blocks, rows):
+    def _level(self, level, blocks, pairs):
         """The level given, or a percentile of the margins of the Bayes posteriors."""
         if level is not None:
-            return float(level)
-        n = rows.n
+            return level
+        n = pairs.n
         scores = np.column_stack([b.mean(np.zeros(n)) for b in blocks])
-        margins = rows.margins(scores)
-        if rows.m == 2:
-            y = np.where(rows.codes == 1, 1.0, -1.0)
-            margins = margins + y * least_errors_bias(y * margins, y, rows.weight)
-        return float(weighted_percentile(margins, rows.rows.weight, self.percentile))
+        margins = pairs.margins(scores)
+        if pairs.m == 2:
+            y = np.where(pairs.codes == 1, 1.0, -1.0)
+            margins = margins + y * least_errors_bias(y * margins, y, pairs.weight)
+        return weighted_percentile(margins, pairs.pair_weight, self.percentile)
 
-    def _store(self, result, blocks, rows, keep, codes, weight):
-        m = rows.m
-        beta = rows.beta(result.lam)
-        self.posteriors_ = [
-            block.posterior(np.ascontiguousarray(beta[:, k]))
-            for k, block in enumerate(blocks)
-        ]
-        b = self._class_biases(result, m)
-        if self.bias == "train_error":
-            scores = [
-                block.mean(np.ascontiguousarray(beta[:, k]))
-                for k, block in enumerate(blocks)
-            ]
-            y = np.where(codes == 1, 1.0, -1.0)
-            b = np.array([0.0, least_errors_bias(scores[1] - scores[0], y, weight)])
-        self.intercept_ = b[1:] - b[0] if m == 2 else b - b.mean()
-        inside = np.flatnonzero(result.lam.reshape(rows.n, -1).any(axis=1))
-        self.support_ = keep[inside]
-        self.dual_coef_ = beta[inside].T if m > 2 else beta[inside].T[1:]
-        store_certificate(self, result)
-
-    def _prior_saw_no_row(self):
-        """Whether the classes start from a prior that the rows did not shape."""
-        return self.tempering == 0
+    def _solve(self, blocks, margin, pairs, *, maps, **options):
+        return solve_blocks(blocks, maps, margin, bias="flat", **options)
 
     def _class_biases(self, result, m):
         """Bias of every class (m,); a flat prior leaves out the last one."""
         return np.append(result.bias, 0.0)
 
-    def _score_rows(self, posterior, X):
-        """What a class says of rows, (n,)."""
-        return posterior.expected_log_prob(X)
+    def _prior_saw_no_row(self):
+        """Whether the classes start from a prior that the rows did not shape."""
+        return self.tempering == 0
 
-    def _bound(self, result, rows):
-        """Bound of the leave-one-out error, of a prior and a level that saw no row.
+    def _bound_holds(self, given):
+        """Whether prior and level saw no row, and the bias is the dual's own."""
+        return given and self._prior_saw_no_row() and not self._by_training_errors()
 
-        Rows without a multiplier must be on their side, and the bias the dual's own.
-        """
-        asks = self.level_ + float(rows.rows.slope(np.zeros(1))[0]) > 0
-        if not asks or self.bias != "kkt":
+    def _bias_prior(self):
+        return "flat"
+
+    # -- fitted state --------------------------------------------------------------
+    def _store(self, result, blocks, pairs, keep):
+        m = pairs.m
+        beta = pairs.beta(result.lam)
+        weights = [np.ascontiguousarray(beta[:, k]) for k in range(m)]
+        self.posteriors_ = [
+            block.posterior(a) for block, a in zip(blocks, weights, strict=True)
+        ]
+        b = self._class_biases(result, m)
+        if self._by_training_errors():
+            low, high = (
+                block.mean(a) for block, a in zip(blocks, weights, strict=True)
+            )
+            y = np.where(pairs.codes == 1, 1.0, -1.0)
+            b = np.array([0.0, least_errors_bias(high - low, y, pairs.weight)])
+        self.intercept_ = b[1:] - b[0] if m == 2 else b - b.mean()
+        inside = np.flatnonzero(result.lam.reshape(pairs.n, -1).any(axis=1))
+        self.support_ = keep[inside]
+        self.dual_coef_ = beta[inside].T if m > 2 else beta[inside].T[1:]
+        store_certificate(self, result)
+
+    def _bound(self, result, pairs, margin):
+        """Bound of the leave-one-out error; rows without a multiplier must be right."""
+        if not self.level_ > forgiven(margin):
             return np.nan
-        lam = np.zeros((rows.n, rows.m))
-        lam[rows.example, rows.wrong] = result.lam
+        lam = np.zeros((pairs.n, pairs.m))
+        lam[pairs.example, pairs.wrong] = result.lam
         return leave_one_out_bound(
-            replace(result, lam=lam), rows.codes, rows.rows.margin, "flat", rows.weight
+            replace(result, lam=lam),
+            pairs.codes,
+            margin,
+            self._bias_prior(),
+            pairs.weight,
         )
+
+    def _decision(self, X):
+        scores = self._model_scores(X, "posteriors_", ConjugatePrior, "a posterior")
+        m = scores.shape[1]
+        v.check_fitted("intercept_", self.intercept_, (1,) if m == 2 else (m,))
+        if m == 2:
+            return scores[:, 1] - scores[:, 0] + self.intercept_[0]
+        return scores + self.intercept_
 
     def decision_function(self, X):
         """Decision values, in nats.
@@ -247,52 +285,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             Two classes: expected log-likelihood ratio plus bias, positive for
             ``classes_[1]``. More: one score a class, the largest wins.
         """
-        check_is_fitted(self)
-        X = self._encode(self._validated(X, reset=False))
-        m = v.check_fitted_classes(self.classes_)
-        v.check_fitted("intercept_", self.intercept_, (1,) if m == 2 else (m,))
-        posteriors = self.posteriors_
-        if (
-            not isinstance(posteriors, list)
-            or len(posteriors) != m
-            or not all(isinstance(p, ConjugatePrior) for p in posteriors)
-        ):
-            raise ValueError(
-                f"the fitted model is inconsistent: posteriors_={v.shown(posteriors)} "
-                f"must hold a posterior for each of {m} classes. Fit it again."
-            )
-        scores = np.column_stack([self._score_rows(p, X) for p in posteriors])
-        if m == 2:
-            return scores[:, 1] - scores[:, 0] + self.intercept_[0]
-        return scores + self.intercept_
-
-    def predict(self, X):
-        """Class labels.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows to judge.
-
-        Returns
-        -------
-        ndarray (n,)
-            Entries of ``classes_``.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(np.intp)]
-        return self.classes_[scores.argmax(axis=1)]
+        return self._decision(X)
 
 
-def class_maps(rows):
+def class_maps(pairs):
     """A_k of every class: its row weights beta_k = A_k lam."""
-    shape = (rows.n, len(rows.example))
+    shape = (pairs.n, len(pairs.example))
     maps = []
-    for k in range(rows.m):
-        entry = (rows.right == k) * 1.0 - (rows.wrong == k)
+    for k in range(pairs.m):
+        entry = (pairs.right == k) * 1.0 - (pairs.wrong == k)
         at = np.flatnonzero(entry)  # of one row after the other, as CSR wants them
-        starts = np.searchsorted(rows.example[at], np.arange(rows.n + 1))
+        starts = np.searchsorted(pairs.example[at], np.arange(pairs.n + 1))
         maps.append(sp.csr_array((entry[at], at, starts), shape=shape))
     return maps
 

@@ -29,7 +29,7 @@ def check_memory(name, value, needed):
 
 def check_square(name, value, *, copies, one=False):
     """Contiguous (..., n, n): symmetric, n >= 2, neither NaN nor +inf at any pair."""
-    shape = np.shape(value)
+    shape = v.shape_of(name, value)
     if len(shape) < 2 or shape[-1] != shape[-2] or (one and len(shape) != 2):
         wanted = "(n, n)" if one else "(..., n, n)"
         raise ValueError(f"{name} has shape {shape}; {wanted} is needed.")
@@ -102,7 +102,7 @@ def check_log_weights(log_weights, *, copies=2, one=False):
 
 
 def check_edge_values(name, value, n):
-    shape = np.shape(value)
+    shape = v.shape_of(name, value)
     if shape[-2:] != (n, n):
         raise ValueError(f"{name} has shape {shape}; (..., {n}, {n}) is needed.")
     array = v.as_doubles(name, value)

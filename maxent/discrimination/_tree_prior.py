@@ -95,9 +95,6 @@ class TreePrior(ConjugatePrior):
         np.fill_diagonal(table, single)
         return table
 
-    def _rank(self, data):
-        raise NotImplementedError
-
     def _tree_factor(self, data, ratios):
         """F with F F' the covariance of the sums of `ratios` over the edges."""
         return data.features(ratios) @ self._edge_covariance().root()

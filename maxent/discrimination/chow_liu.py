@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
-from maxent.discrimination._categories import encode_categories, learn_categories
+from maxent.discrimination._categories import CategoricalMixin
+from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._machine import class_rows
+from maxent.discrimination._tree_settings import check_two_features, class_tables
 from maxent.discrimination.best_trees import chow_liu_tree
 from maxent.discrimination.tree_priors import SpanningTrees
 
 
-class ChowLiuClassifier(ClassifierMixin, BaseEstimator):
+class ChowLiuClassifier(CategoricalMixin, ClassModels):
     """The most likely dependency tree of every class, and Bayes' rule.
 
     What :class:`MEDTreeClassifier` is compared with: tree and tables of a class are
@@ -73,12 +73,6 @@ class ChowLiuClassifier(ClassifierMixin, BaseEstimator):
         self.class_prior = class_prior
         self.handle_unknown = handle_unknown
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
     def fit(self, X, y, sample_weight=None):
         """Fit a tree a class.
 
@@ -103,17 +97,14 @@ class ChowLiuClassifier(ClassifierMixin, BaseEstimator):
             ``ess=0`` with a pair of categories that a class never has.
         """
         v.check_nonnegative("ess", self.ess)
-        v.check_choice("handle_unknown", self.handle_unknown, ("error", "ignore"))
-        X, y = validate_data(self, X, y, dtype=None)
+        X, y = self._validated(X, y)
         check_two_features(self, X)
         self.classes_, keep, codes, weight, _ = class_rows(
             type(self).__name__, y, sample_weight, None
         )
         self.class_log_prior_ = self._log_prior(codes, weight)
-        X = X[keep]
-        self.categories_ = learn_categories(X)
-        X = encode_categories(X, self.categories_, "error")
-        sizes = [len(c) for c in self.categories_]
+        X = self._learn_encoding(X[keep])
+        sizes = self._sizes()
         trees, information, self.models_ = [], [], []
         for k in range(len(self.classes_)):
             own = codes == k
@@ -150,26 +141,11 @@ class ChowLiuClassifier(ClassifierMixin, BaseEstimator):
                 )
         return np.log(share / share.sum())
 
-    def _joint(self, X):
+    def _decision(self, X):
         """log P(class) + log P(row | class), (n, n_classes)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=None, reset=False)
-        m = v.check_fitted_classes(self.classes_)
-        v.check_fitted("class_log_prior_", self.class_log_prior_, (m,))
-        models = self.models_
-        if (
-            not isinstance(models, list)
-            or len(models) != m
-            or not all(isinstance(p, SpanningTrees) for p in models)
-        ):
-            raise ValueError(
-                f"the fitted model is inconsistent: models_={v.shown(models)} must "
-                f"hold trees for each of {m} classes. Fit it again."
-            )
-        v.check_choice("handle_unknown", self.handle_unknown, ("error", "ignore"))
-        X = encode_categories(X, self.categories_, self.handle_unknown)
-        scores = [p.expected_log_prob(X) for p in models]
-        return np.column_stack(scores) + self.class_log_prior_
+        scores = self._model_scores(X, "models_", SpanningTrees, "trees")
+        v.check_fitted("class_log_prior_", self.class_log_prior_, scores.shape[1:])
+        return scores + self.class_log_prior_
 
     def predict_log_proba(self, X):
         """Logarithms of the posterior probabilities of the classes.
@@ -184,7 +160,7 @@ class ChowLiuClassifier(ClassifierMixin, BaseEstimator):
         ndarray (n, n_classes)
             In the order of ``classes_``.
         """
-        joint = self._joint(X)
+        joint = self._decision(X)
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
     def predict_proba(self, X):
@@ -201,45 +177,3 @@ class ChowLiuClassifier(ClassifierMixin, BaseEstimator):
             In the order of ``classes_``; rows add up to one.
         """
         return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X):
-        """Class labels.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows to judge.
-
-        Returns
-        -------
-        ndarray (n,)
-            Entries of ``classes_``.
-        """
-        joint = self._joint(X)
-        return self.classes_[joint.argmax(axis=1)]
-
-
-def check_two_features(estimator, X):
-    """Refuse a single column, which no tree can join to another."""
-    if X.shape[1] < 2:
-        raise ValueError(
-            f"X has 1 feature(s): trees join two or more. {type(estimator).__name__} "
-            "needs another column."
-        )
-
-
-def class_tables(estimator, X, own, weight, k, sizes, log_weights):
-    """Tables of the rows of a class; the error names the class."""
-    try:
-        return SpanningTrees.fit(
-            X[own],
-            weight[own],
-            ess=estimator.ess,
-            n_categories=sizes,
-            log_weights=log_weights,
-        )
-    except ValueError as error:
-        raise ValueError(
-            f"class {estimator.classes_[k].item()!r} with {int(own.sum())} rows has no "
-            f"tables: {error}"
-        ) from None

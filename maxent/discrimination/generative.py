@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
-from maxent.discrimination._categories import encode_categories, learn_categories
+from maxent.discrimination._categories import CategoricalMixin
 from maxent.discrimination._generative import GenerativeClassifier
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
@@ -174,7 +174,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         return np.array([p.mean for p in self.posteriors_])
 
 
-class MEDBayesNetClassifier(GenerativeClassifier):
+class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
     """Bayes nets of fixed structure, one a class, trained to discriminate.
 
     For categorical features. Without parents it is naive Bayes whose tables are chosen
@@ -259,25 +259,9 @@ objective_history_, n_iter_, converged_, n_features_in_
         self.max_iter = max_iter
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-    def _validated(self, X, *y, reset=True):
+    def _check_parameters(self):
+        super()._check_parameters()
         v.check_positive("ess", self.ess)
-        v.check_choice("handle_unknown", self.handle_unknown, ("error", "ignore"))
-        return validate_data(self, X, *y, dtype=None, reset=reset)
-
-    def _learn_encoding(self, X):
-        self.categories_ = learn_categories(X)
-        return encode_categories(X, self.categories_, "error")
-
-    def _encode(self, X):
-        return encode_categories(X, self.categories_, self.handle_unknown)
 
     def _prior(self, X, weight):
-        return DirichletBayesNet(
-            float(self.ess), self.parents, [len(c) for c in self.categories_]
-        )
+        return DirichletBayesNet(float(self.ess), self.parents, self._sizes())

@@ -115,8 +115,7 @@ def max_margin(blocks, maps, *, bias=None, incidence=None, tol=1e-6, max_iter=10
                 "margins of other models have no such bound."
             )
     maps = check_blocks(blocks, maps)[1]
-    tol = v.check_positive("tol", tol)
-    max_iter = v.check_count("max_iter", max_iter)
+    tol, max_iter = v.check_stop(tol, max_iter)
     n = maps[0].shape[1]
     E = None
     if v.check_bias(bias) is not None:

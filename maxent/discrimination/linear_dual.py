@@ -12,14 +12,13 @@ al. (2008).
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
-from maxent._core.coordinate import epoch_csr, epoch_dense
 from maxent._support import validation as v
-from maxent._support.results import DualResult, Status, relative_gap
+from maxent._support.results import Status, relative_gap
 from maxent._support.threads import single_threaded_blas
-from maxent._support.vector_kernels import LARGEST_FEATURE
+from maxent.discrimination._coordinate_ascent import coordinate_ascent
 from maxent.discrimination._interior import interior_point
+from maxent.discrimination._linear_problem import LinearProblem
 from maxent.discrimination._primal_newton import primal_newton
 from maxent.discrimination._quadratics import LowRankQuadratic
 from maxent.discrimination._signed import (
@@ -28,112 +27,10 @@ from maxent.discrimination._signed import (
     drop_weightless,
     refuse_inseparable,
 )
-from maxent.discrimination.certificate import best_bias, repair_equality, tolerance_for
+from maxent.discrimination.certificate import tolerance_for
 from maxent.discrimination.margins import check_asks_for_something
 
 _SMALL = 400
-
-
-class LinearProblem:
-    """Features with the constraint rows of a signed problem.
-
-    Parameters
-    ----------
-    X : ndarray (n, d) or csr_array
-    problem : SignedProblem
-    """
-
-    def __init__(self, X, problem):
-        self.problem = problem
-        self.rows, self.index, self.sign = problem.rows()
-        self.sparse = sp.issparse(X)
-        if self.sparse:
-            X = sp.csr_array(X)
-            if not X.has_canonical_format:
-                X = X.copy()  # not in the caller's arrays
-                X.sum_duplicates()
-        self.X = X.astype(np.float64, copy=False)
-        if not self.sparse:
-            self.X = np.ascontiguousarray(self.X)
-        self.one_to_one = len(self.index) == X.shape[0]
-        v.check_range("X", self.X, LARGEST_FEATURE)
-
-    def squared_norms(self):
-        """|x|^2 of every data row."""
-        if not self.sparse:
-            return np.einsum("ij,ij->i", self.X, self.X)
-        indptr, data = self.X.indptr, self.X.data
-        full = np.flatnonzero(np.diff(indptr))
-        out = np.zeros(len(indptr) - 1)
-        # a few rows at a time: fresh memory costs more than the squares
-        for lo in range(0, len(full), 10_000):
-            some = full[lo : lo + 10_000]
-            first, last = indptr[some[0]], indptr[some[-1] + 1]
-            squares = data[first:last] ** 2
-            out[some] = np.add.reduceat(squares, indptr[some] - first)
-        return out
-
-    @property
-    def flat(self):
-        """Is the bias prior flat?"""
-        return self.problem.bias == "flat"
-
-    def part(self, pick, factor):
-        """Some constraint rows (in order), their weights multiplied by a factor."""
-        part = object.__new__(LinearProblem)
-        part.problem, part.sparse, part.X = self.problem, self.sparse, self.X
-        part.rows = self.rows.subset(pick)
-        part.rows.weight = part.rows.weight * factor
-        part.index, part.sign = self.index[pick], self.sign[pick]
-        part.one_to_one = False
-        return part
-
-    def expand(self, f):
-        """Decision values per constraint row."""
-        return f if self.one_to_one else f[self.index]
-
-    def collect(self, lam):
-        """Signed multipliers per data row."""
-        a = self.sign * lam
-        if self.one_to_one:
-            return a
-        return np.bincount(self.index, weights=a, minlength=self.X.shape[0])
-
-    def weights_of(self, lam):
-        """w = X' a."""
-        return np.asarray(self.X.T @ self.collect(lam)).ravel()
-
-    def certify(self, lam, guess=0.0, w=None):
-        """Certificate of multipliers, everything recomputed from them.
-
-        The primal point is the machine of the multipliers, or the weights w if they
-        are given: then the gap has half the squared distance of the two besides.
-
-        Returns (objective, gap, bias, w, shortfalls).
-        """
-        rows, p = self.rows, self.problem
-        a = self.collect(lam)
-        dual_w = np.asarray(self.X.T @ a).ravel()
-        w = dual_w if w is None else w
-        d = rows.q - self.sign * self.expand(np.asarray(self.X @ w).ravel())
-        objective = rows.potential(lam) - 0.5 * float(dual_w @ dual_w)
-        if self.flat:
-            b = best_bias(rows, d, self.sign, guess)
-        else:
-            b = p.bias_variance * float(a.sum())
-            objective -= 0.5 * b * float(a.sum())
-        d = d - self.sign * b
-        if p.margin.name == "fixed":
-            norm = float(w @ w) + b * float(a.sum()) * (not self.flat)
-            return objective, rows.hard_gap(d, norm, objective), b, w, d
-        apart = float((w - dual_w) @ (w - dual_w))
-        return objective, rows.gap(lam, d) + 0.5 * apart, b, w, d
-
-    def repaired(self, lam):
-        """Multipliers that satisfy the equality of a flat bias exactly."""
-        if not self.flat:
-            return lam
-        return repair_equality(lam, self.rows.upper, self.sign[:, None])
 
 
 def solve_linear(
@@ -161,7 +58,7 @@ def solve_linear(
             )
     with single_threaded_blas():
         if solver == "coordinate":
-            result = _coordinate(linear, tol, max_iter, init, callback, seed)
+            result = coordinate_ascent(linear, tol, max_iter, init, callback, seed)
         elif solver == "newton":
             result = primal_newton(linear, tol, max_iter, init, callback)
             n, d = linear.X.shape
@@ -188,119 +85,6 @@ def _choose(linear, tol):
     if d <= 2000:
         return "newton"
     return "coordinate"
-
-
-# -- coordinate ascent -----------------------------------------------------------------
-def _coordinate(linear, tol, max_iter, init, callback, seed):
-    rows, p = linear.rows, linear.problem
-    n = len(rows.q)
-    rng = np.random.default_rng(seed)
-    # Rows are laid out in random order once; an epoch then visits short runs of them
-    # in a fresh random order: nearly random visits at the speed of streaming.
-    shuffle = rng.permutation(linear.X.shape[0])
-    X = linear.X[shuffle]
-    place = np.empty_like(shuffle)
-    place[shuffle] = np.arange(len(shuffle))
-    order = np.argsort(place[linear.index], kind="stable")
-    local = rows.subset(order)
-    sign = np.ascontiguousarray(linear.sign[order])
-    where = place[linear.index[order]]
-    norms = linear.squared_norms()[shuffle]
-    if linear.sparse:
-        kinds = {X.indices.dtype, X.indptr.dtype}
-        if len(kinds) > 1 or kinds - {np.dtype(np.int32), np.dtype(np.int64)}:
-            X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    # A flat bias is reached by proximal steps: each epoch has a Gaussian prior of
-    # this variance around the bias of the epoch before.
-    variance = float(np.mean(norms)) or 1.0 if linear.flat else p.bias_variance
-    norm = norms[where] + variance
-    lam = np.zeros(n)
-    w = np.zeros(X.shape[1])
-    bias = np.array([0.0, variance])
-    if init is not None:
-        lam = np.ascontiguousarray(init[order])
-    elif p.margin.name == "logistic":
-        lam = 1e-3 * local.upper
-        if linear.flat:
-            lam = repair_equality(lam, local.upper, sign[:, None])
-    if lam.any():
-        a = np.bincount(where, weights=sign * lam, minlength=X.shape[0])
-        w = np.asarray(X.T @ a).ravel()
-        bias[0] = variance * a.sum()
-    fixed = (
-        p.margin.core_spec,
-        *((X.data, X.indices, X.indptr) if linear.sparse else (X,)),
-        local.q,
-        local.rate,
-        local.weight,
-        sign,
-        norm,
-        where,
-    )
-    epoch = epoch_csr if linear.sparse else epoch_dense
-    history, status, best, iteration = [], Status.MAX_ITER, None, 0
-    next_check, objective, total = 0, 0.0, np.inf
-    for iteration in range(1, max_iter + 1):
-        # an estimate of the gap costs a logarithm a visit: not in every epoch
-        look = iteration % 3 == 1 or total <= 10.0 * tol * (1 + abs(objective))
-        found, _ = epoch(*fixed, _block_order(n, rng), look, lam, w, bias)
-        if linear.flat:
-            bias[0] += variance * float(sign @ lam)
-        if look:
-            total = found
-            # it moves little, and its logarithms cost a fifth of an epoch
-            if iteration <= 10 or total <= 3.0 * tol * (1 + abs(objective)):
-                objective = local.potential(lam) - 0.5 * float(w @ w)
-        if not np.isfinite(found) and p.margin.name != "fixed":
-            status = Status.NONFINITE
-            break
-        due = total <= 2.0 * tol * (1 + abs(objective)) or iteration % 25 == 0
-        if due and iteration >= next_check:
-            full = np.empty(n)
-            full[order] = lam
-            full = linear.repaired(full)
-            J, gap, b, w_exact, _ = linear.certify(full, bias[0])
-            history.append((iteration, J, gap))
-            if callback is not None:
-                callback(iteration, J, gap)
-            if best is None or gap < best[2]:
-                best = (full, J, gap, b, w_exact)
-            if relative_gap(gap, J) <= tol:
-                status = Status.CONVERGED
-                break
-            if not np.isfinite(gap) and J * min(1.0, norm.mean()) > 1e12:
-                status = Status.UNBOUNDED
-                break
-            if linear.flat:
-                bias[0] = b
-            next_check = iteration + 1 + iteration // 10
-    if best is None:
-        full = np.empty(n)
-        full[order] = lam
-        full = linear.repaired(full)
-        best = (full, *linear.certify(full, bias[0])[:4])
-    lam, J, gap, b, w = best
-    if relative_gap(gap, J) <= tol:
-        status = Status.CONVERGED
-    return DualResult(
-        lam,
-        b,
-        J,
-        gap,
-        iteration,
-        status,
-        solver="coordinate",
-        history=history,
-        coef=w,
-    )
-
-
-def _block_order(n, rng, block=32):
-    if n <= 64 * block:
-        return rng.permutation(n)
-    blocks = rng.permutation(-(-n // block))
-    order = (blocks[:, None] * block + np.arange(block)[None, :]).reshape(-1)
-    return order[order < n]
 
 
 # -- interior point --------------------------------------------------------------------
@@ -391,8 +175,7 @@ def solve_linear_dual(
     if X.shape[0] != n:
         raise ValueError(f"X has {X.shape[0]} rows but y has {n}.")
     bias = v.check_bias(bias)
-    tol = v.check_positive("tol", tol)
-    max_iter = v.check_count("max_iter", max_iter)
+    tol, max_iter = v.check_stop(tol, max_iter)
     if init is not None:
         init = v.check_multipliers(init, n)
     w, keep, (yk,) = drop_weightless(sample_weight, n, y)

@@ -34,19 +34,25 @@ _INTERIOR_WINS = 400  # constraints below which the interior point is fastest
 _INTERIOR_LIMIT = 4000  # and below which it serves where many digits are asked
 
 
-class MulticlassRows:
-    """Constraint rows (t, j) of a joint multi-class problem.
+class ClassPairs:
+    """Constraints (t, j) of a joint multi-class problem: j is a wrong class of row t.
 
     Parameters
     ----------
     codes : ndarray of int (n,)
         Class of each row, 0 .. m-1.
     n_classes : int
-    margin : MarginPrior
     weight : ndarray (n,)
+
+    Attributes
+    ----------
+    example, right, wrong : ndarray of int (n * (m - 1),)
+        Row, its class, and the other class of every constraint.
+    pair_weight : ndarray (n * (m - 1),)
+        Weight of the row.
     """
 
-    def __init__(self, codes, n_classes, margin, weight):
+    def __init__(self, codes, n_classes, weight):
         n, m = len(codes), n_classes
         self.n, self.m = n, m
         self.codes = np.ascontiguousarray(codes, dtype=np.intp)
@@ -57,13 +63,7 @@ class MulticlassRows:
         )
         self.right = codes[self.example]
         self.wrong = wrong.reshape(-1)
-        size = n * (m - 1)
-        self.rows = Rows(
-            margin,
-            np.full(size, margin.level),
-            np.full(size, margin.rate),
-            np.repeat(weight, m - 1),
-        )
+        self.pair_weight = np.repeat(weight, m - 1)
 
     def beta(self, lam):
         """Class coefficients (n, m) of multipliers (n * (m - 1),)."""
@@ -84,6 +84,28 @@ class MulticlassRows:
         E[at, self.right] += 1.0
         E[at, self.wrong] -= 1.0
         return E[:, :-1]
+
+
+class MulticlassRows(ClassPairs):
+    """The pairs with the margin prior that they share.
+
+    Parameters
+    ----------
+    codes, n_classes, weight
+        As for :class:`ClassPairs`.
+    margin : MarginPrior
+        Its level is that of all constraints.
+    """
+
+    def __init__(self, codes, n_classes, margin, weight):
+        super().__init__(codes, n_classes, weight)
+        size = len(self.example)
+        self.rows = Rows(
+            margin,
+            np.full(size, margin.level),
+            np.full(size, margin.rate),
+            self.pair_weight,
+        )
 
 
 def solve_multiclass(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import psi
@@ -11,22 +9,20 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
-from maxent._support.results import (
-    progress_of,
-    store_certificate,
-    warn_not_converged,
-)
+from maxent._support.results import progress_of, store_certificate
 from maxent.discrimination._block_ascent import ascend_blocks
 from maxent.discrimination._categories import encode_categories, learn_categories
 from maxent.discrimination._generative import (
     at_level,
+    forgiven,
     generative_margin,
+    say_how_it_ended,
     weighted_percentile,
 )
 from maxent.discrimination._tree_prior import TreePrior
+from maxent.discrimination._tree_settings import check_two_features
 from maxent.discrimination.block_dual import solve_blocks
 from maxent.discrimination.blocks import GaussianCentre
-from maxent.discrimination.chow_liu import check_two_features
 from maxent.discrimination.dirichlet_trees import DirichletTrees
 from maxent.families.dirichlet_nets import DirichletProduct
 from maxent.families.normal_wishart import NormalInverseWishart
@@ -172,8 +168,7 @@ n_features_in_
                 f"quantile={v.shown(self.quantile)} must be between 0 and 1."
             )
         v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
-        tol = v.check_positive("tol", self.tol)
-        max_iter = v.check_count("max_iter", self.max_iter)
+        tol, max_iter = v.check_stop(self.tol, self.max_iter)
         self._check_model()
         X = self._validated(X)
         weight = v.check_weights(sample_weight, len(X))
@@ -211,16 +206,12 @@ n_features_in_
             callback=progress_of(self),
         )
         self._store(result, block, margin, level is not None, keep)
-        if not result.converged:
-            warn_not_converged("MEDOutlierDetector", result, tol, max_iter)
-        elif not result.lam.any():
-            warnings.warn(
-                "MEDOutlierDetector: the prior gives every row more than the level "
-                f"{self.level_:.3g} asks, so nothing was learnt; raise level or "
-                "quantile.",
-                UserWarning,
-                stacklevel=2,
-            )
+        say_how_it_ended(
+            self,
+            result,
+            f"the prior gives every row more than the level {self.level_:.3g} asks, so "
+            "nothing was learnt; raise level or quantile.",
+        )
         return self
 
     def _is(self, name):
@@ -253,10 +244,9 @@ n_features_in_
     def _prior(self, X, weight):
         if self._is("gaussian"):
             return NormalInverseWishart.weak(X, weight)
-        if self._is("multinomial"):
-            return DirichletProduct(1.0, [len(c) for c in self.categories_])
-        if self._is("tree"):
-            return DirichletTrees(1.0, [len(c) for c in self.categories_])
+        if self._categorical():
+            sizes = [len(known) for known in self.categories_]
+            return _CATEGORICAL[self.model](1.0, sizes)
         return self.model
 
     def _level(self, level, block, X, weight):
@@ -286,11 +276,11 @@ n_features_in_
         inside = np.flatnonzero(lam)
         self.support_, self.dual_coef_ = keep[inside], lam[inside]
         # a prior without a mean (logistic) forgives nothing on average
-        forgiven = margin.level - margin.prior_mean
-        self.offset_ = self.level_ - (forgiven if np.isfinite(forgiven) else 0.0)
+        free = forgiven(margin)
+        self.offset_ = self.level_ - (free if np.isfinite(free) else 0.0)
         store_certificate(self, result)
         blind = given and not self._model_saw_rows(lam)
-        holds = blind and result.converged and np.isfinite(forgiven)
+        holds = blind and result.converged and np.isfinite(free)
         self.loo_bound_ = len(inside) / len(keep) if holds else np.nan
 
     def _model_saw_rows(self, lam):

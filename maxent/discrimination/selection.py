@@ -14,6 +14,7 @@ from maxent._support.results import (
     warn_not_converged,
 )
 from maxent._support.vector_kernels import LARGEST_FEATURE
+from maxent.discrimination._class_models import labels_of
 from maxent.discrimination._machine import class_rows, leave_one_out_bound
 from maxent.discrimination._switches import solve_selection
 from maxent.discrimination.margins import classification_margin
@@ -150,8 +151,7 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
         v.check_positive("C", self.C)
         v.check_number("sharpness", self.sharpness)
         v.check_number("threshold", self.threshold)
-        tol = v.check_positive("tol", self.tol)
-        max_iter = v.check_count("max_iter", self.max_iter)
+        tol, max_iter = v.check_stop(self.tol, self.max_iter)
         bias = v.check_bias(self.bias)
         p0 = v.check_positive("prior_inclusion", self.prior_inclusion)
         if p0 > 1:
@@ -243,5 +243,4 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
         ndarray (n,)
             Entries of ``classes_``.
         """
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp)]
+        return labels_of(self.decision_function(X), self.classes_)

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-from scipy.sparse.csgraph import connected_components
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.results import progress_of, warn_not_converged
 from maxent.discrimination._block_ascent import ascend_blocks
-from maxent.discrimination._categories import encode_categories, learn_categories
+from maxent.discrimination._categories import CategoricalMixin
 from maxent.discrimination._generative import (
     GenerativeClassifier,
     class_maps,
     generative_margin,
 )
-from maxent.discrimination._machine import class_rows, leave_one_out_bound
-from maxent.discrimination._tree_input import check_square, draw_seed
+from maxent.discrimination._tree_input import draw_seed
 from maxent.discrimination._tree_prior import TreePrior
-from maxent.discrimination.chow_liu import check_two_features, class_tables
+from maxent.discrimination._tree_settings import (
+    check_edge_prior,
+    check_two_features,
+    class_tables,
+    share_of_max,
+)
 from maxent.discrimination.dirichlet_trees import DirichletTrees
 from maxent.discrimination.largest_margin import max_margin
-from maxent.discrimination.multiclass import SHARE, MulticlassRows
+from maxent.discrimination.multiclass import SHARE
 
 
-class MEDTreeClassifier(GenerativeClassifier):
+class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
     """Dependency trees for categorical features, trained to discriminate.
 
     Each class has a distribution over all n^(n-2) dependency trees of the features; the
@@ -99,7 +99,9 @@ n_iter_, converged_, n_features_in_
     Raises
     ------
     ValueError
-        For a fixed margin beyond the largest that all rows can meet, which is named.
+        For one feature only, ``ess=0`` with a pair of categories that a class never
+        has, edges that do not connect all features, or a fixed margin beyond the
+        largest that all rows can meet, which is named.
 
     See Also
     --------
@@ -134,8 +136,10 @@ n_iter_, converged_, n_features_in_
     np.True_
     """
 
-    tempering = 1.0  # what the base class asks of generative models
-    percentile = 25
+    _idle = (
+        "nothing was learnt beyond the tables of the classes; raise level to train the "
+        "trees."
+    )
 
     def __init__(
         self,
@@ -166,117 +170,37 @@ n_iter_, converged_, n_features_in_
         self.max_iter = max_iter
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-    def fit(self, X, y, sample_weight=None):
-        """Fit the distributions over trees.
-
-        Parameters
-        ----------
-        X : array-like (n_samples, n_features)
-            Categories of any kind, two features or more.
-        y : array-like (n_samples,)
-            Labels of two or more classes.
-        sample_weight : array-like (n_samples,), optional
-            Weight w stands for w copies of the row; 0 drops it.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            For a parameter outside its domain, one class or one feature only, ``ess=0``
-            with a pair of categories that a class never has, edges that do not connect
-            all features, or margin="fixed" beyond the largest margin, which is named.
-        """
-        share, level = _share_of_max(self.level)
+    # -- what the fit of the base class asks ----------------------------------------
+    def _checked_margin(self):
+        share, level = share_of_max(self.level)
         margin, level = generative_margin(self.margin, self.C, level)
-        level = 1.0 if level is None else level
-        self._check_parameters()
-        if share is not None and (margin.name != "fixed" or self.parameters != "fixed"):
+        if share is None:
+            return margin, 1.0 if level is None else level
+        if margin.name != "fixed" or self.parameters != "fixed":
             raise ValueError(
                 f"level={v.shown(self.level)} needs margin='fixed' and "
                 "parameters='fixed'; give a number of nats."
             )
-        bias = v.check_bias(self.bias)
-        variance = bias if bias in (None, "flat") else SHARE * bias
-        tol = v.check_positive("tol", self.tol)
-        max_iter = v.check_count("max_iter", self.max_iter)
-        X, y = self._validated(X, y)
-        self.classes_, keep, codes, weight, _ = class_rows(
-            type(self).__name__, y, sample_weight, None
-        )
-        X = self._learn_encoding(X if len(keep) == len(X) else X[keep])
-        blocks = self._class_blocks(X, codes, weight)
-        rows = MulticlassRows(codes, len(self.classes_), margin, weight)
-        if hasattr(self, "max_margin_"):
-            del self.max_margin_
-        if share is not None:
-            self.max_margin_ = self._largest_margin(blocks, rows, variance).lower
-            if not self.max_margin_ > 0:
-                raise ValueError(
-                    f"level={v.shown(self.level)}: the largest margin that all rows "
-                    f"can meet is {self.max_margin_:.6g}, not above 0, so the classes "
-                    "cannot be separated. Use margin='exponential'."
-                )
-            level = share * self.max_margin_
-        self.level_ = float(level)
-        try:
-            result = self._solve(blocks, rows, margin, variance, tol, max_iter)
-        except ValueError:
-            if margin.name != "fixed" or self.parameters != "fixed":
-                raise
-            most = self._largest_margin(blocks, rows, variance)
-            if most.upper > self.level_ * (1.0 + 1e-6):
-                raise
-            raise ValueError(
-                f"level={self.level_:g} is beyond the largest margin that all rows can "
-                f"meet, {most.lower:.6g} nats. Lower it (level='0.8*max'), or use a "
-                "margin prior that allows losses, such as margin='exponential'."
-            ) from None
-        self._store(result, blocks, rows, keep, codes, weight)
-        self.loo_bound_ = self._leave_one_out(result, rows, bias, share)
-        if not result.converged:
-            warn_not_converged(type(self).__name__, result, tol, max_iter)
-        elif not result.lam.any():
-            warnings.warn(
-                f"{type(self).__name__}: every margin is above the level "
-                f"{self.level_:.3g} before training, so nothing was learnt beyond the "
-                "tables of the classes; raise level to train the trees.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return self
+        return margin, None
 
     def _check_parameters(self):
         v.check_choice("parameters", self.parameters, ("fixed", "dirichlet"))
         v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
-        v.check_choice("handle_unknown", self.handle_unknown, ("error", "ignore"))
         if self.parameters == "dirichlet":
             v.check_positive("ess", self.ess)
         v.check_nonnegative("ess", self.ess)
+        v.check_bias(self.bias)
+
+    def _by_training_errors(self):
+        return False
 
     def _validated(self, X, *y, reset=True):
-        X = validate_data(self, X, *y, dtype=None, reset=reset)
+        X = super()._validated(X, *y, reset=reset)
         check_two_features(self, X[0] if y else X)
         return X
 
-    def _learn_encoding(self, X):
-        self.categories_ = learn_categories(X)
-        return encode_categories(X, self.categories_, "error")
-
-    def _encode(self, X):
-        return encode_categories(X, self.categories_, self.handle_unknown)
-
     def _class_blocks(self, X, codes, weight):
-        sizes = [len(c) for c in self.categories_]
+        sizes = self._sizes()
         edges = check_edge_prior(self.edge_prior, X.shape[1])
         blocks = []
         for k in range(len(self.classes_)):
@@ -289,42 +213,73 @@ n_iter_, converged_, n_features_in_
             blocks.append(tables.block(X))
         return blocks
 
-    def _solve(self, blocks, rows, margin, bias, tol, max_iter):
-        return ascend_blocks(
-            blocks,
-            class_maps(rows),
-            margin,
-            bias=bias,
-            incidence=None if bias is None else incidence(rows, bias),
-            sample_weight=rows.rows.weight,
-            level=np.full(len(rows.example), self.level_),
-            tol=tol,
-            max_iter=max_iter,
-            callback=progress_of(self),
-        )
+    def _level(self, level, blocks, pairs):
+        """The level given, or a share of the largest margin."""
+        if hasattr(self, "max_margin_"):
+            del self.max_margin_
+        if level is not None:
+            return level
+        self.max_margin_ = self._largest_margin(blocks, pairs).lower
+        if not self.max_margin_ > 0:
+            raise ValueError(
+                f"level={v.shown(self.level)}: the largest margin that all rows can "
+                f"meet is {self.max_margin_:.6g}, not above 0, so the classes cannot "
+                "be separated. Use margin='exponential'."
+            )
+        return share_of_max(self.level)[0] * self.max_margin_
 
-    def _largest_margin(self, blocks, rows, bias):
-        E = None if bias is None else incidence(rows, bias)
-        return max_margin(blocks, class_maps(rows), bias=bias, incidence=E)
+    def _solve(self, blocks, margin, pairs, *, incidence, **options):
+        incidence = self._incidence(incidence)
+        bias = self._class_variance()
+        try:
+            return ascend_blocks(
+                blocks, margin=margin, bias=bias, incidence=incidence, **options
+            )
+        except ValueError:
+            if margin.name != "fixed" or self.parameters != "fixed":
+                raise
+            most = self._largest_margin(blocks, pairs)
+            if most.upper > self.level_ * (1.0 + 1e-6):
+                raise
+            raise ValueError(
+                f"level={self.level_:g} is beyond the largest margin that all rows can "
+                f"meet, {most.lower:.6g} nats. Lower it (level='0.8*max'), or use a "
+                "margin prior that allows losses, such as margin='exponential'."
+            ) from None
+
+    def _class_variance(self):
+        """Prior of the bias of each class, where `bias` is that of their difference."""
+        return self.bias if self.bias in (None, "flat") else SHARE * self.bias
+
+    def _incidence(self, flat):
+        """How constraints see the biases; a flat prior leaves out the last class."""
+        if self.bias is None:
+            return None
+        if self.bias == "flat":
+            return flat
+        return np.column_stack([flat, -flat.sum(axis=1)])
+
+    def _largest_margin(self, blocks, pairs):
+        return max_margin(
+            blocks,
+            class_maps(pairs),
+            bias=self._class_variance(),
+            incidence=self._incidence(pairs.incidence()),
+        )
 
     def _class_biases(self, result, m):
         if result.bias is None:
             return np.zeros(m)
         return result.bias if len(result.bias) == m else np.append(result.bias, 0.0)
 
-    def _leave_one_out(self, result, rows, bias, share):
-        slope = float(rows.rows.slope(np.zeros(1))[0])
-        if share is not None or not self.level_ + slope > 0:
-            return np.nan
-        lam = np.zeros((rows.n, rows.m))
-        lam[rows.example, rows.wrong] = result.lam
-        full = type(result)(
-            lam, result.bias, result.objective, result.gap, 0, result.status
-        )
-        return leave_one_out_bound(
-            full, rows.codes, rows.rows.margin, bias, rows.weight
-        )
+    def _bound_holds(self, given):
+        """Whether the level saw no row; tables and prior are taken as they are."""
+        return given
 
+    def _bias_prior(self):
+        return self.bias
+
+    # -- after fitting ---------------------------------------------------------------
     def _score_rows(self, posterior, X):
         if not isinstance(posterior, TreePrior):
             raise ValueError(
@@ -369,59 +324,3 @@ n_iter_, converged_, n_features_in_
         check_is_fitted(self)
         rng = np.random.default_rng(draw_seed(random_state))
         return np.array([p.sample_trees(size, rng) for p in self.posteriors_])
-
-
-# -- input -----------------------------------------------------------------------------
-def check_edge_prior(edge_prior, n):
-    """Log weights (n, n) of prior edge weights >= 0; None for all alike."""
-    if edge_prior is None:
-        return None
-    weights = check_square("edge_prior", edge_prior, copies=2, one=True)
-    if len(weights) != n:
-        raise ValueError(
-            f"edge_prior has shape {weights.shape}; X has {n} features, so ({n}, {n}) "
-            "is needed."
-        )
-    off = ~np.eye(n, dtype=bool)
-    if not (weights[off] >= 0).all():
-        i, j = (int(k) for k in np.argwhere(~(weights >= 0) & off)[0])
-        raise ValueError(
-            f"edge_prior[{i}, {j}]={weights[i, j]:g} is negative; weights are >= 0, "
-            "and 0 forbids an edge."
-        )
-    out = np.full((n, n), -np.inf)
-    np.log(weights, where=off & (weights > 0), out=out)
-    count, part = connected_components(weights * off > 0, directed=False)
-    if count > 1:
-        parts = [v.shown(np.flatnonzero(part == k).tolist()) for k in range(count)]
-        raise ValueError(
-            f"edge_prior leaves the features in {count} separate parts, "
-            f"{', '.join(parts[:3])}; give a positive weight to an edge between them."
-        )
-    return 0.5 * (out + out.T)
-
-
-def incidence(rows, bias):
-    """How constraints see the biases; a flat prior leaves out the last class."""
-    E = rows.incidence()
-    return E if bias == "flat" else np.column_stack([E, -E.sum(axis=1)])
-
-
-def _share_of_max(level):
-    """(share of the largest margin, None) or (None, level)."""
-    if not isinstance(level, str):
-        return None, level
-    text = level.replace(" ", "")
-    if text == "max":
-        return 0.95, None
-    if text.endswith("*max"):
-        try:
-            share = float(text[:-4])
-        except ValueError:
-            share = np.nan
-        if 0 < share < 1:
-            return share, None
-    raise ValueError(
-        f"level={v.shown(level)} must be a number of nats, or a share between 0 and 1 "
-        "of the largest margin, such as '0.8*max'."
-    )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import numbers
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from maxent.families._comparisons import Comparisons
 from maxent.families._inner import inner, paired, weighted_mean
 
 
-class ExponentialFamily(Comparisons, Batch):
+class ExponentialFamily(Comparisons, Batch, ABC):
     """Batch of distributions of one exponential family; base class.
 
     A batch is an immutable value: its parameters are checked once and stored as
@@ -284,8 +285,9 @@ class ExponentialFamily(Comparisons, Batch):
         return np.ones(X.shape[: X.ndim - len(cls._event_to_fit(**fixed))], dtype=bool)
 
     @classmethod
+    @abstractmethod
     def _support_text(cls, **fixed):
-        raise NotImplementedError
+        """What rows must be, as errors say it."""
 
     def _inner_point(self):
         """A row in the support, to put in place of others."""

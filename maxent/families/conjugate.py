@@ -152,18 +152,10 @@ class Block(ABC):
         )
 
 
-class ConjugatePrior:
+class ConjugatePrior(ABC):
     """Base class of conjugate priors: values whose posterior is of the same class.
 
-    A subclass defines, on prepared rows,
-
-    - ``_update(data, weight)``: the posterior, or None outside the domain;
-    - ``_log_normalizer()``: log of the normaliser of this prior;
-    - ``_expected(data)``, ``_predictive(data)``: E log p and log E p of every row;
-    - ``_factor(data)``: F with Cov(log p_s, log p_t) = (F F')_st;
-    - ``_rank(data)``, ``_product(data, x)``: its columns, and F F' x without it;
-    - ``_max_step(data, direction)``: how far weights may move;
-    - ``_why_improper(data, weight)``: the sentence for rows that give no prior.
+    A subclass defines what is abstract here, on prepared rows.
     """
 
     #: log of the base measure of one row: what a unit of weight adds to log Z
@@ -253,12 +245,49 @@ class ConjugatePrior:
         """This prior, free of what it may remember of the rows of a block."""
         return self
 
-    # prepared rows: what most priors need no more of than the rows themselves
+    # -- prepared rows: for most priors the rows themselves ------------------------
     def _prepare(self, X):
         return np.ascontiguousarray(X, dtype=np.float64)
 
     def _length(self, data):
         return len(data)
+
+    # -- what a subclass states ----------------------------------------------------
+    @abstractmethod
+    def _update(self, data, weight):
+        """The posterior, or None outside the domain."""
+
+    @abstractmethod
+    def _log_normalizer(self):
+        """Log of the normaliser of this prior."""
+
+    @abstractmethod
+    def _expected(self, data):
+        """E log p of every row, (n,)."""
+
+    @abstractmethod
+    def _predictive(self, data):
+        """Log E p of every row, (n,)."""
+
+    @abstractmethod
+    def _factor(self, data):
+        """F (n, rank) with Cov(log p_s, log p_t) = (F F')_st."""
+
+    @abstractmethod
+    def _rank(self, data):
+        """Columns of the factor, known without it."""
+
+    @abstractmethod
+    def _product(self, data, x):
+        """F F' x without the factor, (n,)."""
+
+    @abstractmethod
+    def _max_step(self, data, direction):
+        """How far weights may move along a direction."""
+
+    @abstractmethod
+    def _why_improper(self, data, weight):
+        """The sentence for rows that give no prior."""
 
 
 class ConjugateBlock(Block):

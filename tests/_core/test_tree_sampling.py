@@ -69,6 +69,19 @@ def test_samples_of_wide_weights(kind, rng, seed):
     assert (np.abs(count - size * p) <= 5 * np.sqrt(size * p * (1 - p)) + 6).all()
 
 
+@pytest.mark.parametrize("middle", [1, 2, 3])
+def test_edges_a_thousand_nats_above_the_others_are_in_every_tree(middle, seed):
+    """Scales are the largest there are, wherever the strong node stands."""
+    lw = symmetric(np.full((4, 4), -500.0))
+    ends = [node for node in range(4) if node != middle][:2]
+    for end in ends:
+        lw[end, middle] = lw[middle, end] = 500.0
+    trees = sample(lw, -1, 200, seed)
+    for end in ends:
+        edge = sorted((end, middle))
+        assert (trees == edge).all(axis=-1).any(axis=-1).all()
+
+
 def test_sampler_leaves_missing_edges_out(rng, seed):
     lw = symmetric(rng.normal(size=(6, 6)))
     lw[2, :5] = lw[:5, 2] = -np.inf

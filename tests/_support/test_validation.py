@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from refusals import refused
 
 from maxent._support import validation as v
 
@@ -210,6 +211,27 @@ def test_what_is_not_real_numbers_is_named(value, message):
     with pytest.raises((TypeError, ValueError), match=message) as error:
         v.as_doubles("w", value)
     assert error.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "value", [[[1, 2], [3]], [1, [2]], [[1.0], 2.0], ([1, 2], [3, 4, 5]), [[], [1]]]
+)
+def test_ragged_lists_are_named_in_one_sentence(value):
+    message = r"^w=.* is ragged: its rows differ in length; give every row the same num"
+    refused(lambda: v.as_doubles("w", value), message)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("sample_weight", lambda x: v.check_weights(x, 2)),
+        ("init", lambda x: v.check_multipliers(x, 2)),
+        ("y", v.check_signs),
+        ("K", v.check_gram),
+    ],
+)
+def test_ragged_arguments_are_named(name, call):
+    refused(lambda: call([[1, 2], [3]]), rf"^{name}=\[\[1, 2\], \[3\]\] is ragged")
 
 
 @pytest.mark.parametrize("value", [0, True, 1.5, 1.0, "2", 1j, [1], math.nan])

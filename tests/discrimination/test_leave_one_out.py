@@ -4,12 +4,13 @@ import math
 import warnings
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_sample_weight
 
-from maxent import MEDClassifier
+from maxent import MEDClassifier, MEDFeatureSelector
 
 # An outlying row decides gamma="scale": without it the others have another kernel.
 OUTLYING = np.array(
@@ -145,3 +146,49 @@ def test_rows_of_weight_zero_do_not_count(rng):
     w = (np.arange(30) % 3 > 0).astype(float)
     model = MEDClassifier(gamma=0.5).fit(X, y, w)
     assert model.loo_bound_ == len(model.support_) / 20
+
+
+@pytest.mark.parametrize("margin", ["exponential", "erlang", "laplace", "gaussian"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_leave_one_out_errors_stay_below_the_bound(margin, kernel, classes, rng):
+    n = 12
+    X = rng.normal(size=(n, 2)) * rng.uniform(0.5, 3)
+    y = rng.integers(0, classes, n)
+    y[: 2 * classes] = np.tile(np.arange(classes), 2)
+    bias = ["flat", 0.7, None][int(rng.integers(3))]
+
+    def fit(rows):
+        return MEDClassifier(
+            kernel, C=5.0, margin=margin, gamma=0.5, bias=bias, tol=1e-10
+        ).fit(X[rows], y[rows])
+
+    model = fit(np.arange(n))
+    wrong = []
+    for t in range(n):
+        rest = np.delete(np.arange(n), t)
+        if fit(rest).predict(X[[t]])[0] != y[t]:
+            wrong.append(t)
+    assert len(wrong) / n <= model.loo_bound_
+    assert set(wrong) <= set(model.support_)
+    assert model.loo_bound_ == len(model.support_) / n
+
+
+def test_leave_one_out_bound_of_the_selector(rng):
+    X = rng.normal(size=(12, 3))
+    y = X[:, 0] + 0.5 * rng.normal(size=12) > 0
+    y[:4] = [True, False, True, False]
+    model = MEDFeatureSelector(0.2, C=5.0, tol=1e-10).fit(X, y)
+    wrong = 0
+    for t in range(12):
+        rest = np.delete(np.arange(12), t)
+        part = MEDFeatureSelector(0.2, C=5.0, tol=1e-10).fit(X[rest], y[rest])
+        wrong += part.predict(X[[t]])[0] != y[t]
+    assert wrong / 12 <= model.loo_bound_
+
+
+def test_no_bound_is_given_where_none_holds(rng):
+    X = rng.normal(size=(50, 3))
+    y = np.where(X[:, 0] + 0.8 * rng.normal(size=50) > 0, 1, -1)
+    assert math.isnan(MEDClassifier(margin="logistic").fit(X, y).loo_bound_)
+    assert math.isnan(MEDFeatureSelector(margin="logistic").fit(X, y).loo_bound_)

@@ -1,82 +1,30 @@
 """Margin priors against their densities: nothing here uses a closed form."""
 
 import math
-import re
 
 import numpy as np
 import pytest
+from discrimination.margin_cases import (
+    ALL,
+    by_name,
+    every,
+    margins_around,
+    multipliers,
+    oracle,
+    smooth,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import margin_priors
 
 from maxent.discrimination import (
-    CustomMargin,
     ErlangMargin,
     ExponentialMargin,
-    FixedMargin,
     GaussianMargin,
     HingeMargin,
     LaplaceMargin,
     LogisticMargin,
-    MarginPrior,
-    UniformExponentialMargin,
-    margin_from_spec,
 )
-from maxent.discrimination.margins import (
-    MARGINS,
-    check_asks_for_something,
-    classification_margin,
-    regression_margin,
-)
-
-# priors that are distributions, under the names of the oracle
-PROPER = [
-    ExponentialMargin(5.0, 1.0),
-    ExponentialMargin(0.7, 3.0),
-    ErlangMargin(3, 6.0, 1.0),
-    ErlangMargin(2, 200.0, 0.5),
-    LaplaceMargin(4.0, 1.0),
-    LaplaceMargin(0.3, -1.0),
-    GaussianMargin(2.0, 1.0),
-    GaussianMargin(50.0, 0.2),
-    LogisticMargin(1.0, 0.0),
-    LogisticMargin(8.0, 0.4),
-    UniformExponentialMargin(0.3, 5.0),
-    UniformExponentialMargin(2.0, 0.8, 1.5),
-]
-ALL = [*PROPER, FixedMargin(0.8), HingeMargin(1.2)]
-SMOOTH = PROPER
-
-
-def by_name(value):
-    return getattr(value, "name", str(value))
-
-
-every = pytest.mark.parametrize("prior", ALL, ids=by_name)
-smooth = pytest.mark.parametrize("prior", SMOOTH, ids=by_name)
-
-
-def oracle(prior):
-    """(kind, level, rate, shape) of the brute-force functions, and a shift."""
-    if prior.name == "uniform_exponential":
-        # there the tolerance is -gamma; a level moves the margin
-        return ("uniform_exp", -prior.width, prior.rate, 1.0), prior.level
-    return (prior.name, prior.level, prior.rate, getattr(prior, "shape", 1.0)), 0.0
-
-
-def multipliers(prior):
-    """Multipliers over the domain, both ends included where they belong to it."""
-    top = prior.upper if math.isfinite(prior.upper) else 20.0 * prior.rate
-    inside = [1e-6, 1e-3, 0.1, 0.37, 0.5, 0.8, 0.95, 0.999]
-    return top * np.array(inside)
-
-
-def margins_around(prior):
-    unit = 1.0 / prior.rate
-    return prior.level + unit * np.array(
-        [-300.0, -30.0, -5.0, -2.0, -1.1, -0.6, 0.0, 0.5, 3.0, 30.0]
-    )
-
 
 # ------------------------------------------------------------- truth
 
@@ -316,197 +264,3 @@ def test_shapes_and_kinds_of_input():
     assert (prior.loss(locked) == prior.loss(locked.copy())).all()
     assert prior.potential(np.float32(2.0)) == prior.potential(2.0)
     assert prior.potential(np.empty(0)).shape == (0,)
-
-
-# ------------------------------------------------------------- objects
-
-
-@every
-def test_spec_repr_equality_and_hash(prior):
-    again = margin_from_spec(prior.get_spec())
-    assert again == prior
-    assert hash(again) == hash(prior)
-    assert eval(repr(prior)) == prior
-    assert prior != ExponentialMargin(123.0)
-    assert isinstance(prior, MarginPrior)
-    assert MARGINS[prior.name] is type(prior)
-
-
-@pytest.mark.parametrize("spec", [None, {}, {"name": "cauchy"}, "exponential", 3])
-def test_unknown_specs_are_named(spec):
-    with pytest.raises(ValueError, match="known names"):
-        margin_from_spec(spec)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: ExponentialMargin(0.0), "rate=0"),
-        (lambda: ExponentialMargin(-1.0), "rate=-1"),
-        (lambda: ExponentialMargin(math.nan), "rate=nan"),
-        (lambda: LaplaceMargin(math.inf), "rate=inf"),
-        (lambda: GaussianMargin(1.0, math.inf), "level=inf"),
-        (lambda: FixedMargin(math.nan), "level=nan"),
-        (lambda: HingeMargin(-math.inf), "level=-inf"),
-        (lambda: ErlangMargin(0), "shape=0"),
-        (lambda: ErlangMargin(math.nan), "shape=nan"),
-        (lambda: UniformExponentialMargin(0.0), "width=0"),
-        (lambda: UniformExponentialMargin(-0.1), "width=-0.1"),
-    ],
-)
-def test_bad_constants_are_named(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-@pytest.mark.parametrize("value", ["a", None, 1j, [1.0]])
-def test_constants_of_the_wrong_kind_are_named(value):
-    for make, name in (
-        (ExponentialMargin, "rate"),
-        (FixedMargin, "level"),
-        (ErlangMargin, "shape"),
-        (UniformExponentialMargin, "width"),
-        (lambda upper: CustomMargin(abs, abs, abs, upper=upper), "upper"),
-        (lambda sharpness: classification_margin("laplace", sharpness), "sharpness"),
-        (lambda sharpness: regression_margin("laplace", sharpness, 0.1), "sharpness"),
-    ):
-        said = re.escape(f"{name}={value!r} must be ")
-        with pytest.raises(ValueError, match=said):
-            make(value)
-
-
-@pytest.mark.parametrize(
-    ("prior", "asks"),
-    [
-        (ExponentialMargin(1.0, 1.0), False),
-        (ExponentialMargin(1.0 + 1e-9, 1.0), True),
-        (ExponentialMargin(5.0, 0.2), False),
-        (ErlangMargin(2, 2.0, 1.0), False),
-        (ErlangMargin(2, 2.01, 1.0), True),
-        (LaplaceMargin(5.0, 0.0), False),
-        (LaplaceMargin(5.0, 1e-9), True),
-        (GaussianMargin(5.0, -1.0), False),
-        (FixedMargin(0.0), False),
-        (HingeMargin(1e-9), True),
-        (LogisticMargin(1.0, -50.0), True),
-    ],
-    ids=str,
-)
-def test_priors_that_ask_for_nothing_are_refused(prior, asks):
-    if asks:
-        check_asks_for_something(prior)
-        assert classification_margin(prior, None) is prior
-    else:
-        with pytest.raises(ValueError, match="asks for nothing"):
-            check_asks_for_something(prior)
-        with pytest.raises(ValueError, match="asks for nothing"):
-            classification_margin(prior, None)
-
-
-@pytest.mark.parametrize("sharpness", [1.0, 0.5, -3.0, math.nan, math.inf, None, [5.0]])
-def test_sharpness_must_exceed_one(sharpness):
-    for name in ("exponential", "laplace", "erlang"):
-        with pytest.raises(ValueError, match="sharpness"):
-            classification_margin(name, sharpness)
-
-
-@pytest.mark.parametrize("prior", [LogisticMargin(), ExponentialMargin(5.0, 1.0)])
-def test_regression_refuses_positive_mean_margins(prior):
-    with pytest.raises(ValueError, match="tube"):
-        regression_margin(prior, 10.0, 0.1)
-
-
-def test_names_of_estimators_become_priors():
-    assert classification_margin("exponential", 7.0) == ExponentialMargin(7.0, 1.0)
-    assert classification_margin("gaussian", 7.0) == GaussianMargin(1.0, 1.0)
-    assert classification_margin("logistic", 7.0) == LogisticMargin(1.0, 0.0)
-    assert regression_margin("hinge", 7.0, 0.3) == HingeMargin(-0.3)
-    assert regression_margin("laplace", 7.0, 0.3) == LaplaceMargin(7.0, -0.3)
-    tube = regression_margin("uniform_exponential", 7.0, 0.3)
-    assert tube == UniformExponentialMargin(0.3, 7.0)
-    no_tube = regression_margin("uniform_exponential", 7.0, 0)
-    assert no_tube == ExponentialMargin(7.0, 0.0)
-
-
-# ------------------------------------------------------------- custom priors
-
-
-@pytest.fixture(scope="module")
-def exponential():
-    return CustomMargin(
-        lambda lam: lam + math.log1p(-lam / 5.0),
-        lambda lam: 1.0 - 1.0 / (5.0 - lam),
-        lambda lam: 1.0 / (5.0 - lam) ** 2,
-        upper=5.0,
-    )
-
-
-@pytest.fixture(scope="module")
-def gaussian():
-    return CustomMargin(
-        lambda lam: lam - lam * lam / 8.0, lambda lam: 1.0 - lam / 4.0, lambda lam: 0.25
-    )
-
-
-@pytest.mark.parametrize("name", ["exponential", "gaussian"])
-def test_custom_priors_equal_the_named_ones(name, request):
-    mine = request.getfixturevalue(name)
-    named = {"exponential": ExponentialMargin(5.0), "gaussian": GaussianMargin(2.0)}
-    named = named[name]
-    lam, m = multipliers(named)[:-1], margins_around(named)
-    np.testing.assert_allclose(mine.potential(lam), named.potential(lam), rtol=1e-13)
-    np.testing.assert_allclose(mine.mean(lam), named.mean(lam), rtol=1e-13, atol=1e-15)
-    np.testing.assert_allclose(mine.curvature(lam), named.curvature(lam), rtol=1e-13)
-    np.testing.assert_allclose(mine.loss(m), named.loss(m), rtol=1e-11, atol=1e-13)
-    np.testing.assert_allclose(
-        mine.loss_slope(m), named.loss_slope(m), rtol=1e-11, atol=1e-13
-    )
-    np.testing.assert_allclose(
-        mine.fenchel_young(lam[:4], m[:4]),
-        named.fenchel_young(lam[:4], m[:4]),
-        rtol=1e-9,
-    )
-    assert mine.upper == named.upper
-    assert mine.prior_mean == pytest.approx(named.prior_mean)
-
-
-@pytest.mark.parametrize("size", [1e20, 1e160])
-def test_losses_of_custom_priors_grow_linearly_too(exponential, size):
-    assert exponential.loss(-size) == pytest.approx(5.0 * size, rel=1e-12)
-    assert math.isnan(exponential.loss(math.nan))
-    assert math.isnan(exponential.fenchel_young(1.0, math.nan))
-    # the functions themselves change their signs beyond the upper end
-    assert exponential.mean(5.0 + 1e-9) == -math.inf
-
-
-def test_custom_priors_refuse_what_they_cannot_do(exponential):
-    with pytest.raises(ValueError, match="level"):
-        exponential.with_level(2.0)
-    with pytest.raises(ValueError, match="compiled functions"):
-        exponential.get_spec()
-
-
-def identity(lam):
-    return lam
-
-
-@pytest.mark.parametrize(
-    ("functions", "message"),
-    [
-        ((lambda t: t + 1.0, lambda t: 1.0, lambda t: 0.0), "potential"),
-        ((identity, lambda t: 2.0, lambda t: 0.0), "mean"),
-        ((identity, lambda t: 1.0, lambda t: 3.0), "curvature"),
-        ((lambda t: t * t, lambda t: 2.0 * t, lambda t: -2.0), "phi''"),
-        ((lambda t: math.nan, lambda t: 1.0, lambda t: 0.0), "finite"),
-    ],
-)
-def test_custom_functions_that_do_not_belong_together_are_named(functions, message):
-    with pytest.raises(ValueError, match=message):
-        CustomMargin(*functions)
-
-
-def test_custom_constructor_arguments_are_named():
-    with pytest.raises(ValueError, match="upper"):
-        CustomMargin(identity, identity, identity, upper=0.0)
-    with pytest.raises(TypeError, match="mean"):
-        CustomMargin(identity, 3.0, identity)

@@ -37,6 +37,8 @@ def changed(*places, value):
         (changed((2, 1), (1, 2), value=np.nan), r"weights\[1, 2\]=nan is not allowed"),
         (changed((2, 1), (1, 2), value=np.inf), r"weights\[1, 2\]=inf is not allowed"),
         (changed((2, 1), (1, 2), value=1e200), "weights has entries as large as 1e"),
+        (changed((2, 1), (1, 2), value=-1e200), "weights has entries as large as 1e"),
+        ([[0.0, 1.0], [1.0]], r"weights=.* is ragged: its rows differ in length"),
         (np.zeros((4, 3)), r"weights has shape \(4, 3\)"),
         (np.zeros(4), r"weights has shape \(4,\)"),
         (np.full((1, 1), -np.inf), "weights has n=1 variables; .* two or more"),
@@ -51,6 +53,19 @@ def changed(*places, value):
 )
 def test_bad_weights_are_refused(call, bad, match):
     refused(lambda: call(bad), match)
+
+
+@pytest.mark.parametrize("value", [1.0, np.nan, -1e200])
+def test_a_bad_weight_is_found_wherever_it_is(value):
+    """Matrices are looked at by tiles, which must leave no pair out."""
+    n = 35
+    good = symmetric(np.zeros((n, n)))
+    for i in range(n):
+        for j in range(i):
+            bad = good.copy()
+            bad[i, j] = value  # the mirrored entry stays 0
+            with pytest.raises(ValueError, match=r"not symmetric|not allowed|large"):
+                spanning_tree_log_partition(bad)
 
 
 @pytest.mark.parametrize("name", ["partition", "covariance", "samples"])

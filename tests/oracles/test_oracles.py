@@ -1,8 +1,5 @@
 """The oracles agree with each other and with independent solvers."""
 
-import itertools
-import math
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -10,8 +7,18 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from . import fisher, margin_priors
-from .closed_forms import Potentials, psi
+from oracles.dual_problems import (
+    BIASES,
+    PROPER,
+    SEEDS,
+    certified,
+    classes,
+    close,
+    problem,
+    separable,
+)
+
+from .closed_forms import Potentials
 from .cvxopt_core import Dual, _certify, quadratic
 from .dual_cvxopt import (
     solve_binary,
@@ -19,146 +26,6 @@ from .dual_cvxopt import (
     solve_multiclass,
     solve_regression,
 )
-
-SEEDS = (0, 1, 2)
-PROPER = ("exponential", "erlang", "laplace", "gaussian", "logistic", "uniform_exp")
-BIASES = ("flat", 2.0, None)
-GAP = 1e-10  # rounding, times the largest box or rate in these tests (100)
-
-
-def potential(kind, level=1.0, rate=2.0, weight=1.0, shape=3.0, n=1):
-    if kind == "uniform_exp":
-        level = -abs(level)
-    return Potentials(kind, np.full(n, level), rate, weight, shape)
-
-
-def problem(seed, T=24, d=3):
-    """Overlapping classes, an RBF kernel of full rank and a linear one of rank d."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(T, d))
-    y = np.where(X[:, 0] + 0.7 * rng.normal(size=T) > 0.0, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
-    rbf = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=-1) / 2.0)
-    return X, y, rbf
-
-
-def separable(seed, T=20):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(T, 2))
-    y = np.where(np.arange(T) % 2 == 0, 1.0, -1.0)
-    X[:, 0] = y * (0.5 + np.abs(X[:, 0]))
-    return X, y
-
-
-def classes(seed, X, m=3):
-    rng = np.random.default_rng(seed + 1000)
-    y = np.argmax(X[:, :m] + 0.5 * rng.normal(size=(len(X), m)), axis=1)
-    y[:m] = np.arange(m)
-    return y
-
-
-def close(a, b, tol=1e-9):
-    """Agreement relative to the largest entry."""
-    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    scale = max(1.0, float(np.max(np.abs(b))))
-    error = float(np.max(np.abs(a - b)))
-    assert error <= tol * scale, f"differs by {error:.2e}, allowed {tol * scale:.1e}"
-
-
-def certified(solution, tol=GAP):
-    unit = 1.0 + abs(solution.objective)
-    assert abs(solution.gap) <= tol * unit
-    assert abs(solution.primal - solution.objective) <= tol * unit
-    assert solution.objective >= -tol
-    assert np.all(solution.lam >= 0.0)
-
-
-# ------------------------------------------------------------- margin priors
-
-
-@pytest.mark.parametrize("kind", PROPER)
-@pytest.mark.parametrize("fraction", [0.0, 1e-4, 0.3, 0.9, 0.999])
-@pytest.mark.parametrize(("level", "rate"), [(1.0, 5.0), (0.3, 0.7), (2.0, 200.0)])
-def test_closed_potential_equals_quadrature(kind, fraction, level, rate):
-    pots = potential(kind, level, rate)
-    lam = fraction * rate
-    brute = margin_priors.phi(kind, lam, pots.level[0], rate, 3.0)
-    close(pots.value(np.array([lam]))[0], brute, 1e-12)
-    if kind != "logistic":
-        fine = margin_priors.phi_mpmath(kind, lam, pots.level[0], rate, 3.0)
-        close(brute, fine, 1e-13)
-
-
-def test_landau_moments_are_p_to_the_p():
-    p = np.array([0.0, 1e-3, 0.1, 0.5, 0.9, 1.0])
-    close([margin_priors.landau_moment(v) for v in p], p**p, 1e-13)
-    assert np.all(margin_priors.landau_density(np.linspace(-6.0, 1e3, 999)) >= 0.0)
-
-
-def test_errata_of_equation_15():
-    # printed potentials at c = 5, lam = 4, l = 1 are not those of the stated priors
-    laplace = margin_priors.phi("laplace", 4.0, 1.0, 5.0)
-    assert laplace == pytest.approx(2.978348752471, abs=1e-11)
-    printed = 4.0 + 2.0 * math.log(1.0 - 4.0 / 5.0)
-    assert printed == pytest.approx(margin_priors.phi("erlang", 4.0, 1.0, 5.0, 2.0))
-    gaussian = margin_priors.phi("gaussian", 4.0, 1.0, 5.0)
-    assert gaussian == pytest.approx(4.0 - 16.0 / 50.0, abs=1e-12)
-
-
-def test_published_uniform_exp_potential_lacks_a_constant():
-    eps, c = 0.4, 3.0
-    for lam in (1e-6, 1.0, 2.9):
-        spec = -eps * lam + math.log(lam) + math.log(eps + 1.0 / c)
-        spec -= math.log(1.0 - math.exp(-eps * lam) + lam / (c - lam))
-        # the printed form loses lam * machine epsilon / lam near 0
-        close(margin_priors.phi("uniform_exp", lam, -eps, c), spec, 1e-9)
-    mean = (eps**2 / 2.0 + eps / c + 1.0 / c**2) / (eps + 1.0 / c)
-    close(-potential("uniform_exp", eps, c).prior_mean(), mean, 1e-14)
-
-
-@pytest.mark.parametrize("kind", PROPER)
-def test_derivatives_match_differences(kind):
-    lam = np.array([0.2, 0.8, 1.6, 2.9]) * 0.9
-    pots = potential(kind, 1.0, 3.0, 1.3, n=4)
-    h = 1e-5
-    close(pots.d1(lam), (pots.value(lam + h) - pots.value(lam - h)) / (2 * h), 1e-8)
-    close(pots.d2(lam), (pots.d1(lam + h) - pots.d1(lam - h)) / (2 * h), 1e-8)
-
-
-@pytest.mark.parametrize("kind", [*PROPER, "hinge", "fixed"])
-@pytest.mark.parametrize("shortfall", [-2.0, 0.3, 0.9, 3.0, 40.0])
-def test_closed_loss_equals_brute_force_search(kind, shortfall):
-    weight = 0.7
-    pots = potential(kind, 1.0, 2.0, weight)
-    m = pots.level[0] - shortfall
-    brute = margin_priors.loss(kind, m, pots.level[0], 2.0, 3.0, weight)
-    closed = pots.loss(np.array([m]))[0]
-    if math.isinf(closed):
-        assert math.isinf(brute)
-    else:
-        close(closed, brute, 1e-12)
-
-
-@pytest.mark.parametrize("kind", [*PROPER, "hinge"])
-def test_fenchel_young_terms_are_the_plain_difference(kind):
-    grid = np.array(list(itertools.product([0.05, 0.7, 1.9], [-30.0, -1.2, 0.6, 9.0])))
-    lam, m = grid.T
-    pots = potential(kind, 1.0, 2.0, 2.0 if kind == "hinge" else 1.0, n=len(m))
-    terms = pots.fenchel_young(lam, m)
-    close(terms, pots.loss(m) + lam * m - pots.value(lam), 1e-13)
-    assert terms.min() >= -1e-14
-    if kind != "hinge":
-        pair = pots.slope(m)
-        at_optimum = pots.fenchel_young(pair, m)
-        assert np.max(np.abs(at_optimum)) <= 1e-13 * np.max(1.0 + np.abs(pair * m))
-
-
-def test_psi_keeps_its_digits_near_one():
-    e = np.array([-9e-4, -1e-8, 0.0, 1e-12, 9.99e-4, 1.001e-3])
-    series = sum((-1.0) ** k * e**k / k for k in range(2, 9))
-    assert np.allclose(psi(1.0 + e), series, rtol=1e-3, atol=1e-28)
-    close(psi(np.array([0.1, 3.0])), [0.1 - 1 - math.log(0.1), 2 - math.log(3.0)])
-
 
 # ------------------------------------------------------------- two classes
 
@@ -458,75 +325,3 @@ def test_feature_selection_objective_equals_penalised_primal():
         found = minimize(risk, v0, jac=True, method="L-BFGS-B", options=options)
         values.append(found.fun)
     close(s.objective, min(values), 1e-10)
-
-
-# ------------------------------------------------------------- Fisher kernels
-
-
-def gaussian_case(seed=0, d=2):
-    rng = np.random.default_rng(seed)
-    B = rng.normal(size=(d, d))
-    mean, cov = rng.normal(size=d), B @ B.T + 0.5 * np.eye(d)
-    return mean, cov, rng.multivariate_normal(mean, cov, size=6)
-
-
-def test_gaussian_mean_kernel():
-    mean, cov, X = gaussian_case()
-    rule = fisher.gaussian_rule(mean, cov)
-
-    def log_density(theta, x):
-        return fisher.log_gaussian_mean(theta, x, cov)
-
-    brute = fisher.brute_kernel(log_density, mean, X, *rule, Y=X[:2])
-    close(fisher.gaussian_mean_kernel(X, mean, cov, X[:2]), brute, 1e-12)
-
-
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_gaussian_kernel(d):
-    mean, cov, X = gaussian_case(d, d)
-    theta, rule = fisher.pack_gaussian(mean, cov), fisher.gaussian_rule(mean, cov, 4)
-    brute = fisher.brute_kernel(fisher.log_gaussian, theta, X, *rule, Y=X[:2])
-    close(fisher.gaussian_kernel(X, mean, cov, X[:2]), brute, 1e-11)
-    close(fisher.gaussian_kernel(X, mean, cov)[:, :2], brute, 1e-11)
-
-
-def test_categorical_kernel():
-    p = np.array([0.1, 0.25, 0.4, 0.25])
-    x = np.array([0, 1, 2, 3, 3])
-    rule = fisher.categorical_rule(p)
-    brute = fisher.brute_kernel(fisher.log_categorical, p[:-1], x, *rule)
-    close(fisher.categorical_kernel(x, p), brute, 1e-12)
-
-
-def test_bernoulli_product_kernel():
-    p = np.array([0.1, 0.5, 0.7, 0.35])
-    points, weights = fisher.bernoulli_rule(p)
-    brute = fisher.brute_kernel(
-        fisher.log_bernoulli_product, p, points, points, weights
-    )
-    close(fisher.bernoulli_product_kernel(points, p), brute, 1e-12)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_monte_carlo_information_is_within_its_errors(seed):
-    mean, cov, _ = gaussian_case()
-    theta = fisher.pack_gaussian(mean, cov)
-    F = fisher.fisher_information(
-        fisher.log_gaussian, theta, *fisher.gaussian_rule(mean, cov)
-    )
-    sample = np.random.default_rng(seed).multivariate_normal(mean, cov, size=1500)
-    estimate, error = fisher.monte_carlo_information(fisher.log_gaussian, theta, sample)
-    # 25 entries, heavy-tailed terms: 6 standard errors
-    assert np.max(np.abs(estimate - F) / error) <= 6.0
-
-
-def test_fisher_kernel_survives_reparametrisation():
-    p = np.array([0.1, 0.5, 0.7])
-    points, weights = fisher.bernoulli_rule(p)
-    logit = np.log(p / (1.0 - p))
-
-    def natural(theta, x):
-        return fisher.log_bernoulli_product(1.0 / (1.0 + np.exp(-theta)), x)
-
-    a = fisher.brute_kernel(natural, logit, points, points, weights)
-    close(a, fisher.bernoulli_product_kernel(points, p), 1e-12)

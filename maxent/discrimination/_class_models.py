@@ -1,0 +1,70 @@
+"""Classifiers with one fitted model a class: how they predict."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from maxent._support import validation as v
+
+
+class ClassModels(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base class: a subclass says where its models are and what they say of rows."""
+
+    @abstractmethod
+    def _validated(self, X, *y, reset=True):
+        """Checked X, or X and y."""
+
+    @abstractmethod
+    def _decision(self, X):
+        """Scores of rows, (n,) for the second of two classes or (n, n_classes)."""
+
+    def _encode(self, X):
+        """New rows as the models want them."""
+        return X
+
+    def _score_rows(self, model, X):
+        """What the model of a class says of rows, (n,)."""
+        return model.expected_log_prob(X)
+
+    def _model_scores(self, X, attribute, kind, noun):
+        """What every model of the list `attribute` says of rows, (n, n_classes)."""
+        check_is_fitted(self)
+        X = self._encode(self._validated(X, reset=False))
+        m = v.check_fitted_classes(self.classes_)
+        models = getattr(self, attribute)
+        if (
+            not isinstance(models, list)
+            or len(models) != m
+            or not all(isinstance(model, kind) for model in models)
+        ):
+            raise ValueError(
+                f"the fitted model is inconsistent: {attribute}={v.shown(models)} must "
+                f"hold {noun} for each of {m} classes. Fit it again."
+            )
+        return np.column_stack([self._score_rows(model, X) for model in models])
+
+    def predict(self, X):
+        """Class labels.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        ndarray (n,)
+            Entries of ``classes_``.
+        """
+        return labels_of(self._decision(X), self.classes_)
+
+
+def labels_of(scores, classes):
+    """Classes (n,) of scores (n,), positive for the second, or (n, n_classes)."""
+    if scores.ndim == 1:
+        return classes[(scores > 0).astype(np.intp)]
+    return classes[scores.argmax(axis=1)]

@@ -1,0 +1,96 @@
+"""Margin priors made of functions, against the named ones."""
+
+import math
+
+import numpy as np
+import pytest
+from discrimination.margin_cases import margins_around, multipliers
+
+from maxent.discrimination import (
+    CustomMargin,
+    ExponentialMargin,
+    GaussianMargin,
+)
+
+# ------------------------------------------------------------- custom priors
+
+
+@pytest.fixture(scope="module")
+def exponential():
+    return CustomMargin(
+        lambda lam: lam + math.log1p(-lam / 5.0),
+        lambda lam: 1.0 - 1.0 / (5.0 - lam),
+        lambda lam: 1.0 / (5.0 - lam) ** 2,
+        upper=5.0,
+    )
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    return CustomMargin(
+        lambda lam: lam - lam * lam / 8.0, lambda lam: 1.0 - lam / 4.0, lambda lam: 0.25
+    )
+
+
+@pytest.mark.parametrize("name", ["exponential", "gaussian"])
+def test_custom_priors_equal_the_named_ones(name, request):
+    mine = request.getfixturevalue(name)
+    named = {"exponential": ExponentialMargin(5.0), "gaussian": GaussianMargin(2.0)}
+    named = named[name]
+    lam, m = multipliers(named)[:-1], margins_around(named)
+    np.testing.assert_allclose(mine.potential(lam), named.potential(lam), rtol=1e-13)
+    np.testing.assert_allclose(mine.mean(lam), named.mean(lam), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(mine.curvature(lam), named.curvature(lam), rtol=1e-13)
+    np.testing.assert_allclose(mine.loss(m), named.loss(m), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(
+        mine.loss_slope(m), named.loss_slope(m), rtol=1e-11, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        mine.fenchel_young(lam[:4], m[:4]),
+        named.fenchel_young(lam[:4], m[:4]),
+        rtol=1e-9,
+    )
+    assert mine.upper == named.upper
+    assert mine.prior_mean == pytest.approx(named.prior_mean)
+
+
+@pytest.mark.parametrize("size", [1e20, 1e160])
+def test_losses_of_custom_priors_grow_linearly_too(exponential, size):
+    assert exponential.loss(-size) == pytest.approx(5.0 * size, rel=1e-12)
+    assert math.isnan(exponential.loss(math.nan))
+    assert math.isnan(exponential.fenchel_young(1.0, math.nan))
+    # the functions themselves change their signs beyond the upper end
+    assert exponential.mean(5.0 + 1e-9) == -math.inf
+
+
+def test_custom_priors_refuse_what_they_cannot_do(exponential):
+    with pytest.raises(ValueError, match="level"):
+        exponential.with_level(2.0)
+    with pytest.raises(ValueError, match="compiled functions"):
+        exponential.get_spec()
+
+
+def identity(lam):
+    return lam
+
+
+@pytest.mark.parametrize(
+    ("functions", "message"),
+    [
+        ((lambda t: t + 1.0, lambda t: 1.0, lambda t: 0.0), "potential"),
+        ((identity, lambda t: 2.0, lambda t: 0.0), "mean"),
+        ((identity, lambda t: 1.0, lambda t: 3.0), "curvature"),
+        ((lambda t: t * t, lambda t: 2.0 * t, lambda t: -2.0), "phi''"),
+        ((lambda t: math.nan, lambda t: 1.0, lambda t: 0.0), "finite"),
+    ],
+)
+def test_custom_functions_that_do_not_belong_together_are_named(functions, message):
+    with pytest.raises(ValueError, match=message):
+        CustomMargin(*functions)
+
+
+def test_custom_constructor_arguments_are_named():
+    with pytest.raises(ValueError, match="upper"):
+        CustomMargin(identity, identity, identity, upper=0.0)
+    with pytest.raises(TypeError, match="mean"):
+        CustomMargin(identity, 3.0, identity)

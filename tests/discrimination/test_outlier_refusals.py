@@ -1,0 +1,80 @@
+"""Wrong input of the outlier detector, by name."""
+
+import numpy as np
+import pytest
+from oracles.block_cases import codes
+from problems import tails
+from refusals import refused
+from sklearn.svm import OneClassSVM
+
+from maxent import MEDOutlierDetector
+from maxent.discrimination import ExponentialMargin, GaussianCentre, GaussianScores
+from maxent.families import DirichletProduct, NormalInverseWishart
+
+# easy levels in some tests; one test asserts the warning itself
+pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
+
+
+# --------------------------------------------------------------------------- refusals
+
+WRONG = {
+    "model": ["a", None, 3.0, np.eye(2), OneClassSVM(), GaussianScores],
+    "level": [np.nan, np.inf, "a", [1.0]],
+    "quantile": [-0.1, 1.1, np.nan, "a", None, 20],
+    "C": [0.0, -1.0, np.nan, np.inf, "a", None],
+    "margin": ["a", None, 3.0, ExponentialMargin],
+    "likelihood": ["a", None, 3],
+    "tol": [0, -1.0, np.nan, "a"],
+    "max_iter": [0, 2.5, "a", None],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, x) for name, values in WRONG.items() for x in values]
+)
+def test_wrong_parameters_are_named(name, value, rng):
+    X = tails(rng)
+    refused(lambda: MEDOutlierDetector(**{name: value}).fit(X), rf"\b{name}\b")
+
+
+def test_levels_above_every_probability_are_refused(rng):
+    X = codes(rng, 30, [3, 4])
+    for model in ("multinomial", DirichletProduct(1.0, [3, 4])):
+        refused(
+            lambda m=model: MEDOutlierDetector(m, level=0.5).fit(X),
+            r"level=0\.5 is above 0, the largest log-probability .*quantile",
+        )
+    refused(lambda: MEDOutlierDetector(GaussianCentre(), level=0.1).fit(X), "level=0.1")
+    # densities have no such bound
+    assert MEDOutlierDetector(level=0.5).fit(1e-3 * tails(rng)).converged_
+
+
+def test_one_row_is_no_gaussian(rng):
+    X = tails(rng)
+    weight = np.arange(len(X)) == 4
+    refused(lambda: MEDOutlierDetector().fit(X[:1]), "1 sample")
+    refused(lambda: MEDOutlierDetector().fit(X, sample_weight=1.0 * weight), "1 sample")
+
+
+def test_a_constant_feature_is_named(rng):
+    X = tails(rng)
+    X[:, 1] = 2.0
+    refused(lambda: MEDOutlierDetector().fit(X), "feature 1 is constant")
+
+
+def test_improper_priors_and_priors_of_other_data_are_refused(rng):
+    X = tails(rng)
+    improper = NormalInverseWishart.improper(3)
+    refused(lambda: MEDOutlierDetector(improper).fit(X), "too few for a Gaussian of 3")
+    other = NormalInverseWishart(np.zeros(2), 1.0, 4.0, np.eye(2))
+    refused(lambda: MEDOutlierDetector(other).fit(X), "rows of 2 features")
+    refused(
+        lambda: MEDOutlierDetector(DirichletProduct(1.0, [3] * 3)).fit(X), "integer"
+    )
+
+
+def test_a_level_that_asks_for_nothing_is_warned_of(rng):
+    X = rng.integers(0, 2, size=(30, 2))
+    with pytest.warns(UserWarning, match="nothing was learnt; raise level or quantile"):
+        model = MEDOutlierDetector("multinomial", level=-1e3).fit(X)
+    assert len(model.support_) == 0
