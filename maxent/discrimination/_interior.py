@@ -87,6 +87,7 @@ def interior_point(
     history, best, status, iteration = [], None, Status.MAX_ITER, 0
     pull = _pull(rows, R, E, lam, b)
     for iteration in range(1, max_iter + 1):
+        residual = _residual(pull, z, t)
         diagonal = rows.curvature(lam) + z / lam
         room = None
         if closed:
@@ -111,12 +112,15 @@ def interior_point(
             after += (room - a * step) @ (t + a * dt)
         sigma = min(max((after / total) ** 3, 1e-6), 0.5)
         mu = sigma * total / (n * (2 if closed else 1))
+        if not R.homogeneous:
+            # slacks that vanish long before the slopes do hold multipliers at zero
+            mu = max(mu, 1e-6 * residual / math.sqrt(n) * float(lam.mean()))
         below = mu - a * step * dz
         above = mu + a * step * dt if closed else None
         step, db, dz, dt = _direction(solve, point, below, above)
         a = _step_length(lam, step, z, dz, t, dt, upper, 0.99)
         a = min(a, 0.99 * R.max_step(lam, step))
-        most_pull = 10.0 * _residual(pull, z, t) + 1e-6 * (1.0 + largest)
+        most_pull = 10.0 * residual + 1e-6 * (1.0 + largest)
         a, lam, pull = _damp(rows, R, E, point, b, step, db, dz, dt, a, most_pull)
         if a == 0.0:  # no point of the domain is left on the way
             status = Status.STALLED

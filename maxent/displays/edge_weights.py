@@ -7,9 +7,9 @@ import numpy as np
 from maxent._support import validation as v
 from maxent.discrimination._categories import encode_categories
 from maxent.discrimination._tree_input import check_edge_values, check_square
+from maxent.discrimination._tree_settings import check_edge_prior
 from maxent.discrimination.best_trees import chow_liu_tree
 from maxent.discrimination.dirichlet_trees import DirichletTrees
-from maxent.discrimination.trees import check_edge_prior
 from maxent.displays._axes import make_axes
 from maxent.displays._trees import (
     check_names,
