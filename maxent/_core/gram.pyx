@@ -29,7 +29,7 @@ cdef extern from "vector.h" nogil:
 # A tile of doubles of this shape stays in a 1 MiB second-level cache.
 cdef enum:
     TILE_ROWS = 256
-    TILE_COLS = 512
+    TILE_COLS = 256
     WIDE_COLS = 1024
 
 
