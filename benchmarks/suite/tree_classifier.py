@@ -16,7 +16,7 @@ class TreeClassifier(Fitted):
     params = (
         profile(
             [("fixed", 400, 25), ("dirichlet", 400, 25), ("fixed", 2000, 25)],
-            [("fixed", 10000, 60)],
+            [("fixed", 10000, 60), ("dirichlet", 10000, 60)],
         ),
     )
     param_names = ("parameters, rows, columns",)

@@ -26,7 +26,7 @@ cdef extern from "vector.h" nogil:
         const float* high, const float* low, const double* a, double ai, Py_ssize_t n,
         double* out) noexcept
 
-# A tile of doubles of this shape stays in a 1 MiB second-level cache.
+# A tile of doubles and its factors stay in a 1 MiB second-level cache.
 cdef enum:
     TILE_ROWS = 256
     TILE_COLS = 256

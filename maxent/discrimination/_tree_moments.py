@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpstrf
@@ -12,6 +14,9 @@ from maxent._support.threads import single_threaded_blas
 from maxent.discrimination._tree_input import refuse
 
 SMALL = 64  # columns up to which the covariance of all edges is stored, 32 MB
+_FEW = 32  # columns up to which products with what is stored are the faster ones
+_SPAN = 600.0  # log weights farther apart than this leave single digits of G
+_STEP = 1e-6  # of log weights
 
 
 def partition(log_weights):
@@ -65,30 +70,24 @@ class ManyEdges:
 
     Through the inverse of the Laplacian, G: along f the probabilities move by
     ``p f - W (M_uu + M_vv - 2 M_uv)`` with ``M = G L[W f] G``. Its digits go with those
-    of G, which is enough for the directions of a solver and nothing else.
+    of G, which is enough for the directions of a solver and nothing else; LinAlgError
+    where fewer than six are left.
     """
 
     def __init__(self, log_weights):
-        top = log_weights.max()
-        # where digits would be lost, weights far apart are brought nearer
-        for span in (600.0, 30.0, 20.0, 10.0):
-            self.W = np.exp(np.maximum(log_weights - top, -span))
-            self.W[np.isneginf(log_weights)] = 0.0
-            degree = self.W.sum(axis=1)
-            # nodes on their own scale: their weights may differ by orders of magnitude
-            scale = 1.0 / np.sqrt(degree)
-            Q = np.diag(degree) - self.W
-            Q *= np.outer(scale, scale)
-            root = int(degree.argmax())
-            rest = np.delete(np.arange(len(Q)), root)
-            try:
-                with single_threaded_blas():
-                    lower = cho_factor(Q[np.ix_(rest, rest)])
-                    inner = cho_solve(lower, np.eye(len(rest)))
-            except LinAlgError:
-                continue
-            if inner.diagonal().max() < 1e10:
-                break
+        self.W = np.exp(log_weights - log_weights.max())
+        degree = self.W.sum(axis=1)
+        # nodes on their own scale: their weights may differ by orders of magnitude
+        scale = 1.0 / np.sqrt(degree)
+        Q = np.diag(degree) - self.W
+        Q *= np.outer(scale, scale)
+        root = int(degree.argmax())
+        rest = np.delete(np.arange(len(Q)), root)
+        with single_threaded_blas():
+            lower = cho_factor(Q[np.ix_(rest, rest)])
+            inner = cho_solve(lower, np.eye(len(rest)))
+        if not inner.diagonal().max() < 1e10:  # fewer than six digits are left
+            raise LinAlgError("the weights are too far apart")
         self.G = np.zeros_like(Q)
         self.G[np.ix_(rest, rest)] = inner * np.outer(scale[rest], scale[rest])
         self.p = self.W * _resistances(self.G)
@@ -114,9 +113,34 @@ def _resistances(G):
     return own[:, None] + own[None, :] - 2.0 * G
 
 
-def edge_covariance(log_weights):
+class NearbyEdges:
+    """The same by differences of edge probabilities, where G has lost its digits.
+
+    Probabilities keep theirs however far apart the weights are. Differences of this
+    step are right to about six digits of the largest entry.
+    """
+
+    def __init__(self, log_weights, probabilities):
+        self.log_weights, self.probabilities = log_weights, probabilities
+
+    def product(self, f):
+        """Covariances of every edge with the sum of f (n, n) over the edges, (n, n)."""
+        size = float(np.abs(f).max(initial=0.0))
+        if not size:
+            return np.zeros_like(f)
+        moved = partition(self.log_weights + f * (_STEP / size))[1]
+        return (moved - self.probabilities) * (size / _STEP)
+
+
+def edge_products(log_weights, probabilities):
     """What multiplies by the covariance of the edges, by the size that suits."""
-    return (AllEdges if len(log_weights) <= SMALL else ManyEdges)(log_weights)
+    known = log_weights[~np.isneginf(log_weights)]
+    if known.max() - known.min() <= _SPAN:
+        if len(log_weights) <= _FEW:
+            return AllEdges(log_weights)
+        with contextlib.suppress(LinAlgError):
+            return ManyEdges(log_weights)
+    return NearbyEdges(log_weights, probabilities)
 
 
 def semidefinite_root(A):

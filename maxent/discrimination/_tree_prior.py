@@ -7,7 +7,8 @@ import numpy as np
 from maxent._support import validation as v
 from maxent.discrimination._tree_input import check_log_weights
 from maxent.discrimination._tree_moments import (
-    edge_covariance,
+    AllEdges,
+    edge_products,
     partition,
     semidefinite_root,
 )
@@ -31,6 +32,8 @@ class TreePrior(ConjugatePrior):
         Letters of every column.
     """
 
+    _cheap_products = True
+
     def _set_trees(self, letters, log_weights, constant=0.0):
         self._letters = letters
         self.n_categories = letters.sizes
@@ -47,9 +50,9 @@ class TreePrior(ConjugatePrior):
             self._partition[1].setflags(write=False)
         return self._partition
 
-    def _edge_covariance(self):
+    def _edge_products(self):
         if self._covariance is None:
-            self._covariance = edge_covariance(self.log_weights)
+            self._covariance = edge_products(self.log_weights, self._trees()[1])
         return self._covariance
 
     @property
@@ -86,6 +89,9 @@ class TreePrior(ConjugatePrior):
     def _length(self, data):
         return data.n_rows
 
+    def _part(self, data, rows):
+        return data.part(rows)
+
     def _log_normalizer(self):
         return self._constant + self._trees()[0]
 
@@ -97,7 +103,7 @@ class TreePrior(ConjugatePrior):
 
     def _tree_factor(self, data, ratios):
         """F with F F' the covariance of the sums of `ratios` over the edges."""
-        return data.features(ratios) @ self._edge_covariance().root()
+        return data.features(ratios) @ AllEdges(self.log_weights).root()
 
 
 def factor_by_products(prior, data):

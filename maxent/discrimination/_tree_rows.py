@@ -79,6 +79,18 @@ class TreeRows:
         self._columns = Columns(self.codes, self.own.offset) if self.n_rows else None
         self._features = (None, None)
 
+    def part(self, rows):
+        """The rows of these numbers."""
+        if len(rows) == self.n_rows:
+            return self
+        part = object.__new__(type(self))
+        part.n_rows, part.own = len(rows), self.own
+        part.complete, part._at = self.complete, self._at
+        part.codes = np.ascontiguousarray(self.codes[:, rows])
+        part._columns = Columns(part.codes, self.own.offset) if len(rows) else None
+        part._features = (None, None)
+        return part
+
     def counts(self, weight):
         """Weighted counts of letters and pairs of letters, (D, D)."""
         D = self.own.total

@@ -226,17 +226,31 @@ class DirichletTrees(TreePrior):
         F = self._tree_factor(data, ratios)
         return semidefinite_root(data.agreements(*self._curvature()) + F @ F.T)
 
-    def _product(self, data, x):
+    def _product(self, data, x, curvature=None):
         _, ratios = self._logs()
         table, constant = self._curvature()
+        if curvature is not None:
+            table = table.copy()
+            table[self._cells] += curvature
         counts = self._change(data, x)
-        dp = self._edge_covariance().product(
+        dp = self._edge_products().product(
             _symmetric(self._letters.pair_sums(ratios * counts))
         )
         along = table * counts
         move = self._row_table(along.diagonal(), ratios, dp)
         np.add(move, along, where=self._cells, out=move)
         return data.scores(move) + constant * float(np.sum(x))
+
+    def _slacks(self):
+        return self.pseudo_counts[self._cells]
+
+    def _slack_changes(self, data, x):
+        return self._change(data, x)[self._cells]
+
+    def _slack_gradient(self, data, z):
+        table = np.zeros_like(self.pseudo_counts)
+        table[self._cells] = z
+        return data.scores(table)
 
     def _max_step(self, data, direction):
         change = self._change(data, direction)

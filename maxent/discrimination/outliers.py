@@ -19,9 +19,7 @@ from maxent.discrimination._generative import (
     say_how_it_ended,
     weighted_percentile,
 )
-from maxent.discrimination._tree_prior import TreePrior
 from maxent.discrimination._tree_settings import check_two_features
-from maxent.discrimination.block_dual import solve_blocks
 from maxent.discrimination.blocks import GaussianCentre
 from maxent.discrimination.dirichlet_trees import DirichletTrees
 from maxent.families.dirichlet_nets import DirichletProduct
@@ -193,9 +191,7 @@ n_features_in_
             )
         self.level_ = self._level(level, block, X, weight)
         margin = at_level(margin, self.level_)
-        # the Hessian of trees is dear
-        trees = isinstance(getattr(block, "prior", None), TreePrior)
-        result = (ascend_blocks if trees else solve_blocks)(
+        result = ascend_blocks(
             [block],
             [sp.eye_array(len(X))],
             margin,

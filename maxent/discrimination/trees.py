@@ -112,7 +112,8 @@ n_iter_, converged_, n_features_in_
     Notes
     -----
     A step costs O(n_samples n_features^2 + n_features^3) time, and memory is quadratic
-    in the number of all categories; some hundred steps are enough. Fixed margins, and
+    in the number of all categories; ten to sixty Newton steps are enough, each with
+    some ten to some hundred products of about this cost. Fixed margins, and
     the logistic prior, are solved by the interior point of :func:`solve_blocks`, whose
     steps cost more.
 

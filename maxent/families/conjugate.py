@@ -41,11 +41,15 @@ class Block(ABC):
     largest : float
         What no log-likelihood of a row exceeds: 0 for probabilities, inf for
         densities.
+    cheap_products : bool
+        Whether `hessian_product` costs about as much as `mean`, and `hessian_factor`
+        many times as much; solvers then work by products.
     """
 
     n_rows: int
     rank = 0
     largest = np.inf
+    cheap_products = False
 
     @abstractmethod
     def log_partition(self, a):
@@ -110,6 +114,81 @@ class Block(ABC):
         factor = self.hessian_factor(a)
         return factor @ (factor.T @ x)
 
+    def hessian_among(self, a, rows, curvature=None):
+        """Products with the Hessian of log Z between some rows.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        rows : ndarray of int (k,)
+            The rows.
+        curvature : ndarray, optional
+            What is added to the Hessian along every one of the :meth:`slacks`.
+
+        Returns
+        -------
+        callable
+            Takes x (k,) to the rows of H x', where x' has x at the rows and zero
+            elsewhere.
+        """
+
+        def product(x):
+            full = np.zeros(self.n_rows)
+            full[rows] = x
+            out = self.hessian_product(a, full)
+            if curvature is not None:
+                out = out + self.slack_gradient(curvature * self.slack_changes(full))
+            return out[rows]
+
+        return product
+
+    def slacks(self, a):
+        """Slacks of the linear inequalities that make up the domain.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights inside the domain.
+
+        Returns
+        -------
+        ndarray (k,) or None
+            Affine functions of a, all > 0 inside and only there. None, the default,
+            for the whole space, and for a domain that `max_step` alone tells.
+        """
+        return None
+
+    def slack_changes(self, x):
+        """Change of the slacks.
+
+        Parameters
+        ----------
+        x : ndarray (n_rows,)
+            Change of the row weights.
+
+        Returns
+        -------
+        ndarray (k,)
+            ``slacks(a + x) - slacks(a)``, whatever a is.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no slacks.")
+
+    def slack_gradient(self, z):
+        """Gradient of a weighted sum of the slacks.
+
+        Parameters
+        ----------
+        z : ndarray (k,)
+            Weights of the slacks.
+
+        Returns
+        -------
+        ndarray (n_rows,)
+            Derivative of ``z @ slacks(a)`` by a.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no slacks.")
+
     def max_step(self, a, direction):
         """How far weights may move along a line.
 
@@ -162,6 +241,8 @@ class ConjugatePrior(ABC):
     _log_measure = 0.0
     #: what no log-likelihood of a row exceeds
     _largest = np.inf
+    #: see :class:`Block`
+    _cheap_products = False
 
     def block(self, X, base_weight=None):
         """Bind the prior to rows.
@@ -289,6 +370,15 @@ class ConjugatePrior(ABC):
     def _why_improper(self, data, weight):
         """The sentence for rows that give no prior."""
 
+    # a domain of linear inequalities: besides this, what changes the slacks of rows,
+    # `_slack_changes(data, x)`, and its transpose, `_slack_gradient(data, z)`
+    def _slacks(self):
+        return None
+
+    def _part(self, data, rows):
+        """Some of the prepared rows, where `_product` can do with them; or None."""
+        return None
+
 
 class ConjugateBlock(Block):
     """A conjugate prior bound to rows; see :meth:`ConjugatePrior.block`.
@@ -306,6 +396,7 @@ class ConjugateBlock(Block):
         self.n_rows = prior._length(self._data)
         self.rank = prior._rank(self._data)
         self.largest = prior._largest
+        self.cheap_products = prior._cheap_products
         self._base = (
             np.zeros(self.n_rows)
             if base_weight is None
@@ -359,6 +450,24 @@ class ConjugateBlock(Block):
 
     def hessian_product(self, a, x):
         return self._inside(a)._product(self._data, x)
+
+    def hessian_among(self, a, rows, curvature=None):
+        part = self.prior._part(self._data, rows)
+        if part is None:
+            return super().hessian_among(a, rows, curvature)
+        posterior = self._inside(a)
+        if curvature is None:
+            return lambda x: posterior._product(part, x)
+        return lambda x: posterior._product(part, x, curvature)
+
+    def slacks(self, a):
+        return self._inside(a)._slacks()
+
+    def slack_changes(self, x):
+        return self.prior._slack_changes(self._data, x)
+
+    def slack_gradient(self, z):
+        return self.prior._slack_gradient(self._data, z)
 
     def max_step(self, a, direction):
         return self._inside(a)._max_step(self._data, direction)

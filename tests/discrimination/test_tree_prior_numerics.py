@@ -17,7 +17,13 @@ from maxent.discrimination import (
     SpanningTrees,
     solve_blocks,
 )
-from maxent.discrimination._tree_moments import AllEdges, ManyEdges
+from maxent.discrimination._tree_moments import (
+    AllEdges,
+    ManyEdges,
+    NearbyEdges,
+    edge_products,
+    partition,
+)
 from maxent.discrimination._tree_rows import Letters, log_gamma_rise
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
@@ -154,6 +160,9 @@ def test_both_covariances_of_edges_agree(n, rng):
     np.fill_diagonal(f, 0.0)
     few, many = AllEdges(weights), ManyEdges(weights)
     agree(many.product(f), few.product(f), 1e-10)
+    near = NearbyEdges(weights, partition(weights)[1])
+    agree(near.product(f), few.product(f), 1e-5)
+    assert not near.product(0.0 * f).any()
     root = few.root()
     agree(root @ root.T, few.matrix, 1e-12)
 
@@ -354,3 +363,25 @@ def test_rows_that_take_too_much_are_named_by_their_cell():
         "letter 0 of column 0 with letter 1 of column 1 at or below zero",
     )
     refused(lambda: prior.posterior(X, [-1.0, 0.0]), "no posterior at these weights")
+
+
+@pytest.mark.parametrize("n", [6, 40])
+def test_products_keep_digits_where_weights_are_far_apart(n, rng):
+    """A triangle of equal edges, two of which are in the tree; the rest is certain."""
+    weights = -1000.0 + rng.normal(size=(n, n))
+    weights[0, 3:] = 2000.0 + 50.0 * rng.normal(size=n - 3)
+    weights = np.triu(weights, 1) + np.triu(weights, 1).T
+    np.fill_diagonal(weights, -np.inf)
+    triangle = np.array([0, 0, 1]), np.array([1, 2, 2])
+    weights[triangle] = weights[triangle[::-1]] = 500.0
+    f = rng.normal(size=(n, n))
+    f = f + f.T
+    want = np.zeros((n, n))
+    want[triangle] = (np.eye(3) / 3.0 - 1.0 / 9.0) @ f[triangle]
+    want = want + want.T
+    found = edge_products(weights, partition(weights)[1])
+    assert isinstance(found, NearbyEdges)
+    agree(found.product(f), want, 1e-5, np.abs(f).max())
+    mild = weights / 1000.0
+    kind = AllEdges if n == 6 else ManyEdges
+    assert isinstance(edge_products(mild, partition(mild)[1]), kind)
