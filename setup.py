@@ -33,7 +33,7 @@ EXTENSIONS = {
     "maximum_tree": [],
     "elimination": [],
     "star_mesh": [VECTOR],
-    "laplacian": [],
+    "laplacian": [VECTOR],
     "tree_covariance": [],
     "tree_sampling": [VECTOR],
     "column_groups": [],

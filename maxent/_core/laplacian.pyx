@@ -31,6 +31,11 @@ from maxent._core.triangles cimport (
     weight_range,
 )
 
+cdef extern from "vector.h" nogil:
+    void mx_edge_row(
+        double* w, const double* g, const double* diagonal, double own,
+        Py_ssize_t n) noexcept
+
 cdef enum:
     PATIENT = 1000      # larger matrices answer Ctrl-C, in batches too
     BLOCK = 128         # of these
@@ -160,11 +165,17 @@ cdef int cholesky(
         free(degree)
 
 
+cdef double share(double p) noexcept nogil:
+    """A probability, freed of rounding."""
+    p = p if p > 0. else 0.
+    return p if p < 1. else 1.
+
+
 cdef int cholesky_marginals(
     const double* log_weight, Py_ssize_t n, double shift, double* G, double* log_z,
     double* prob, bint interruptible) except -1 nogil:
     cdef Py_ssize_t i, j, a, r = 0, m = n - 1
-    cdef double own, value
+    cdef double own
     cdef double* row
     cdef const double* g
     cdef double* diagonal
@@ -183,18 +194,13 @@ cdef int cholesky_marginals(
         own = diagonal[i]
         if i == r:
             for j in range(i):
-                row[j] *= diagonal[j]
-        else:
-            g = G + (i - (i > r)) * m
-            for j in range(min(i, r)):
-                row[j] *= own + diagonal[j] - 2. * g[j]
-            if r < i:
-                row[r] *= own
-            for j in range(r + 1, i):
-                row[j] *= own + diagonal[j] - 2. * g[j - 1]
-        for j in range(i):
-            value = row[j] if row[j] > 0. else 0.
-            row[j] = value if value < 1. else 1.
+                row[j] = share(row[j] * diagonal[j])
+            continue
+        g = G + (i - (i > r)) * m
+        mx_edge_row(row, g, diagonal, own, min(i, r))
+        if r < i:
+            row[r] = share(row[r] * own)
+            mx_edge_row(row + r + 1, g + r, diagonal + r + 1, own, i - r - 1)
     free(diagonal)
     mirror(prob, n)
     return TREES_OK

@@ -10,6 +10,8 @@ from libc.math cimport INFINITY
 cdef extern from "vector.h" nogil:
     void mx_exp_shifted(
         const double* x, double shift, double top, Py_ssize_t n, double* out) noexcept
+    void mx_triangle_range(
+        const double* x, Py_ssize_t n, double* least, double* largest) noexcept
 
 cdef double CEILING = 690.      # sums of many such weights stay finite
 
@@ -71,16 +73,7 @@ cdef void join_triangles(double* M, Py_ssize_t n) noexcept nogil:
 cdef void weight_range(
     const double* x, Py_ssize_t n, double* least, double* largest) noexcept nogil:
     """Extremes of the entries above -inf below the diagonal."""
-    cdef Py_ssize_t i, j
-    cdef double lo = INFINITY, hi = -INFINITY, value
-    for i in range(1, n):
-        for j in range(i):
-            value = x[i * n + j]
-            hi = value if value > hi else hi
-            value = value if value > -INFINITY else INFINITY
-            lo = value if value < lo else lo
-    least[0] = lo
-    largest[0] = hi
+    mx_triangle_range(x, n, least, largest)
 
 
 cdef void fill_weights(

@@ -341,3 +341,42 @@ CLONES void mx_exp_shifted(const double *restrict x, double shift, double top,
         out[j] = d < -708.0 ? 0.0 : e;
     }
 }
+
+CLONES void mx_triangle_range(const double *restrict x, mx_size n, double *least,
+                              double *largest) {
+    double lo[8], hi[8];
+    for (int l = 0; l < 8; l++) {
+        lo[l] = INFINITY;
+        hi[l] = -INFINITY;
+    }
+    for (mx_size i = 1; i < n; i++) {
+        const double *restrict row = x + i * n;
+        mx_size whole = i - i % 8;
+        for (mx_size j = 0; j < whole; j += 8)
+            for (int l = 0; l < 8; l++) {
+                double a = row[j + l], b = a > -INFINITY ? a : INFINITY;
+                hi[l] = a > hi[l] ? a : hi[l];
+                lo[l] = b < lo[l] ? b : lo[l];
+            }
+        for (mx_size j = whole; j < i; j++) {
+            double a = row[j], b = a > -INFINITY ? a : INFINITY;
+            hi[j - whole] = a > hi[j - whole] ? a : hi[j - whole];
+            lo[j - whole] = b < lo[j - whole] ? b : lo[j - whole];
+        }
+    }
+    for (int l = 1; l < 8; l++) {
+        lo[0] = lo[l] < lo[0] ? lo[l] : lo[0];
+        hi[0] = hi[l] > hi[0] ? hi[l] : hi[0];
+    }
+    *least = lo[0];
+    *largest = hi[0];
+}
+
+CLONES void mx_edge_row(double *restrict w, const double *restrict g,
+                        const double *restrict diagonal, double own, mx_size n) {
+    for (mx_size j = 0; j < n; j++) {
+        double p = w[j] * (own + diagonal[j] - 2.0 * g[j]);
+        p = p > 0.0 ? p : 0.0;
+        w[j] = p < 1.0 ? p : 1.0;
+    }
+}

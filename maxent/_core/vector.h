@@ -50,6 +50,11 @@ void mx_softplus_sigmoid(const double *x, mx_size n, double *value, double *slop
 
 /* out = exp(min(x - shift, top)), top <= 709; exactly 0 below exp(-708), so at -inf */
 void mx_exp_shifted(const double *x, double shift, double top, mx_size n, double *out);
+/* extremes of the entries above -inf below the diagonal of x (n, n) */
+void mx_triangle_range(const double *x, mx_size n, double *least, double *largest);
+/* w[j] *= own + diagonal[j] - 2 g[j], brought into [0, 1] */
+void mx_edge_row(double *w, const double *g, const double *diagonal, double own,
+                 mx_size n);
 
 /* number of bits set in both of two rows of 64-bit words */
 mx_size mx_count_both(const uint64_t *a, const uint64_t *b, mx_size words);
