@@ -202,7 +202,7 @@ class WorkingSets(RowsInPlay):
         slack = 0.1 * max(self.scale(a, f, b), kkt)
         rng = np.random.default_rng(0)
         status, violation, done = Status.MAX_ITER, self.spread_of(a, f, b)[0], -1
-        while violation > 1.5 * kkt and done < self.steps < self.max_iter:
+        while violation > 1.05 * kkt and done < self.steps < self.max_iter:
             done = self.steps
             # rows set aside will ask to move: there is no hurry before they are in
             target = max(0.05 * violation, kkt)
@@ -292,7 +292,8 @@ class WorkingSets(RowsInPlay):
                 status = Status.STALLED
                 break
             if worst <= 2 * kkt:
-                kkt = max(0.1 * kkt, 1e-14)
+                # single precision may not go much beyond what is asked
+                kkt = max((0.1 if worst <= self.kkt_asked else 0.5) * kkt, 1e-14)
             b, code = self.advance(store, a, f, b, kkt)
             if code in _FAILED:
                 status = code
