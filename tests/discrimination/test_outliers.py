@@ -250,6 +250,7 @@ def test_no_bound_is_given_where_rows_shaped_the_model(rng):
 def test_a_centre_without_multipliers_promises_nothing(rng):
     """It is the mean of the rows: without the farthest one it is another."""
     X = rng.normal(size=(12, 2))
+    X[0] = 9.0
     far = 0.5 * ((X - X.mean(axis=0)) ** 2).sum(axis=1).max()
     options = {"level": -far - 1e-9, "margin": "hinge"}
     model = MEDOutlierDetector(GaussianCentre("linear"), **options).fit(X)
