@@ -351,7 +351,9 @@ def _polish(rows, goal, R, E, best):
             break  # the gap left is the square of less than this
     new = repair_equality(np.maximum(new, 0.0), upper, E)
     J2, gap2, bias2, d2 = certify(goal, R, new, E, b)
-    if np.isfinite(gap2) and gap2 <= gap + 1e-15 * (1 + abs(J)):
+    # margins that are all met as asked leave the difference of the two levels open
+    slack = float((rows.q - goal.q) @ new) + 1e-15 * (1 + abs(J))
+    if np.isfinite(gap2) and gap2 <= gap + slack:
         return new, J2, gap2, bias2, d2
     # sparsity alone, where Newton did not help
     new = repair_equality(np.where(free, lam, 0.0), upper, E)

@@ -25,6 +25,7 @@ from maxent.discrimination.certificate import best_bias_of, certify, repair_equa
 
 _KEEP = 0.98  # of the way to a boundary that must not be met
 _TRIALS = 40  # points along a step
+_IDLE = 50  # steps at the level of rounding after which there is nothing more to come
 
 
 def projected_newton(rows, R, E, *, tol, max_iter, callback=None):
@@ -60,7 +61,7 @@ class _Ascent:
 
     def run(self, max_iter, callback):
         lam, history, best = np.zeros(len(self.rows.q)), [], None
-        status, steps = Status.MAX_ITER, 0
+        status, steps, mark = Status.MAX_ITER, 0, (0, -np.inf, np.inf)
         while True:
             self.R.iteration = steps + 1
             point = (lam, *certify(self.rows, self.R, lam, self.E, self.bias))
@@ -74,8 +75,10 @@ class _Ascent:
                 best = point
             if done:
                 break
+            if gap < 0.99 * mark[2] or J > mark[1] + 1e-12 * (1.0 + abs(J)):
+                mark = steps, J, gap
             steps += 1
-            lam = self._improve(*point)
+            lam = self._improve(*point) if steps - mark[0] <= _IDLE else None
             if lam is None:
                 status = Status.STALLED
                 break

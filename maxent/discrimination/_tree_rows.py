@@ -20,6 +20,7 @@ from maxent.families.dirichlet_nets import check_codes
 
 _FEATURES = 4_000_000  # entries of rows by edges that may be stored: 32 MB
 _AT_ONCE = 1_000_000  # entries of the weights of trees, one tree a row
+_CANCELLED = 1e-2  # share of a count below which what is left of it is summed anew
 _MOST_LETTERS = 65535  # codes are kept in two bytes; one is kept for missing values
 
 
@@ -99,6 +100,21 @@ class TreeRows:
             weight = np.ascontiguousarray(weight)
             self._columns.counts(weight, effective_threads(), out)
         return out if self.complete else out[np.ix_(self._at, self._at)]
+
+    def counts_on(self, start, weight):
+        """`start` plus the weighted counts, cells that nearly vanish to full precision.
+
+        The weights are split into multiples of a unit, whose sums have no rounding, and
+        remainders below it.
+        """
+        change = self.counts(weight)
+        out = start + change
+        if not ((0 < out) & (out < _CANCELLED * start)).any():
+            return change, out
+        unit = np.ldexp(1.0, int(np.frexp(np.abs(weight).sum())[1]) - 52)
+        coarse = np.rint(weight / unit) * unit
+        fine = self.counts(weight - coarse)
+        return change, (start + self.counts(coarse)) + fine
 
     def scores(self, table):
         """Sums of a table over the letters, and pairs of letters, of every row."""
@@ -222,9 +238,8 @@ def log_tables(counts, log, letters, cells=None):
     return log_single - log_total, ratios
 
 
-def log_gamma_rise(x, d):
-    """log Gamma(x + d) - log Gamma(x), without cancellation where x is large."""
-    y = x + d
+def log_gamma_rise(x, d, y):
+    """log Gamma(y) - log Gamma(x), y = x + d, without cancellation where x is large."""
     small = np.minimum(x, y) < 20.0
     out = np.zeros(np.broadcast(x, d).shape)
     some = small & (d != 0)

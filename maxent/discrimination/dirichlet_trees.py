@@ -133,23 +133,26 @@ class DirichletTrees(TreePrior):
 
     # -- on rows -------------------------------------------------------------------
     def _update(self, data, weight):
-        change = self._change(data, weight)
-        counts = self.pseudo_counts + change
+        if not data.complete:
+            self._refuse_missing(data, weight)
+        change, counts = data.counts_on(self.pseudo_counts, weight)
         single, before = counts.diagonal(), self.pseudo_counts.diagonal()
         if not ((counts > 0) | ~self._cells).all() or not (single > 0).all():
             return None
         letters = self._letters
         rise = np.zeros_like(counts)
         rise[self._cells] = log_gamma_rise(
-            self.pseudo_counts[self._cells], change[self._cells]
+            self.pseudo_counts[self._cells],
+            change[self._cells],
+            counts[self._cells],
         )
-        own = log_gamma_rise(before, change.diagonal())
+        own = log_gamma_rise(before, change.diagonal(), single)
         node = letters.column_sums(own)
         moved = letters.pair_sums(rise)
         moved = moved + moved.T - (node[:, None] + node[None, :])
         first = slice(0, letters.sizes[0])
         total = log_gamma_rise(
-            np.array([before[first].sum()]), np.array([change.diagonal()[first].sum()])
+            *(np.array([a[first].sum()]) for a in (before, change.diagonal(), single))
         )
         value = object.__new__(type(self))
         value._set_counts(counts, self._cells)
