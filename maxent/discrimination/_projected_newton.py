@@ -75,7 +75,7 @@ class _Ascent:
                 best = point
             if done:
                 break
-            if gap < 0.99 * mark[2] or J > mark[1] + 1e-12 * (1.0 + abs(J)):
+            if gap < 0.99 * mark[2] or mark[1] + 1e-12 * (1.0 + abs(J)) < J:
                 mark = steps, J, gap
             steps += 1
             lam = self._improve(*point) if steps - mark[0] <= _IDLE else None

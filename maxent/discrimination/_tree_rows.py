@@ -109,7 +109,7 @@ class TreeRows:
         """
         change = self.counts(weight)
         out = start + change
-        if not ((0 < out) & (out < _CANCELLED * start)).any():
+        if not ((out > 0) & (out < _CANCELLED * start)).any():
             return change, out
         unit = np.ldexp(1.0, int(np.frexp(np.abs(weight).sum())[1]) - 52)
         coarse = np.rint(weight / unit) * unit
