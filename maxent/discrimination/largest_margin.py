@@ -24,6 +24,8 @@ from maxent.discrimination.block_dual import check_blocks, check_incidence
 from maxent.discrimination.tree_priors import SpanningTrees
 from maxent.families.conjugate import ConjugateBlock
 
+_ENTER = 20  # constraints that may come into play in one round
+
 
 @dataclass
 class MaxMargin:
@@ -121,15 +123,15 @@ def max_margin(blocks, maps, *, bias=None, incidence=None, tol=1e-6, max_iter=10
     if v.check_bias(bias) is not None:
         E = check_incidence(incidence, n)
     game = _Game(blocks, maps, E)
-    best = game.solve_program()[0]
-    upper, lower = game.cut(best), -np.inf
-    rounds = 0
+    best = game.start()
+    upper, lower, rounds = game.cut(best), -np.inf, 0
     while rounds < max_iter:
         rounds += 1
-        shares, value = game.solve_program()
-        lower = max(lower, value)
+        shares, value, met = game.solve_program()
+        lower = max(lower, float(met.min()))
         if upper - lower <= tol * (1.0 + abs(upper)):
             break
+        more = game.enter(met, value - 0.1 * tol * (1.0 + abs(value)))
         for mix in (0.5, 0.0):  # the program's own shares if half-way finds no cut
             known = game.size
             trial = mix * best + (1.0 - mix) * shares
@@ -139,43 +141,69 @@ def max_margin(blocks, maps, *, bias=None, incidence=None, tol=1e-6, max_iter=10
             if game.size > known:
                 break
         else:
-            break
+            if not more:
+                break
     close = upper - lower <= tol * (1.0 + abs(upper))
     return MaxMargin(float(lower), float(upper), best, rounds, bool(close))
 
 
 class _Game:
-    """Cuts of the shares, one for every tree of every class."""
+    """Cuts of the shares, one for every tree of every class.
+
+    Few constraints have a share; the program knows those that may, `rows`.
+    """
 
     def __init__(self, blocks, maps, E):
-        self.blocks, self.maps, self.E = blocks, maps, E
+        self.blocks, self.maps = blocks, maps
         self.n = maps[0].shape[1]
+        self.E = np.empty((self.n, 0)) if E is None else E
+        self.rows = np.arange(self.n)
         self.cuts, self.owner, self.known = [], [], set()
 
     @property
     def size(self):
         return len(self.cuts)
 
+    def start(self):
+        """Some shares (n,); the constraints that have one are those in play."""
+        found = self._program(np.empty((0, self.n)))
+        # rounding may leave the simplex
+        shares = np.maximum(found.x[: self.n], 0.0)
+        self.rows = np.flatnonzero(shares)
+        return shares / shares.sum()
+
     def solve_program(self):
-        """Shares (n,) of the smallest value of the cuts, and that value."""
-        n, k = self.n, len(self.blocks)
-        equal = [np.append(np.ones(n), np.zeros(k))]
-        right = [1.0]
-        if self.E is not None:
-            equal.extend(np.column_stack([self.E.T, np.zeros((self.E.shape[1], k))]))
-            right.extend([0.0] * self.E.shape[1])
-        cost = np.append(np.zeros(n), np.full(k, 1.0 if self.cuts else 0.0))
-        above = values = None
-        if self.cuts:
-            ends = -np.eye(k)[self.owner]
-            above = np.column_stack([np.array(self.cuts), ends])
-            values = np.zeros(len(self.cuts))
+        """Shares (n,) of the smallest value of the cuts, that value, and margins (n,).
+
+        The value is that of the constraints in play; the margins, less the biases, are
+        those of the mixture of trees which proves it, and bound it for all.
+        """
+        cuts = np.array(self.cuts)
+        found = self._program(cuts[:, self.rows])
+        shares = np.zeros(self.n)
+        shares[self.rows] = np.maximum(found.x[: len(self.rows)], 0.0)
+        trees = np.maximum(-found.ineqlin.marginals, 0.0)
+        trees /= np.bincount(self.owner, trees)[self.owner]
+        met = trees @ cuts - self.E @ found.eqlin.marginals[1:]
+        return shares / shares.sum(), float(found.fun), met
+
+    def enter(self, met, value):
+        """Bring the constraints into play that fall short; whether there are some."""
+        short = np.setdiff1d(np.flatnonzero(met < value), self.rows)
+        worst = short[np.argsort(met[short], kind="stable")[:_ENTER]]
+        self.rows = np.union1d(self.rows, worst)
+        return len(short) > 0
+
+    def _program(self, cuts):
+        n, k = len(self.rows), len(self.blocks)
+        E = self.E[self.rows]
+        ends = -np.eye(k)[self.owner] if len(cuts) else np.empty((0, k))
         found = linprog(
-            cost,
-            A_ub=above,
-            b_ub=values,
-            A_eq=np.array(equal),
-            b_eq=np.array(right),
+            np.append(np.zeros(n), np.full(k, 1.0 if len(cuts) else 0.0)),
+            A_ub=np.column_stack([cuts, ends]),
+            b_ub=np.zeros(len(cuts)),
+            A_eq=np.column_stack([np.ones(n), E]).T @ np.eye(n, n + k),
+            b_eq=np.append(1.0, np.zeros(E.shape[1])),
             bounds=[(0.0, None)] * n + [(None, None)] * k,
             method="highs",
         )
@@ -184,9 +212,7 @@ class _Game:
                 f"the margins cannot be bounded ({found.message.splitlines()[0]}): "
                 "with a bias, every class needs a constraint."
             )
-        # rounding may leave the simplex
-        shares = np.maximum(found.x[:n], 0.0)
-        return shares / shares.sum(), float(found.fun)
+        return found
 
     def cut(self, shares):
         """Add the best trees at some shares; their value bounds the margin above."""
