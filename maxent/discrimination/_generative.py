@@ -35,20 +35,23 @@ _NAMES = ("exponential", "erlang", "laplace", "gaussian", "logistic", "hinge", "
 
 
 def generative_margin(margin, C, level):
-    """(prior, level or None): the prior of rate C that `margin` names, or itself."""
+    """(prior, level or None, weight of a row): the prior of rate C that `margin` names.
+
+    An object stays as it is. A hinge has no rate; its multipliers end at the weight.
+    """
     C = v.check_positive("C", C)
     if level is not None:
         level = v.check_number("level", level)
     if isinstance(margin, MarginPrior):
-        return margin, margin.level if level is None else level
+        return margin, margin.level if level is None else level, 1.0
     if not (isinstance(margin, str) and margin in _NAMES):
         raise ValueError(
             f"margin={v.shown(margin)} is not known; use one of {_NAMES} or a "
             "MarginPrior."
         )
     if margin in ("hinge", "fixed"):
-        return MARGINS[margin](level=1.0), level
-    return MARGINS[margin](rate=C, level=1.0), level
+        return MARGINS[margin](level=1.0), level, C if margin == "hinge" else 1.0
+    return MARGINS[margin](rate=C, level=1.0), level, 1.0
 
 
 def at_level(margin, level):
@@ -120,7 +123,7 @@ class GenerativeClassifier(ClassModels):
             For a parameter outside its domain, NaN or infinity, one class only, a class
             that the prior cannot do with, or margin="fixed" beyond reach.
         """
-        margin, level = self._checked_margin()
+        margin, level, unit = self._checked_margin()
         self._check_parameters()
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
         X, y = self._validated(X, y)
@@ -143,7 +146,7 @@ class GenerativeClassifier(ClassModels):
             pairs,
             maps=class_maps(pairs),
             incidence=pairs.incidence(),
-            sample_weight=pairs.pair_weight,
+            sample_weight=unit * pairs.pair_weight,
             level=np.full(len(pairs.example), self.level_),
             tol=tol,
             max_iter=max_iter,
@@ -151,7 +154,7 @@ class GenerativeClassifier(ClassModels):
         )
         self._store(result, blocks, pairs, keep)
         holds = self._bound_holds(level is not None)
-        self.loo_bound_ = self._bound(result, pairs, margin) if holds else np.nan
+        self.loo_bound_ = self._bound(result, pairs, margin, unit) if holds else np.nan
         say_how_it_ended(
             self,
             result,
@@ -162,7 +165,7 @@ class GenerativeClassifier(ClassModels):
 
     # -- what subclasses state or improve ------------------------------------------
     def _checked_margin(self):
-        """(prior, level or None) of the parameters."""
+        """(prior, level or None, weight of a row) of the parameters."""
         return generative_margin(self.margin, self.C, self.level)
 
     def _check_parameters(self):
@@ -249,7 +252,7 @@ class GenerativeClassifier(ClassModels):
         self.dual_coef_ = beta[inside].T if m > 2 else beta[inside].T[1:]
         store_certificate(self, result)
 
-    def _bound(self, result, pairs, margin):
+    def _bound(self, result, pairs, margin, unit):
         """Bound of the leave-one-out error; rows without a multiplier must be right."""
         if not self.level_ > forgiven(margin):
             return np.nan
@@ -260,7 +263,7 @@ class GenerativeClassifier(ClassModels):
             pairs.codes,
             margin,
             self._bias_prior(),
-            pairs.weight,
+            unit * pairs.weight,
         )
 
     def _decision(self, X):

@@ -27,8 +27,9 @@ class MEDGaussianClassifier(GenerativeClassifier):
         Rate of the margin prior: a cap of every multiplier, > 0. A multiplier of one
         counts as one row.
     margin : str or MarginPrior, default="exponential"
-        "exponential", "erlang", "laplace", "gaussian", "logistic", "hinge", "fixed"
-        with rate `C`, or an object, whose own rate and level then hold.
+        "exponential", "erlang", "laplace", "gaussian", "logistic" of rate `C`,
+        "hinge", "fixed" without a rate, or an object, whose own rate and level then
+        hold. With "gaussian" and "fixed" multipliers have no cap.
     level : float, optional
         Level of the margins, in nats of log-likelihood ratio.
     percentile : float, default=25

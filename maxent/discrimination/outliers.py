@@ -160,7 +160,7 @@ n_features_in_
             For a parameter outside its domain, NaN or infinity, or a level above
             every achievable log-likelihood.
         """
-        margin, level = generative_margin(self.margin, self.C, self.level)
+        margin, level, unit = generative_margin(self.margin, self.C, self.level)
         if not (v.is_real(self.quantile) and 0 <= self.quantile <= 1):
             raise ValueError(
                 f"quantile={v.shown(self.quantile)} must be between 0 and 1."
@@ -195,7 +195,7 @@ n_features_in_
             [block],
             [sp.eye_array(len(X))],
             margin,
-            sample_weight=weight,
+            sample_weight=unit * weight,
             level=np.full(len(X), self.level_),
             tol=tol,
             max_iter=max_iter,

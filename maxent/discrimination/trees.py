@@ -174,15 +174,15 @@ n_iter_, converged_, n_features_in_
     # -- what the fit of the base class asks ----------------------------------------
     def _checked_margin(self):
         share, level = share_of_max(self.level)
-        margin, level = generative_margin(self.margin, self.C, level)
+        margin, level, unit = generative_margin(self.margin, self.C, level)
         if share is None:
-            return margin, 1.0 if level is None else level
+            return margin, 1.0 if level is None else level, unit
         if margin.name != "fixed" or self.parameters != "fixed":
             raise ValueError(
                 f"level={v.shown(self.level)} needs margin='fixed' and "
                 "parameters='fixed'; give a number of nats."
             )
-        return margin, None
+        return margin, None, unit
 
     def _check_parameters(self):
         v.check_choice("parameters", self.parameters, ("fixed", "dirichlet"))

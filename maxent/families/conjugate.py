@@ -172,7 +172,9 @@ class Block(ABC):
         ndarray (k,)
             ``slacks(a + x) - slacks(a)``, whatever a is.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no slacks.")
+        raise NotImplementedError(
+            f"{type(self).__name__}.slacks needs a method slack_changes beside it."
+        )
 
     def slack_gradient(self, z):
         """Gradient of a weighted sum of the slacks.
@@ -187,7 +189,9 @@ class Block(ABC):
         ndarray (n_rows,)
             Derivative of ``z @ slacks(a)`` by a.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no slacks.")
+        raise NotImplementedError(
+            f"{type(self).__name__}.slacks needs a method slack_gradient beside it."
+        )
 
     def max_step(self, a, direction):
         """How far weights may move along a line.

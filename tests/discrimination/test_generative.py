@@ -10,7 +10,12 @@ from problems import categories, two_gaussians
 from refusals import refused
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from maxent import MEDBayesNetClassifier, MEDGaussianClassifier
+from maxent import (
+    MEDBayesNetClassifier,
+    MEDGaussianClassifier,
+    MEDOutlierDetector,
+    MEDTreeClassifier,
+)
 from maxent.datasets import load_crabs
 from maxent.discrimination import ExponentialMargin, GaussianMargin
 from maxent.discrimination._generative import (
@@ -327,6 +332,19 @@ def test_all_unknown_is_decided_by_the_bias(rng):
 
 
 # ------------------------------------------------------------------------ all priors
+
+
+def test_the_multipliers_of_a_hinge_end_at_c(rng):
+    data = {
+        MEDGaussianClassifier: two_gaussians(rng),
+        MEDBayesNetClassifier: categories(rng),
+        MEDTreeClassifier: categories(rng),
+        MEDOutlierDetector: (two_gaussians(rng)[0], None),
+    }
+    for (cls, (X, y)), C in itertools.product(data.items(), (0.3, 2.0)):
+        lam = np.abs(cls(margin="hinge", C=C, level=20.0).fit(X, y).dual_coef_)
+        assert lam.max() == pytest.approx(C, rel=1e-6)
+        assert (lam > 0.99 * C).sum() > 1
 
 
 def test_every_margin_prior_trains_both_kinds(rng):
