@@ -26,7 +26,7 @@ cdef enum:
 
 # Rounding of a sum, of its size, and of a value, of its square.
 cdef double LOST = 1e-14
-cdef double OWN = 1e-16
+cdef double OWN = 1e-14
 
 
 cdef double weighted_sum(
@@ -162,8 +162,9 @@ cdef bint pivots_hold(
         absolute += fabs(weight[i])
     for j in range(d):
         pivot = lower[j * d + j] * lower[j * d + j]
-        # deviations of a constant feature are rounding of its value, and so is `size`
-        size = scale[j * d + j] + absolute * OWN * mean[j] * mean[j]
+        # deviations of a constant feature are rounding of its value, or of its distance
+        # from the prior's mean, and so is `size`
+        size = scale[j * d + j] + absolute * OWN * (mean[j] ** 2 + shift[j] ** 2)
         if pivot > LOST * (size + absolute * (reach[j] + fabs(shift[j])) ** 2):
             continue
         for i in range(n):

@@ -193,7 +193,7 @@ class MarginPrior:
         ndarray or float
             Of the shape of `lam`; -inf outside the domain.
         """
-        lam = np.asarray(lam, dtype=np.float64)
+        lam = v.as_doubles("lam", lam)
         g = self._evaluate(_VALUE, lam / self.rate)
         # outside the domain level * lam may be infinite too, and inf - inf is NaN
         return self.level * np.where(np.isneginf(g), 0.0, lam) + g
@@ -211,7 +211,7 @@ class MarginPrior:
         ndarray or float
             In margin units, of the shape of `lam`.
         """
-        lam = np.asarray(lam, dtype=np.float64)
+        lam = v.as_doubles("lam", lam)
         return self.level + self._evaluate(_SLOPE, lam / self.rate) / self.rate
 
     def curvature(self, lam):
@@ -227,7 +227,7 @@ class MarginPrior:
         ndarray or float
             At least zero, in squared margin units, of the shape of `lam`.
         """
-        lam = np.asarray(lam, dtype=np.float64)
+        lam = v.as_doubles("lam", lam)
         return self._evaluate(_CURVATURE, lam / self.rate) / self.rate**2
 
     def loss(self, m):
@@ -275,9 +275,7 @@ class MarginPrior:
         ndarray or float
             At least zero, and zero exactly when ``lam = -ell'(m)``.
         """
-        lam, x = np.broadcast_arrays(
-            np.asarray(lam, dtype=np.float64), self._shortfall(m)
-        )
+        lam, x = np.broadcast_arrays(v.as_doubles("lam", lam), self._shortfall(m))
         u = np.ascontiguousarray(lam / self.rate).reshape(-1)
         out = np.empty_like(u)
         _potentials.evaluate_fenchel_young(
@@ -286,7 +284,7 @@ class MarginPrior:
         return out.reshape(x.shape)[()]
 
     def _shortfall(self, m):
-        return self.rate * (self.level - np.asarray(m, dtype=np.float64))
+        return self.rate * (self.level - v.as_doubles("m", m))
 
 
 def check_is_margin(prior):

@@ -103,7 +103,7 @@ def _given_information(information, p):
     """Checked matrix (p, p) or diagonal (p,)."""
     if isinstance(information, str):
         return np.ones(p)
-    F = np.array(information, dtype=np.float64)
+    F = np.array(v.as_doubles("information", information))
     if F.shape not in ((p,), (p, p)):
         raise ValueError(
             f"information has shape {F.shape}, but the scores have {p} parameters; "

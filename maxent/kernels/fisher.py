@@ -24,6 +24,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._core import gram as _gram
+from maxent._support import validation as v
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent.kernels._whitening import is_estimated, learn_whitening, whiten
 
@@ -277,7 +278,7 @@ def _whitened(U, mean, factor):
 
 
 def _checked_scores(name, U, p=None):
-    U = check_array(U, dtype=np.float64, ensure_all_finite=False, input_name=name)
+    U = check_array(v.as_doubles(name, U), ensure_all_finite=False, input_name=name)
     if p is not None and U.shape[1] != p:
         raise ValueError(
             f"{name} has {U.shape[1]} columns, but scores has {p}; all scores must be "

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from refusals import refused
 
 from maxent._support import validation as v
+from maxent.discrimination import ExponentialMargin
+from maxent.kernels import fisher_kernel
 
 
 @pytest.mark.parametrize(
@@ -228,6 +230,10 @@ def test_ragged_lists_are_named_in_one_sentence(value):
         ("init", lambda x: v.check_multipliers(x, 2)),
         ("y", v.check_signs),
         ("K", v.check_gram),
+        ("m", ExponentialMargin().loss),
+        ("lam", ExponentialMargin().potential),
+        ("scores", fisher_kernel),
+        ("information", lambda x: fisher_kernel(np.eye(2), information=x)),
     ],
 )
 def test_ragged_arguments_are_named(name, call):

@@ -207,6 +207,16 @@ def test_singular_scatter_is_named_with_a_remedy(n_rows, rng):
     )
 
 
+@pytest.mark.parametrize("far", [0.0, 1e3, -1e9])
+def test_a_constant_feature_is_singular_from_any_origin(far, rng):
+    flat = NormalInverseWishart(np.full(3, far), 0.0, 0.0, np.zeros((3, 3)))
+    X = rng.normal(size=(60, 3))
+    X[:, 1] = 0.1 + 1e-4 * X[:, 1]
+    assert flat.posterior(X).df == 60
+    X[:, 1] = 0.1
+    refused(lambda: flat.posterior(X), "outside the domain")
+
+
 def test_a_constant_feature_has_no_weak_prior(rng):
     X = rng.normal(size=(8, 3))
     X[:, 1] = 4.1
