@@ -1,9 +1,8 @@
 """Displays of generative models: boundaries side by side, ROC, log-likelihoods."""
 
-import io
-
 import numpy as np
 import pytest
+from drawings import render
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.linear_model import Perceptron
 from sklearn.metrics import roc_auc_score, roc_curve
@@ -19,25 +18,6 @@ from maxent.displays import (
     ROCComparisonDisplay,
 )
 from maxent.families import DirichletProduct
-
-matplotlib = pytest.importorskip("matplotlib")
-
-
-@pytest.fixture(autouse=True)
-def pyplot():
-    """Matplotlib without a window, and without figures left behind."""
-    import matplotlib.pyplot as plt
-
-    plt.switch_backend("Agg")
-    yield plt
-    plt.close("all")
-
-
-def render(display):
-    """Draw for real: missing glyphs and failed layouts become warnings, so errors."""
-    stream = io.BytesIO()
-    display.figure_.savefig(stream, format="png", dpi=40)
-    assert len(stream.getvalue()) > 1000
 
 
 def blobs(rng, n=60, classes=2):

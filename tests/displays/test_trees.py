@@ -1,10 +1,9 @@
 """Displays of trees: what is drawn is what was computed, and wrong use is refused."""
 
-import io
-
 import numpy as np
 import pandas as pd
 import pytest
+from drawings import render
 from refusals import refused
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -14,28 +13,10 @@ from maxent import ChowLiuClassifier, MEDOutlierDetector, MEDTreeClassifier
 from maxent.discrimination import DirichletTrees, spanning_tree_log_partition
 from maxent.displays import EdgeWeightsDisplay, TreeGraphDisplay
 
-matplotlib = pytest.importorskip("matplotlib")
 KINDS = pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
 # easy levels on some seeds: the trees before training are drawn as well
 pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
 TREE = [[0, 1], [0, 2], [0, 3]]
-
-
-@pytest.fixture(autouse=True)
-def pyplot():
-    """Matplotlib without a window, and without figures left behind."""
-    import matplotlib.pyplot as plt
-
-    plt.switch_backend("Agg")
-    yield plt
-    plt.close("all")
-
-
-def render(display):
-    """Draw for real: missing glyphs and failed layouts become warnings, so errors."""
-    stream = io.BytesIO()
-    display.figure_.savefig(stream, format="png", dpi=40)
-    assert len(stream.getvalue()) > 1000
 
 
 def sites(rng, rows=60, n=5, classes=2):

@@ -1,0 +1,12 @@
+"""Matplotlib is optional; its figures are drawn without a window."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def pyplot():
+    """Matplotlib without a window, and without figures left behind."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    yield plt
+    plt.close("all")
