@@ -1,4 +1,4 @@
-"""Random trees as conjugate priors: domain, digits, missing values, files, refusals."""
+"""Random trees as conjugate priors: domain, digits, missing values, files."""
 
 import functools
 import math
@@ -223,6 +223,28 @@ def test_differences_of_log_gamma_do_not_cancel(rng):
     assert plain[far].max() > np.abs(found - want)[far].max()
 
 
+@pytest.mark.parametrize("n", [6, 40])
+def test_products_keep_digits_where_weights_are_far_apart(n, rng):
+    """A triangle of equal edges, two of which are in the tree; the rest is certain."""
+    weights = -1000.0 + rng.normal(size=(n, n))
+    weights[0, 3:] = 2000.0 + 50.0 * rng.normal(size=n - 3)
+    weights = np.triu(weights, 1) + np.triu(weights, 1).T
+    np.fill_diagonal(weights, -np.inf)
+    triangle = np.array([0, 0, 1]), np.array([1, 2, 2])
+    weights[triangle] = weights[triangle[::-1]] = 500.0
+    f = rng.normal(size=(n, n))
+    f = f + f.T
+    want = np.zeros((n, n))
+    want[triangle] = (np.eye(3) / 3.0 - 1.0 / 9.0) @ f[triangle]
+    want = want + want.T
+    found = edge_products(weights, partition(weights)[1])
+    assert isinstance(found, NearbyEdges)
+    agree(found.product(f), want, 1e-5, np.abs(f).max())
+    mild = weights / 1000.0
+    kind = AllEdges if n == 6 else ManyEdges
+    assert isinstance(edge_products(mild, partition(mild)[1]), kind)
+
+
 # ---------------------------------------------------------------------- missing values
 
 
@@ -286,120 +308,3 @@ def test_specifications_and_files_make_equal_priors_again(kind, rng, tmp_path):
     save(model, tmp_path / "model.npz")
     back = load(tmp_path / "model.npz")
     np.testing.assert_array_equal(back.score_samples(X), model.score_samples(X))
-
-
-# -------------------------------------------------------------------------- wrong input
-
-SINGLE = np.log([0.5, 0.5, 0.3, 0.7])
-
-
-@pytest.mark.parametrize(
-    ("build", "match"),
-    [
-        (lambda: SpanningTrees(SINGLE, np.zeros((4, 4)), [4]), "two or more columns"),
-        (
-            lambda: SpanningTrees(SINGLE, np.zeros((4, 4)), [2, 3]),
-            r"log_marginals.*\(5,\)",
-        ),
-        (
-            lambda: SpanningTrees(SINGLE, np.zeros((3, 3)), [2, 2]),
-            r"log_ratios.*\(4, 4\)",
-        ),
-        (
-            lambda: SpanningTrees(SINGLE - np.inf, np.zeros((4, 4)), [2, 2]),
-            "log_marginals",
-        ),
-        (lambda: SpanningTrees(SINGLE, np.eye(4) * np.nan, [2, 2]), "log_ratios"),
-        (
-            lambda: SpanningTrees(SINGLE, np.triu(np.ones((4, 4))), [2, 2]),
-            r"log_ratios is not symmetric: log_ratios\[0, 1\]=1",
-        ),
-        (
-            lambda: SpanningTrees(SINGLE, np.zeros((4, 4)), [2, 2], np.zeros((2, 2))),
-            r"log_weights\[0, 0\]=0 joins",
-        ),
-        (
-            lambda: SpanningTrees(
-                SINGLE, np.zeros((4, 4)), [2, 2], np.full((2, 2), -np.inf)
-            ),
-            "no spanning tree",
-        ),
-        (lambda: DirichletTrees(0.0, [2, 2]), "pseudo_counts=0.0 must be"),
-        (lambda: DirichletTrees(-1.0, [2, 2]), "pseudo_counts"),
-        (lambda: DirichletTrees(np.nan, [2, 2]), "pseudo_counts"),
-        (lambda: DirichletTrees(1.0, [2]), "two or more columns"),
-        (lambda: DirichletTrees(1.0, [2, 0]), "n_categories=0"),
-        (lambda: DirichletTrees(1.0, [2, 10**5]), "n_categories=100000 of column 1"),
-        (lambda: DirichletTrees(np.ones((3, 3)), [2, 2]), r"pseudo_counts.*\(4, 4\)"),
-        (
-            lambda: DirichletTrees(np.zeros((4, 4)), [2, 2]),
-            r"pseudo_counts\[0, 0\]=0 is not > 0",
-        ),
-        (
-            lambda: DirichletTrees(np.kron(np.eye(2), np.eye(2)) + 0.1, [2, 2]),
-            "pseudo_counts do not agree: letter 0 of column 0",
-        ),
-        (lambda: SpanningTrees.fit([[0, 1]], ess=-1.0), "ess=-1.0"),
-        (lambda: SpanningTrees.fit([[0, 1.5]]), "integer codes"),
-        (lambda: SpanningTrees.fit([[0], [1]]), "two or more columns"),
-        (lambda: SpanningTrees.fit([0, 1]), r"X has shape \(2,\)"),
-        (lambda: SpanningTrees.fit([[0, 2]], n_categories=[2, 2]), r"X\[0, 1\] = 2"),
-        (
-            lambda: SpanningTrees.fit([[0, -1]], n_categories=[2, 2]),
-            "without a missing value",
-        ),
-        (
-            lambda: SpanningTrees.fit([[0, 1], [1, 0]], ess=0),
-            "columns 0 and 1 empty at letter 0 with letter 0.*ess > 0",
-        ),
-    ],
-)
-def test_wrong_parameters_are_named(build, match):
-    refused(build, match)
-
-
-def test_tables_beyond_the_memory_are_refused_before_they_are_made():
-    with pytest.raises(MemoryError, match="n_categories of 3000 columns"):
-        DirichletTrees(1.0, [1000] * 3000)
-
-
-@KINDS
-def test_rows_and_weights_that_do_not_fit_are_named(kind, rng):
-    prior, X, _, _ = make(kind, rng, 3)
-    refused(lambda: prior.block(X[:, :2]), r"\bX\b.*3 categorical features")
-    refused(lambda: prior.block(X + 0.5), "integer codes")
-    refused(lambda: prior.block(X + 9), r"X\[0, 0\] = ")
-    refused(lambda: prior.block(X, np.ones(3)), "base_weight")
-    refused(lambda: prior.posterior(X, np.full(9, np.nan)), "weight")
-
-
-def test_rows_that_take_too_much_are_named_by_their_cell():
-    X = np.array([[0, 1], [1, 0]])
-    prior = DirichletTrees(1.0, [2, 2])
-    refused(
-        lambda: prior.block(X, [-1.0, 0.0]),
-        "letter 0 of column 0 with letter 1 of column 1 at or below zero",
-    )
-    refused(lambda: prior.posterior(X, [-1.0, 0.0]), "no posterior at these weights")
-
-
-@pytest.mark.parametrize("n", [6, 40])
-def test_products_keep_digits_where_weights_are_far_apart(n, rng):
-    """A triangle of equal edges, two of which are in the tree; the rest is certain."""
-    weights = -1000.0 + rng.normal(size=(n, n))
-    weights[0, 3:] = 2000.0 + 50.0 * rng.normal(size=n - 3)
-    weights = np.triu(weights, 1) + np.triu(weights, 1).T
-    np.fill_diagonal(weights, -np.inf)
-    triangle = np.array([0, 0, 1]), np.array([1, 2, 2])
-    weights[triangle] = weights[triangle[::-1]] = 500.0
-    f = rng.normal(size=(n, n))
-    f = f + f.T
-    want = np.zeros((n, n))
-    want[triangle] = (np.eye(3) / 3.0 - 1.0 / 9.0) @ f[triangle]
-    want = want + want.T
-    found = edge_products(weights, partition(weights)[1])
-    assert isinstance(found, NearbyEdges)
-    agree(found.product(f), want, 1e-5, np.abs(f).max())
-    mild = weights / 1000.0
-    kind = AllEdges if n == 6 else ManyEdges
-    assert isinstance(edge_products(mild, partition(mild)[1]), kind)

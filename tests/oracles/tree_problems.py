@@ -1,12 +1,12 @@
-"""Problems for trees: columns that copy one another, blocks, priors."""
+"""Problems for trees: columns that copy one another, blocks, priors, fits."""
 
 import numpy as np
 from scipy.special import logsumexp
 
-from maxent.discrimination import (
-    DirichletTrees,
-    SpanningTrees,
-)
+from maxent.discrimination import DirichletTrees, SpanningTrees
+from maxent.discrimination._block_ascent import ascend_blocks
+from maxent.discrimination._generative import class_maps
+from maxent.discrimination.multiclass import MulticlassRows
 from oracles import tree_classifiers as oracle
 from oracles.block_cases import inside
 
@@ -72,3 +72,34 @@ def make(kind, rng, n, rows=9):
             return float(logsumexp(oracle.structure_prior(weights) + by_tree))
 
     return prior, X, inside(rng, prior.block(X)), log_z
+
+
+def trained(X, y, kind, prior, level, bias, *, ess=1.0, tol=1e-8, wrap=None, **options):
+    """Blocks, maps, incidence and the solution of one problem."""
+    m = int(y.max()) + 1
+    sizes = [int(r) + 1 for r in X.max(axis=0)]
+    blocks = []
+    for k in range(m):
+        own = (y == k).astype(float)
+        if kind == "fixed":
+            tables = SpanningTrees.fit(X[y == k], ess=ess, n_categories=sizes)
+            blocks.append(tables.block(X))
+        else:
+            blocks.append(DirichletTrees(ess, sizes).block(X, own))
+    blocks = blocks if wrap is None else [wrap(block) for block in blocks]
+    rows = MulticlassRows(y, m, prior, np.ones(len(y)))
+    maps, E = class_maps(rows), rows.incidence()
+    n = maps[0].shape[1]
+    result = ascend_blocks(
+        blocks,
+        maps,
+        prior,
+        bias=bias,
+        incidence=None if bias is None else E,
+        sample_weight=np.ones(n),
+        level=np.full(n, level),
+        tol=tol,
+        max_iter=options.pop("max_iter", 300),
+        **options,
+    )
+    return blocks, maps, E, result

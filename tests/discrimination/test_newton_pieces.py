@@ -1,0 +1,120 @@
+"""Pieces of projected Newton steps: products with the Hessian and their model."""
+
+import numpy as np
+import pytest
+from oracles.block_cases import agree
+from oracles.tree_problems import categories, make, trained
+
+from maxent.discrimination import (
+    ExponentialMargin,
+)
+from maxent.discrimination._block_sum import BlockSum, Diagonal
+from maxent.discrimination._hessian_products import FreeHessian
+from maxent.discrimination._quadratic_model import climb_model
+from maxent.families import Block
+
+KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
+
+
+@KINDS
+def test_products_between_some_rows_are_those_of_the_whole(kind, rng):
+    prior, X, a, _ = make(kind, rng, 4)
+    block = prior.block(X)
+    rows = np.sort(rng.permutation(9)[:5])
+    H = np.column_stack([block.hessian_product(a, unit) for unit in np.eye(9)])
+    x = rng.normal(size=5)
+    among = block.hessian_among(a, rows)(x)
+    agree(among, H[np.ix_(rows, rows)] @ x, 1e-9, 1.0 + np.abs(H).sum())
+    agree(Block.hessian_among(block, a, rows)(x), among, 1e-9, 1.0 + np.abs(H).sum())
+    slacks = block.slacks(a)
+    if kind == "fixed":
+        assert slacks is None
+        return
+    step, z = rng.normal(size=9), rng.random(len(slacks))
+    agree(
+        block.slack_changes(step),
+        block.slacks(a + 1e-3 * step) * 1e3 - slacks * 1e3,
+        1e-9,
+        1e3 * slacks.max(),
+    )
+    agree(z @ block.slack_changes(step), block.slack_gradient(z) @ step, 1e-12, 100.0)
+    S = np.column_stack([block.slack_changes(unit) for unit in np.eye(9)])
+    want = (H + S.T @ (z[:, None] * S))[np.ix_(rows, rows)] @ x
+    agree(block.hessian_among(a, rows, z)(x), want, 1e-9, 1.0 + np.abs(want).max())
+    agree(
+        Block.hessian_among(block, a, rows, z)(x), want, 1e-9, 1.0 + np.abs(want).max()
+    )
+    far = block.max_step(a, step)
+    change = block.slack_changes(step)
+    down = change < 0
+    assert far == pytest.approx(np.min(slacks[down] / -change[down]), rel=1e-12)
+
+
+class Matrix:
+    """What the quadratic model asks of a Hessian, from a matrix."""
+
+    def __init__(self, A):
+        self.A, self.size, self.diagonal, self.products = A, len(A), A.diagonal(), 0
+
+    def product(self, x):
+        self.products += 1
+        return self.A @ x
+
+    def wants_storing(self):
+        return False
+
+    def preconditioner(self, at):
+        scale = self.diagonal[at]
+        return lambda r: (r.T / scale).T
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_the_model_climbs_between_its_bounds(k, rng):
+    n = 25
+    A = rng.normal(size=(n, n))
+    A = A @ A.T / n + 0.1 * np.eye(n)
+    g = rng.normal(size=n)
+    E = rng.choice([-1.0, 0.0, 1.0], size=(n, k)) if k else None
+    wide = np.full(n, 1e6)
+    x = climb_model(Matrix(A), g, -wide, wide, E, 1e-10)
+    both = np.block([[A, E], [E.T, np.zeros((k, k))]]) if k else A
+    want = np.linalg.solve(both, np.append(g, np.zeros(k)))[:n]
+    agree(x, want, 1e-7)
+    low, high = -rng.random(n) * (rng.random(n) < 0.7), 0.5 * rng.random(n)
+    found = climb_model(Matrix(A), g, low, high, E, 1e-10)
+    assert (found >= low).all() and (found <= high).all()
+    assert g @ found > 0 and g @ found - 0.5 * found @ A @ found > 0
+    inner = (found > low) & (found < high)
+    rest = (g - A @ found)[inner]
+    if k:  # what is left is a combination of the equalities
+        assert np.abs(E.T @ found).max() < 1e-9
+        rest = rest - E[inner] @ np.linalg.lstsq(E[inner], rest, rcond=None)[0]
+    agree(rest, np.zeros(inner.sum()), 1e-6, 1.0)
+
+
+@KINDS
+@pytest.mark.parametrize("stored", [False, True])
+def test_the_free_part_of_the_hessian_of_all_blocks(kind, stored, rng):
+    X, y = categories(rng, 30, 4, 3)
+    blocks, maps, E, found = trained(X, y, kind, ExponentialMargin(1.0), 4.0, None)
+    maps = [A.tocsr() for A in maps]
+    n = maps[0].shape[1]
+    R = BlockSum(blocks, maps, 0.3 * E)
+    lam = 0.5 * found.lam
+    free = np.sort(rng.permutation(n)[:20])
+    H = FreeHessian(R, lam, free, np.full(20, 0.7), [None] * 3)
+    G = R.factor(lam)
+    want = (G @ G.T)[np.ix_(free, free)] + 0.7 * np.eye(20)
+    if stored:
+        H.store()
+        rhs = rng.normal(size=20)
+        at = np.arange(3, 15)
+        solved = H.preconditioner(at)(rhs[at])
+        agree(want[np.ix_(at, at)] @ solved, rhs[at], 1e-7, np.abs(want).max())
+    x = rng.normal(size=20)
+    agree(H.product(x), want @ x, 1e-8, 20 * np.abs(want).max())
+
+
+def test_diagonal_maps_are_products_with_vectors():
+    D = Diagonal(np.array([2.0, -1.0]))
+    np.testing.assert_array_equal(D @ np.ones(2), [2.0, -1.0])
