@@ -109,8 +109,7 @@ def solve_blocks(
         check_asks_for_something(margin)
     else:
         check_is_margin(margin)
-    tol = v.check_positive("tol", tol)
-    max_iter = v.check_count("max_iter", max_iter)
+    tol, max_iter = v.check_stop(tol, max_iter)
     v.check_callback(callback)
     blocks, maps = check_blocks(blocks, maps)
     n = maps[0].shape[1]

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.results import progress_of, warn_not_converged
+from maxent.discrimination._class_models import labels_of
 from maxent.discrimination._machine import (
     KernelMachineMixin,
     class_rows,
@@ -284,10 +285,7 @@ for kernel="precomputed"
         ndarray (n,)
             Entries of ``classes_``.
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(np.intp)]
-        return self.classes_[scores.argmax(axis=1)]
+        return labels_of(self.decision_function(X), self.classes_)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X):

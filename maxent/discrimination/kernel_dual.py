@@ -29,11 +29,7 @@ def _check_options(margin, bias, tol, max_iter, solver, callback):
     check_asks_for_something(margin)
     v.check_choice("solver", solver, ("auto", "interior", "smo"))
     v.check_callback(callback)
-    return (
-        v.check_bias(bias),
-        v.check_positive("tol", tol),
-        v.check_count("max_iter", max_iter),
-    )
+    return v.check_bias(bias), *v.check_stop(tol, max_iter)
 
 
 def check_features(X, kernel):

@@ -202,7 +202,7 @@ def test_no_point_outside_the_domain_is_looked_at_in_a_thousand_problems(rng):
 
 
 def test_steps_at_the_level_of_rounding_end_as_a_stall(rng):
-    X, y = categories(rng, 60, 4)
+    X, y = categories(rng, 30, 3)
     prior = ExponentialMargin(5.0)
     found = trained(X, y, "dirichlet", prior, 2.5, "flat", tol=1e-60, max_iter=500)[3]
     assert not found.converged and found.status.value == "stalled"
