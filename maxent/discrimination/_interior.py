@@ -352,7 +352,7 @@ def _polish(rows, goal, R, E, best):
     new = repair_equality(np.maximum(new, 0.0), upper, E)
     J2, gap2, bias2, d2 = certify(goal, R, new, E, b)
     # margins that are all met as asked leave the difference of the two levels open
-    slack = float((rows.q - goal.q) @ new) + 1e-15 * (1 + abs(J))
+    slack = float((rows.q - goal.q) @ lam) + 1e-15 * (1 + abs(J))
     if np.isfinite(gap2) and gap2 <= gap + slack:
         return new, J2, gap2, bias2, d2
     # sparsity alone, where Newton did not help

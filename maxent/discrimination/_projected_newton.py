@@ -21,7 +21,12 @@ from maxent._support.results import DualResult, Status, relative_gap
 from maxent.discrimination._hessian_products import FreeHessian
 from maxent.discrimination._quadratic_model import climb_model
 from maxent.discrimination._slack_barrier import SlackBarrier
-from maxent.discrimination.certificate import best_bias_of, certify, repair_equality
+from maxent.discrimination.certificate import (
+    best_bias_of,
+    biases_of_hinges,
+    certify,
+    repair_equality,
+)
 
 _KEEP = 0.98  # of the way to a boundary that must not be met
 _TRIALS = 40  # points along a step
@@ -64,7 +69,7 @@ class _Ascent:
         status, steps, mark = Status.MAX_ITER, 0, (0, -np.inf, np.inf)
         while True:
             self.R.iteration = steps + 1
-            point = (lam, *certify(self.rows, self.R, lam, self.E, self.bias))
+            point = self._certified(lam)
             _, J, gap, self.bias, _ = point
             done = relative_gap(gap, J) <= self.tol or steps == max_iter
             if steps or done:
@@ -86,6 +91,19 @@ class _Ascent:
         if relative_gap(gap, J) <= self.tol:
             status = Status.CONVERGED
         return DualResult(lam, bias, J, gap, steps, status, "newton", history=history)
+
+    def _best_bias(self, d):
+        rows, E = self.rows, self.E
+        if self.closed and E.shape[1] > 1:
+            return biases_of_hinges(rows, d, E, self.bias)
+        return best_bias_of(rows, d, E, self.bias)
+
+    def _certified(self, lam):
+        """(lam, objective, gap, bias, shortfalls) with the best bias."""
+        bias = self.bias
+        if self.E is not None:
+            bias = self._best_bias(self.rows.q - self.R.value_and_margins(lam)[1])
+        return lam, *certify(self.rows, self.R, lam, self.E, bias, polish=False)
 
     def _improve(self, lam, J, gap, _, d):
         """A better point; None if there is none within rounding."""
@@ -121,16 +139,17 @@ class _Ascent:
             near = d + barrier.gradient()
             if self.E is not None:
                 near = near + self.E @ self.bias
-                near = near - self.E @ best_bias_of(rows, near, self.E, self.bias)
+                near = near - self.E @ self._best_bias(near)
             if not barrier.lower(rows.gap(lam, near), self.tol, J):
                 return near + rows.slope(lam), near
         return d + rows.slope(lam), d
 
     def _newton_step(self, lam, slope, gap, hold=True):
         """Change of the multipliers that the quadratic model asks for."""
-        held = hold & (lam <= 0) & (slope <= 0)
+        tie = 0.0 if self.E is None else 1e-9 * float(np.abs(slope).max(initial=0.0))
+        held = hold & (lam <= 0) & (slope <= -tie)
         if self.closed:
-            held |= hold & (lam >= self.top) & (slope >= 0)
+            held |= hold & (lam >= self.top) & (slope >= tie)
         free = np.flatnonzero(~held)
         at = lam[free]
         H = FreeHessian(
@@ -207,6 +226,7 @@ class _Ascent:
         new = repair_equality(np.where(crumbs, 0.0, lam), self.top, self.E)
         if new is None or not self.R.max_step(lam, new - lam) > 1.0:
             return best
-        J, other, bias, d = certify(self.rows, self.R, new, self.E, bias)
+        point = self._certified(new)
+        _, J, other, _, _ = point
         enough = other <= gap or relative_gap(other, J) <= self.tol
-        return (new, J, other, bias, d) if enough else best
+        return point if enough else best

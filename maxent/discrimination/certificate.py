@@ -315,6 +315,21 @@ def roomiest_bias(d, E):
     return found.x[:k] if found.success else np.zeros(k)
 
 
+def biases_of_hinges(rows, d, E, guess):
+    """Biases (k,) of the smallest total loss of hinges at shortfalls d: a corner of it.
+
+    They are the prices of the balance in the program of the best multipliers,
+    ``max d' lam`` with ``E' lam = 0`` and lam within its bounds.
+    """
+    found = linprog(
+        -d,
+        A_eq=E.T,
+        b_eq=np.zeros(E.shape[1]),
+        bounds=np.column_stack([np.zeros_like(d), rows.upper]),
+    )
+    return -found.eqlin.marginals if found.success else guess
+
+
 def repair_equality(lam, upper, E):
     """Feasible multipliers with E' lam = 0 near ones that miss it by a little.
 
