@@ -22,6 +22,7 @@ from maxent.discrimination.certificate import (
     small_solve,
 )
 
+_LAST = 1.0 - 1e-15  # how near multipliers come to the end of an open domain
 _NEAR = 1e-3  # the relative gap from which on the best bias matters
 
 
@@ -73,7 +74,7 @@ def interior_point(
     goal = rows if certified is None else certified
     n = len(rows.q)
     upper = rows.upper
-    closed = rows.margin._closed
+    closed = _has_a_wall(rows)
     k = 0 if E is None else E.shape[1]
     unit = 0.0 if rows.margin.name == "fixed" else 1.0
     largest = float(np.abs(rows.q).max(initial=0.0))
@@ -173,6 +174,14 @@ def interior_point(
     )
 
 
+def _has_a_wall(rows):
+    """Whether the upper end of the domain needs a slack of its own.
+
+    An entropy is finite there, and its slope too flat a barrier for long steps.
+    """
+    return rows.margin._closed or rows.margin.name == "logistic"
+
+
 def _direction(solve, point, below, above):
     """Newton direction towards lam z = below and, for a box, room t = above."""
     lam, z, t, room, stationarity, lack = point
@@ -232,7 +241,7 @@ def _into_domain(R, lam):
 
 def _start_slacks(rows, R, lam, upper):
     """Slacks of lam >= 0 and, for a box, of its top: stationary where that is cheap."""
-    if not rows.margin._closed:
+    if not _has_a_wall(rows):
         share = 0.1 if R.homogeneous else 0.02
         mu = share * float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3)))
         slack = mu / lam
@@ -260,7 +269,12 @@ def _pull(rows, R, E, lam, b):
     if value == np.inf:
         return None
     pull = rows.q - margins + rows.slope(lam)
-    return pull if E is None else pull - E @ b
+    if E is not None:
+        pull = pull - E @ b
+    if not rows.margin._closed:
+        # beyond the last number below the end of an open domain nothing can be asked
+        pull[(lam >= _LAST * rows.upper) & (pull > 0)] = 0.0
+    return pull
 
 
 def _residual(pull, z, t):
@@ -293,6 +307,7 @@ def _rebalanced(lam, upper, E):
 
     The certificate at the next point then needs no second evaluation of R.
     """
+    lam = np.minimum(lam, _LAST * upper)
     if E is None:
         return lam
     lack, size = np.abs(E.T @ lam), np.abs(E.T) @ lam
@@ -315,16 +330,16 @@ def _polish(rows, goal, R, E, best):
     # of a pair (multiplier, slack) the smaller one, by its own scale, is on its way out
     slack = -(d + rows.slope(lam)) / max(float(np.abs(rows.q).max()), 1e-3)
     free = (wanted > 0) | (lam > np.maximum(slack, 1e-7) * top)
+    at_end = lam >= _LAST * upper
     if rows.margin._closed:
-        at_top = (d > 0) & (lam > (1 - 1e-7) * upper)
-        free = (lam > floor) & (lam < (1 - 1e-7) * upper)
+        at_end = lam >= (1 - 1e-7) * upper
+        free = lam > floor
+    free &= ~at_end
     if not free.any():
         return best
-    new = np.where(free, lam, 0.0)
+    new = np.where(free | at_end, lam, 0.0)
     if rows.margin._closed:
-        new[at_top | (lam >= (1 - 1e-7) * upper)] = upper[
-            at_top | (lam >= (1 - 1e-7) * upper)
-        ]
+        new[at_end] = upper[at_end]
     index = np.flatnonzero(free)
     Rf, rf = R.restricted(index, lam), rows.subset(index)
     Ef = None if E is None else E[index]
@@ -344,7 +359,7 @@ def _polish(rows, goal, R, E, best):
         step, db = solve(rhs, lack)
         a = longest_step(new[index], step, rf.upper)
         a = 1.0 if a >= 1.0 else 0.9 * a
-        new[index] = new[index] + a * step
+        new[index] = np.minimum(new[index] + a * step, _LAST * rf.upper)
         if E is not None:
             b = b + a * db
         if (np.abs(step) <= 1e-8 * new[index]).all():
@@ -356,7 +371,7 @@ def _polish(rows, goal, R, E, best):
     if np.isfinite(gap2) and gap2 <= gap + slack:
         return new, J2, gap2, bias2, d2
     # sparsity alone, where Newton did not help
-    new = repair_equality(np.where(free, lam, 0.0), upper, E)
+    new = repair_equality(np.where(free | at_end, lam, 0.0), upper, E)
     J2, gap2, bias2, d2 = certify(goal, R, new, E, bias)
     if np.isfinite(gap2) and gap2 <= max(2 * gap, 1e-15 * (1 + abs(J))):
         return new, J2, gap2, bias2, d2
