@@ -1,7 +1,7 @@
 """Spanning trees: sums over all of them, samples, best trees, passes over the data."""
 
 import numpy as np
-from maxent._core.tables import Columns, pair_sums
+from maxent._core.tables import Columns
 from scipy.special import logsumexp
 
 from maxent._support.threads import effective_threads
@@ -11,6 +11,7 @@ from maxent.discrimination import (
     spanning_tree_covariance,
     spanning_tree_log_partition,
 )
+from maxent.discrimination._tree_rows import Letters
 
 from .common import Measured, profile
 
@@ -61,15 +62,16 @@ class EdgeSums:
         self.upper = self.column[:, None] < self.column[None, :]
         self.counts = np.empty((r * n, r * n))
         self.score = np.empty(len(X))
-        self.log_weights = np.empty((n, n))
+        self.letters = Letters([r] * n)
 
     def gradient(self, a, M):
         """Edge probabilities (n, n) and scores (T,)."""
         threads = effective_threads()
         self.columns.counts(a, threads, self.counts)
-        pair_sums(M, self.counts, self.offset, self.log_weights)
-        np.fill_diagonal(self.log_weights, -np.inf)
-        _, p = spanning_tree_log_partition(self.log_weights, marginals=True)
+        above = np.triu(self.letters.pair_sums(M * self.counts), 1)
+        log_weights = above + above.T
+        np.fill_diagonal(log_weights, -np.inf)
+        _, p = spanning_tree_log_partition(log_weights, marginals=True)
         weighted = np.where(self.upper, M * p[self.column][:, self.column], 0.0)
         self.columns.scores(weighted, threads, self.score)
         return p, self.score

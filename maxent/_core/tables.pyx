@@ -33,6 +33,7 @@ from maxent._core.letter_bits cimport BIT_LETTERS, count_bits, write_bits
 cdef enum:
     COMBINATIONS = 16       # of a group: a table of a pair of groups has 2 KiB
     FEW_ROWS = 512          # below, tables of groups cost more than they save
+    WORK = 50000000         # entries read between two looks for Ctrl-C
     ROWS = 4096             # of a chunk: sums and two columns stay in first-level cache
 
 
@@ -117,19 +118,28 @@ cdef void inform_pair(
             information[v * n + u] = information[u * n + v]
 
 
+cdef void add_scores(
+    const Groups* groups, const Py_ssize_t* offset, const unsigned short* combined,
+    Py_ssize_t T, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t first, Py_ssize_t last,
+    const double* M, double* table, double* out) noexcept nogil:
+    """Add to out[start:stop] the pairs (g, h) of groups, g <= h, first <= h < last."""
+    cdef Py_ssize_t g, h
+    for h in range(first, last):
+        for g in range(h + 1):
+            put_together(M, offset[groups.n], offset, groups, g, h, table)
+            gather_pair(combined + g * T + start, combined + h * T + start, table,
+                        stop - start, groups.size[h], out + start)
+
+
 cdef void score_rows(
     const Groups* groups, const Py_ssize_t* offset, const unsigned short* combined,
     Py_ssize_t T, Py_ssize_t start, Py_ssize_t stop, const double* M, double* table,
     double* out) noexcept nogil:
     """out[start:stop], one pair of groups after the other."""
-    cdef Py_ssize_t g, h, t
+    cdef Py_ssize_t t
     for t in range(start, stop):
         out[t] = 0.
-    for h in range(groups.count):
-        for g in range(h + 1):
-            put_together(M, offset[groups.n], offset, groups, g, h, table)
-            gather_pair(combined + g * T + start, combined + h * T + start, table,
-                        stop - start, groups.size[h], out + start)
+    add_scores(groups, offset, combined, T, start, stop, 0, groups.count, M, table, out)
 
 
 cdef class Columns:
@@ -324,42 +334,26 @@ cdef class Columns:
 
     def scores(self, const double[:, ::1] M, int n_threads, double[::1] out):
         """out (T,) = sum over u <= v of M (D, D) at the letters of u and v."""
-        cdef Py_ssize_t chunks = (self.rows + ROWS - 1) // ROWS, first, stop, c
-        cdef Py_ssize_t size = self.groups.largest ** 2
+        cdef Py_ssize_t chunks = (self.rows + ROWS - 1) // ROWS, first, stop, c, h, last
+        cdef Py_ssize_t size = self.groups.largest ** 2, count = self.groups.count
+        cdef Py_ssize_t step = max(1, WORK // (ROWS * count))
         cdef double* scratch
         self.by_bits(True)
         scratch = <double*>malloc(n_threads * size * sizeof(double))
         if scratch == NULL:
             raise MemoryError
+        out[:] = 0
         try:
             for first in range(0, chunks, n_threads):
                 stop = min(first + n_threads, chunks)
-                for c in prange(first, stop, nogil=True, schedule="static",
-                                chunksize=1, num_threads=n_threads):
-                    score_rows(&self.groups, &self.offset[0], self.combined, self.rows,
-                               c * ROWS, min(self.rows, (c + 1) * ROWS), &M[0, 0],
-                               scratch + (c - first) * size, &out[0])
-                PyErr_CheckSignals()
+                for h in range(0, count, step):
+                    last = min(h + step, count)
+                    for c in prange(first, stop, nogil=True, schedule="static",
+                                    chunksize=1, num_threads=n_threads):
+                        add_scores(&self.groups, &self.offset[0], self.combined,
+                                   self.rows, c * ROWS, min(self.rows, (c + 1) * ROWS),
+                                   h, last, &M[0, 0], scratch + (c - first) * size,
+                                   &out[0])
+                    PyErr_CheckSignals()
         finally:
             free(scratch)
-
-
-def pair_sums(
-    const double[:, ::1] M,           # IN  (D, D) read for u < v
-    const double[:, ::1] counts,      # IN  (D, D)
-    const Py_ssize_t[::1] offset,     # IN  (n + 1,)
-    double[:, ::1] out,               # OUT (n, n) symmetric, zero diagonal
-):
-    """out[u, v] = sum over letters of M_uv(i, j) C_uv(i, j)."""
-    cdef Py_ssize_t n = offset.shape[0] - 1, u, v, i, j
-    cdef double s
-    with nogil:
-        for u in range(n):
-            out[u, u] = 0
-            for v in range(u + 1, n):
-                s = 0.
-                for i in range(offset[u], offset[u + 1]):
-                    for j in range(offset[v], offset[v + 1]):
-                        s = s + M[i, j] * counts[i, j]
-                out[u, v] = s
-                out[v, u] = s

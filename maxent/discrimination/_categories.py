@@ -73,10 +73,11 @@ def encode_categories(X, categories, handle_unknown="error"):
         codes[:, k] = _codes(column, known)
         if (codes[:, k] < 0).any() and handle_unknown == "error":
             row = int(np.argmin(codes[:, k]))
+            found = column[row].item() if hasattr(column[row], "item") else column[row]
             raise ValueError(
-                f"X[{row}, {k}] = {column[row]!r} is a category unseen in training; "
-                f"feature {k} had {v.shown(list(known))}. Use handle_unknown='ignore' "
-                "to leave it out, or train with it."
+                f"X[{row}, {k}] = {found!r} is a category unseen in training; feature "
+                f"{k} had {v.shown(known.tolist())}. Use handle_unknown='ignore' to "
+                "leave it out, or train with it."
             )
     return codes
 

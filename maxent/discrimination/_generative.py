@@ -197,8 +197,8 @@ class GenerativeClassifier(ClassModels):
             return prior.block(X, weight * own)
         except ValueError as error:
             raise ValueError(
-                f"class {self.classes_[k].item()!r} with {int(own.sum())} rows cannot "
-                f"do with this prior: {error}"
+                f"class {self.classes_.tolist()[k]!r} with {int(own.sum())} rows "
+                f"cannot do with this prior: {error}"
             ) from None
 
     def _level(self, level, blocks, pairs):

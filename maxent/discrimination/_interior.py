@@ -23,6 +23,7 @@ from maxent.discrimination.certificate import (
 )
 
 _LAST = 1.0 - 1e-15  # how near multipliers come to the end of an open domain
+_IDLE = 100  # steps without one per cent off the gap, after which no more will come
 _NEAR = 1e-3  # the relative gap from which on the best bias matters
 
 
@@ -87,6 +88,7 @@ def interior_point(
     enough = min(tol, 1e-12) if R.homogeneous else tol
     history, best, status, iteration = [], None, Status.MAX_ITER, 0
     pull = _pull(rows, R, E, lam, b)
+    mark = (0, np.inf, -np.inf)
     for iteration in range(1, max_iter + 1):
         residual = _residual(pull, z, t)
         diagonal = rows.curvature(lam) + z / lam
@@ -144,6 +146,11 @@ def interior_point(
         if trial is not None and (best is None or gap < best[2]):
             best = (trial, J, gap, bias, d)
         if relative_gap(gap, J) <= enough:
+            break
+        if gap < 0.99 * mark[1] or mark[2] + 1e-6 * abs(J) < J:
+            mark = iteration, gap, J
+        if iteration - mark[0] > _IDLE:
+            status = Status.STALLED
             break
         slow = len(history) > 5 and gap > 0.5 * history[-4][2]
         if slow and relative_gap(best[2], best[1]) <= tol:

@@ -219,7 +219,7 @@ class _Ascent:
 
     def _without_crumbs(self, best):
         """Zero multipliers where the rows ask for none, if the certificate bears it."""
-        lam, _, gap, bias, d = best
+        lam, _, gap, _, d = best
         crumbs = (lam > 0) & (self.rows.loss(d)[1] <= 0)
         if not crumbs.any():
             return best

@@ -75,6 +75,8 @@ class LowRankQuadratic(Quadratic):
     def solver(self, lam, diagonal):
         """Function that solves (Z S Z' + diag) x = rhs."""
         n, r = self.Z.shape
+        if not r:
+            return lambda rhs: (rhs.T / diagonal).T
         root = np.sqrt(self.scale(lam))
         if r > n or n <= _DENSE:
             A, Z = np.empty((n, n)), self.Z * root

@@ -226,7 +226,7 @@ def _roads(kernel, problem, tol, cache_size):
     return ("smo", "interior")
 
 
-def refuse_inseparable(margin, result, easier="a richer kernel"):
+def refuse_inseparable(margin, result, easier="scaled features or a richer kernel"):
     """Raise where no certified answer exists, naming the cause."""
     if result.status is Status.UNBOUNDED and margin.name != "fixed":
         raise ValueError(
@@ -248,8 +248,8 @@ def refuse_inseparable(margin, result, easier="a richer kernel"):
         raise ValueError(
             f"no machine that meets the fixed margin {margin!r} was found (status "
             f"{result.status.value!r} after {result.n_iter} iterations): the data "
-            f"cannot be separated, or barely. Scale the features, or use {easier} or "
-            "a margin prior that allows losses, such as margin='exponential'."
+            f"cannot be separated, or barely. Use {easier}, or a margin prior that "
+            "allows losses, such as margin='exponential'."
         )
     if result.status is Status.NONFINITE:
         raise FloatingPointError(

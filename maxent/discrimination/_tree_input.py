@@ -9,7 +9,7 @@ import numpy as np
 from maxent._core.triangles import first_suspect
 from maxent._support import validation as v
 
-_DISCONNECTED, _NO_MEMORY = 1, 2  # as in star_mesh.pxd
+_DISCONNECTED, _NO_MEMORY = 1, 2  # as in triangles.pxd
 _MOST_LETTERS = 65536  # codes are kept in two bytes
 _LARGEST = 1e100  # entries up to here need no closer look
 
@@ -27,8 +27,11 @@ def check_memory(name, value, needed):
         )
 
 
-def check_square(name, value, *, copies, one=False):
-    """Contiguous (..., n, n): symmetric, n >= 2, neither NaN nor +inf at any pair."""
+def check_square(name, value, *, copies, one=False, none="-inf for no edge"):
+    """Contiguous (..., n, n): symmetric, n >= 2, neither NaN nor +inf at any pair.
+
+    `none` says in errors how a missing edge is written.
+    """
     shape = v.shape_of(name, value)
     if len(shape) < 2 or shape[-1] != shape[-2] or (one and len(shape) != 2):
         wanted = "(n, n)" if one else "(..., n, n)"
@@ -47,12 +50,12 @@ def check_square(name, value, *, copies, one=False):
     for lo in range(0, len(matrices), step):
         some = matrices[lo : lo + step]
         if first_suspect(some, _LARGEST) >= 0:
-            _check_entries(name, some, lo, batch)
+            _check_entries(name, some, lo, batch, none)
             _check_symmetry(name, some, lo, batch)
     return array
 
 
-def _check_entries(name, matrices, lo, batch):
+def _check_entries(name, matrices, lo, batch, none):
     """No NaN and no +inf off the diagonals; nothing too large."""
     if not matrices.max() < np.inf:  # NaN if there is one
         wrong = np.isnan(matrices) | (matrices == np.inf)
@@ -61,7 +64,7 @@ def _check_entries(name, matrices, lo, batch):
             at = np.argwhere(wrong)[0]
             raise ValueError(
                 f"{name}[{_place(at, lo, batch)}]={matrices[tuple(at)]} is not "
-                "allowed; entries are finite, or -inf for no edge."
+                f"allowed; entries are finite, or {none}."
             )
     v.check_range(name, np.where(np.isfinite(matrices), matrices, 0.0))
 

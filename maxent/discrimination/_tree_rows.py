@@ -82,7 +82,7 @@ class TreeRows:
 
     def part(self, rows):
         """The rows of these numbers."""
-        if len(rows) == self.n_rows:
+        if np.array_equal(rows, np.arange(self.n_rows)):
             return self
         part = object.__new__(type(self))
         part.n_rows, part.own = len(rows), self.own
@@ -112,6 +112,8 @@ class TreeRows:
         if not ((out > 0) & (out < _CANCELLED * start)).any():
             return change, out
         unit = np.ldexp(1.0, int(np.frexp(np.abs(weight).sum())[1]) - 52)
+        if not unit > 0:  # weights near the smallest numbers have no finer ones
+            return change, out
         coarse = np.rint(weight / unit) * unit
         fine = self.counts(weight - coarse)
         return change, (start + self.counts(coarse)) + fine
@@ -183,6 +185,11 @@ class TreeRows:
 
 def check_sizes(n_categories):
     """Letters of two or more columns, with tables that fit the machine."""
+    if not np.iterable(n_categories) or isinstance(n_categories, str):
+        raise ValueError(
+            f"n_categories={v.shown(n_categories)} must be a sequence of integers, the "
+            "number of letters of every column."
+        )
     sizes = [v.check_count("n_categories", r) for r in n_categories]
     if len(sizes) < 2:
         raise ValueError(

@@ -7,7 +7,7 @@ from scipy.sparse.csgraph import connected_components
 
 from maxent._support import validation as v
 from maxent.discrimination._tree_input import check_square
-from maxent.discrimination.tree_priors import SpanningTrees
+from maxent.discrimination.tree_priors import EmptyCell, SpanningTrees
 
 
 def check_two_features(estimator, X):
@@ -20,7 +20,8 @@ def check_two_features(estimator, X):
 
 
 def class_tables(estimator, X, own, weight, k, sizes, log_weights):
-    """Tables of the rows of a class; the error names the class."""
+    """Tables of the rows of a class; errors name it, and features and categories."""
+    who = f"class {estimator.classes_.tolist()[k]!r} with {int(own.sum())} rows"
     try:
         return SpanningTrees.fit(
             X[own],
@@ -29,18 +30,28 @@ def class_tables(estimator, X, own, weight, k, sizes, log_weights):
             n_categories=sizes,
             log_weights=log_weights,
         )
-    except ValueError as error:
+    except EmptyCell as empty:
+        names = getattr(estimator, "feature_names_in_", None)
+        pair = " and ".join(
+            f"{estimator.categories_[u].tolist()[i]!r} in feature "
+            f"{u if names is None else repr(names[u])}"
+            for u, i in empty.at
+        )
         raise ValueError(
-            f"class {estimator.classes_[k].item()!r} with {int(own.sum())} rows has no "
-            f"tables: {error}"
+            f"{who} never has {pair} together, and with ess=0 the logarithm of that "
+            "probability is infinite. Use ess > 0, or merge categories."
         ) from None
+    except ValueError as error:
+        raise ValueError(f"{who} has no tables: {error}") from None
 
 
 def check_edge_prior(edge_prior, n):
     """Log weights (n, n) of prior edge weights >= 0; None for all alike."""
     if edge_prior is None:
         return None
-    weights = check_square("edge_prior", edge_prior, copies=2, one=True)
+    weights = check_square(
+        "edge_prior", edge_prior, copies=2, one=True, none="0 for no edge"
+    )
     if len(weights) != n:
         raise ValueError(
             f"edge_prior has shape {weights.shape}; X has {n} features, so ({n}, {n}) "

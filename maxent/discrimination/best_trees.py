@@ -136,12 +136,15 @@ def chow_liu_tree(
     offset = check_letters(n_categories, codes)
     weight = v.check_weights(sample_weight, rows)
     widest = int(np.diff(offset).max())
-    check_memory("X with columns of letters up to", widest, 8 * widest**2)
+    threads = effective_threads()
+    # a table of every thread, and the same again for groups of narrow columns
+    check_memory("X with columns of letters up to", widest, 16 * threads * widest**2)
+    check_memory("X with columns", n, 16 * n**2)
     columns = Columns(codes, offset, weightless=weight is None)
     information = np.empty((n, n))
     if weight is not None:
         weight = np.ascontiguousarray(weight / weight.max())  # no overflow of the sums
         ess = ess / float(np.max(sample_weight))
-    columns.mutual_information(weight, ess, effective_threads(), information)
+    columns.mutual_information(weight, ess, threads, information)
     edges = max_spanning_tree(information)
     return (edges, information) if return_information else edges

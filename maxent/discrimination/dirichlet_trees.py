@@ -114,6 +114,13 @@ class DirichletTrees(TreePrior):
         self.pseudo_counts, self._cells = counts, cells
         self._expected_logs = self._curved = None
 
+    def _without_rows(self):
+        value = object.__new__(type(self))
+        value._set_counts(self.pseudo_counts, self._cells)
+        value._set_trees(self._letters, self.log_weights, self._constant)
+        value._partition = self._partition
+        return value
+
     def __repr__(self):
         return f"DirichletTrees(n_categories={list(self.n_categories)!r})"
 

@@ -108,6 +108,7 @@ def max_margin(blocks, maps, *, bias=None, incidence=None, tol=1e-6, max_iter=10
     >>> round(found.lower, 6), round(found.upper, 6)    # log 5
     (1.609438, 1.609438)
     """
+    blocks, maps = check_blocks(blocks, maps)
     for s, block in enumerate(blocks):
         if not (
             isinstance(block, ConjugateBlock) and isinstance(block.prior, SpanningTrees)
@@ -116,7 +117,6 @@ def max_margin(blocks, maps, *, bias=None, incidence=None, tol=1e-6, max_iter=10
                 f"blocks[{s}]={v.shown(block)} is no block of SpanningTrees; the "
                 "margins of other models have no such bound."
             )
-    maps = check_blocks(blocks, maps)[1]
     tol, max_iter = v.check_stop(tol, max_iter)
     n = maps[0].shape[1]
     E = None

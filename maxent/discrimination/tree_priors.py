@@ -146,8 +146,13 @@ class SpanningTrees(TreePrior):
             pair of letters never occurs and `ess` is zero.
         """
         counts, letters = smoothed_counts(X, sample_weight, ess, n_categories)
-        check_no_empty_cell(counts, letters)
-        return cls._of(*log_tables(counts, np.log, letters), letters, log_weights)
+        cells = letters.above()
+        if log_weights is not None:
+            allowed = ~np.isneginf(check_weights_of(letters, log_weights))
+            cells &= letters.spread(allowed)
+        check_no_empty_cell(counts, letters, cells)
+        tables = log_tables(counts, np.log, letters, cells)
+        return cls._of(*tables, letters, log_weights)
 
     @classmethod
     def _of(cls, single, ratios, letters, log_weights):
@@ -246,14 +251,23 @@ def smoothed_counts(X, sample_weight, ess, n_categories):
     return rows.counts(weight) + uniform_counts(ess, letters), letters
 
 
-def check_no_empty_cell(counts, letters):
-    """Refuse pair counts of zero, whose logarithms are infinite."""
-    empty = letters.above() & ~(counts > 0)
-    if empty.any():
-        i, j = (int(k) for k in np.argwhere(empty)[0])
-        u, w = letters.column[i], letters.column[j]
-        raise ValueError(
-            f"ess=0 leaves the table of columns {u} and {w} empty at letter "
-            f"{i - letters.offset[u]} with letter {j - letters.offset[w]}: the "
-            "logarithm of its probability is infinite. Use ess > 0."
+class EmptyCell(ValueError):
+    """A pair of letters that never occurs: `at` has column and letter of both."""
+
+    def __init__(self, at):
+        self.at = at
+        (u, i), (w, j) = at
+        super().__init__(
+            f"ess=0 leaves the table of columns {u} and {w} empty at letter {i} with "
+            f"letter {j}: the logarithm of its probability is infinite. Use ess > 0."
         )
+
+
+def check_no_empty_cell(counts, letters, cells):
+    """Refuse pair counts of zero among `cells`, whose logarithms are infinite."""
+    empty = cells & ~(counts > 0)
+    if empty.any():
+        pair = np.argwhere(empty)[0]
+        u = letters.column[pair]
+        i = pair - letters.offset[u]
+        raise EmptyCell([(int(a), int(b)) for a, b in zip(u, i, strict=True)])

@@ -242,10 +242,15 @@ n_iter_, converged_, n_features_in_
             most = self._largest_margin(blocks, pairs)
             if most.upper > self.level_ * (1.0 + 1e-6):
                 raise
+            remedy = (
+                "Lower it (level='0.8*max'), or use a margin prior"
+                if most.lower > 0
+                else "No level above 0 can be met: use a margin prior"
+            )
             raise ValueError(
                 f"level={self.level_:g} is beyond the largest margin that all rows can "
-                f"meet, {most.lower:.6g} nats. Lower it (level='0.8*max'), or use a "
-                "margin prior that allows losses, such as margin='exponential'."
+                f"meet, {most.lower:.6g} nats. {remedy} that allows losses, such as "
+                "margin='exponential'."
             ) from None
 
     def _class_variance(self):

@@ -246,7 +246,7 @@ def _class_rows(estimator, machine, X, y, sample_weight, k):
     own = (labels == k) & (weight > 0)
     if not own.any():
         raise ValueError(
-            f"y has no row of class {machine.classes_[k].item()!r} with a positive "
+            f"y has no row of class {machine.classes_.tolist()[k]!r} with a positive "
             "weight; give the training rows."
         )
     codes = encode_categories(X, machine.categories_, "ignore")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from maxent._core.tables import Columns, pair_sums
+from maxent._core.tables import Columns
 
 # letters of the columns; rows below and above the number at which columns are grouped
 LETTERS = {
@@ -77,21 +77,6 @@ def test_mutual_information_of_pairs(letters, T, ess, rng):
                 true = (C[seen] * np.log(C[seen] / product[seen])).sum()
                 assert out[u, v] == out[v, u]
                 assert out[u, v] == pytest.approx(true, rel=1e-11, abs=1e-13)
-
-
-def test_pair_sums_are_block_sums(rng):
-    X, offset, columns = data(LETTERS["mixed"], 600, rng)
-    C = np.empty((offset[-1], offset[-1]))
-    columns.counts(None, 1, C)
-    M = rng.normal(size=C.shape)
-    out = np.full((9, 9), np.nan)
-    pair_sums(M, C, offset, out)
-    for u in range(9):
-        assert out[u, u] == 0
-        for v in range(u + 1, 9):
-            true = M[offset[u] + X[:, u], offset[v] + X[:, v]].sum()
-            assert out[u, v] == out[v, u]
-            assert out[u, v] == pytest.approx(true, rel=1e-12, abs=1e-10)
 
 
 def test_counts_and_scores_are_adjoint(rng):

@@ -209,10 +209,9 @@ def test_steps_at_the_level_of_rounding_end_as_a_stall(rng):
     assert found.n_iter < 250 and found.gap < 1e-8
 
 
-@KINDS
-def test_the_objective_rises_from_step_to_step_without_a_barrier(kind, rng):
+def test_the_objective_rises_from_step_to_step_without_a_barrier(rng):
     X, y = categories(rng, 60, 4)
-    history = trained(X, y, kind, ExponentialMargin(5.0), 2.5, "flat")[3].history
+    history = trained(X, y, "fixed", ExponentialMargin(5.0), 6.0, "flat")[3].history
     values = np.array([J for _, J, _ in history])
     assert len(values) > 2
     assert np.diff(values).min() > -1e-12 * (1.0 + values.max())

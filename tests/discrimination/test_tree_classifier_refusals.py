@@ -1,6 +1,7 @@
 """Wrong input of classifiers with trees, by name."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from oracles.tree_problems import categories
 from refusals import cases, refused
@@ -70,10 +71,17 @@ def test_parts_that_an_edge_prior_leaves_are_named(rng):
 def test_an_empty_cell_without_smoothing_names_class_columns_and_letters(rng):
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [0, 0], [0, 1], [1, 1]])
     y = np.array(["all"] * 4 + ["few"] * 3)
+    named = pd.DataFrame({"colour": np.array(["red", "blue"])[X[:, 0]], "n": X[:, 1]})
     for cls in (MEDTreeClassifier, ChowLiuClassifier):
+        for labels in (y, y.astype(object)):
+            refused(
+                lambda c=cls, labels=labels: c(ess=0.0).fit(X, labels),
+                "class 'few' with 3 rows never has 1 in feature 0 and 0 in feature 1 "
+                "together, .*Use ess > 0",
+            )
         refused(
-            lambda c=cls: c(ess=0.0).fit(X, y),
-            "class 'few' with 3 rows .*columns 0 and 1 empty at letter 1 with letter 0",
+            lambda c=cls: c(ess=0.0).fit(named, y),
+            "never has 'blue' in feature 'colour' and 0 in feature 'n' together",
         )
     refused(lambda: MEDTreeClassifier("dirichlet", ess=0.0).fit(X, y), "ess=0.0")
 

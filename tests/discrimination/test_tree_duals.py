@@ -58,7 +58,7 @@ def test_the_dual_is_the_least_relative_entropy_over_all_trees(prior, rng):
 def test_both_solvers_and_a_general_one_agree(parameters, bias, rng):
     X, y = categories(rng, 16, 3)
     sign = np.where(y == 1, 1.0, -1.0)
-    at = 3.0 if parameters == "fixed" else 12.0
+    at = 9.0 if parameters == "fixed" else 12.0  # more than any seed meets untrained
     model = MEDTreeClassifier(parameters, bias=bias, level=at, tol=1e-11).fit(X, y)
     blocks = model._class_blocks(X, y, np.ones(16))
     maps = [np.diag(-sign), np.diag(sign)]

@@ -253,8 +253,8 @@ def test_the_detector_with_trees_sees_broken_dependence(rng):
     normal, broken = [[2, 2, 0, 1]], [[2, 1, 0, 1]]
     assert detector.score_samples(normal)[0] > detector.score_samples(broken)[0] + 2.0
     assert detector.predict(broken)[0] == -1
-    # a category that training did not meet is stranger than any that it met
-    new = detector.score_samples([[2, 9, 0, 1]])[0]
-    assert new < min(detector.score_samples([[2, k, 0, 1]])[0] for k in (2,))
+    # a category that training did not meet leaves out its factors, and their evidence
+    new, missing = detector.score_samples([[2, 9, 0, 1], [2, 8, 0, 1]])
+    assert new == missing > detector.score_samples(broken)[0]
     other = MEDOutlierDetector(DirichletTrees(1.0, [3] * 4)).fit(X)
     np.testing.assert_array_equal(other.score_samples(X), detector.score_samples(X))
