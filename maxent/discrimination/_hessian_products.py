@@ -56,8 +56,9 @@ class FreeHessian:
         """
         least = 1e-12 * float(curvature.max(initial=0.0))
         if not least:
-            along = self.product(np.where(np.arange(self.size) % 2, 1.0, -1.0))
-            least = 1e-9 * float(np.abs(along).max(initial=0.0)) or 1.0
+            along = self.product(np.cos(1.0 + np.arange(self.size)))
+            # where nothing is curved, steps go on to the bounds
+            least = max(1e-9 * float(np.abs(along).max(initial=0.0)), 1e-12)
         self.diagonal = np.maximum(curvature, least)
 
     def product(self, x):

@@ -22,8 +22,8 @@ from maxent.discrimination._hessian_products import FreeHessian
 from maxent.discrimination._quadratic_model import climb_model
 from maxent.discrimination._slack_barrier import SlackBarrier
 from maxent.discrimination.certificate import (
+    balanced_hinges,
     best_bias_of,
-    biases_of_hinges,
     certify,
     repair_equality,
 )
@@ -87,7 +87,7 @@ class _Ascent:
             if lam is None:
                 status = Status.STALLED
                 break
-        lam, J, gap, bias, _ = self._without_crumbs(best)
+        lam, J, gap, bias, _ = best
         if relative_gap(gap, J) <= self.tol:
             status = Status.CONVERGED
         return DualResult(lam, bias, J, gap, steps, status, "newton", history=history)
@@ -95,7 +95,8 @@ class _Ascent:
     def _best_bias(self, d):
         rows, E = self.rows, self.E
         if self.closed and E.shape[1] > 1:
-            return biases_of_hinges(rows, d, E, self.bias)
+            found, _ = balanced_hinges(rows, d, E)
+            return self.bias if found is None else found
         return best_bias_of(rows, d, E, self.bias)
 
     def _certified(self, lam):
@@ -126,11 +127,19 @@ class _Ascent:
             return lam if barrier.raise_mu(J) else None
         if new is None:
             # towards what the rows ask for J rises by the gap at first
-            step = self.rows.loss(d)[1] - lam
+            step = self._wanted(d) - lam
             new = self._search(lam, J, step, barrier.changes(step), slope)
         if new is not None:
             barrier.move(new, changes)
         return new
+
+    def _wanted(self, d):
+        """Multipliers that the rows ask for; where ties leave some open, balanced."""
+        if self.closed and self.E is not None:
+            found = balanced_hinges(self.rows, d, self.E)[1]
+            if found is not None:
+                return found
+        return self.rows.loss(d)[1]
 
     def _slope(self, lam, J, d):
         """Gradient of J and the barrier with the best bias, and its shortfalls."""
@@ -216,17 +225,3 @@ class _Ascent:
         """Multipliers within their bounds, and balanced; None if that is too far."""
         top = self.top if self.closed else lam + _KEEP * (self.top - lam)
         return repair_equality(np.clip(new, 0.0, top), self.top, self.E)
-
-    def _without_crumbs(self, best):
-        """Zero multipliers where the rows ask for none, if the certificate bears it."""
-        lam, _, gap, _, d = best
-        crumbs = (lam > 0) & (self.rows.loss(d)[1] <= 0)
-        if not crumbs.any():
-            return best
-        new = repair_equality(np.where(crumbs, 0.0, lam), self.top, self.E)
-        if new is None or not self.R.max_step(lam, new - lam) > 1.0:
-            return best
-        point = self._certified(new)
-        _, J, other, _, _ = point
-        enough = other <= gap or relative_gap(other, J) <= self.tol
-        return point if enough else best

@@ -315,11 +315,12 @@ def roomiest_bias(d, E):
     return found.x[:k] if found.success else np.zeros(k)
 
 
-def biases_of_hinges(rows, d, E, guess):
-    """Biases (k,) of the smallest total loss of hinges at shortfalls d: a corner of it.
+def balanced_hinges(rows, d, E):
+    """Biases (k,) of the smallest total loss of hinges, and multipliers (n,).
 
-    They are the prices of the balance in the program of the best multipliers,
-    ``max d' lam`` with ``E' lam = 0`` and lam within its bounds.
+    The program of the multipliers that shortfalls d ask for, ``max d' lam`` with ``E'
+    lam = 0`` and lam within its bounds, has these biases for prices. None for both if
+    it is not solved.
     """
     found = linprog(
         -d,
@@ -327,7 +328,7 @@ def biases_of_hinges(rows, d, E, guess):
         b_eq=np.zeros(E.shape[1]),
         bounds=np.column_stack([np.zeros_like(d), rows.upper]),
     )
-    return -found.eqlin.marginals if found.success else guess
+    return (-found.eqlin.marginals, found.x) if found.success else (None, None)
 
 
 def repair_equality(lam, upper, E):

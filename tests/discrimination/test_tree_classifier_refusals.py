@@ -68,6 +68,28 @@ def test_parts_that_an_edge_prior_leaves_are_named(rng):
     )
 
 
+def test_a_level_beyond_reach_names_the_largest_margin_for_any_number_of_classes(rng):
+    for m in (2, 3, 4):
+        X, y = rng.integers(0, 3, size=(12, 4)), np.arange(12) % m
+        X[:m] = 0  # the same row in every class
+        for bias in (None, "flat"):
+            refused(
+                lambda X=X, y=y, bias=bias: MEDTreeClassifier(
+                    margin="fixed", level=1.0, bias=bias
+                ).fit(X, y),
+                "beyond the largest margin .*No level above 0 can be met",
+            )
+
+
+def test_edges_that_an_edge_prior_forbids_need_no_counts(rng):
+    X = rng.integers(0, 2, size=(40, 3))
+    X[:, 2], y = X[:, 1], np.arange(40) % 2  # half of the pairs of 1 and 2 are empty
+    chain = np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
+    refused(lambda: MEDTreeClassifier(ess=0.0).fit(X, y), "ess=0")
+    model = MEDTreeClassifier(ess=0.0, edge_prior=chain).fit(X, y)
+    assert (model.edge_probabilities_[:, 1, 2] == 0).all()
+
+
 def test_an_empty_cell_without_smoothing_names_class_columns_and_letters(rng):
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [0, 0], [0, 1], [1, 1]])
     y = np.array(["all"] * 4 + ["few"] * 3)

@@ -204,6 +204,33 @@ def test_counts_that_nearly_vanish_keep_their_digits(rng):
     agree(counts, start + change, 1e-13)
 
 
+def test_weights_near_the_smallest_numbers_are_counted_as_they_are(rng):
+    X = np.array([[0, 0], [1, 1], [0, 1], [1, 0]])
+    rows = TreeRows(X, Letters([2, 2]))
+    start, weight = np.full((4, 4), 1e-309), np.array([-1e-309 + 1e-312, 0, 0, 0])
+    counts = rows.counts_on(start, weight)[1]
+    assert np.isfinite(counts).all() and counts[0, 2] > 0
+
+
+def test_predictive_probabilities_do_not_depend_on_how_rows_are_grouped(
+    rng, monkeypatch
+):
+    prior, X, _, _ = make("dirichlet", rng, 4)
+    trees, rows = prior.posterior(X), np.concatenate([X, X[::-1], X])
+    whole = trees.predictive_log_prob(rows)
+    monkeypatch.setattr("maxent.discrimination._tree_rows._AT_ONCE", 5 * 16)
+    np.testing.assert_array_equal(trees.predictive_log_prob(rows), whole)
+
+
+def test_all_rows_in_another_order_are_another_part(rng):
+    for kind in ("fixed", "dirichlet"):
+        prior, X, a, _ = make(kind, rng, 4)
+        block, order = prior.block(X), rng.permutation(len(X))
+        x = rng.normal(size=len(X))
+        want = block.hessian_product(a, x)[order]
+        agree(block.hessian_among(a, order)(x[order]), want, 1e-9, np.abs(want).max())
+
+
 def test_differences_of_log_gamma_do_not_cancel(rng):
     mpmath = pytest.importorskip("mpmath")
     x = 10.0 ** rng.uniform(-3, 9, size=200)

@@ -81,6 +81,14 @@ def test_wrong_parameters_are_named(build, match):
     refused(build, match)
 
 
+def test_counts_of_letters_that_are_no_sequence_are_named():
+    for build in (
+        lambda n: DirichletTrees(1.0, n),
+        lambda n: SpanningTrees.fit([[0, 1], [1, 0]], n_categories=n),
+    ):
+        refused(lambda build=build: build(3), "n_categories=3 must be a sequence")
+
+
 def test_tables_beyond_the_memory_are_refused_before_they_are_made():
     with pytest.raises(MemoryError, match="n_categories of 3000 columns"):
         DirichletTrees(1.0, [1000] * 3000)

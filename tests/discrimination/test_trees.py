@@ -215,6 +215,55 @@ def test_every_margin_prior_trains_both_kinds(rng):
         assert model.objective_ > 0
 
 
+@pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_hinges_with_a_flat_bias_converge(parameters, n_classes, rng):
+    for rows in (30, 36, 60):
+        X, y = categories(rng, rows, 3, n_classes)
+        for C, level in itertools.product((1.0, 5.0), (1.0, 3.0)):
+            model = MEDTreeClassifier(parameters, C=C, margin="hinge", level=level)
+            assert model.fit(X, y).converged_
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_entropies_bear_levels_beyond_what_their_slopes_can_say(n_classes, rng):
+    X, y = categories(rng, 40, 3, n_classes)
+    for (C, level), bias in itertools.product(
+        ((5.0, 8.0), (5.0, 30.0), (100.0, 4.0)), (None, "flat")
+    ):
+        model = MEDTreeClassifier(C=C, margin="logistic", level=level, bias=bias)
+        model.fit(X, y)
+        assert model.converged_ and np.isfinite(model.decision_function(X)).all()
+
+
+def test_two_columns_have_one_tree_and_nothing_to_train(rng):
+    X, y = rng.integers(0, 2, size=(320, 2)), np.arange(320) % 4
+    model = MEDTreeClassifier(margin="logistic", C=1.0, level=0.5, bias=None).fit(X, y)
+    assert model.converged_
+    np.testing.assert_array_equal(model.edge_probabilities_[:, 0, 1], 1.0)
+
+
+def test_a_level_of_its_own_forgets_the_largest_margin(rng):
+    X = np.repeat(rng.integers(0, 3, size=(20, 1)), 4, axis=1)
+    y = np.arange(20) % 2
+    X[y == 1, 2:] = (X[y == 1, 2:] + rng.integers(1, 3, size=(10, 1))) % 3
+    model = MEDTreeClassifier(margin="fixed", level="0.5*max", bias=None).fit(X, y)
+    assert model.level_ == 0.5 * model.max_margin_ > 0
+    model.set_params(level=0.25 * model.max_margin_).fit(X, y)
+    assert not hasattr(model, "max_margin_")
+
+
+def test_edges_start_from_their_prior_weights(rng):
+    X, y = categories(rng, 40, 4)
+    prior = np.exp(rng.normal(size=(4, 4)))
+    prior = prior + prior.T
+    with pytest.warns(UserWarning, match="every margin is above the level"):
+        model = MEDTreeClassifier(edge_prior=prior, level=-50.0).fit(X, y)
+    off = ~np.eye(4, dtype=bool)
+    for weights in model.edge_log_weights_:
+        np.testing.assert_allclose(weights[off], np.log(prior[off]), rtol=1e-12)
+
+
 # ------------------------------------------------------------------------- Chow & Liu
 
 
