@@ -24,12 +24,13 @@ class MEDGaussianClassifier(GenerativeClassifier):
     Parameters
     ----------
     C : float, default=3.0
-        Rate of the margin prior: a cap of every multiplier, > 0. A multiplier of one
+        Rate of the margin prior, > 0. It caps every multiplier, except for "gaussian",
+        whose pull has no cap, and "fixed", which has no rate. A multiplier of one
         counts as one row.
     margin : str or MarginPrior, default="exponential"
         "exponential", "erlang", "laplace", "gaussian", "logistic" of rate `C`,
         "hinge", "fixed" without a rate, or an object, whose own rate and level then
-        hold. With "gaussian" and "fixed" multipliers have no cap.
+        hold.
     level : float, optional
         Level of the margins, in nats of log-likelihood ratio.
     percentile : float, default=25

@@ -52,8 +52,8 @@ class MEDOutlierDetector(OutlierMixin, BaseEstimator):
         Without `level`, this quantile of the training rows' log-likelihoods under the
         Bayes predictive distribution is the level, in [0, 1].
     C : float, default=1.0
-        Rate of the margin prior: a cap of every row's weight, > 0. At weight one for
-        all rows the model is the Bayes posterior.
+        Rate of the margin prior, > 0. It caps every row's weight, except for "gaussian"
+        and "fixed". At weight one for all rows the model is the Bayes posterior.
     margin : str or MarginPrior, default="exponential"
         As for :class:`MEDGaussianClassifier`.
     likelihood : {"expected", "predictive"}, default="expected"

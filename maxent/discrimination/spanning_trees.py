@@ -5,7 +5,7 @@ its edges, ``P(E) = prod_{uv in E} W_uv / Z``.  All functions take ``log W``, (n
 symmetric, with -inf where there is no edge and on the diagonal.
 
 Source: Jaakkola, Meila & Jebara (1999), sections 3.3-3.4 and appendix A, eq. (27)-(40)
-and (56)-(62); their eq. (31) takes the weight for its logarithm, and the factor 1/2 of
+and (56)-(62); their eq. (31) takes the log weight for the weight, and the factor 1/2 of
 their sums belongs to ordered pairs.
 """
 
@@ -79,10 +79,10 @@ def spanning_tree_log_partition(log_weights, marginals=False, method="auto"):
     that span more than exp(900), 2 n^2 more. A batch is worked on by several threads;
     results have the same bits for any number of them.
 
-    "auto" never takes "cholesky", which is no faster. Probabilities included, it was
-    measured to take 1.0 to 1.4 times as long as "star-mesh" for n from 8 to 400 and
-    0.97 times as long for n = 1000; for log Z alone two to four times as long, as its
-    estimate of the error needs the inverse.
+    "auto" never takes "cholesky", which is hardly faster anywhere: probabilities
+    included, it was measured to take 0.8 to 1.4 times as long as "star-mesh" for n from
+    8 to 1000; for log Z alone two to four times as long, as its estimate of the error
+    needs the inverse.
 
     References
     ----------
@@ -232,7 +232,7 @@ def sample_spanning_trees(log_weights, size=1, random_state=None):
     -----
     Wilson's loop-erased random walk (1996), from the root at which its expected number
     of steps, ``sum_v Q_vv R_vr``, is least; it is known beforehand from the
-    resistances. Where weights trap the walk (more than about n^2 steps), trees come
+    resistances. Where weights trap the walk (more than 2 n^2 steps), trees come
     from the star-mesh elimination played backwards, O(n^2) a tree.
 
     References

@@ -40,7 +40,8 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
         structure is random, all trees alike before training. "dirichlet": tables and
         structure are random, and the Bayes posterior of the class is the prior.
     C : float, default=5.0
-        Rate of the margin prior: a cap of every multiplier, > 0. A multiplier of one
+        Rate of the margin prior, > 0. It caps every multiplier, except for "gaussian",
+        whose pull has no cap, and "fixed", which has no rate. A multiplier of one
         counts as one row.
     margin : str or MarginPrior, default="exponential"
         As for :class:`MEDGaussianClassifier`.
@@ -82,6 +83,8 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
         Probability that an edge is part of the tree.
     edge_log_weights_ : ndarray (n_classes, n_features, n_features)
         Logarithms of the edge weights; -inf for no edge.
+    best_trees_ : ndarray of int (n_classes, n_features - 1, 2)
+        Edges (u, v), u < v, of the most probable tree of every class.
     level_ : float
         Level of the margins.
     max_margin_ : float
@@ -113,9 +116,9 @@ n_iter_, converged_, n_features_in_
     -----
     A step costs O(n_samples n_features^2 + n_features^3) time, and memory is quadratic
     in the number of all categories; ten to sixty Newton steps are enough, each with
-    some ten to some hundred products of about this cost. Fixed margins, and
-    the logistic prior, are solved by the interior point of :func:`solve_blocks`, whose
-    steps cost more.
+    some ten to some hundred products of about this cost. Fixed margins, the
+    logistic prior and priors of your own are solved by the interior point of
+    :func:`solve_blocks`, whose steps cost more.
 
     With ``parameters="dirichlet"`` the other class can take away from a table no more
     than its rows and the prior have put there; multipliers stay small where counts are.
