@@ -3,7 +3,7 @@
     maximise  J(lam) = sum_r phi_r(lam_r) - sum_s log Z_s(A_s lam) - bias potential
 
 over lam >= 0 in the domain, where Z_s is the partition function of a block (see
-:mod:`maxent.families.conjugate`) and the map A_s turns multipliers into weights of its
+:mod:`maxent.families.block`) and the map A_s turns multipliers into weights of its
 rows. J is concave and -log Z is a barrier of the blocks' domain, so the interior point
 of the vector machines serves here too; only its linear systems differ.
 

@@ -22,7 +22,7 @@ from maxent._support.vector_kernels import (
     check_kernel,
     resolve_gamma,
 )
-from maxent.families.conjugate import Block
+from maxent.families.block import Block
 
 
 class _KernelModel:

@@ -13,7 +13,7 @@ from maxent.discrimination._generative import (
     class_maps,
     generative_margin,
 )
-from maxent.discrimination._tree_input import draw_seed
+from maxent.discrimination._tree_input import check_memory, draw_seed
 from maxent.discrimination._tree_prior import TreePrior
 from maxent.discrimination._tree_settings import (
     check_edge_prior,
@@ -206,6 +206,10 @@ n_iter_, converged_, n_features_in_
     def _class_blocks(self, X, codes, weight):
         sizes = self._sizes()
         edges = check_edge_prior(self.edge_prior, X.shape[1])
+        m, D = len(self.classes_), sum(sizes)
+        tables = 4 + 5 * m if self.parameters == "dirichlet" else 3 + 2 * m  # measured
+        what = f"fitting {m} classes to X with a sum of categories"
+        check_memory(what, D, 8 * tables * D**2)
         blocks = []
         for k in range(len(self.classes_)):
             own = codes == k

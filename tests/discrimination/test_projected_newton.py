@@ -19,6 +19,8 @@ from maxent.discrimination import (
     LaplaceMargin,
     solve_blocks,
 )
+from maxent.discrimination._hessian_products import FreeHessian
+from maxent.discrimination._slack_barrier import SlackBarrier
 from maxent.families import Block
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
@@ -223,6 +225,24 @@ def test_a_level_beyond_what_counts_can_pay_for_ends_next_to_the_boundary(rng):
     assert model.converged_ and model.n_iter_ < 150
     left = min(value.pseudo_counts[value._cells].min() for value in model.posteriors_)
     assert 0 < left < 0.01
+
+
+def test_keeping_away_from_the_boundary_saves_products(rng, monkeypatch):
+    problems, made = [categories(rng, 120, 6) for _ in range(4)], []
+    product = FreeHessian.product
+    monkeypatch.setattr(
+        FreeHessian, "product", lambda self, x: made.append(1) or product(self, x)
+    )
+
+    def products():
+        made.clear()
+        for X, y in problems:
+            assert MEDTreeClassifier("dirichlet", level=30.0).fit(X, y).converged_
+        return len(made)
+
+    kept_away = products()
+    monkeypatch.setattr(SlackBarrier, "start", lambda self, gap: None)
+    assert kept_away < 0.9 * products()
 
 
 # ------------------------------------------------------------------- answers, refusals

@@ -250,6 +250,26 @@ def test_differences_of_log_gamma_do_not_cancel(rng):
     assert plain[far].max() > np.abs(found - want)[far].max()
 
 
+def test_products_by_matrices_keep_six_digits_or_refuse(rng):
+    f = rng.normal(size=(30, 30))
+    f = np.triu(f, 1) + np.triu(f, 1).T
+    far = f + 1e9 * (1.0 - np.eye(30))  # every tree has as many edges
+    for spread in (1.0, 20.0, 40.0, 60.0):
+        height = rng.permutation(np.linspace(0.0, spread, 30))
+        weights = np.minimum.outer(height, height) + rng.normal(size=(30, 30))
+        weights = np.tril(weights, -1) + np.tril(weights, -1).T
+        np.fill_diagonal(weights, -np.inf)
+        want = AllEdges(weights).product(f)
+        error = np.abs(ManyEdges(weights).product(far) - want).max()
+        assert error <= 2e-7 * np.abs(want).max()
+    # two parts that are all but separate
+    side = np.arange(30) < 15
+    weights = np.where(side[:, None] == side, 0.0, -30.0)
+    np.fill_diagonal(weights, -np.inf)
+    with pytest.raises(np.linalg.LinAlgError):
+        ManyEdges(weights)
+
+
 @pytest.mark.parametrize("n", [6, 40])
 def test_products_keep_digits_where_weights_are_far_apart(n, rng):
     """A triangle of equal edges, two of which are in the tree; the rest is certain."""

@@ -1,0 +1,233 @@
+"""Blocks: what a prior over parameters does with weighted data.
+
+A block is a model p(x | theta) with a prior over theta, bound to rows x_1 .. x_n. Real
+row weights a, negative ones included, tilt the prior,
+
+    P_a(theta)  ~  P_0(theta) exp( sum_t a_t log p(x_t | theta) ),
+
+and all that maximum entropy discrimination asks of a model is the convex function
+
+    log Z(a) = log E_0 exp( sum_t a_t log p(x_t | theta) ),
+
+its gradient E_a log p(x_t | theta), its Hessian Cov_a(log p(x_s | .), log p(x_t | .))
+and its domain {a : Z(a) finite}, which is convex and contains a = 0.
+
+Source: Jaakkola, Meila & Jebara (1999), Theorem 1 and section 3.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+
+class Block(ABC):
+    """Base class of blocks: what :func:`maxent.discrimination.solve_blocks` needs.
+
+    A block of your own derives from this class and defines `n_rows`, `log_partition`,
+    `mean` and `hessian_factor`; `max_step` if its domain is not the whole space, and
+    `score` if it is to be applied to new rows.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows that carry a weight.
+    rank : int
+        Columns of `hessian_factor`; beyond a size, solvers use `hessian_product` alone.
+        0 if they are few.
+    largest : float
+        What no log-likelihood of a row exceeds: 0 for probabilities, inf for
+        densities.
+    cheap_products : bool
+        Whether `hessian_product` costs about as much as `mean`, and `hessian_factor`
+        many times as much; solvers then work by products.
+    """
+
+    n_rows: int
+    rank = 0
+    largest = np.inf
+    cheap_products = False
+
+    @abstractmethod
+    def log_partition(self, a):
+        """Log Z at real row weights.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        float
+            0 at a = 0, ``inf`` outside the domain.
+        """
+
+    @abstractmethod
+    def mean(self, a):
+        """Expected log-likelihood of every row: the gradient of log Z.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        ndarray (n_rows,)
+            E_a log p(x_t | theta).
+        """
+
+    @abstractmethod
+    def hessian_factor(self, a):
+        """Factor of the Hessian of log Z.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        ndarray (n_rows, p)
+            F with Hessian F F'.
+        """
+
+    def hessian_product(self, a, x):
+        """Hessian of log Z times a vector.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        x : ndarray (n_rows,)
+            The vector.
+
+        Returns
+        -------
+        ndarray (n_rows,)
+            The product.
+        """
+        factor = self.hessian_factor(a)
+        return factor @ (factor.T @ x)
+
+    def hessian_among(self, a, rows, curvature=None):
+        """Products with the Hessian of log Z between some rows.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        rows : ndarray of int (k,)
+            The rows.
+        curvature : ndarray, optional
+            What is added to the Hessian along every one of the :meth:`slacks`.
+
+        Returns
+        -------
+        callable
+            Takes x (k,) to the rows of H x', where x' has x at the rows and zero
+            elsewhere.
+        """
+
+        def product(x):
+            full = np.zeros(self.n_rows)
+            full[rows] = x
+            out = self.hessian_product(a, full)
+            if curvature is not None:
+                out = out + self.slack_gradient(curvature * self.slack_changes(full))
+            return out[rows]
+
+        return product
+
+    def slacks(self, a):
+        """Slacks of the linear inequalities that make up the domain.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights inside the domain.
+
+        Returns
+        -------
+        ndarray (k,) or None
+            Affine functions of a, all > 0 inside and only there. None, the default,
+            for the whole space, and for a domain that `max_step` alone tells.
+        """
+        return None
+
+    def slack_changes(self, x):
+        """Change of the slacks.
+
+        Parameters
+        ----------
+        x : ndarray (n_rows,)
+            Change of the row weights.
+
+        Returns
+        -------
+        ndarray (k,)
+            ``slacks(a + x) - slacks(a)``, whatever a is.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__}.slacks needs a method slack_changes beside it."
+        )
+
+    def slack_gradient(self, z):
+        """Gradient of a weighted sum of the slacks.
+
+        Parameters
+        ----------
+        z : ndarray (k,)
+            Weights of the slacks.
+
+        Returns
+        -------
+        ndarray (n_rows,)
+            Derivative of ``z @ slacks(a)`` by a.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__}.slacks needs a method slack_gradient beside it."
+        )
+
+    def max_step(self, a, direction):
+        """How far weights may move along a line.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        direction : ndarray (n_rows,)
+            Change of the weights.
+
+        Returns
+        -------
+        float
+            Supremum of t with a + t * direction in the domain; maybe ``inf``.
+        """
+        return np.inf
+
+    def score(self, a, X):
+        """Expected log-likelihood of new rows at given weights.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        X : array-like (n, n_features)
+            New rows.
+
+        Returns
+        -------
+        ndarray (n,)
+            E_a log p(x | theta).
+
+        Raises
+        ------
+        NotImplementedError
+            If the block does not define it.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} scores no new rows: it does not define score(a, X)."
+        )
