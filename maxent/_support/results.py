@@ -63,6 +63,9 @@ class DualResult:
         Iterations done, dual objective and duality gap at each certification.
     coef : ndarray or None
         Primal weights, where the solver keeps them (linear solvers).
+    blocks : list of Block or None
+        Where multipliers in double precision cannot tell the whole solution: blocks
+        whose posteriors at `lam` are those that the gap certifies.
     """
 
     lam: np.ndarray
@@ -74,6 +77,7 @@ class DualResult:
     solver: str = ""
     history: list = field(default_factory=list)
     coef: np.ndarray | None = None
+    blocks: list | None = None
 
     @property
     def converged(self) -> bool:

@@ -10,11 +10,14 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination._block_sum import BlockSum
 from maxent.discrimination._projected_newton import projected_newton
+from maxent.discrimination._used_up import solve_with_used_up
 from maxent.discrimination.block_dual import (
     check_blocks,
     check_incidence,
@@ -70,8 +73,14 @@ def ascend_blocks(
     gaussian = None if E is None or flat is not None else np.sqrt(bias) * E
     R = BlockSum(blocks, checked, gaussian)
     with single_threaded_blas():
-        result = projected_newton(
-            rows, R, flat, tol=tol, max_iter=max_iter, callback=callback
+        result = solve_with_used_up(
+            partial(projected_newton, rows),
+            rows,
+            R,
+            flat,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
         )
         if result.objective <= tol:
             prefer_zero(result, rows, R, flat, tol)

@@ -43,6 +43,7 @@ class _Point:
     weights: list
     value: tuple | None = None
     factor: np.ndarray | None = None
+    curvatures: list | None = None
 
 
 class BlockSum:
@@ -135,17 +136,18 @@ class BlockSum:
                 )
         return min(steps)
 
-    def factor(self, lam):
-        """G (n, p) with Hessian G G'."""
+    def factor(self, lam, curvatures=None):
+        """G (n, p) with G G' the Hessian, and what is added along slacks of blocks."""
         point = self._at(lam)
-        if point.factor is None:
+        if point.factor is None or point.curvatures is not curvatures:
             for other in self._points:
                 other.factor = None  # one is enough, and may be large
-            parts = []
-            for block, At, a in zip(
-                self.blocks, self.transposed, point.weights, strict=True
-            ):
-                F = block.hessian_factor(a)
+            parts, point.curvatures = [], curvatures
+            for block, At, a, extra in self._with_extras(point, curvatures):
+                if extra is None:
+                    F = block.hessian_factor(a)
+                else:
+                    F = block.barrier_factor(a, extra)
                 self._check_answer(block, "hessian_factor", F, (block.n_rows, None))
                 parts.append(At @ F)
             if self.bias is not None:
@@ -153,12 +155,20 @@ class BlockSum:
             point.factor = np.concatenate(parts, axis=1)
         return point.factor
 
-    def solver(self, lam, diagonal, index=slice(None)):
-        """Function that solves (Hessian + diag) x = rhs, over the rows at `index`."""
+    def _with_extras(self, point, curvatures):
+        """Block, transposed map, weights and curvature along slacks of each."""
+        extras = [None] * len(self.blocks) if curvatures is None else curvatures
+        return zip(self.blocks, self.transposed, point.weights, extras, strict=True)
+
+    def solver(self, lam, diagonal, index=slice(None), curvatures=None):
+        """Function that solves (Hessian + diag) x = rhs, over the rows at `index`.
+
+        `curvatures` of blocks, None for none, are added to the Hessian along slacks.
+        """
         p = sum(block.rank for block in self.blocks)
         if self.n * p > _FACTOR_SIZE or self.n * p * min(self.n, p) > _FACTOR_WORK:
-            return self._conjugate_gradients(lam, diagonal, index)
-        G = self.factor(lam)[index]
+            return self._conjugate_gradients(lam, diagonal, index, curvatures)
+        G = self.factor(lam, curvatures)[index]
         try:
             return LowRankQuadratic(G).solver(lam, diagonal)
         except np.linalg.LinAlgError:
@@ -167,17 +177,21 @@ class BlockSum:
             least = 1e-12 * float(np.einsum("ij,ij->i", G, G).max(initial=0.0))
             return LowRankQuadratic(G).solver(lam, np.maximum(diagonal, least))
 
-    def _conjugate_gradients(self, lam, diagonal, index):
-        weights, size = self._at(lam).weights, len(diagonal)
+    def _conjugate_gradients(self, lam, diagonal, index, curvatures):
+        point, size = self._at(lam), len(diagonal)
+        every = list(zip(self.maps, self._with_extras(point, curvatures), strict=True))
 
         def product(x):
             full = np.zeros(self.n)
             full[index] = np.ravel(x)
             out = np.zeros(self.n)
-            for block, A, At, a in zip(
-                self.blocks, self.maps, self.transposed, weights, strict=True
-            ):
-                out += At @ block.hessian_product(a, A @ full)
+            for A, (block, At, a, extra) in every:
+                along = A @ full
+                part = block.hessian_product(a, along)
+                if extra is not None:
+                    changes = block.slack_changes(along)
+                    part = part + block.slack_gradient(extra * changes)
+                out += At @ part
             if self.bias is not None:
                 out += self.bias @ (self.bias.T @ full)
             return out[index] + diagonal * np.ravel(x)

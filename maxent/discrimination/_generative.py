@@ -152,7 +152,7 @@ class GenerativeClassifier(ClassModels):
             max_iter=max_iter,
             callback=progress_of(self),
         )
-        self._store(result, blocks, pairs, keep)
+        self._store(result, result.blocks or blocks, pairs, keep)
         holds = self._bound_holds(level is not None)
         self.loo_bound_ = self._bound(result, pairs, margin, unit) if holds else np.nan
         say_how_it_ended(

@@ -1,7 +1,7 @@
 """Primal-dual interior point for small duals, with a certified stop.
 
     maximise  sum_r [ q_r lam_r + w_r g(lam_r / (w_r c_r)) ] - R(lam)
-    subject to  lam >= 0,  E' lam = 0
+    subject to  lam >= 0,  E' lam = total
 
 R is convex with Hessian H(lam); the Newton system (H + D) dlam + E db = rhs is solved
 through R itself (see :mod:`._quadratics`). The multiplier b of the equality is the
@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from maxent._support.results import DualResult, Status, relative_gap
+from maxent.discrimination._slack_barrier import PricedSlacks
 from maxent.discrimination.certificate import (
     best_bias_of,
     certify,
@@ -55,7 +56,18 @@ def longest_step(x, dx, bound=None):
 
 
 def interior_point(
-    rows, R, E, *, tol, max_iter, init=None, certified=None, callback=None
+    rows,
+    R,
+    E,
+    *,
+    tol,
+    max_iter,
+    init=None,
+    bias=None,
+    total=None,
+    certified=None,
+    worn=None,
+    callback=None,
 ):
     """Solve the dual; returns a DualResult (lam, bias vector, certificate).
 
@@ -68,8 +80,14 @@ def interior_point(
         Stop when gap <= tol * (1 + objective).
     init : ndarray or None
         Warm start; moved into the interior.
+    bias : ndarray (k,) or None
+        Biases to start from, where a total is given.
+    total : ndarray (k,) or None
+        What E' lam is to be, zero by default. `init` is next to the answer then.
     certified : Rows or None
         The rows whose certificate is wanted, if they differ a little from `rows`.
+    worn : callable(lam) or None
+        Whether to stop, as stalled, at multipliers.
     callback : callable(n_iter, objective, gap) or None
     """
     goal = rows if certified is None else certified
@@ -81,54 +99,76 @@ def interior_point(
     largest = float(np.abs(rows.q).max(initial=0.0))
     most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
     most *= max(1.0, largest) ** 2
-    lam = _into_domain(R, _start(rows, R, E, upper, init))
-    b = np.zeros(k)
-    z, t = _start_slacks(rows, R, lam, upper)
+    lam = _start(rows, R, E, upper, init, total)
+    if total is None:
+        lam = _into_domain(R, lam)
+    elif not R.value_and_margins(lam)[0] < np.inf:
+        return DualResult(init, bias, -np.inf, np.inf, 0, Status.STALLED, "interior")
+    walls = PricedSlacks(R, lam)
+    if total is None:
+        b = np.zeros(k)
+        z, t = _start_slacks(rows, R, lam, upper)
+        walls.price(0.02 * float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3))))
+    else:
+        b, z, t = _start_near(rows, R, E, lam, bias, total, walls)
     # quadratics are cheap enough to go on to the last digit
     enough = min(tol, 1e-12) if R.homogeneous else tol
     history, best, status, iteration = [], None, Status.MAX_ITER, 0
     pull = _pull(rows, R, E, lam, b)
     mark = (0, np.inf, -np.inf)
     for iteration in range(1, max_iter + 1):
-        residual = _residual(pull, z, t)
+        residual = _residual(pull + walls.pull(), z, t)
         diagonal = rows.curvature(lam) + z / lam
         room = None
         if closed:
             room = np.maximum(upper - lam, 1e-16 * upper)
             diagonal = diagonal + t / room
         try:
-            solve = bordered(R.solver(lam, diagonal), E)
+            solve = bordered(walls.solver(lam, diagonal), E)
         except np.linalg.LinAlgError:
             status = Status.STALLED
             break
-        lack = -(E.T @ lam) if k else None
+        lack = _lack(E, lam, total)
 
         point = (lam, z, t, room, pull, lack)
         step, db, dz, dt = _direction(solve, point, 0.0, 0.0)
+        move = walls.along(step, walls.below(0.0))
         # the affine step tells how much of the complementarity can go, and what the
         # linear model of the products neglects (Mehrotra 1992); counted in full, short
         # steps can run in circles
         a = _step_length(lam, step, z, dz, t, dt, upper, 1.0)
-        total = lam @ z + (room @ t if closed else 0.0)
+        a = min(a, walls.room(move))
+        products = lam @ z + (room @ t if closed else 0.0)
         after = (lam + a * step) @ (z + a * dz)
         if closed:
             after += (room - a * step) @ (t + a * dt)
-        sigma = min(max((after / total) ** 3, 1e-6), 0.5)
-        mu = sigma * total / (n * (2 if closed else 1))
-        if not R.homogeneous:
+        products, after = products + walls.products(), after + walls.products(move, a)
+        sigma = min(max((after / products) ** 3, 1e-6), 0.5)
+        mu = sigma * products / (n * (2 if closed else 1) + walls.count)
+        if walls.count:
+            # long before the slopes, counted by what they can gain
+            rest = pull + walls.pull() + z - (t if closed else 0.0)
+            mu = max(mu, 1e-6 * float(np.abs(lam * rest).mean()))
+        elif not R.homogeneous:
             # slacks that vanish long before the slopes do hold multipliers at zero
             mu = max(mu, 1e-6 * residual / math.sqrt(n) * float(lam.mean()))
         below = mu - a * step * dz
         above = mu + a * step * dt if closed else None
+        wanted = walls.below(mu, move, a)
+        point = (lam, z, t, room, pull + walls.push(wanted), lack)
         step, db, dz, dt = _direction(solve, point, below, above)
+        move = walls.along(step, wanted)
         a = _step_length(lam, step, z, dz, t, dt, upper, 0.99)
-        a = min(a, 0.99 * R.max_step(lam, step))
+        a = min(a, 0.99 * R.max_step(lam, step), 0.99 * walls.room(move))
         most_pull = 10.0 * residual + 1e-6 * (1.0 + largest)
-        a, lam, pull = _damp(rows, R, E, point, b, step, db, dz, dt, a, most_pull)
+        a, lam, pull = _damp(
+            rows, R, E, point, b, step, db, dz, dt, a, most_pull, total, walls, move
+        )
         if a == 0.0:  # no point of the domain is left on the way
             status = Status.STALLED
             break
         z = z + a * dz
+        walls.go(lam, move, a)
         if k:
             b = b + a * db
         if closed:
@@ -136,16 +176,19 @@ def interior_point(
         if not np.isfinite(lam).all():
             status = Status.NONFINITE
             break
-        trial = repair_equality(lam, upper, E)
-        J, gap, bias, d = certify(goal, R, trial, E, b, polish=False)
+        trial = repair_equality(lam, upper, E, total)
+        J, gap, best_b, d = certify(goal, R, trial, E, b, polish=False)
         if relative_gap(gap, J) <= _NEAR:
-            J, gap, bias, d = certify(goal, R, trial, E, b)
+            J, gap, best_b, d = certify(goal, R, trial, E, b, total=total)
         history.append((iteration, J, gap))
         if callback is not None:
             callback(iteration, J, gap)
-        if trial is not None and (best is None or gap < best[2]):
-            best = (trial, J, gap, bias, d)
+        if -np.inf < J and (best is None or gap < best[2]):
+            best = (trial, J, gap, best_b, d)
         if relative_gap(gap, J) <= enough:
+            break
+        if worn is not None and worn(lam):
+            status = Status.STALLED
             break
         if gap < 0.99 * mark[1] or mark[2] + 1e-6 * abs(J) < J:
             mark = iteration, gap, J
@@ -153,22 +196,23 @@ def interior_point(
             status = Status.STALLED
             break
         slow = len(history) > 5 and gap > 0.5 * history[-4][2]
-        if slow and relative_gap(best[2], best[1]) <= tol:
+        if slow and best is not None and relative_gap(best[2], best[1]) <= tol:
             break
         if most < J:
             status = Status.UNBOUNDED
             break
         # Newton's steps may still be on their way when all slacks have vanished
-        if total < 1e-18 * (unit + max(J, 0.0)) and (slow or total < 1e-200):
+        gone = products < 1e-18 * (unit + max(J, 0.0))
+        if gone and (slow or products < 1e-200):
             status = Status.STALLED
             break
     if best is None:
-        lam = np.zeros(n)
-        J, gap, bias, d = certify(goal, R, lam, E, b)
-        best = (lam, J, gap, bias, d)
+        lam = np.zeros(n) if total is None else init
+        feasible = lam if total is None else None
+        best = (lam, *certify(goal, R, feasible, E, b))
     elif relative_gap(best[2], best[1]) > _NEAR:
-        best = (best[0], *certify(goal, R, best[0], E, best[3]))
-    polished = _polish(rows, goal, R, E, best)
+        best = (best[0], *certify(goal, R, best[0], E, best[3], total=total))
+    polished = best if best[1] == -np.inf else _polish(rows, goal, R, E, best, total)
     # zeros are not worth the tolerance
     met, still_met = (relative_gap(s[2], s[1]) <= tol for s in (best, polished))
     lam, J, gap, bias, _ = polished if still_met or not met else best
@@ -189,6 +233,13 @@ def _has_a_wall(rows):
     return rows.margin._closed or rows.margin.name == "logistic"
 
 
+def _lack(E, lam, total):
+    """What is missing in the equalities; None without any."""
+    if E is None:
+        return None
+    return -(E.T @ lam) if total is None else total - E.T @ lam
+
+
 def _direction(solve, point, below, above):
     """Newton direction towards lam z = below and, for a box, room t = above."""
     lam, z, t, room, stationarity, lack = point
@@ -201,7 +252,7 @@ def _direction(solve, point, below, above):
     return step, db, dz, dt
 
 
-def _start(rows, R, E, upper, init):
+def _start(rows, R, E, upper, init, total):
     """Interior start: a tenth of the domain, or as far as the quadratic pays for.
 
     Open domains have their own barrier, which makes a start far out the better one;
@@ -210,8 +261,8 @@ def _start(rows, R, E, upper, init):
     unbounded = ~np.isfinite(upper)
     lam = 0.1 * np.where(unbounded, rows.weight * rows.rate, upper)
     if not (R.homogeneous or rows.margin._closed or unbounded.any()):
-        lam = _response(rows, R, E, upper)
-    balanced = repair_equality(lam, upper, E)
+        lam = _response(rows, R, E, upper, total)
+    balanced = repair_equality(lam, upper, E, total)
     lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
     if unbounded.any() or rows.margin._closed:
         lam = _into_domain(R, lam)
@@ -222,16 +273,18 @@ def _start(rows, R, E, upper, init):
             lam = lam * (far if unbounded.all() else min(far, 1.0))
     if init is None:
         return lam
+    if total is not None and np.isfinite(upper).all():
+        return np.clip(init, 1e-12 * upper, (1 - 1e-12) * upper)
     lam = np.maximum(init, 1e-2 * lam)
     return np.where(unbounded, lam, np.minimum(lam, (1 - 1e-3) * upper))
 
 
-def _response(rows, R, E, upper):
+def _response(rows, R, E, upper, total):
     """Multipliers that the rows ask for at the margins of a model before training."""
     _, margins = R.value_and_margins(np.zeros_like(upper))
     d = rows.q - margins
     if E is not None:
-        d = d - E @ best_bias_of(rows, d, E, np.zeros(E.shape[1]))
+        d = d - E @ best_bias_of(rows, d, E, np.zeros(E.shape[1]), total)
     return np.clip(rows.loss(d)[1], 0.01 * upper, 0.5 * upper)
 
 
@@ -263,6 +316,20 @@ def _start_slacks(rows, R, lam, upper):
     return np.maximum(-r, 0.0) + mu / lam, np.maximum(r, 0.0) + mu / (upper - lam)
 
 
+def _start_near(rows, R, E, lam, bias, total, walls):
+    """The same next to the answer, with the biases that fit best."""
+    d = rows.q - R.value_and_margins(lam)[1]
+    b = best_bias_of(rows, d, E, bias, total)
+    d = d - E @ b
+    mu = max(rows.gap(lam, d), 1e-300) / (len(lam) + walls.count)
+    walls.price(mu)
+    r, least = d + rows.slope(lam), 1e-3 * rows.upper
+    z = np.maximum(-r, 0.0) + mu / np.maximum(lam, least)
+    if not _has_a_wall(rows):
+        return b, z, None
+    return b, z, np.maximum(r, 0.0) + mu / np.maximum(rows.upper - lam, least)
+
+
 def _step_length(lam, step, z, dz, t, dt, upper, keep):
     a = min(longest_step(lam, step, upper), longest_step(z, dz))
     if t is not None:
@@ -285,31 +352,32 @@ def _pull(rows, R, E, lam, b):
 
 
 def _residual(pull, z, t):
-    """Norm of the optimality condition; infinite outside the domain of R."""
-    if pull is None:
-        return np.inf
+    """Norm of the optimality condition."""
     r = pull + z if t is None else pull + z - t
     return math.sqrt(r @ r)
 
 
-def _damp(rows, R, E, point, b, step, db, dz, dt, a, most):
+def _damp(rows, R, E, point, b, step, db, dz, dt, a, most, total, walls, move):
     """Step length, new multipliers, and the slopes there.
 
     The step is halved while it leaves the domain of R, which rounding or a block's own
     `max_step` may misjudge, and while the residual explodes beyond `most`.
     """
-    lam, z, t, _, pull, _ = point
+    lam, z, t, *_ = point
     for _ in range(31):
-        new = _rebalanced(lam + a * step, rows.upper, E)
+        new = _rebalanced(lam + a * step, rows.upper, E, total)
         there = _pull(rows, R, E, new, b if E is None else b + a * db)
-        now = _residual(there, z + a * dz, None if t is None else t + a * dt)
+        now = np.inf
+        if there is not None:
+            ends = z + a * dz, None if t is None else t + a * dt
+            now = _residual(there + walls.pull(move, a), *ends)
         if now <= most:
             break
         a *= 0.5
-    return (a, new, there) if now < np.inf else (0.0, lam, pull)
+    return (a, new, there) if now < np.inf else (0.0, lam, None)
 
 
-def _rebalanced(lam, upper, E):
+def _rebalanced(lam, upper, E, total):
     """Multipliers freed of what rounding has added to E' lam.
 
     The certificate at the next point then needs no second evaluation of R.
@@ -317,14 +385,14 @@ def _rebalanced(lam, upper, E):
     lam = np.minimum(lam, _LAST * upper)
     if E is None:
         return lam
-    lack, size = np.abs(E.T @ lam), np.abs(E.T) @ lam
+    lack, size = np.abs(_lack(E, lam, total)), np.abs(E.T) @ lam
     if (lack > 1e-10 * size).any():
         return lam
-    new = repair_equality(lam, upper, E)
+    new = repair_equality(lam, upper, E, total)
     return lam if new is None else new
 
 
-def _polish(rows, goal, R, E, best):
+def _polish(rows, goal, R, E, best, total):
     """Set the multipliers of inactive rows to exactly zero and finish by Newton.
 
     Accepted only if the certificate improves (or stays at rounding level).
@@ -362,7 +430,7 @@ def _polish(rows, goal, R, E, best):
             solve = bordered(Rf.solver(new[index], diagonal + scale), Ef)
         except np.linalg.LinAlgError:
             return best
-        lack = None if E is None else -(E.T @ new)
+        lack = _lack(E, new, total)
         step, db = solve(rhs, lack)
         a = longest_step(new[index], step, rf.upper)
         a = 1.0 if a >= 1.0 else 0.9 * a
@@ -371,15 +439,15 @@ def _polish(rows, goal, R, E, best):
             b = b + a * db
         if (np.abs(step) <= 1e-8 * new[index]).all():
             break  # the gap left is the square of less than this
-    new = repair_equality(np.maximum(new, 0.0), upper, E)
-    J2, gap2, bias2, d2 = certify(goal, R, new, E, b)
+    new = repair_equality(np.maximum(new, 0.0), upper, E, total)
+    J2, gap2, bias2, d2 = certify(goal, R, new, E, b, total=total)
     # margins that are all met as asked leave the difference of the two levels open
     slack = float((rows.q - goal.q) @ lam) + 1e-15 * (1 + abs(J))
     if np.isfinite(gap2) and gap2 <= gap + slack:
         return new, J2, gap2, bias2, d2
     # sparsity alone, where Newton did not help
-    new = repair_equality(np.where(free | at_end, lam, 0.0), upper, E)
-    J2, gap2, bias2, d2 = certify(goal, R, new, E, bias)
+    new = repair_equality(np.where(free | at_end, lam, 0.0), upper, E, total)
+    J2, gap2, bias2, d2 = certify(goal, R, new, E, bias, total=total)
     if np.isfinite(gap2) and gap2 <= max(2 * gap, 1e-15 * (1 + abs(J))):
         return new, J2, gap2, bias2, d2
     return best

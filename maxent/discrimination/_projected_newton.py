@@ -1,6 +1,6 @@
 """A projected Newton method for the dual over blocks, by products with the Hessian.
 
-    maximise  J(lam) = sum_r phi_r(lam_r) - R(lam),   0 <= lam <= top,  E' lam = 0
+    maximise  J(lam) = sum_r phi_r(lam_r) - R(lam),   0 <= lam <= top,  E' lam = total
 
 Where a product with the Hessian costs about as much as a gradient and a factor of it is
 dear, conjugate gradients find the Newton step. Most rows of a trained model have no
@@ -23,7 +23,7 @@ from maxent.discrimination._quadratic_model import climb_model
 from maxent.discrimination._slack_barrier import SlackBarrier
 from maxent.discrimination.certificate import (
     balanced_hinges,
-    best_bias_of,
+    best_prices,
     certify,
     repair_equality,
 )
@@ -33,7 +33,19 @@ _TRIALS = 40  # points along a step
 _IDLE = 50  # steps at the level of rounding after which there is nothing more to come
 
 
-def projected_newton(rows, R, E, *, tol, max_iter, callback=None):
+def projected_newton(
+    rows,
+    R,
+    E,
+    *,
+    tol,
+    max_iter,
+    init=None,
+    bias=None,
+    total=None,
+    worn=None,
+    callback=None,
+):
     """Solve the dual; returns a DualResult (lam, bias vector, certificate).
 
     Parameters
@@ -46,6 +58,15 @@ def projected_newton(rows, R, E, *, tol, max_iter, callback=None):
         Stop when gap <= tol * (1 + objective).
     max_iter : int
         Bound on the Newton steps.
+    init : ndarray (n,) or None
+        Multipliers to start from, zero by default. If they cannot be balanced inside
+        the domain, nothing is done.
+    bias : ndarray (k,) or None
+        Biases to start from, zero by default.
+    total : ndarray (k,) or None
+        What E' lam is to be, zero by default.
+    worn : callable(lam) or None
+        Whether to stop, as stalled, at multipliers.
     callback : callable(n_iter, objective, gap) or None
 
     Raises
@@ -53,19 +74,25 @@ def projected_newton(rows, R, E, *, tol, max_iter, callback=None):
     FloatingPointError
         If a block's answer is not finite inside its domain.
     """
-    return _Ascent(rows, R, E, tol).run(max_iter, callback)
+    lam = np.zeros(len(rows.q))
+    if init is not None:
+        lam = repair_equality(init, rows.upper, E, total)
+        if lam is None or not R.value_and_margins(lam)[0] < np.inf:
+            return DualResult(init, bias, -np.inf, np.inf, 0, Status.STALLED, "newton")
+    return _Ascent(rows, R, E, bias, total, tol, lam).run(lam, max_iter, worn, callback)
 
 
 class _Ascent:
-    def __init__(self, rows, R, E, tol):
+    def __init__(self, rows, R, E, bias, total, tol, lam):
         self.rows, self.R, self.E, self.tol = rows, R, E, tol
+        self.total = total
         self.closed, self.top = rows.margin._closed, rows.upper
-        self.bias = np.zeros(0 if E is None else E.shape[1])
+        self.bias = np.zeros(0 if E is None else E.shape[1]) if bias is None else bias
         self.patience = 1.0
-        self.barrier = SlackBarrier(R, np.zeros(len(rows.q)))
+        self.barrier = SlackBarrier(R, lam)
 
-    def run(self, max_iter, callback):
-        lam, history, best = np.zeros(len(self.rows.q)), [], None
+    def run(self, lam, max_iter, worn, callback):
+        history, best = [], None
         status, steps, mark = Status.MAX_ITER, 0, (0, -np.inf, np.inf)
         while True:
             self.R.iteration = steps + 1
@@ -84,7 +111,7 @@ class _Ascent:
                 mark = steps, J, gap
             steps += 1
             lam = self._improve(*point) if steps - mark[0] <= _IDLE else None
-            if lam is None:
+            if lam is None or (worn is not None and worn(lam)):
                 status = Status.STALLED
                 break
         lam, J, gap, bias, _ = best
@@ -93,11 +120,7 @@ class _Ascent:
         return DualResult(lam, bias, J, gap, steps, status, "newton", history=history)
 
     def _best_bias(self, d):
-        rows, E = self.rows, self.E
-        if self.closed and E.shape[1] > 1:
-            found, _ = balanced_hinges(rows, d, E)
-            return self.bias if found is None else found
-        return best_bias_of(rows, d, E, self.bias)
+        return best_prices(self.rows, d, self.E, self.bias, self.total)
 
     def _certified(self, lam):
         """(lam, objective, gap, bias, shortfalls) with the best bias."""
@@ -136,7 +159,7 @@ class _Ascent:
     def _wanted(self, d):
         """Multipliers that the rows ask for; where ties leave some open, balanced."""
         if self.closed and self.E is not None:
-            found = balanced_hinges(self.rows, d, self.E)[1]
+            found = balanced_hinges(self.rows, d, self.E, self.total)[1]
             if found is not None:
                 return found
         return self.rows.loss(d)[1]
@@ -224,4 +247,5 @@ class _Ascent:
     def _feasible(self, lam, new):
         """Multipliers within their bounds, and balanced; None if that is too far."""
         top = self.top if self.closed else lam + _KEEP * (self.top - lam)
-        return repair_equality(np.clip(new, 0.0, top), self.top, self.E)
+        new = np.clip(new, 0.0, top)
+        return repair_equality(new, self.top, self.E, self.total)

@@ -38,20 +38,19 @@ class SlackBarrier:
     """
 
     def __init__(self, R, lam):
-        self.R, self.mu = R, 0.0
+        self.R, self.mu, self.n = R, 0.0, len(lam)
         self.known = []  # place, block, map and its transpose of those with slacks
         self.slacks, self.z = [], []
-        weights = R._at(lam).weights
-        for k, (block, A, At) in enumerate(
-            zip(R.blocks, R.maps, R.transposed, strict=True)
-        ):
-            slacks = block.slacks(weights[k])
+        blocks = getattr(R, "blocks", ())  # vector machines have none
+        for k, block in enumerate(blocks):
+            A, At = R.maps[k], R.transposed[k]
+            slacks = block.slacks(R._at(lam).weights[k])
             if slacks is not None:
                 R._check_answer(block, "slacks", slacks, (None,))
                 self.known.append((k, block, A, At))
                 self.slacks.append(slacks)
         self.count = sum(len(s) for s in self.slacks)
-        self.partial = len(self.known) < len(R.blocks)
+        self.partial = len(self.known) < len(blocks)
         self._most = np.inf
 
     def start(self, gap):
@@ -88,13 +87,16 @@ class SlackBarrier:
 
     def gradient(self, changes=None):
         """Of mu sum log s, (n,); where the slacks have changed, if they have."""
-        out = np.zeros(self.R.n)
-        if self.mu:
-            moved = [0.0] * len(self.known) if changes is None else changes
-            for (_, block, _, At), (s, ds) in zip(
-                self.known, self._pairs(moved), strict=True
-            ):
-                out += At @ block.slack_gradient(self.mu / (s + ds))
+        if not self.mu:
+            return np.zeros(self.n)
+        moved = [0.0] * len(self.known) if changes is None else changes
+        return self._sum([self.mu / (s + ds) for s, ds in self._pairs(moved)])
+
+    def _sum(self, weights):
+        """Gradient of the weighted sum of the slacks, (n,)."""
+        out = np.zeros(self.n)
+        for (_, block, _, At), w in zip(self.known, weights, strict=True):
+            out += At @ block.slack_gradient(w)
         return out
 
     def curvatures(self):
@@ -136,6 +138,68 @@ class SlackBarrier:
 
     def _pairs(self, changes):
         return zip(self.slacks, changes, strict=True)
+
+
+class PricedSlacks(SlackBarrier):
+    """The slacks and their prices z, which move with the multipliers, s z -> mu.
+
+    Changes of both come as pairs (ds, dz) of lists, one entry a block.
+    """
+
+    def price(self, mu):
+        """Begin with prices mu / s."""
+        self.mu = mu if self.count else 0.0
+        self.z = [mu / s for s in self.slacks]
+
+    def solver(self, lam, diagonal):
+        """Newton systems of R and the curvature z / s along the slacks."""
+        if not self.count:
+            return self.R.solver(lam, diagonal)
+        return self.R.solver(lam, diagonal, curvatures=self.curvatures())
+
+    def pull(self, move=None, a=0.0):
+        """Gradient of z's along the multipliers, after a share a of a move."""
+        dz = [0.0] * len(self.z) if move is None else move[1]
+        return self._sum([z + a * c for z, c in zip(self.z, dz, strict=True)])
+
+    def push(self, below):
+        """The same at the prices that products of `below` ask for."""
+        return self._sum([p / s for p, s in zip(below, self.slacks, strict=True)])
+
+    def below(self, mu, move=None, a=0.0):
+        """Products to aim at, less what the linear model of the last neglects."""
+        if move is None:
+            return [np.full_like(s, mu) for s in self.slacks]
+        return [mu - a * ds * dz for ds, dz in zip(*move, strict=True)]
+
+    def along(self, step, below):
+        """The move that belongs to a step of the multipliers."""
+        ds = self.changes(step)
+        dz = [
+            (p - z * (s + c)) / s
+            for p, z, s, c in zip(below, self.z, self.slacks, ds, strict=True)
+        ]
+        return ds, dz
+
+    def room(self, move):
+        """Supremum of t with all slacks and prices > 0."""
+        prices = (_room(z, dz) for z, dz in zip(self.z, move[1], strict=True))
+        return min(self.max_step(move[0]), min(prices, default=np.inf))
+
+    def products(self, move=None, a=0.0):
+        """Sum of s z, after a share a of a move."""
+        if move is None:
+            move = self.slacks, self.z
+        return sum(
+            float((s + a * ds) @ (z + a * dz))
+            for s, z, ds, dz in zip(self.slacks, self.z, *move, strict=True)
+        )
+
+    def go(self, lam, move, a):
+        """Make a share a of a move, to the multipliers lam."""
+        self.z = [z + a * dz for z, dz in zip(self.z, move[1], strict=True)]
+        weights = self.R._at(lam).weights if self.count else None
+        self.slacks = [block.slacks(weights[k]) for k, block, _, _ in self.known]
 
 
 def _room(x, dx):

@@ -106,10 +106,10 @@ class TreePrior(ConjugatePrior):
         return data.features(ratios) @ AllEdges(self.log_weights).root()
 
 
-def factor_by_products(prior, data):
+def factor_by_products(prior, data, *curvature):
     """The factor where only products are cheap: for few rows, and for tests."""
     rows = np.eye(data.n_rows)
-    H = np.column_stack([prior._product(data, row) for row in rows])
+    H = np.column_stack([prior._product(data, row, *curvature) for row in rows])
     return semidefinite_root(0.5 * (H + H.T))
 
 

@@ -12,6 +12,8 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -20,6 +22,7 @@ from maxent._support.threads import single_threaded_blas
 from maxent.discrimination._block_sum import BlockSum, Diagonal
 from maxent.discrimination._interior import interior_point
 from maxent.discrimination._signed import clip_to_domain, refuse_inseparable
+from maxent.discrimination._used_up import solve_with_used_up
 from maxent.discrimination.certificate import Rows, roomiest_bias
 from maxent.discrimination.margin_prior import (
     check_asks_for_something,
@@ -142,14 +145,14 @@ def solve_blocks(
         lift = 0.05 * tol * np.maximum(np.abs(q), 1e-3)
         inner = Rows(margin, q + lift, rows.rate, weight)
     with single_threaded_blas():
-        result = interior_point(
-            inner,
+        result = solve_with_used_up(
+            partial(interior_point, inner, certified=rows),
+            rows,
             R,
             E if flat else None,
             tol=tol,
             max_iter=max_iter,
             init=init,
-            certified=rows,
             callback=progress,
         )
     if result.objective <= tol:

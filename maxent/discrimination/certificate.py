@@ -253,31 +253,42 @@ def _middle_of_flat(slope, b, lo, hi):
     return 0.5 * (ends[0] + ends[1])
 
 
-def best_bias_of(rows, d, E, guess):
+def best_bias_of(rows, d, E, guess, total=None):
     """Bias of smallest gap for shortfalls d (bias excluded); vector if E has columns.
 
-    For several biases (one gauge removed) a damped Newton method.
+    For several biases (one gauge removed) a damped Newton method. They are the prices
+    of ``E' lam = total``, zero by default.
     """
     if E is None:
         return None
-    if E.shape[1] == 1:
+    if E.shape[1] == 1 and total is None:
         return np.array([best_bias(rows, d, E[:, 0], float(guess[0]))])
     b = guess.copy()
     if rows.margin.name == "fixed":
         return b
-    value, lam, curvature = rows.loss(d - E @ b)
+    total = np.zeros(len(b)) if total is None else total
+
+    def cost(b):
+        loss, *rest = rows.loss(d - E @ b)
+        return loss + float(total @ b), *rest
+
+    reach = 1.0 + float(np.abs(d).max())
+    value, lam, curvature = cost(b)
     for _ in range(50):
         if not curvature.any():
             break  # piecewise linear here: the interior point's own bias stands
-        grad = -(E.T @ lam)
+        grad = total - E.T @ lam
         H = (E.T * curvature) @ E
         H.flat[:: len(H) + 1] += 1e-14 * max(np.trace(H), 1e-300)
         step = np.linalg.lstsq(H, -grad, rcond=None)[0]
+        # where losses are nearly linear, no farther than the shortfalls go
+        far = float(np.abs(E @ step).max())
+        step *= min(1.0, reach / far) if far else 1.0
         slope, t = float(grad @ step), 1.0
         if not slope < 0:
             break
         while t > 1e-10:
-            new = rows.loss(d - E @ (b + t * step))
+            new = cost(b + t * step)
             if new[0] <= value + 1e-4 * t * slope:
                 break
             t *= 0.5
@@ -289,6 +300,14 @@ def best_bias_of(rows, d, E, guess):
         if done:
             break
     return b
+
+
+def best_prices(rows, d, E, guess, total=None):
+    """The same; a linear program where hinges have several, the guess if it fails."""
+    if rows.margin._closed and (E.shape[1] > 1 or total is not None):
+        found, _ = balanced_hinges(rows, d, E, total)
+        return guess if found is None else found
+    return best_bias_of(rows, d, E, guess, total)
 
 
 def small_solve(A, b):
@@ -315,35 +334,37 @@ def roomiest_bias(d, E):
     return found.x[:k] if found.success else np.zeros(k)
 
 
-def balanced_hinges(rows, d, E):
+def balanced_hinges(rows, d, E, total=None):
     """Biases (k,) of the smallest total loss of hinges, and multipliers (n,).
 
     The program of the multipliers that shortfalls d ask for, ``max d' lam`` with ``E'
-    lam = 0`` and lam within its bounds, has these biases for prices. None for both if
-    it is not solved.
+    lam = total``, zero by default, and lam within its bounds, has these biases for
+    prices. None for both if it is not solved.
     """
     found = linprog(
         -d,
         A_eq=E.T,
-        b_eq=np.zeros(E.shape[1]),
+        b_eq=np.zeros(E.shape[1]) if total is None else total,
         bounds=np.column_stack([np.zeros_like(d), rows.upper]),
     )
     return (-found.eqlin.marginals, found.x) if found.success else (None, None)
 
 
-def repair_equality(lam, upper, E):
-    """Feasible multipliers with E' lam = 0 near ones that miss it by a little.
+def repair_equality(lam, upper, E, total=None):
+    """Feasible multipliers with E' lam = total near ones that miss it by a little.
 
     The correction is spread over multipliers by the square of their room, so none
     leaves its domain and zeros stay zero. One equality that is missed by much is
-    met by scaling the heavier side down, which is always possible. Returns None if
-    several equalities cannot be met this way.
+    met by scaling the heavier side down, which is possible if the total is zero, as it
+    is by default. Returns None if
+    several equalities, or one with a total of its own, cannot be met this way.
     """
     if E is None:
         return lam
+    goal = np.zeros(E.shape[1]) if total is None else total
     for _ in range(4):
-        lack = E.T @ lam
-        if (np.abs(lack) <= 1e-14 * (np.abs(E.T) @ lam)).all():
+        lack = E.T @ lam - goal
+        if (np.abs(lack) <= 1e-14 * (np.abs(E.T) @ lam + np.abs(goal))).all():
             return lam
         room = np.minimum(lam, np.where(np.isfinite(upper), upper - lam, np.inf))
         W = np.maximum(room, 0.0) ** 2
@@ -355,7 +376,7 @@ def repair_equality(lam, upper, E):
         if (np.abs(move) > 0.5 * room).any():
             break
         lam = lam - move
-    if E.shape[1] > 1:
+    if E.shape[1] > 1 or total is not None:
         return None
     side = E[:, 0] * lam
     up, down = side[side > 0].sum(), -side[side < 0].sum()
@@ -365,7 +386,7 @@ def repair_equality(lam, upper, E):
     return lam * factor
 
 
-def certify(rows, R, lam, E, guess, polish=True):
+def certify(rows, R, lam, E, guess, polish=True, total=None):
     """(objective, gap, bias, shortfalls); the gap is infinite at infeasible ones.
 
     The bias is the best one, or the guess if it is not to be polished.
@@ -376,7 +397,7 @@ def certify(rows, R, lam, E, guess, polish=True):
     if not value < np.inf:
         return -np.inf, np.inf, guess, rows.q
     d = rows.q - margins
-    b = best_bias_of(rows, d, E, guess) if polish else guess
+    b = best_bias_of(rows, d, E, guess, total) if polish else guess
     if E is not None:
         d = d - E @ b
     objective = rows.potential(lam) - value

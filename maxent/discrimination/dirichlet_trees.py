@@ -7,6 +7,8 @@ count besides, which the n - 1 edges and the n columns leave with weight minus o
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import polygamma, psi
 
@@ -109,10 +111,14 @@ class DirichletTrees(TreePrior):
         self._set_trees(letters, weights)
         self._trees()
 
-    def _set_counts(self, counts, cells):
+    def _set_counts(self, counts, cells, held=None):
         counts.setflags(write=False)
         self.pseudo_counts, self._cells = counts, cells
-        self._expected_logs = self._curved = None
+        self._held, self._open = held, cells
+        if held is not None:
+            self._open = cells.copy()
+            self._open[held.at] = False
+        self._expected_logs = self._open_logs = self._curved = None
 
     def _without_rows(self):
         value = object.__new__(type(self))
@@ -143,6 +149,8 @@ class DirichletTrees(TreePrior):
         if not data.complete:
             self._refuse_missing(data, weight)
         change, counts = data.counts_on(self.pseudo_counts, weight)
+        if self._held is not None:
+            counts[self._held.at] = self._held.left
         single, before = counts.diagonal(), self.pseudo_counts.diagonal()
         if not ((counts > 0) | ~self._cells).all() or not (single > 0).all():
             return None
@@ -162,7 +170,7 @@ class DirichletTrees(TreePrior):
             *(np.array([a[first].sum()]) for a in (before, change.diagonal(), single))
         )
         value = object.__new__(type(self))
-        value._set_counts(counts, self._cells)
+        value._set_counts(counts, self._cells, self._held)
         constant = self._constant + float(node.sum() - total[0])
         value._set_trees(letters, self.log_weights + moved, constant)
         return value
@@ -215,33 +223,47 @@ class DirichletTrees(TreePrior):
         if self._curved is not None:
             return self._curved
         letters, p = self._letters, self._trees()[1]
-        cells = polygamma(1, self.pseudo_counts[self._cells])
+        cells = polygamma(1, self.pseudo_counts[self._open])
         table = np.zeros_like(self.pseudo_counts)
-        table[self._cells] = cells * letters.spread(p)[self._cells]
+        table[self._open] = cells * letters.spread(p)[self._open]
         degree = p.sum(axis=1)[letters.column]
         single = (1.0 - degree) * polygamma(1, self.pseudo_counts.diagonal())
         np.fill_diagonal(table, single)
         self._curved = table, -float(polygamma(1, self.total))
         return self._curved
 
+    def _curvature_with(self, curvature):
+        """The same, with what is added along the slacks."""
+        table, constant = self._curvature()
+        if curvature is not None:
+            table = table.copy()
+            table[self._open] += curvature
+        return table, constant
+
+    def _open_ratios(self):
+        """Ratios of the cells that rows change."""
+        ratios = self._logs()[1]
+        if self._held is None:
+            return ratios
+        if self._open_logs is None:
+            self._open_logs = np.where(self._open, ratios, 0.0)
+        return self._open_logs
+
     def _rank(self, data):
         n = self._letters.n
         stored = data.may_store_features() and data.n_rows <= _DENSE_ROWS
         return data.n_rows if stored and n <= SMALL else NO_FACTOR
 
-    def _factor(self, data):
+    def _factor(self, data, curvature=None):
         if self._letters.n > SMALL:
-            return factor_by_products(self, data)
-        _, ratios = self._logs()
-        F = self._tree_factor(data, ratios)
-        return semidefinite_root(data.agreements(*self._curvature()) + F @ F.T)
+            return factor_by_products(self, data, curvature)
+        F = self._tree_factor(data, self._open_ratios())
+        table, constant = self._curvature_with(curvature)
+        return semidefinite_root(data.agreements(table, constant) + F @ F.T)
 
     def _product(self, data, x, curvature=None):
-        _, ratios = self._logs()
-        table, constant = self._curvature()
-        if curvature is not None:
-            table = table.copy()
-            table[self._cells] += curvature
+        ratios = self._open_ratios()
+        table, constant = self._curvature_with(curvature)
         counts = self._change(data, x)
         dp = self._edge_products().product(
             _symmetric(self._letters.pair_sums(ratios * counts))
@@ -252,19 +274,54 @@ class DirichletTrees(TreePrior):
         return data.scores(move) + constant * float(np.sum(x))
 
     def _slacks(self):
-        return self.pseudo_counts[self._cells]
+        return self.pseudo_counts[self._open]
 
     def _slack_changes(self, data, x):
-        return self._change(data, x)[self._cells]
+        return self._change(data, x)[self._open]
 
     def _slack_gradient(self, data, z):
         table = np.zeros_like(self.pseudo_counts)
-        table[self._cells] = z
+        table[self._open] = z
         return data.scores(table)
+
+    # -- cells that hold next to nothing ---------------------------------------------
+    def _holding(self, slacks, left):
+        value = self._without_rows()
+        i, j = (index[slacks] for index in np.nonzero(self._open))
+        value._set_counts(self.pseudo_counts, self._cells, _Held((i, j), left))
+        return value
+
+    def _held_gradient(self, data):
+        out = np.empty((data.n_rows, len(self._held.left)))
+        for k, at in enumerate(zip(*self._held.at, strict=True)):
+            table = np.zeros_like(self.pseudo_counts)
+            table[at] = 1.0
+            out[:, k] = data.scores(table)
+        return out
+
+    def _held_prices(self):
+        i, j = self._held.at
+        column = self._letters.column
+        return -self._trees()[1][column[i], column[j]] * psi(self._held.left)
+
+    def _left_for(self, prices):
+        # the probability of an edge falls with what is left of each of its cells, and
+        # divided by it is the price
+        i, j = self._held.at
+        edges = self._letters.column[i] * self._letters.n + self._letters.column[j]
+        _, first, edge, cells = np.unique(
+            edges, return_index=True, return_inverse=True, return_counts=True
+        )
+        p = self._trees()[1][
+            self._letters.column[i[first]], self._letters.column[j[first]]
+        ]
+        whole = np.bincount(edge, np.log(self._held.left) + np.log(prices))
+        p = np.exp((np.log(p) + whole) / (1.0 + cells))
+        return p[edge] / prices
 
     def _max_step(self, data, direction):
         change = self._change(data, direction)
-        down = self._cells & (change < 0)
+        down = self._open & (change < 0)
         if not down.any():
             return np.inf
         return float(np.min(self.pseudo_counts[down] / -change[down]))
@@ -281,6 +338,14 @@ class DirichletTrees(TreePrior):
             f"letter {int(j - first[w])} of column {w} at or below zero; raise the "
             "pseudo-counts."
         )
+
+
+@dataclass
+class _Held:
+    """Cells whose counts do not come from the rows: where they are, what is left."""
+
+    at: tuple
+    left: np.ndarray
 
 
 def _symmetric(above):

@@ -94,6 +94,27 @@ class Block(ABC):
             F with Hessian F F'.
         """
 
+    def barrier_factor(self, a, curvature):
+        """Factor of the Hessian of log Z and of a curvature along the slacks.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        curvature : ndarray (k,)
+            What is added along every one of the :meth:`slacks`.
+
+        Returns
+        -------
+        ndarray (n_rows, p)
+            F with the sum F F'.
+        """
+        along = [
+            np.sqrt(c) * self.slack_gradient(unit)
+            for c, unit in zip(curvature, np.eye(len(curvature)), strict=True)
+        ]
+        return np.column_stack([self.hessian_factor(a), *along])
+
     def hessian_product(self, a, x):
         """Hessian of log Z times a vector.
 

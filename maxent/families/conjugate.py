@@ -153,8 +153,16 @@ class ConjugatePrior(ABC):
         """The sentence for rows that give no prior."""
 
     # a domain of linear inequalities: besides this, what changes the slacks of rows,
-    # `_slack_changes(data, x)`, and its transpose, `_slack_gradient(data, z)`
+    # `_slack_changes(data, x)`, and its transpose, `_slack_gradient(data, z)`; and
+    # `_factor` and `_product` take what is added along them, `curvature`
     def _slacks(self):
+        return None
+
+    # where `_holding` gives a prior some of whose slacks the rows do not change:
+    # `_held_gradient(data)`, derivatives (n, k) of what the slacks would be by the
+    # weights; `_held_prices()`, by how much log Z falls with what is left of each, and
+    # `_left_for(prices)`, what has to be left for given ones
+    def _holding(self, slacks, left):
         return None
 
     def _part(self, data, rows):
@@ -230,6 +238,9 @@ class ConjugateBlock(Block):
     def hessian_factor(self, a):
         return self._inside(a)._factor(self._data)
 
+    def barrier_factor(self, a, curvature):
+        return self._inside(a)._factor(self._data, curvature)
+
     def hessian_product(self, a, x):
         return self._inside(a)._product(self._data, x)
 
@@ -251,6 +262,24 @@ class ConjugateBlock(Block):
     def slack_gradient(self, z):
         return self.prior._slack_gradient(self._data, z)
 
+    def holding(self, slacks, left):
+        """This block with some slacks held at values of their own.
+
+        Parameters
+        ----------
+        slacks : ndarray of int (k,)
+            Which of the :meth:`slacks`; those of the new block are the others.
+        left : ndarray (k,)
+            Their values, > 0, whatever the weights are.
+
+        Returns
+        -------
+        ConjugateBlock or None
+            None if the prior does not tell how.
+        """
+        prior = self.prior._holding(slacks, left)
+        return None if prior is None else _HoldingBlock(self, prior, left)
+
     def max_step(self, a, direction):
         return self._inside(a)._max_step(self._data, direction)
 
@@ -262,6 +291,26 @@ class ConjugateBlock(Block):
         if found is None:
             raise ValueError("the weights lie outside the domain of the block.")
         return found
+
+
+class _HoldingBlock(ConjugateBlock):
+    """A block with some slacks held; see :meth:`ConjugateBlock.holding`."""
+
+    def __init__(self, block, prior, left):
+        self.__dict__.update(vars(block))
+        self.prior, self.left, self._last = prior, left, []
+
+    def held_gradient(self):
+        """Derivatives (n_rows, k) of what is held by the weights, were it not held."""
+        return self.prior._held_gradient(self._data)
+
+    def held_prices(self, a):
+        """By how much log Z falls at weights a with what is left of what is held."""
+        return self._inside(a)._held_prices()
+
+    def left_for(self, a, prices):
+        """What has to be left of what is held for log Z to fall by given prices."""
+        return self._inside(a)._left_for(prices)
 
 
 def _check_real_weights(name, weight, n):
