@@ -5,19 +5,25 @@ with `cheap_products`, distributions over trees among them, ask for a product wi
 Hessian in about the time of a gradient, and for a factor in a hundred times as much:
 for these the projected Newton method of :mod:`._projected_newton` serves.
 
+Where these steps stall, the interior point has a try: it keeps away from the ends of
+the domain and from zero at once.
+
 Source: Jaakkola, Meila & Jebara (1999), Theorem 1.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination._block_sum import BlockSum
+from maxent.discrimination._interior import interior_point
 from maxent.discrimination._projected_newton import projected_newton
-from maxent.discrimination._used_up import solve_with_used_up
+from maxent.discrimination._used_up import goes_on, solve_with_used_up
 from maxent.discrimination.block_dual import (
     check_blocks,
     check_incidence,
@@ -73,17 +79,27 @@ def ascend_blocks(
     gaussian = None if E is None or flat is not None else np.sqrt(bias) * E
     R = BlockSum(blocks, checked, gaussian)
     with single_threaded_blas():
-        result = solve_with_used_up(
-            partial(projected_newton, rows),
-            rows,
-            R,
-            flat,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-        )
+        result = _ascend(rows, R, flat, tol, max_iter, callback)
         if result.objective <= tol:
             prefer_zero(result, rows, R, flat, tol)
     if flat is None:
         result.bias = None if E is None else bias * (E.T @ result.lam)
     return result
+
+
+def _ascend(rows, R, E, tol, max_iter, callback):
+    """By Newton steps, and once more by the interior point where these stall."""
+    options = {"tol": tol, "max_iter": max_iter, "callback": callback}
+    newton = partial(projected_newton, rows)
+    result = solve_with_used_up(newton, rows, R, E, **options)
+    left = max_iter - result.n_iter
+    if result.status is not Status.STALLED or not left:
+        return result
+    options["max_iter"] = left
+    options["callback"] = goes_on(result, callback)
+    inside = partial(interior_point, rows)
+    other = solve_with_used_up(inside, rows, R, E, **options)
+    best = min(result, other, key=lambda one: one.relative_gap)
+    status = Status.CONVERGED if best.converged else other.status
+    steps = result.n_iter + other.n_iter
+    return replace(best, status=status, n_iter=steps, history=result.history)

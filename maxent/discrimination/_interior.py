@@ -15,9 +15,8 @@ import math
 import numpy as np
 
 from maxent._support.results import DualResult, Status, relative_gap
-from maxent.discrimination._slack_barrier import PricedSlacks
+from maxent.discrimination._interior_start import start_inside, start_near
 from maxent.discrimination.certificate import (
-    best_bias_of,
     certify,
     repair_equality,
     small_solve,
@@ -81,9 +80,9 @@ def interior_point(
     init : ndarray or None
         Warm start; moved into the interior.
     bias : ndarray (k,) or None
-        Biases to start from, where a total is given.
+        Biases to start from, empty without E; `init` is next to the answer then.
     total : ndarray (k,) or None
-        What E' lam is to be, zero by default. `init` is next to the answer then.
+        What E' lam is to be, zero by default.
     certified : Rows or None
         The rows whose certificate is wanted, if they differ a little from `rows`.
     worn : callable(lam) or None
@@ -93,24 +92,18 @@ def interior_point(
     goal = rows if certified is None else certified
     n = len(rows.q)
     upper = rows.upper
-    closed = _has_a_wall(rows)
+    closed = rows.margin._has_end
     k = 0 if E is None else E.shape[1]
     unit = 0.0 if rows.margin.name == "fixed" else 1.0
     largest = float(np.abs(rows.q).max(initial=0.0))
     most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
     most *= max(1.0, largest) ** 2
-    lam = _start(rows, R, E, upper, init, total)
-    if total is None:
-        lam = _into_domain(R, lam)
-    elif not R.value_and_margins(lam)[0] < np.inf:
+    near = bias is not None
+    begin = start_near if near else start_inside
+    found = begin(rows, R, E, init=init, bias=bias, total=total)
+    if found is None:
         return DualResult(init, bias, -np.inf, np.inf, 0, Status.STALLED, "interior")
-    walls = PricedSlacks(R, lam)
-    if total is None:
-        b = np.zeros(k)
-        z, t = _start_slacks(rows, R, lam, upper)
-        walls.price(0.02 * float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3))))
-    else:
-        b, z, t = _start_near(rows, R, E, lam, bias, total, walls)
+    lam, b, z, t, walls = found
     # quadratics are cheap enough to go on to the last digit
     enough = min(tol, 1e-12) if R.homogeneous else tol
     history, best, status, iteration = [], None, Status.MAX_ITER, 0
@@ -207,8 +200,8 @@ def interior_point(
             status = Status.STALLED
             break
     if best is None:
-        lam = np.zeros(n) if total is None else init
-        feasible = lam if total is None else None
+        lam = init if near else np.zeros(n)
+        feasible = None if near else lam
         best = (lam, *certify(goal, R, feasible, E, b))
     elif relative_gap(best[2], best[1]) > _NEAR:
         best = (best[0], *certify(goal, R, best[0], E, best[3], total=total))
@@ -223,14 +216,6 @@ def interior_point(
     return DualResult(
         lam, bias, J, gap, iteration, status, solver="interior", history=history
     )
-
-
-def _has_a_wall(rows):
-    """Whether the upper end of the domain needs a slack of its own.
-
-    An entropy is finite there, and its slope too flat a barrier for long steps.
-    """
-    return rows.margin._closed or rows.margin.name == "logistic"
 
 
 def _lack(E, lam, total):
@@ -250,84 +235,6 @@ def _direction(solve, point, below, above):
     dz = below / lam - z - z / lam * step
     dt = None if t is None else above / room - t + t / room * step
     return step, db, dz, dt
-
-
-def _start(rows, R, E, upper, init, total):
-    """Interior start: a tenth of the domain, or as far as the quadratic pays for.
-
-    Open domains have their own barrier, which makes a start far out the better one;
-    boxes and unbounded domains start near the best point of a uniform ray.
-    """
-    unbounded = ~np.isfinite(upper)
-    lam = 0.1 * np.where(unbounded, rows.weight * rows.rate, upper)
-    if not (R.homogeneous or rows.margin._closed or unbounded.any()):
-        lam = _response(rows, R, E, upper, total)
-    balanced = repair_equality(lam, upper, E, total)
-    lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
-    if unbounded.any() or rows.margin._closed:
-        lam = _into_domain(R, lam)
-        value, _ = R.value_and_margins(lam)
-        if value > 0:
-            pull = rows.q + rows.slope(1e-3 * lam)
-            far = float(np.abs(pull) @ lam) / (2.0 * value)
-            lam = lam * (far if unbounded.all() else min(far, 1.0))
-    if init is None:
-        return lam
-    if total is not None and np.isfinite(upper).all():
-        return np.clip(init, 1e-12 * upper, (1 - 1e-12) * upper)
-    lam = np.maximum(init, 1e-2 * lam)
-    return np.where(unbounded, lam, np.minimum(lam, (1 - 1e-3) * upper))
-
-
-def _response(rows, R, E, upper, total):
-    """Multipliers that the rows ask for at the margins of a model before training."""
-    _, margins = R.value_and_margins(np.zeros_like(upper))
-    d = rows.q - margins
-    if E is not None:
-        d = d - E @ best_bias_of(rows, d, E, np.zeros(E.shape[1]), total)
-    return np.clip(rows.loss(d)[1], 0.01 * upper, 0.5 * upper)
-
-
-def _into_domain(R, lam):
-    """Multipliers shrunk until they are well inside the domain of R."""
-    far = R.max_step(np.zeros_like(lam), lam)
-    lam = lam if far > 1.6 else 0.6 * far * lam
-    for _ in range(100 if not R.homogeneous else 0):  # `far` may be a user's mistake
-        if R.value_and_margins(lam)[0] < np.inf:
-            break
-        lam = 0.5 * lam
-    return lam
-
-
-def _start_slacks(rows, R, lam, upper):
-    """Slacks of lam >= 0 and, for a box, of its top: stationary where that is cheap."""
-    if not _has_a_wall(rows):
-        share = 0.1 if R.homogeneous else 0.02
-        mu = share * float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3)))
-        slack = mu / lam
-        if R.homogeneous or rows.margin.name == "logistic":
-            return slack, None
-        # margins of a model with a prior of its own start far above their levels
-        _, margins = R.value_and_margins(lam)
-        return slack + np.maximum(margins - rows.slope(lam) - rows.q, 0.0), None
-    _, margins = R.value_and_margins(lam)
-    r = rows.q - margins + rows.slope(lam)
-    mu = 0.1 * float(np.mean(lam * np.abs(r))) + 1e-10
-    return np.maximum(-r, 0.0) + mu / lam, np.maximum(r, 0.0) + mu / (upper - lam)
-
-
-def _start_near(rows, R, E, lam, bias, total, walls):
-    """The same next to the answer, with the biases that fit best."""
-    d = rows.q - R.value_and_margins(lam)[1]
-    b = best_bias_of(rows, d, E, bias, total)
-    d = d - E @ b
-    mu = max(rows.gap(lam, d), 1e-300) / (len(lam) + walls.count)
-    walls.price(mu)
-    r, least = d + rows.slope(lam), 1e-3 * rows.upper
-    z = np.maximum(-r, 0.0) + mu / np.maximum(lam, least)
-    if not _has_a_wall(rows):
-        return b, z, None
-    return b, z, np.maximum(r, 0.0) + mu / np.maximum(rows.upper - lam, least)
 
 
 def _step_length(lam, step, z, dz, t, dt, upper, keep):

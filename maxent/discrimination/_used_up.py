@@ -30,8 +30,8 @@ from maxent.discrimination._block_sum import BlockSum
 from maxent.discrimination.certificate import best_prices
 
 _WORN = 1e-9  # share of a slack below which a solver is stopped
-_USED = 1e-6  # share below which a slack is held, once the solver has ended
-_RESOLVED = 1e-10  # share from which on multipliers can tell what is left
+_USED = 1e-5  # share below which a slack is held, once the solver has ended
+_RESOLVED = 1e-6  # share from which on multipliers can tell what is left
 _LEFT = 1e-12  # of what was there and what took it away; rounding is far below
 _ROUNDS = 50  # choices of the slacks that are held
 
@@ -65,69 +65,85 @@ def solve_with_used_up(solve, rows, R, E, *, tol, max_iter, init=None, callback=
     watch = _Watch(slacks, R, held, spared)
     options = {"tol": tol, "max_iter": max_iter, "init": init, "callback": callback}
     result = solve(R, E, worn=watch.worn, **options)
-    steps, bias, lam = result.n_iter, result.bias, watch.end(result)
+    lam = watch.end(result)
+    bias = np.zeros(0) if result.bias is None else result.bias
     if result.status is Status.STALLED:
         held, lefts = watch.used(lam), watch.left(lam)
+        if not held.any():
+            return result
+    last = np.inf
     for _ in range(_ROUNDS):
-        if result.status is not Status.STALLED or not held.any():
+        if result.status is not Status.STALLED:
             break
         holding = _Holding(rows, R, E, slacks, held, lefts, lam)
-        spare = holding.settle(lam, holding.prices(lam, bias))
-        if spare.any() and (held & ~spare).any():
-            held, spared = held & ~spare, spared | spare
-            continue
-        most = result.objective + result.gap  # no objective is above a primal value
+        if not holding.R.value_and_margins(lam)[0] < np.inf:
+            break
+        spare = np.zeros_like(held)
+        if held.any():
+            spare = holding.settle(lam, holding.prices(lam, bias))
+            if spare.any():
+                held, spared = held & ~spare, spared | spare
+                continue
+            holding.aim()
 
         watch = _Watch(slacks, holding.R, held, spared)
         found = solve(
             holding.R,
             holding.E,
             tol=0.5 * tol,
-            max_iter=max_iter - steps,
+            max_iter=max_iter - result.n_iter,
             init=lam,
             bias=holding.guess(bias),
             total=holding.total,
             worn=watch.worn,
-            callback=_progress(result.history, steps, most, callback),
+            callback=goes_on(result, callback),
         )
-        steps, J, gap = steps + found.n_iter, -np.inf, np.inf
+        result.n_iter += found.n_iter
+        J, gap = -np.inf, np.inf
         if found.objective > -np.inf:
-            spare = holding.settle(found.lam, found.bias)
+            if held.any():
+                spare = holding.settle(found.lam, found.bias)
             J, gap = holding.certificate(found)
         if gap < result.gap:
             result = replace(
                 result,
                 lam=found.lam,
-                bias=found.bias[: len(bias)],
+                bias=_first(found.bias, bias),
                 objective=J,
                 gap=gap,
                 blocks=holding.R.blocks,
             )
         if relative_gap(gap, J) <= tol:
             result.status = Status.CONVERGED
-        elif steps >= max_iter:
+        elif result.n_iter >= max_iter:
             result.status = Status.MAX_ITER
         elif found.objective > -np.inf and spare.any():
             # back to where these were not held
             held, spared = held & ~spare, spared | spare
         else:
-            lam, bias = watch.end(found), found.bias[: len(bias)]
+            lam, bias = watch.end(found), _first(found.bias, bias)
             lefts = np.where(held, holding.lefts, watch.left(lam))
             more = watch.used(lam)
-            if not more.any():
+            if not (more.any() or gap < 0.5 * last):
                 break
-            held = held | more
-    result.n_iter = steps
+            held, last = held | more, gap
     return result
 
 
-def _progress(history, before, most, callback):
-    """Callback of a solver that goes on; `most` is a primal value."""
+def _first(found, bias):
+    """The biases among all prices; None where there are none."""
+    return bias if found is None else found[: len(bias)]
+
+
+def goes_on(result, callback):
+    """Callback of a solver that goes on where a result stands."""
+    before, most = result.n_iter, result.objective + result.gap
 
     def progress(n_iter, objective, gap):
-        history.append((before + n_iter, objective, most - objective))
+        # no objective is above a primal value
+        result.history.append((before + n_iter, objective, most - objective))
         if callback is not None:
-            callback(*history[-1])
+            callback(*result.history[-1])
 
     return progress
 
@@ -162,7 +178,7 @@ class _Watch:
 
     def __init__(self, slacks, R, held, spared):
         self.slacks, self.R, self.held = slacks, R, held
-        self.least = np.where(spared, 0.0, slacks.before)
+        self.least = np.where(spared, 0.1 * _RESOLVED / _USED, 1.0) * slacks.before
         self.last = None
 
     def left(self, lam):
@@ -180,7 +196,13 @@ class _Watch:
 
     def worn(self, lam):
         """Whether next to nothing is left of some slack."""
-        if len(self.held) and (self.left(lam) < _WORN * self.least).any():
+        if (
+            len(self.held)
+            and (
+                self.left(lam)
+                < np.minimum(_WORN * self.slacks.before, _USED * self.least)
+            ).any()
+        ):
             self.last = lam.copy()
         return self.last is not None
 
@@ -211,11 +233,23 @@ class _Holding:
         columns = [] if E is None else [E]
         totals = [np.zeros(column.shape[1]) for column in columns]
         self._hold(np.where(held, lefts, np.nan))
-        for _, _, block, At, at, s in self._held_blocks(lam):
-            C = At @ block.held_gradient()
-            columns.append(-C)
-            totals.append(s[at] - _LEFT * (s[at] + np.abs(C).T @ lam))
-        self.E, self.total = np.hstack(columns), np.concatenate(totals)
+        self.changes = {}
+        for k, _, block, At, at, s in self._held_blocks(lam):
+            self.changes[k] = At @ block.held_gradient()
+            columns.append(-self.changes[k])
+            totals.append(s[at])
+        self.lam = lam
+        self.E = np.hstack(columns) if columns else None
+        self.total = np.concatenate(totals) if held.any() else None
+
+    def aim(self):
+        """Ask for multipliers that leave just so much."""
+        known = 0 if self.free is None else self.free.shape[1]
+        for k, _, block, _, at, s in self._held_blocks(self.lam):
+            C = self.changes[k]
+            least = _LEFT * (s[at] + np.abs(C).T @ self.lam)
+            self.total[known : known + len(at)] = s[at] - np.maximum(block.left, least)
+            known += len(at)
 
     def _hold(self, lefts):
         self.lefts = lefts
@@ -237,7 +271,7 @@ class _Holding:
 
     def guess(self, bias):
         """The biases, and no price beyond that of what is left."""
-        return np.append(bias, np.zeros(len(self.total) - len(bias)))
+        return np.append(bias, np.zeros(sum(len(at) for at in self.at)))
 
     def prices(self, lam, bias):
         """Biases and prices that fit multipliers best."""
@@ -250,8 +284,8 @@ class _Holding:
         Returns the mask of those that have no price, or that multipliers can tell.
         """
         spare = np.zeros(len(self.slacks.before), dtype=bool)
-        prices, known = np.full(len(spare), np.nan), len(self.total)
-        known -= sum(len(at) for at in self.at)
+        prices = np.full(len(spare), np.nan)
+        known = 0 if self.free is None else self.free.shape[1]
         for k, a, block, _, at, _ in self._held_blocks(lam):
             own = block.held_prices(a)
             asked = bias[known : known + len(at)] + own

@@ -57,12 +57,11 @@ class CustomMargin(MarginPrior):
             )
         )
         self._check()
-        # does the multiplier reach its bound, as that of the hinge does?
+        # does the multiplier reach its bound, as those of entropies and the hinge do?
         if math.isfinite(self._upper):
             end = np.array([self._upper])
-            self._closed = bool(
-                np.isfinite(self.potential(end)[0]) and np.isfinite(self.mean(end)[0])
-            )
+            self._has_end = bool(np.isfinite(self.potential(end)[0]))
+            self._closed = self._has_end and bool(np.isfinite(self.mean(end)[0]))
 
     @property
     def core_spec(self):

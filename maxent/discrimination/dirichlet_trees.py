@@ -305,19 +305,16 @@ class DirichletTrees(TreePrior):
         return -self._trees()[1][column[i], column[j]] * psi(self._held.left)
 
     def _left_for(self, prices):
-        # the probability of an edge falls with what is left of each of its cells, and
-        # divided by it is the price
+        # what is left being small, a price is as its inverse, and as the probability of
+        # the edge, which is as the inverse of all that is left of its cells
         i, j = self._held.at
         edges = self._letters.column[i] * self._letters.n + self._letters.column[j]
-        _, first, edge, cells = np.unique(
-            edges, return_index=True, return_inverse=True, return_counts=True
-        )
-        p = self._trees()[1][
-            self._letters.column[i[first]], self._letters.column[j[first]]
-        ]
-        whole = np.bincount(edge, np.log(self._held.left) + np.log(prices))
-        p = np.exp((np.log(p) + whole) / (1.0 + cells))
-        return p[edge] / prices
+        _, edge, cells = np.unique(edges, return_inverse=True, return_counts=True)
+        tiny = np.finfo(float).tiny
+        above = np.log(np.maximum(self._held_prices(), tiny))
+        above -= np.log(np.maximum(prices, tiny))
+        shared = np.bincount(edge, above) / (1.0 + cells)
+        return np.maximum(self._held.left * np.exp(above - shared[edge]), tiny)
 
     def _max_step(self, data, direction):
         change = self._change(data, direction)

@@ -56,6 +56,7 @@ class MarginPrior:
     _kind = -1
     _upper = 1.0  # supremum of u
     _closed = False  # is u = upper attainable with a finite slope?
+    _has_end = False  # or with a finite potential: no barrier for long steps
 
     def __init__(self, rate=10.0, level=1.0):
         self.rate = v.check_positive("rate", rate)

@@ -165,6 +165,7 @@ class LogisticMargin(MarginPrior):
 
     name = "logistic"
     _kind = 4
+    _has_end = True
 
     def __init__(self, rate=1.0, level=0.0):
         super().__init__(rate, level)
@@ -224,7 +225,7 @@ class HingeMargin(MarginPrior):
 
     name = "hinge"
     _kind = 6
-    _closed = True
+    _closed = _has_end = True
 
     def __init__(self, level=1.0):
         super().__init__(1.0, level)
