@@ -272,7 +272,7 @@ def best_bias_of(rows, d, E, guess, total=None):
         loss, *rest = rows.loss(d - E @ b)
         return loss + float(total @ b), *rest
 
-    reach = 1.0 + float(np.abs(d).max())
+    reach = 1.0 + float(np.abs(d - E @ b).max())
     value, lam, curvature = cost(b)
     for _ in range(50):
         if not curvature.any():
@@ -282,6 +282,8 @@ def best_bias_of(rows, d, E, guess, total=None):
         H.flat[:: len(H) + 1] += 1e-14 * max(np.trace(H), 1e-300)
         step = np.linalg.lstsq(H, -grad, rcond=None)[0]
         # where losses are nearly linear, no farther than the shortfalls go
+        if not np.abs(step).max() < 1e100:
+            step = -grad
         far = float(np.abs(E @ step).max())
         step *= min(1.0, reach / far) if far else 1.0
         slope, t = float(grad @ step), 1.0

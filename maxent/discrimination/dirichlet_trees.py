@@ -150,7 +150,9 @@ class DirichletTrees(TreePrior):
             self._refuse_missing(data, weight)
         change, counts = data.counts_on(self.pseudo_counts, weight)
         if self._held is not None:
-            counts[self._held.at] = self._held.left
+            at, left = self._held.at, self._held.left
+            counts[at] = counts[at[::-1]] = left
+            change[at] = left - self.pseudo_counts[at]
         single, before = counts.diagonal(), self.pseudo_counts.diagonal()
         if not ((counts > 0) | ~self._cells).all() or not (single > 0).all():
             return None

@@ -122,6 +122,8 @@ n_iter_, converged_, n_features_in_
 
     With ``parameters="dirichlet"`` the other class can take away from a table no more
     than its rows and the prior have put there; multipliers stay small where counts are.
+    Where levels are beyond reach, cells of the tables are used up. What is left of them
+    is in `posteriors_`, and may be too little for `dual_coef_` to tell.
 
     References
     ----------
