@@ -172,6 +172,22 @@ def test_no_point_outside_the_domain_is_accepted_if_blocks_do_not_know_theirs(
     agree(found.objective, want.objective, 1e-8, 1 + want.objective)
 
 
+def test_blocks_need_no_base_class(rng):
+    y, prior = labels(), ExponentialMargin(5.0, 3.0)
+    blocks, maps = gaussians(rng, y)
+
+    class Bare:
+        def __init__(self, block):
+            for name in ("n_rows", "rank", "log_partition", "mean"):
+                setattr(self, name, getattr(block, name))
+            for name in ("hessian_factor", "hessian_product", "max_step"):
+                setattr(self, name, getattr(block, name))
+
+    want = solved(blocks, maps, prior, y, "flat")
+    found = solved([Bare(block) for block in blocks], maps, prior, y, "flat")
+    assert found.converged and found.objective == want.objective
+
+
 NOT_FINITE = [np.nan, np.inf, "a", None]
 WRONG = {
     "blocks": [None, 3, [3, 4], [NormalInverseWishart.improper(2)] * 2],
