@@ -108,7 +108,7 @@ def solve_with_used_up(solve, rows, R, E, *, tol, max_iter, init=None, callback=
             result = replace(
                 result,
                 lam=found.lam,
-                bias=_first(found.bias, bias),
+                bias=None if E is None else _first(found.bias, bias),
                 objective=J,
                 gap=gap,
                 blocks=holding.R.blocks,

@@ -305,7 +305,7 @@ def best_bias_of(rows, d, E, guess, total=None):
 
 
 def best_prices(rows, d, E, guess, total=None):
-    """The same; a linear program where hinges have several, the guess if it fails."""
+    """What :func:`best_bias_of` finds; for hinges by a program, or the guess."""
     if rows.margin._closed and (E.shape[1] > 1 or total is not None):
         found, _ = balanced_hinges(rows, d, E, total)
         return guess if found is None else found
@@ -358,8 +358,8 @@ def repair_equality(lam, upper, E, total=None):
     The correction is spread over multipliers by the square of their room, so none
     leaves its domain and zeros stay zero. One equality that is missed by much is
     met by scaling the heavier side down, which is possible if the total is zero, as it
-    is by default. Returns None if
-    several equalities, or one with a total of its own, cannot be met this way.
+    is by default. Returns None if several equalities, or one with a total of its own,
+    cannot be met this way.
     """
     if E is None:
         return lam

@@ -172,6 +172,8 @@ def test_without_a_flat_bias_too(bias):
             "dirichlet", level=30.0, margin=margin, bias=bias
         ).fit(X, y)
         assert model.converged_
+        assert model.intercept_.shape == (1,)
+        assert model.score(X, y) > 0.9
 
 
 def test_three_classes(rng):
