@@ -102,4 +102,5 @@ def _ascend(rows, R, E, tol, max_iter, callback):
     best = min(result, other, key=lambda one: one.relative_gap)
     status = Status.CONVERGED if best.converged else other.status
     steps = result.n_iter + other.n_iter
+    result.history.append((steps, best.objective, best.gap))
     return replace(best, status=status, n_iter=steps, history=result.history)

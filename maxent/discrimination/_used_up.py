@@ -113,6 +113,9 @@ def solve_with_used_up(solve, rows, R, E, *, tol, max_iter, init=None, callback=
                 gap=gap,
                 blocks=holding.R.blocks,
             )
+            result.history.append((result.n_iter, J, gap))
+            if callback is not None:
+                callback(*result.history[-1])
         if relative_gap(gap, J) <= tol:
             result.status = Status.CONVERGED
         elif result.n_iter >= max_iter:

@@ -87,6 +87,7 @@ def test_certificate_is_the_primal_value_of_what_is_returned(prior, level):
     problem = trained(X, y, "dirichlet", prior, level, "flat", ess=0.3)
     _, maps, _, found = problem
     assert found.converged and found.blocks is not None
+    assert found.history[-1] == (found.n_iter, found.objective, found.gap)
     posteriors = [
         block.posterior(A @ found.lam)
         for block, A in zip(found.blocks, maps, strict=True)
@@ -152,6 +153,7 @@ def test_the_interior_point_goes_on_where_newton_steps_stall(seed):
     model, X, y = drawn(seed)
     assert len(X) == 80 and model.fit(X, y).converged_
     assert len(model.objective_history_) > 20
+    assert model.objective_history_[-1] == model.objective_
 
 
 @pytest.mark.parametrize("margin", ["exponential", "erlang", "hinge", "logistic"])
