@@ -32,9 +32,6 @@ from maxent.discrimination.block_dual import (
 )
 from maxent.discrimination.certificate import Rows
 
-# entropies have infinite slopes at zero, fixed margins no finite loss
-_SMOOTH = ("exponential", "erlang", "laplace", "gaussian", "hinge")
-
 
 def ascend_blocks(
     blocks,
@@ -57,7 +54,9 @@ def ascend_blocks(
     """
     blocks, checked = check_blocks(blocks, maps)
     cheap = all(getattr(block, "cheap_products", False) for block in blocks)
-    if not cheap or margin.name not in _SMOOTH:
+    g = margin.unit_potential
+    # entropies have infinite slopes at zero, fixed margins no finite loss
+    if not (cheap and g.finite_at_zero and g.finite_loss):
         return solve_blocks(
             blocks,
             maps,
@@ -71,9 +70,7 @@ def ascend_blocks(
             callback=callback,
         )
     n = len(level)
-    rows = Rows(
-        margin, np.asarray(level), np.full(n, margin.rate), np.asarray(sample_weight)
-    )
+    rows = Rows.of(margin, np.asarray(sample_weight), np.asarray(level))
     E = None if bias is None else check_incidence(incidence, n)
     flat = E if bias == "flat" else None
     gaussian = None if E is None or flat is not None else np.sqrt(bias) * E

@@ -42,8 +42,8 @@ def coordinate_ascent(linear, tol, max_iter, init, callback, seed):
     bias = np.array([0.0, variance])
     if init is not None:
         lam = np.ascontiguousarray(init[order])
-    elif p.margin.name == "logistic":
-        lam = 1e-3 * local.upper
+    elif not local.potential.finite_at_zero:
+        lam = local.start_inside()
         if linear.flat:
             lam = repair_equality(lam, local.upper, sign[:, None])
     if lam.any():
@@ -51,7 +51,7 @@ def coordinate_ascent(linear, tol, max_iter, init, callback, seed):
         w = np.asarray(X.T @ a).ravel()
         bias[0] = variance * a.sum()
     fixed = (
-        p.margin.core_spec,
+        local.potential.core_spec,
         *((X.data, X.indices, X.indptr) if linear.sparse else (X,)),
         local.q,
         local.rate,
@@ -73,8 +73,8 @@ def coordinate_ascent(linear, tol, max_iter, init, callback, seed):
             total = found
             # it moves little, and its logarithms cost a fifth of an epoch
             if iteration <= 10 or total <= 3.0 * tol * (1 + abs(objective)):
-                objective = local.potential(lam) - 0.5 * float(w @ w)
-        if not np.isfinite(found) and p.margin.name != "fixed":
+                objective = local.value(lam) - 0.5 * float(w @ w)
+        if not np.isfinite(found) and local.potential.finite_loss:
             status = Status.NONFINITE
             break
         due = total <= 2.0 * tol * (1 + abs(objective)) or iteration % 25 == 0

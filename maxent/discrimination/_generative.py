@@ -25,43 +25,14 @@ from maxent._support.results import (
 )
 from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._machine import class_rows, leave_one_out_bound
+from maxent.discrimination._margin_parameters import (
+    at_level,
+    free_margin,
+    generative_margin,
+)
 from maxent.discrimination.block_dual import solve_blocks
-from maxent.discrimination.margin_prior import MarginPrior
-from maxent.discrimination.margins import MARGINS
 from maxent.discrimination.multiclass import ClassPairs
 from maxent.families.conjugate import ConjugatePrior
-
-_NAMES = ("exponential", "erlang", "laplace", "gaussian", "logistic", "hinge", "fixed")
-
-
-def generative_margin(margin, C, level):
-    """(prior, level or None, weight of a row): the prior of rate C that `margin` names.
-
-    An object stays as it is. A hinge has no rate; its multipliers end at the weight.
-    """
-    C = v.check_positive("C", C)
-    if level is not None:
-        level = v.check_number("level", level)
-    if isinstance(margin, MarginPrior):
-        return margin, margin.level if level is None else level, 1.0
-    if not (isinstance(margin, str) and margin in _NAMES):
-        raise ValueError(
-            f"margin={v.shown(margin)} is not known; use one of {_NAMES} or a "
-            "MarginPrior."
-        )
-    if margin in ("hinge", "fixed"):
-        return MARGINS[margin](level=1.0), level, C if margin == "hinge" else 1.0
-    return MARGINS[margin](rate=C, level=1.0), level, 1.0
-
-
-def at_level(margin, level):
-    """The prior moved to the level that holds, as errors are to show it."""
-    return margin if margin.name == "custom" else margin.with_level(level)
-
-
-def forgiven(margin):
-    """How far below the level margins are free: that to the prior's mean margin."""
-    return margin.level - margin.prior_mean
 
 
 def say_how_it_ended(estimator, result, idle):
@@ -254,7 +225,7 @@ class GenerativeClassifier(ClassModels):
 
     def _bound(self, result, pairs, margin, unit):
         """Bound of the leave-one-out error; rows without a multiplier must be right."""
-        if not self.level_ > forgiven(margin):
+        if not self.level_ > free_margin(margin):
             return np.nan
         lam = np.zeros((pairs.n, pairs.m))
         lam[pairs.example, pairs.wrong] = result.lam

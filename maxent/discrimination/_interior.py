@@ -92,9 +92,9 @@ def interior_point(
     goal = rows if certified is None else certified
     n = len(rows.q)
     upper = rows.upper
-    closed = rows.margin._has_end
+    closed = rows.potential.has_end
     k = 0 if E is None else E.shape[1]
-    unit = 0.0 if rows.margin.name == "fixed" else 1.0
+    unit = 0.0 if rows.potential.hard else 1.0
     largest = float(np.abs(rows.q).max(initial=0.0))
     most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
     most *= max(1.0, largest) ** 2
@@ -252,7 +252,7 @@ def _pull(rows, R, E, lam, b):
     pull = rows.q - margins + rows.slope(lam)
     if E is not None:
         pull = pull - E @ b
-    if not rows.margin._closed:
+    if not rows.potential.closed:
         # beyond the last number below the end of an open domain nothing can be asked
         pull[(lam >= _LAST * rows.upper) & (pull > 0)] = 0.0
     return pull
@@ -313,14 +313,14 @@ def _polish(rows, goal, R, E, best, total):
     slack = -(d + rows.slope(lam)) / max(float(np.abs(rows.q).max()), 1e-3)
     free = (wanted > 0) | (lam > np.maximum(slack, 1e-7) * top)
     at_end = lam >= _LAST * upper
-    if rows.margin._closed:
+    if rows.potential.closed:
         at_end = lam >= (1 - 1e-7) * upper
         free = lam > floor
     free &= ~at_end
     if not free.any():
         return best
     new = np.where(free | at_end, lam, 0.0)
-    if rows.margin._closed:
+    if rows.potential.closed:
         new[at_end] = upper[at_end]
     index = np.flatnonzero(free)
     Rf, rf = R.restricted(index, lam), rows.subset(index)

@@ -49,7 +49,7 @@ def start_near(rows, R, E, *, init, bias, total):
     mu = max(gap, 1e-300) / (len(lam) + walls.count)
     walls.price(mu)
     z = np.maximum(-r, 0.0) + mu / np.maximum(lam, 1e-3 * scale)
-    if not rows.margin._has_end:
+    if not rows.potential.has_end:
         return lam, b, z, None, walls
     t = np.maximum(r, 0.0) + mu / np.maximum(upper - lam, 1e-3 * scale)
     return lam, b, z, t, walls
@@ -64,11 +64,11 @@ def _multipliers(rows, R, E, init):
     upper = rows.upper
     unbounded = ~np.isfinite(upper)
     lam = 0.1 * np.where(unbounded, rows.weight * rows.rate, upper)
-    if not (R.homogeneous or rows.margin._closed or unbounded.any()):
+    if not (R.homogeneous or rows.potential.closed or unbounded.any()):
         lam = _response(rows, R, E, upper)
     balanced = repair_equality(lam, upper, E)
     lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
-    if unbounded.any() or rows.margin._closed:
+    if unbounded.any() or rows.potential.closed:
         lam = _into_domain(R, lam)
         value, _ = R.value_and_margins(lam)
         if value > 0:
@@ -103,7 +103,7 @@ def _into_domain(R, lam):
 
 def _slacks(rows, R, lam):
     """Slacks of lam >= 0 and, if there is one, of the end: stationary if cheap."""
-    if not rows.margin._has_end:
+    if not rows.potential.has_end:
         share = 0.1 if R.homogeneous else 0.02
         slack = share * _scale(rows, lam) / lam
         if R.homogeneous:

@@ -83,13 +83,13 @@ class KernelSide(Quadratic):
             part = np.ascontiguousarray(lam[block])
             change = np.empty((q, c.m))
             first, _ = joint_block(
-                rows.margin.core_spec,
+                rows.potential.core_spec,
                 self.gram(block),
                 np.ascontiguousarray(self.F[block]),
                 np.ascontiguousarray(c.codes[block]),
                 np.ascontiguousarray(c.weight[block]),
-                rows.margin.level,
-                rows.margin.rate,
+                c.margin.level,
+                c.margin.rate,
                 self.share,
                 variance,
                 order,
@@ -112,10 +112,10 @@ class KernelSide(Quadratic):
         other[np.arange(c.n), c.codes] = -np.inf
         margin = scores[np.arange(c.n), c.codes] - other.max(axis=1)
         unit = c.rows.subset(np.arange(1))
-        top = float(c.rows.margin.level + unit.slope(np.zeros(1))[0])
+        top = float(c.margin.level + unit.slope(np.zeros(1))[0])
         if not np.isfinite(top):
             return np.ones(c.n, dtype=bool)
-        near = margin < top + 0.1 * max(abs(top), c.rows.margin.level)
+        near = margin < top + 0.1 * max(abs(top), c.margin.level)
         return lam.any(axis=1) | near
 
     def gram(self, block):
@@ -188,13 +188,13 @@ class LinearSide(Quadratic):
             (self.X.data, self.X.indices, self.X.indptr) if self.sparse else (self.X,)
         )
         return visit(
-            rows.margin.core_spec,
+            rows.potential.core_spec,
             *data,
             self.diagonal,
             c.codes,
             c.weight,
-            rows.margin.level,
-            rows.margin.rate,
+            c.margin.level,
+            c.margin.rate,
             self.share,
             variance,
             rng.permutation(c.n),
@@ -234,8 +234,9 @@ def solve_joint(side, constraints, flat, *, tol, max_iter, callback=None, seed=0
     variance = side.share * (mean if flat else side.variance)
     lam = np.zeros((c.n, c.m - 1))
     bias = np.zeros(c.m)
-    if rows.margin.name == "logistic":  # the slope is infinite at zero
-        lam[:] = 1e-3 * rows.upper.reshape(lam.shape)
+    entropy = not rows.potential.finite_at_zero
+    if entropy:
+        lam[:] = rows.start_inside().reshape(lam.shape)
         beta = c.beta(lam.reshape(-1))
         side.begin(beta)
         bias += variance * beta.sum(axis=0)
@@ -247,7 +248,7 @@ def solve_joint(side, constraints, flat, *, tol, max_iter, callback=None, seed=0
         if flat:
             bias += variance * beta.sum(axis=0)
             bias -= bias.mean()
-        objective = rows.potential(lam.reshape(-1)) - side.norm(beta)
+        objective = rows.value(lam.reshape(-1)) - side.norm(beta)
         if not np.isfinite(objective):
             status = Status.NONFINITE
             break
@@ -267,13 +268,13 @@ def solve_joint(side, constraints, flat, *, tol, max_iter, callback=None, seed=0
         if relative_gap(gap, J) <= tol:
             status = Status.CONVERGED
             break
-        if rows.margin.name == "fixed" and J * min(1.0, mean) > 1e12:
+        if rows.potential.hard and J * min(1.0, mean) > 1e12:
             status = Status.UNBOUNDED
             break
         side.refresh(beta)
     if best is None:
         exact = np.zeros(c.n * (c.m - 1))
-        if rows.margin.name == "logistic":
+        if entropy:
             exact = None
         best = (
             lam.reshape(-1) if exact is None else exact,

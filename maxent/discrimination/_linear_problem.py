@@ -92,14 +92,14 @@ class LinearProblem:
         dual_w = np.asarray(self.X.T @ a).ravel()
         w = dual_w if w is None else w
         d = rows.q - self.sign * self.expand(np.asarray(self.X @ w).ravel())
-        objective = rows.potential(lam) - 0.5 * float(dual_w @ dual_w)
+        objective = rows.value(lam) - 0.5 * float(dual_w @ dual_w)
         if self.flat:
             b = best_bias(rows, d, self.sign, guess)
         else:
             b = p.bias_variance * float(a.sum())
             objective -= 0.5 * b * float(a.sum())
         d = d - self.sign * b
-        if p.margin.name == "fixed":
+        if rows.potential.hard:
             norm = float(w @ w) + b * float(a.sum()) * (not self.flat)
             return objective, rows.hard_gap(d, norm, objective), b, w, d
         apart = float((w - dual_w) @ (w - dual_w))

@@ -100,7 +100,8 @@ def _settles_the_bias(lam, codes, margin, weight):
     and misjudge that row.
     """
     curved = lam > 0
-    if margin._closed:  # straight at both ends, which solvers reach within 1e-3
+    if margin.unit_potential.closed:
+        # the loss is linear at both ends, which solvers reach within 1e-3
         share = lam / (margin.upper * weight[:, None])
         curved = (share > 1e-3) & (share < 1 - 1e-3)
     rows, wrong = np.nonzero(curved)
@@ -195,7 +196,7 @@ class KernelMachineMixin:
         n, d = data.shape
         if sp.issparse(data):
             return n > 2000
-        smooth = problem.margin.name not in ("hinge", "fixed")
+        smooth = problem.margin.unit_potential.smooth
         return n > 400 and smooth and n > 4 * d and d <= 2000
 
     def _gamma(self, data, sample):

@@ -86,7 +86,7 @@ class _Ascent:
     def __init__(self, rows, R, E, bias, total, tol, lam):
         self.rows, self.R, self.E, self.tol = rows, R, E, tol
         self.total = total
-        self.closed, self.top = rows.margin._closed, rows.upper
+        self.closed, self.top = rows.potential.closed, rows.upper
         self.bias = np.zeros(0 if E is None else E.shape[1]) if bias is None else bias
         self.patience = 1.0
         self.barrier = SlackBarrier(R, lam)
@@ -230,7 +230,7 @@ class _Ascent:
                     if end < -0.5 * promised:
                         t *= max(promised / (promised - end), 0.2)
                         continue
-                    rise = rows.potential(new) - value - J + barrier.rise(changes)
+                    rise = rows.value(new) - value - J + barrier.rise(changes)
                     rounding = 1e-13 * (1.0 + abs(J) + abs(value))
                     # where J is rounded, its slopes at both ends say that it rose
                     if rise >= 1e-4 * promised or abs(rise) <= rounding:

@@ -32,9 +32,8 @@ class RowsInPlay:
         """Feasible multipliers to start from."""
         p = self.p
         a = np.zeros(self.n) if init is None else np.array(init, dtype=np.float64)
-        if p.margin.name == "logistic" and not (p.sides == BOTH).any():
-            # the slope is infinite at zero: start inside
-            least = (1e-2 if init is None else 1e-4) * p.weight * p.rate
+        if not p.potential.finite_at_zero and not (p.sides == BOTH).any():
+            least = p.potential.start_inside(p.weight * p.rate)
             a = np.where(p.sides == NEGATIVE, -1.0, 1.0) * np.maximum(np.abs(a), least)
         if self.flat and a.any():
             total_up, total_low = a[a > 0].sum(), -a[a < 0].sum()
@@ -48,7 +47,7 @@ class RowsInPlay:
 
     def balance(self, a):
         """Remove the rounding error of sum a = 0."""
-        top = self.p.margin._upper * self.p.weight * self.p.rate
+        top = self.p.potential.upper * self.p.weight * self.p.rate
         for _ in range(3):
             total = a.sum()
             if total == 0 or not self.flat:
@@ -68,14 +67,13 @@ class RowsInPlay:
         a, sides = a[rows], p.sides[rows]
         weight, rate, level = p.weight[rows], p.rate[rows], p.level[rows]
         scale = weight * rate
-        unit = Rows(p.margin, level, rate, weight)
-        slope = level + unit._call(1, np.abs(a) / scale) / rate
+        slope = level + p.potential.slope(np.abs(a) / scale) / rate
         base = p.target[rows] - f[rows] - b
         sign = np.sign(a)
         at_zero = a == 0
         up = base + np.where(at_zero, slope, sign * slope)
         low = base + np.where(at_zero, -slope, sign * slope)
-        top = np.abs(a) >= p.margin._upper * scale * (1 - 1e-15)
+        top = np.abs(a) >= p.potential.upper * scale * (1 - 1e-15)
         up[(at_zero & ((sides & POSITIVE) == 0)) | (top & (a > 0))] = -np.inf
         low[(at_zero & ((sides & NEGATIVE) == 0)) | (top & (a < 0))] = np.inf
         return up, low
@@ -120,7 +118,7 @@ class RowsInPlay:
         """
         order = rng.permutation(rows)
         p = self.p
-        unit = Rows(p.margin, p.level[order], p.rate[order], p.weight[order])
+        unit = Rows(p.potential, p.level[order], p.rate[order], p.weight[order])
         stiff = unit.curvature(np.abs(a[order]))
         idle = (a[order] == 0) & (self.excess(a, f, b, order) <= 0)
         order = order[np.argsort(np.where(idle, np.inf, stiff), kind="stable")]

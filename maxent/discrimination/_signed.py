@@ -57,6 +57,11 @@ class SignedProblem:
     sides: np.ndarray
     bias: object
 
+    @property
+    def potential(self):
+        """Unit potential of the margin prior."""
+        return self.margin.unit_potential
+
     def rows(self):
         """(Rows, index of the data row, sign): one entry per allowed side."""
         pos = np.flatnonzero(self.sides & POSITIVE)
@@ -66,7 +71,7 @@ class SignedProblem:
         order = np.argsort(index, kind="stable")
         index, sign = index[order], sign[order]
         q = self.level[index] + sign * self.target[index]
-        rows = Rows(self.margin, q, self.rate[index], self.weight[index])
+        rows = Rows(self.potential, q, self.rate[index], self.weight[index])
         return rows, index, sign
 
     @property
@@ -101,14 +106,14 @@ def drop_weightless(sample_weight, n, *arrays):
 
 def clip_to_domain(lam, rows):
     """Warm starts strictly inside the domain of the potentials."""
-    end = 1.0 if rows.margin._closed else 1.0 - 1e-9
+    end = 1.0 if rows.potential.closed else 1.0 - 1e-9
     return np.clip(lam, 0.0, end * rows.upper)
 
 
 def clip_signed_to_domain(a, problem):
     """The same for signed multipliers."""
-    end = 1.0 if problem.margin._closed else 1.0 - 1e-9
-    top = end * problem.margin._upper * problem.weight * problem.rate
+    end = 1.0 if problem.potential.closed else 1.0 - 1e-9
+    top = end * problem.potential.upper * problem.weight * problem.rate
     return np.clip(a, -top, top)
 
 
@@ -127,7 +132,7 @@ class Certifier:
         """(objective, gap, bias); f excludes the bias, and a sums to 0 if flat."""
         p, rows = self.problem, self.rows
         lam = self.split(a)
-        objective = rows.potential(lam) - 0.5 * float(a @ f)
+        objective = rows.value(lam) - 0.5 * float(a @ f)
         d = rows.q - self.sign * f[self.index]
         if p.bias == "flat":
             b = best_bias(rows, d, self.sign, guess)
@@ -136,7 +141,7 @@ class Certifier:
             b = p.bias_variance * total
             objective -= 0.5 * b * total
         d = d - self.sign * b
-        if p.margin.name == "fixed":
+        if p.potential.hard:
             norm = float(a @ f) + p.bias_variance * float(a.sum()) ** 2
             return objective, rows.hard_gap(d, norm, objective), b
         return objective, rows.gap(lam, d), b
@@ -180,7 +185,8 @@ def solve_signed(
         `lam` holds the signed multipliers a_t.
     """
     margin = problem.margin
-    tol = tolerance_for(margin, margin.level, kernel.diagonal().max(initial=0.0), tol)
+    largest = kernel.diagonal().max(initial=0.0)
+    tol = tolerance_for(problem.potential, margin.level, largest, tol)
     if solver == "auto":
         roads = _roads(kernel, problem, tol, cache_size)
     elif solver in ("interior", "smo"):
@@ -221,14 +227,14 @@ def _roads(kernel, problem, tol, cache_size):
     dense = 8e-6 * n * n * 3 <= max(cache_size, 100.0) and n <= _INTERIOR_LIMIT
     if not dense:
         return ("smo",)
-    if n <= _INTERIOR_ROWS or tol < 1e-7 or problem.margin.name == "fixed":
+    if n <= _INTERIOR_ROWS or tol < 1e-7 or problem.potential.hard:
         return ("interior", "smo")
     return ("smo", "interior")
 
 
 def refuse_inseparable(margin, result, easier="scaled features or a richer kernel"):
     """Raise where no certified answer exists, naming the cause."""
-    if result.status is Status.UNBOUNDED and margin.name != "fixed":
+    if result.status is Status.UNBOUNDED and margin.unit_potential.finite_loss:
         raise ValueError(
             f"the dual is unbounded (objective {result.objective:.3g}, growing) with "
             f"{margin!r}: the kernel matrix is not positive semidefinite. Use a kernel "
@@ -241,7 +247,7 @@ def refuse_inseparable(margin, result, easier="scaled features or a richer kerne
             f"margin='exponential', or {easier}."
         )
     if (
-        margin.name == "fixed"
+        not margin.unit_potential.finite_loss
         and result.status is not Status.CONVERGED
         and not np.isfinite(result.gap)
     ):

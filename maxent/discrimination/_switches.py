@@ -5,6 +5,8 @@ Source: Jebara & Jaakkola (2000), section on feature selection.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import expit
 
@@ -109,13 +111,13 @@ def _across_the_bend(rows, R, E, start, *, tol, max_iter):
             status = Status.MAX_ITER
             break
         quadratic, taken = R.expansion(lam, floor)
-        model = Rows(rows.margin, rows.q - taken, rows.rate, rows.weight)
+        model = replace(rows, q=rows.q - taken)
         few = min(max_iter - n_iter, _DIRECT_STEPS)
         target = interior_point(
             model, quadratic, E, tol=1e-2 * tol, max_iter=few, init=lam
         )
         n_iter += target.n_iter
-        here = model.potential(lam) - quadratic.value_and_margins(lam)[0]
+        here = model.value(lam) - quadratic.value_and_margins(lam)[0]
         expected = target.objective - here
         new, a = _line_search(rows, R, lam, target.lam - lam, J, expected)
         # near the optimum J no longer tells points apart; the gap, linear in their
@@ -151,7 +153,7 @@ def _line_search(rows, R, lam, step, J, expected):
     found, value, a = (lam, 0.0), J, 1.0
     while expected > 0 and a > 1e-12:
         new = lam + a * step
-        now = rows.potential(new) - R.value_and_margins(new)[0]
+        now = rows.value(new) - R.value_and_margins(new)[0]
         if now > value and now >= J + 1e-4 * a * expected:
             found, value = (new, a), now
         elif found[1] > 0:
@@ -182,7 +184,7 @@ def solve_selection(
     inclusion : ndarray (d,)
     """
     n = len(y)
-    rows = Rows(margin, np.full(n, margin.level), np.full(n, margin.rate), weight)
+    rows = Rows.of(margin, weight)
     gaussian = bias not in ("flat", None)
     extra = np.sqrt(bias) * y[:, None] if gaussian else np.empty((n, 0))
     R = SwitchedFeatures(y[:, None] * X, extra, prior_inclusion)

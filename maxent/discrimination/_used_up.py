@@ -317,4 +317,4 @@ class _Holding:
         if self.free is not None:
             d = d - self.free @ found.bias[: self.free.shape[1]]
         gap = self.rows.gap(found.lam, d) + max(divergence, 0.0)
-        return self.rows.potential(found.lam) - whole, gap
+        return self.rows.value(found.lam) - whole, gap

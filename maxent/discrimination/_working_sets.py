@@ -90,7 +90,7 @@ class WorkingSets(RowsInPlay):
             residual[0] = -p.bias_variance * part[0] - b
             store.matrix[0, 0] = p.bias_variance
         steps, _, middle, code = smo(
-            p.margin.core_spec,
+            p.potential.core_spec,
             store.matrix,
             part,
             residual,
@@ -303,7 +303,7 @@ class WorkingSets(RowsInPlay):
             status = status if status in _FAILED else Status.MAX_ITER
         a, objective, gap, b = best
         if (
-            self.p.margin.name == "fixed"
+            not self.p.potential.finite_loss
             and status in (Status.MAX_ITER, Status.STALLED)
             and not np.isfinite(gap)
         ):

@@ -12,6 +12,7 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,7 +25,7 @@ from maxent.discrimination._interior import interior_point
 from maxent.discrimination._signed import clip_to_domain, refuse_inseparable
 from maxent.discrimination._used_up import solve_with_used_up
 from maxent.discrimination.certificate import Rows, roomiest_bias
-from maxent.discrimination.margin_prior import (
+from maxent.discrimination.margins.base import (
     check_asks_for_something,
     check_is_margin,
 )
@@ -127,7 +128,7 @@ def solve_blocks(
         q = np.array(v.as_doubles("level", level))
         if q.shape != (n,) or not np.isfinite(q).all():
             raise ValueError(f"level must hold {n} finite numbers.")
-    rows = Rows(margin, q, np.full(n, margin.rate), weight)
+    rows = Rows.of(margin, weight, q)
     if init is not None:
         init = clip_to_domain(v.check_multipliers(init, n), rows)
     flat = bias == "flat"
@@ -140,10 +141,10 @@ def solve_blocks(
             callback(n_iter, objective, gap)
 
     inner = rows
-    if margin.name == "fixed":
+    if rows.potential.hard:
         # aim a little higher, so that rounding leaves every margin met
         lift = 0.05 * tol * np.maximum(np.abs(q), 1e-3)
-        inner = Rows(margin, q + lift, rows.rate, weight)
+        inner = replace(rows, q=q + lift)
     with single_threaded_blas():
         result = solve_with_used_up(
             partial(interior_point, inner, certified=rows),

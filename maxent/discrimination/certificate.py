@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from maxent._core import potentials as _potentials
-from maxent.discrimination.margins import MarginPrior
+from maxent._optimize.potential import Potential
 
 # signs that a signed multiplier may take
 POSITIVE, NEGATIVE, BOTH = 1, 2, 3
@@ -33,59 +32,71 @@ class Rows:
 
     Attributes
     ----------
-    margin : MarginPrior
-        Its own level and rate are not used: each row has its own.
+    potential : Potential
+        Unit potential of the margin prior; each row has its own level and rate.
     q : ndarray (n,)
         Linear coefficient of each multiplier: the level, plus a target if any.
     rate, weight : ndarray (n,)
     """
 
-    margin: MarginPrior
+    potential: Potential
     q: np.ndarray
     rate: np.ndarray
     weight: np.ndarray
 
+    @classmethod
+    def of(cls, margin, weight, q=None):
+        """Rows of one margin prior, at its own level unless `q` is given.
+
+        Parameters
+        ----------
+        margin : MarginPrior
+        weight : ndarray (n,)
+        q : ndarray (n,), optional
+        """
+        n = len(weight)
+        q = np.full(n, margin.level) if q is None else q
+        return cls(margin.unit_potential, q, np.full(n, margin.rate), weight)
+
     @property
     def upper(self):
         """Supremum of each multiplier."""
-        return self.margin._upper * self.weight * self.rate
+        return self.potential.upper * self.weight * self.rate
 
-    def _call(self, which, x):
-        out = np.empty_like(x)
-        _potentials.evaluate(self.margin.core_spec, which, x, out)
-        return out
+    def start_inside(self):
+        """Multipliers to start from where the slope at zero is infinite."""
+        return self.potential.start_inside(self.weight * self.rate)
 
     def unit(self, lam):
         """Dimensionless multipliers."""
         return lam / (self.weight * self.rate)
 
-    def potential(self, lam):
+    def value(self, lam):
         """Sum of the potentials, q included; -inf outside the domain."""
-        return float(self.q @ lam + self.weight @ self._call(0, self.unit(lam)))
+        return float(self.q @ lam + self.weight @ self.potential.value(self.unit(lam)))
 
     def slope(self, lam):
         """Derivative of each potential without q."""
-        return self._call(1, self.unit(lam)) / self.rate
+        return self.potential.slope(self.unit(lam)) / self.rate
 
     def curvature(self, lam):
         """Minus the second derivative of each potential."""
-        return self._call(2, self.unit(lam)) / (self.weight * self.rate**2)
+        scale = self.weight * self.rate**2
+        return self.potential.curvature(self.unit(lam)) / scale
 
     def loss(self, d):
         """Sum of losses at shortfalls d, the multipliers they ask for, and slopes.
 
         Returns (value, lam, curvature): lam = d loss / d d, curvature its derivative.
         """
-        value, lam, curvature = self._losses(d)
+        value, lam, curvature = self.losses(d)
         with np.errstate(over="ignore"):  # an infinite loss is an answer
             total = float(self.weight @ value)
         return total, lam, curvature
 
-    def _losses(self, d):
+    def losses(self, d):
         """Each row's own loss per weight, with the multipliers and slopes of `loss`."""
-        x = self.rate * d
-        value, slope, curvature = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-        _potentials.evaluate_loss(self.margin.core_spec, x, value, slope, curvature)
+        value, slope, curvature = self.potential.loss_derivatives(self.rate * d)
         scale = self.weight * self.rate
         slope *= scale
         curvature *= scale
@@ -94,11 +105,8 @@ class Rows:
 
     def gap(self, lam, d):
         """Fenchel-Young sum at multipliers lam and shortfalls d."""
-        out = np.empty_like(lam)
-        _potentials.evaluate_fenchel_young(
-            self.margin.core_spec, self.unit(lam), self.rate * d, out
-        )
-        return float(self.weight @ out)
+        terms = self.potential.fenchel_young(self.unit(lam), self.rate * d)
+        return float(self.weight @ terms)
 
     def hard_gap(self, d, norm, objective):
         """Gap of fixed margins: the machine scaled until every margin is met.
@@ -110,16 +118,17 @@ class Rows:
 
     def subset(self, index):
         """The rows at `index`."""
-        return Rows(self.margin, self.q[index], self.rate[index], self.weight[index])
+        q, rate, weight = self.q[index], self.rate[index], self.weight[index]
+        return Rows(self.potential, q, rate, weight)
 
 
-def tolerance_for(margin, level, largest, tol):
+def tolerance_for(potential, level, largest, tol):
     """Tolerance on gap / (1 + J) that bounds the relative gap of fixed margins by tol.
 
     There J is the squared norm of the machine and nothing else, and one is no unit
     for it: J >= level^2 / (2 largest), with `largest` on the kernel's diagonal.
     """
-    if margin.name != "fixed" or not largest > 0:
+    if not (potential.hard and largest > 0):
         return tol
     return 0.5 * tol * min(1.0, 0.5 * level**2 / largest)
 
@@ -131,16 +140,16 @@ def best_bias(rows, d, sign, guess=0.0):
     optimal, its midpoint, or 0 if it contains 0. Fixed margins have no finite loss:
     there it is the bias of the largest smallest margin.
     """
-    if rows.margin.name == "fixed":
+    if rows.potential.hard:
         if not ((sign > 0).any() and (sign < 0).any()):
             return guess
         return 0.5 * float(d[sign > 0].max() - d[sign < 0].max())
 
-    if rows.margin.name == "hinge":
+    if rows.potential.linear:
         return _hinge_bias(sign * d, sign, rows.upper, guess)
 
     def slope(b):
-        _, lam, curvature = rows._losses(d - sign * b)
+        _, lam, curvature = rows.losses(d - sign * b)
         return -float(sign @ lam), float(curvature.sum())
 
     near = _newton_bias(slope, guess)
@@ -264,7 +273,7 @@ def best_bias_of(rows, d, E, guess, total=None):
     if E.shape[1] == 1 and total is None:
         return np.array([best_bias(rows, d, E[:, 0], float(guess[0]))])
     b = guess.copy()
-    if rows.margin.name == "fixed":
+    if rows.potential.hard:
         return b
     total = np.zeros(len(b)) if total is None else total
 
@@ -306,7 +315,7 @@ def best_bias_of(rows, d, E, guess, total=None):
 
 def best_prices(rows, d, E, guess, total=None):
     """What :func:`best_bias_of` finds; for hinges by a program, or the guess."""
-    if rows.margin._closed and (E.shape[1] > 1 or total is not None):
+    if rows.potential.linear and (E.shape[1] > 1 or total is not None):
         found, _ = balanced_hinges(rows, d, E, total)
         return guess if found is None else found
     return best_bias_of(rows, d, E, guess, total)
@@ -402,7 +411,7 @@ def certify(rows, R, lam, E, guess, polish=True, total=None):
     b = best_bias_of(rows, d, E, guess, total) if polish else guess
     if E is not None:
         d = d - E @ b
-    objective = rows.potential(lam) - value
-    if rows.margin.name == "fixed" and R.homogeneous:
+    objective = rows.value(lam) - value
+    if rows.potential.hard and R.homogeneous:
         return objective, rows.hard_gap(d, 2 * value, objective), b, d
     return objective, rows.gap(lam, d), b, d

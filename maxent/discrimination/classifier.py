@@ -15,8 +15,8 @@ from maxent.discrimination._machine import (
     class_rows,
     leave_one_out_bound,
 )
+from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination._signed import binary_problem
-from maxent.discrimination.margins import classification_margin
 from maxent.discrimination.multiclass import solve_multiclass
 
 

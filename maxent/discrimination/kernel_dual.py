@@ -21,7 +21,7 @@ from maxent.discrimination._signed import (
     drop_weightless,
     solve_signed,
 )
-from maxent.discrimination.margins import check_asks_for_something
+from maxent.discrimination.margins.base import check_asks_for_something
 
 
 def _check_options(margin, bias, tol, max_iter, solver, callback):

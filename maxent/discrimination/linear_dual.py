@@ -28,7 +28,7 @@ from maxent.discrimination._signed import (
     refuse_inseparable,
 )
 from maxent.discrimination.certificate import tolerance_for
-from maxent.discrimination.margins import check_asks_for_something
+from maxent.discrimination.margins.base import check_asks_for_something
 
 _SMALL = 400
 
@@ -38,18 +38,18 @@ def solve_linear(
 ):
     """Solve a signed linear dual; `lam` of the result is signed, `coef` is w."""
     linear, margin = LinearProblem(X, problem), problem.margin
-    if margin.name == "fixed":
+    if margin.unit_potential.hard:
         largest = linear.squared_norms().max() + problem.bias_variance
-        tol = tolerance_for(margin, margin.level, largest, tol)
+        tol = tolerance_for(margin.unit_potential, margin.level, largest, tol)
     if init is not None:
         init = clip_to_domain(init, linear.rows)
     if solver == "auto":
         solver = _choose(linear, tol)
     elif solver == "newton":
-        if margin.name == "fixed":
+        if not margin.unit_potential.finite_loss:
             raise ValueError(
-                "solver='newton' needs a margin prior with finite losses, not 'fixed'; "
-                "use 'auto', 'coordinate' or 'interior'."
+                "solver='newton' needs a margin prior with finite losses, not "
+                f"{margin!r}; use 'auto', 'coordinate' or 'interior'."
             )
         if linear.sparse:
             raise ValueError(
@@ -74,7 +74,7 @@ def solve_linear(
 
 def _choose(linear, tol):
     n, d = linear.X.shape
-    smooth = linear.problem.margin.name not in ("hinge", "fixed")
+    smooth = linear.rows.potential.smooth
     if linear.sparse:
         density = linear.X.nnz / max(n * d, 1)
         if n > _SMALL or density < 0.1:

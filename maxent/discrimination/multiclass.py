@@ -99,13 +99,8 @@ class MulticlassRows(ClassPairs):
 
     def __init__(self, codes, n_classes, margin, weight):
         super().__init__(codes, n_classes, weight)
-        size = len(self.example)
-        self.rows = Rows(
-            margin,
-            np.full(size, margin.level),
-            np.full(size, margin.rate),
-            self.pair_weight,
-        )
+        self.margin = margin
+        self.rows = Rows.of(margin, self.pair_weight)
 
 
 def solve_multiclass(
@@ -150,9 +145,9 @@ def solve_multiclass(
         Coefficients of the class scores, v included.
     """
     constraints = MulticlassRows(codes, n_classes, margin, weight)
-    if margin.name == "fixed":
+    if margin.unit_potential.hard:
         largest = kernel.diagonal().max() + (0.0 if bias in ("flat", None) else bias)
-        tol = tolerance_for(margin, margin.level, largest, tol)
+        tol = tolerance_for(margin.unit_potential, margin.level, largest, tol)
     variance = 0.0 if bias in ("flat", None) else float(bias)
     if solver == "auto":
         solver = _choose(kernel, constraints, tol)
@@ -206,7 +201,7 @@ def _choose(kernel, c, tol):
     if size <= _INTERIOR_WINS:
         return "interior"
     if kernel.kernel == "linear":
-        smooth = c.rows.margin.name not in ("hinge", "fixed")
+        smooth = c.rows.potential.smooth
         if smooth and not kernel.sparse and len(kernel) > 8 * kernel.X.shape[1]:
             return "lbfgs"
         return "interior" if _low_rank(kernel, c) else "coordinate"

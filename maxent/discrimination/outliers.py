@@ -13,11 +13,13 @@ from maxent._support.results import progress_of, store_certificate
 from maxent.discrimination._block_ascent import ascend_blocks
 from maxent.discrimination._categories import encode_categories, learn_categories
 from maxent.discrimination._generative import (
-    at_level,
-    forgiven,
-    generative_margin,
     say_how_it_ended,
     weighted_percentile,
+)
+from maxent.discrimination._margin_parameters import (
+    at_level,
+    free_margin,
+    generative_margin,
 )
 from maxent.discrimination._tree_settings import check_two_features
 from maxent.discrimination.blocks import GaussianCentre
@@ -272,7 +274,7 @@ n_features_in_
         inside = np.flatnonzero(lam)
         self.support_, self.dual_coef_ = keep[inside], lam[inside]
         # a prior without a mean (logistic) forgives nothing on average
-        free = forgiven(margin)
+        free = free_margin(margin)
         self.offset_ = self.level_ - (free if np.isfinite(free) else 0.0)
         store_certificate(self, result)
         blind = given and not self._model_saw_rows(lam)

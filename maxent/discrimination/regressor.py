@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
 from maxent.discrimination._machine import KernelMachineMixin
+from maxent.discrimination._margin_parameters import regression_margin
 from maxent.discrimination._signed import SignedProblem
 from maxent.discrimination.certificate import BOTH
-from maxent.discrimination.margins import regression_margin
 
 _LARGEST_TARGET = 1e15  # beyond it no digits are left to tell a residual from zero
 
@@ -160,9 +160,9 @@ for kernel="precomputed"
         bias, tol = self._check_machine_parameters()
         epsilon = v.check_nonnegative("epsilon", self.epsilon)
         margin = regression_margin(self.margin, self.sharpness, epsilon)
-        if margin.name == "fixed":
+        if not margin.unit_potential.finite_loss:
             raise ValueError(
-                "margin='fixed' has no finite loss to prove a regression by; use "
+                f"margin={margin!r} has no finite loss to prove a regression by; use "
                 "margin='hinge' with a large C for a hard tube."
             )
         X, y = self._validated(X, y, y_numeric=True)

@@ -16,8 +16,8 @@ from maxent._support.results import (
 from maxent._support.vector_kernels import LARGEST_FEATURE
 from maxent.discrimination._class_models import labels_of
 from maxent.discrimination._machine import class_rows, leave_one_out_bound
+from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination._switches import solve_selection
-from maxent.discrimination.margins import classification_margin
 
 
 class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
@@ -159,10 +159,11 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
                 f"prior_inclusion={p0!r} is a probability and must be in (0, 1]."
             )
         margin = classification_margin(self.margin, self.sharpness)
-        if margin.name == "fixed":
+        if margin.unit_potential.hard:
             raise ValueError(
-                "margin='fixed' is not available with switches: the cost of a scaled "
-                "machine is not quadratic; use margin='exponential' with a large C."
+                f"margin={margin!r} is not available with switches: the cost of a "
+                "scaled machine is not quadratic; use margin='exponential' with a "
+                "large C."
             )
         with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)

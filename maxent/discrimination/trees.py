@@ -11,8 +11,8 @@ from maxent.discrimination._categories import CategoricalMixin
 from maxent.discrimination._generative import (
     GenerativeClassifier,
     class_maps,
-    generative_margin,
 )
+from maxent.discrimination._margin_parameters import generative_margin
 from maxent.discrimination._tree_input import check_memory, draw_seed
 from maxent.discrimination._tree_prior import TreePrior
 from maxent.discrimination._tree_settings import (
@@ -182,7 +182,7 @@ n_iter_, converged_, n_features_in_
         margin, level, unit = generative_margin(self.margin, self.C, level)
         if share is None:
             return margin, 1.0 if level is None else level, unit
-        if margin.name != "fixed" or self.parameters != "fixed":
+        if not (margin.unit_potential.hard and self.parameters == "fixed"):
             raise ValueError(
                 f"level={v.shown(self.level)} needs margin='fixed' and "
                 "parameters='fixed'; give a number of nats."
@@ -246,7 +246,7 @@ n_iter_, converged_, n_features_in_
                 blocks, margin=margin, bias=bias, incidence=incidence, **options
             )
         except ValueError:
-            if margin.name != "fixed" or self.parameters != "fixed":
+            if not (margin.unit_potential.hard and self.parameters == "fixed"):
                 raise
             most = self._largest_margin(blocks, pairs)
             if most.upper > self.level_ * (1.0 + 1e-6):

@@ -337,7 +337,7 @@ def _leads(f):
 
 def _level(machine):
     """Level of the machine's margin prior."""
-    from maxent.discrimination.margins import classification_margin
+    from maxent.discrimination._margin_parameters import classification_margin
 
     if hasattr(machine, "level_"):  # chosen from the data
         return machine.level_

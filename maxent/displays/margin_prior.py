@@ -6,7 +6,12 @@ import math
 
 import numpy as np
 
-from maxent.discrimination import margins
+from maxent.discrimination._margin_parameters import (
+    classification_margin,
+    regression_margin,
+)
+from maxent.discrimination.margins.base import MarginPrior
+from maxent.discrimination.margins.priors import MARGINS
 from maxent.displays._axes import GREY, INK, colour, make_axes
 
 PARTS = ("density", "potential", "loss")
@@ -58,12 +63,12 @@ class MarginPriorDisplay:
     def __init__(self, priors=None, *, C=None):
         if priors is None:
             kinds = ("exponential", "laplace", "gaussian")
-            priors = [margins.MARGINS[kind](rate=5.0, level=1.0) for kind in kinds]
+            priors = [MARGINS[kind](rate=5.0, level=1.0) for kind in kinds]
         self.priors = list(priors)
         if not self.priors:
             raise ValueError("priors is empty; give at least one margin prior.")
         for prior in self.priors:
-            if not isinstance(prior, margins.MarginPrior):
+            if not isinstance(prior, MarginPrior):
                 raise TypeError(f"{prior!r} is not a MarginPrior object.")
         self.C = C
 
@@ -78,9 +83,9 @@ class MarginPriorDisplay:
         """
         e = estimator
         if hasattr(e, "epsilon"):
-            prior = margins.regression_margin(e.margin, e.sharpness, e.epsilon)
+            prior = regression_margin(e.margin, e.sharpness, e.epsilon)
         else:
-            prior = margins.classification_margin(e.margin, e.sharpness)
+            prior = classification_margin(e.margin, e.sharpness)
         return cls([prior], C=e.C)
 
     def plot(self, ax=None, *, parts=PARTS):

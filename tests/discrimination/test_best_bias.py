@@ -17,7 +17,7 @@ from maxent.discrimination.certificate import Rows, best_bias
 
 def rows_of(margin, n, weight=None):
     weight = np.ones(n) if weight is None else weight
-    return Rows(margin, np.full(n, margin.level), np.full(n, margin.rate), weight)
+    return Rows.of(margin, weight)
 
 
 @pytest.mark.parametrize("margin", PRIORS, ids=by_name)

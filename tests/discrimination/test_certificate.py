@@ -26,8 +26,8 @@ from maxent.discrimination import (
     solve_linear_dual,
 )
 from maxent.discrimination._interior import interior_point
+from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination.certificate import Rows
-from maxent.discrimination.margins import classification_margin
 
 PRIORS = [
     ExponentialMargin(5.0),
@@ -270,9 +270,7 @@ def test_no_step_across_the_bend_lowers_the_dual_objective(margin, bias, rng):
     n = 60
     X = rng.normal(size=(n, 6))
     y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
-    rows = Rows(
-        margin, np.full(n, margin.level), np.full(n, margin.rate), np.full(n, 10.0)
-    )
+    rows = Rows.of(margin, np.full(n, 10.0))
     extra = np.sqrt(bias) * y[:, None] if bias == 0.7 else np.empty((n, 0))
     R = _switches.SwitchedFeatures(y[:, None] * X, extra, 1e-3)
     E = y[:, None] if bias == "flat" else None

@@ -167,7 +167,7 @@ def test_the_result_is_the_best_point_met_wherever_it_stops(margin, weight, flat
         X, y = two_classes(rng, 40, 3)
         R = DenseQuadratic(rbf(X) * y[:, None] * y)
         level, rate = np.full(40, margin.level), np.full(40, margin.rate)
-        rows = Rows(margin, level, rate, np.full(40, weight))
+        rows = Rows(margin.unit_potential, level, rate, np.full(40, weight))
         E = y[:, None] if flat else None
         for steps in range(1, 20):
             r = interior_point(rows, R, E, tol=1e-12, max_iter=steps)
@@ -186,7 +186,11 @@ def test_an_unbounded_dual_is_told_early(scale):
     x, y, one = np.arange(4.0), np.array([1.0, -1.0, 1.0, -1.0]), np.ones(4)
     R = DenseQuadratic(scale * np.outer(x * y, x * y))
     r = interior_point(
-        Rows(FixedMargin(), one, one, one), R, None, tol=1e-6, max_iter=500
+        Rows(FixedMargin().unit_potential, one, one, one),
+        R,
+        None,
+        tol=1e-6,
+        max_iter=500,
     )
     # or rounding ends it first
     assert r.status in (Status.UNBOUNDED, Status.STALLED)

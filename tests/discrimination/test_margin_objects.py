@@ -19,12 +19,12 @@ from maxent.discrimination import (
     UniformExponentialMargin,
     margin_from_spec,
 )
-from maxent.discrimination.margins import (
-    MARGINS,
-    check_asks_for_something,
+from maxent.discrimination._margin_parameters import (
     classification_margin,
     regression_margin,
 )
+from maxent.discrimination.margins.base import check_asks_for_something
+from maxent.discrimination.margins.priors import MARGINS
 
 # ------------------------------------------------------------- objects
 

@@ -104,7 +104,7 @@ def test_multipliers_that_leave_more_than_the_posteriors_pay_for_it(away):
     prior, level = LogisticMargin(5.0), 60.0
     blocks, maps, E, found = trained(X, y, "dirichlet", prior, level, "flat", ess=0.3)
     R, n = BlockSum(blocks, maps), len(y)
-    rows = Rows(prior, np.full(n, level), np.full(n, 5.0), np.ones(n))
+    rows = Rows(prior.unit_potential, np.full(n, level), np.full(n, 5.0), np.ones(n))
     left = [block.slacks(A @ found.lam) for block, A in zip(blocks, maps, strict=True)]
     lefts = np.concatenate(left)
     held = lefts <= np.sort(lefts)[1]  # those that the optimum uses up
@@ -311,7 +311,7 @@ def test_factors_with_a_curvature_along_the_slacks(rng):
 @pytest.mark.parametrize("margin", [ExponentialMargin(2.0), LogisticMargin(2.0)])
 def test_biases_are_the_prices_of_totals(margin, k, rng):
     n = 60
-    rows = Rows(margin, np.full(n, 1.0), np.full(n, 2.0), np.ones(n))
+    rows = Rows(margin.unit_potential, np.full(n, 1.0), np.full(n, 2.0), np.ones(n))
     E, d = rng.integers(0, 2, (n, k)).astype(float), 3.0 * rng.normal(size=n)
     lam = rng.uniform(0.2, 0.8, n) * rows.upper
     for guess in (np.zeros(k), np.full(k, -500.0)):
@@ -322,7 +322,7 @@ def test_biases_are_the_prices_of_totals(margin, k, rng):
 
 def test_totals_of_hinges(rng):
     n = 40
-    rows = Rows(HingeMargin(), np.ones(n), np.ones(n), np.full(n, 2.0))
+    rows = Rows.of(HingeMargin(), np.full(n, 2.0))
     E, d = rng.integers(0, 2, (n, 2)).astype(float), rng.normal(size=n)
     total = E.T @ (rng.random(n) * rows.upper)
     b, lam = balanced_hinges(rows, d, E, total)
@@ -344,7 +344,7 @@ def test_a_start_that_cannot_be_balanced_is_given_back(rng):
     X, y = overlapping(30, 3, copied=2)
     blocks, maps, E, _ = trained(X, y, "dirichlet", ExponentialMargin(5.0), 3.0, "flat")
     n = len(y)
-    rows = Rows(ExponentialMargin(5.0), np.full(n, 3.0), np.full(n, 5.0), np.ones(n))
+    rows = Rows.of(ExponentialMargin(5.0, 3.0), np.ones(n))
     R = BlockSum(blocks, maps)
     start = np.full(n, 0.1)
     found = projected_newton(

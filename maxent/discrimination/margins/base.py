@@ -10,12 +10,12 @@ the errata page of the documentation.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
-from maxent._core import potentials as _potentials
+from maxent._optimize.potential import Potential
 from maxent._support import validation as v
-
-_VALUE, _SLOPE, _CURVATURE, _LOSS, _ARGMAX = range(5)
 
 
 class MarginPrior:
@@ -53,10 +53,9 @@ class MarginPrior:
     """
 
     name = ""
+    has_level = True  # can it be moved by `with_level`?
     _kind = -1
     _upper = 1.0  # supremum of u
-    _closed = False  # is u = upper attainable with a finite slope?
-    _has_end = False  # or with a finite potential: no barrier for long steps
 
     def __init__(self, rate=10.0, level=1.0):
         self.rate = v.check_positive("rate", rate)
@@ -66,6 +65,11 @@ class MarginPrior:
     @property
     def _shape(self):
         return 1.0
+
+    @cached_property
+    def unit_potential(self):
+        """Unit function g with its conjugate and its properties, for the solvers."""
+        return Potential(self.core_spec)
 
     @property
     def core_spec(self):
@@ -174,12 +178,11 @@ class MarginPrior:
         return hash((type(self), tuple(self.parameters().items())))
 
     # -- values --------------------------------------------------------------------
-    def _evaluate(self, which, x):
+    @staticmethod
+    def _shaped(function, x):
+        """Values of a function of contiguous arrays at an array of any shape."""
         x = np.asarray(x, dtype=np.float64)
-        flat = np.ascontiguousarray(x).reshape(-1)
-        out = np.empty_like(flat)
-        _potentials.evaluate(self.core_spec, which, flat, out)
-        return out.reshape(x.shape)[()]
+        return function(np.ascontiguousarray(x).reshape(-1)).reshape(x.shape)[()]
 
     def potential(self, lam):
         """Dual potential phi(lam) = -log E exp(-lam gamma).
@@ -195,7 +198,7 @@ class MarginPrior:
             Of the shape of `lam`; -inf outside the domain.
         """
         lam = v.as_doubles("lam", lam)
-        g = self._evaluate(_VALUE, lam / self.rate)
+        g = self._shaped(self.unit_potential.value, lam / self.rate)
         # outside the domain level * lam may be infinite too, and inf - inf is NaN
         return self.level * np.where(np.isneginf(g), 0.0, lam) + g
 
@@ -213,7 +216,10 @@ class MarginPrior:
             In margin units, of the shape of `lam`.
         """
         lam = v.as_doubles("lam", lam)
-        return self.level + self._evaluate(_SLOPE, lam / self.rate) / self.rate
+        return (
+            self.level
+            + self._shaped(self.unit_potential.slope, lam / self.rate) / self.rate
+        )
 
     def curvature(self, lam):
         """Variance of the margin under the tilted prior, -phi''(lam).
@@ -229,7 +235,9 @@ class MarginPrior:
             At least zero, in squared margin units, of the shape of `lam`.
         """
         lam = v.as_doubles("lam", lam)
-        return self._evaluate(_CURVATURE, lam / self.rate) / self.rate**2
+        return (
+            self._shaped(self.unit_potential.curvature, lam / self.rate) / self.rate**2
+        )
 
     def loss(self, m):
         """Loss ell(m) = sup over lam of phi(lam) - lam m.
@@ -244,7 +252,7 @@ class MarginPrior:
         ndarray or float
             Convex in m, decreasing and at least zero; of the shape of `m`.
         """
-        return self._evaluate(_LOSS, self._shortfall(m))
+        return self._shaped(self.unit_potential.loss, self._shortfall(m))
 
     def loss_slope(self, m):
         """Derivative ell'(m) of the loss, minus the multiplier that belongs to m.
@@ -259,7 +267,7 @@ class MarginPrior:
         ndarray or float
             At most zero, of the shape of `m`.
         """
-        return -self.rate * self._evaluate(_ARGMAX, self._shortfall(m))
+        return -self.rate * self._shaped(self.unit_potential.argmax, self._shortfall(m))
 
     def fenchel_young(self, lam, m):
         """Share of a row in the duality gap, ell(m) + lam m - phi(lam).
@@ -278,10 +286,7 @@ class MarginPrior:
         """
         lam, x = np.broadcast_arrays(v.as_doubles("lam", lam), self._shortfall(m))
         u = np.ascontiguousarray(lam / self.rate).reshape(-1)
-        out = np.empty_like(u)
-        _potentials.evaluate_fenchel_young(
-            self.core_spec, u, np.ascontiguousarray(x).reshape(-1), out
-        )
+        out = self.unit_potential.fenchel_young(u, np.ascontiguousarray(x).reshape(-1))
         return out.reshape(x.shape)[()]
 
     def _shortfall(self, m):

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from maxent._support import validation as v
-from maxent.discrimination.margin_prior import MarginPrior
+from maxent.discrimination.margins.base import MarginPrior
+from maxent.discrimination.margins.priors import FixedMargin, HingeMargin
 
 
 class CustomMargin(MarginPrior):
@@ -43,6 +44,7 @@ class CustomMargin(MarginPrior):
     """
 
     name = "custom"
+    has_level = False
     _kind = 8
 
     def __init__(self, potential, mean, curvature, upper=math.inf):
@@ -57,16 +59,35 @@ class CustomMargin(MarginPrior):
             )
         )
         self._check()
-        # does the multiplier reach its bound, as those of entropies and the hinge do?
-        if math.isfinite(self._upper):
-            end = np.array([self._upper])
-            self._has_end = bool(np.isfinite(self.potential(end)[0]))
-            self._closed = self._has_end and bool(np.isfinite(self.mean(end)[0]))
+        if self._is_linear():
+            self._become_linear()
 
     @property
     def core_spec(self):
         """Tuple understood by the compiled kernels."""
+        if self._kind != CustomMargin._kind:
+            return super().core_spec
         return (self._kind, 1.0, self._upper, *(f.address for f in self._functions))
+
+    def _is_linear(self):
+        lam, slope = self._grid(), float(self.mean(0.0))
+        if not math.isfinite(slope):
+            return False
+        straight = slope * lam
+        near = np.abs(self.potential(lam) - straight) <= 1e-14 * np.abs(straight)
+        return bool(near.all() and not self.curvature(lam).any())
+
+    def _become_linear(self):
+        """A linear potential is a hinge or a fixed margin at the level phi'(0).
+
+        Their unit function is zero, which the compiled functions know in closed form.
+        """
+        level, bounded = float(self.mean(0.0)), math.isfinite(self._upper)
+        self._kind = HingeMargin._kind if bounded else FixedMargin._kind
+        self.level = level
+        if bounded:
+            self.rate, self._upper = self._upper, 1.0
+        del self.unit_potential  # computed by the checks
 
     def unit_weight(self, C):
         # multipliers stay below C
@@ -84,9 +105,14 @@ class CustomMargin(MarginPrior):
             "carry; use one of the named margin priors to save a model."
         )
 
-    def _check(self):
+    def _grid(self):
+        """Multipliers at which the functions are looked at."""
         top = self._upper if math.isfinite(self._upper) else 10.0
-        lam = top * np.array([0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95])
+        return top * np.array([0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95])
+
+    def _check(self):
+        lam = self._grid()
+        top = lam[-1] / 0.95
         phi, slope, curv = self.potential(lam), self.mean(lam), self.curvature(lam)
         if not (np.isfinite(phi).all() and np.isfinite(slope[1:]).all()):
             raise ValueError(

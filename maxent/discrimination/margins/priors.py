@@ -1,4 +1,4 @@
-"""The margin priors by name, and what the estimators mean by `margin`.
+"""The built-in margin priors.
 
 Source: Jaakkola, Meila & Jebara (1999), eq. (9)-(15), and Jebara & Jaakkola (2000),
 with the corrections listed on the errata page of the documentation.
@@ -9,26 +9,7 @@ from __future__ import annotations
 import math
 
 from maxent._support import validation as v
-from maxent.discrimination.custom_margin import CustomMargin
-from maxent.discrimination.margin_prior import MarginPrior, check_asks_for_something
-
-__all__ = [
-    "MARGINS",
-    "CustomMargin",
-    "ErlangMargin",
-    "ExponentialMargin",
-    "FixedMargin",
-    "GaussianMargin",
-    "HingeMargin",
-    "LaplaceMargin",
-    "LogisticMargin",
-    "MarginPrior",
-    "UniformExponentialMargin",
-    "check_asks_for_something",
-    "classification_margin",
-    "margin_from_spec",
-    "regression_margin",
-]
+from maxent.discrimination.margins.base import MarginPrior
 
 
 class ExponentialMargin(MarginPrior):
@@ -165,7 +146,6 @@ class LogisticMargin(MarginPrior):
 
     name = "logistic"
     _kind = 4
-    _has_end = True
 
     def __init__(self, rate=1.0, level=0.0):
         super().__init__(rate, level)
@@ -225,7 +205,6 @@ class HingeMargin(MarginPrior):
 
     name = "hinge"
     _kind = 6
-    _closed = _has_end = True
 
     def __init__(self, level=1.0):
         super().__init__(1.0, level)
@@ -322,60 +301,3 @@ def margin_from_spec(spec):
             f"{sorted(MARGINS)}."
         ) from None
     return cls.from_spec(spec)
-
-
-def classification_margin(margin, sharpness):
-    """Prior meant by a classifier's `margin` and `sharpness`; checked.
-
-    A prior whose mean is not positive asks for nothing: zero multipliers satisfy it.
-    """
-    if isinstance(margin, MarginPrior):
-        prior = margin
-    else:
-        known = ("exponential", "erlang", "laplace", "gaussian", "logistic")
-        _check_name(margin, (*known, "fixed", "hinge"), "classification")
-        if margin in ("exponential", "erlang", "laplace"):
-            if not (v.is_real(sharpness) and 1 < sharpness < math.inf):
-                raise ValueError(
-                    f"sharpness={v.shown(sharpness)} must be a finite number > 1: with "
-                    "sharpness <= 1 the margin prior asks for nothing and every "
-                    "multiplier is zero."
-                )
-            prior = MARGINS[margin](rate=sharpness, level=1.0)
-        elif margin == "gaussian":
-            prior = GaussianMargin(rate=1.0, level=1.0)
-        else:
-            prior = MARGINS[margin]()
-    check_asks_for_something(prior)
-    return prior
-
-
-def regression_margin(margin, sharpness, epsilon):
-    """Prior meant by a regressor's `margin`, `sharpness` and tube `epsilon`."""
-    if isinstance(margin, MarginPrior):
-        if margin.prior_mean > 0:
-            raise ValueError(
-                f"{margin!r} has mean margin {margin.prior_mean:g} > 0: a regression "
-                "tube needs level = -epsilon <= 0."
-            )
-        return margin
-    known = ("exponential", "erlang", "laplace", "gaussian", "uniform_exponential")
-    _check_name(margin, (*known, "hinge"), "regression")
-    if margin == "hinge":
-        return HingeMargin(level=-epsilon)
-    if margin == "gaussian":
-        return GaussianMargin(rate=1.0, level=-epsilon)
-    sharpness = v.check_positive("sharpness", sharpness)
-    if margin == "uniform_exponential":
-        if epsilon == 0:
-            return ExponentialMargin(rate=sharpness, level=0.0)
-        return UniformExponentialMargin(width=epsilon, rate=sharpness, level=0.0)
-    return MARGINS[margin](rate=sharpness, level=-epsilon)
-
-
-def _check_name(margin, names, what):
-    if not isinstance(margin, str) or margin not in names:
-        raise ValueError(
-            f"margin={v.shown(margin)} is not known for {what}; use one of "
-            f"{', '.join(map(repr, names))}, or a MarginPrior object."
-        )

@@ -1,0 +1,1 @@
+"""Concave duals over a polyhedron, solved to a certified gap."""

@@ -1,0 +1,115 @@
+"""Margin priors from the parameters of estimators: `margin`, `C`, `sharpness`, `level`.
+
+The scale of C and sharpness is described in :doc:`/guide/margins`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from maxent._support import validation as v
+from maxent.discrimination.margins.base import MarginPrior, check_asks_for_something
+from maxent.discrimination.margins.priors import (
+    MARGINS,
+    ExponentialMargin,
+    GaussianMargin,
+    HingeMargin,
+    UniformExponentialMargin,
+)
+
+_GENERATIVE = (
+    "exponential",
+    "erlang",
+    "laplace",
+    "gaussian",
+    "logistic",
+    "hinge",
+    "fixed",
+)
+
+
+def classification_margin(margin, sharpness):
+    """Prior meant by a classifier's `margin` and `sharpness`; checked.
+
+    A prior whose mean is not positive asks for nothing: zero multipliers satisfy it.
+    """
+    if isinstance(margin, MarginPrior):
+        prior = margin
+    else:
+        known = ("exponential", "erlang", "laplace", "gaussian", "logistic")
+        _check_name(margin, (*known, "fixed", "hinge"), "classification")
+        if margin in ("exponential", "erlang", "laplace"):
+            if not (v.is_real(sharpness) and 1 < sharpness < math.inf):
+                raise ValueError(
+                    f"sharpness={v.shown(sharpness)} must be a finite number > 1: with "
+                    "sharpness <= 1 the margin prior asks for nothing and every "
+                    "multiplier is zero."
+                )
+            prior = MARGINS[margin](rate=sharpness, level=1.0)
+        elif margin == "gaussian":
+            prior = GaussianMargin(rate=1.0, level=1.0)
+        else:
+            prior = MARGINS[margin]()
+    check_asks_for_something(prior)
+    return prior
+
+
+def regression_margin(margin, sharpness, epsilon):
+    """Prior meant by a regressor's `margin`, `sharpness` and tube `epsilon`."""
+    if isinstance(margin, MarginPrior):
+        if margin.prior_mean > 0:
+            raise ValueError(
+                f"{margin!r} has mean margin {margin.prior_mean:g} > 0: a regression "
+                "tube needs level = -epsilon <= 0."
+            )
+        return margin
+    known = ("exponential", "erlang", "laplace", "gaussian", "uniform_exponential")
+    _check_name(margin, (*known, "hinge"), "regression")
+    if margin == "hinge":
+        return HingeMargin(level=-epsilon)
+    if margin == "gaussian":
+        return GaussianMargin(rate=1.0, level=-epsilon)
+    sharpness = v.check_positive("sharpness", sharpness)
+    if margin == "uniform_exponential":
+        if epsilon == 0:
+            return ExponentialMargin(rate=sharpness, level=0.0)
+        return UniformExponentialMargin(width=epsilon, rate=sharpness, level=0.0)
+    return MARGINS[margin](rate=sharpness, level=-epsilon)
+
+
+def _check_name(margin, names, what):
+    if not isinstance(margin, str) or margin not in names:
+        raise ValueError(
+            f"margin={v.shown(margin)} is not known for {what}; use one of "
+            f"{', '.join(map(repr, names))}, or a MarginPrior object."
+        )
+
+
+def generative_margin(margin, C, level):
+    """(prior, level or None, weight of a row): the prior of rate C that `margin` names.
+
+    An object stays as it is. A hinge has no rate; its multipliers end at the weight.
+    """
+    C = v.check_positive("C", C)
+    if level is not None:
+        level = v.check_number("level", level)
+    if isinstance(margin, MarginPrior):
+        return margin, margin.level if level is None else level, 1.0
+    if not (isinstance(margin, str) and margin in _GENERATIVE):
+        raise ValueError(
+            f"margin={v.shown(margin)} is not known; use one of {_GENERATIVE} or a "
+            "MarginPrior."
+        )
+    if margin in ("hinge", "fixed"):
+        return MARGINS[margin](level=1.0), level, C if margin == "hinge" else 1.0
+    return MARGINS[margin](rate=C, level=1.0), level, 1.0
+
+
+def at_level(margin, level):
+    """The prior moved to the level that holds, as errors are to show it."""
+    return margin.with_level(level) if margin.has_level else margin
+
+
+def free_margin(margin):
+    """How far below the level margins are free: that to the prior's mean margin."""
+    return margin.level - margin.prior_mean
