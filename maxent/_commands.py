@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 
+from maxent._support.data_files import TableError, read_table
 from maxent._support.files import whole_file
 from maxent._support.persistence import (
     ModelFileError,
@@ -18,7 +19,6 @@ from maxent._support.persistence import (
     save,
 )
 from maxent._support.results import gap_text
-from maxent._support.tables import TableError, read_table
 
 ESTIMATORS = {
     "classifier": "MEDClassifier",

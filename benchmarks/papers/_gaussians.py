@@ -39,7 +39,7 @@ ROWS = (
 
 def likelihood_errors(X, y, train, bias):
     """Wrong rows (n,) of maximum-likelihood Gaussians."""
-    from maxent.discrimination._generative import least_errors_bias
+    from maxent.discrimination._generative_base import least_errors_bias
     from maxent.families import Gaussian
 
     classes = [Gaussian.fit(X[train & (y == k)]) for k in (0, 1)]

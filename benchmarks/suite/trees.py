@@ -11,7 +11,7 @@ from maxent.discrimination import (
     spanning_tree_covariance,
     spanning_tree_log_partition,
 )
-from maxent.discrimination._tree_rows import Letters
+from maxent.models.trees._counts import Letters
 
 from .common import Measured, profile
 

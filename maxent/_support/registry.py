@@ -20,7 +20,7 @@ CLASSES = {
 VALUES = {
     name: f"maxent.{module}:{name}"
     for module, names in {
-        "discrimination.blocks": (
+        "discrimination.kernel_blocks": (
             "GaussianCentre",
             "GaussianScores",
             "KernelPosterior",
@@ -35,8 +35,8 @@ VALUES = {
             "LogisticMargin",
             "UniformExponentialMargin",
         ),
-        "discrimination.dirichlet_trees": ("DirichletTrees",),
-        "discrimination.tree_priors": ("SpanningTrees",),
+        "models.trees.dirichlet_trees": ("DirichletTrees",),
+        "models.trees.spanning_trees": ("SpanningTrees",),
         "families.dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
         "families.dirichlet_tables": ("DirichletCounts",),
         "families.linear_gaussian": ("NormalGamma",),

@@ -6,12 +6,12 @@ import numpy as np
 from scipy.special import logsumexp
 
 from maxent._support import validation as v
-from maxent.discrimination._categories import CategoricalMixin
+from maxent._support.categories import CategoricalMixin
 from maxent.discrimination._class_models import ClassModels
-from maxent.discrimination._machine import class_rows
-from maxent.discrimination._tree_settings import check_two_features, class_tables
-from maxent.discrimination.best_trees import chow_liu_tree
-from maxent.discrimination.tree_priors import SpanningTrees
+from maxent.discrimination._kernel_machine import class_rows
+from maxent.discrimination._tree_parameters import check_two_features, class_tables
+from maxent.models.trees.chow_liu import chow_liu_tree
+from maxent.models.trees.spanning_trees import SpanningTrees
 
 
 class ChowLiuClassifier(CategoricalMixin, ClassModels):

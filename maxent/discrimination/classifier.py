@@ -10,14 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 from maxent._support import validation as v
 from maxent._support.results import progress_of, warn_not_converged
 from maxent.discrimination._class_models import labels_of
-from maxent.discrimination._machine import (
+from maxent.discrimination._kernel_machine import (
     KernelMachineMixin,
     class_rows,
     leave_one_out_bound,
 )
 from maxent.discrimination._margin_parameters import classification_margin
-from maxent.discrimination._signed import binary_problem
-from maxent.discrimination.multiclass import solve_multiclass
+from maxent.discrimination.duals._signed_dual import binary_problem
+from maxent.discrimination.duals.multiclass_dual import solve_multiclass
 
 
 def _has_probabilities(self):

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
-from maxent.discrimination._categories import CategoricalMixin
-from maxent.discrimination._generative import GenerativeClassifier
+from maxent._support.categories import CategoricalMixin
+from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
 

@@ -9,10 +9,9 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
+from maxent._support.categories import encode_categories, learn_categories
 from maxent._support.results import progress_of, store_certificate
-from maxent.discrimination._block_ascent import ascend_blocks
-from maxent.discrimination._categories import encode_categories, learn_categories
-from maxent.discrimination._generative import (
+from maxent.discrimination._generative_base import (
     say_how_it_ended,
     weighted_percentile,
 )
@@ -21,11 +20,12 @@ from maxent.discrimination._margin_parameters import (
     free_margin,
     generative_margin,
 )
-from maxent.discrimination._tree_settings import check_two_features
-from maxent.discrimination.blocks import GaussianCentre
-from maxent.discrimination.dirichlet_trees import DirichletTrees
+from maxent.discrimination._tree_parameters import check_two_features
+from maxent.discrimination.duals._block_ascent import ascend_blocks
+from maxent.discrimination.kernel_blocks import GaussianCentre
 from maxent.families.dirichlet_nets import DirichletProduct
 from maxent.families.normal_wishart import NormalInverseWishart
+from maxent.models.trees.dirichlet_trees import DirichletTrees
 
 _MODELS = ("gaussian", "multinomial", "tree")
 _CATEGORICAL = {"multinomial": DirichletProduct, "tree": DirichletTrees}

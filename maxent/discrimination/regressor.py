@@ -6,12 +6,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._optimize.certificate import BOTH
 from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
-from maxent.discrimination._machine import KernelMachineMixin
+from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import regression_margin
-from maxent.discrimination._signed import SignedProblem
-from maxent.discrimination.certificate import BOTH
+from maxent.discrimination.duals._signed_dual import SignedProblem
 
 _LARGEST_TARGET = 1e15  # beyond it no digits are left to tell a residual from zero
 

@@ -6,24 +6,24 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent.discrimination._block_ascent import ascend_blocks
-from maxent.discrimination._categories import CategoricalMixin
-from maxent.discrimination._generative import (
+from maxent._support.categories import CategoricalMixin
+from maxent.discrimination._generative_base import (
     GenerativeClassifier,
     class_maps,
 )
 from maxent.discrimination._margin_parameters import generative_margin
-from maxent.discrimination._tree_input import check_memory, draw_seed
-from maxent.discrimination._tree_prior import TreePrior
-from maxent.discrimination._tree_settings import (
+from maxent.discrimination._tree_parameters import (
     check_edge_prior,
     check_two_features,
     class_tables,
     share_of_max,
 )
-from maxent.discrimination.dirichlet_trees import DirichletTrees
-from maxent.discrimination.largest_margin import max_margin
-from maxent.discrimination.multiclass import SHARE
+from maxent.discrimination.duals._block_ascent import ascend_blocks
+from maxent.discrimination.duals.max_margin import max_margin
+from maxent.discrimination.duals.multiclass_dual import SHARE
+from maxent.models.trees._checks import check_memory, draw_seed
+from maxent.models.trees._prior import TreePrior
+from maxent.models.trees.dirichlet_trees import DirichletTrees
 
 
 class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):

@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support import validation as v
-from maxent.discrimination._categories import encode_categories
-from maxent.discrimination._tree_input import check_edge_values, check_square
-from maxent.discrimination._tree_settings import check_edge_prior
-from maxent.discrimination.best_trees import chow_liu_tree
-from maxent.discrimination.dirichlet_trees import DirichletTrees
+from maxent._support.categories import encode_categories
+from maxent.discrimination._tree_parameters import check_edge_prior
 from maxent.displays._axes import make_axes
 from maxent.displays._trees import (
     check_names,
@@ -18,6 +15,9 @@ from maxent.displays._trees import (
     tree_machine,
 )
 from maxent.displays.boundary import _codes
+from maxent.models.trees._checks import check_edge_values, check_square
+from maxent.models.trees.chow_liu import chow_liu_tree
+from maxent.models.trees.dirichlet_trees import DirichletTrees
 
 _MOST_NAMES = 30  # names of more features would run into one another
 _NO_EDGE = "0.8"

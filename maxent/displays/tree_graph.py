@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support import validation as v
-from maxent.discrimination._tree_input import check_edge_values, check_square
-from maxent.discrimination._tree_prior import TreePrior
 from maxent.displays._axes import GREY, INK, colour, make_axes
 from maxent.displays._trees import (
     check_names,
@@ -14,6 +12,8 @@ from maxent.displays._trees import (
     default_names,
     tree_machine,
 )
+from maxent.models.trees._checks import check_edge_values, check_square
+from maxent.models.trees._prior import TreePrior
 
 
 class TreeGraphDisplay:

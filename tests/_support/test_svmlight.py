@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from maxent._support.tables import TableError, read_table
+from maxent._support.data_files import TableError, read_table
 
 # ----------------------------------------------------------------------- svmlight
 

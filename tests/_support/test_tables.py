@@ -10,7 +10,7 @@ from _support.table_cases import dense
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from maxent._support.tables import TableError, read_table
+from maxent._support.data_files import TableError, read_table
 
 # --------------------------------------------------------------------------- CSV
 

@@ -5,6 +5,7 @@ import pytest
 from problems import PRIORS, by_name
 from scipy.optimize import minimize_scalar
 
+from maxent._optimize.certificate import Rows, best_bias
 from maxent.discrimination import (
     ErlangMargin,
     ExponentialMargin,
@@ -12,7 +13,6 @@ from maxent.discrimination import (
     HingeMargin,
     LaplaceMargin,
 )
-from maxent.discrimination.certificate import Rows, best_bias
 
 
 def rows_of(margin, n, weight=None):

@@ -8,7 +8,7 @@ from problems import rbf
 from refusals import refused
 
 from maxent.discrimination import GaussianCentre, GaussianScores
-from maxent.discrimination.blocks import KernelPosterior
+from maxent.discrimination.kernel_blocks import KernelPosterior
 
 GRID = np.linspace(-14.0, 14.0, 500)
 

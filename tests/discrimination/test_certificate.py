@@ -12,6 +12,8 @@ from oracles.dual_cvxopt import solve_feature_selection
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent import MEDClassifier, MEDFeatureSelector, MEDRegressor
+from maxent._optimize.certificate import Rows
+from maxent._optimize.interior_point import interior_point
 from maxent.discrimination import (
     ErlangMargin,
     ExponentialMargin,
@@ -25,9 +27,7 @@ from maxent.discrimination import (
     solve_kernel_dual,
     solve_linear_dual,
 )
-from maxent.discrimination._interior import interior_point
 from maxent.discrimination._margin_parameters import classification_margin
-from maxent.discrimination.certificate import Rows
 
 PRIORS = [
     ExponentialMargin(5.0),

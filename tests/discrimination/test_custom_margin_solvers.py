@@ -12,7 +12,7 @@ from maxent.discrimination import (
     solve_kernel_dual,
     solve_linear_dual,
 )
-from maxent.discrimination._switches import solve_selection
+from maxent.discrimination.duals._selection_dual import solve_selection
 from maxent.families import DirichletProduct
 
 EVERY = pytest.mark.parametrize("name", CLASSIFICATION)

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from problems import PRIORS, by_name, rbf, two_classes
 
-from maxent._support.results import Status
-from maxent.discrimination import ExponentialMargin, FixedMargin
-from maxent.discrimination._interior import (
+from maxent._optimize.certificate import Rows, certify, repair_equality
+from maxent._optimize.interior_point import (
     bordered,
     interior_point,
     longest_step,
 )
-from maxent.discrimination._quadratics import (
+from maxent._optimize.quadratics import (
     DenseQuadratic,
     LowRankQuadratic,
     blocked_cholesky,
 )
-from maxent.discrimination.certificate import Rows, certify, repair_equality
+from maxent._support.results import Status
+from maxent.discrimination import ExponentialMargin, FixedMargin
 
 
 def positive_definite(rng, n):

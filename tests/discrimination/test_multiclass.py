@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from problems import PRIORS, by_name
 
 from maxent._support.vector_kernels import VectorKernel
-from maxent.discrimination.multiclass import solve_multiclass
+from maxent.discrimination.duals.multiclass_dual import solve_multiclass
 
 TOL = 1e-6
 SMOOTH = [m for m in PRIORS if m.name != "hinge"]

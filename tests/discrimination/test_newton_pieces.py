@@ -5,12 +5,12 @@ import pytest
 from oracles.block_cases import agree
 from oracles.tree_problems import categories, make, trained
 
+from maxent._optimize.block_sum import BlockSum, Diagonal
+from maxent._optimize.bounded_cg import climb_model
+from maxent._optimize.hessian_products import FreeHessian
 from maxent.discrimination import (
     ExponentialMargin,
 )
-from maxent.discrimination._block_sum import BlockSum, Diagonal
-from maxent.discrimination._hessian_products import FreeHessian
-from maxent.discrimination._quadratic_model import climb_model
 from maxent.families import Block
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])

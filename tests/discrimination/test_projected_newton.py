@@ -11,6 +11,8 @@ from oracles.tree_problems import categories, trained
 from processes import start
 
 from maxent import MEDTreeClassifier
+from maxent._optimize.hessian_products import FreeHessian
+from maxent._optimize.slack_barrier import SlackBarrier
 from maxent.discrimination import (
     ErlangMargin,
     ExponentialMargin,
@@ -19,8 +21,6 @@ from maxent.discrimination import (
     LaplaceMargin,
     solve_blocks,
 )
-from maxent.discrimination._hessian_products import FreeHessian
-from maxent.discrimination._slack_barrier import SlackBarrier
 from maxent.families import Block
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])

@@ -18,9 +18,9 @@ from maxent.discrimination import (
     max_margin,
     solve_blocks,
 )
-from maxent.discrimination._block_ascent import ascend_blocks
-from maxent.discrimination._generative import class_maps
-from maxent.discrimination.multiclass import MulticlassRows
+from maxent.discrimination._generative_base import class_maps
+from maxent.discrimination.duals._block_ascent import ascend_blocks
+from maxent.discrimination.duals.multiclass_dual import MulticlassRows
 
 KINDS = pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
 # easy levels in some tests; one test asserts the warning itself

@@ -18,14 +18,14 @@ from maxent.discrimination import (
     SpanningTrees,
     solve_blocks,
 )
-from maxent.discrimination._tree_moments import (
+from maxent.models.trees._counts import Letters, TreeRows, log_gamma_rise
+from maxent.models.trees._edge_moments import (
     AllEdges,
     ManyEdges,
     NearbyEdges,
     edge_products,
     partition,
 )
-from maxent.discrimination._tree_rows import Letters, TreeRows, log_gamma_rise
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
 
@@ -218,7 +218,7 @@ def test_predictive_probabilities_do_not_depend_on_how_rows_are_grouped(
     prior, X, _, _ = make("dirichlet", rng, 4)
     trees, rows = prior.posterior(X), np.concatenate([X, X[::-1], X])
     whole = trees.predictive_log_prob(rows)
-    monkeypatch.setattr("maxent.discrimination._tree_rows._AT_ONCE", 5 * 16)
+    monkeypatch.setattr("maxent.models.trees._counts._AT_ONCE", 5 * 16)
     np.testing.assert_array_equal(trees.predictive_log_prob(rows), whole)
 
 

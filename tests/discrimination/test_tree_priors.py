@@ -12,8 +12,8 @@ from maxent.discrimination import (
     SpanningTrees,
     chow_liu_tree,
 )
-from maxent.discrimination._tree_rows import Letters
 from maxent.families import DirichletBayesNet
+from maxent.models.trees._counts import Letters
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
 NODES = pytest.mark.parametrize("n", [2, 3, 4, 5])

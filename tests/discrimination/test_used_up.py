@@ -11,22 +11,22 @@ from oracles.used_up import EveryTree, divergence, expected_logs, posterior
 
 import maxent
 from maxent import MEDTreeClassifier
+from maxent._optimize.block_sum import BlockSum
+from maxent._optimize.certificate import (
+    Rows,
+    balanced_hinges,
+    best_bias_of,
+    repair_equality,
+)
+from maxent._optimize.projected_newton import projected_newton
+from maxent._optimize.vanishing_slacks import _Holding, _Slacks
 from maxent.discrimination import (
     CustomMargin,
     ExponentialMargin,
     HingeMargin,
     LogisticMargin,
 )
-from maxent.discrimination._block_sum import BlockSum
-from maxent.discrimination._projected_newton import projected_newton
-from maxent.discrimination._used_up import _Holding, _Slacks
-from maxent.discrimination.block_dual import solve_blocks
-from maxent.discrimination.certificate import (
-    Rows,
-    balanced_hinges,
-    best_bias_of,
-    repair_equality,
-)
+from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.families import Block
 
 

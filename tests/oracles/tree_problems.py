@@ -4,9 +4,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from maxent.discrimination import DirichletTrees, SpanningTrees
-from maxent.discrimination._block_ascent import ascend_blocks
-from maxent.discrimination._generative import class_maps
-from maxent.discrimination.multiclass import MulticlassRows
+from maxent.discrimination._generative_base import class_maps
+from maxent.discrimination.duals._block_ascent import ascend_blocks
+from maxent.discrimination.duals.multiclass_dual import MulticlassRows
 from oracles import tree_classifiers as oracle
 from oracles.block_cases import inside
 

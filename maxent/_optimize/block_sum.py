@@ -1,0 +1,228 @@
+"""The sum of the log-partition functions of blocks, as the interior point needs it.
+
+    R(lam) = sum_s log Z_s(A_s lam) + variance |E' lam|^2 / 2
+
+with its gradient, its Newton systems and the way to the boundary of its domain. What
+blocks answer is checked here: they may be a user's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from maxent._optimize.quadratics import LowRankQuadratic
+from maxent._support import validation as v
+
+_FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
+_FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
+
+
+class Diagonal:
+    """A diagonal map: its products without the overhead of sparse matrices."""
+
+    def __init__(self, entries):
+        self.entries = entries
+        self.shape = (len(entries), len(entries))
+
+    @property
+    def T(self):
+        return self
+
+    def __matmul__(self, x):
+        return (self.entries * x.T).T
+
+
+@dataclass
+class _Point:
+    """Multipliers (their bytes, quick to compare), and what they cost to know."""
+
+    key: bytes
+    weights: list
+    value: tuple | None = None
+    factor: np.ndarray | None = None
+    curvatures: list | None = None
+
+
+class BlockSum:
+    """R(lam), for :func:`interior_point`.
+
+    Parameters
+    ----------
+    blocks : list of Block
+    maps : list of csr_array (block.n_rows, n)
+    bias : ndarray (n, k) or None
+        Columns of a Gaussian bias, scaled by its standard deviation.
+    """
+
+    homogeneous = False
+
+    def __init__(self, blocks, maps, bias=None):
+        self.blocks, self.maps = blocks, maps
+        self.transposed = [A.T for A in maps]
+        self.bias = bias
+        self.n = maps[0].shape[1]
+        self._points = []  # the last few: they are asked for again and again
+        self.iteration = 1  # for errors
+
+    def mean_diagonal(self):
+        """The scale of multipliers at which the dual counts as unbounded."""
+        return 1.0
+
+    def _at(self, lam):
+        """What is known of a point: the weights of every block's rows, and more."""
+        key = lam.tobytes()
+        for point in self._points:
+            if point.key == key:
+                return point
+        point = _Point(key, [A @ lam for A in self.maps])
+        self._points = [point, *self._points[:2]]
+        return point
+
+    def value_and_margins(self, lam):
+        """R(lam) and its gradient; (inf, zeros) outside the domain."""
+        point = self._at(lam)
+        if point.value is None:
+            point.value = self._value_and_margins(lam, point.weights)
+        return point.value
+
+    def _value_and_margins(self, lam, weights):
+        value, margins = 0.0, np.zeros(self.n)
+        for block, At, a in zip(self.blocks, self.transposed, weights, strict=True):
+            part = block.log_partition(a)
+            if np.ndim(part) == 0 and part == np.inf:
+                return np.inf, np.zeros(self.n)
+            mean = block.mean(a)
+            self._check_answer(block, "log_partition", part, ())
+            self._check_answer(block, "mean", mean, (block.n_rows,))
+            value += part
+            margins += At @ mean
+        if self.bias is not None:
+            total = self.bias.T @ lam
+            value += 0.5 * float(total @ total)
+            margins += self.bias @ total
+        return float(value), margins
+
+    def _check_answer(self, block, name, found, shape):
+        """Refuse what is no array of finite numbers of this shape (None: any size)."""
+        found = np.asarray(found)
+        fits = len(shape) == found.ndim and shape[:1] in ((None,), found.shape[:1])
+        if fits and found.dtype.kind in "fiub" and np.isfinite(found).all():
+            return
+        name = f"{type(block).__name__}.{name}"
+        if not fits or found.dtype.kind not in "fiub":
+            wanted = ", ".join("p" if size is None else str(size) for size in shape)
+            raise ValueError(
+                f"{name} returned {v.shown(found)} of shape {found.shape}; it must "
+                f"return {f'numbers of shape ({wanted})' if shape else 'a number'}."
+            )
+        raise FloatingPointError(
+            f"{name} returned NaN or infinity at iteration {self.iteration}, at "
+            "weights inside its domain."
+        )
+
+    def max_step(self, lam, direction):
+        """Supremum of t with lam + t * direction in the domain of every block."""
+        steps = [np.inf]
+        weights = self._at(lam).weights
+        for block, A, a in zip(self.blocks, self.maps, weights, strict=True):
+            steps.append(block.max_step(a, A @ direction))
+            if not steps[-1] > 0 and np.isfinite(direction).all():
+                raise ValueError(
+                    f"{type(block).__name__}.max_step returned {v.shown(steps[-1])} at "
+                    "weights inside its domain; it must return a number > 0, or inf."
+                )
+        return min(steps)
+
+    def factor(self, lam, curvatures=None):
+        """G (n, p) with G G' the Hessian, and what is added along slacks of blocks."""
+        point = self._at(lam)
+        if point.factor is None or point.curvatures is not curvatures:
+            for other in self._points:
+                other.factor = None  # one is enough, and may be large
+            parts, point.curvatures = [], curvatures
+            for block, At, a, extra in self._with_extras(point, curvatures):
+                if extra is None:
+                    F = block.hessian_factor(a)
+                else:
+                    F = block.barrier_factor(a, extra)
+                self._check_answer(block, "hessian_factor", F, (block.n_rows, None))
+                parts.append(At @ F)
+            if self.bias is not None:
+                parts.append(self.bias)
+            point.factor = np.concatenate(parts, axis=1)
+        return point.factor
+
+    def _with_extras(self, point, curvatures):
+        """Block, transposed map, weights and curvature along slacks of each."""
+        extras = [None] * len(self.blocks) if curvatures is None else curvatures
+        return zip(self.blocks, self.transposed, point.weights, extras, strict=True)
+
+    def solver(self, lam, diagonal, index=slice(None), curvatures=None):
+        """Function that solves (Hessian + diag) x = rhs, over the rows at `index`.
+
+        `curvatures` of blocks, None for none, are added to the Hessian along slacks.
+        """
+        p = sum(block.rank for block in self.blocks)
+        if self.n * p > _FACTOR_SIZE or self.n * p * min(self.n, p) > _FACTOR_WORK:
+            return self._conjugate_gradients(lam, diagonal, index, curvatures)
+        G = self.factor(lam, curvatures)[index]
+        try:
+            return LowRankQuadratic(G).solver(lam, diagonal)
+        except np.linalg.LinAlgError:
+            # equal rows and no curvature of their own: any split of their
+            # multipliers will do, and a proximal term chooses one
+            least = 1e-12 * float(np.einsum("ij,ij->i", G, G).max(initial=0.0))
+            return LowRankQuadratic(G).solver(lam, np.maximum(diagonal, least))
+
+    def _conjugate_gradients(self, lam, diagonal, index, curvatures):
+        point, size = self._at(lam), len(diagonal)
+        every = list(zip(self.maps, self._with_extras(point, curvatures), strict=True))
+
+        def product(x):
+            full = np.zeros(self.n)
+            full[index] = np.ravel(x)
+            out = np.zeros(self.n)
+            for A, (block, At, a, extra) in every:
+                along = A @ full
+                part = block.hessian_product(a, along)
+                if extra is not None:
+                    changes = block.slack_changes(along)
+                    part = part + block.slack_gradient(extra * changes)
+                out += At @ part
+            if self.bias is not None:
+                out += self.bias @ (self.bias.T @ full)
+            return out[index] + diagonal * np.ravel(x)
+
+        operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
+        scaled = LinearOperator(
+            (size, size), matvec=lambda x: np.ravel(x) / diagonal, dtype=np.float64
+        )
+
+        def solve(rhs):
+            columns = rhs.reshape(size, -1)
+            out = np.column_stack(
+                [
+                    cg(operator, c, rtol=1e-9, atol=0.0, maxiter=500, M=scaled)[0]
+                    for c in columns.T
+                ]
+            )
+            return out.reshape(rhs.shape)
+
+        return solve
+
+    def restricted(self, index, lam):
+        """Newton systems over a subset of the multipliers, at lam."""
+        return _Restricted(self, index, lam)
+
+
+class _Restricted:
+    """Some rows of a BlockSum, with the Hessian at one point."""
+
+    def __init__(self, R, index, lam):
+        self.R, self.index, self.lam = R, index, lam
+
+    def solver(self, lam, diagonal):
+        return self.R.solver(self.lam, diagonal, self.index)

@@ -1,0 +1,128 @@
+"""The largest value of a quadratic model between bounds, by conjugate gradients.
+
+    maximise  g' x - x' H x / 2,    low <= x <= high,   E' x = 0
+
+H is known by products. Projected conjugate gradients (Gould, Hribar & Nocedal 2001)
+climb until some entries meet a bound; these stay there and the rest goes on (More &
+Toraldo 1991). The value never falls, so every answer is a direction of ascent.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._optimize.certificate import small_solve
+
+
+def climb_model(H, slope, low, high, E, accuracy):
+    """A step x (size,) whose model value is close to the largest.
+
+    Parameters
+    ----------
+    H : FreeHessian
+    slope : ndarray (size,)
+        The gradient g.
+    low, high : ndarray (size,)
+        Bounds, low <= 0 <= high.
+    E : ndarray (size, k) or None
+    accuracy : float
+        Share of the slope, in the norm of the preconditioner, that may be left.
+    """
+    return _Model(H, slope, low, high, E, accuracy).climb()
+
+
+class _Model:
+    def __init__(self, H, slope, low, high, E, accuracy):
+        self.H, self.slope, self.low, self.high, self.E = H, slope, low, high, E
+        self.accuracy = accuracy
+        self.x, self.rest = np.zeros(H.size), slope
+        self.loose = np.ones(H.size, dtype=bool)
+        self.goal = None
+
+    def climb(self):
+        most = 4 * self.H.size + 200
+        while self.loose.any() and self.H.products < most:
+            if self.H.wants_storing():
+                self.H.store()
+                self.goal = None  # in another norm
+            beyond = self._conjugate_gradients()
+            if beyond is not None:
+                self._meet_bounds(beyond)
+            elif not self.H.wants_storing():
+                break
+        return self.x
+
+    def _conjugate_gradients(self):
+        """Move x up; the step that would leave the bounds, or None at the goal."""
+        H, at = self.H, np.flatnonzero(self.loose)
+        solve = H.preconditioner(at)
+        if self.E is not None:
+            E = self.E[at]
+            SE = solve(E)
+            S = E.T @ SE
+
+        def project(r):
+            """What of a slope the equalities leave, and its preconditioned form."""
+            z = solve(r)
+            if self.E is not None:
+                y = small_solve(S, E.T @ z)
+                r, z = r - E @ y, z - SE @ y
+            return r, z
+
+        # the part along E would stay and drown the rest in rounding
+        r, z = project(self.rest[at])
+        size, left = 0.0, float(r @ z)
+        if self.goal is None:
+            self.goal = self.accuracy**2 * left
+        p = np.zeros(H.size)
+        for _ in range(2 * len(at) + 20):
+            if not left > self.goal:
+                break
+            p[at] = z + (left / size * p[at] if size else 0.0)
+            Hp = H.product(p)
+            curvature = float(p @ Hp)
+            if not curvature > 0:
+                break
+            move = left / curvature * p
+            new = self.x + move
+            if (new < self.low).any() or (new > self.high).any():
+                return move
+            change = left / curvature * Hp
+            self.x, self.rest = new, self.rest - change
+            if H.wants_storing():
+                break
+            r, z = project(r - change[at])
+            size, left = left, float(r @ z)
+        return None
+
+    def _meet_bounds(self, move):
+        """Make the move, cut at the bounds; what meets one is no longer loose."""
+        y = np.clip(self.x + move, self.low, self.high)
+        loose = self.loose & (y > self.low) & (y < self.high)
+        y = self._balanced(y, loose)
+        if y is not None:
+            rest = self.slope - self.H.product(y)
+            if (self.slope + rest) @ y >= (self.slope + self.rest) @ self.x:
+                self.x, self.rest, self.loose = y, rest, loose
+                return
+        # all at once would lose height: only as far as the first bound
+        room = np.full(len(move), np.inf)
+        down, up = move < 0, move > 0
+        room[down] = (self.low - self.x)[down] / move[down]
+        room[up] = (self.high - self.x)[up] / move[up]
+        a = max(0.0, float(room.min()))
+        first = room <= a * (1.0 + 1e-12)
+        self.x = np.clip(self.x + a * move, self.low, self.high)
+        self.x[first] = np.where(down, self.low, self.high)[first]
+        self.rest = self.slope - self.H.product(self.x)
+        self.loose = self.loose & ~first
+
+    def _balanced(self, y, loose):
+        """y with E' y = 0 by moves of loose entries inside the bounds, or None."""
+        if self.E is None:
+            return y
+        W = np.where(loose, 1.0 / self.H.diagonal, 0.0)[:, None] * self.E
+        y = y - W @ small_solve(self.E.T @ W, self.E.T @ y)
+        inside = (y >= self.low).all() and (y <= self.high).all()
+        met = np.abs(self.E.T @ y).max() <= 1e-9 * np.abs(y).max(initial=0.0)
+        return y if inside and met else None

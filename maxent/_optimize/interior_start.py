@@ -1,0 +1,123 @@
+"""Where the interior point starts: multipliers, biases, slacks and prices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._optimize.certificate import best_bias_of, repair_equality
+from maxent._optimize.slack_barrier import PricedSlacks
+
+_EDGE = 1e-12  # share of the domain that a start next to the answer keeps from its ends
+
+
+def start_inside(rows, R, E, *, init, bias, total):
+    """lam, b, slacks of zero and of the end, and the walls of R's domain.
+
+    Parameters
+    ----------
+    rows : Rows
+    R : regulariser
+    E : ndarray (n, k) or None
+    init : ndarray (n,) or None
+        Multipliers that are moved into the domain.
+    bias, total : None
+    """
+    lam = _into_domain(R, _multipliers(rows, R, E, init))
+    z, t = _slacks(rows, R, lam)
+    walls = PricedSlacks(R, lam)
+    walls.price(0.02 * _scale(rows, lam))
+    return lam, np.zeros(0 if E is None else E.shape[1]), z, t, walls
+
+
+def start_near(rows, R, E, *, init, bias, total):
+    """The same next to the answer, with the biases that fit best.
+
+    None if `init` lies outside the domain of R.
+    """
+    upper = rows.upper
+    scale = np.where(np.isfinite(upper), upper, max(float(init.max()), 1e-300))
+    lam = np.clip(init, _EDGE * scale, (1.0 - _EDGE) * upper)
+    value, margins = R.value_and_margins(lam)
+    if value == np.inf:
+        return None
+    d, b = rows.q - margins, bias
+    if E is not None:
+        b = best_bias_of(rows, d, E, bias, total)
+        d = d - E @ b
+    r, walls = d + rows.slope(lam), PricedSlacks(R, lam)
+    gap = min(rows.gap(lam, d), float(lam @ np.abs(r)))
+    mu = max(gap, 1e-300) / (len(lam) + walls.count)
+    walls.price(mu)
+    z = np.maximum(-r, 0.0) + mu / np.maximum(lam, 1e-3 * scale)
+    if not rows.potential.has_end:
+        return lam, b, z, None, walls
+    t = np.maximum(r, 0.0) + mu / np.maximum(upper - lam, 1e-3 * scale)
+    return lam, b, z, t, walls
+
+
+def _multipliers(rows, R, E, init):
+    """Interior start: a tenth of the domain, or as far as the quadratic pays for.
+
+    Open domains have their own barrier, which makes a start far out the better one;
+    boxes and unbounded domains start near the best point of a uniform ray.
+    """
+    upper = rows.upper
+    unbounded = ~np.isfinite(upper)
+    lam = 0.1 * np.where(unbounded, rows.weight * rows.rate, upper)
+    if not (R.homogeneous or rows.potential.closed or unbounded.any()):
+        lam = _response(rows, R, E, upper)
+    balanced = repair_equality(lam, upper, E)
+    lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
+    if unbounded.any() or rows.potential.closed:
+        lam = _into_domain(R, lam)
+        value, _ = R.value_and_margins(lam)
+        if value > 0:
+            pull = rows.q + rows.slope(1e-3 * lam)
+            far = float(np.abs(pull) @ lam) / (2.0 * value)
+            lam = lam * (far if unbounded.all() else min(far, 1.0))
+    if init is None:
+        return lam
+    lam = np.maximum(init, 1e-2 * lam)
+    return np.where(unbounded, lam, np.minimum(lam, (1 - 1e-3) * upper))
+
+
+def _response(rows, R, E, upper):
+    """Multipliers that the rows ask for at the margins of a model before training."""
+    _, margins = R.value_and_margins(np.zeros_like(upper))
+    d = rows.q - margins
+    if E is not None:
+        d = d - E @ best_bias_of(rows, d, E, np.zeros(E.shape[1]))
+    return np.clip(rows.loss(d)[1], 0.01 * upper, 0.5 * upper)
+
+
+def _into_domain(R, lam):
+    """Multipliers shrunk until they are well inside the domain of R."""
+    far = R.max_step(np.zeros_like(lam), lam)
+    lam = lam if far > 1.6 else 0.6 * far * lam
+    for _ in range(100 if not R.homogeneous else 0):  # `far` may be a user's mistake
+        if R.value_and_margins(lam)[0] < np.inf:
+            break
+        lam = 0.5 * lam
+    return lam
+
+
+def _slacks(rows, R, lam):
+    """Slacks of lam >= 0 and, if there is one, of the end: stationary if cheap."""
+    if not rows.potential.has_end:
+        share = 0.1 if R.homogeneous else 0.02
+        slack = share * _scale(rows, lam) / lam
+        if R.homogeneous:
+            return slack, None
+        # margins of a model with a prior of its own start far above their levels
+        _, margins = R.value_and_margins(lam)
+        return slack + np.maximum(margins - rows.slope(lam) - rows.q, 0.0), None
+    _, margins = R.value_and_margins(lam)
+    r = rows.q - margins + rows.slope(lam)
+    mu = 0.1 * float(np.mean(lam * np.abs(r))) + 1e-10
+    room = rows.upper - lam
+    return np.maximum(-r, 0.0) + mu / lam, np.maximum(r, 0.0) + mu / room
+
+
+def _scale(rows, lam):
+    """A product of multiplier and slack of the size of the problem."""
+    return float(np.mean(lam * np.maximum(np.abs(rows.q), 1e-3)))

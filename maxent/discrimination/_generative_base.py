@@ -1,0 +1,281 @@
+"""What the classifiers of generative models share: one block a class, one dual.
+
+    decision:  argmax_k  E log p_k(x) + b_k
+
+Every class starts from its Bayes posterior, the prior updated with its own rows; the
+multipliers add weight to rows of the right class and take it from the wrong ones until
+the margins are met in expectation.
+
+Source: Jaakkola, Meila & Jebara (1999), sections 3.2 and 3.6, eqs. (4), (5), (18).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxent._support import validation as v
+from maxent._support.results import (
+    progress_of,
+    store_certificate,
+    warn_not_converged,
+)
+from maxent.discrimination._class_models import ClassModels
+from maxent.discrimination._kernel_machine import class_rows, leave_one_out_bound
+from maxent.discrimination._margin_parameters import (
+    at_level,
+    free_margin,
+    generative_margin,
+)
+from maxent.discrimination.duals.block_dual import solve_blocks
+from maxent.discrimination.duals.multiclass_dual import ClassPairs
+from maxent.families.conjugate import ConjugatePrior
+
+
+def say_how_it_ended(estimator, result, idle):
+    """Warn of a fit that has not converged, or in which no row has a multiplier."""
+    name = type(estimator).__name__
+    if not result.converged:
+        warn_not_converged(
+            name, result, float(estimator.tol), estimator.max_iter, stacklevel=4
+        )
+    elif not result.lam.any():
+        warnings.warn(f"{name}: {idle}", UserWarning, stacklevel=3)
+
+
+def least_errors_bias(scores, y, weight):
+    """Bias b with the smallest weight of errors of sign(scores + b).
+
+    Among the best thresholds the middle of the widest gap; outside the scores, one
+    unit away.
+    """
+    order = np.argsort(scores, kind="stable")
+    s, w = scores[order], np.where(y[order] > 0, weight[order], -weight[order])
+    # a threshold after position k puts rows 0 .. k-1 on the negative side
+    errors = weight[y < 0].sum() + np.concatenate([[0.0], np.cumsum(w)])
+    ends = np.concatenate([[s[0] - 2.0], s, [s[-1] + 2.0]])
+    gaps = ends[1:] - ends[:-1]
+    best = errors <= errors[gaps > 0].min() + 1e-12 * weight.sum()
+    k = int(np.argmax(np.where(best, gaps, -1.0)))
+    return -0.5 * float(ends[k] + ends[k + 1])
+
+
+class GenerativeClassifier(ClassModels):
+    """Base class; a subclass defines `_validated`, `_prior` and its parameters."""
+
+    #: what a fit says if no row asked for a multiplier
+    _idle = (
+        "the classes are their Bayes posteriors; raise level or percentile to train "
+        "them discriminatively."
+    )
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the class models.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+        y : array-like (n_samples,)
+            Labels of two or more classes.
+        sample_weight : array-like (n_samples,), optional
+            Weight w stands for w copies of the row; 0 drops it.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain, NaN or infinity, one class only, a class
+            that the prior cannot do with, or margin="fixed" beyond reach.
+        """
+        margin, level, unit = self._checked_margin()
+        self._check_parameters()
+        tol, max_iter = v.check_stop(self.tol, self.max_iter)
+        X, y = self._validated(X, y)
+        self.classes_, keep, codes, weight, _ = class_rows(
+            type(self).__name__, y, sample_weight, None
+        )
+        m = len(self.classes_)
+        if m > 2 and self._by_training_errors():
+            raise ValueError(
+                f"bias='train_error' is for two classes, and y has {m}; use bias='kkt'."
+            )
+        X = self._learn_encoding(X if len(keep) == len(X) else X[keep])
+        blocks = self._class_blocks(X, codes, weight)
+        pairs = ClassPairs(codes, m, weight)
+        self.level_ = float(self._level(level, blocks, pairs))
+        margin = at_level(margin, self.level_)
+        result = self._solve(
+            blocks,
+            margin,
+            pairs,
+            maps=class_maps(pairs),
+            incidence=pairs.incidence(),
+            sample_weight=unit * pairs.pair_weight,
+            level=np.full(len(pairs.example), self.level_),
+            tol=tol,
+            max_iter=max_iter,
+            callback=progress_of(self),
+        )
+        self._store(result, result.blocks or blocks, pairs, keep)
+        holds = self._bound_holds(level is not None)
+        self.loo_bound_ = self._bound(result, pairs, margin, unit) if holds else np.nan
+        say_how_it_ended(
+            self,
+            result,
+            f"every margin is above the level {self.level_:.3g} before training, so "
+            f"{self._idle}",
+        )
+        return self
+
+    # -- what subclasses state or improve ------------------------------------------
+    def _checked_margin(self):
+        """(prior, level or None, weight of a row) of the parameters."""
+        return generative_margin(self.margin, self.C, self.level)
+
+    def _check_parameters(self):
+        """Refuse parameters that this class alone has."""
+        if not (v.is_real(self.percentile) and 0 <= self.percentile <= 100):
+            raise ValueError(
+                f"percentile={v.shown(self.percentile)} must be between 0 and 100."
+            )
+        v.check_nonnegative("tempering", self.tempering)
+        v.check_choice("bias", self.bias, ("kkt", "train_error"))
+
+    def _by_training_errors(self):
+        return self.bias == "train_error"
+
+    def _learn_encoding(self, X):
+        """Training rows as the blocks want them."""
+        return X
+
+    def _class_blocks(self, X, codes, weight, prior=None):
+        """One block a class over all rows; the class's own rows make its prior."""
+        prior = self._prior(X, weight) if prior is None else prior
+        return [
+            self._class_block(prior, X, k, codes == k, self.tempering * weight)
+            for k in range(len(self.classes_))
+        ]
+
+    def _class_block(self, prior, X, k, own, weight):
+        try:
+            return prior.block(X, weight * own)
+        except ValueError as error:
+            raise ValueError(
+                f"class {self.classes_.tolist()[k]!r} with {int(own.sum())} rows "
+                f"cannot do with this prior: {error}"
+            ) from None
+
+    def _level(self, level, blocks, pairs):
+        """The level given, or a percentile of the margins of the Bayes posteriors."""
+        if level is not None:
+            return level
+        n = pairs.n
+        scores = np.column_stack([b.mean(np.zeros(n)) for b in blocks])
+        margins = pairs.margins(scores)
+        if pairs.m == 2:
+            y = np.where(pairs.codes == 1, 1.0, -1.0)
+            margins = margins + y * least_errors_bias(y * margins, y, pairs.weight)
+        return weighted_percentile(margins, pairs.pair_weight, self.percentile)
+
+    def _solve(self, blocks, margin, pairs, *, maps, **options):
+        return solve_blocks(blocks, maps, margin, bias="flat", **options)
+
+    def _class_biases(self, result, m):
+        """Bias of every class (m,); a flat prior leaves out the last one."""
+        return np.append(result.bias, 0.0)
+
+    def _prior_saw_no_row(self):
+        """Whether the classes start from a prior that the rows did not shape."""
+        return self.tempering == 0
+
+    def _bound_holds(self, given):
+        """Whether prior and level saw no row, and the bias is the dual's own."""
+        return given and self._prior_saw_no_row() and not self._by_training_errors()
+
+    def _bias_prior(self):
+        return "flat"
+
+    # -- fitted state --------------------------------------------------------------
+    def _store(self, result, blocks, pairs, keep):
+        m = pairs.m
+        beta = pairs.beta(result.lam)
+        weights = [np.ascontiguousarray(beta[:, k]) for k in range(m)]
+        self.posteriors_ = [
+            block.posterior(a) for block, a in zip(blocks, weights, strict=True)
+        ]
+        b = self._class_biases(result, m)
+        if self._by_training_errors():
+            low, high = (
+                block.mean(a) for block, a in zip(blocks, weights, strict=True)
+            )
+            y = np.where(pairs.codes == 1, 1.0, -1.0)
+            b = np.array([0.0, least_errors_bias(high - low, y, pairs.weight)])
+        self.intercept_ = b[1:] - b[0] if m == 2 else b - b.mean()
+        inside = np.flatnonzero(result.lam.reshape(pairs.n, -1).any(axis=1))
+        self.support_ = keep[inside]
+        self.dual_coef_ = beta[inside].T if m > 2 else beta[inside].T[1:]
+        store_certificate(self, result)
+
+    def _bound(self, result, pairs, margin, unit):
+        """Bound of the leave-one-out error; rows without a multiplier must be right."""
+        if not self.level_ > free_margin(margin):
+            return np.nan
+        lam = np.zeros((pairs.n, pairs.m))
+        lam[pairs.example, pairs.wrong] = result.lam
+        return leave_one_out_bound(
+            replace(result, lam=lam),
+            pairs.codes,
+            margin,
+            self._bias_prior(),
+            unit * pairs.weight,
+        )
+
+    def _decision(self, X):
+        scores = self._model_scores(X, "posteriors_", ConjugatePrior, "a posterior")
+        m = scores.shape[1]
+        v.check_fitted("intercept_", self.intercept_, (1,) if m == 2 else (m,))
+        if m == 2:
+            return scores[:, 1] - scores[:, 0] + self.intercept_[0]
+        return scores + self.intercept_
+
+    def decision_function(self, X):
+        """Decision values, in nats.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows to judge.
+
+        Returns
+        -------
+        ndarray (n,) or (n, n_classes)
+            Two classes: expected log-likelihood ratio plus bias, positive for
+            ``classes_[1]``. More: one score a class, the largest wins.
+        """
+        return self._decision(X)
+
+
+def class_maps(pairs):
+    """A_k of every class: its row weights beta_k = A_k lam."""
+    shape = (pairs.n, len(pairs.example))
+    maps = []
+    for k in range(pairs.m):
+        entry = (pairs.right == k) * 1.0 - (pairs.wrong == k)
+        at = np.flatnonzero(entry)  # of one row after the other, as CSR wants them
+        starts = np.searchsorted(pairs.example[at], np.arange(pairs.n + 1))
+        maps.append(sp.csr_array((entry[at], at, starts), shape=shape))
+    return maps
+
+
+def weighted_percentile(values, weight, percentile):
+    """Percentile of values; with integer weights that of repeated values."""
+    return np.quantile(
+        values, percentile / 100.0, weights=weight, method="inverted_cdf"
+    )

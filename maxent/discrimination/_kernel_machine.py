@@ -1,0 +1,285 @@
+"""What classifier and regressor share: kernels, support rows, decision values."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from maxent._support import validation as v
+from maxent._support.results import progress_of, store_certificate
+from maxent._support.threads import effective_threads, single_threaded_blas
+from maxent._support.vector_kernels import apply_kernel, check_kernel, resolve_gamma
+from maxent.discrimination.duals._signed_dual import solve_signed
+from maxent.discrimination.duals.kernel_dual import check_features, kernel_of_rows
+from maxent.discrimination.duals.linear_dual import solve_linear
+
+_LINEAR_SOLVERS = ("coordinate", "newton")
+
+
+def class_rows(name, y, sample_weight, class_weight):
+    """Classes, codes and weights of the rows that count.
+
+    Returns
+    -------
+    classes : ndarray (m,)
+        Classes with positive weight, at least two.
+    keep : ndarray of int
+        Rows of positive weight.
+    codes : ndarray of int (len(keep),)
+    sample : ndarray (len(keep),)
+        Sample weights.
+    weight : ndarray (len(keep),)
+        Sample weights times class weights.
+    """
+    check_classification_targets(y)
+    v.check_class_weight(class_weight)
+    classes, codes = np.unique(y, return_inverse=True)
+    sample = v.check_weights(sample_weight, len(codes))
+    sample = np.ones(len(codes)) if sample is None else sample
+    keep = np.flatnonzero(sample > 0)
+    present = np.unique(codes[keep])
+    if len(present) < 2:
+        raise ValueError(
+            f"y contains one class only ({classes[present].tolist()}) among rows of "
+            f"positive weight; {name} needs two classes."
+        )
+    factor = np.ones(len(classes))
+    if class_weight is not None:
+        factor = compute_class_weight(
+            class_weight,
+            classes=classes,
+            y=y,
+            sample_weight=None if sample_weight is None else sample,
+        )
+    # classes without weight can never be predicted
+    codes = np.searchsorted(present, codes[keep])
+    sample = sample[keep]
+    return classes[present], keep, codes, sample, sample * factor[present][codes]
+
+
+def leave_one_out_bound(result, codes, margin, bias, weight):
+    """Share of rows with a multiplier, or NaN where it bounds no error.
+
+    The machine without a row of multiplier zero is the same machine, and has that row
+    right (JMJ 1999, Lemma 1), if kernel and weights stay as they are, every row of no
+    loss is on its side, and the optimum has one bias.
+
+    Parameters
+    ----------
+    result : DualResult
+        `lam` (n,), signed or not, for two classes; (n, m) for several.
+    codes : ndarray of int (n,)
+        Class of each row.
+    margin : MarginPrior
+    bias : "flat", float or None
+    weight : ndarray (n,)
+
+    Returns
+    -------
+    float
+    """
+    lam = np.abs(result.lam)
+    if lam.ndim == 1:  # as of several classes: one multiplier for each wrong class
+        lam = np.where(np.arange(2) == codes[:, None], 0.0, lam[:, None])
+    holds = result.converged and np.isfinite(margin.prior_mean)
+    if not holds or (
+        bias == "flat" and not _settles_the_bias(lam, codes, margin, weight)
+    ):
+        return np.nan
+    return float((lam != 0).any(axis=1).mean())
+
+
+def _settles_the_bias(lam, codes, margin, weight):
+    """Whether rows whose loss is curved tie the biases of all classes together.
+
+    Where they do not, the bias may move when a row without a multiplier is left out,
+    and misjudge that row.
+    """
+    curved = lam > 0
+    if margin.unit_potential.closed:
+        # the loss is linear at both ends, which solvers reach within 1e-3
+        share = lam / (margin.upper * weight[:, None])
+        curved = (share > 1e-3) & (share < 1 - 1e-3)
+    rows, wrong = np.nonzero(curved)
+    m = lam.shape[1]
+    links = sp.coo_array((np.ones(len(rows)), (codes[rows], wrong)), shape=(m, m))
+    return connected_components(links, directed=False)[0] == 1
+
+
+class KernelMachineMixin:
+    """Fitted state and prediction of f(x) = dual_coef_ @ k(support, x) + intercept_."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._has_kernel("precomputed")
+        tags.input_tags.pairwise = self._has_kernel("precomputed")
+        return tags
+
+    def _has_kernel(self, name):
+        """Whether the kernel is the named one; it may also be a function."""
+        return isinstance(self.kernel, str) and self.kernel == name
+
+    def _check_machine_parameters(self):
+        """Checked (bias, tol)."""
+        v.check_positive("C", self.C)
+        v.check_count("max_iter", self.max_iter)
+        v.check_positive("cache_size", self.cache_size)
+        v.check_number("sharpness", self.sharpness)
+        v.check_choice(
+            "solver", self.solver, ("auto", "interior", "smo", *_LINEAR_SOLVERS)
+        )
+        v.check_jobs(self.n_jobs)
+        check_kernel(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
+        return v.check_bias(self.bias), v.check_positive("tol", self.tol)
+
+    def _validated(self, X, *y, **options):
+        """Checked X, or X and y: dense or CSR, in either precision."""
+        with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
+            return validate_data(
+                self,
+                X,
+                *y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                **options,
+            )
+
+    def _rows_in_play(self, X, keep):
+        """All features or the whole kernel matrix, checked, and its rows to fit."""
+        if self._has_kernel("precomputed"):
+            X = v.check_gram(X)
+            return X, X if len(keep) == len(X) else X[np.ix_(keep, keep)]
+        check_features(X, self.kernel)
+        return X, X if len(keep) == X.shape[0] else X[keep]
+
+    def _solve(self, data, problem, tol):
+        """DualResult with signed multipliers, by the road that suits the kernel."""
+        if self._goes_linear(data, problem):
+            solver = self.solver if self.solver != "interior" else "auto"
+            return solve_linear(
+                data,
+                problem,
+                tol=tol,
+                max_iter=min(self.max_iter, 5000),
+                solver=solver,
+                callback=progress_of(self),
+            )
+        return solve_signed(
+            self._kernel(data),
+            problem,
+            tol=tol,
+            kkt_tol=tol,
+            max_iter=self.max_iter,
+            solver=self.solver,
+            cache_size=self.cache_size,
+            callback=progress_of(self),
+        )
+
+    def _goes_linear(self, data, problem):
+        if not self._has_kernel("linear"):
+            if self.solver in _LINEAR_SOLVERS:
+                raise ValueError(
+                    f"solver={self.solver!r} needs kernel='linear'; with "
+                    f"kernel={self.kernel!r} use 'auto', 'interior' or 'smo'."
+                )
+            return False
+        if self.solver in _LINEAR_SOLVERS:
+            return True
+        if self.solver != "auto":
+            return False
+        n, d = data.shape
+        if sp.issparse(data):
+            return n > 2000
+        smooth = problem.margin.unit_potential.smooth
+        return n > 400 and smooth and n > 4 * d and d <= 2000
+
+    def _gamma(self, data, sample):
+        """Number for gamma; a kernel without one costs no pass over the data."""
+        if self.kernel in ("linear", "precomputed") or callable(self.kernel):
+            data, sample = data[:0], None
+        return resolve_gamma(self.gamma, data, sample)
+
+    def _kernel(self, data):
+        return kernel_of_rows(
+            data,
+            self.kernel,
+            gamma=self.gamma_,
+            degree=self.degree,
+            coef0=self.coef0,
+            n_jobs=self.n_jobs,
+        )
+
+    def _store(self, result, coefficients, b, keep, X):
+        inside = np.flatnonzero((coefficients != 0).any(axis=0))
+        self.support_ = keep[inside]
+        self.dual_coef_ = np.ascontiguousarray(coefficients[:, inside])
+        self.intercept_ = np.asarray(b, dtype=np.float64)
+        if self._has_kernel("precomputed"):
+            self.support_vectors_ = np.empty((0, 0))
+        else:
+            # a linear machine predicts by coef_: the rows need no copy of their own
+            shared = self._has_kernel("linear") and len(inside) == X.shape[0]
+            self.support_vectors_ = X if shared else X[self.support_]
+        if self._has_kernel("linear"):
+            if result.coef is None:
+                self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
+            else:
+                self.coef_ = np.atleast_2d(result.coef)
+        store_certificate(self, result)
+
+    def _scores(self, X, outputs):
+        """Decision values (n, outputs) of validated features."""
+        self._check_fitted_arrays(outputs)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._raw_scores(X) + self.intercept_
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                f"X has entries as large as {np.abs(X).max():.3g}, and decision values "
+                "overflow; scale X as the training rows were scaled."
+            )
+        return scores
+
+    def _raw_scores(self, X):
+        if self._has_kernel("linear"):
+            return np.asarray(X @ self.coef_.T)
+        if self._has_kernel("precomputed"):
+            X = X[:, self.support_]
+        with single_threaded_blas():
+            return apply_kernel(
+                X,
+                self.support_vectors_,
+                self.dual_coef_.T,
+                self.kernel,
+                gamma=self.gamma_,
+                degree=self.degree,
+                coef0=self.coef0,
+                n_threads=effective_threads(self.n_jobs),
+            )
+
+    def _check_fitted_arrays(self, outputs):
+        # loaded models are untrusted, and so are their parameters
+        check_kernel(
+            self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
+        v.check_jobs(self.n_jobs)
+        v.check_nonnegative("gamma_", self.gamma_)
+        m, d = np.size(self.support_), self.n_features_in_
+        v.check_fitted("support_", self.support_, (m,), kind="iu")
+        v.check_fitted("dual_coef_", self.dual_coef_, (outputs, m))
+        v.check_fitted("intercept_", self.intercept_, (outputs,))
+        if self._has_kernel("linear"):
+            v.check_fitted("coef_", self.coef_, (outputs, d), once=True)
+        elif not self._has_kernel("precomputed"):
+            rows = self.support_vectors_
+            v.check_fitted("support_vectors_", rows, (m, d), once=True, sparse=True)
+        elif m and (self.support_.min() < 0 or self.support_.max() >= d):
+            raise ValueError(
+                "the fitted model is inconsistent: support_ names rows outside of "
+                f"n_features_in_={d}. Fit it again."
+            )

@@ -1,0 +1,1 @@
+"""Duals of discrimination over vectors, kernels and blocks, and their solvers."""

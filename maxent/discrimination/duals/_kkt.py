@@ -1,0 +1,134 @@
+"""Which rows of a signed problem ask to move, and which to work on together.
+
+A row at decision value f + b may raise or lower its signed multiplier. The one-sided
+derivatives of the objective say how much it asks for either; rows that carry a
+multiplier or are near to asking are in play.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._optimize.certificate import BOTH, NEGATIVE, POSITIVE, Rows
+
+
+class RowsInPlay:
+    """Multipliers a, decision values f and the bias b of a SignedProblem.
+
+    Parameters
+    ----------
+    problem : SignedProblem
+    limit : int
+        Rows whose kernel matrix fits in memory.
+    """
+
+    def __init__(self, problem, limit):
+        self.p, self.limit = problem, limit
+        self.n = len(problem.level)
+        self.flat = problem.bias == "flat"
+
+    # -- feasible multipliers ------------------------------------------------------
+    def start(self, init):
+        """Feasible multipliers to start from."""
+        p = self.p
+        a = np.zeros(self.n) if init is None else np.array(init, dtype=np.float64)
+        if not p.potential.finite_at_zero and not (p.sides == BOTH).any():
+            least = p.potential.start_inside(p.weight * p.rate)
+            a = np.where(p.sides == NEGATIVE, -1.0, 1.0) * np.maximum(np.abs(a), least)
+        if self.flat and a.any():
+            total_up, total_low = a[a > 0].sum(), -a[a < 0].sum()
+            if total_up > 0 and total_low > 0:
+                target = min(total_up, total_low)
+                a[a > 0] *= target / total_up
+                a[a < 0] *= target / total_low
+            else:
+                a[:] = 0.0
+        return a
+
+    def balance(self, a):
+        """Remove the rounding error of sum a = 0."""
+        top = self.p.potential.upper * self.p.weight * self.p.rate
+        for _ in range(3):
+            total = a.sum()
+            if total == 0 or not self.flat:
+                return
+            room = np.minimum(
+                np.abs(a), np.where(np.isfinite(top), top, np.inf) - np.abs(a)
+            )
+            w = np.maximum(room, 0.0) ** 2
+            if not w.sum() > 0:
+                return
+            a -= w * (total / w.sum())
+
+    # -- what rows ask for ---------------------------------------------------------
+    def asked(self, a, f, b, rows=slice(None)):
+        """(up, low): one-sided derivatives of rows at decision values f + b."""
+        p = self.p
+        a, sides = a[rows], p.sides[rows]
+        weight, rate, level = p.weight[rows], p.rate[rows], p.level[rows]
+        scale = weight * rate
+        slope = level + p.potential.slope(np.abs(a) / scale) / rate
+        base = p.target[rows] - f[rows] - b
+        sign = np.sign(a)
+        at_zero = a == 0
+        up = base + np.where(at_zero, slope, sign * slope)
+        low = base + np.where(at_zero, -slope, sign * slope)
+        top = np.abs(a) >= p.potential.upper * scale * (1 - 1e-15)
+        up[(at_zero & ((sides & POSITIVE) == 0)) | (top & (a > 0))] = -np.inf
+        low[(at_zero & ((sides & NEGATIVE) == 0)) | (top & (a < 0))] = np.inf
+        return up, low
+
+    def excess(self, a, f, b, rows=slice(None)):
+        """How much each row asks to move (> 0), or how far it is from asking."""
+        up, low = self.asked(a, f, b, rows)
+        return np.maximum(up, -low)
+
+    def scale(self, a, f, b):
+        """A length in margin units: how far the rows are apart at the start."""
+        up, low = self.asked(a, f, b)
+        values = np.concatenate([up[np.isfinite(up)], low[np.isfinite(low)]])
+        half = 0.5 * float(values.max() - values.min())
+        typical = 2.0 * float(np.median(np.abs(values - np.median(values))))
+        return min(half, typical) if typical > 0 else half
+
+    def spread(self, size):
+        """Rows spread evenly over each kind, so that any order of rows will do."""
+        kind = np.lexsort((np.arange(self.n), self.p.target, self.p.sides))
+        return np.unique(kind[np.linspace(0, self.n - 1, size).astype(np.intp)])
+
+    def in_play(self, a, f, b, slack):
+        """Rows that carry a multiplier or are near to asking for one."""
+        return np.flatnonzero((a != 0) | (self.excess(a, f, b) > -slack))
+
+    def wanted(self, a, f, b, slack):
+        """Rows in play, the most urgent if memory is short."""
+        rows = self.in_play(a, f, b, slack)
+        if len(rows) > self.limit:
+            excess = np.where(a[rows] != 0, np.inf, self.excess(a, f, b, rows))
+            worst = np.argpartition(-excess, self.limit - 1)[: self.limit]
+            rows = np.sort(rows[worst])
+        return rows
+
+    def blocks(self, rows, a, f, b, rng):
+        """Sets of rows that fit in memory and together are all rows.
+
+        Rows that move easily are in all of them; those that hardly react, near their
+        bound or idle at zero, take turns. The division is random otherwise and new
+        every time, so that every pair of rows meets.
+        """
+        order = rng.permutation(rows)
+        p = self.p
+        unit = Rows(p.potential, p.level[order], p.rate[order], p.weight[order])
+        stiff = unit.curvature(np.abs(a[order]))
+        idle = (a[order] == 0) & (self.excess(a, f, b, order) <= 0)
+        order = order[np.argsort(np.where(idle, np.inf, stiff), kind="stable")]
+        core, rest = np.split(order, [3 * self.limit // 4])
+        parts = -(-len(rest) // (self.limit - len(core)))
+        for some in np.array_split(rng.permutation(rest), parts):
+            yield np.sort(np.concatenate([core, some]))
+
+    def spread_of(self, a, f, b, rows=slice(None)):
+        """How far apart the rows are that ask to move, and the middle."""
+        up, low = self.asked(a, f, b, rows)
+        highest, lowest = float(up.max()), float(low.min())
+        return highest - lowest, 0.5 * (highest + lowest)

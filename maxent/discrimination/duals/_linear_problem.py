@@ -1,0 +1,112 @@
+"""Features and constraint rows of a linear dual, and its certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxent._optimize.certificate import best_bias, repair_equality
+from maxent._support import validation as v
+from maxent._support.vector_kernels import LARGEST_FEATURE
+
+
+class LinearProblem:
+    """Features with the constraint rows of a signed problem.
+
+    Parameters
+    ----------
+    X : ndarray (n, d) or csr_array
+    problem : SignedProblem
+    """
+
+    def __init__(self, X, problem):
+        self.problem = problem
+        self.rows, self.index, self.sign = problem.rows()
+        self.sparse = sp.issparse(X)
+        if self.sparse:
+            X = sp.csr_array(X)
+            if not X.has_canonical_format:
+                X = X.copy()  # not in the caller's arrays
+                X.sum_duplicates()
+        self.X = X.astype(np.float64, copy=False)
+        if not self.sparse:
+            self.X = np.ascontiguousarray(self.X)
+        self.one_to_one = len(self.index) == X.shape[0]
+        v.check_range("X", self.X, LARGEST_FEATURE)
+
+    def squared_norms(self):
+        """|x|^2 of every data row."""
+        if not self.sparse:
+            return np.einsum("ij,ij->i", self.X, self.X)
+        indptr, data = self.X.indptr, self.X.data
+        full = np.flatnonzero(np.diff(indptr))
+        out = np.zeros(len(indptr) - 1)
+        # a few rows at a time: fresh memory costs more than the squares
+        for lo in range(0, len(full), 10_000):
+            some = full[lo : lo + 10_000]
+            first, last = indptr[some[0]], indptr[some[-1] + 1]
+            squares = data[first:last] ** 2
+            out[some] = np.add.reduceat(squares, indptr[some] - first)
+        return out
+
+    @property
+    def flat(self):
+        """Is the bias prior flat?"""
+        return self.problem.bias == "flat"
+
+    def part(self, pick, factor):
+        """Some constraint rows (in order), their weights multiplied by a factor."""
+        part = object.__new__(LinearProblem)
+        part.problem, part.sparse, part.X = self.problem, self.sparse, self.X
+        part.rows = self.rows.subset(pick)
+        part.rows.weight = part.rows.weight * factor
+        part.index, part.sign = self.index[pick], self.sign[pick]
+        part.one_to_one = False
+        return part
+
+    def expand(self, f):
+        """Decision values per constraint row."""
+        return f if self.one_to_one else f[self.index]
+
+    def collect(self, lam):
+        """Signed multipliers per data row."""
+        a = self.sign * lam
+        if self.one_to_one:
+            return a
+        return np.bincount(self.index, weights=a, minlength=self.X.shape[0])
+
+    def weights_of(self, lam):
+        """w = X' a."""
+        return np.asarray(self.X.T @ self.collect(lam)).ravel()
+
+    def certify(self, lam, guess=0.0, w=None):
+        """Certificate of multipliers, everything recomputed from them.
+
+        The primal point is the machine of the multipliers, or the weights w if they
+        are given: then the gap has half the squared distance of the two besides.
+
+        Returns (objective, gap, bias, w, shortfalls).
+        """
+        rows, p = self.rows, self.problem
+        a = self.collect(lam)
+        dual_w = np.asarray(self.X.T @ a).ravel()
+        w = dual_w if w is None else w
+        d = rows.q - self.sign * self.expand(np.asarray(self.X @ w).ravel())
+        objective = rows.value(lam) - 0.5 * float(dual_w @ dual_w)
+        if self.flat:
+            b = best_bias(rows, d, self.sign, guess)
+        else:
+            b = p.bias_variance * float(a.sum())
+            objective -= 0.5 * b * float(a.sum())
+        d = d - self.sign * b
+        if rows.potential.hard:
+            norm = float(w @ w) + b * float(a.sum()) * (not self.flat)
+            return objective, rows.hard_gap(d, norm, objective), b, w, d
+        apart = float((w - dual_w) @ (w - dual_w))
+        return objective, rows.gap(lam, d) + 0.5 * apart, b, w, d
+
+    def repaired(self, lam):
+        """Multipliers that satisfy the equality of a flat bias exactly."""
+        if not self.flat:
+            return lam
+        return repair_equality(lam, self.rows.upper, self.sign[:, None])

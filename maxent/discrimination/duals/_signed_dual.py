@@ -1,0 +1,300 @@
+"""Duals over signed multipliers: the problem, its certificate, the choice of solver.
+
+One multiplier a_t per row, a_t = y_t lam_t for a class label (one sign),
+a_t = lam_t+ - lam_t- for a regression target (both signs, a kink at zero):
+
+    maximise  sum_t [ target_t a_t + phi_t(|a_t|) ] - a' K a / 2 - bias potential
+    f(x) = sum_t a_t k(x_t, x) + b
+
+Small problems go to the interior point, the others to working sets.
+
+Source: Jaakkola, Meila & Jebara (1999), Theorem 2; Jebara & Jaakkola (2000).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxent._optimize.certificate import (
+    NEGATIVE,
+    POSITIVE,
+    Rows,
+    best_bias,
+    tolerance_for,
+)
+from maxent._optimize.interior_point import interior_point
+from maxent._optimize.quadratics import DenseQuadratic
+from maxent._support import validation as v
+from maxent._support.results import DualResult, Status, relative_gap
+from maxent._support.threads import single_threaded_blas
+from maxent.discrimination.duals._smo import WorkingSets
+
+_INTERIOR_ROWS = 60  # below this it costs milliseconds and gives every digit
+_INTERIOR_LIMIT = 4000  # above this its O(n^3) steps are too long
+
+
+@dataclass
+class SignedProblem:
+    """A dual over signed multipliers.
+
+    Attributes
+    ----------
+    margin : MarginPrior
+    level, rate, weight, target : ndarray (n,)
+    sides : ndarray of int8 (n,)
+        POSITIVE, NEGATIVE or BOTH: the signs a multiplier may take.
+    bias : "flat", float or None
+        Flat prior, variance of a Gaussian prior, or no bias.
+    """
+
+    margin: object
+    level: np.ndarray
+    rate: np.ndarray
+    weight: np.ndarray
+    target: np.ndarray
+    sides: np.ndarray
+    bias: object
+
+    @property
+    def potential(self):
+        """Unit potential of the margin prior."""
+        return self.margin.unit_potential
+
+    def rows(self):
+        """(Rows, index of the data row, sign): one entry per allowed side."""
+        pos = np.flatnonzero(self.sides & POSITIVE)
+        neg = np.flatnonzero(self.sides & NEGATIVE)
+        index = np.concatenate([pos, neg])
+        sign = np.concatenate([np.ones(len(pos)), -np.ones(len(neg))])
+        order = np.argsort(index, kind="stable")
+        index, sign = index[order], sign[order]
+        q = self.level[index] + sign * self.target[index]
+        rows = Rows(self.potential, q, self.rate[index], self.weight[index])
+        return rows, index, sign
+
+    @property
+    def bias_variance(self):
+        """Variance added to every kernel entry (0 for flat and none)."""
+        return 0.0 if self.bias in ("flat", None) else float(self.bias)
+
+
+def binary_problem(y, margin, bias, sample_weight):
+    """SignedProblem of a two-class machine; y in {-1, +1}."""
+    n = len(y)
+    weight = np.ones(n) if sample_weight is None else sample_weight
+    return SignedProblem(
+        margin,
+        np.full(n, margin.level),
+        np.full(n, margin.rate),
+        np.ascontiguousarray(weight, dtype=np.float64),
+        np.zeros(n),
+        np.where(y > 0, POSITIVE, NEGATIVE).astype(np.int8),
+        bias,
+    )
+
+
+def drop_weightless(sample_weight, n, *arrays):
+    """Drop rows of weight zero: (weights or None, kept rows or None, arrays)."""
+    w = v.check_weights(sample_weight, n)
+    if w is None or (w > 0).all():
+        return w, None, arrays
+    keep = np.flatnonzero(w > 0)
+    return w[keep], keep, tuple(x[keep] for x in arrays)
+
+
+def clip_to_domain(lam, rows):
+    """Warm starts strictly inside the domain of the potentials."""
+    end = 1.0 if rows.potential.closed else 1.0 - 1e-9
+    return np.clip(lam, 0.0, end * rows.upper)
+
+
+def clip_signed_to_domain(a, problem):
+    """The same for signed multipliers."""
+    end = 1.0 if problem.potential.closed else 1.0 - 1e-9
+    top = end * problem.potential.upper * problem.weight * problem.rate
+    return np.clip(a, -top, top)
+
+
+class Certifier:
+    """Objective, gap and bias of signed multipliers from f = K a."""
+
+    def __init__(self, problem):
+        self.problem = problem
+        self.rows, self.index, self.sign = problem.rows()
+
+    def split(self, a):
+        """Nonnegative multiplier of every constraint row."""
+        return np.maximum(self.sign * a[self.index], 0.0)
+
+    def __call__(self, a, f, guess=0.0):
+        """(objective, gap, bias); f excludes the bias, and a sums to 0 if flat."""
+        p, rows = self.problem, self.rows
+        lam = self.split(a)
+        objective = rows.value(lam) - 0.5 * float(a @ f)
+        d = rows.q - self.sign * f[self.index]
+        if p.bias == "flat":
+            b = best_bias(rows, d, self.sign, guess)
+        else:
+            total = float(a.sum())
+            b = p.bias_variance * total
+            objective -= 0.5 * b * total
+        d = d - self.sign * b
+        if p.potential.hard:
+            norm = float(a @ f) + p.bias_variance * float(a.sum()) ** 2
+            return objective, rows.hard_gap(d, norm, objective), b
+        return objective, rows.gap(lam, d), b
+
+
+def solve_signed(
+    kernel,
+    problem,
+    *,
+    tol,
+    kkt_tol=None,
+    max_iter,
+    init=None,
+    solver="auto",
+    cache_size=500.0,
+    callback=None,
+):
+    """Solve a signed kernel dual to a certified gap.
+
+    Parameters
+    ----------
+    kernel : VectorKernel
+    problem : SignedProblem
+    tol : float
+        Relative duality gap, gap <= tol * (1 + objective).
+    kkt_tol : float or None
+        Optimality gap asked for in margin units besides the duality gap; None asks
+        for the duality gap alone.
+    max_iter : int
+        Steps of the working-set solver, or of the interior point.
+    init : ndarray (n,) or None
+        Signed multipliers to start from.
+    solver : {"auto", "interior", "smo"}
+    cache_size : float
+        Memory for the Gram matrix of the rows in play, in MB.
+    callback : callable(n_iter, objective, gap) or None
+
+    Returns
+    -------
+    DualResult
+        `lam` holds the signed multipliers a_t.
+    """
+    margin = problem.margin
+    largest = kernel.diagonal().max(initial=0.0)
+    tol = tolerance_for(problem.potential, margin.level, largest, tol)
+    if solver == "auto":
+        roads = _roads(kernel, problem, tol, cache_size)
+    elif solver in ("interior", "smo"):
+        roads = (solver,)
+    else:
+        raise ValueError(
+            f"solver={solver!r} is not known; use 'auto', 'interior' or 'smo'."
+        )
+    result, n = None, len(kernel)
+    with single_threaded_blas():
+        for road in roads:
+            if road == "interior":
+                other = _solve_interior(kernel, problem, tol, min(max_iter, 500), init)
+            else:
+                # with another road open, do not crawl along this one
+                steps = max_iter if len(roads) == 1 else min(max_iter, 50_000 + 100 * n)
+                other = WorkingSets(
+                    kernel,
+                    problem,
+                    Certifier(problem),
+                    tol,
+                    kkt_tol,
+                    steps,
+                    cache_size,
+                    callback,
+                ).solve(init)
+            if result is None or other.converged or not result.gap <= other.gap:
+                result = other
+            if result.converged or result.status is Status.UNBOUNDED:
+                break
+    refuse_inseparable(margin, result)
+    return result
+
+
+def _roads(kernel, problem, tol, cache_size):
+    """Solvers by size, the second for the case that the first one stalls."""
+    n = len(kernel)
+    dense = 8e-6 * n * n * 3 <= max(cache_size, 100.0) and n <= _INTERIOR_LIMIT
+    if not dense:
+        return ("smo",)
+    if n <= _INTERIOR_ROWS or tol < 1e-7 or problem.potential.hard:
+        return ("interior", "smo")
+    return ("smo", "interior")
+
+
+def refuse_inseparable(margin, result, easier="scaled features or a richer kernel"):
+    """Raise where no certified answer exists, naming the cause."""
+    if result.status is Status.UNBOUNDED and margin.unit_potential.finite_loss:
+        raise ValueError(
+            f"the dual is unbounded (objective {result.objective:.3g}, growing) with "
+            f"{margin!r}: the kernel matrix is not positive semidefinite. Use a kernel "
+            "that is, or a margin prior with bounded multipliers."
+        )
+    if result.status is Status.UNBOUNDED:
+        raise ValueError(
+            f"the data cannot be separated with the fixed margin {margin!r}: the dual "
+            "is unbounded. Use a margin prior that allows losses, such as "
+            f"margin='exponential', or {easier}."
+        )
+    if (
+        not margin.unit_potential.finite_loss
+        and result.status is not Status.CONVERGED
+        and not np.isfinite(result.gap)
+    ):
+        raise ValueError(
+            f"no machine that meets the fixed margin {margin!r} was found (status "
+            f"{result.status.value!r} after {result.n_iter} iterations): the data "
+            f"cannot be separated, or barely. Use {easier}, or a margin prior that "
+            "allows losses, such as margin='exponential'."
+        )
+    if result.status is Status.NONFINITE:
+        raise FloatingPointError(
+            f"the objective became non-finite at iteration {result.n_iter}; "
+            "scale the features or the kernel."
+        )
+
+
+def _solve_interior(kernel, problem, tol, max_iter, init):
+    rows, index, sign = problem.rows()
+    everything = np.arange(len(kernel))
+    K = kernel.block(everything, everything)
+    if problem.bias_variance:
+        K = K + problem.bias_variance
+    Q = np.empty((len(index), len(index)))
+    for lo in range(0, len(index), 256):  # by blocks so that Ctrl-C is seen
+        part = slice(lo, lo + 256)
+        np.take(K[index[part]], index, axis=1, out=Q[part])
+        Q[part] *= sign[part, None] * sign
+    E = sign[:, None] if problem.bias == "flat" else None
+    start = None
+    if init is not None:
+        start = np.maximum(sign * init[index], 0.0)
+    try:
+        result = interior_point(
+            rows, DenseQuadratic(Q), E, tol=tol, max_iter=max_iter, init=start
+        )
+    except np.linalg.LinAlgError:  # slopes out of range
+        lam = np.zeros(len(index)) if start is None else start
+        result = DualResult(lam, None, -np.inf, np.inf, 0, Status.STALLED)
+    a = np.zeros(len(kernel))
+    np.add.at(a, index, sign * result.lam)
+    f = K @ a - problem.bias_variance * a.sum()
+    guess = 0.0 if result.bias is None else float(result.bias[0])
+    objective, gap, b = Certifier(problem)(a, f, guess)
+    result.lam, result.bias = a, b
+    result.objective, result.gap = objective, gap
+    if relative_gap(gap, objective) <= tol:
+        result.status = Status.CONVERGED
+    elif result.status is Status.CONVERGED:
+        result.status = Status.STALLED
+    return result

@@ -1,0 +1,320 @@
+"""Working sets: sequential minimal optimisation in single precision, proof in double.
+
+The solver works on a single-precision Gram matrix of the rows in play. The rows that
+will carry a multiplier show early; once they do, the others are set aside and the
+rest of the work is done on a matrix of those rows alone. Residuals are then
+recomputed in double precision on all rows, and the solver goes on from there until the
+certificate holds.
+
+If there are too many rows for a matrix of all of them, a subset gives a first machine,
+which chooses the rows of the next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._core.smo import smo
+from maxent._optimize.certificate import BOTH
+from maxent._support.gram_store import PartGram, WholeGram
+from maxent._support.results import CORE_STATUS, DualResult, Status, relative_gap
+from maxent.discrimination.duals._kkt import RowsInPlay
+
+_SMALL = 1000  # rows too few to be worth setting any aside
+_SUBSET = 4000  # rows of the first subset
+_AT_ONCE = 8000  # rows that need no subset if they fit in memory
+_FAILED = (Status.UNBOUNDED, Status.NONFINITE)
+
+
+class WorkingSets(RowsInPlay):
+    """One solution of a SignedProblem.
+
+    Parameters
+    ----------
+    kernel : VectorKernel
+    problem : SignedProblem
+    certify : Certifier
+    tol : float
+        Relative duality gap.
+    kkt_tol : float or None
+        Optimality gap in margin units asked for besides.
+    max_iter : int
+    cache_size : float
+        Memory for kernel values, in MB.
+    callback : callable or None
+    """
+
+    def __init__(
+        self, kernel, problem, certify, tol, kkt_tol, max_iter, cache_size, callback
+    ):
+        most = max(64, int(np.sqrt(cache_size * 1e6 / 4.0)) - 32)
+        super().__init__(problem, min(len(problem.level), most))
+        self.kernel, self.certify = kernel, certify
+        self.tol = tol
+        # the duality gap is quadratic in the optimality gap
+        guess = min(max(0.1 * np.sqrt(tol), 1e-9), 1e-3)
+        self.kkt = guess if kkt_tol is None else 0.9 * kkt_tol
+        self.kkt_asked = np.inf if kkt_tol is None else kkt_tol
+        self.max_iter = max_iter
+        self.callback = callback
+        self.extra = 0 if self.flat else 1
+        self.whole = self.n <= 64 or (
+            WholeGram.megabytes(kernel) <= cache_size and WholeGram.pays(kernel)
+        )
+        self.at_once = self.whole or self.n <= min(self.limit, _AT_ONCE)
+        self.steps = 0
+        self.history = []
+
+    # -- pieces ------------------------------------------------------------------
+    def f_of(self, a, single=False):
+        """K a over all rows, from scratch."""
+        columns = np.flatnonzero(a)
+        if not len(columns):
+            return np.zeros(self.n)
+        f = self.kernel.apply(columns, a[columns, None], single=single)[:, 0]
+        return np.asarray(f, dtype=np.float64)
+
+    def run(self, store, a, f, b, kkt):
+        """SMO on the rows held: changes a and f there in place; (b, status)."""
+        p, rows, extra = self.p, store.rows, self.extra
+
+        def with_bias_row(x, value):
+            x = x[rows]
+            return np.concatenate([[value], x]) if extra else x.copy()
+
+        part = with_bias_row(a, 0.0)
+        residual = with_bias_row(p.target - f - b, 0.0)
+        if extra:
+            # the bias as one more row without potential: K_bb = variance
+            part[0] = -float(a.sum())
+            residual[0] = -p.bias_variance * part[0] - b
+            store.matrix[0, 0] = p.bias_variance
+        steps, _, middle, code = smo(
+            p.potential.core_spec,
+            store.matrix,
+            part,
+            residual,
+            with_bias_row(p.level, 0.0),
+            with_bias_row(p.rate, np.inf),
+            with_bias_row(p.weight, np.inf),
+            with_bias_row(p.sides, BOTH).astype(np.int8),
+            kkt,
+            max(self.max_iter - self.steps, 0),
+        )
+        self.steps += steps
+        a[rows] = part[extra:]
+        f[rows] = p.target[rows] - b - residual[extra:]
+        return b + middle, CORE_STATUS[code]
+
+    # -- the road ----------------------------------------------------------------
+    def solve(self, init):
+        """DualResult, with the best certificate met."""
+        a = self.start(init)
+        f, b = np.zeros(self.n), 0.0
+        cold = not a.any()
+        if not cold:
+            f = self.f_of(a)
+            if init is None:
+                # no farther than the margins that are asked for
+                shrink = min(1.0, 1.0 / max(float(np.abs(f).max()), 1e-300))
+                a *= shrink
+                f *= shrink
+            b = self.certify(a, f)[2] if self.flat else self.p.bias_variance * a.sum()
+        if self.whole:
+            store = WholeGram(self.kernel, self.extra)
+        else:
+            store = PartGram(self.kernel, self.limit, self.extra)
+            if self.at_once:
+                store.add(np.arange(self.n))
+        if self.at_once:
+            b, status = self.approach_at_once(store, a, f, b)
+        else:
+            b, status = self.approach_by_subsets(store, a, f, b, cold)
+        result = self.finish(store, a, f, b, status)
+        if result.status not in _FAILED:
+            store.release()
+        return result
+
+    def approach_at_once(self, store, a, f, b):
+        """First machine from a matrix of all rows."""
+        if self.n <= _SMALL:
+            return self.run(store, a, f, b, self.kkt)
+        scale = self.scale(a, f, b)
+        loose = max(self.kkt, 0.3 * scale)
+        b, status = self.run(store, a, f, b, loose)
+        if status in _FAILED or loose == self.kkt:
+            return b, status
+        stay = self.in_play(a, f, b, 0.15 * scale)
+        if len(stay) < 0.8 * self.n:
+            if isinstance(store, PartGram):
+                store.keep(stay)
+            else:
+                part = store.part(stay)
+                b, status = self.run(part, a, f, b, self.kkt)
+                if status not in _FAILED:
+                    part.release()
+                return b, status
+        return self.run(store, a, f, b, self.kkt)
+
+    def approach_by_subsets(self, store, a, f, b, cold):
+        """First machine from the rows that a smaller one chooses."""
+        scale = self.scale(a, f, b)
+        seen = a.copy()
+        if cold:
+            store.add(self.spread(min(max(_SUBSET, self.n // 4), self.limit)))
+            b, status = self.run(store, a, f, b, max(self.kkt, 0.05 * scale))
+            if status in _FAILED:
+                return b, status
+            f[:] = self.refreshed(np.zeros(self.n), seen, a)
+        store.exchange(self.wanted(a, f, b, 0.3 * scale))
+        loose = 0.2 * scale
+        # Every restart near the end is dear, so look for forgotten rows early.
+        for _ in range(6 if loose > self.kkt else 0):
+            known = f.copy()
+            b, status = self.run(store, a, f, b, loose)
+            if status in _FAILED:
+                return b, status
+            f[:] = self.refreshed(known, seen, a)
+            rows = self.in_play(a, f, b, 0.1 * scale)
+            new = np.setdiff1d(rows, store.rows, assume_unique=True)
+            if len(rows) > self.limit:
+                return self.sweeps(store, a, f, b, self.kkt)
+            if (
+                len(rows) < 0.95 * len(store.rows)
+                or len(store.rows) + len(new) > self.limit
+            ):
+                store.exchange(rows)
+            else:
+                store.add(new)
+            if not len(new):
+                break
+        return self.run(store, a, f, b, self.kkt)
+
+    def refreshed(self, f, seen, a):
+        """f of multipliers a from that of `seen`, which becomes a copy of a."""
+        self.balance(a)
+        change = a - seen
+        seen[:] = a
+        return f + self.f_of(change, single=True)
+
+    def sweeps(self, store, a, f, b, kkt):
+        """Rows in play that do not fit in memory together: blocks in turn."""
+        slack = 0.1 * max(self.scale(a, f, b), kkt)
+        rng = np.random.default_rng(0)
+        status, violation, done = Status.MAX_ITER, self.spread_of(a, f, b)[0], -1
+        while violation > 1.05 * kkt and done < self.steps < self.max_iter:
+            done = self.steps
+            # rows set aside will ask to move: there is no hurry before they are in
+            target = max(0.05 * violation, kkt)
+            rows = self.in_play(a, f, b, max(slack, target))
+            for _ in range(100):
+                for block in self.blocks(rows, a, f, b, rng):
+                    store.exchange(block)
+                    before = a.copy()
+                    b, status = self.run(
+                        store, a, f, b, max(0.5 * target, 0.1 * violation)
+                    )
+                    if status in _FAILED:
+                        return b, status
+                    moved = np.flatnonzero(a != before)
+                    others = np.setdiff1d(rows, block, assume_unique=True)
+                    if len(moved) and len(others):
+                        change = (a - before)[moved, None]
+                        change = self.kernel.apply(moved, change, True, others)
+                        f[others] += change[:, 0]
+                violation, _ = self.spread_of(a, f, b, rows)
+                if self.callback is not None:
+                    self.callback(self.steps, *self.certify(a, f, b)[:2])
+                if violation <= target or self.steps >= self.max_iter:
+                    break
+            self.balance(a)
+            f[:] = self.f_of(a, single=True)
+            violation, middle = self.spread_of(a, f, b)
+            b += middle
+        return b, status
+
+    def extend(self, store, a, f, b, kkt):
+        """Let in the rows that ask to move: "same", "more" rows held, or "full"."""
+        outside = np.ones(self.n, dtype=bool)
+        outside[store.rows] = False
+        new = np.flatnonzero(outside & (self.excess(a, f, b) > 0.5 * kkt))
+        if not len(new):
+            return "same"
+        if len(store.rows) + len(new) > self.limit:
+            rows = self.in_play(a, f, b, 0.5 * kkt)
+            if len(rows) > self.limit:
+                return "full"
+            store.exchange(rows)
+        else:
+            store.add(new)
+        return "more"
+
+    def advance(self, store, a, f, b, kkt):
+        """Solve on from the residuals at hand; (b, status)."""
+        part = isinstance(store, PartGram)
+        if part and self.extend(store, a, f, b, kkt) == "full":
+            return self.sweeps(store, a, f, b, kkt)
+        return self.run(store, a, f, b, kkt)
+
+    def finish(self, store, a, f, b, status):
+        """Certify, and go on where the certificate asks for it."""
+        best, kkt, stalled = None, self.kkt, 0
+        quick = not self.at_once and self.kernel.has_tiles and kkt >= 1e-5
+        for _ in range(500):
+            if status in _FAILED:
+                break
+            self.balance(a)
+            if quick and self.steps < self.max_iter:
+                # single precision suffices to find the rows that were forgotten
+                f[:] = self.f_of(a, single=True)
+                up, low = self.asked(a, f, b)
+                if float(up.max() - low.min()) > max(1.5 * kkt, self.kkt_asked):
+                    b, status = self.advance(store, a, f, b, kkt)
+                    continue
+            f[:] = store.product(a) if self.whole else self.f_of(a)
+            objective, gap, b = self.certify(a, f, b)
+            self.history.append((self.steps, objective, gap))
+            if self.callback is not None:
+                self.callback(self.steps, objective, gap)
+            up, low = self.asked(a, f, b)
+            worst = float(up.max() - low.min())
+            improved = best is None or gap < 0.9 * best[2]
+            if best is None or gap < best[2]:
+                best = (a.copy(), objective, gap, b)
+            if relative_gap(gap, objective) <= self.tol and worst <= self.kkt_asked:
+                status = Status.CONVERGED
+                break
+            status = Status.MAX_ITER
+            if self.steps >= self.max_iter:
+                break
+            stalled = 0 if improved else stalled + 1
+            if stalled >= 8:
+                status = Status.STALLED
+                break
+            if worst <= 2 * kkt:
+                # single precision may not go much beyond what is asked
+                kkt = max((0.1 if worst <= self.kkt_asked else 0.5) * kkt, 1e-14)
+            b, code = self.advance(store, a, f, b, kkt)
+            if code in _FAILED:
+                status = code
+        if best is None:
+            objective, gap, b = self.certify(a, self.f_of(a), b)
+            best = (a, objective, gap, b)
+            status = status if status in _FAILED else Status.MAX_ITER
+        a, objective, gap, b = best
+        if (
+            not self.p.potential.finite_loss
+            and status in (Status.MAX_ITER, Status.STALLED)
+            and not np.isfinite(gap)
+        ):
+            status = Status.UNBOUNDED
+        return DualResult(
+            a,
+            b,
+            objective,
+            gap,
+            self.steps,
+            status,
+            solver="smo",
+            history=self.history,
+        )

@@ -1,0 +1,371 @@
+"""Kernel duals: the certified machines behind kernel classification, for arrays.
+
+Source: Jaakkola, Meila & Jebara (1999), Theorem 2; Jebara & Jaakkola (2000).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._support import validation as v
+from maxent._support.threads import effective_threads
+from maxent._support.vector_kernels import (
+    VectorKernel,
+    call_kernel,
+    check_kernel,
+    resolve_gamma,
+)
+from maxent.discrimination.duals._signed_dual import (
+    binary_problem,
+    clip_signed_to_domain,
+    drop_weightless,
+    solve_signed,
+)
+from maxent.discrimination.margins.base import check_asks_for_something
+
+
+def _check_options(margin, bias, tol, max_iter, solver, callback):
+    """Checked (bias, tol, max_iter); costs nothing, so it comes before the arrays."""
+    check_asks_for_something(margin)
+    v.check_choice("solver", solver, ("auto", "interior", "smo"))
+    v.check_callback(callback)
+    return v.check_bias(bias), *v.check_stop(tol, max_iter)
+
+
+def check_features(X, kernel):
+    """Refuse features whose squares leave double precision; callables may take any."""
+    if not callable(kernel):
+        v.check_range("X", X)
+
+
+def kernel_of_rows(X, kernel, *, gamma, degree, coef0, n_jobs):
+    """VectorKernel of checked parameters, its values looked at as far as that is cheap.
+
+    Named kernels are bounded by the lengths of the rows; a callable is asked for the
+    values between a few rows, which must be symmetric.
+    """
+    vectors = VectorKernel(
+        X,
+        kernel,
+        gamma=gamma,
+        degree=degree,
+        coef0=coef0,
+        n_threads=effective_threads(n_jobs),
+    )
+    if kernel == "poly":
+        with np.errstate(over="ignore"):
+            largest = (gamma * vectors.norms.max() + abs(coef0)) ** degree
+        v.check_kernel_size("kernel='poly'", largest)
+    elif callable(kernel):
+        _check_callable(kernel, X)
+    return vectors
+
+
+def _check_callable(kernel, X):
+    rows = X[np.unique(np.linspace(0, X.shape[0] - 1, 8).astype(np.intp))]
+    values = call_kernel(kernel, rows, rows)
+    largest = float(np.abs(values).max())
+    v.check_kernel_size("the kernel callable", largest)
+    # a callable may compute in single precision
+    apart = np.abs(values - values.T)
+    if apart.max() > 1e-4 * largest:
+        i, j = np.unravel_index(np.argmax(apart), apart.shape)
+        raise ValueError(
+            "the kernel callable is not symmetric: its value for two rows is "
+            f"{values[i, j]:g} in one order and {values[j, i]:g} in the other; "
+            "return (k(X, Z) + k(Z, X).T) / 2 if that is what you mean."
+        )
+
+
+def _unsigned(result, y, keep, n):
+    """Result with lam = |a| over all rows."""
+    lam = np.abs(result.lam)
+    if keep is not None:
+        full = np.zeros(n)
+        full[keep] = lam
+        lam = full
+    result.lam = lam
+    return result
+
+
+def solve_dual(
+    K,
+    y,
+    margin,
+    *,
+    bias="flat",
+    sample_weight=None,
+    tol=1e-6,
+    max_iter=10_000_000,
+    init=None,
+    solver="auto",
+    callback=None,
+):
+    """Solve the two-class maximum entropy discrimination dual of a kernel matrix.
+
+    maximise ``sum_t phi_t(lam_t) - 1/2 sum_st lam_s lam_t y_s y_t K_st`` over
+    ``0 <= lam_t < upper``, with ``sum_t lam_t y_t = 0`` for a flat bias prior
+    (JMJ 1999, eq. 14). The decision value of row s is
+    ``sum_t lam_t y_t K_st + bias``.
+
+    Parameters
+    ----------
+    K : array-like (n, n)
+        Kernel matrix, symmetric, positive semidefinite.
+    y : array-like (n,)
+        Labels -1 and +1.
+    margin : MarginPrior
+    bias : {"flat", None} or float, default="flat"
+        Prior of the bias: flat, none, or Gaussian with this variance.
+    sample_weight : array-like (n,), optional
+        Weight w stands for w copies of the row; 0 drops it.
+    tol : float, default=1e-6
+        Stop when ``gap <= tol * (1 + objective)``.
+    max_iter : int
+        Steps of the working-set solver (the interior point takes at most 500).
+    init : array-like (n,), optional
+        Multipliers to start from.
+    solver : {"auto", "interior", "smo"}, default="auto"
+        "interior" costs O(n^3) a step and reaches 1e-10 in tens of steps; "smo"
+        scales to large n.
+    callback : callable(n_iter, objective, gap), optional
+
+    Returns
+    -------
+    DualResult
+
+    Raises
+    ------
+    ValueError
+        For invalid input, a prior that asks for nothing, or a fixed margin on data
+        that cannot be separated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.discrimination import ExponentialMargin, solve_dual
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> result = solve_dual(np.outer(x, x), [-1, -1, 1, 1], ExponentialMargin(5.0))
+    >>> result.converged, int((result.lam > 0).sum())
+    (True, 2)
+    """
+    bias, tol, max_iter = _check_options(margin, bias, tol, max_iter, solver, callback)
+    y = v.check_signs(y)
+    n = len(y)
+    K = v.check_gram(K, n)
+    if init is not None:
+        init = y * v.check_multipliers(init, n)
+    w, keep, (yk,) = drop_weightless(sample_weight, n, y)
+    if keep is not None:
+        v.check_signs(yk)
+        K = K[np.ix_(keep, keep)]
+        init = None if init is None else init[keep]
+    problem = binary_problem(yk, margin, bias, w)
+    if init is not None:
+        init = clip_signed_to_domain(init, problem)
+    kernel = VectorKernel(K, "precomputed")
+    result = solve_signed(
+        kernel,
+        problem,
+        tol=tol,
+        max_iter=max_iter,
+        init=init,
+        solver=solver,
+        cache_size=12e-6 * (n + 64) ** 2 + 100,
+        callback=callback,
+    )
+    return _unsigned(result, yk, keep, n)
+
+
+def solve_kernel_dual(
+    X,
+    y,
+    margin,
+    *,
+    kernel="rbf",
+    gamma="scale",
+    degree=3,
+    coef0=0.0,
+    bias="flat",
+    sample_weight=None,
+    tol=1e-6,
+    max_iter=10_000_000,
+    init=None,
+    solver="auto",
+    cache_size=500.0,
+    n_jobs=None,
+    callback=None,
+):
+    """Solve the two-class dual from feature vectors, computing K as needed.
+
+    As :func:`solve_dual`, but kernel values are computed in tiles, in single
+    precision for the rows in play and in double precision for residuals and the
+    certificate; the whole matrix is never stored if it exceeds `cache_size`.
+
+    Parameters
+    ----------
+    X : array-like or CSR (n, d)
+    y, margin, bias, sample_weight, tol, max_iter, init, solver, callback
+        As for :func:`solve_dual`.
+    kernel : {"linear", "rbf", "poly", "sigmoid"} or callable, default="rbf"
+        A callable gets two blocks of rows and returns their kernel block.
+    gamma, degree, coef0
+        Kernel parameters, as in scikit-learn's SVC.
+    cache_size : float, default=500
+        Memory for kernel values, in MB.
+    n_jobs : int or None
+        Threads for the kernel tiles; None takes the default of OpenMP.
+
+    Returns
+    -------
+    DualResult
+        As from :func:`solve_dual`.
+
+    Raises
+    ------
+    ValueError
+        As from :func:`solve_dual`; for features so large that their squares or their
+        kernel values overflow; and for a callable kernel that is not symmetric, which
+        is checked on a few rows.
+
+    Examples
+    --------
+    >>> from maxent.datasets import load_crabs
+    >>> from maxent.discrimination import ExponentialMargin, solve_kernel_dual
+    >>> X, y = load_crabs(return_X_y=True)
+    >>> result = solve_kernel_dual(X, 2 * y - 1, ExponentialMargin(10.0))
+    >>> result.converged, bool(result.gap <= 1e-6 * (1 + result.objective))
+    (True, True)
+    """
+    bias, tol, max_iter = _check_options(margin, bias, tol, max_iter, solver, callback)
+    cache_size = v.check_positive("cache_size", cache_size)
+    n_jobs = v.check_jobs(n_jobs)
+    check_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
+    if isinstance(kernel, str) and kernel == "precomputed":
+        raise ValueError(
+            "kernel='precomputed' is not for features; pass the kernel matrix to "
+            "solve_dual."
+        )
+    X = _checked_features(X)
+    y = v.check_signs(y)
+    n = len(y)
+    if X.shape[0] != n:
+        raise ValueError(f"X has {X.shape[0]} rows but y has {n}.")
+    if init is not None:
+        init = y * v.check_multipliers(init, n)
+    w, keep, (yk,) = drop_weightless(sample_weight, n, y)
+    if keep is not None:
+        v.check_signs(yk)
+        X = X[keep]
+        init = None if init is None else init[keep]
+    check_features(X, kernel)
+    vectors = kernel_of_rows(
+        X,
+        kernel,
+        gamma=resolve_gamma(gamma, X),
+        degree=degree,
+        coef0=coef0,
+        n_jobs=n_jobs,
+    )
+    problem = binary_problem(yk, margin, bias, w)
+    if init is not None:
+        init = clip_signed_to_domain(init, problem)
+    result = solve_signed(
+        vectors,
+        problem,
+        tol=tol,
+        max_iter=max_iter,
+        init=init,
+        solver=solver,
+        cache_size=cache_size,
+        callback=callback,
+    )
+    return _unsigned(result, yk, keep, n)
+
+
+def _checked_features(X):
+    from sklearn.utils import check_array
+
+    with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
+        return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+
+def dual_path(
+    K,
+    y,
+    margin,
+    C,
+    *,
+    bias="flat",
+    sample_weight=None,
+    tol=1e-6,
+    max_iter=10_000_000,
+    init=None,
+    solver="auto",
+    callback=None,
+):
+    """Solve the dual over a path of C, each solution started from the one before.
+
+    Parameters
+    ----------
+    K, y, margin, bias, tol, max_iter, solver, callback
+        As for :func:`solve_dual`.
+    C : array-like
+        Values of C > 0 in any order, with the meaning they have in the estimators:
+        row weights are ``margin.unit_weight(C)``.
+    sample_weight : array-like (n,), optional
+        Multiplies the row weights; 0 drops a row.
+    init : array-like (n,), optional
+        Multipliers to start the smallest C from.
+
+    Returns
+    -------
+    list of DualResult
+        In the order of C.
+
+    Raises
+    ------
+    ValueError
+        As from :func:`solve_dual`, and for values of C that are not > 0.
+
+    See Also
+    --------
+    maxent.displays.DualPathDisplay : Draws such a path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.discrimination import ExponentialMargin, dual_path
+    >>> x = np.array([-2.0, -1.0, 1.0, 2.0])
+    >>> path = dual_path(
+    ...     np.outer(x, x), [-1, -1, 1, 1], ExponentialMargin(10.0), [0.1, 1.0, 10.0]
+    ... )
+    >>> [int((result.lam > 0).sum()) for result in path]
+    [4, 2, 2]
+    """
+    bias, tol, max_iter = _check_options(margin, bias, tol, max_iter, solver, callback)
+    y = v.check_signs(y)
+    C = v.as_doubles("C", C)
+    if C.ndim != 1 or not (np.isfinite(C) & (C > 0)).all():
+        raise ValueError(f"C={v.shown(C)} must be a list of finite numbers > 0.")
+    w = v.check_weights(sample_weight, len(y))
+    w = np.ones(len(y)) if w is None else w
+    results, before = [None] * len(C), None
+    for k in np.argsort(C, kind="stable"):
+        unit = margin.unit_weight(C[k])
+        if before is not None:
+            init = results[before].lam * (unit / margin.unit_weight(C[before]))
+        results[k] = solve_dual(
+            K,
+            y,
+            margin,
+            bias=bias,
+            sample_weight=unit * w,
+            tol=tol,
+            max_iter=max_iter,
+            init=init,
+            solver=solver,
+            callback=callback,
+        )
+        before = k
+    return results

@@ -1,0 +1,250 @@
+"""Joint multi-class machines: one constraint for every wrong class of every row.
+
+    maximise  sum_{t, j != y_t} phi_t(lam_tj) - v/2 trace(beta' K beta)
+    beta_tk = [k = y_t] sum_j lam_tj - [k != y_t] lam_tk
+    f_k(x) = v sum_t beta_tk k(x_t, x) + b_k
+
+v = 1/2, so that the difference of two class scores has the prior of the two-class
+machine, and two classes give exactly that machine. A flat bias prior asks
+``sum_t beta_tk = 0`` for every class; one bias is fixed by ``sum_k b_k = 0``.
+
+Source: Jaakkola, Meila & Jebara (1999), eq. (4)-(5).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxent._optimize.certificate import Rows, tolerance_for
+from maxent._optimize.interior_point import interior_point
+from maxent._optimize.quadratics import DenseQuadratic, LowRankQuadratic
+from maxent._support.results import Status
+from maxent._support.threads import single_threaded_blas
+from maxent.discrimination.duals._multiclass_solvers import (
+    KernelSide,
+    LinearSide,
+    solve_joint,
+    solve_primal,
+)
+from maxent.discrimination.duals._signed_dual import refuse_inseparable
+
+SHARE = 0.5  # the variance v of each class's weights
+_INTERIOR_WINS = 400  # constraints below which the interior point is fastest
+_INTERIOR_LIMIT = 4000  # and below which it serves where many digits are asked
+
+
+class ClassPairs:
+    """Constraints (t, j) of a joint multi-class problem: j is a wrong class of row t.
+
+    Parameters
+    ----------
+    codes : ndarray of int (n,)
+        Class of each row, 0 .. m-1.
+    n_classes : int
+    weight : ndarray (n,)
+
+    Attributes
+    ----------
+    example, right, wrong : ndarray of int (n * (m - 1),)
+        Row, its class, and the other class of every constraint.
+    pair_weight : ndarray (n * (m - 1),)
+        Weight of the row.
+    """
+
+    def __init__(self, codes, n_classes, weight):
+        n, m = len(codes), n_classes
+        self.n, self.m = n, m
+        self.codes = np.ascontiguousarray(codes, dtype=np.intp)
+        self.weight = np.ascontiguousarray(weight, dtype=np.float64)
+        self.example = np.repeat(np.arange(n), m - 1)
+        wrong = np.arange(m - 1)[None, :] + (
+            np.arange(m - 1)[None, :] >= codes[:, None]
+        )
+        self.right = codes[self.example]
+        self.wrong = wrong.reshape(-1)
+        self.pair_weight = np.repeat(weight, m - 1)
+
+    def beta(self, lam):
+        """Class coefficients (n, m) of multipliers (n * (m - 1),)."""
+        out = np.zeros(self.n * self.m)
+        out[self.example * self.m + self.wrong] = -lam
+        out = out.reshape(self.n, self.m)
+        out[np.arange(self.n), self.codes] = lam.reshape(self.n, -1).sum(axis=1)
+        return out
+
+    def margins(self, scores):
+        """Score of the right class minus that of the wrong one, per constraint."""
+        return scores[self.example, self.right] - scores[self.example, self.wrong]
+
+    def incidence(self):
+        """Matrix E of the flat bias, without the last class (its bias is fixed)."""
+        E = np.zeros((len(self.example), self.m))
+        at = np.arange(len(self.example))
+        E[at, self.right] += 1.0
+        E[at, self.wrong] -= 1.0
+        return E[:, :-1]
+
+
+class MulticlassRows(ClassPairs):
+    """The pairs with the margin prior that they share.
+
+    Parameters
+    ----------
+    codes, n_classes, weight
+        As for :class:`ClassPairs`.
+    margin : MarginPrior
+        Its level is that of all constraints.
+    """
+
+    def __init__(self, codes, n_classes, margin, weight):
+        super().__init__(codes, n_classes, weight)
+        self.margin = margin
+        self.rows = Rows.of(margin, self.pair_weight)
+
+
+def solve_multiclass(
+    kernel,
+    codes,
+    n_classes,
+    margin,
+    bias,
+    weight,
+    *,
+    tol,
+    max_iter,
+    solver="auto",
+    cache_size=500.0,
+    callback=None,
+):
+    """Solve the joint dual.
+
+    Parameters
+    ----------
+    kernel : VectorKernel
+    codes : ndarray of int (n,)
+    n_classes : int
+    margin : MarginPrior
+    bias : "flat", float or None
+    weight : ndarray (n,)
+    tol : float
+        Relative duality gap.
+    max_iter : int
+        Sweeps, or interior-point steps.
+    solver : {"auto", "interior", "coordinate", "lbfgs"}
+        "interior" costs O((n (m - 1))**3) a step.
+    cache_size : float
+        Memory for kernel values, in MB.
+    callback : callable(n_iter, objective, gap) or None
+
+    Returns
+    -------
+    result : DualResult
+        `lam` (n, m) with zeros at the row's own class, `bias` (m,) summing to zero.
+    beta : ndarray (n, m)
+        Coefficients of the class scores, v included.
+    """
+    constraints = MulticlassRows(codes, n_classes, margin, weight)
+    if margin.unit_potential.hard:
+        largest = kernel.diagonal().max() + (0.0 if bias in ("flat", None) else bias)
+        tol = tolerance_for(margin.unit_potential, margin.level, largest, tol)
+    variance = 0.0 if bias in ("flat", None) else float(bias)
+    if solver == "auto":
+        solver = _choose(kernel, constraints, tol)
+    # with few rows for the columns, kernel values are the shorter way
+    n, d = len(kernel), kernel.X.shape[1]
+    short = n <= 8 * d and 4e-6 * n * n <= cache_size
+    linear = kernel.kernel == "linear" and (kernel.sparse or not short)
+    with single_threaded_blas():
+        if solver == "interior":
+            result = _by_interior_point(
+                kernel, constraints, bias, variance, tol, min(max_iter, 500)
+            )
+        else:
+            if linear:
+                side = LinearSide(kernel.X, constraints, SHARE, variance)
+            else:
+                side = KernelSide(kernel, constraints, SHARE, variance, cache_size)
+            solve = solve_primal if solver == "lbfgs" else solve_joint
+            result = solve(
+                side,
+                constraints,
+                bias == "flat",
+                tol=tol,
+                max_iter=min(max_iter, 100_000),
+                callback=callback,
+            )
+            if (
+                result.status is Status.STALLED
+                and linear
+                and _low_rank(kernel, constraints)
+            ):
+                result = _by_interior_point(
+                    kernel, constraints, bias, variance, tol, min(max_iter, 500)
+                )
+    refuse_inseparable(margin, result)
+    beta = SHARE * constraints.beta(result.lam)
+    if bias == "flat":
+        b = np.append(result.bias, 0.0)
+        b -= b.mean()
+    else:
+        b = variance * beta.sum(axis=0)
+    lam = np.zeros((len(codes), n_classes))
+    lam[constraints.example, constraints.wrong] = result.lam
+    result.lam, result.bias = lam, b
+    return result, beta
+
+
+def _choose(kernel, c, tol):
+    """Solver by size: interior point, L-BFGS on the primal, or coordinate ascent."""
+    size = len(c.example)
+    if size <= _INTERIOR_WINS:
+        return "interior"
+    if kernel.kernel == "linear":
+        smooth = c.rows.potential.smooth
+        if smooth and not kernel.sparse and len(kernel) > 8 * kernel.X.shape[1]:
+            return "lbfgs"
+        return "interior" if _low_rank(kernel, c) else "coordinate"
+    return "interior" if size <= _INTERIOR_LIMIT and tol < 1e-7 else "coordinate"
+
+
+def _low_rank(kernel, c):
+    """Is the interior point cheap through the features?"""
+    size, width = len(c.example), c.m * kernel.X.shape[1]
+    return size * width <= 1e7 and size * float(width) ** 2 <= 2e10
+
+
+def _by_interior_point(kernel, constraints, bias, variance, tol, max_iter):
+    E = constraints.incidence() if bias == "flat" else None
+    if kernel.kernel == "linear":
+        R = LowRankQuadratic(_joint_features(kernel.X, constraints, variance))
+    else:
+        everything = np.arange(len(kernel))
+        K = kernel.block(everything, everything)
+        R = DenseQuadratic(_joint_quadratic(constraints, SHARE * (K + variance)))
+    return interior_point(constraints.rows, R, E, tol=tol, max_iter=max_iter)
+
+
+def _joint_features(X, c, variance):
+    """Z with Q = Z Z': a constraint's features under the right class, minus wrong."""
+    X = X.toarray() if sp.issparse(X) else X
+    if variance:
+        X = np.column_stack([X, np.full(len(X), np.sqrt(variance))])
+    rows = np.sqrt(SHARE) * X[c.example]
+    Z = np.zeros((len(c.example), c.m, X.shape[1]))
+    at = np.arange(len(c.example))
+    Z[at, c.right] = rows
+    Z[at, c.wrong] = -rows
+    return Z.reshape(len(c.example), -1)
+
+
+def _joint_quadratic(c, K):
+    """Q over constraints: K between rows times the agreement of their classes."""
+    agree = (
+        (c.right[:, None] == c.right[None, :]).astype(np.float64)
+        - (c.right[:, None] == c.wrong[None, :])
+        - (c.wrong[:, None] == c.right[None, :])
+        + (c.wrong[:, None] == c.wrong[None, :])
+    )
+    agree *= K[np.ix_(c.example, c.example)]
+    return agree

@@ -1,0 +1,1 @@
+"""Probabilistic models composed from families."""

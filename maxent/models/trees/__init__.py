@@ -1,0 +1,1 @@
+"""Sums and optima over all spanning trees, and distributions over trees."""

@@ -1,0 +1,268 @@
+"""Rows bound to trees over categorical columns, and tables over all pairs of letters.
+
+A table is (D, D), D the number of letters of all columns; column v owns the rows and
+columns offset[v] .. offset[v + 1]. Counts hold single letters on the diagonal; sums
+over pairs read the part above the diagonal blocks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from maxent._core import laplacian as _laplacian
+from maxent._core import tree_tables as _tree_tables
+from maxent._core.tables import Columns
+from maxent._support import validation as v
+from maxent._support.threads import effective_threads, single_threaded_blas
+from maxent.families.dirichlet_nets import check_codes
+from maxent.models.trees._checks import check_memory
+
+_FEATURES = 4_000_000  # entries of rows by edges that may be stored: 32 MB
+_AT_ONCE = 1_000_000  # entries of the weights of trees, one tree a row
+_CANCELLED = 1e-2  # share of a count below which what is left of it is summed anew
+_MOST_LETTERS = 65535  # codes are kept in two bytes; one is kept for missing values
+
+
+class Letters:
+    """Which letter belongs to which column."""
+
+    def __init__(self, n_categories):
+        self.sizes = tuple(n_categories)
+        self.n = len(self.sizes)
+        self.offset = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
+        self.total = int(self.offset[-1])
+        self.column = np.repeat(np.arange(self.n), self.sizes)
+
+    def spread(self, pairs):
+        """Values of pairs of columns (n, n) at all their letters, (D, D)."""
+        return pairs[np.ix_(self.column, self.column)]
+
+    def above(self):
+        """Mask (D, D) of the pairs of letters of columns u < v."""
+        return self.column[:, None] < self.column[None, :]
+
+    def pair_sums(self, table):
+        """Sums over the letters of every pair of columns, (n, n)."""
+        first = self.offset[:-1]
+        return np.add.reduceat(np.add.reduceat(table, first, axis=0), first, axis=1)
+
+    def column_sums(self, values):
+        """Sums over the letters of every column, (n,)."""
+        return np.add.reduceat(values, self.offset[:-1])
+
+
+class TreeRows:
+    """Rows of codes, -1 where a value is missing.
+
+    A missing value is one more letter of its column, at which all tables are zero: it
+    leaves out every factor that it enters.
+
+    Parameters
+    ----------
+    X : array-like (n_rows, n)
+    letters : Letters
+    """
+
+    def __init__(self, X, letters):
+        codes = check_codes(X, letters.sizes)
+        missing = (codes < 0).any(axis=0)
+        self.n_rows = len(codes)
+        self.own = letters  # letters of the rows, missing values included
+        self._at = None  # where the letters of the tables are among them
+        if missing.any():
+            self.own = Letters(np.add(letters.sizes, missing))
+            shift = self.own.offset[:-1] - letters.offset[:-1]
+            self._at = np.arange(letters.total) + shift[letters.column]
+            codes = np.where(codes < 0, letters.sizes, codes)
+        self.complete = self._at is None
+        self.codes = np.ascontiguousarray(codes.T.astype(np.uint16))
+        self._columns = Columns(self.codes, self.own.offset) if self.n_rows else None
+        self._features = (None, None)
+
+    def part(self, rows):
+        """The rows of these numbers."""
+        if np.array_equal(rows, np.arange(self.n_rows)):
+            return self
+        part = object.__new__(type(self))
+        part.n_rows, part.own = len(rows), self.own
+        part.complete, part._at = self.complete, self._at
+        part.codes = np.ascontiguousarray(self.codes[:, rows])
+        part._columns = Columns(part.codes, self.own.offset) if len(rows) else None
+        part._features = (None, None)
+        return part
+
+    def counts(self, weight):
+        """Weighted counts of letters and pairs of letters, (D, D)."""
+        D = self.own.total
+        out = np.zeros((D, D))
+        if self.n_rows:
+            weight = np.ascontiguousarray(weight)
+            self._columns.counts(weight, effective_threads(), out)
+        return out if self.complete else out[np.ix_(self._at, self._at)]
+
+    def counts_on(self, start, weight):
+        """`start` plus the weighted counts, cells that nearly vanish to full precision.
+
+        The weights are split into multiples of a unit, whose sums have no rounding, and
+        remainders below it.
+        """
+        change = self.counts(weight)
+        out = start + change
+        if not ((out > 0) & (out < _CANCELLED * start)).any():
+            return change, out
+        unit = np.ldexp(1.0, int(np.frexp(np.abs(weight).sum())[1]) - 52)
+        if not unit > 0:  # weights near the smallest numbers have no finer ones
+            return change, out
+        coarse = np.rint(weight / unit) * unit
+        fine = self.counts(weight - coarse)
+        return change, (start + self.counts(coarse)) + fine
+
+    def scores(self, table):
+        """Sums of a table over the letters, and pairs of letters, of every row."""
+        out = np.zeros(self.n_rows)
+        if self.n_rows:
+            table = self._padded(table)
+            self._columns.scores(table, effective_threads(), out)
+        return out
+
+    def log_mean(self, log_weights, table):
+        """log E exp(sum of the table over columns and edges) over random trees."""
+        n = len(log_weights)
+        log_z = np.empty(self.n_rows)
+        singles = np.zeros_like(table)
+        np.fill_diagonal(singles, table.diagonal())
+        known = self._padded(table)
+        step = max(1, _AT_ONCE // n**2)
+        status = np.zeros(step, dtype=np.intc)
+        for lo in range(0, self.n_rows, step):
+            rows = min(step, self.n_rows - lo)
+            weights = np.empty((rows, n, n))
+            _tree_tables.row_weights(
+                self.codes, self.own.offset, known, log_weights, lo, weights
+            )
+            with single_threaded_blas():
+                _laplacian.partition(
+                    weights,
+                    0,
+                    effective_threads(),
+                    log_z[lo : lo + rows],
+                    None,
+                    status[:rows],
+                )
+            if status.any():
+                raise MemoryError("the work space of spanning trees is too large.")
+        return self.scores(singles) + log_z
+
+    def features(self, table):
+        """Values of a table at the edges of every row, (n_rows, n (n - 1) / 2)."""
+        known, out = self._features
+        if known is not table:
+            out = np.empty((self.n_rows, self.own.n * (self.own.n - 1) // 2))
+            padded = self._padded(table)
+            _tree_tables.edge_features(self.codes, self.own.offset, padded, out)
+            self._features = (table, out)
+        return out
+
+    def may_store_features(self):
+        """Whether rows by edges fit the space meant for them."""
+        return self.n_rows * self.own.n * (self.own.n - 1) // 2 <= _FEATURES
+
+    def agreements(self, table, constant):
+        """Sums of a table over what every two rows agree in, (n_rows, n_rows)."""
+        out = np.empty((self.n_rows, self.n_rows))
+        padded = self._padded(table)
+        _tree_tables.agreements(self.codes, self.own.offset, padded, constant, out)
+        return out
+
+    def _padded(self, table):
+        if self.complete:
+            return np.ascontiguousarray(table)
+        out = np.zeros((self.own.total, self.own.total))
+        out[np.ix_(self._at, self._at)] = table
+        return out
+
+
+def check_sizes(n_categories):
+    """Letters of two or more columns, with tables that fit the machine."""
+    if not np.iterable(n_categories) or isinstance(n_categories, str):
+        raise ValueError(
+            f"n_categories={v.shown(n_categories)} must be a sequence of integers, the "
+            "number of letters of every column."
+        )
+    sizes = [v.check_count("n_categories", r) for r in n_categories]
+    if len(sizes) < 2:
+        raise ValueError(
+            f"n_categories has {len(sizes)} entries: trees join two or more columns."
+        )
+    if max(sizes) > _MOST_LETTERS:
+        raise ValueError(
+            f"n_categories={max(sizes)} of column {int(np.argmax(sizes))} is more than "
+            f"{_MOST_LETTERS}; join rare categories."
+        )
+    letters = Letters(sizes)
+    check_memory(
+        f"n_categories of {len(sizes)} columns, with a sum",
+        letters.total,
+        64 * letters.total**2,
+    )
+    return letters
+
+
+def uniform_counts(ess, letters):
+    """Counts (D, D) of `ess` rows spread evenly over the cells of every table."""
+    share = 1.0 / np.asarray(letters.sizes, dtype=float)[letters.column]
+    out = ess * np.outer(share, share)
+    first = letters.offset
+    for u in range(letters.n):
+        own = slice(first[u], first[u + 1])
+        out[own, own] = np.diag(ess * share[own])
+    return out
+
+
+def log_tables(counts, log, letters, cells=None):
+    """log of single letters (D,) and log ratios of pairs (D, D) from counts.
+
+    With `log` the logarithm, log T_v and log T_uv / (T_u T_v) of the shares T; with the
+    digamma function their expectations where the counts are of Dirichlet priors.
+
+    Parameters
+    ----------
+    counts : ndarray (D, D)
+    log : callable
+    letters : Letters
+    cells : ndarray of bool (D, D), optional
+        Pairs of letters that are wanted; all of u < v by default. Others are zero.
+    """
+    cells = letters.above() if cells is None else cells
+    single = counts.diagonal()
+    total = float(single[: letters.sizes[0]].sum())
+    log_single, log_total = log(single), float(log(total))
+    ratios = np.zeros_like(counts)
+    ratios[cells] = log(counts[cells]) + log_total
+    np.subtract(ratios, log_single[:, None], where=cells, out=ratios)
+    np.subtract(ratios, log_single[None, :], where=cells, out=ratios)
+    return log_single - log_total, ratios
+
+
+def log_gamma_rise(x, d, y):
+    """log Gamma(y) - log Gamma(x), y = x + d, without cancellation where x is large."""
+    small = np.minimum(x, y) < 20.0
+    out = np.zeros(np.broadcast(x, d).shape)
+    some = small & (d != 0)
+    out[some] = gammaln(y[some]) - gammaln(x[some])
+    # Stirling's series, whose next term is below 2e-15 from 20 on
+    big = ~small & (d != 0)
+    x, y, d = x[big], y[big], d[big]
+    out[big] = (
+        (y - 0.5) * np.log1p(d / x)
+        + d * (np.log(x) - 1.0)
+        + _stirling(y)
+        - _stirling(x)
+    )
+    return out
+
+
+def _stirling(x):
+    square = 1.0 / (x * x)
+    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x

@@ -1,0 +1,148 @@
+"""What distributions over trees of categorical columns share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._support import validation as v
+from maxent.families.conjugate import ConjugatePrior
+from maxent.models.trees._checks import check_log_weights
+from maxent.models.trees._counts import TreeRows
+from maxent.models.trees._edge_moments import (
+    AllEdges,
+    edge_products,
+    partition,
+    semidefinite_root,
+)
+from maxent.models.trees.chow_liu import max_spanning_tree
+from maxent.models.trees.partition import sample_spanning_trees
+
+NO_FACTOR = 10**12  # a rank at which solvers turn to products with the Hessian
+
+
+class TreePrior(ConjugatePrior):
+    """Base class: random trees over categorical columns.
+
+    Attributes
+    ----------
+    log_weights : ndarray (n, n)
+        Logarithms of the weights of the edges, -inf on the diagonal and where there is
+        no edge.
+    n_categories : tuple of int
+        Letters of every column.
+    """
+
+    _cheap_products = True
+
+    def _set_trees(self, letters, log_weights, constant=0.0):
+        self._letters = letters
+        self.n_categories = letters.sizes
+        log_weights.setflags(write=False)
+        self.log_weights = log_weights
+        # what rows have added to log Z besides the sum over trees
+        self._constant = constant
+        self._partition = self._covariance = None
+
+    def _trees(self):
+        """log of the sum over trees, and the probabilities of the edges."""
+        if self._partition is None:
+            self._partition = partition(self.log_weights)
+            self._partition[1].setflags(write=False)
+        return self._partition
+
+    def _edge_products(self):
+        if self._covariance is None:
+            self._covariance = edge_products(self.log_weights, self._trees()[1])
+        return self._covariance
+
+    @property
+    def edge_probabilities(self):
+        """Probability of every edge, (n, n); they add up to 2 (n - 1)."""
+        return self._trees()[1]
+
+    @property
+    def best_tree(self):
+        """Edges (n - 1, 2) of the most probable tree, u < v, sorted."""
+        return max_spanning_tree(self.log_weights)
+
+    def sample_trees(self, size=1, random_state=None):
+        """Independent random trees.
+
+        Parameters
+        ----------
+        size : int, default=1
+            Number of trees, >= 1.
+        random_state : int, RandomState, Generator or None, default=None
+            The same seed gives the same trees.
+
+        Returns
+        -------
+        ndarray of int (size, n - 1, 2)
+            Edges (u, v), u < v, of every tree, sorted.
+        """
+        return sample_spanning_trees(self.log_weights, size, random_state)
+
+    # -- on rows -------------------------------------------------------------------
+    def _prepare(self, X):
+        return TreeRows(X, self._letters)
+
+    def _length(self, data):
+        return data.n_rows
+
+    def _part(self, data, rows):
+        return data.part(rows)
+
+    def _log_normalizer(self):
+        return self._constant + self._trees()[0]
+
+    def _row_table(self, single, ratios, pairs):
+        """Table whose scores are sum_v single_v + sum_{uv} pairs_uv ratios_uv."""
+        table = self._letters.spread(pairs) * ratios
+        np.fill_diagonal(table, single)
+        return table
+
+    def _tree_factor(self, data, ratios):
+        """F with F F' the covariance of the sums of `ratios` over the edges."""
+        return data.features(ratios) @ AllEdges(self.log_weights).root()
+
+
+def factor_by_products(prior, data, *curvature):
+    """The factor where only products are cheap: for few rows, and for tests."""
+    rows = np.eye(data.n_rows)
+    H = np.column_stack([prior._product(data, row, *curvature) for row in rows])
+    return semidefinite_root(0.5 * (H + H.T))
+
+
+def check_weights_of(letters, log_weights):
+    """Checked log weights (n, n), a copy; zeros off the diagonal by default."""
+    n = letters.n
+    if log_weights is None:
+        out = np.zeros((n, n))
+        np.fill_diagonal(out, -np.inf)
+        return out
+    weights = check_log_weights(log_weights, one=True)
+    if len(weights) != n:
+        raise ValueError(
+            f"log_weights has n={len(weights)} columns, and n_categories has {n}."
+        )
+    return np.array(0.5 * (weights + weights.T))
+
+
+def check_pairs(name, table, letters):
+    """Symmetric (D, D), a copy."""
+    table = np.array(v.as_doubles(name, table))
+    shape = (letters.total, letters.total)
+    if table.shape != shape:
+        raise ValueError(
+            f"{name} has shape {table.shape}; n_categories ask for {shape}."
+        )
+    with np.errstate(invalid="ignore"):
+        differs = ~(np.abs(table - table.T) <= 1e-8 * (1.0 + np.abs(table)))
+    differs &= np.isfinite(table)
+    if differs.any():
+        i, j = (int(k) for k in np.argwhere(differs)[0])
+        raise ValueError(
+            f"{name} is not symmetric: {name}[{i}, {j}]={table[i, j]:g} but "
+            f"{name}[{j}, {i}]={table[j, i]:g}."
+        )
+    return table

@@ -1,0 +1,379 @@
+"""Distributions over dependency trees and their tables, as a conjugate prior.
+
+Source: Jaakkola, Meila & Jebara (1999), section 3.5 and appendix B. Their eq. (67) and
+(68) are right in sum only: log T_uv / (T_u T_v) has the digamma function of the total
+count besides, which the n - 1 edges and the n columns leave with weight minus one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import polygamma, psi
+
+from maxent._support import validation as v
+from maxent.models.trees._counts import (
+    check_sizes,
+    log_gamma_rise,
+    log_tables,
+    uniform_counts,
+)
+from maxent.models.trees._edge_moments import SMALL, semidefinite_root
+from maxent.models.trees._prior import (
+    NO_FACTOR,
+    TreePrior,
+    check_pairs,
+    check_weights_of,
+    factor_by_products,
+)
+
+_DENSE_ROWS = 1500  # rows whose whole Hessian is factorised
+
+
+class DirichletTrees(TreePrior):
+    """Random trees over categorical columns with random tables.
+
+    Given the tree, the tables have Dirichlet distributions that agree on their margins;
+    a posterior has more counts, and other weights of the edges.
+
+    Parameters
+    ----------
+    pseudo_counts : float or array-like (D, D)
+        Prior counts of all pairs of letters, > 0: the tables of two columns, with the
+        counts of single letters on the diagonal, the rest of which is zero. The margins
+        of all tables agree. A float is an equivalent sample size, spread evenly over
+        every table.
+    n_categories : sequence of int
+        Letters of every column; they add up to D.
+    log_weights : array-like (n, n), optional
+        Logarithms of the edge weights, symmetric, -inf on the diagonal and for edges
+        that no tree has. All trees are alike by default.
+
+    Attributes
+    ----------
+    pseudo_counts, log_weights : ndarray
+        The parameters; read-only.
+    n_categories : tuple of int
+    total : float
+        Count of all rows, those of the prior included.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two columns, shapes that do not fit, counts that are not positive
+        or whose margins disagree, and edges that do not connect all columns.
+    MemoryError
+        Where the tables would exceed the memory of the machine.
+
+    See Also
+    --------
+    SpanningTrees : Tables that are given.
+
+    Notes
+    -----
+    With pseudo-counts N' and counts N of weighted rows, the weight of edge uv is
+    multiplied by kappa_uv / (kappa_u kappa_v), where kappa is the product of Gamma(N +
+    N') / Gamma(N') over the cells of a table. Rows may take away no more than is there:
+    the domain asks for N + N' > 0 at every cell of the edges allowed. No value may be
+    missing in rows of nonzero weight; in rows to be judged, a missing value, code -1,
+    leaves out every factor that it enters.
+
+    References
+    ----------
+    Jaakkola, Meila & Jebara (1999), section 3.5 and appendix B, eqs. (41), (63)-(68).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.discrimination import DirichletTrees
+    >>> X = np.array([[0, 0, 1], [0, 0, 0], [1, 1, 0], [1, 1, 1]])
+    >>> trees = DirichletTrees(4.0, [2, 2, 2]).posterior(X)
+    >>> trees.edge_probabilities.round(2)
+    array([[0.  , 0.89, 0.56],
+           [0.89, 0.  , 0.56],
+           [0.56, 0.56, 0.  ]])
+    """
+
+    _largest = 0.0
+
+    def __init__(self, pseudo_counts, n_categories, log_weights=None):
+        letters = check_sizes(n_categories)
+        weights = check_weights_of(letters, log_weights)
+        if v.is_real(pseudo_counts):
+            ess = v.check_positive("pseudo_counts", pseudo_counts)
+            counts = uniform_counts(ess, letters)
+        else:
+            counts = check_pairs("pseudo_counts", pseudo_counts, letters)
+            check_prior_counts(counts, letters, weights)
+        # pairs of letters that some tree reads, once
+        self._set_counts(counts, letters.spread(np.triu(~np.isneginf(weights), 1)))
+        self._set_trees(letters, weights)
+        self._trees()
+
+    def _set_counts(self, counts, cells, held=None):
+        counts.setflags(write=False)
+        self.pseudo_counts, self._cells = counts, cells
+        self._held, self._open = held, cells
+        if held is not None:
+            self._open = cells.copy()
+            self._open[held.at] = False
+        self._expected_logs = self._open_logs = self._curved = None
+
+    def _without_rows(self):
+        value = object.__new__(type(self))
+        value._set_counts(self.pseudo_counts, self._cells)
+        value._set_trees(self._letters, self.log_weights, self._constant)
+        value._partition = self._partition
+        return value
+
+    def __repr__(self):
+        return f"DirichletTrees(n_categories={list(self.n_categories)!r})"
+
+    def get_spec(self):
+        """Parameters by name, enough to build an equal value.
+
+        Returns
+        -------
+        dict
+            Keyword arguments of the constructor.
+        """
+        return {
+            "pseudo_counts": self.pseudo_counts,
+            "n_categories": list(self.n_categories),
+            "log_weights": self.log_weights,
+        }
+
+    # -- on rows -------------------------------------------------------------------
+    def _update(self, data, weight):
+        if not data.complete:
+            self._refuse_missing(data, weight)
+        change, counts = data.counts_on(self.pseudo_counts, weight)
+        if self._held is not None:
+            at, left = self._held.at, self._held.left
+            counts[at] = counts[at[::-1]] = left
+            change[at] = left - self.pseudo_counts[at]
+        single, before = counts.diagonal(), self.pseudo_counts.diagonal()
+        if not ((counts > 0) | ~self._cells).all() or not (single > 0).all():
+            return None
+        letters = self._letters
+        rise = np.zeros_like(counts)
+        rise[self._cells] = log_gamma_rise(
+            self.pseudo_counts[self._cells],
+            change[self._cells],
+            counts[self._cells],
+        )
+        own = log_gamma_rise(before, change.diagonal(), single)
+        node = letters.column_sums(own)
+        moved = letters.pair_sums(rise)
+        moved = moved + moved.T - (node[:, None] + node[None, :])
+        first = slice(0, letters.sizes[0])
+        total = log_gamma_rise(
+            *(np.array([a[first].sum()]) for a in (before, change.diagonal(), single))
+        )
+        value = object.__new__(type(self))
+        value._set_counts(counts, self._cells, self._held)
+        constant = self._constant + float(node.sum() - total[0])
+        value._set_trees(letters, self.log_weights + moved, constant)
+        return value
+
+    def _change(self, data, weight):
+        """Counts that weighted rows add; rows of weight must be complete."""
+        if not data.complete:
+            self._refuse_missing(data, weight)
+        return data.counts(weight)
+
+    def _refuse_missing(self, data, weight):
+        sizes = np.array(self.n_categories)
+        gone = (data.codes == sizes[:, None]) & (weight != 0)
+        if gone.any():
+            column, row = (int(k) for k in np.argwhere(gone)[0])
+            raise ValueError(
+                f"X[{row}, {column}] is missing, and trees with Dirichlet tables learn "
+                "from complete rows only; fill it in or leave the row out."
+            )
+
+    @property
+    def total(self):
+        """Count of all rows, those of the prior included."""
+        return float(self.pseudo_counts.diagonal()[: self.n_categories[0]].sum())
+
+    def _expected(self, data):
+        single, ratios = self._logs()
+        return data.scores(self._row_table(single, ratios, self._trees()[1]))
+
+    def _logs(self):
+        """Expected logarithms of the tables."""
+        if self._expected_logs is None:
+            self._expected_logs = self._tables(psi)
+        return self._expected_logs
+
+    def _tables(self, log):
+        return log_tables(self.pseudo_counts, log, self._letters, self._cells)
+
+    def _predictive(self, data):
+        single, table = self._tables(np.log)
+        np.fill_diagonal(table, single)
+        return data.log_mean(self.log_weights, table) - self._trees()[0]
+
+    def _curvature(self):
+        """Table and constant of the expected covariance given the tree.
+
+        Given the tree, a row's log-probability is a sum of logarithms of entries of
+        Dirichlet distributions, whose covariances are trigamma functions.
+        """
+        if self._curved is not None:
+            return self._curved
+        letters, p = self._letters, self._trees()[1]
+        cells = polygamma(1, self.pseudo_counts[self._open])
+        table = np.zeros_like(self.pseudo_counts)
+        table[self._open] = cells * letters.spread(p)[self._open]
+        degree = p.sum(axis=1)[letters.column]
+        single = (1.0 - degree) * polygamma(1, self.pseudo_counts.diagonal())
+        np.fill_diagonal(table, single)
+        self._curved = table, -float(polygamma(1, self.total))
+        return self._curved
+
+    def _curvature_with(self, curvature):
+        """The same, with what is added along the slacks."""
+        table, constant = self._curvature()
+        if curvature is not None:
+            table = table.copy()
+            table[self._open] += curvature
+        return table, constant
+
+    def _open_ratios(self):
+        """Ratios of the cells that rows change."""
+        ratios = self._logs()[1]
+        if self._held is None:
+            return ratios
+        if self._open_logs is None:
+            self._open_logs = np.where(self._open, ratios, 0.0)
+        return self._open_logs
+
+    def _rank(self, data):
+        n = self._letters.n
+        stored = data.may_store_features() and data.n_rows <= _DENSE_ROWS
+        return data.n_rows if stored and n <= SMALL else NO_FACTOR
+
+    def _factor(self, data, curvature=None):
+        if self._letters.n > SMALL:
+            return factor_by_products(self, data, curvature)
+        F = self._tree_factor(data, self._open_ratios())
+        table, constant = self._curvature_with(curvature)
+        return semidefinite_root(data.agreements(table, constant) + F @ F.T)
+
+    def _product(self, data, x, curvature=None):
+        ratios = self._open_ratios()
+        table, constant = self._curvature_with(curvature)
+        counts = self._change(data, x)
+        dp = self._edge_products().product(
+            _symmetric(self._letters.pair_sums(ratios * counts))
+        )
+        along = table * counts
+        move = self._row_table(along.diagonal(), ratios, dp)
+        np.add(move, along, where=self._cells, out=move)
+        return data.scores(move) + constant * float(np.sum(x))
+
+    def _slacks(self):
+        return self.pseudo_counts[self._open]
+
+    def _slack_changes(self, data, x):
+        return self._change(data, x)[self._open]
+
+    def _slack_gradient(self, data, z):
+        table = np.zeros_like(self.pseudo_counts)
+        table[self._open] = z
+        return data.scores(table)
+
+    # -- cells that hold next to nothing ---------------------------------------------
+    def _holding(self, slacks, left):
+        value = self._without_rows()
+        i, j = (index[slacks] for index in np.nonzero(self._open))
+        value._set_counts(self.pseudo_counts, self._cells, _Held((i, j), left))
+        return value
+
+    def _held_gradient(self, data):
+        out = np.empty((data.n_rows, len(self._held.left)))
+        for k, at in enumerate(zip(*self._held.at, strict=True)):
+            table = np.zeros_like(self.pseudo_counts)
+            table[at] = 1.0
+            out[:, k] = data.scores(table)
+        return out
+
+    def _held_prices(self):
+        i, j = self._held.at
+        column = self._letters.column
+        return -self._trees()[1][column[i], column[j]] * psi(self._held.left)
+
+    def _left_for(self, prices):
+        # what is left being small, a price is as its inverse, and as the probability of
+        # the edge, which is as the inverse of all that is left of its cells
+        i, j = self._held.at
+        edges = self._letters.column[i] * self._letters.n + self._letters.column[j]
+        _, edge, cells = np.unique(edges, return_inverse=True, return_counts=True)
+        tiny = np.finfo(float).tiny
+        above = np.log(np.maximum(self._held_prices(), tiny))
+        above -= np.log(np.maximum(prices, tiny))
+        shared = np.bincount(edge, above) / (1.0 + cells)
+        return np.maximum(self._held.left * np.exp(above - shared[edge]), tiny)
+
+    def _max_step(self, data, direction):
+        change = self._change(data, direction)
+        down = self._open & (change < 0)
+        if not down.any():
+            return np.inf
+        return float(np.min(self.pseudo_counts[down] / -change[down]))
+
+    def _why_improper(self, data, weight):
+        counts = self.pseudo_counts + self._change(data, weight)
+        i, j = np.unravel_index(
+            np.argmin(np.where(self._cells, counts, np.inf)), counts.shape
+        )
+        first, column = self._letters.offset, self._letters.column
+        u, w = int(column[i]), int(column[j])
+        return (
+            f"the weighted counts leave letter {int(i - first[u])} of column {u} with "
+            f"letter {int(j - first[w])} of column {w} at or below zero; raise the "
+            "pseudo-counts."
+        )
+
+
+@dataclass
+class _Held:
+    """Cells whose counts do not come from the rows: where they are, what is left."""
+
+    at: tuple
+    left: np.ndarray
+
+
+def _symmetric(above):
+    above = np.triu(above, 1)
+    return above + above.T
+
+
+def check_prior_counts(counts, letters, weights):
+    """Positive counts whose tables agree on their margins."""
+    sizes, first = letters.sizes, letters.offset
+    single = counts.diagonal()
+    cells = letters.spread(~np.isneginf(weights))
+    wrong = cells & ~((counts > 0) & np.isfinite(counts))
+    wrong |= np.diag(~((single > 0) & np.isfinite(single)))
+    if wrong.any():
+        i, j = (int(k) for k in np.argwhere(wrong)[0])
+        raise ValueError(
+            f"pseudo_counts[{i}, {j}]={counts[i, j]:g} is not > 0; every pair of "
+            "letters of columns that an edge may join needs a positive count."
+        )
+    for u in range(len(sizes)):
+        rows = slice(first[u], first[u + 1])
+        sums = np.add.reduceat(counts[rows], first[:-1], axis=1)
+        far = np.abs(sums - single[rows, None]) > 1e-9 * single[rows, None]
+        if far.any():
+            i, w = (int(k) for k in np.argwhere(far)[0])
+            raise ValueError(
+                f"pseudo_counts do not agree: letter {i} of column {u} has the count "
+                f"{single[first[u] + i]:g} on the diagonal and {sums[i, w]:g} in the "
+                f"table with column {w}. Make all tables from the same rows, spreading "
+                "an equivalent sample size evenly over each."
+            )
