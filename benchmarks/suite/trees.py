@@ -4,6 +4,7 @@ import numpy as np
 from maxent._core.tables import Columns
 from scipy.special import logsumexp
 
+from maxent._support.categories import CategoryIndex
 from maxent._support.threads import effective_threads
 from maxent.discrimination import (
     chow_liu_tree,
@@ -11,7 +12,6 @@ from maxent.discrimination import (
     spanning_tree_covariance,
     spanning_tree_log_partition,
 )
-from maxent.models.trees._counts import Letters
 
 from .common import Measured, profile
 
@@ -62,7 +62,7 @@ class EdgeSums:
         self.upper = self.column[:, None] < self.column[None, :]
         self.counts = np.empty((r * n, r * n))
         self.score = np.empty(len(X))
-        self.letters = Letters([r] * n)
+        self.letters = CategoryIndex([r] * n)
 
     def gradient(self, a, M):
         """Edge probabilities (n, n) and scores (T,)."""

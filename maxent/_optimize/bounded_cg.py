@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._optimize.certificate import small_solve
+from maxent._support.linalg import small_solve
 
 
 def climb_model(H, slope, low, high, E, accuracy):

@@ -14,12 +14,9 @@ import math
 
 import numpy as np
 
-from maxent._optimize.certificate import (
-    certify,
-    repair_equality,
-    small_solve,
-)
+from maxent._optimize.certificate import certify, repair_equality
 from maxent._optimize.interior_start import start_inside, start_near
+from maxent._support.linalg import small_solve
 from maxent._support.results import DualResult, Status, relative_gap
 
 _LAST = 1.0 - 1e-15  # how near multipliers come to the end of an open domain

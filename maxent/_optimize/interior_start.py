@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._optimize.certificate import best_bias_of, repair_equality
+from maxent._optimize.bias import best_bias_of
+from maxent._optimize.certificate import repair_equality
 from maxent._optimize.slack_barrier import PricedSlacks
 
 _EDGE = 1e-12  # share of the domain that a start next to the answer keeps from its ends

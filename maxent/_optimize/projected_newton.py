@@ -17,13 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxent._optimize.bias import balanced_hinges, best_prices
 from maxent._optimize.bounded_cg import climb_model
-from maxent._optimize.certificate import (
-    balanced_hinges,
-    best_prices,
-    certify,
-    repair_equality,
-)
+from maxent._optimize.certificate import certify, repair_equality
 from maxent._optimize.hessian_products import FreeHessian
 from maxent._optimize.slack_barrier import SlackBarrier
 from maxent._support.results import DualResult, Status, relative_gap

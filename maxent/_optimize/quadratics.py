@@ -7,8 +7,8 @@ H its Hessian, and its restriction to some of the multipliers.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotrs
+
+from maxent._support.linalg import blocked_cholesky, row_chunks, solve_lower
 
 _BLOCK = 512
 _DENSE = 300  # rows whose n^3 is cheap, and more accurate than Woodbury's identity
@@ -46,7 +46,7 @@ class DenseQuadratic(Quadratic):
             A[lo : lo + _BLOCK] = self.Q[lo : lo + _BLOCK]
         A.flat[:: len(A) + 1] += diagonal
         L = blocked_cholesky(A)
-        return lambda rhs: _solve_lower(L, rhs)
+        return lambda rhs: solve_lower(L, rhs)
 
     def restricted(self, index, lam):
         """Newton systems over a subset of the multipliers, at lam."""
@@ -80,14 +80,14 @@ class LowRankQuadratic(Quadratic):
         root = np.sqrt(self.scale(lam))
         if r > n or n <= _DENSE:
             A, Z = np.empty((n, n)), self.Z * root
-            for part in _chunks(n, n * r):
+            for part in row_chunks(n, n * r):
                 np.matmul(Z[part], Z[: part.stop].T, out=A[part, : part.stop])
             A.flat[:: n + 1] += diagonal
             L = blocked_cholesky(A)
-            return lambda rhs: _solve_lower(L, rhs)
+            return lambda rhs: solve_lower(L, rhs)
         # Woodbury's identity
         inner = np.zeros((r, r))
-        for part in _chunks(n, r * r):
+        for part in row_chunks(n, r * r):
             Z = self.Z[part] * root
             Z /= np.sqrt(diagonal[part, None])
             inner += Z.T @ Z
@@ -96,7 +96,7 @@ class LowRankQuadratic(Quadratic):
 
         def solve(rhs):
             x = (rhs.T / diagonal).T
-            along = _solve_lower(L, (root * (self.Z.T @ x).T).T)
+            along = solve_lower(L, (root * (self.Z.T @ x).T).T)
             return x - ((self.Z @ (root * along.T).T).T / diagonal).T
 
         return solve
@@ -104,36 +104,3 @@ class LowRankQuadratic(Quadratic):
     def restricted(self, index, lam):
         """Newton systems over a subset of the multipliers, at lam."""
         return LowRankQuadratic(self.Z[index])
-
-
-def _chunks(n, cost):
-    """Slices of n rows of this many multiplications, short enough for Ctrl-C."""
-    rows = max(16, int(2e9 / max(cost, 1)))
-    return [slice(lo, min(lo + rows, n)) for lo in range(0, n, rows)]
-
-
-def blocked_cholesky(A):
-    """Lower Cholesky factor of A (overwritten), by blocks so that Ctrl-C is seen.
-
-    Only the lower triangle is read.
-    """
-    n = len(A)
-    for k in range(0, n, _BLOCK):
-        e = min(k + _BLOCK, n)
-        # what is lower by rows is upper to Fortran, and then needs no copy
-        upper, info = dpotrf(A[k:e, k:e].T, lower=0, clean=1, overwrite_a=1)
-        A[k:e, k:e] = upper.T
-        if info:
-            raise LinAlgError(f"the leading minor {k + info} is not positive")
-        if e < n:
-            A[e:, k:e] = solve_triangular(
-                A[k:e, k:e], A[e:, k:e].T, lower=True, check_finite=False
-            ).T
-            for s in range(e, n, _BLOCK):
-                t = min(s + _BLOCK, n)
-                A[s:t, e:t] -= A[s:t, k:e] @ A[e:t, k:e].T
-    return A
-
-
-def _solve_lower(L, rhs):
-    return dpotrs(L.T, rhs, lower=0)[0]  # the transpose is in Fortran order

@@ -25,8 +25,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from maxent._optimize.bias import best_prices
 from maxent._optimize.block_sum import BlockSum
-from maxent._optimize.certificate import best_prices
 from maxent._support.results import Status, relative_gap
 
 _WORN = 1e-9  # share of a slack below which a solver is stopped

@@ -25,7 +25,7 @@ VALUES = {
             "GaussianScores",
             "KernelPosterior",
         ),
-        "discrimination.margins": (
+        "discrimination.margins.priors": (
             "ErlangMargin",
             "ExponentialMargin",
             "FixedMargin",

@@ -63,6 +63,9 @@ class DualResult:
         Iterations done, dual objective and duality gap at each certification.
     coef : ndarray or None
         Primal weights, where the solver keeps them (linear solvers).
+    max_iter : int or None
+        Bound on the iterations that the solver kept to, which may be below the one
+        asked for; None where it is the one asked for.
     blocks : list of Block or None
         Where multipliers in double precision cannot tell the whole solution: blocks
         whose posteriors at `lam` are those that the gap certifies.
@@ -77,6 +80,7 @@ class DualResult:
     solver: str = ""
     history: list = field(default_factory=list)
     coef: np.ndarray | None = None
+    max_iter: int | None = None
     blocks: list | None = None
 
     @property
@@ -88,6 +92,62 @@ class DualResult:
     def relative_gap(self) -> float:
         """Gap divided by ``1 + max(objective, 0)``, the quantity compared with tol."""
         return relative_gap(self.gap, self.objective)
+
+
+class Monitor:
+    """Certifications of an iterative solver: the best point, the history, the end.
+
+    Parameters
+    ----------
+    tol : float
+        Converged once ``gap <= tol * (1 + max(objective, 0))``.
+    callback : callable(n_iter, objective, gap) or None
+        Called at every certification.
+
+    Attributes
+    ----------
+    history : list of tuple (int, float, float)
+        Iterations done, objective and gap at each certification.
+    best : Certified or None
+        The certification with the smallest gap.
+    """
+
+    def __init__(self, tol, callback=None):
+        self.tol, self.callback = tol, callback
+        self.history, self.best = [], None
+
+    def record(self, n_iter, objective, gap, point):
+        """Keep a certification; whether its gap meets the tolerance.
+
+        Parameters
+        ----------
+        n_iter : int
+        objective, gap : float
+        point : object
+            Whatever the solver needs to return to this point; kept if it is the best
+            so far. A point without a finite objective never is.
+        """
+        self.history.append((n_iter, objective, gap))
+        if self.callback is not None:
+            self.callback(n_iter, objective, gap)
+        if objective > -np.inf and (self.best is None or gap < self.best.gap):
+            self.best = Certified(point, objective, gap)
+        return relative_gap(gap, objective) <= self.tol
+
+    @property
+    def converged(self):
+        """Whether the best certification meets the tolerance."""
+        best = self.best
+        return best is not None and relative_gap(best.gap, best.objective) <= self.tol
+
+
+@dataclass
+class Certified:
+    """A point with its objective and gap."""
+
+    point: object
+    objective: float
+    gap: float
 
 
 # Below this share of 1 + |objective|, ten units in the last place, a gap is lost in the
@@ -129,12 +189,22 @@ def progress_of(estimator):
     return show
 
 
+def _iteration_remedy(held, asked):
+    """What to change where the bound `held` ended a fit that was given `asked`."""
+    if held is None or held >= asked:
+        return f"raise max_iter (now {asked}), raise tol, or scale the features"
+    return (
+        f"this solver takes at most {held} iterations (max_iter={asked} changes "
+        "nothing): raise tol, scale the features, or choose another solver"
+    )
+
+
 def warn_not_converged(name, result, tol, max_iter, stacklevel=3):
     """One ConvergenceWarning that says how far the fit came and what to change."""
     from sklearn.exceptions import ConvergenceWarning
 
     if result.status is Status.MAX_ITER:
-        remedy = f"raise max_iter (now {max_iter}), raise tol, or scale the features"
+        remedy = _iteration_remedy(result.max_iter, max_iter)
     elif result.status is Status.STALLED:
         remedy = "raise tol: rounding allows no further progress on this problem"
     else:

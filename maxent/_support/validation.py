@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import weakref
 
 import numpy as np
@@ -309,3 +310,16 @@ def _sound(array):
     except (AttributeError, ValueError):
         return False
     return bool(np.isfinite(array.data).all())
+
+
+def check_memory(name, value, needed):
+    """Refuse work beyond the memory of the machine, before it is asked for."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not known on this system
+        return
+    if needed > memory:
+        raise MemoryError(
+            f"{name}={value} needs {needed / 1e9:.3g} GB of memory and the machine has "
+            f"{memory / 1e9:.3g}; use fewer."
+        )

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent.discrimination._class_rows import labels_of
 
 
 class ClassModels(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -61,10 +62,3 @@ class ClassModels(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             Entries of ``classes_``.
         """
         return labels_of(self._decision(X), self.classes_)
-
-
-def labels_of(scores, classes):
-    """Classes (n,) of scores (n,), positive for the second, or (n, n_classes)."""
-    if scores.ndim == 1:
-        return classes[(scores > 0).astype(np.intp)]
-    return classes[scores.argmax(axis=1)]

@@ -15,7 +15,6 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxent._support import validation as v
 from maxent._support.results import (
@@ -24,14 +23,14 @@ from maxent._support.results import (
     warn_not_converged,
 )
 from maxent.discrimination._class_models import ClassModels
-from maxent.discrimination._kernel_machine import class_rows, leave_one_out_bound
+from maxent.discrimination._class_rows import class_rows, leave_one_out_bound
 from maxent.discrimination._margin_parameters import (
     at_level,
     free_margin,
     generative_margin,
 )
 from maxent.discrimination.duals.block_dual import solve_blocks
-from maxent.discrimination.duals.multiclass_dual import ClassPairs
+from maxent.discrimination.duals.class_pairs import ClassPairs, class_maps
 from maxent.families.conjugate import ConjugatePrior
 
 
@@ -260,18 +259,6 @@ class GenerativeClassifier(ClassModels):
             ``classes_[1]``. More: one score a class, the largest wins.
         """
         return self._decision(X)
-
-
-def class_maps(pairs):
-    """A_k of every class: its row weights beta_k = A_k lam."""
-    shape = (pairs.n, len(pairs.example))
-    maps = []
-    for k in range(pairs.m):
-        entry = (pairs.right == k) * 1.0 - (pairs.wrong == k)
-        at = np.flatnonzero(entry)  # of one row after the other, as CSR wants them
-        starts = np.searchsorted(pairs.example[at], np.arange(pairs.n + 1))
-        maps.append(sp.csr_array((entry[at], at, starts), shape=shape))
-    return maps
 
 
 def weighted_percentile(values, weight, percentile):

@@ -4,110 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
-from sklearn.utils import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
 from maxent._support.results import progress_of, store_certificate
 from maxent._support.threads import effective_threads, single_threaded_blas
-from maxent._support.vector_kernels import apply_kernel, check_kernel, resolve_gamma
+from maxent._support.vector_kernels import (
+    apply_kernel,
+    check_features,
+    check_kernel,
+    kernel_of_rows,
+    resolve_gamma,
+)
 from maxent.discrimination.duals._signed_dual import solve_signed
-from maxent.discrimination.duals.kernel_dual import check_features, kernel_of_rows
 from maxent.discrimination.duals.linear_dual import solve_linear
 
 _LINEAR_SOLVERS = ("coordinate", "newton")
-
-
-def class_rows(name, y, sample_weight, class_weight):
-    """Classes, codes and weights of the rows that count.
-
-    Returns
-    -------
-    classes : ndarray (m,)
-        Classes with positive weight, at least two.
-    keep : ndarray of int
-        Rows of positive weight.
-    codes : ndarray of int (len(keep),)
-    sample : ndarray (len(keep),)
-        Sample weights.
-    weight : ndarray (len(keep),)
-        Sample weights times class weights.
-    """
-    check_classification_targets(y)
-    v.check_class_weight(class_weight)
-    classes, codes = np.unique(y, return_inverse=True)
-    sample = v.check_weights(sample_weight, len(codes))
-    sample = np.ones(len(codes)) if sample is None else sample
-    keep = np.flatnonzero(sample > 0)
-    present = np.unique(codes[keep])
-    if len(present) < 2:
-        raise ValueError(
-            f"y contains one class only ({classes[present].tolist()}) among rows of "
-            f"positive weight; {name} needs two classes."
-        )
-    factor = np.ones(len(classes))
-    if class_weight is not None:
-        factor = compute_class_weight(
-            class_weight,
-            classes=classes,
-            y=y,
-            sample_weight=None if sample_weight is None else sample,
-        )
-    # classes without weight can never be predicted
-    codes = np.searchsorted(present, codes[keep])
-    sample = sample[keep]
-    return classes[present], keep, codes, sample, sample * factor[present][codes]
-
-
-def leave_one_out_bound(result, codes, margin, bias, weight):
-    """Share of rows with a multiplier, or NaN where it bounds no error.
-
-    The machine without a row of multiplier zero is the same machine, and has that row
-    right (JMJ 1999, Lemma 1), if kernel and weights stay as they are, every row of no
-    loss is on its side, and the optimum has one bias.
-
-    Parameters
-    ----------
-    result : DualResult
-        `lam` (n,), signed or not, for two classes; (n, m) for several.
-    codes : ndarray of int (n,)
-        Class of each row.
-    margin : MarginPrior
-    bias : "flat", float or None
-    weight : ndarray (n,)
-
-    Returns
-    -------
-    float
-    """
-    lam = np.abs(result.lam)
-    if lam.ndim == 1:  # as of several classes: one multiplier for each wrong class
-        lam = np.where(np.arange(2) == codes[:, None], 0.0, lam[:, None])
-    holds = result.converged and np.isfinite(margin.prior_mean)
-    if not holds or (
-        bias == "flat" and not _settles_the_bias(lam, codes, margin, weight)
-    ):
-        return np.nan
-    return float((lam != 0).any(axis=1).mean())
-
-
-def _settles_the_bias(lam, codes, margin, weight):
-    """Whether rows whose loss is curved tie the biases of all classes together.
-
-    Where they do not, the bias may move when a row without a multiplier is left out,
-    and misjudge that row.
-    """
-    curved = lam > 0
-    if margin.unit_potential.closed:
-        # the loss is linear at both ends, which solvers reach within 1e-3
-        share = lam / (margin.upper * weight[:, None])
-        curved = (share > 1e-3) & (share < 1 - 1e-3)
-    rows, wrong = np.nonzero(curved)
-    m = lam.shape[1]
-    links = sp.coo_array((np.ones(len(rows)), (codes[rows], wrong)), shape=(m, m))
-    return connected_components(links, directed=False)[0] == 1
 
 
 class KernelMachineMixin:

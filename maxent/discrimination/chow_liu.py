@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
 from maxent.discrimination._class_models import ClassModels
-from maxent.discrimination._kernel_machine import class_rows
+from maxent.discrimination._class_rows import class_rows
 from maxent.discrimination._tree_parameters import check_two_features, class_tables
 from maxent.models.trees.chow_liu import chow_liu_tree
 from maxent.models.trees.spanning_trees import SpanningTrees

@@ -9,12 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.results import progress_of, warn_not_converged
-from maxent.discrimination._class_models import labels_of
-from maxent.discrimination._kernel_machine import (
-    KernelMachineMixin,
-    class_rows,
-    leave_one_out_bound,
-)
+from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
+from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination.duals._signed_dual import binary_problem
 from maxent.discrimination.duals.multiclass_dual import solve_multiclass

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxent._optimize.certificate import BOTH
+from maxent._optimize.rows import BOTH
 from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
 from maxent.discrimination._kernel_machine import KernelMachineMixin

@@ -14,8 +14,7 @@ from maxent._support.results import (
     warn_not_converged,
 )
 from maxent._support.vector_kernels import LARGEST_FEATURE
-from maxent.discrimination._class_models import labels_of
-from maxent.discrimination._kernel_machine import class_rows, leave_one_out_bound
+from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination.duals._selection_dual import solve_selection
 

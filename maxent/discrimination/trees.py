@@ -7,10 +7,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
-from maxent.discrimination._generative_base import (
-    GenerativeClassifier,
-    class_maps,
-)
+from maxent._support.random_state import draw_seed
+from maxent._support.validation import check_memory
+from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.discrimination._margin_parameters import generative_margin
 from maxent.discrimination._tree_parameters import (
     check_edge_prior,
@@ -19,9 +18,8 @@ from maxent.discrimination._tree_parameters import (
     share_of_max,
 )
 from maxent.discrimination.duals._block_ascent import ascend_blocks
+from maxent.discrimination.duals.class_pairs import SHARE, class_maps
 from maxent.discrimination.duals.max_margin import max_margin
-from maxent.discrimination.duals.multiclass_dual import SHARE
-from maxent.models.trees._checks import check_memory, draw_seed
 from maxent.models.trees._prior import TreePrior
 from maxent.models.trees.dirichlet_trees import DirichletTrees
 

@@ -13,12 +13,12 @@ Source: Wainwright & Jordan (2008), section 3.
 from __future__ import annotations
 
 import functools
-import numbers
 from abc import ABC, abstractmethod
 
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.random_state import as_generator
 from maxent.families import _checks
 from maxent.families._batch import Batch
 from maxent.families._comparisons import Comparisons
@@ -211,7 +211,7 @@ class ExponentialFamily(Comparisons, Batch, ABC):
         -------
         ndarray (batch, n, event)
         """
-        return self._sample(v.check_count("n", n), _generator(random_state))
+        return self._sample(v.check_count("n", n), as_generator(random_state))
 
     @classmethod
     def fit(cls, X, weights=None, *, smoothing=0.0):
@@ -319,20 +319,3 @@ def _frozen(array):
     array = np.asarray(array)
     array.setflags(write=False)
     return array
-
-
-def _generator(random_state):
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(
-            random_state.randint(2**32, size=4, dtype=np.uint32)
-        )
-    if random_state is None:
-        return np.random.default_rng()
-    if isinstance(random_state, numbers.Integral) and random_state >= 0:
-        return np.random.default_rng(int(random_state))
-    raise ValueError(
-        f"random_state={v.shown(random_state)} must be None, an integer >= 0, or a "
-        "NumPy Generator or RandomState."
-    )

@@ -15,27 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._support import validation as v
+from maxent._support.categories import check_codes
 from maxent.families.dirichlet_tables import DirichletTables, check_table
-
-
-def check_codes(X, sizes):
-    """Integer codes (n, n_nodes), X[:, i] < sizes[i]; -1 where a value is missing."""
-    X = v.as_doubles("X", X)
-    if X.ndim != 2 or X.shape[1] != len(sizes):
-        raise ValueError(
-            f"X has shape {X.shape}; rows of {len(sizes)} categorical features are "
-            "expected."
-        )
-    if not (np.isfinite(X).all() and (np.floor(X) == X).all()):
-        raise ValueError("X must hold integer codes of categories, without NaN.")
-    known = (X >= -1) & (np.asarray(sizes) > X)
-    if not known.all():
-        row, column = np.argwhere(~known)[0]
-        raise ValueError(
-            f"X[{row}, {column}] = {X[row, column]:g} is not a category: feature "
-            f"{column} has the codes 0 to {sizes[column] - 1}, or -1 if it is missing."
-        )
-    return X.astype(np.intp)
 
 
 class DirichletBayesNet(DirichletTables):

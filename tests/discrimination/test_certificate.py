@@ -12,8 +12,8 @@ from oracles.dual_cvxopt import solve_feature_selection
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent import MEDClassifier, MEDFeatureSelector, MEDRegressor
-from maxent._optimize.certificate import Rows
 from maxent._optimize.interior_point import interior_point
+from maxent._optimize.rows import Rows
 from maxent.discrimination import (
     ErlangMargin,
     ExponentialMargin,

@@ -19,11 +19,10 @@ from maxent import (
 from maxent.datasets import load_crabs
 from maxent.discrimination import ExponentialMargin, GaussianMargin
 from maxent.discrimination._generative_base import (
-    class_maps,
     least_errors_bias,
     weighted_percentile,
 )
-from maxent.discrimination.duals.multiclass_dual import MulticlassRows
+from maxent.discrimination.duals.class_pairs import MulticlassRows, class_maps
 from maxent.families import NormalInverseWishart
 
 

@@ -20,7 +20,7 @@ TREE = [[0, 1], [0, 2], [0, 3]]
 
 
 def sites(rng, rows=60, n=5, classes=2):
-    """Letters whose last columns copy the first, another in every class."""
+    """CategoryIndex whose last columns copy the first, another in every class."""
     y = np.arange(rows) % classes
     X = rng.integers(0, 4, size=(rows, n))
     X[:4] = np.arange(4)[:, None]  # every letter, in every column

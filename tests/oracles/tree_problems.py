@@ -4,9 +4,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from maxent.discrimination import DirichletTrees, SpanningTrees
-from maxent.discrimination._generative_base import class_maps
 from maxent.discrimination.duals._block_ascent import ascend_blocks
-from maxent.discrimination.duals.multiclass_dual import MulticlassRows
+from maxent.discrimination.duals.class_pairs import MulticlassRows, class_maps
 from oracles import tree_classifiers as oracle
 from oracles.block_cases import inside
 
@@ -42,7 +41,7 @@ def classes(rng, n=3, rows=12):
 
 
 def problem(rng, n, rows=9):
-    """Letters, rows, smoothed counts of weighted rows, and log weights of edges."""
+    """CategoryIndex, rows, smoothed counts of weighted rows, log weights of edges."""
     sizes = [int(r) for r in rng.integers(1, 5, size=n)]
     sizes[0] += sizes[0] == 1  # rows that are all alike have no boundary to meet
     X = np.column_stack([rng.integers(0, r, size=rows) for r in sizes])

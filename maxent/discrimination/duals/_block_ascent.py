@@ -19,9 +19,9 @@ from functools import partial
 import numpy as np
 
 from maxent._optimize.block_sum import BlockSum
-from maxent._optimize.certificate import Rows
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.projected_newton import projected_newton
+from maxent._optimize.rows import Rows
 from maxent._optimize.vanishing_slacks import goes_on, solve_with_used_up
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._optimize.certificate import BOTH, NEGATIVE, POSITIVE, Rows
+from maxent._optimize.rows import BOTH, NEGATIVE, POSITIVE, Rows
 
 
 class RowsInPlay:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._optimize.certificate import best_bias, repair_equality
+from maxent._optimize.bias import best_bias
+from maxent._optimize.certificate import repair_equality
 from maxent._support import validation as v
 from maxent._support.vector_kernels import LARGEST_FEATURE
 

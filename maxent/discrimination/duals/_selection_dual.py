@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
-from maxent._optimize.certificate import Rows, certify
+from maxent._optimize.certificate import certify
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
+from maxent._optimize.rows import Rows
 from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
 

@@ -17,18 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxent._optimize.certificate import (
-    NEGATIVE,
-    POSITIVE,
-    Rows,
-    best_bias,
-    tolerance_for,
-)
+from maxent._optimize.bias import best_bias
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import DenseQuadratic
-from maxent._support import validation as v
+from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows, tolerance_for
 from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
+from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals._smo import WorkingSets
 
 _INTERIOR_ROWS = 60  # below this it costs milliseconds and gives every digit
@@ -93,15 +88,6 @@ def binary_problem(y, margin, bias, sample_weight):
         np.where(y > 0, POSITIVE, NEGATIVE).astype(np.int8),
         bias,
     )
-
-
-def drop_weightless(sample_weight, n, *arrays):
-    """Drop rows of weight zero: (weights or None, kept rows or None, arrays)."""
-    w = v.check_weights(sample_weight, n)
-    if w is None or (w > 0).all():
-        return w, None, arrays
-    keep = np.flatnonzero(w > 0)
-    return w[keep], keep, tuple(x[keep] for x in arrays)
 
 
 def clip_to_domain(lam, rows):
@@ -230,38 +216,6 @@ def _roads(kernel, problem, tol, cache_size):
     if n <= _INTERIOR_ROWS or tol < 1e-7 or problem.potential.hard:
         return ("interior", "smo")
     return ("smo", "interior")
-
-
-def refuse_inseparable(margin, result, easier="scaled features or a richer kernel"):
-    """Raise where no certified answer exists, naming the cause."""
-    if result.status is Status.UNBOUNDED and margin.unit_potential.finite_loss:
-        raise ValueError(
-            f"the dual is unbounded (objective {result.objective:.3g}, growing) with "
-            f"{margin!r}: the kernel matrix is not positive semidefinite. Use a kernel "
-            "that is, or a margin prior with bounded multipliers."
-        )
-    if result.status is Status.UNBOUNDED:
-        raise ValueError(
-            f"the data cannot be separated with the fixed margin {margin!r}: the dual "
-            "is unbounded. Use a margin prior that allows losses, such as "
-            f"margin='exponential', or {easier}."
-        )
-    if (
-        not margin.unit_potential.finite_loss
-        and result.status is not Status.CONVERGED
-        and not np.isfinite(result.gap)
-    ):
-        raise ValueError(
-            f"no machine that meets the fixed margin {margin!r} was found (status "
-            f"{result.status.value!r} after {result.n_iter} iterations): the data "
-            f"cannot be separated, or barely. Use {easier}, or a margin prior that "
-            "allows losses, such as margin='exponential'."
-        )
-    if result.status is Status.NONFINITE:
-        raise FloatingPointError(
-            f"the objective became non-finite at iteration {result.n_iter}; "
-            "scale the features or the kernel."
-        )
 
 
 def _solve_interior(kernel, problem, tol, max_iter, init):

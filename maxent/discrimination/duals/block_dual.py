@@ -18,13 +18,15 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._optimize.bias import roomiest_bias
 from maxent._optimize.block_sum import BlockSum, Diagonal
-from maxent._optimize.certificate import Rows, roomiest_bias
 from maxent._optimize.interior_point import interior_point
+from maxent._optimize.rows import Rows
 from maxent._optimize.vanishing_slacks import solve_with_used_up
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
-from maxent.discrimination.duals._signed_dual import clip_to_domain, refuse_inseparable
+from maxent.discrimination.duals._refusals import refuse_inseparable
+from maxent.discrimination.duals._signed_dual import clip_to_domain
 from maxent.discrimination.margins.base import (
     check_asks_for_something,
     check_is_margin,

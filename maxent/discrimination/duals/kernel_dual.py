@@ -8,17 +8,17 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.threads import effective_threads
 from maxent._support.vector_kernels import (
     VectorKernel,
-    call_kernel,
+    check_features,
     check_kernel,
+    kernel_of_rows,
     resolve_gamma,
 )
+from maxent.discrimination.duals._refusals import drop_weightless
 from maxent.discrimination.duals._signed_dual import (
     binary_problem,
     clip_signed_to_domain,
-    drop_weightless,
     solve_signed,
 )
 from maxent.discrimination.margins.base import check_asks_for_something
@@ -30,51 +30,6 @@ def _check_options(margin, bias, tol, max_iter, solver, callback):
     v.check_choice("solver", solver, ("auto", "interior", "smo"))
     v.check_callback(callback)
     return v.check_bias(bias), *v.check_stop(tol, max_iter)
-
-
-def check_features(X, kernel):
-    """Refuse features whose squares leave double precision; callables may take any."""
-    if not callable(kernel):
-        v.check_range("X", X)
-
-
-def kernel_of_rows(X, kernel, *, gamma, degree, coef0, n_jobs):
-    """VectorKernel of checked parameters, its values looked at as far as that is cheap.
-
-    Named kernels are bounded by the lengths of the rows; a callable is asked for the
-    values between a few rows, which must be symmetric.
-    """
-    vectors = VectorKernel(
-        X,
-        kernel,
-        gamma=gamma,
-        degree=degree,
-        coef0=coef0,
-        n_threads=effective_threads(n_jobs),
-    )
-    if kernel == "poly":
-        with np.errstate(over="ignore"):
-            largest = (gamma * vectors.norms.max() + abs(coef0)) ** degree
-        v.check_kernel_size("kernel='poly'", largest)
-    elif callable(kernel):
-        _check_callable(kernel, X)
-    return vectors
-
-
-def _check_callable(kernel, X):
-    rows = X[np.unique(np.linspace(0, X.shape[0] - 1, 8).astype(np.intp))]
-    values = call_kernel(kernel, rows, rows)
-    largest = float(np.abs(values).max())
-    v.check_kernel_size("the kernel callable", largest)
-    # a callable may compute in single precision
-    apart = np.abs(values - values.T)
-    if apart.max() > 1e-4 * largest:
-        i, j = np.unravel_index(np.argmax(apart), apart.shape)
-        raise ValueError(
-            "the kernel callable is not symmetric: its value for two rows is "
-            f"{values[i, j]:g} in one order and {values[j, i]:g} in the other; "
-            "return (k(X, Z) + k(Z, X).T) / 2 if that is what you mean."
-        )
 
 
 def _unsigned(result, y, keep, n):

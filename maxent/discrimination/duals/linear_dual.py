@@ -13,21 +13,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._optimize.certificate import tolerance_for
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
+from maxent._optimize.rows import tolerance_for
 from maxent._support import validation as v
 from maxent._support.results import Status, relative_gap
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._coordinate_ascent import coordinate_ascent
 from maxent.discrimination.duals._linear_problem import LinearProblem
 from maxent.discrimination.duals._primal_newton import primal_newton
-from maxent.discrimination.duals._signed_dual import (
-    binary_problem,
-    clip_to_domain,
-    drop_weightless,
-    refuse_inseparable,
-)
+from maxent.discrimination.duals._refusals import drop_weightless, refuse_inseparable
+from maxent.discrimination.duals._signed_dual import binary_problem, clip_to_domain
 from maxent.discrimination.margins.base import check_asks_for_something
 
 _SMALL = 400

@@ -16,9 +16,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._optimize.certificate import Rows, tolerance_for
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import DenseQuadratic, LowRankQuadratic
+from maxent._optimize.rows import tolerance_for
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._multiclass_solvers import (
@@ -27,80 +27,11 @@ from maxent.discrimination.duals._multiclass_solvers import (
     solve_joint,
     solve_primal,
 )
-from maxent.discrimination.duals._signed_dual import refuse_inseparable
+from maxent.discrimination.duals._refusals import refuse_inseparable
+from maxent.discrimination.duals.class_pairs import SHARE, MulticlassRows
 
-SHARE = 0.5  # the variance v of each class's weights
 _INTERIOR_WINS = 400  # constraints below which the interior point is fastest
 _INTERIOR_LIMIT = 4000  # and below which it serves where many digits are asked
-
-
-class ClassPairs:
-    """Constraints (t, j) of a joint multi-class problem: j is a wrong class of row t.
-
-    Parameters
-    ----------
-    codes : ndarray of int (n,)
-        Class of each row, 0 .. m-1.
-    n_classes : int
-    weight : ndarray (n,)
-
-    Attributes
-    ----------
-    example, right, wrong : ndarray of int (n * (m - 1),)
-        Row, its class, and the other class of every constraint.
-    pair_weight : ndarray (n * (m - 1),)
-        Weight of the row.
-    """
-
-    def __init__(self, codes, n_classes, weight):
-        n, m = len(codes), n_classes
-        self.n, self.m = n, m
-        self.codes = np.ascontiguousarray(codes, dtype=np.intp)
-        self.weight = np.ascontiguousarray(weight, dtype=np.float64)
-        self.example = np.repeat(np.arange(n), m - 1)
-        wrong = np.arange(m - 1)[None, :] + (
-            np.arange(m - 1)[None, :] >= codes[:, None]
-        )
-        self.right = codes[self.example]
-        self.wrong = wrong.reshape(-1)
-        self.pair_weight = np.repeat(weight, m - 1)
-
-    def beta(self, lam):
-        """Class coefficients (n, m) of multipliers (n * (m - 1),)."""
-        out = np.zeros(self.n * self.m)
-        out[self.example * self.m + self.wrong] = -lam
-        out = out.reshape(self.n, self.m)
-        out[np.arange(self.n), self.codes] = lam.reshape(self.n, -1).sum(axis=1)
-        return out
-
-    def margins(self, scores):
-        """Score of the right class minus that of the wrong one, per constraint."""
-        return scores[self.example, self.right] - scores[self.example, self.wrong]
-
-    def incidence(self):
-        """Matrix E of the flat bias, without the last class (its bias is fixed)."""
-        E = np.zeros((len(self.example), self.m))
-        at = np.arange(len(self.example))
-        E[at, self.right] += 1.0
-        E[at, self.wrong] -= 1.0
-        return E[:, :-1]
-
-
-class MulticlassRows(ClassPairs):
-    """The pairs with the margin prior that they share.
-
-    Parameters
-    ----------
-    codes, n_classes, weight
-        As for :class:`ClassPairs`.
-    margin : MarginPrior
-        Its level is that of all constraints.
-    """
-
-    def __init__(self, codes, n_classes, margin, weight):
-        super().__init__(codes, n_classes, weight)
-        self.margin = margin
-        self.rows = Rows.of(margin, self.pair_weight)
 
 
 def solve_multiclass(

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 
 from maxent._core.triangles import first_suspect
 from maxent._support import validation as v
+from maxent._support.validation import check_memory
 
 _DISCONNECTED, _NO_MEMORY = 1, 2  # as in triangles.pxd
-_MOST_LETTERS = 65536  # codes are kept in two bytes
 _LARGEST = 1e100  # entries up to here need no closer look
-
-
-def check_memory(name, value, needed):
-    """Refuse work beyond the memory of the machine, before it is asked for."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not known on this system
-        return
-    if needed > memory:
-        raise MemoryError(
-            f"{name}={value} needs {needed / 1e9:.3g} GB of memory and the machine has "
-            f"{memory / 1e9:.3g}; use fewer."
-        )
 
 
 def check_square(name, value, *, copies, one=False, none="-inf for no edge"):
@@ -149,54 +134,3 @@ def refuse(status, weights, place, name="log_weights"):
         f"{where}: method='cholesky' would lose too many digits, the weights differ "
         "too much; use method='star-mesh'."
     )
-
-
-def draw_seed(random_state):
-    """64 bits from any kind of random state."""
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(0, 2**63))
-    from sklearn.utils import check_random_state
-
-    return int(check_random_state(random_state).randint(0, 2**63, dtype=np.int64))
-
-
-def check_codes(X):
-    """Letters as two-byte codes, one column a row."""
-    if not (isinstance(X, np.ndarray) and X.dtype.kind in "iu"):
-        X = v.as_doubles("X", X)
-    if X.ndim != 2 or X.shape[0] < 1 or X.shape[1] < 2:
-        raise ValueError(
-            f"X has shape {X.shape}; at least one row of two columns is needed."
-        )
-    if X.min() < 0 or not X.max() < _MOST_LETTERS or X.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            wrong = ~((X >= 0) & (X < _MOST_LETTERS) & (np.floor(X) == X))
-        if wrong.any():
-            i, j = (int(k) for k in np.argwhere(wrong)[0])
-            raise ValueError(
-                f"X[{i}, {j}]={X[i, j]:g} is no code; letters are integers from 0 to "
-                f"{_MOST_LETTERS - 1} (scikit-learn's OrdinalEncoder makes them)."
-            )
-    return np.ascontiguousarray(X.astype(np.uint16, copy=False).T)
-
-
-def check_letters(n_categories, codes):
-    """Offsets (n + 1,) of the columns among all letters."""
-    letters = codes.max(axis=1).astype(np.intp) + 1
-    if n_categories is not None:
-        given = v.as_doubles("n_categories", n_categories)
-        if given.ndim > 1 or (given.ndim == 1 and len(given) != len(codes)):
-            raise ValueError(
-                f"n_categories has shape {given.shape}; an integer, or one for each of "
-                f"the {len(codes)} columns is needed."
-            )
-        given = np.broadcast_to(given, len(codes))
-        wrong = (given < letters) | (given > _MOST_LETTERS) | (given != np.floor(given))
-        if not np.isfinite(given).all() or wrong.any():
-            u = int(np.argmax(wrong | ~np.isfinite(given)))
-            raise ValueError(
-                f"n_categories={given[u]:g} of column {u} must be an integer from "
-                f"{letters[u]} (its largest code plus one) to {_MOST_LETTERS}."
-            )
-        letters = given.astype(np.intp)
-    return np.concatenate([[0], np.cumsum(letters)]).astype(np.intp)

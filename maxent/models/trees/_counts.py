@@ -13,43 +13,12 @@ from scipy.special import gammaln
 from maxent._core import laplacian as _laplacian
 from maxent._core import tree_tables as _tree_tables
 from maxent._core.tables import Columns
-from maxent._support import validation as v
+from maxent._support.categories import CategoryIndex, check_codes
 from maxent._support.threads import effective_threads, single_threaded_blas
-from maxent.families.dirichlet_nets import check_codes
-from maxent.models.trees._checks import check_memory
 
 _FEATURES = 4_000_000  # entries of rows by edges that may be stored: 32 MB
 _AT_ONCE = 1_000_000  # entries of the weights of trees, one tree a row
 _CANCELLED = 1e-2  # share of a count below which what is left of it is summed anew
-_MOST_LETTERS = 65535  # codes are kept in two bytes; one is kept for missing values
-
-
-class Letters:
-    """Which letter belongs to which column."""
-
-    def __init__(self, n_categories):
-        self.sizes = tuple(n_categories)
-        self.n = len(self.sizes)
-        self.offset = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.intp)
-        self.total = int(self.offset[-1])
-        self.column = np.repeat(np.arange(self.n), self.sizes)
-
-    def spread(self, pairs):
-        """Values of pairs of columns (n, n) at all their letters, (D, D)."""
-        return pairs[np.ix_(self.column, self.column)]
-
-    def above(self):
-        """Mask (D, D) of the pairs of letters of columns u < v."""
-        return self.column[:, None] < self.column[None, :]
-
-    def pair_sums(self, table):
-        """Sums over the letters of every pair of columns, (n, n)."""
-        first = self.offset[:-1]
-        return np.add.reduceat(np.add.reduceat(table, first, axis=0), first, axis=1)
-
-    def column_sums(self, values):
-        """Sums over the letters of every column, (n,)."""
-        return np.add.reduceat(values, self.offset[:-1])
 
 
 class TreeRows:
@@ -61,7 +30,7 @@ class TreeRows:
     Parameters
     ----------
     X : array-like (n_rows, n)
-    letters : Letters
+    letters : CategoryIndex
     """
 
     def __init__(self, X, letters):
@@ -71,7 +40,7 @@ class TreeRows:
         self.own = letters  # letters of the rows, missing values included
         self._at = None  # where the letters of the tables are among them
         if missing.any():
-            self.own = Letters(np.add(letters.sizes, missing))
+            self.own = CategoryIndex(np.add(letters.sizes, missing))
             shift = self.own.offset[:-1] - letters.offset[:-1]
             self._at = np.arange(letters.total) + shift[letters.column]
             codes = np.where(codes < 0, letters.sizes, codes)
@@ -183,32 +152,6 @@ class TreeRows:
         return out
 
 
-def check_sizes(n_categories):
-    """Letters of two or more columns, with tables that fit the machine."""
-    if not np.iterable(n_categories) or isinstance(n_categories, str):
-        raise ValueError(
-            f"n_categories={v.shown(n_categories)} must be a sequence of integers, the "
-            "number of letters of every column."
-        )
-    sizes = [v.check_count("n_categories", r) for r in n_categories]
-    if len(sizes) < 2:
-        raise ValueError(
-            f"n_categories has {len(sizes)} entries: trees join two or more columns."
-        )
-    if max(sizes) > _MOST_LETTERS:
-        raise ValueError(
-            f"n_categories={max(sizes)} of column {int(np.argmax(sizes))} is more than "
-            f"{_MOST_LETTERS}; join rare categories."
-        )
-    letters = Letters(sizes)
-    check_memory(
-        f"n_categories of {len(sizes)} columns, with a sum",
-        letters.total,
-        64 * letters.total**2,
-    )
-    return letters
-
-
 def uniform_counts(ess, letters):
     """Counts (D, D) of `ess` rows spread evenly over the cells of every table."""
     share = 1.0 / np.asarray(letters.sizes, dtype=float)[letters.column]
@@ -230,7 +173,7 @@ def log_tables(counts, log, letters, cells=None):
     ----------
     counts : ndarray (D, D)
     log : callable
-    letters : Letters
+    letters : CategoryIndex
     cells : ndarray of bool (D, D), optional
         Pairs of letters that are wanted; all of u < v by default. Others are zero.
     """

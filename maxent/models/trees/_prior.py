@@ -29,7 +29,7 @@ class TreePrior(ConjugatePrior):
         Logarithms of the weights of the edges, -inf on the diagonal and where there is
         no edge.
     n_categories : tuple of int
-        Letters of every column.
+        CategoryIndex of every column.
     """
 
     _cheap_products = True
@@ -97,7 +97,7 @@ class TreePrior(ConjugatePrior):
 
     def _row_table(self, single, ratios, pairs):
         """Table whose scores are sum_v single_v + sum_{uv} pairs_uv ratios_uv."""
-        table = self._letters.spread(pairs) * ratios
+        table = self._letters.expand(pairs) * ratios
         np.fill_diagonal(table, single)
         return table
 

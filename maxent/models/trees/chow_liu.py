@@ -7,14 +7,10 @@ import numpy as np
 from maxent._core import maximum_tree as _maximum_tree
 from maxent._core.tables import Columns
 from maxent._support import validation as v
+from maxent._support.categories import category_offsets, encode_columns
 from maxent._support.threads import effective_threads
-from maxent.models.trees._checks import (
-    check_codes,
-    check_letters,
-    check_memory,
-    check_square,
-    refuse,
-)
+from maxent._support.validation import check_memory
+from maxent.models.trees._checks import check_square, refuse
 
 
 def max_spanning_tree(weights):
@@ -131,9 +127,9 @@ def chow_liu_tree(
     0.693147
     """
     ess = v.check_nonnegative("ess", ess)
-    codes = check_codes(X)
+    codes = encode_columns(X)
     n, rows = codes.shape
-    offset = check_letters(n_categories, codes)
+    offset = category_offsets(n_categories, codes)
     weight = v.check_weights(sample_weight, rows)
     widest = int(np.diff(offset).max())
     threads = effective_threads()

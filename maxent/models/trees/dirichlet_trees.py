@@ -13,12 +13,8 @@ import numpy as np
 from scipy.special import polygamma, psi
 
 from maxent._support import validation as v
-from maxent.models.trees._counts import (
-    check_sizes,
-    log_gamma_rise,
-    log_tables,
-    uniform_counts,
-)
+from maxent._support.categories import check_sizes
+from maxent.models.trees._counts import log_gamma_rise, log_tables, uniform_counts
 from maxent.models.trees._edge_moments import SMALL, semidefinite_root
 from maxent.models.trees._prior import (
     NO_FACTOR,
@@ -45,7 +41,7 @@ class DirichletTrees(TreePrior):
         of all tables agree. A float is an equivalent sample size, spread evenly over
         every table.
     n_categories : sequence of int
-        Letters of every column; they add up to D.
+        CategoryIndex of every column; they add up to D.
     log_weights : array-like (n, n), optional
         Logarithms of the edge weights, symmetric, -inf on the diagonal and for edges
         that no tree has. All trees are alike by default.
@@ -107,7 +103,7 @@ class DirichletTrees(TreePrior):
             counts = check_pairs("pseudo_counts", pseudo_counts, letters)
             check_prior_counts(counts, letters, weights)
         # pairs of letters that some tree reads, once
-        self._set_counts(counts, letters.spread(np.triu(~np.isneginf(weights), 1)))
+        self._set_counts(counts, letters.expand(np.triu(~np.isneginf(weights), 1)))
         self._set_trees(letters, weights)
         self._trees()
 
@@ -227,7 +223,7 @@ class DirichletTrees(TreePrior):
         letters, p = self._letters, self._trees()[1]
         cells = polygamma(1, self.pseudo_counts[self._open])
         table = np.zeros_like(self.pseudo_counts)
-        table[self._open] = cells * letters.spread(p)[self._open]
+        table[self._open] = cells * letters.expand(p)[self._open]
         degree = p.sum(axis=1)[letters.column]
         single = (1.0 - degree) * polygamma(1, self.pseudo_counts.diagonal())
         np.fill_diagonal(table, single)
@@ -356,7 +352,7 @@ def check_prior_counts(counts, letters, weights):
     """Positive counts whose tables agree on their margins."""
     sizes, first = letters.sizes, letters.offset
     single = counts.diagonal()
-    cells = letters.spread(~np.isneginf(weights))
+    cells = letters.expand(~np.isneginf(weights))
     wrong = cells & ~((counts > 0) & np.isfinite(counts))
     wrong |= np.diag(~((single > 0) & np.isfinite(single)))
     if wrong.any():

@@ -17,14 +17,10 @@ from maxent._core import laplacian as _laplacian
 from maxent._core import tree_covariance as _covariance
 from maxent._core import tree_sampling as _sampling
 from maxent._support import validation as v
+from maxent._support.random_state import draw_seed
 from maxent._support.threads import effective_threads, single_threaded_blas
-from maxent.models.trees._checks import (
-    check_edge_values,
-    check_log_weights,
-    check_memory,
-    draw_seed,
-    refuse,
-)
+from maxent._support.validation import check_memory
+from maxent.models.trees._checks import check_edge_values, check_log_weights, refuse
 
 _METHODS = {"auto": 0, "star-mesh": 0, "cholesky": 1}
 

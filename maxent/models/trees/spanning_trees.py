@@ -19,12 +19,8 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support import validation as v
-from maxent.models.trees._counts import (
-    TreeRows,
-    check_sizes,
-    log_tables,
-    uniform_counts,
-)
+from maxent._support.categories import check_sizes
+from maxent.models.trees._counts import TreeRows, log_tables, uniform_counts
 from maxent.models.trees._edge_moments import SMALL
 from maxent.models.trees._prior import (
     NO_FACTOR,
@@ -47,7 +43,7 @@ class SpanningTrees(TreePrior):
         count for nothing. Any finite numbers will do, such as expectations of
         logarithms.
     n_categories : sequence of int
-        Letters of every column; they add up to D.
+        CategoryIndex of every column; they add up to D.
     log_weights : array-like (n, n), optional
         Logarithms of the edge weights, symmetric, -inf on the diagonal and for edges
         that no tree has. All trees are alike by default.
@@ -131,7 +127,7 @@ class SpanningTrees(TreePrior):
             Equivalent sample size, >= 0: this many rows are spread evenly over the
             cells of every table, so that all tables agree on their margins.
         n_categories : sequence of int, optional
-            Letters of every column; the largest code plus one by default.
+            CategoryIndex of every column; the largest code plus one by default.
         log_weights : array-like (n, n), optional
             As for the constructor.
 
@@ -149,7 +145,7 @@ class SpanningTrees(TreePrior):
         cells = letters.above()
         if log_weights is not None:
             allowed = ~np.isneginf(check_weights_of(letters, log_weights))
-            cells &= letters.spread(allowed)
+            cells &= letters.expand(allowed)
         check_no_empty_cell(counts, letters, cells)
         tables = log_tables(counts, np.log, letters, cells)
         return cls._of(*tables, letters, log_weights)

@@ -4,7 +4,7 @@ import math
 import re
 
 import pytest
-from discrimination.margin_cases import every
+from discrimination.margins.margin_cases import every
 
 from maxent.discrimination import (
     CustomMargin,

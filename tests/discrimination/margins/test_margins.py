@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from discrimination.margin_cases import (
+from discrimination.margins.margin_cases import (
     ALL,
     by_name,
     every,

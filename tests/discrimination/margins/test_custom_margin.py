@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from discrimination.margin_cases import margins_around, multipliers
+from discrimination.margins.margin_cases import margins_around, multipliers
 
 from maxent.discrimination import (
     CustomMargin,

@@ -5,7 +5,8 @@ import pytest
 from problems import PRIORS, by_name
 from scipy.optimize import minimize_scalar
 
-from maxent._optimize.certificate import Rows, best_bias
+from maxent._optimize.bias import best_bias
+from maxent._optimize.rows import Rows
 from maxent.discrimination import (
     ErlangMargin,
     ExponentialMargin,

@@ -7,13 +7,13 @@ from oracles.block_cases import agree, gradient_by_differences, inside
 from oracles.tree_problems import make, problem
 from scipy.special import logsumexp
 
+from maxent._support.categories import CategoryIndex
 from maxent.discrimination import (
     DirichletTrees,
     SpanningTrees,
     chow_liu_tree,
 )
 from maxent.families import DirichletBayesNet
-from maxent.models.trees._counts import Letters
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
 NODES = pytest.mark.parametrize("n", [2, 3, 4, 5])
@@ -184,7 +184,7 @@ def test_plenty_of_prior_counts_are_given_tables(rng):
     ratios = np.log(
         np.maximum(counts, 1e-300) * total / np.outer(*[counts.diagonal()] * 2)
     )
-    letters = Letters(sizes)
+    letters = CategoryIndex(sizes)
     ratios[letters.column[:, None] == letters.column[None, :]] = 0.0
     given = SpanningTrees(single, ratios, sizes, weights).block(X)
     a = 2.0 * rng.normal(size=12)

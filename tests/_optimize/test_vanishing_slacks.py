@@ -11,14 +11,11 @@ from oracles.used_up import EveryTree, divergence, expected_logs, posterior
 
 import maxent
 from maxent import MEDTreeClassifier
+from maxent._optimize.bias import balanced_hinges, best_bias_of
 from maxent._optimize.block_sum import BlockSum
-from maxent._optimize.certificate import (
-    Rows,
-    balanced_hinges,
-    best_bias_of,
-    repair_equality,
-)
+from maxent._optimize.certificate import repair_equality
 from maxent._optimize.projected_newton import projected_newton
+from maxent._optimize.rows import Rows
 from maxent._optimize.vanishing_slacks import _Holding, _Slacks
 from maxent.discrimination import (
     CustomMargin,

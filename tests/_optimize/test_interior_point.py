@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 from problems import PRIORS, by_name, rbf, two_classes
 
-from maxent._optimize.certificate import Rows, certify, repair_equality
+from maxent._optimize.certificate import certify, repair_equality
 from maxent._optimize.interior_point import (
     bordered,
     interior_point,
     longest_step,
 )
-from maxent._optimize.quadratics import (
-    DenseQuadratic,
-    LowRankQuadratic,
-    blocked_cholesky,
-)
+from maxent._optimize.quadratics import DenseQuadratic, LowRankQuadratic
+from maxent._optimize.rows import Rows
+from maxent._support.linalg import blocked_cholesky
 from maxent._support.results import Status
 from maxent.discrimination import ExponentialMargin, FixedMargin
 

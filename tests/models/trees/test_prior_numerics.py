@@ -12,13 +12,14 @@ from refusals import refused
 from scipy.special import gammaln
 
 from maxent import MEDOutlierDetector, load, save
+from maxent._support.categories import CategoryIndex
 from maxent.discrimination import (
     DirichletTrees,
     ExponentialMargin,
     SpanningTrees,
     solve_blocks,
 )
-from maxent.models.trees._counts import Letters, TreeRows, log_gamma_rise
+from maxent.models.trees._counts import TreeRows, log_gamma_rise
 from maxent.models.trees._edge_moments import (
     AllEdges,
     ManyEdges,
@@ -190,7 +191,7 @@ def test_many_columns_have_products_instead_of_factors(kind, rng):
 def test_counts_that_nearly_vanish_keep_their_digits(rng):
     X = rng.integers(0, 2, size=(300, 3))
     X[0], weight = 1 - X[1], rng.normal(size=300) * 10.0 ** rng.integers(-9, 1, 300)
-    rows, start = TreeRows(X, Letters([2, 2, 2])), np.full((6, 6), 0.1)
+    rows, start = TreeRows(X, CategoryIndex([2, 2, 2])), np.full((6, 6), 0.1)
     both = (X[:, 0] == X[0, 0]) & (X[:, 1] == X[0, 1])
     # what is left of the pair (x0, x1) of row 0 is far below the rounding of its sum
     weight[0] = 0.0
@@ -206,7 +207,7 @@ def test_counts_that_nearly_vanish_keep_their_digits(rng):
 
 def test_weights_near_the_smallest_numbers_are_counted_as_they_are(rng):
     X = np.array([[0, 0], [1, 1], [0, 1], [1, 0]])
-    rows = TreeRows(X, Letters([2, 2]))
+    rows = TreeRows(X, CategoryIndex([2, 2]))
     start, weight = np.full((4, 4), 1e-309), np.array([-1e-309 + 1e-312, 0, 0, 0])
     counts = rows.counts_on(start, weight)[1]
     assert np.isfinite(counts).all() and counts[0, 2] > 0
@@ -301,7 +302,7 @@ def test_a_missing_value_leaves_out_every_factor_that_it_enters(rng):
     gone = X.copy()
     gone[:, 1] = -1
     rest = [0, 2, 3]
-    letters = Letters(prior.n_categories)
+    letters = CategoryIndex(prior.n_categories)
     p = posterior.edge_probabilities
     want = np.zeros(len(X))
     for t, row in enumerate(X):

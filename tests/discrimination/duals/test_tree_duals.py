@@ -18,9 +18,8 @@ from maxent.discrimination import (
     max_margin,
     solve_blocks,
 )
-from maxent.discrimination._generative_base import class_maps
 from maxent.discrimination.duals._block_ascent import ascend_blocks
-from maxent.discrimination.duals.multiclass_dual import MulticlassRows
+from maxent.discrimination.duals.class_pairs import MulticlassRows, class_maps
 
 KINDS = pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
 # easy levels in some tests; one test asserts the warning itself

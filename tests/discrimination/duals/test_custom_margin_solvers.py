@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from discrimination.custom_margins import CLASSIFICATION, REGRESSION
+from discrimination.margins.custom_margins import CLASSIFICATION, REGRESSION
 
 from maxent.discrimination import (
     MEDClassifier,

@@ -1,0 +1,227 @@
+"""The biases of the smallest duality gap at given shortfalls."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+
+def best_bias(rows, d, sign, guess=0.0):
+    """argmin over b of the total loss at shortfalls d - sign * b.
+
+    One-dimensional, convex: Newton inside a bracket. Where a whole interval is
+    optimal, its midpoint, or 0 if it contains 0. Fixed margins have no finite loss:
+    there it is the bias of the largest smallest margin.
+    """
+    if rows.potential.hard:
+        if not ((sign > 0).any() and (sign < 0).any()):
+            return guess
+        return 0.5 * float(d[sign > 0].max() - d[sign < 0].max())
+
+    if rows.potential.linear:
+        return _hinge_bias(sign * d, sign, rows.upper, guess)
+
+    def slope(b):
+        _, lam, curvature = rows.losses(d - sign * b)
+        return -float(sign @ lam), float(curvature.sum())
+
+    near = _newton_bias(slope, guess)
+    if near is None:
+        near = _bias_without_loss(rows, d, sign)
+    if near is not None:
+        return near
+    lo, hi = _bracket(slope, guess, sign)
+    if lo is None or hi is None:
+        return guess
+    b = guess if lo < guess < hi else 0.5 * (lo + hi)
+    for _ in range(200):
+        s, h = slope(b)
+        if s == 0:
+            return b if h > 0 else _middle_of_flat(slope, b, lo, hi)
+        if s > 0:
+            hi = b
+        else:
+            lo = b
+        step = b - s / h if h > 0 else lo
+        new = step if lo < step < hi else 0.5 * (lo + hi)
+        if abs(new - b) <= 4e-16 * max(1.0, abs(b)) or hi - lo <= 4e-16 * max(
+            1.0, abs(lo), abs(hi)
+        ):
+            return new
+        b = new
+    return b
+
+
+def _hinge_bias(corner, sign, top, guess):
+    """Middle of the flat bottom of a sum of hinges with these corners, or 0 in it."""
+    rising, falling = top[sign < 0].sum(), top[sign > 0].sum()
+    if rising == 0 or falling == 0:
+        return guess
+    order = np.argsort(corner, kind="stable")
+    slope = np.cumsum(top[order]) - falling  # just beyond each corner
+    tiny = 1e-12 * (rising + falling)
+    first = int(np.searchsorted(slope, -tiny))
+    lo = hi = float(corner[order[first]])
+    last = int(np.searchsorted(slope, tiny, side="right"))
+    if last > first:
+        hi = float(corner[order[min(last, len(order) - 1)]])
+    return 0.0 if lo <= 0.0 <= hi else 0.5 * (lo + hi)
+
+
+def _newton_bias(slope, b):
+    """Root of a smooth increasing slope near a good guess; None if it is not one."""
+    last = np.inf
+    for _ in range(12):
+        s, h = slope(b)
+        if not h > 0:
+            return None
+        step = -s / h
+        if not abs(step) < 0.5 * last:
+            # rounding, if the steps were tiny already
+            return b if abs(step) <= 1e-11 * max(1.0, abs(b)) else None
+        b += step
+        if abs(step) <= 1e-13 * max(1.0, abs(b)):
+            return b
+        last = abs(step)
+    return None
+
+
+def _bias_without_loss(rows, d, sign):
+    """Middle of the biases at which no row has a loss, or 0 among them; None if none.
+
+    A row has none while its shortfall stays below the one that asks for a multiplier.
+    """
+    up = sign > 0
+    corner = sign * (d + rows.slope(np.zeros_like(d)))
+    if up.all() or not up.any():
+        return None
+    lo, hi = float(corner[up].max()), float(corner[~up].min())
+    if not lo <= hi:
+        return None
+    return 0.0 if lo <= 0.0 <= hi else 0.5 * (lo + hi)
+
+
+def _bracket(slope, guess, sign):
+    """Points where the slope is negative and positive; None on a side without one."""
+    if not ((sign > 0).any() and (sign < 0).any()):
+        return None, None
+    ends = []
+    for direction in (-1.0, 1.0):
+        step, end = 1.0, None
+        while step < 1e18:
+            s, _ = slope(guess + direction * step)
+            if s * direction > 0:
+                end = guess + direction * step
+                break
+            step *= 4.0
+        ends.append(end)
+    return ends[0], ends[1]
+
+
+def _middle_of_flat(slope, b, lo, hi):
+    """Middle of the interval of zero slope around b (0 if it lies inside)."""
+    if slope(0.0)[0] == 0:
+        return 0.0
+    ends = []
+    for outer in (lo, hi):
+        inner = b
+        for _ in range(100):
+            mid = 0.5 * (inner + outer)
+            if slope(mid)[0] == 0:
+                inner = mid
+            else:
+                outer = mid
+        ends.append(inner)
+    return 0.5 * (ends[0] + ends[1])
+
+
+def best_bias_of(rows, d, E, guess, total=None):
+    """Bias of smallest gap for shortfalls d (bias excluded); vector if E has columns.
+
+    For several biases (one gauge removed) a damped Newton method. They are the prices
+    of ``E' lam = total``, zero by default.
+    """
+    if E is None:
+        return None
+    if E.shape[1] == 1 and total is None:
+        return np.array([best_bias(rows, d, E[:, 0], float(guess[0]))])
+    b = guess.copy()
+    if rows.potential.hard:
+        return b
+    total = np.zeros(len(b)) if total is None else total
+
+    def cost(b):
+        loss, *rest = rows.loss(d - E @ b)
+        return loss + float(total @ b), *rest
+
+    reach = 1.0 + float(np.abs(d - E @ b).max())
+    value, lam, curvature = cost(b)
+    for _ in range(50):
+        if not curvature.any():
+            break  # piecewise linear here: the interior point's own bias stands
+        grad = total - E.T @ lam
+        H = (E.T * curvature) @ E
+        H.flat[:: len(H) + 1] += 1e-14 * max(np.trace(H), 1e-300)
+        step = np.linalg.lstsq(H, -grad, rcond=None)[0]
+        # where losses are nearly linear, no farther than the shortfalls go
+        if not np.abs(step).max() < 1e100:
+            step = -grad
+        far = float(np.abs(E @ step).max())
+        step *= min(1.0, reach / far) if far else 1.0
+        slope, t = float(grad @ step), 1.0
+        if not slope < 0:
+            break
+        while t > 1e-10:
+            new = cost(b + t * step)
+            if new[0] <= value + 1e-4 * t * slope:
+                break
+            t *= 0.5
+        else:
+            break
+        done = value - new[0] <= 1e-16 * abs(value)
+        b = b + t * step
+        value, lam, curvature = new
+        if done:
+            break
+    return b
+
+
+def best_prices(rows, d, E, guess, total=None):
+    """What :func:`best_bias_of` finds; for hinges by a program, or the guess."""
+    if rows.potential.linear and (E.shape[1] > 1 or total is not None):
+        found, _ = balanced_hinges(rows, d, E, total)
+        return guess if found is None else found
+    return best_bias_of(rows, d, E, guess, total)
+
+
+def roomiest_bias(d, E):
+    """Biases of the largest smallest margin for shortfalls d; 0 if none are needed.
+
+    Where no row has a loss, a whole set of biases is optimal.
+    """
+    if (d <= 0).all():
+        return np.zeros(E.shape[1])
+    k = E.shape[1]
+    found = linprog(
+        np.append(np.zeros(k), -1.0),
+        A_ub=np.column_stack([-E, np.ones(len(d))]),
+        b_ub=-d,
+        bounds=[(None, None)] * (k + 1),
+    )
+    return found.x[:k] if found.success else np.zeros(k)
+
+
+def balanced_hinges(rows, d, E, total=None):
+    """Biases (k,) of the smallest total loss of hinges, and multipliers (n,).
+
+    The program of the multipliers that shortfalls d ask for, ``max d' lam`` with ``E'
+    lam = total``, zero by default, and lam within its bounds, has these biases for
+    prices. None for both if it is not solved.
+    """
+    found = linprog(
+        -d,
+        A_eq=E.T,
+        b_eq=np.zeros(E.shape[1]) if total is None else total,
+        bounds=np.column_stack([np.zeros_like(d), rows.upper]),
+    )
+    return (-found.eqlin.marginals, found.x) if found.success else (None, None)

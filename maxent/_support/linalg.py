@@ -1,0 +1,49 @@
+"""Small dense linear algebra, interruptible between blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+_BLOCK = 512
+
+
+def small_solve(A, b):
+    """Least-squares solution of A x = b for as many unknowns as there are biases."""
+    if A.shape == (1, 1) and A[0, 0]:
+        return b / A[0, 0]
+    return np.linalg.lstsq(A, b, rcond=None)[0]
+
+
+def row_chunks(n, cost):
+    """Slices of n rows of this many multiplications, short enough for Ctrl-C."""
+    rows = max(16, int(2e9 / max(cost, 1)))
+    return [slice(lo, min(lo + rows, n)) for lo in range(0, n, rows)]
+
+
+def blocked_cholesky(A):
+    """Lower Cholesky factor of A (overwritten), by blocks so that Ctrl-C is seen.
+
+    Only the lower triangle is read.
+    """
+    n = len(A)
+    for k in range(0, n, _BLOCK):
+        e = min(k + _BLOCK, n)
+        # what is lower by rows is upper to Fortran, and then needs no copy
+        upper, info = dpotrf(A[k:e, k:e].T, lower=0, clean=1, overwrite_a=1)
+        A[k:e, k:e] = upper.T
+        if info:
+            raise LinAlgError(f"the leading minor {k + info} is not positive")
+        if e < n:
+            A[e:, k:e] = solve_triangular(
+                A[k:e, k:e], A[e:, k:e].T, lower=True, check_finite=False
+            ).T
+            for s in range(e, n, _BLOCK):
+                t = min(s + _BLOCK, n)
+                A[s:t, e:t] -= A[s:t, k:e] @ A[e:t, k:e].T
+    return A
+
+
+def solve_lower(L, rhs):
+    return dpotrs(L.T, rhs, lower=0)[0]  # the transpose is in Fortran order

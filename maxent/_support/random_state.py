@@ -1,0 +1,35 @@
+"""Random generators and seeds from `random_state`."""
+
+from __future__ import annotations
+
+import numbers
+
+import numpy as np
+
+from maxent._support import validation as v
+
+
+def draw_seed(random_state):
+    """64 bits from any kind of random state."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(0, 2**63))
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(0, 2**63, dtype=np.int64))
+
+
+def as_generator(random_state):
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(
+            random_state.randint(2**32, size=4, dtype=np.uint32)
+        )
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, numbers.Integral) and random_state >= 0:
+        return np.random.default_rng(int(random_state))
+    raise ValueError(
+        f"random_state={v.shown(random_state)} must be None, an integer >= 0, or a "
+        "NumPy Generator or RandomState."
+    )

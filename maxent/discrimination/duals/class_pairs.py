@@ -1,0 +1,94 @@
+"""Constraints of several classes: one for every wrong class of every row.
+
+Source: Jaakkola, Meila & Jebara (1999), eq. (4)-(5).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxent._optimize.rows import Rows
+
+SHARE = 0.5  # the variance v of each class's weights
+
+
+class ClassPairs:
+    """Constraints (t, j) of a joint multi-class problem: j is a wrong class of row t.
+
+    Parameters
+    ----------
+    codes : ndarray of int (n,)
+        Class of each row, 0 .. m-1.
+    n_classes : int
+    weight : ndarray (n,)
+
+    Attributes
+    ----------
+    example, right, wrong : ndarray of int (n * (m - 1),)
+        Row, its class, and the other class of every constraint.
+    pair_weight : ndarray (n * (m - 1),)
+        Weight of the row.
+    """
+
+    def __init__(self, codes, n_classes, weight):
+        n, m = len(codes), n_classes
+        self.n, self.m = n, m
+        self.codes = np.ascontiguousarray(codes, dtype=np.intp)
+        self.weight = np.ascontiguousarray(weight, dtype=np.float64)
+        self.example = np.repeat(np.arange(n), m - 1)
+        wrong = np.arange(m - 1)[None, :] + (
+            np.arange(m - 1)[None, :] >= codes[:, None]
+        )
+        self.right = codes[self.example]
+        self.wrong = wrong.reshape(-1)
+        self.pair_weight = np.repeat(weight, m - 1)
+
+    def beta(self, lam):
+        """Class coefficients (n, m) of multipliers (n * (m - 1),)."""
+        out = np.zeros(self.n * self.m)
+        out[self.example * self.m + self.wrong] = -lam
+        out = out.reshape(self.n, self.m)
+        out[np.arange(self.n), self.codes] = lam.reshape(self.n, -1).sum(axis=1)
+        return out
+
+    def margins(self, scores):
+        """Score of the right class minus that of the wrong one, per constraint."""
+        return scores[self.example, self.right] - scores[self.example, self.wrong]
+
+    def incidence(self):
+        """Matrix E of the flat bias, without the last class (its bias is fixed)."""
+        E = np.zeros((len(self.example), self.m))
+        at = np.arange(len(self.example))
+        E[at, self.right] += 1.0
+        E[at, self.wrong] -= 1.0
+        return E[:, :-1]
+
+
+class MulticlassRows(ClassPairs):
+    """The pairs with the margin prior that they share.
+
+    Parameters
+    ----------
+    codes, n_classes, weight
+        As for :class:`ClassPairs`.
+    margin : MarginPrior
+        Its level is that of all constraints.
+    """
+
+    def __init__(self, codes, n_classes, margin, weight):
+        super().__init__(codes, n_classes, weight)
+        self.margin = margin
+        self.rows = Rows.of(margin, self.pair_weight)
+
+
+def class_maps(pairs):
+    """A_k of every class: its row weights beta_k = A_k lam."""
+    shape = (pairs.n, len(pairs.example))
+    maps = []
+    for k in range(pairs.m):
+        entry = (pairs.right == k) * 1.0 - (pairs.wrong == k)
+        at = np.flatnonzero(entry)  # of one row after the other, as CSR wants them
+        starts = np.searchsorted(pairs.example[at], np.arange(pairs.n + 1))
+        maps.append(sp.csr_array((entry[at], at, starts), shape=shape))
+    return maps
