@@ -62,7 +62,7 @@ def test_import_costs_little_beyond_numpy():
 def test_import_starts_no_threads_and_changes_no_settings():
     code = """
 import os, threading, warnings
-import numpy as np
+import numpy as np, sklearn  # which sets two variables of OpenMP
 before = (dict(os.environ), np.geterr(), list(warnings.filters), os.getcwd())
 import maxent, maxent.discrimination
 maxent.MEDClassifier
