@@ -32,7 +32,7 @@ from maxent._support.archive import (
 )
 from maxent._support.encoding import Decoder, Encoder
 from maxent._support.files import whole_file
-from maxent._support.registry import CLASSES, VALUES, resolve
+from maxent._support.registry import CLASSES, VALUES, rebuilt, resolve
 
 __all__ = [
     "CLASSES",
@@ -347,4 +347,4 @@ def _make_value(name, spec):
     if name not in VALUES:
         raise ModelFileError(f"it holds a value of the unknown class {name[:60]!r}")
     cls = resolve(VALUES[name])
-    return cls.from_spec(spec) if hasattr(cls, "from_spec") else cls(**spec)
+    return rebuilt(cls, spec)

@@ -46,6 +46,11 @@ VALUES = {
 }
 
 
+def rebuilt(cls, spec):
+    """Value of a class from what its ``get_spec`` returned."""
+    return cls.from_spec(spec) if hasattr(cls, "from_spec") else cls(**spec)
+
+
 def resolve(home):
     """The class at "module:class", imported when asked for."""
     module, _, attribute = home.partition(":")

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numbers
 import os
-import weakref
 
 import numpy as np
 import scipy.sparse as sp
-
-# Arrays found finite, by identity; an entry goes with its array.
-_known_finite = weakref.WeakValueDictionary()
 
 _MOST_THREADS = 1024  # more would end the process where the system has no more to give
 _LARGEST_ENTRY = 1e150  # sums of 1e8 squares stay in double precision
@@ -264,52 +260,6 @@ def check_gram(K, n=None):
                 "what you mean."
             )
     return K
-
-
-def check_fitted(name, array, shape, *, kind="f", once=False, sparse=False):
-    """A fitted array must have its shape, its kind of numbers, and finite entries.
-
-    Loaded models are untrusted. With `once` the entries of an array are looked at
-    the first time it is met only, so that predicting few rows with a large model
-    stays cheap; a change of its entries in place is then not noticed. With `sparse`
-    a CSR array will do.
-    """
-    wrong = None
-    if not (isinstance(array, np.ndarray) or (sparse and sp.issparse(array))):
-        wrong = f"is {shown(array)}, not an array"
-    elif array.dtype.kind not in kind:
-        wrong = f"has dtype {array.dtype}"
-    elif array.shape != shape:
-        wrong = f"has shape {array.shape}, expected {shape}"
-    elif not (once and _known_finite.get(id(array)) is array):
-        if not _sound(array):
-            wrong = "contains NaN, infinity or indices out of range"
-        elif once:
-            _known_finite[id(array)] = array
-    if wrong is not None:
-        raise ValueError(
-            f"the fitted model is inconsistent: {name} {wrong}. Fit it again."
-        )
-
-
-def check_fitted_classes(classes):
-    """Number of fitted classes, at least two."""
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-        raise ValueError(
-            f"the fitted model is inconsistent: classes_={shown(classes)} must be an "
-            "array of two or more labels. Fit it again."
-        )
-    return len(classes)
-
-
-def _sound(array):
-    if not sp.issparse(array):
-        return bool(np.isfinite(array).all())
-    try:
-        array.check_format(full_check=True)  # compiled products trust the indices
-    except (AttributeError, ValueError):
-        return False
-    return bool(np.isfinite(array.data).all())
 
 
 def check_memory(name, value, needed):

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.fitted import check_fitted_classes, check_scores, check_value
 from maxent.discrimination._class_rows import labels_of
 
 
@@ -35,7 +36,7 @@ class ClassModels(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """What every model of the list `attribute` says of rows, (n, n_classes)."""
         check_is_fitted(self)
         X = self._encode(self._validated(X, reset=False))
-        m = v.check_fitted_classes(self.classes_)
+        m = check_fitted_classes(self.classes_)
         models = getattr(self, attribute)
         if (
             not isinstance(models, list)
@@ -46,7 +47,11 @@ class ClassModels(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"the fitted model is inconsistent: {attribute}={v.shown(models)} must "
                 f"hold {noun} for each of {m} classes. Fit it again."
             )
-        return np.column_stack([self._score_rows(model, X) for model in models])
+        for k, model in enumerate(models):
+            check_value(f"{attribute}[{k}]", model)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = [self._score_rows(model, X) for model in models]
+        return check_scores(np.column_stack(scores), X)
 
     def predict(self, X):
         """Class labels.

@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.fitted import check_fitted
 from maxent._support.results import (
     progress_of,
     store_certificate,
@@ -239,7 +240,7 @@ class GenerativeClassifier(ClassModels):
     def _decision(self, X):
         scores = self._model_scores(X, "posteriors_", ConjugatePrior, "a posterior")
         m = scores.shape[1]
-        v.check_fitted("intercept_", self.intercept_, (1,) if m == 2 else (m,))
+        check_fitted("intercept_", self.intercept_, (1,) if m == 2 else (m,))
         if m == 2:
             return scores[:, 1] - scores[:, 0] + self.intercept_[0]
         return scores + self.intercept_

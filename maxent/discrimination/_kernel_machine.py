@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
+from maxent._support.fitted import check_fitted
 from maxent._support.results import progress_of, store_certificate
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.vector_kernels import (
@@ -182,14 +183,14 @@ class KernelMachineMixin:
         v.check_jobs(self.n_jobs)
         v.check_nonnegative("gamma_", self.gamma_)
         m, d = np.size(self.support_), self.n_features_in_
-        v.check_fitted("support_", self.support_, (m,), kind="iu")
-        v.check_fitted("dual_coef_", self.dual_coef_, (outputs, m))
-        v.check_fitted("intercept_", self.intercept_, (outputs,))
+        check_fitted("support_", self.support_, (m,), kind="iu")
+        check_fitted("dual_coef_", self.dual_coef_, (outputs, m))
+        check_fitted("intercept_", self.intercept_, (outputs,))
         if self._has_kernel("linear"):
-            v.check_fitted("coef_", self.coef_, (outputs, d), once=True)
+            check_fitted("coef_", self.coef_, (outputs, d), once=True)
         elif not self._has_kernel("precomputed"):
             rows = self.support_vectors_
-            v.check_fitted("support_vectors_", rows, (m, d), once=True, sparse=True)
+            check_fitted("support_vectors_", rows, (m, d), once=True, sparse=True)
         elif m and (self.support_.min() < 0 or self.support_.max() >= d):
             raise ValueError(
                 "the fitted model is inconsistent: support_ names rows outside of "

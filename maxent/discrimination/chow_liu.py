@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
+from maxent._support.fitted import check_fitted
 from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._class_rows import class_rows
 from maxent.discrimination._tree_parameters import check_two_features, class_tables
@@ -144,7 +145,7 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
     def _decision(self, X):
         """log P(class) + log P(row | class), (n, n_classes)."""
         scores = self._model_scores(X, "models_", SpanningTrees, "trees")
-        v.check_fitted("class_log_prior_", self.class_log_prior_, scores.shape[1:])
+        check_fitted("class_log_prior_", self.class_log_prior_, scores.shape[1:])
         return scores + self.class_log_prior_
 
     def predict_log_proba(self, X):

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from maxent._support import validation as v
+from maxent._support.fitted import check_fitted_classes
 from maxent._support.results import progress_of, warn_not_converged
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._kernel_machine import KernelMachineMixin
@@ -263,7 +263,7 @@ for kernel="precomputed"
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        m = v.check_fitted_classes(self.classes_)
+        m = check_fitted_classes(self.classes_)
         outputs = 1 if m == 2 else m
         scores = self._scores(X, outputs)
         return scores[:, 0] if outputs == 1 else scores

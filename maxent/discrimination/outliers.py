@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
 from maxent._support.categories import encode_categories, learn_categories
+from maxent._support.fitted import check_fitted, check_scores, check_value
 from maxent._support.results import progress_of, store_certificate
 from maxent.discrimination._generative_base import (
     say_how_it_ended,
@@ -313,6 +314,7 @@ n_features_in_
                 "the fitted model is inconsistent: posterior_="
                 f"{v.shown(self.posterior_)} cannot score rows. Fit it again."
             )
+        check_value("posterior_", self.posterior_)
         predictive = self.likelihood == "predictive"
         if predictive and not hasattr(self.posterior_, "predictive_log_prob"):
             raise ValueError(
@@ -324,9 +326,12 @@ n_features_in_
         if self._categorical():
             X = encode_categories(X, self.categories_, "ignore")
             extra = self._unseen(X == -1, np.log if predictive else psi)
-        if predictive:
-            return self.posterior_.predictive_log_prob(X) + extra
-        return self.posterior_.expected_log_prob(X) + extra
+        score = "predictive_log_prob" if predictive else "expected_log_prob"
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = getattr(self.posterior_, score)(X) + extra
+        if isinstance(self.posterior_, _Scorer):
+            return scores  # a user's model may find a row impossible
+        return check_scores(scores, X)
 
     def _unseen(self, missing, log):
         """Scores of categories with a pseudo-count and no row, (n,)."""
@@ -349,7 +354,9 @@ n_features_in_
         ndarray (n,)
             ``score_samples(X) - offset_``.
         """
-        return self.score_samples(X) - self.offset_
+        scores = self.score_samples(X)
+        check_fitted("offset_", np.asarray(self.offset_), ())
+        return scores - self.offset_
 
     def predict(self, X):
         """1 for rows like the training rows, -1 for outliers.

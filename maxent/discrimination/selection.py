@@ -8,6 +8,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
+from maxent._support.fitted import check_fitted, check_fitted_classes, check_scores
 from maxent._support.results import (
     progress_of,
     store_certificate,
@@ -207,7 +208,7 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         threshold = v.check_number("threshold", self.threshold)
         inclusion = self.inclusion_proba_
-        v.check_fitted("inclusion_proba_", inclusion, (self.n_features_in_,))
+        check_fitted("inclusion_proba_", inclusion, (self.n_features_in_,))
         return inclusion > threshold
 
     def decision_function(self, X):
@@ -225,10 +226,12 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        v.check_fitted_classes(self.classes_)
-        v.check_fitted("coef_", self.coef_, (1, self.n_features_in_), once=True)
-        v.check_fitted("intercept_", self.intercept_, (1,))
-        return np.asarray(X @ self.coef_[0]) + self.intercept_[0]
+        check_fitted_classes(self.classes_)
+        check_fitted("coef_", self.coef_, (1, self.n_features_in_), once=True)
+        check_fitted("intercept_", self.intercept_, (1,))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
+        return check_scores(scores, X)
 
     def predict(self, X):
         """Class labels.

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._core import gram as _gram
 from maxent._support import validation as v
+from maxent._support.fitted import check_fitted, check_scores
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent.kernels._whitening import is_estimated, learn_whitening, whiten
 
@@ -256,8 +257,10 @@ default="empirical"
                 f"the fitted transformer is inconsistent: factor_ has shape "
                 f"{self.factor_.shape} for {p} parameters. Fit it again."
             )
-        with single_threaded_blas():
-            return whiten(X, self.mean_, self.factor_)
+        check_fitted("mean_", self.mean_, (p,), once=True)
+        check_fitted("factor_", self.factor_, self.factor_.shape, once=True)
+        with single_threaded_blas(), np.errstate(over="ignore", invalid="ignore"):
+            return check_scores(whiten(X, self.mean_, self.factor_), X)
 
     @property
     def _n_features_out(self):

@@ -9,7 +9,9 @@ import pytest
 import scipy.sparse as sp
 from refusals import refused
 
+from maxent._support import fitted
 from maxent._support import validation as v
+from maxent._support.fitted import check_fitted
 from maxent.discrimination import ExponentialMargin
 from maxent.kernels import fisher_kernel
 
@@ -179,23 +181,23 @@ def test_complex_kernel_matrices_are_refused():
 
 def test_entries_of_a_large_fitted_array_are_looked_at_once():
     a = np.ones((2, 3))
-    v.check_fitted("coef_", a, (2, 3), once=True)
+    check_fitted("coef_", a, (2, 3), once=True)
     a[0, 0] = math.nan
-    v.check_fitted("coef_", a, (2, 3), once=True)
+    check_fitted("coef_", a, (2, 3), once=True)
     for other in (a.copy(), a[:]):
         with pytest.raises(ValueError, match=r"coef_ contains NaN.*Fit it again"):
-            v.check_fitted("coef_", other, (2, 3), once=True)
+            check_fitted("coef_", other, (2, 3), once=True)
     with pytest.raises(ValueError, match="coef_ contains NaN"):
-        v.check_fitted("coef_", a, (2, 3))
+        check_fitted("coef_", a, (2, 3))
 
 
 def test_known_arrays_are_forgotten_with_the_array():
-    before = len(v._known_finite)
+    before = len(fitted._known_finite)
     a = np.ones(3)
-    v.check_fitted("coef_", a, (3,), once=True)
-    assert len(v._known_finite) == before + 1
+    check_fitted("coef_", a, (3,), once=True)
+    assert len(fitted._known_finite) == before + 1
     del a
-    assert len(v._known_finite) == before
+    assert len(fitted._known_finite) == before
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,142 @@
+"""Checks of fitted state, which a damaged or foreign file may have changed."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxent._support.registry import rebuilt
+from maxent._support.validation import shown
+
+
+def check_fitted(name, array, shape, *, kind="f", once=False, sparse=False):
+    """A fitted array must have its shape, its kind of numbers, and finite entries.
+
+    Loaded models are untrusted. With `once` the entries of an array are looked at
+    the first time it is met only, so that predicting few rows with a large model
+    stays cheap; a change of its entries in place is then not noticed. With `sparse`
+    a CSR array will do.
+    """
+    wrong = None
+    if not (isinstance(array, np.ndarray) or (sparse and sp.issparse(array))):
+        wrong = f"is {shown(array)}, not an array"
+    elif array.dtype.kind not in kind:
+        wrong = f"has dtype {array.dtype}"
+    elif array.shape != shape:
+        wrong = f"has shape {array.shape}, expected {shape}"
+    elif not (once and _known_finite.get(id(array)) is array):
+        if not _sound(array):
+            wrong = "contains NaN, infinity or indices out of range"
+        elif once:
+            _known_finite[id(array)] = array
+    if wrong is not None:
+        raise ValueError(
+            f"the fitted model is inconsistent: {name} {wrong}. Fit it again."
+        )
+
+
+def check_fitted_classes(classes):
+    """Number of fitted classes, at least two."""
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+        raise ValueError(
+            f"the fitted model is inconsistent: classes_={shown(classes)} must be an "
+            "array of two or more labels. Fit it again."
+        )
+    return len(classes)
+
+
+def check_value(name, value):
+    """A fitted value (a posterior, a model) must be what its specification rebuilds.
+
+    Compiled and SciPy code trusts the arrays that a value derives from its parameters;
+    one whose shapes or numbers were changed must not reach it. The comparison is made
+    once for the arrays at hand: another array in place of one of them is noticed.
+    """
+    if not hasattr(value, "get_spec"):
+        return
+    arrays = dict(_arrays(value))
+    key = id(value)
+    met, before = _known_values.get(key, (None, None))
+    if met is not None and met() is value and _same_arrays(before, arrays):
+        return
+    try:
+        again = dict(_arrays(rebuilt(type(value), value.get_spec())))
+    except Exception as error:
+        # whatever a constructor says of parameters that no constructor made
+        raise ValueError(
+            f"the fitted model is inconsistent: {name} has impossible parameters "
+            f"({error}). Fit it again."
+        ) from error
+    for where, array in arrays.items():
+        if where in again and not _alike(again[where], array):
+            raise ValueError(
+                f"the fitted model is inconsistent: {where} of {name} does not belong "
+                f"to its {type(value).__name__}. Fit it again."
+            )
+    if not again.keys() <= arrays.keys():
+        lost = ", ".join(sorted(again.keys() - arrays.keys()))
+        raise ValueError(
+            f"the fitted model is inconsistent: {name} lacks {lost}. Fit it again."
+        )
+    forget = weakref.ref(value, lambda _: _known_values.pop(key, None))
+    _known_values[key] = forget, arrays
+
+
+def _arrays(thing, where="", depth=4):
+    """(path, array) of every array of a value and of the package's objects in it."""
+    if isinstance(thing, np.ndarray):
+        yield where, thing
+    elif sp.issparse(thing):
+        for part in ("data", "indices", "indptr"):
+            yield f"{where}.{part}", getattr(thing, part)
+    elif isinstance(thing, (list, tuple)) and depth:
+        for k, item in enumerate(thing):
+            yield from _arrays(item, f"{where}[{k}]", depth - 1)
+    elif type(thing).__module__.startswith("maxent.") and depth:
+        for key, item in getattr(thing, "__dict__", {}).items():
+            yield from _arrays(item, f"{where}.{key}" if where else key, depth - 1)
+
+
+def check_scores(scores, X):
+    """Decision values must be finite; returns them."""
+    if np.isfinite(scores).all():
+        return scores
+    size = ""
+    if getattr(X, "dtype", None) is not None and X.dtype.kind == "f":
+        size = f"X has entries as large as {np.abs(X).max():.3g}, and "
+    raise ValueError(
+        f"{size}decision values overflow; scale X as the training rows were scaled. "
+        "If it was, the fitted model is inconsistent: fit it again."
+    )
+
+
+_known_values = {}  # id -> weak reference, arrays it had when it was checked
+
+
+# Arrays found finite, by identity; an entry goes with its array.
+_known_finite = weakref.WeakValueDictionary()
+
+
+def _same_arrays(before, now):
+    return before.keys() == now.keys() and all(a is now[k] for k, a in before.items())
+
+
+def _alike(rebuilt, found):
+    """Whether an array is the rebuilt one up to rounding."""
+    if not isinstance(found, np.ndarray) or found.shape != rebuilt.shape:
+        return False
+    if rebuilt.dtype.kind != "f":
+        return rebuilt.dtype == found.dtype and np.array_equal(rebuilt, found)
+    return np.allclose(rebuilt, found, rtol=1e-6, atol=0.0, equal_nan=True)
+
+
+def _sound(array):
+    if not sp.issparse(array):
+        return bool(np.isfinite(array).all())
+    try:
+        array.check_format(full_check=True)  # compiled products trust the indices
+    except (AttributeError, ValueError):
+        return False
+    return bool(np.isfinite(array.data).all())
