@@ -22,12 +22,12 @@ from maxent.discrimination import (
     HingeMargin,
     LaplaceMargin,
     LogisticMargin,
-    _switches,
     solve_dual,
     solve_kernel_dual,
     solve_linear_dual,
 )
 from maxent.discrimination._margin_parameters import classification_margin
+from maxent.discrimination.duals import _selection_dual
 
 PRIORS = [
     ExponentialMargin(5.0),
@@ -272,10 +272,10 @@ def test_no_step_across_the_bend_lowers_the_dual_objective(margin, bias, rng):
     y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
     rows = Rows.of(margin, np.full(n, 10.0))
     extra = np.sqrt(bias) * y[:, None] if bias == 0.7 else np.empty((n, 0))
-    R = _switches.SwitchedFeatures(y[:, None] * X, extra, 1e-3)
+    R = _selection_dual.SwitchedFeatures(y[:, None] * X, extra, 1e-3)
     E = y[:, None] if bias == "flat" else None
     start = interior_point(rows, R, E, tol=1e-9, max_iter=1)
-    r = _switches._across_the_bend(rows, R, E, start, tol=1e-9, max_iter=2000)
+    r = _selection_dual._across_the_bend(rows, R, E, start, tol=1e-9, max_iter=2000)
     assert r.converged
     assert r.gap <= 1e-9 * (1 + r.objective)
     objectives = np.array([h[1] for h in r.history])

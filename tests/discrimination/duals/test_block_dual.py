@@ -18,6 +18,7 @@ from oracles.block_problems import (
 from problems import PRIORS, by_name
 from refusals import refused
 
+from maxent._optimize import block_sum
 from maxent.discrimination import (
     ExponentialMargin,
     FixedMargin,
@@ -25,7 +26,6 @@ from maxent.discrimination import (
     GaussianScores,
     LaplaceMargin,
     LogisticMargin,
-    _block_sum,
     solve_blocks,
 )
 from maxent.families import (
@@ -145,8 +145,8 @@ def test_conjugate_gradients_take_the_same_road(kind, rng, monkeypatch):
         for name in ("_FACTOR_WORK", "_FACTOR_SIZE"):
             calls = []
             with monkeypatch.context() as patch:
-                patch.setattr(_block_sum, name, 0.0)
-                patch.setattr(_block_sum, "cg", counted(_block_sum.cg, calls))
+                patch.setattr(block_sum, name, 0.0)
+                patch.setattr(block_sum, "cg", counted(block_sum.cg, calls))
                 found = solved(blocks, maps, prior, y, bias, tol=1e-9)
             assert calls and found.converged
             agree(found.objective, factor.objective, 1e-8, 1 + factor.objective)

@@ -11,11 +11,11 @@ from maxent.discrimination import (
     HingeMargin,
     LaplaceMargin,
     LogisticMargin,
-    _primal_newton,
     solve_dual,
     solve_kernel_dual,
     solve_linear_dual,
 )
+from maxent.discrimination.duals import _primal_newton
 
 PRIOR = ExponentialMargin(6.0)
 SMOOTH = [PRIOR, LaplaceMargin(4.0), GaussianMargin(1.5), LogisticMargin()]

@@ -11,11 +11,10 @@ from maxent._support.results import DualResult, Status
 from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination import (
     ExponentialMargin,
-    _signed,
-    _working_sets,
     solve_dual,
 )
 from maxent.discrimination import solve_kernel_dual as solve
+from maxent.discrimination.duals import _signed_dual, _smo
 
 PRIOR = ExponentialMargin(5.0)
 
@@ -38,8 +37,10 @@ def test_the_better_of_two_unfinished_roads_is_kept(n, first, better, monkeypatc
         def solve(self, init):
             return result("smo")
 
-    monkeypatch.setattr(_signed, "_solve_interior", lambda *args: result("interior"))
-    monkeypatch.setattr(_signed, "WorkingSets", WorkingSets)
+    monkeypatch.setattr(
+        _signed_dual, "_solve_interior", lambda *args: result("interior")
+    )
+    monkeypatch.setattr(_signed_dual, "WorkingSets", WorkingSets)
     r = solve_dual(rbf(X), y, PRIOR, tol=1e-3)
     assert sorted(tried) == ["interior", "smo"] and tried[0] == first
     assert r.gap == 0.1
@@ -148,7 +149,7 @@ def test_a_matrix_larger_than_the_memory_is_not_made(monkeypatch, rng):
             raise AssertionError("the whole matrix was asked for")
 
     X, y = two_classes(rng, 300, 80)  # wide rows, whose kernel values are worth keeping
-    monkeypatch.setattr(_working_sets, "WholeGram", Refusing)
+    monkeypatch.setattr(_smo, "WholeGram", Refusing)
     r = solve(X, y, PRIOR, gamma=0.01, solver="smo", cache_size=0.3)
     assert r.converged
     with pytest.raises(AssertionError, match="whole matrix"):
