@@ -26,6 +26,9 @@ _SUFFIXES = {
 }
 _SAMPLE_ROWS = 20
 _MAX_INDEX = 2**31 - 1
+# Columns that a file may have whatever its size: estimators keep a few vectors with an
+# entry a column, and hashed features seldom have more than 2^24.
+_FREE_COLUMNS = 2**24
 
 
 def read_table(
@@ -59,6 +62,8 @@ def read_table(
         none of its cells is a number.
     n_features : int, default=None
         Number of features expected; fewer in an svmlight file are filled with zeros.
+        With None the largest index of an svmlight file decides; beyond 2^24 features
+        the file must have as many entries.
     feature_names : list of str, default=None
         Names expected.  If the file has a header, these columns are taken in this
         order, and others but the label are left out.
@@ -133,7 +138,7 @@ def _read_svmlight(name, data, zero_based, n_features):
         raise TableError(
             f"{name}: a feature index is 0, but the indices are to start at 1"
         )
-    width = X.indices.max() + int(zero_based) if X.nnz else 0
+    width = int(X.indices.max()) + int(zero_based) if X.nnz else 0
     if n_features is None and width == 0:
         raise TableError(f"{name}: no row has a feature")
     if n_features is not None and width > n_features:
@@ -141,11 +146,26 @@ def _read_svmlight(name, data, zero_based, n_features):
             f"{name}: the largest feature index gives {width} features, but "
             f"{n_features} are expected"
         )
+    if n_features is None and width > max(_FREE_COLUMNS, X.nnz):
+        row = int(np.searchsorted(X.indptr, X.indices.argmax(), side="right")) - 1
+        raise TableError(
+            f"{name}, line {_line_of_row(data, row)}: the feature index "
+            f"{X.indices.max()} asks for {width} columns; more than {_FREE_COLUMNS} "
+            f"need a file with as many entries, and this one has {X.nnz}; number the "
+            "features that occur from 1 on, or hash them to fewer"
+        )
     X = type(X)(
         (X.data, X.indices - (0 if zero_based else 1), X.indptr),
         shape=(X.shape[0], int(n_features or width)),
     )
     return Table(X, whole(np.array(y)), None, None, None, "svmlight", zero_based)
+
+
+def _line_of_row(data, row):
+    """Number of the line, from 1, that holds a row, counted from 0."""
+    lines = enumerate(io.BytesIO(data), start=1)
+    rows = (number for number, line in lines if line.split(b"#")[0].split())
+    return next(itertools.islice(rows, row, None))
 
 
 def _find_svmlight_error(name, data):

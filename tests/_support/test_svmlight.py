@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from maxent._support import data_files as tables
 from maxent._support.data_files import TableError, read_table
 
 # ----------------------------------------------------------------------- svmlight
@@ -49,6 +50,39 @@ def test_svmlight_labels_can_be_dropped_but_not_moved(write):
     assert read_table(path, label=0).y.tolist() == [1]
     with pytest.raises(TableError, match="rows start with the label"):
         read_table(path, label="kind")
+
+
+def test_a_wide_file_keeps_its_width(write, rng):
+    where = np.sort(rng.choice(1_300_000, size=(2000, 3), replace=False), axis=1) + 1
+    where[7, 2] = 1_300_000
+    lines = ["1 " + " ".join(f"{i}:1" for i in row) for row in where.tolist()]
+    table = read_table(write("\n".join(lines), "x.svm"))
+    assert table.X.shape == (2000, 1_300_000) and table.X.nnz == 6000
+    table = read_table(write("1 16777216:1\n", "x.svm"))  # hashed to 2^24
+    assert table.X.shape == (1, 2**24)
+
+
+def test_an_index_out_of_proportion_is_refused(write):
+    text = "# head\n1 1:2\n\n-1 2:1 {}:1\n1 3:1\n"
+    for index, width in ((2**31 - 1, 2**31 - 1), (2**24 + 1, 2**24 + 1)):
+        with pytest.raises(TableError, match=r"x\.svm, line 4: ") as caught:
+            read_table(write(text.format(index), "x.svm"))
+        message = str(caught.value)
+        assert f"feature index {index} asks for {width} columns" in message
+        assert "this one has 4" in message and "hash them" in message
+    with pytest.raises(TableError, match=f"asks for {2**31} columns"):
+        read_table(write(f"1 0:1\n1 {2**31 - 1}:1\n", "x.svm"))
+    # a model says how many there are
+    table = read_table(write(text.format(2**24 + 1), "x.svm"), n_features=2**25)
+    assert table.X.shape == (3, 2**25)
+
+
+def test_entries_justify_columns(write, monkeypatch):
+    monkeypatch.setattr(tables, "_FREE_COLUMNS", 5)
+    rows = "1 1:1 2:1 3:1 4:1\n" * 2
+    assert read_table(write(rows + "1 9:1\n", "x.svm")).X.shape == (3, 9)
+    with pytest.raises(TableError, match=r"line 3: .* index 10 asks for 10 columns"):
+        read_table(write(rows + "1 10:1\n", "x.svm"))
 
 
 MALFORMED_SVMLIGHT = {

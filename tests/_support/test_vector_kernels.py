@@ -1,6 +1,7 @@
 """Kernels between feature vectors: names, gamma, blocks, products, user functions."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -94,6 +95,36 @@ def test_new_rows(name, storage, rng):
     nothing = apply_kernel(X, Z[:0], A[:0], name, **OPTIONS)
     assert (nothing == 0).all()
     assert nothing.shape == (40, 3)
+
+
+@named
+def test_values_and_memory_do_not_depend_on_empty_columns(name, rng):
+    X, Z = rows(rng), rows(rng, 23)
+    d = 2**24
+    places = np.sort(rng.choice(d, size=8, replace=False))
+    spread = []
+    for few, chosen in ((X, places[:5]), (Z, places[3:])):  # some columns in one only
+        few = sp.csr_array(few)
+        held = (few.data, chosen[few.indices], few.indptr)
+        spread.append(sp.csr_array(held, shape=(few.shape[0], d)))
+    X8, Z8 = np.zeros((40, 8)), np.zeros((23, 8))
+    X8[:, :5], Z8[:, 3:] = X, Z
+    A = rng.normal(size=(23, 2))
+    tracemalloc.start()
+    kernel = VectorKernel(spread[0], name, **OPTIONS)
+    block = kernel.block(np.arange(40), np.arange(7))
+    found = apply_kernel(*spread, A, name, **OPTIONS)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < d / 16  # not a byte for each column
+    true = expected(name, X8, X8[:7])
+    np.testing.assert_allclose(block, true, rtol=1e-11)
+    true = expected(name, X8, Z8) @ A
+    np.testing.assert_allclose(found, true, rtol=1e-9, atol=1e-11 * np.abs(true).max())
+    nothing = sp.csr_array((3, d))
+    found = apply_kernel(spread[0], nothing, A[:3], name, **OPTIONS)
+    true = expected(name, X8, np.zeros((3, 8))) @ A[:3]
+    np.testing.assert_allclose(found, true, rtol=1e-9, atol=1e-11 * np.abs(true).max())
 
 
 def test_far_from_the_origin_distances_keep_their_digits(rng):

@@ -58,6 +58,7 @@ def test_one_class_is_one_sentence(run, tmp_path):
         ("a,b,k\n1,2,x\n1,,y\n", "line 3, column 'b': the cell is empty"),
         ("a,b,k\n1,2\n", "line 2: 2 cells"),
         ("1 1:2\n1 2:x\n", "line 2: the value 'x'"),
+        ("1 1:1\n-1 2147483647:1\n", "line 2: the feature index 2147483647 asks for"),
         (b"\xff\xfe\x00", "not in UTF-8"),
     ],
 )

@@ -1,5 +1,7 @@
 """The command line, called in process: usage, and what fit and predict give."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from command_line import assert_one_sentence, pairs, read_rows, write_csv
@@ -180,6 +182,26 @@ def test_standardize_keeps_sparse_features_sparse(run, tmp_path):
     _, out, _ = run("predict", tmp_path / "m.npz", path)
     expected = estimator.predict(X / X.std(axis=0))
     assert [int(row[0]) for row in read_rows(out)[1:]] == expected.tolist()
+
+
+@pytest.mark.parametrize("options", [[], ["--kernel", "linear"], ["--standardize"]])
+def test_wide_sparse_data_stay_sparse(run, tmp_path, rng, options):
+    n, d = 400, 1_300_000
+    where = np.sort(rng.integers(11, d + 1, size=(n, 6)), axis=1)
+    first = rng.integers(1, 11, size=n)  # tells the classes apart
+    lines = [
+        f"{1 if k > 5 else -1} {k}:3 " + " ".join(f"{i}:1" for i in np.unique(row))
+        for k, row in zip(first.tolist(), where)
+    ]
+    (tmp_path / "wide.svm").write_text("\n".join(lines) + f"\n1 10:3 {d}:1\n")
+    tracemalloc.start()
+    code, out, _ = run("fit", tmp_path / "wide.svm", tmp_path / "m", *options)
+    assert code == 0 and pairs(out)["features"] == str(d)
+    assert run("predict", tmp_path / "m", tmp_path / "wide.svm")[0] == 0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # a few numbers for each column at most: dense rows would be 400
+    assert peak < 10 * 8 * d
 
 
 def test_values_too_large_to_standardize_are_named(run, tmp_path, stub):
