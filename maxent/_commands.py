@@ -2,13 +2,16 @@
 
 import contextlib
 import csv
+import io
+import itertools
 import os
-import sys
 import time
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
+from maxent._support.console import Messages, show, tell
 from maxent._support.data_files import TableError, read_table
 from maxent._support.files import whole_file
 from maxent._support.persistence import (
@@ -27,8 +30,30 @@ ESTIMATORS = {
 }
 
 
+_PRINTED_ROWS = 10_000  # at a time
+
+
 class CommandError(Exception):
     """One sentence for the user; the command ends with exit code 2."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended.
+
+    Attributes
+    ----------
+    report : str
+        For standard output.
+    code : int
+        The exit code.
+    written : str or None
+        The file that was asked for, which stays if the report cannot be printed.
+    """
+
+    report: str = ""
+    code: int = 0
+    written: str | None = None
 
 
 # -------------------------------------------------------------------------- files
@@ -95,14 +120,13 @@ def fit(args):
     lines.append(("training error", _error(estimator.predict(X), y, state)))
     lines += _certificate(state)
     lines += [("time", f"{seconds:.3g} s"), ("written", args.model)]
-    _print_pairs(lines)
-    if state.get("converged_", True):
-        return 0
-    print(
-        "maxent fit: the tolerance was not reached; the model is written all the same",
-        file=sys.stderr,
-    )
-    return 1
+    converged = state.get("converged_", True)
+    if not converged:
+        tell(
+            "maxent fit: the tolerance was not reached; the model is written all the "
+            "same"
+        )
+    return Outcome(_aligned(lines), 0 if converged else 1, args.model)
 
 
 def _make_estimator(args):
@@ -116,21 +140,22 @@ def _make_estimator(args):
 
 def _run_fit(args, estimator, X, y):
     """Fit; progress and warnings go to standard error."""
-    progress = sys.stderr.isatty() if args.progress is None else args.progress
+    messages = Messages()
+    progress = messages.isatty() if args.progress is None else args.progress
     verbose = estimator.get_params(deep=False).get("verbose")
     if progress and verbose is not None:
         estimator.set_params(verbose=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with contextlib.redirect_stdout(sys.stderr):
+            with contextlib.redirect_stdout(messages):
                 estimator.fit(X, y)
         except (ValueError, TypeError) as error:
             raise CommandError(error) from error
     if progress and verbose is not None:
         estimator.set_params(verbose=verbose)
     for text in dict.fromkeys(one_line(warning.message) for warning in caught):
-        print(f"maxent fit: warning: {text}", file=sys.stderr)
+        tell(f"maxent fit: warning: {text}")
 
 
 def _scales(X, name):
@@ -204,8 +229,8 @@ def predict(args):
     _write_rows(args.output, header, values)
     if table.y is not None:
         error = _error(labels, table.y, vars(estimator))
-        print(f"error: {error}", file=sys.stderr)
-    return 0
+        tell(f"error: {error}")
+    return Outcome(written=args.output)
 
 
 def _load(path):
@@ -245,15 +270,15 @@ def _are_scales(scales, n):
 
 def _write_rows(path, header, values):
     rows = values.tolist() if values.ndim == 2 else ([v] for v in values.tolist())
-    with contextlib.ExitStack() as stack:
-        stream = sys.stdout
-        if path is not None:
-            stream = stack.enter_context(
-                whole_file(path, "w", encoding="utf-8", newline="")
-            )
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+    rows = itertools.chain([header], rows)
+    if path is not None:
+        with whole_file(path, "w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, lineterminator="\n").writerows(rows)
+        return
+    while part := list(itertools.islice(rows, _PRINTED_ROWS)):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(part)
+        show(text.getvalue(), escape=False)
 
 
 # --------------------------------------------------------------------------- info
@@ -286,8 +311,7 @@ def info(args):
     for name, value in fitted.items():
         if getattr(value, "ndim", 0):
             lines.append((f"  {name}", f"{value.shape} {value.dtype}"))
-    _print_pairs(lines)
-    return 0
+    return Outcome(_aligned(lines))
 
 
 # ------------------------------------------------------------------------ results
@@ -352,10 +376,9 @@ def _listed(items, most=12):
     return ", ".join(items[:most]) + more
 
 
-def _print_pairs(lines):
+def _aligned(lines):
     width = max(len(name) for name, _ in lines)
-    for name, value in lines:
-        print(f"{name:<{width}}  {value}")
+    return "".join(f"{name:<{width}}  {value}\n" for name, value in lines)
 
 
 # --------------------------------------------------------------------------- demo
@@ -372,4 +395,7 @@ def demo(args):
         if os.path.splitext(picture)[1].lower() not in (".png", ".pdf", ".svg"):
             raise CommandError(f"-o {picture}: name a .png, .pdf or .svg file")
         _check_output(picture)
-    return run_demo(args.seed, picture)
+    report, converged, picture = run_demo(args.seed, picture)
+    if not converged:
+        tell("maxent demo: a fit did not reach its tolerance")
+    return Outcome(report, 0 if converged else 1, picture)

@@ -1,7 +1,6 @@
 """The demonstration of the command line: four machines on the Leptograpsus crabs."""
 
 import os
-import sys
 import time
 
 import numpy as np
@@ -20,7 +19,7 @@ C = 10.0
 
 
 def run_demo(seed, picture):
-    """Train, print one table, draw.
+    """Train, draw, and tell.
 
     Parameters
     ----------
@@ -31,8 +30,12 @@ def run_demo(seed, picture):
 
     Returns
     -------
-    code : int
-        0, or 1 if a fit did not reach its tolerance.
+    report : str
+        What to print: one table, and how to read it.
+    converged : bool
+        Whether every fit reached its tolerance.
+    picture : str or None
+        The file written; None without matplotlib.
     """
     from maxent.datasets import load_crabs
     from maxent.discrimination import MEDClassifier
@@ -40,10 +43,6 @@ def run_demo(seed, picture):
     crabs = load_crabs()
     train, test = _split(crabs.target, crabs.groups, seed)
     X, y = _standardized(crabs.data, train), crabs.target_names[crabs.target]
-    print(
-        "Sex of Leptograpsus crabs from 5 measurements, standardised: "
-        f"{train.sum()} crabs to train, {test.sum()} to test (seed {seed})\n"
-    )
     rows, converged = [], True
     for name, margin, kernel in MACHINES:
         model = MEDClassifier(kernel=kernel, C=C, margin=margin)
@@ -61,18 +60,22 @@ def run_demo(seed, picture):
                 "time": f"{seconds * 1e3:.1f} ms",
             }
         )
-    _print_table(rows)
-    print(
-        "\nNo solution is better than the one found by more than its duality gap; '<'\n"
+    text = (
+        "Sex of Leptograpsus crabs from 5 measurements, standardised: "
+        f"{train.sum()} crabs to train, {test.sum()} to test (seed {seed})\n\n"
+        f"{_table(rows)}\n"
+        "No solution is better than the one found by more than its duality gap; '<'\n"
         "marks a gap within the rounding error of the objective.  The leave-one-out\n"
         "error is at most the loo bound.  MED: exponential margin prior; SVM: its\n"
-        f"limit, the hinge; C = {C:g}.  Times: best of 3."
+        f"limit, the hinge; C = {C:g}.  Times: best of 3.\n"
     )
     if picture is not None:
-        _demo_picture(picture, X, y, train, test, rows)
-    if not converged:
-        print("maxent demo: a fit did not reach its tolerance", file=sys.stderr)
-    return 0 if converged else 1
+        if _demo_picture(picture, X, y, train, test, rows):
+            text += f"\nPicture written to {picture}\n"
+        else:
+            text += "\nmatplotlib is not installed, so no picture is drawn.\n"
+            picture = None
+    return text, converged, picture
 
 
 def _best_time(call, repeats=3):
@@ -103,23 +106,27 @@ def _count(model, X, y):
     return f"{int(np.sum(model.predict(X) != y))} of {len(y)}"
 
 
-def _print_table(rows):
+def _table(rows):
     columns = list(rows[0])
     cells = [columns] + [[str(row[name]) for name in columns] for row in rows]
     widths = [max(len(row[j]) for row in cells) for j in range(len(columns))]
-    for row in cells:
-        first = row[0].ljust(widths[0])
-        print("  ".join([first, *map(str.rjust, row[1:], widths[1:])]))
+    return "".join(
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+        + "\n"
+        for row in cells
+    )
 
 
 def _demo_picture(path, X, y, train, test, rows):
-    """A machine with its multipliers, the errors of all, and a path over C."""
+    """A machine with its multipliers, the errors of all, and a path over C.
+
+    Returns whether matplotlib was there to draw them.
+    """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        print("\nmatplotlib is not installed, so no picture is drawn.")
-        return
+        return False
 
     figure = Figure(figsize=(12, 7.8), layout="constrained")
     FigureCanvasAgg(figure)
@@ -131,7 +138,7 @@ def _demo_picture(path, X, y, train, test, rows):
     _draw_path(lower.subplots(1, 4), X, y, train, test)
     with whole_file(path) as stream:
         figure.savefig(stream, format=os.path.splitext(path)[1][1:].lower(), dpi=150)
-    print(f"\nPicture written to {path}")
+    return True
 
 
 def _draw_boundary(axes, X, y):

@@ -1,15 +1,17 @@
 """The command ``maxent``: fit, predict, info and a demonstration.
 
 Exit codes: 0 done; 1 the fit did not reach its tolerance (the model is written all the
-same); 2 wrong usage, or a file that cannot be read or written, with one sentence on
-standard error; 130 interrupted.  Heavy imports are inside the functions, so that
-``maxent --help`` answers at once.
+same); 2 wrong usage, or a file or standard output that cannot be read or written; 3 the
+file asked for is written, but standard output cannot be; 130 interrupted; 141 the
+reader of standard output has left.  Codes 2 and 3 come with one sentence on standard
+error.  Heavy imports are inside the functions, so that ``maxent --help`` answers at
+once.
 """
 
 import argparse
-import contextlib
-import os
 import sys
+
+from maxent._support.console import OutputError, discard, show, tell
 
 
 def main(argv=None):
@@ -26,6 +28,18 @@ def main(argv=None):
         The exit code.
     """
     try:
+        return _main(argv)
+    except BrokenPipeError:  # the reader of our output has left
+        discard(sys.stdout)
+        return 141
+    except OutputError as error:
+        tell(f"maxent: {_no_output(error)}")
+        return 2
+
+
+def _main(argv):
+    """Parse and run; every foreseen failure becomes one sentence and a code."""
+    try:
         args = _parser().parse_args(argv)
     except SystemExit as end:  # --help, --version or wrong usage
         return end.code or 0
@@ -37,10 +51,9 @@ def main(argv=None):
     try:
         return _run(args)
     except BrokenPipeError:
-        # The reader of our output has left; nothing may be written at exit either.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        raise
+    except OutputError as error:
+        return _fail(args, _no_output(error))
     except OSError as error:
         if error.filename is not None and error.strerror:
             return _fail(args, f"{error.filename}: {error.strerror}")
@@ -55,15 +68,26 @@ def _run(args):
     from maxent import _commands
 
     try:
-        code = getattr(_commands, args.command)(args)
-        sys.stdout.flush()
-        return code
+        outcome = getattr(_commands, args.command)(args)
     except _commands.CommandError as error:
         return _fail(args, error)
+    try:
+        if outcome.report:
+            show(outcome.report)
+    except OutputError as error:
+        if outcome.written is None:
+            raise
+        message = f"{_no_output(error)}; {outcome.written} is written all the same"
+        return _fail(args, message, code=outcome.code or 3)
+    return outcome.code
+
+
+def _no_output(error):
+    return f"standard output cannot be written ({error})"
 
 
 def _fail(args, message, code=2):
-    print(f"maxent {args.command}: {_one_line(message)}", file=sys.stderr)
+    tell(f"maxent {args.command}: {_one_line(message)}")
     return code
 
 
@@ -75,15 +99,19 @@ def _one_line(message):
 
 
 class _Parser(argparse.ArgumentParser):
+    def print_help(self, file=None):
+        show(self.format_help())
+
     def error(self, message):
-        self.exit(2, f"{self.prog}: {_one_line(message)} (see {self.prog} --help)\n")
+        tell(f"{self.prog}: {_one_line(message)} (see {self.prog} --help)")
+        self.exit(2)
 
 
 class _Version(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None):
         import maxent
 
-        print(f"maxent {maxent.__version__}")
+        show(f"maxent {maxent.__version__}\n")
         parser.exit()
 
 

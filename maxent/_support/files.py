@@ -15,7 +15,7 @@ def whole_file(path, mode="wb", **kwargs):
     The contents go to a new file in the same folder, which is flushed to disk and
     renamed over `path` at the end; on any failure the new file is removed and `path`
     stays as it was.  Pipes and devices are written directly.  Access rights of an
-    existing file are kept.
+    existing file are kept.  Errors of the system name the file.
 
     Parameters
     ----------
@@ -24,6 +24,17 @@ def whole_file(path, mode="wb", **kwargs):
     **kwargs
         Passed on to `open` (encoding, newline).
     """
+    try:
+        with _whole_file(path, mode, **kwargs) as stream:
+            yield stream
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(path)
+        raise
+
+
+@contextlib.contextmanager
+def _whole_file(path, mode, **kwargs):
     target = os.path.realpath(os.fspath(path))
     rights = None
     with contextlib.suppress(FileNotFoundError):
