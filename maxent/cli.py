@@ -120,8 +120,8 @@ def _gamma(text):
 
 
 def _bias(text):
-    if text in ("flat", "none"):
-        return None if text == "none" else text
+    if text in ("flat", "kkt", "none"):  # "kkt" is an older word for "flat"
+        return None if text == "none" else "flat"
     return _float(text, "flat, none")
 
 

@@ -27,7 +27,7 @@ from _experiment import Entry, mean_and_error, prepared
 RATES = (1.0, 3.0, 10.0)
 PERCENTILES = (5, 25, 50)
 SHARES, DUAL, FEWEST = "class shares", "dual", "fewest errors"
-BIAS = {DUAL: "kkt", FEWEST: "train_error"}
+BIAS = {DUAL: "flat", FEWEST: "train_error"}
 ROWS = (
     ("ML", SHARES),
     ("ML", FEWEST),

@@ -115,8 +115,14 @@ def check_callback(callback):
     return callback
 
 
+def bias_word(bias):
+    """The bias parameter, with its older word "kkt" read as "flat"."""
+    return "flat" if isinstance(bias, str) and bias == "kkt" else bias
+
+
 def check_bias(bias):
-    """ "flat", None, or the variance of a Gaussian prior as a float."""
+    """ "flat" (or "kkt"), None, or the variance of a Gaussian prior as a float."""
+    bias = bias_word(bias)
     if bias is None or (isinstance(bias, str) and bias == "flat"):
         return bias
     if is_real(bias) and 0 < bias < np.inf:

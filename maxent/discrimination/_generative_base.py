@@ -104,7 +104,8 @@ class GenerativeClassifier(ClassModels):
         m = len(self.classes_)
         if m > 2 and self._by_training_errors():
             raise ValueError(
-                f"bias='train_error' is for two classes, and y has {m}; use bias='kkt'."
+                f"bias='train_error' is for two classes, and y has {m}; use "
+                "bias='flat'."
             )
         X = self._learn_encoding(X if len(keep) == len(X) else X[keep])
         blocks = self._class_blocks(X, codes, weight)
@@ -146,7 +147,7 @@ class GenerativeClassifier(ClassModels):
                 f"percentile={v.shown(self.percentile)} must be between 0 and 100."
             )
         v.check_nonnegative("tempering", self.tempering)
-        v.check_choice("bias", self.bias, ("kkt", "train_error"))
+        v.check_choice("bias", v.bias_word(self.bias), ("flat", "train_error"))
 
     def _by_training_errors(self):
         return self.bias == "train_error"

@@ -44,9 +44,10 @@ class MEDGaussianClassifier(GenerativeClassifier):
     tempering : float, default=1.0
         Weight, >= 0, with which a class's own rows enter its prior. 1 starts from the
         Bayes posterior; 0 needs a proper prior.
-    bias : {"kkt", "train_error"}, default="kkt"
-        The multiplier of the balance of the weights, or the bias with the fewest
-        training errors (two classes only).
+    bias : {"flat", "train_error"}, default="flat"
+        With a flat prior, the multiplier of the balance of the weights; or the bias
+        with the fewest training errors (two classes only). "kkt" is an older word for
+        "flat".
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
@@ -76,8 +77,8 @@ class MEDGaussianClassifier(GenerativeClassifier):
         Dual objective at every step.
     loo_bound_ : float
         Bound of the leave-one-out error where prior and level have seen no row
-        (``tempering=0``, a prior of your own, `level` given) and ``bias="kkt"``, as for
-        :class:`MEDClassifier`; else NaN.
+        (``tempering=0``, a prior of your own, `level` given) and ``bias="flat"``, as
+        for :class:`MEDClassifier`; else NaN.
 
     See Also
     --------
@@ -113,7 +114,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         percentile=25,
         prior=None,
         tempering=1.0,
-        bias="kkt",
+        bias="flat",
         tol=1e-8,
         max_iter=200,
         verbose=False,
@@ -242,7 +243,7 @@ objective_history_, n_iter_, converged_, n_features_in_
         level=None,
         percentile=25,
         tempering=1.0,
-        bias="kkt",
+        bias="flat",
         handle_unknown="ignore",
         tol=1e-8,
         max_iter=200,

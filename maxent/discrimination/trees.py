@@ -262,13 +262,15 @@ n_iter_, converged_, n_features_in_
 
     def _class_variance(self):
         """Prior of the bias of each class, where `bias` is that of their difference."""
-        return self.bias if self.bias in (None, "flat") else SHARE * self.bias
+        bias = v.check_bias(self.bias)
+        return bias if bias in (None, "flat") else SHARE * bias
 
     def _incidence(self, flat):
         """How constraints see the biases; a flat prior leaves out the last class."""
-        if self.bias is None:
+        bias = v.check_bias(self.bias)
+        if bias is None:
             return None
-        if self.bias == "flat":
+        if bias == "flat":
             return flat
         return np.column_stack([flat, -flat.sum(axis=1)])
 
@@ -290,7 +292,7 @@ n_iter_, converged_, n_features_in_
         return given
 
     def _bias_prior(self):
-        return self.bias
+        return v.check_bias(self.bias)
 
     # -- after fitting ---------------------------------------------------------------
     def _score_rows(self, posterior, X):

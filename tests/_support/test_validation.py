@@ -65,7 +65,7 @@ def test_other_counts_are_refused(value):
 
 
 def test_biases():
-    assert v.check_bias("flat") == "flat"
+    assert v.check_bias("flat") == v.check_bias("kkt") == "flat"
     assert v.check_bias(None) is None
     assert v.check_bias(2) == 2.0
     for value in (0, -1.0, math.nan, math.inf, "free", "", 1j, [1.0], np.ones(2)):

@@ -115,6 +115,9 @@ def test_options_become_parameters(run, crabs, tmp_path):
         "C": 1.0,
     }
     assert {name: params[name] for name in expected} == expected
+    for word in ("flat", "kkt"):
+        run("fit", crabs, model, "--label", "0", "--bias", word)
+        assert load(model).bias == "flat"
 
 
 def test_svmlight_and_csv_give_the_same_predictions(run, crabs, tmp_path):

@@ -32,7 +32,7 @@ from maxent.families import NormalInverseWishart
 @parametrize_with_checks(
     [
         MEDGaussianClassifier(),
-        MEDGaussianClassifier(prior="weak", bias="kkt", level=3.0),
+        MEDGaussianClassifier(prior="weak", bias="flat", level=3.0),
         MEDGaussianClassifier(tempering=0.5, margin="laplace"),
         MEDBayesNetClassifier(),
         MEDBayesNetClassifier(ess=5.0, margin="gaussian", level=2.0),
@@ -206,12 +206,12 @@ def test_the_training_error_bias_is_in_the_middle_of_the_widest_gap():
 
 def test_both_biases_share_the_discriminant(rng):
     X, y = two_gaussians(rng)
-    kkt = MEDGaussianClassifier().fit(X, y)
+    flat = MEDGaussianClassifier().fit(X, y)
     least = MEDGaussianClassifier(bias="train_error").fit(X, y)
-    moved = least.decision_function(X) - kkt.decision_function(X)
+    moved = least.decision_function(X) - flat.decision_function(X)
     agree(moved, np.full(60, moved[0]), 1e-9, 1.0)
-    assert least.score(X, y) >= kkt.score(X, y)
-    ratio = kkt.decision_function(X) - kkt.intercept_[0]
+    assert least.score(X, y) >= flat.score(X, y)
+    ratio = flat.decision_function(X) - flat.intercept_[0]
     sign = np.where(y == 1, 1.0, -1.0)
     assert 60 - 60 * least.score(X, y) == pytest.approx(
         least_errors(ratio, sign, np.ones(60))
