@@ -6,7 +6,7 @@ Every class starts from its Bayes posterior, the prior updated with its own rows
 multipliers add weight to rows of the right class and take it from the wrong ones until
 the margins are met in expectation.
 
-Source: Jaakkola, Meila & Jebara (1999), sections 3.2 and 3.6, eqs. (4), (5), (18).
+Source: Jaakkola, Meila & Jebara (1999), sections 3.1.1 and 3.6, eqs. (4), (5), (18).
 """
 
 from __future__ import annotations

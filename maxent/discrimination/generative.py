@@ -94,7 +94,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
     References
     ----------
-    Jaakkola, Meila & Jebara (1999), section 3.2, eqs. (16)-(19).
+    Jaakkola, Meila & Jebara (1999), section 3.1.1, eqs. (16)-(19).
 
     Examples
     --------

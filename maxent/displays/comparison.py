@@ -46,7 +46,7 @@ class BoundaryComparisonDisplay:
 
     References
     ----------
-    Jaakkola, Meila & Jebara (1999), section 3.2, shows crabs in this manner.
+    Jaakkola, Meila & Jebara (1999), section 3.1.2, shows crabs in this manner.
 
     Examples
     --------

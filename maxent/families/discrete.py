@@ -126,7 +126,7 @@ class Categorical(ExponentialFamily):
 
     References
     ----------
-    Jebara, Kondor & Howard (2004), section 3.2.
+    Jebara, Kondor & Howard (2004), section 3.3.
 
     Examples
     --------

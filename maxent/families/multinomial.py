@@ -45,7 +45,7 @@ class Multinomial(ExponentialFamily):
 
     References
     ----------
-    Jebara, Kondor & Howard (2004), section 3.2, eq. (6).
+    Jebara, Kondor & Howard (2004), section 3.3, eq. (6).
 
     Examples
     --------

@@ -5,7 +5,7 @@ its edges, ``P(E) = prod_{uv in E} W_uv / Z``.  All functions take ``log W``, (n
 symmetric, with -inf where there is no edge and on the diagonal.
 
 Source: Jaakkola, Meila & Jebara (1999), sections 3.3-3.4 and appendix A, eq. (27)-(40)
-and (56)-(62); their eq. (31) takes the log weight for the weight, and the factor 1/2 of
+and (58)-(62); their eq. (31) takes the log weight for the weight, and the factor 1/2 of
 their sums belongs to ordered pairs.
 """
 
