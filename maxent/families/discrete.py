@@ -19,6 +19,8 @@ from maxent.families._pairs import tiles
 from maxent.families.base import ExponentialFamily
 
 _MOST_CATEGORIES = 10_000_000  # that a fit takes for granted
+# Sums of products above this have lost no digit to underflow.
+_NEARLY_ZERO = 1e-280
 
 
 class Bernoulli(ExponentialFamily):
@@ -274,10 +276,32 @@ def _log_power_product(log_p, log_q):
     with np.errstate(divide="ignore"):
         out = np.log(product) + (top_p[:, None] + top_q)
     # factors of both have underflowed, or nearly: these pairs again, in logs
-    i, j = np.nonzero(product < 1e-280)
+    i, j = _underflowed(product, log_p, log_q)
     for part in tiles(len(i), log_p.shape[-1]):
         out[i[part], j[part]] = log_sum(log_p[i[part]] + log_q[j[part]])
     return out
+
+
+def _underflowed(product, log_p, log_q):
+    """Pairs (i, j) that share a category although their product nearly vanishes."""
+    near = product < _NEARLY_ZERO
+    if not near.any():
+        return np.nonzero(near)
+    # every shared category adds at least the product of the least entries of both
+    least = _log_least(log_p)[:, None] + _log_least(log_q)
+    near &= least < math.log(_NEARLY_ZERO)
+    rows, columns = np.flatnonzero(near.any(axis=1)), np.flatnonzero(near.any(axis=0))
+    if len(rows):
+        support_p = (log_p[rows] > -np.inf).astype(np.float32)
+        support_q = (log_q[columns] > -np.inf).astype(np.float32)
+        near[np.ix_(rows, columns)] &= support_p @ support_q.T > 0
+    return np.nonzero(near)
+
+
+def _log_least(log_p):
+    """Log of the least positive entry of every row, in units of the largest."""
+    least = np.where(log_p > -np.inf, log_p, np.inf).min(axis=-1)
+    return least - log_p.max(axis=-1)
 
 
 def log_sum(terms):

@@ -27,6 +27,7 @@ from maxent.families import (
     SphericalGaussian,
     VonMisesFisher,
     Wishart,
+    discrete,
 )
 
 RHO = (0.05, 0.3, 0.5, 0.8, 1.0, 1.7, 2.0)
@@ -357,6 +358,33 @@ def test_disjoint_supports():
     assert L[0, 1] == -np.inf and L[0, 0] == pytest.approx(0.0, abs=1e-15)
     assert Bernoulli(0.0).log_affinity(Bernoulli(1.0), 1.0) == -np.inf
     assert Poisson(0.0).log_affinity(Poisson(3.0), 1.0) == pytest.approx(-3.0)
+
+
+@pytest.mark.parametrize("low", [0.0, -3000.0])
+def test_pairs_without_a_shared_category_are_not_summed(low, rng, monkeypatch):
+    # documents of few words each, then with probabilities beyond the range of doubles
+    log_p = rng.uniform(low, 0.0, size=(30, 40))
+    log_p[rng.uniform(size=(30, 40)) > 0.05] = -np.inf
+    log_p[:, :2] = np.where(rng.uniform(size=(30, 1)) < 0.5, [0, -np.inf], [-np.inf, 0])
+    if low:
+        log_p[::3, 2] = low
+    summed = []
+
+    def log_sum(terms):
+        summed.extend(terms)
+        return discrete_log_sum(terms)
+
+    discrete_log_sum = discrete.log_sum
+    monkeypatch.setattr(discrete, "log_sum", log_sum)
+    L = discrete._log_power_product(log_p, log_p)
+    pairs = log_p[:, None] + log_p
+    shared = np.isfinite(pairs).any(axis=-1)
+    assert not shared.all()
+    assert np.isinf(L[~shared]).all()
+    expected = discrete_log_sum(pairs[shared])
+    np.testing.assert_allclose(L[shared], expected, rtol=1e-14, atol=1e-14)
+    # the sum in logs is for what has underflowed alone
+    assert np.isfinite(summed).any(axis=-1).all() if low else not summed
 
 
 def test_powers_beyond_the_range_of_doubles_stay_finite():
