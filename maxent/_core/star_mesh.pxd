@@ -10,3 +10,9 @@ cdef int star_mesh(
 cdef int star_mesh_resistances(
     const double* log_weight, Py_ssize_t n, double* W, double* R, double* shift,
     bint interruptible) except -1 nogil
+
+# log R (n, n), to be read below the diagonal, for weights of any range; W (n, n) is
+# scratch
+cdef int star_mesh_log_resistances(
+    const double* log_weight, Py_ssize_t n, double* W, double* log_R,
+    bint interruptible) except -1 nogil

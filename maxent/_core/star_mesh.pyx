@@ -119,7 +119,8 @@ cdef struct Graph:
     double* W                   # (n, n)
     double* R                   # (n, n), NULL for sums alone
     double* A                   # (panel_memory(n),)
-    double* prob                # (n, n), NULL for sums alone; one triangle is written
+    double* out                 # (n, n), NULL for sums alone; one triangle is written
+    bint log_resistances        # are written there, in the place of probabilities
 
 
 cdef void label(
@@ -187,7 +188,7 @@ cdef int one_part(
         at = g.node[own[p]]
         if at == own[p] and span.first <= at <= span.last:
             log_z[0] += span.shift + log(g.S[g.place[p]])
-    if g.prob == NULL:
+    if g.out == NULL:
         return TREES_OK
     bring_back(g.W, g.S, m, g.R, g.A, interruptible)
     first = start
@@ -203,13 +204,17 @@ cdef int one_part(
         # exp(x) may underflow where exp(x) R does not: half of x before R, half after
         mx_exp_shifted(
             g.gathered + start, 0.5 * span.shift, CEILING, first - start, g.value)
-        to = g.prob + g.order[own[p]] * g.n
+        to = g.out + g.order[own[p]] * g.n
         for q in range(start, first):
             if (g.below[own[p]] == g.below[own[q]]
                     and g.above[own[p]] != g.above[own[q]]):
-                value = g.value[q - start]
-                value *= g.R[row * m + g.place[q]] * value
-                to[g.order[own[q]]] = value if value < 1. else 1.
+                if g.log_resistances:
+                    value = log(g.R[row * m + g.place[q]]) - span.shift
+                else:
+                    value = g.value[q - start]
+                    value *= g.R[row * m + g.place[q]] * value
+                    value = value if value < 1. else 1.
+                to[g.order[own[q]]] = value
     return TREES_OK
 
 
@@ -243,8 +248,11 @@ cdef int one_span(
 
 cdef int many_windows(
     const double* log_weight, Py_ssize_t n, double* W, double* S, double* log_z,
-    double* prob, bint interruptible) except -1 nogil:
-    """Star-mesh window by window, from the strongest bottlenecks down."""
+    double* out, bint log_resistances, bint interruptible) except -1 nogil:
+    """Star-mesh window by window, from the strongest bottlenecks down.
+
+    out (n, n) or NULL: the probabilities, or the logarithms of the resistances.
+    """
     cdef TreeEdge* edges = <TreeEdge*>malloc(n * sizeof(TreeEdge))
     cdef Py_ssize_t* places = <Py_ssize_t*>malloc((10 * n + 1) * sizeof(Py_ssize_t))
     cdef Py_ssize_t* order = places
@@ -275,9 +283,9 @@ cdef int many_windows(
         g.sorted, g.swap, g.place, g.count = (
             places + 6 * n, places + 7 * n, places + 8 * n, places + 9 * n)
         g.gathered, g.value = values + n, values + 2 * n
-        g.S, g.W, g.prob = S, W, prob
-        if prob != NULL:
-            memset(prob, 0, n * n * sizeof(double))
+        g.S, g.W, g.out, g.log_resistances = S, W, out, log_resistances
+        if out != NULL:
+            memset(out, 0, n * n * sizeof(double))
             g.R = <double*>malloc(n * n * sizeof(double))
             g.A = <double*>malloc(panel_memory(n) * sizeof(double))
             if g.R == NULL or g.A == NULL:
@@ -305,9 +313,9 @@ cdef int many_windows(
                 return status
             span.last = span.first - 1
         log_z[0] = z
-        if prob != NULL:
+        if out != NULL:
             look_for_interrupts(interruptible)
-            join_triangles(prob, n)
+            join_triangles(out, n)
         return TREES_OK
     finally:
         free(edges)
@@ -319,11 +327,14 @@ cdef int many_windows(
 
 
 # -- the choice of windows -------------------------------------------------------------
-cdef int star_mesh(
-    const double* log_weight, Py_ssize_t n, double* W, double* log_z, double* prob,
-    bint interruptible) except -1 nogil:
+cdef int as_windows(
+    const double* log_weight, Py_ssize_t n, double* W, double* log_z, double* out,
+    bint log_resistances, bint interruptible) except -1 nogil:
+    """One window or several; out as for `many_windows`."""
     cdef double least, largest, shift
+    cdef Py_ssize_t i, j
     cdef double* S
+    cdef int status
     weight_range(log_weight, n, &least, &largest)
     if largest == -INFINITY:
         return TREES_DISCONNECTED
@@ -331,15 +342,34 @@ cdef int star_mesh(
     if S == NULL:
         return TREES_NO_MEMORY
     try:
-        if largest - least <= WINDOW:
-            shift = largest
-            if least < largest + FLOOR + MARGIN:
-                shift = largest - (CEILING - MARGIN)
-            return one_window(
-                log_weight, n, shift, W, S, log_z, prob, prob, interruptible)
-        return many_windows(log_weight, n, W, S, log_z, prob, interruptible)
+        if largest - least > WINDOW:
+            return many_windows(
+                log_weight, n, W, S, log_z, out, log_resistances, interruptible)
+        shift = largest
+        if least < largest + FLOOR + MARGIN:
+            shift = largest - (CEILING - MARGIN)
+        status = one_window(log_weight, n, shift, W, S, log_z, out,
+                            NULL if log_resistances else out, interruptible)
+        if log_resistances and status == TREES_OK:
+            for i in range(n):
+                for j in range(i):
+                    out[i * n + j] = log(out[i * n + j]) - shift
+        return status
     finally:
         free(S)
+
+
+cdef int star_mesh(
+    const double* log_weight, Py_ssize_t n, double* W, double* log_z, double* prob,
+    bint interruptible) except -1 nogil:
+    return as_windows(log_weight, n, W, log_z, prob, False, interruptible)
+
+
+cdef int star_mesh_log_resistances(
+    const double* log_weight, Py_ssize_t n, double* W, double* log_R,
+    bint interruptible) except -1 nogil:
+    cdef double log_z
+    return as_windows(log_weight, n, W, &log_z, log_R, True, interruptible)
 
 
 cdef int star_mesh_resistances(

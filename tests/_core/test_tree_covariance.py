@@ -10,6 +10,7 @@ from maxent._support.threads import single_threaded_blas
 from maxent.discrimination import spanning_tree_log_partition
 
 OK = 0
+EPS = np.finfo(float).eps
 
 
 def covariance(lw, f, g, fast=False):
@@ -22,6 +23,21 @@ def covariance(lw, f, g, fast=False):
 def edge_values(n, rng):
     a = rng.normal(size=(n, n))
     return a + a.T
+
+
+def assert_exact(lw, f, g):
+    """Covariance and variance, up to rounding of log weights, f and g in every step."""
+    n = len(lw)
+    # sums over n nodes of edges whose log weights have this rounding
+    relative = 4 * n * EPS * (1 + np.abs(lw[np.isfinite(lw)]).max())
+    (var_f, true), (_, var_g) = oracle.exact_covariances(lw, f, g)
+    sd_f, sd_g = var_f**0.5, var_g**0.5
+    # a constant has no covariance; the rest is rounded to that of the largest entry
+    step_f, step_g = (4 * n * EPS * np.ptp(a[np.isfinite(lw)]) for a in (f, g))
+    bound = relative * sd_f * sd_g + step_f * sd_g + step_g * sd_f + step_f * step_g
+    assert abs(covariance(lw, f, g) - true) <= bound
+    bound = relative * var_f + 2 * step_f * sd_f + step_f**2
+    assert abs(covariance(lw, f, f) - var_f) <= bound
 
 
 @pytest.mark.parametrize("fast", [False, True])
@@ -40,13 +56,40 @@ def test_covariance_of_wide_weights(kind, rng):
     lw = wide(kind, 6, rng)
     lw[0, 1] = lw[1, 0] = -np.inf
     f, g = edge_values(6, rng), edge_values(6, rng)
-    true = oracle.exact_covariance(lw, f, g)
-    size = oracle.exact_covariance(lw, f, f) ** 0.5
-    size *= oracle.exact_covariance(lw, g, g) ** 0.5
-    # one tree may have nearly all the probability: standard deviations far below 1e-12
-    # of f and g are lost, as rounding changes f and g by more
-    floor = 1e-27 * np.abs(f).max() * np.abs(g).max()
-    assert abs(covariance(lw, f, g) - true) <= 1e-11 * size + floor
+    assert_exact(lw, f, g)
+
+
+@pytest.mark.parametrize("deviation", [1e-1, 1e-5, 1e-9, 1e-12])
+@pytest.mark.parametrize("steepness", [1.0, 6.0, 15.0])
+def test_small_deviations_keep_their_digits(steepness, deviation, rng):
+    # of f and g from a constant; or because one tree has nearly all the probability
+    for n in (3, 4, 5) if steepness < 15 else (6,):
+        lw = symmetric(steepness * rng.normal(size=(n, n)))
+        f, g = (3.0 + deviation * edge_values(n, rng) for _ in range(2))
+        assert_exact(lw, f, g)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_variances_are_never_negative(fast, rng):
+    # sums that hardly vary: one value for each block of a graph with cut nodes
+    for n in (2, 5, 9):
+        lw = symmetric(rng.normal(size=(n, n)))
+        for _ in range(20):
+            part = np.minimum(rng.integers(1, n + 1), np.arange(n))
+            sparse = np.where(np.abs(part[:, None] - part) < 2, lw, -np.inf)
+            f = symmetric(np.maximum(part[:, None], part) + 0.0)
+            np.fill_diagonal(f, 0.0)
+            assert covariance(sparse, f, f, fast) >= 0.0
+            f += 1e-7 * edge_values(n, rng)
+            assert covariance(sparse, f, f, fast) >= 0.0
+
+
+def test_edges_in_all_trees_do_not_vary(rng):
+    n = 7
+    lw = np.full((n, n), -np.inf)
+    lw[np.arange(1, n), np.arange(n - 1)] = rng.normal(size=n - 1)
+    f = edge_values(n, rng)
+    assert covariance(symmetric(lw), f, f) == 0.0
 
 
 def test_covariance_by_both_ways_and_by_differences(rng):

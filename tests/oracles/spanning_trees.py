@@ -63,8 +63,8 @@ def digits_for(log_weights):
     return int(60 + 2 * np.ptp(finite) / np.log(10))
 
 
-def exact_covariance(log_weights, f, g):
-    """As `covariance`, also where one tree has nearly all the probability."""
+def exact_covariances(log_weights, *values):
+    """Matrix of `covariance`, also where one tree has nearly all the probability."""
     trees = all_trees(len(log_weights))
     with mpmath.workdps(digits_for(log_weights)):
 
@@ -72,11 +72,19 @@ def exact_covariance(log_weights, f, g):
             edges = values[trees[..., 1], trees[..., 0]].tolist()
             return [mpmath.fsum(row) for row in edges]
 
+        def mean(values):
+            return mpmath.fdot(mass, values) / z
+
+        def centred(values):
+            middle = mean(values)
+            return [value - middle for value in values]
+
         mass = [mpmath.exp(score) for score in sums(log_weights)]
-        f, g, z = sums(f), sums(g), mpmath.fsum(mass)
-        mean_f, mean_g = mpmath.fdot(mass, f) / z, mpmath.fdot(mass, g) / z
-        centred = ((a - mean_f) * (b - mean_g) for a, b in zip(f, g))
-        return float(mpmath.fdot(mass, centred) / z)
+        z = mpmath.fsum(mass)
+        rest = [centred(sums(value)) for value in values]
+        return np.array(
+            [[float(mean(a * b for a, b in zip(f, g))) for g in rest] for f in rest]
+        )
 
 
 def exact_marginals(log_weights):
