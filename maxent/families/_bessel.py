@@ -5,7 +5,7 @@ With nu = d / 2 - 1 the cumulant on the sphere in d dimensions is
     C(k) = log(2 pi^{d/2} / Gamma(d/2)) + g(k),
     g(k) = log[Gamma(nu+1) (2/k)^nu I_nu(k)],   g(0) = 0.
 
-Both g(k) - k and its derivative are returned, neither of which overflows or cancels:
+g(k) - k, its derivative and g'(k) are returned, none of which overflows or cancels:
 powers for small k, the uniform expansion of Debye for nu >= 15, Hankel's expansion for
 large k, and the scaled Bessel function between. NIST Handbook (2010), sections 10.25,
 10.40 and 10.41.
@@ -21,19 +21,18 @@ from scipy.special import gammaln, ive
 
 from maxent.families._series import log_factorial_excess
 
-_DEBYE = (
-    15.0  # order from which the uniform expansion is used: its error is below 1e-15
-)
-_N_DEBYE = 12
+# Order from which the uniform expansion is used: errors of all results are below 1e-15.
+_DEBYE = 15.0
+_N_DEBYE = 16
 _N_HANKEL = 16
 _POWERS = 60  # terms of the power series, for k^2 / 4 <= 15 (nu + 1)
 
 
 def log_bessel(nu, k):
-    """g(k) - k and k (1 - g'(k)) for one order nu >= 0 and an array k >= 0.
+    """g(k) - k, k (1 - g'(k)) and g'(k) for one order nu >= 0 and an array k >= 0.
 
     The derivative g' = I_{nu+1} / I_nu is the length of the mean vector; the second
-    result is k times what it lacks to one.
+    result is k times what it lacks to one. Both have small relative errors.
     """
     k = np.asarray(k, dtype=np.float64)
     if nu >= _DEBYE:
@@ -41,11 +40,11 @@ def log_bessel(nu, k):
     small = 0.25 * k * k <= 15.0 * (nu + 1.0)
     large = k > max(60.0, 5.0 * nu * nu)
     middle = ~small & ~large
-    value, lack = np.empty(k.shape), np.empty(k.shape)
+    value, lack, length = (np.empty(k.shape) for _ in range(3))
     for mask, branch in ((small, _power), (middle, _scaled), (large, _hankel)):
         if mask.any():
-            value[mask], lack[mask] = branch(nu, k[mask])
-    return value, lack
+            value[mask], lack[mask], length[mask] = branch(nu, k[mask])
+    return value, lack, length
 
 
 def _power(nu, k):
@@ -54,15 +53,17 @@ def _power(nu, k):
     term = np.ones(k.shape)
     total, slope = term.copy(), np.zeros(k.shape)
     for m in range(1, _POWERS):
+        slope += term / (nu + m)  # m x^{m-1} of term m, the derivative in x
         term = term * x / (m * (nu + m))
         total += term
-        slope += 2 * m * term  # k d/dk of it
-    return np.log(total) - k, k - slope / total
+    length = 0.5 * k * slope / total
+    return np.log(total) - k, k * (1.0 - length), length
 
 
 def _scaled(nu, k):
     value = np.log(ive(nu, k)) - nu * np.log(0.5 * k) + gammaln(nu + 1.0)
-    return value, k * (1.0 - ive(nu + 1.0, k) / ive(nu, k))
+    length = ive(nu + 1.0, k) / ive(nu, k)
+    return value, k * (1.0 - length), length
 
 
 def _hankel(nu, k):
@@ -75,7 +76,8 @@ def _hankel(nu, k):
         slope += j * term
     constant = gammaln(nu + 1.0) + nu * np.log(2.0) - 0.5 * np.log(2.0 * np.pi)
     value = constant - (nu + 0.5) * np.log(k) + np.log(total)
-    return value, (nu + 0.5) + slope / total
+    lack = (nu + 0.5) + slope / total
+    return value, lack, 1.0 - lack / k
 
 
 def _debye(nu, k):
@@ -93,9 +95,9 @@ def _debye(nu, k):
     root = np.where(far, nu * (1.0 / (s + z)) - nu, root)
     stirling = log_factorial_excess(nu) - 0.5 * np.log(2.0 * np.pi * nu)
     value = root - nu * np.log1p(half) - 0.5 * np.log(s) + np.log(total) + stirling
-    # k d/dk: of nu (s - 1 - log((1 + s) / 2)) it is nu (s - 1)
-    lack = -root + 0.5 * (z * t) ** 2 + t * (1.0 - t * t) * slope / total
-    return value, lack
+    # k d/dk: of nu (s - 1 - log((1 + s) / 2)) it is nu (s - 1), of t it is -t (z t)^2
+    rest = t * (0.5 + t * slope / total)
+    return value, -root + z * z * t * rest, z / (1.0 + s) - z * t * rest / nu
 
 
 @functools.cache

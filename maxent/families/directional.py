@@ -75,17 +75,14 @@ class VonMisesFisher(ExponentialFamily):
 
     @functools.cached_property
     def _bessel(self):
-        """C(kappa) - kappa, and kappa times what the mean's length lacks to one."""
-        value, lack = log_bessel(0.5 * self._d - 1.0, self.concentration)
-        return value + _log_area(self._d), lack
+        """C(kappa) - kappa, kappa times what the mean's length lacks to one, length."""
+        value, lack, length = log_bessel(0.5 * self._d - 1.0, self.concentration)
+        return value + _log_area(self._d), lack, np.minimum(length, 1.0)
 
-    @functools.cached_property
+    @property
     def _length(self):
         """Length of the mean vector."""
-        kappa = self.concentration
-        safe = np.where(kappa > 0, kappa, 1.0)
-        length = np.where(kappa < 1e-8, kappa / self._d, 1.0 - self._bessel[1] / safe)
-        return np.clip(length, 0.0, 1.0)
+        return self._bessel[2]
 
     @classmethod
     def _event_to_fit(cls):
@@ -153,7 +150,7 @@ class VonMisesFisher(ExponentialFamily):
         r, m = self._length[..., None], self.mean_direction
         kappa = self.concentration[..., None]
         # across the mean r / kappa, along it 1 - r^2 - (d - 1) r / kappa
-        across = np.where(kappa < 1e-8, 1.0 / self._d, r / np.maximum(kappa, 1e-8))
+        across = np.where(kappa > 0, r / np.where(kappa > 0, kappa, 1.0), 1.0 / self._d)
         along = np.maximum((1.0 - r) * (1.0 + r) - (self._d - 1) * across, 0.0)
         return r * m, across + (along - across) * m**2
 
@@ -188,11 +185,11 @@ class VonMisesFisher(ExponentialFamily):
             )
 
         def excess(kappa):
-            lack = log_bessel(0.5 * d - 1.0, kappa)[1] / kappa
-            r = 1.0 - lack
-            # relative to what is small on either side, so that both ends converge
+            _, lack, r = log_bessel(0.5 * d - 1.0, kappa)
+            # from what is small on either side, so that both ends converge
+            near = np.where(length < 0.5, length - r, lack / kappa - (1.0 - length))
             slope = 1.0 - r * r - (d - 1) * r / kappa
-            return lack - (1.0 - length), -np.maximum(slope, 1e-300)
+            return near, -np.maximum(slope, 1e-300)
 
         start = length * (d - length**2) / ((1.0 - length) * (1.0 + length))
         kappa = log_root(excess, start, 1e-14, 1e17)

@@ -14,19 +14,22 @@ from maxent.families._series import log_factorial_excess
 
 mpmath = pytest.importorskip("mpmath")
 
+# scipy's functions of orders 13 to 15 have errors of 1e-14 each near k = 100
+LENGTH_ERROR = 4e-14
 ORDERS = (0.0, 0.5, 1.0, 4.5, 14.0, 14.5, 15.0, 15.5, 16.0, 49.0, 300.0, 5000.0)
 SIZES = (0.0, 1e-200, 1e-9, 0.01, 1.0, 7.9, 25.0, 61.0, 400.0, 1.3e3, 2e4, 1e9, 1e15)
 
 
 def exact(nu, k):
-    """g(k) - k and k (1 - g'(k)) with many digits."""
+    """g(k) - k, k (1 - g'(k)) and g'(k) with many digits."""
     if k == 0.0:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     with mpmath.workdps(40):
         nu, k = mpmath.mpf(nu), mpmath.mpf(k)
         here, above = log_scaled(nu, k), log_scaled(nu + 1, k)
         value = here + mpmath.loggamma(nu + 1) - nu * mpmath.log(k / 2)
-        return float(value), float(-k * mpmath.expm1(above - here))
+        lack, length = -k * mpmath.expm1(above - here), mpmath.exp(above - here)
+        return float(value), float(lack), float(length)
 
 
 def log_scaled(nu, k):
@@ -48,10 +51,11 @@ def log_scaled(nu, k):
 
 @pytest.mark.parametrize("nu", ORDERS)
 def test_bessel_functions_of_any_order_and_size(nu):
-    value, lack = log_bessel(nu, np.array(SIZES))
+    value, lack, length = log_bessel(nu, np.array(SIZES))
     expected = np.array([exact(nu, k) for k in SIZES]).T
     np.testing.assert_allclose(value, expected[0], rtol=2e-14, atol=2e-14)
     np.testing.assert_allclose(lack, expected[1], rtol=4e-13, atol=1e-300)
+    np.testing.assert_allclose(length, expected[2], rtol=LENGTH_ERROR, atol=0)
 
 
 @pytest.mark.parametrize("nu", [0.0, 0.5, 3.0, 14.5])
@@ -62,6 +66,27 @@ def test_branches_meet(nu):
         near = log_bessel(nu, edge * (1 + np.array([-1e-12, 1e-12])))
         for pair in near:
             assert pair[0] == pytest.approx(pair[1], rel=1e-11)
+
+
+@pytest.mark.parametrize("d", [2, 3, 10, 31, 32, 33, 50, 200])
+def test_mean_directions_keep_their_digits(d):
+    kappa = np.geomspace(1e-12, 1e6, 73)
+    P = VonMisesFisher(np.eye(1, d)[0], kappa)
+    expected = [exact(0.5 * d - 1.0, k)[2] for k in kappa]
+    np.testing.assert_allclose(P.mean_parameters[:, 0], expected, rtol=LENGTH_ERROR)
+    # about the centre all directions have the variance (1 - length^2) / d, nearly
+    mean, variance = VonMisesFisher(np.eye(1, d)[0], [0.0, 1e-200, 1e-9]).moments()
+    np.testing.assert_allclose(mean[:, 0], [0.0, 1e-200 / d, 1e-9 / d], rtol=1e-15)
+    np.testing.assert_allclose(variance, 1.0 / d, rtol=d * 1e-15)
+
+
+@pytest.mark.parametrize("d", [2, 5, 40])
+def test_fits_of_directions_that_nearly_cancel(d):
+    # two opposite rows, one weighing slightly more: kappa = d * length
+    X = np.eye(1, d) * [[1.0], [-1.0]]
+    length = 2.0**-30
+    P = VonMisesFisher.fit(X, weights=[1.0 + length, 1.0 - length])
+    assert P.concentration == pytest.approx(d * length, rel=1e-14)
 
 
 @pytest.mark.parametrize("d", [2, 3, 31, 32, 33, 1000, 20_000])
