@@ -8,8 +8,8 @@ With natural parameters eta, cumulant A and a constant base measure,
 Families of which more is known, or whose base measure is not constant, put their own
 formulas in the place of `_kl` and `_affinity`.
 
-Source: Jebara, Kondor & Howard (2004), section 3, with the corrections on the errata page
-of the documentation.
+Source: Jebara, Kondor & Howard (2004), section 3, with the corrections on the errata
+page of the documentation.
 """
 
 from __future__ import annotations
