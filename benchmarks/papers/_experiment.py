@@ -1,43 +1,24 @@
-"""Many random splits of a small data set: machines, errors, a table and a figure.
+"""Many random splits of a small data set: what its models and tables share.
 
-Machines compared, all two-class, all with a free bias:
+The rows of a table come from the modules beside this one, on the same splits:
 
-    SVM              scikit-learn's SVC, penalty C
-    MED, c           exponential margin prior at level 1 and rate c, every multiplier
-                     below c: the machine of Jaakkola, Meila & Jebara (1999), Theorem 2
-    MED, sharp 10    the default of MEDClassifier: multipliers below C, sharpness 10
+    _kernels      support vector machines and MED with kernels
+    _gaussians    one Gaussian a class, by maximum likelihood and by MED
+    _others       linear discriminant, logistic regression, nearest neighbour
+    _curves       areas under ROC curves of some of them
 
-and kernels: linear; cubic (1 + <x, x'>)^3; Gaussian exp(-|x - x'|^2 / (2 sigma^2)) with
-sigma = 0.3 as in the tables of the paper; and Gaussian with a width that is chosen.
-
-The paper states neither C nor c, nor how its features were scaled, on which the meaning
-of sigma = 0.3 depends. Here features are standardised by the training part; the kernel
-with sigma = 0.3 is run on features of range [0, 1] in the training part as well. C, c
-and the chosen width come from five-fold cross-validation on the training part of each
-split; ties go to the smoother machine.
+`_tables` runs what was asked for and compares all rows.
 """
 
 import argparse
 import csv
-import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
-RATES = (1.5, 3.0, 10.0, 100.0, 1000.0)
-WIDTHS = (0.01, 0.03, 0.1, 0.3, 1.0)  # gamma = 1 / (2 sigma^2)
-SIGMA = 0.3
-MACHINES = ("SVM", "MED, c", "MED, sharp 10")
-_NARROW = {"kernel": "rbf", "gamma": 1.0 / (2.0 * SIGMA**2)}
-KERNELS = {
-    "linear": {"kernel": "linear"},
-    "cubic": {"kernel": "poly", "degree": 3, "gamma": 1.0, "coef0": 1.0},
-    "Gaussian 0.3": _NARROW,
-    "Gaussian 0.3, unit range": _NARROW,
-    "Gaussian, chosen": {"kernel": "rbf"},
-}
+ROWS = ("kernels", "gaussians", "others", "curves")
 
 
 @dataclass
@@ -53,6 +34,8 @@ class Entry:
         Hyper-parameters, one a split.
     unconverged : int
         Final fits that did not meet their tolerance.
+    printed : tuple of int or None, or None
+        Training and test errors in the paper.
     """
 
     machine: str
@@ -61,6 +44,22 @@ class Entry:
     test: list = field(default_factory=list)
     chosen: list = field(default_factory=list)
     unconverged: int = 0
+    printed: tuple | None = None
+
+    def record(self, train, test, chosen, fine):
+        """Add the results of one split."""
+        self.train.append(int(train))
+        self.test.append(int(test))
+        self.chosen.append(chosen)
+        self.unconverged += not fine
+
+    def printed_cells(self):
+        """The paper's cell, and how many splits test as low."""
+        if self.printed is None:
+            return ["", ""]
+        share = 100.0 * np.mean(np.asarray(self.test) <= self.printed[1])
+        train, test = ("-" if e is None else e for e in self.printed)
+        return [f"{train} / {test}", f"{share:.0f} %"]
 
 
 @dataclass
@@ -82,6 +81,8 @@ class Experiment:
         Lines below the table.
     gaussian : dict
         "ML" and "MED" -> (training errors, test errors) of the Gaussian rows.
+    others : dict
+        model -> test errors of the other rows.
     """
 
     title: str
@@ -92,6 +93,16 @@ class Experiment:
     notes: list
     fixed_split: np.ndarray | None = None
     gaussian: dict = field(default_factory=dict)
+    others: dict = field(default_factory=dict)
+
+    def masks(self, splits, seed):
+        """Training rows of the random splits."""
+        return [self.split(np.random.default_rng([seed, k])) for k in range(splits)]
+
+    def sizes(self):
+        """Rows that train and rows that test."""
+        train = self.split(np.random.default_rng(0))
+        return int(train.sum()), int((~train).sum())
 
 
 def arguments(description, splits):
@@ -101,9 +112,7 @@ def arguments(description, splits):
     parser.add_argument("--out", default="bench_results", help="folder for the results")
     parser.add_argument("--splits", type=int, default=splits, help="random splits")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--rows", nargs="*", default=["svm", "gaussian"], choices=["svm", "gaussian"]
-    )
+    parser.add_argument("--rows", nargs="*", default=list(ROWS), choices=ROWS)
     return parser.parse_args()
 
 
@@ -116,28 +125,6 @@ def read_csv(folder, name):
         return list(csv.DictReader(stream))
 
 
-# -- machines ----------------------------------------------------------------------
-def estimator_and_grid(machine, kernel):
-    """Estimator with its kernel, and its candidates, smoothest first."""
-    from sklearn.svm import SVC
-
-    from maxent import MEDClassifier
-
-    fixed = KERNELS[kernel]
-    if machine == "SVM":
-        estimator = SVC(**fixed, tol=1e-4)
-        candidates = [{"C": [C]} for C in PENALTIES]
-    elif machine == "MED, c":
-        estimator = MEDClassifier(**fixed, solver="smo", tol=1e-4)
-        candidates = [{"C": [c], "sharpness": [c]} for c in RATES]
-    else:
-        estimator = MEDClassifier(**fixed, sharpness=10.0, solver="smo", tol=1e-4)
-        candidates = [{"C": [C]} for C in PENALTIES]
-    if fixed["kernel"] == "rbf" and "gamma" not in fixed:
-        candidates = [{**one, "gamma": [g]} for one in candidates for g in WIDTHS]
-    return estimator, candidates
-
-
 def prepared(X, train, unit_range=False):
     """Features with gaps filled, and scaled; learned from the training part alone."""
     X = np.where(np.isnan(X), np.nanmedian(X[train], axis=0), X)
@@ -146,61 +133,22 @@ def prepared(X, train, unit_range=False):
     return (X - X[train].mean(axis=0)) / X[train].std(axis=0)
 
 
-def fit_and_count(experiment, machine, kernel, train, seed):
-    """(training errors, test errors, chosen, converged) of one machine on one split."""
-    from sklearn.exceptions import ConvergenceWarning
+def chosen_by_folds(estimator, candidates, X, y, seed):
+    """(fitted model, its parameters) by five-fold cross-validation on these rows."""
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-    X, y = prepared(experiment.X, train, "unit range" in kernel), experiment.y
-    estimator, candidates = estimator_and_grid(machine, kernel)
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     search = GridSearchCV(estimator, candidates, cv=folds, error_score="raise")
-    with warnings.catch_warnings():
-        # candidates may fail; whether the machine chosen did is counted below
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        search.fit(X[train], y[train])
-    model = search.best_estimator_
-    wrong = model.predict(X) != y
-    fine = getattr(model, "converged_", getattr(model, "fit_status_", 1) == 0)
-    return (
-        int(wrong[train].sum()),
-        int(wrong[~train].sum()),
-        search.best_params_,
-        bool(fine),
-    )
-
-
-def run(experiment, splits, seed):
-    """Errors of every machine on every split: (entries, entries of the fixed split)."""
-    entries = [Entry(m, k) for k in KERNELS for m in MACHINES]
-    fixed = [Entry(m, k) for k in KERNELS for m in MACHINES]
-    masks = [
-        experiment.split(np.random.default_rng([seed, number]))
-        for number in range(splits)
-    ]
-    jobs = [(entries, mask, number) for number, mask in enumerate(masks)]
-    if experiment.fixed_split is not None:
-        jobs.append((fixed, experiment.fixed_split, seed))
-    for done, (group, mask, fold_seed) in enumerate(jobs, 1):
-        for entry in group:
-            train, test, chosen, fine = fit_and_count(
-                experiment, entry.machine, entry.kernel, mask, fold_seed
-            )
-            entry.train.append(train)
-            entry.test.append(test)
-            entry.chosen.append(chosen)
-            entry.unconverged += not fine
-        print(f"\r{done} of {len(jobs)} splits", end="", flush=True)
-    print()
-    return entries, fixed if experiment.fixed_split is not None else []
+    search.fit(X, y)
+    return search.best_estimator_, search.best_params_
 
 
 # -- what is written ---------------------------------------------------------------
-def mean_and_error(values):
-    """ "mean +- standard error of the mean"."""
+def mean_and_error(values, digits=2):
+    """ "mean ± standard error of the mean"."""
     values = np.asarray(values, dtype=float)
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{values.mean():.2f} ± {error:.2f}"
+    return f"{values.mean():.{digits}f} ± {error:.{digits}f}"
 
 
 def named(chosen):
@@ -213,61 +161,19 @@ def named(chosen):
     )
 
 
-def usual(chosen):
-    """Most frequent hyper-parameters, as text."""
-    texts = [named(one) for one in chosen]
-    return max(sorted(set(texts)), key=texts.count)
+def difference(values, base, what="test errors"):
+    """Paired difference as text: its mean, and the splits with less and with more."""
+    step = np.subtract(values, base)
+    return (
+        f"{mean_and_error(step)} {what}; fewer on {100 * np.mean(step < 0):.0f} %, "
+        f"more on {100 * np.mean(step > 0):.0f} % of the splits"
+    )
 
 
-def table(experiment, entries, fixed):
-    """Markdown table, with the printed cells beside ours."""
-    sizes = experiment.split(np.random.default_rng(0))
-    head = [
-        "machine",
-        "kernel",
-        f"training errors of {int(sizes.sum())}",
-        f"test errors of {int((~sizes).sum())}",
-        "sd of one split",
-        "printed",
-        "splits with test <= printed",
-        "chosen most often",
-    ]
-    if fixed:
-        head.insert(5, f"first {int(sizes.sum())} rows train")
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for k, entry in enumerate(entries):
-        cells = [
-            entry.machine,
-            entry.kernel,
-            mean_and_error(entry.train),
-            mean_and_error(entry.test),
-            f"{np.std(entry.test, ddof=1):.1f}",
-        ]
-        if fixed:
-            cells.append(f"{fixed[k].train[0]} / {fixed[k].test[0]}")
-        printed = experiment.printed.get(entry.kernel)
-        if entry.machine == "SVM" and printed is not None:
-            share = 100.0 * np.mean(np.asarray(entry.test) <= printed[1])
-            cells += [f"{printed[0]} / {printed[1]}", f"{share:.0f} %"]
-        else:
-            cells += ["", ""]
-        lines.append("| " + " | ".join([*cells, usual(entry.chosen)]) + " |")
-    return lines
-
-
-def paired(entries):
-    """Lines with the paired differences MED - SVM in test errors."""
-    lines = []
-    for kernel in KERNELS:
-        errors = {e.machine: np.array(e.test) for e in entries if e.kernel == kernel}
-        for machine in MACHINES[1:]:
-            difference = errors[machine] - errors["SVM"]
-            lines.append(
-                f"- {kernel}: {machine} minus SVM {mean_and_error(difference)} test "
-                f"errors; fewer on {100 * np.mean(difference < 0):.0f} %, more on "
-                f"{100 * np.mean(difference > 0):.0f} % of the splits"
-            )
-    return lines
+def markdown(head, rows):
+    """Lines of a table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
 
 
 def write_splits(entries, path):
@@ -280,92 +186,22 @@ def write_splits(entries, path):
                 writer.writerow([number, e.machine, e.kernel, *row])
 
 
-def write(experiment, entries, fixed, options, name):
-    """NAME.md, NAME.csv and NAME.png in the output folder; prints the table."""
+def set_up(options):
+    """One line on splits, seed and versions."""
     import sklearn
 
     import maxent
 
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    unconverged = sum(e.unconverged for e in entries + fixed)
-    text = "\n".join(
-        [
-            f"# {experiment.title}",
-            "",
-            f"{options.splits} random splits, seed {options.seed}; mean ± standard "
-            f"error of the mean. maxent {maxent.__version__}, scikit-learn "
-            f"{sklearn.__version__}.",
-            "",
-            *table(experiment, entries, fixed),
-            "",
-            "Paired on the same splits:",
-            "",
-            *paired(entries),
-            "",
-            *experiment.notes,
-            "",
-            f"Final fits that did not meet their tolerance: {unconverged}.",
-            "",
-        ]
+    return (
+        f"{options.splits} random splits, seed {options.seed}; mean ± standard error "
+        "of the mean over splits, which share rows. maxent "
+        f"{maxent.__version__}, scikit-learn {sklearn.__version__}."
     )
-    (out / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def write_text(lines, path):
+    """Write lines to a file, and print them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "\n".join([*lines, ""])
+    path.write_text(text, encoding="utf-8")
     print(text)
-    write_splits(entries, out / f"{name}.csv")
-    draw(experiment, entries, out / f"{name}.png")
-    print(f"written: {out / name}.md, .csv and .png")
-
-
-def run_and_write(experiment, options, name):
-    """The rows of the table that were asked for."""
-    if "svm" in options.rows:
-        entries, fixed = run(experiment, options.splits, options.seed)
-        write(experiment, entries, fixed, options, name)
-    if "gaussian" in options.rows:
-        from _gaussians import run_gaussians, write_gaussians
-
-        results = run_gaussians(experiment, options.splits, options.seed)
-        write_gaussians(experiment, results, options, name)
-
-
-def draw(experiment, entries, path):
-    """Box plots of the errors over the splits, with the printed cells."""
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-    from matplotlib.ticker import MaxNLocator
-
-    figure = Figure(figsize=(10.5, 4.8), layout="constrained")
-    colours = ("tab:blue", "tab:orange", "tab:green")
-    panels = figure.subplots(1, 2)
-    for column, (panel, which) in enumerate(zip(panels, ("train", "test"))):
-        for m, machine in enumerate(MACHINES):
-            boxes = panel.boxplot(
-                [getattr(e, which) for e in entries if e.machine == machine],
-                positions=np.arange(len(KERNELS)) + 0.26 * (m - 1),
-                widths=0.22,
-                patch_artist=True,
-                showmeans=True,
-                meanprops={"marker": "_", "markeredgecolor": "k", "markersize": 9},
-                medianprops={"color": "0.5"},
-                flierprops={"markersize": 3},
-                manage_ticks=False,
-            )
-            for box in boxes["boxes"]:
-                box.set(facecolor=colours[m], alpha=0.6)
-        for k, kernel in enumerate(KERNELS):
-            if kernel in experiment.printed:
-                panel.plot(k - 0.26, experiment.printed[kernel][column], "kD", ms=6)
-        names = [name.replace(" ", "\n", 1) for name in KERNELS]
-        panel.set_xticks(range(len(KERNELS)), names, fontsize=9)
-        panel.set(title=f"{'training' if column == 0 else 'test'} errors")
-        panel.set(ylabel="errors", ylim=(-0.5, None))
-        panel.yaxis.set_major_locator(MaxNLocator(integer=True))
-        panel.grid(axis="y", alpha=0.3)
-    handles = [Patch(facecolor=c, alpha=0.6) for c in colours]
-    handles.append(Line2D([], [], color="k", marker="D", linestyle=""))
-    handles.append(Line2D([], [], color="k", linewidth=1.5))
-    labels = [*MACHINES, "printed (SVM, one split)", "mean (grey: median)"]
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=9)
-    figure.suptitle(experiment.title, fontsize=11)
-    figure.savefig(path, dpi=150)

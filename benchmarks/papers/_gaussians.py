@@ -1,6 +1,6 @@
 """Gaussian rows of the paper's tables: maximum likelihood against MED, many splits.
 
-Models, two-class, one Gaussian a class, compared on the splits of `_experiment`:
+Models, two-class, one Gaussian a class:
 
     ML            maximum-likelihood means and covariances; the bias is the log of the
                   classes' shares, or makes the fewest training errors
@@ -18,11 +18,17 @@ would be choosing on test data.
 Boundaries of Gaussians do not depend on the scale of the features.
 """
 
-import csv
-from pathlib import Path
+import warnings
 
 import numpy as np
-from _experiment import Entry, mean_and_error, prepared
+from _experiment import (
+    Entry,
+    chosen_by_folds,
+    difference,
+    markdown,
+    mean_and_error,
+    prepared,
+)
 
 RATES = (1.0, 3.0, 10.0)
 PERCENTILES = (5, 25, 50)
@@ -37,19 +43,42 @@ ROWS = (
 )
 
 
-def likelihood_errors(X, y, train, bias):
-    """Wrong rows (n,) of maximum-likelihood Gaussians."""
-    from maxent.discrimination._generative_base import least_errors_bias
+def log_ratio(X, y, train):
+    """Log-likelihood ratio of every row under maximum-likelihood Gaussians."""
     from maxent.families import Gaussian
 
     classes = [Gaussian.fit(X[train & (y == k)]) for k in (0, 1)]
-    scores = classes[1].log_prob(X) - classes[0].log_prob(X)
+    return classes[1].log_prob(X) - classes[0].log_prob(X)
+
+
+def fewest_errors(ratio, y):
+    """Bias b for which the signs of ratio + b make the fewest errors.
+
+    Of several intervals of biases the widest one is taken, and its middle.
+    """
+    order = np.argsort(ratio)
+    ordered, positive = ratio[order], y[order] == 1
+    # errors if the first k rows are taken for class 0
+    errors = np.concatenate([[0], np.cumsum(positive)]) + np.concatenate(
+        [np.cumsum(~positive[::-1])[::-1], [0]]
+    )
+    gaps = np.concatenate([[0.0], np.diff(ordered), [0.0]])
+    gaps[1:-1][np.diff(ordered) == 0] = -1.0  # equal ratios stay together
+    best = np.flatnonzero((errors == errors[gaps >= 0].min()) & (gaps >= 0))
+    k = best[np.argmax(gaps[best])]
+    if k in (0, len(ordered)):
+        return -ordered[0] + 1.0 if k == 0 else -ordered[-1] - 1.0
+    return -0.5 * (ordered[k - 1] + ordered[k])
+
+
+def likelihood_errors(X, y, train, bias):
+    """Wrong rows (n,) of maximum-likelihood Gaussians."""
+    ratio = log_ratio(X, y, train)
     if bias == FEWEST:
-        sign = np.where(y[train] == 1, 1.0, -1.0)
-        b = least_errors_bias(scores[train], sign, np.ones(train.sum()))
+        b = fewest_errors(ratio[train], y[train])
     else:
         b = np.log(np.mean(y[train]) / (1 - np.mean(y[train])))
-    return (scores + b > 0) != (y == 1)
+    return (ratio + b > 0) != (y == 1)
 
 
 def med(C=3.0, percentile=25, bias=BIAS[FEWEST]):
@@ -61,13 +90,9 @@ def med(C=3.0, percentile=25, bias=BIAS[FEWEST]):
 
 def chosen_model(X, y, seed):
     """(fitted model, its parameters) by cross-validation on these rows."""
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
-
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
     # in the order of the ties
     candidates = [{"C": [C], "percentile": [p]} for C in RATES for p in PERCENTILES]
-    search = GridSearchCV(med(), candidates, cv=folds, error_score="raise").fit(X, y)
-    return search.best_estimator_, search.best_params_
+    return chosen_by_folds(med(), candidates, X, y, seed)
 
 
 def one_split(X, y, train, seed):
@@ -100,37 +125,34 @@ def one_split(X, y, train, seed):
     return rows, grid
 
 
-def run_gaussians(experiment, splits, seed):
-    """(entries, grids (splits, rates, percentiles, 2), {title: entries} of fixed)."""
-    import warnings
+def entries_of(experiment):
+    """Rows of the table, empty."""
+    return [Entry(*n, printed=experiment.gaussian[n[0][:3].rstrip(",")]) for n in ROWS]
 
-    entries = [Entry(*names) for names in ROWS]
-    grids = []
+
+def run(experiment, splits, seed):
+    """(entries, grids (splits, rates, percentiles, 2), {title: entries} of fixed)."""
+    entries, grids, fixed = entries_of(experiment), [], {}
     with warnings.catch_warnings():
         # classes that are apart before training: said by the model, counted nowhere
         warnings.filterwarnings("ignore", message=".*every margin is above the level")
         # a score that is constant in a class within a fold of the cross-validation
         warnings.filterwarnings("ignore", message=".*Here prior='weak' was used")
-        for number in range(splits):
-            train = experiment.split(np.random.default_rng([seed, number]))
+        for number, train in enumerate(experiment.masks(splits, seed)):
             rows, grid = one_split(experiment.X, experiment.y, train, number)
             grids.append(grid)
             _record(entries, rows)
             print(f"\r{number + 1} of {splits} splits", end="", flush=True)
         print()
-        fixed = {}
         for title, (X, y, train) in fixed_splits(experiment).items():
-            fixed[title] = [Entry(*names) for names in ROWS]
+            fixed[title] = entries_of(experiment)
             _record(fixed[title], one_split(X, y, train, seed)[0])
     return entries, np.array(grids), fixed
 
 
 def _record(entries, rows):
-    for entry, (train, test, chosen, fine) in zip(entries, rows, strict=True):
-        entry.train.append(train)
-        entry.test.append(test)
-        entry.chosen.append(chosen)
-        entry.unconverged += not fine
+    for entry, row in zip(entries, rows, strict=True):
+        entry.record(*row)
 
 
 def fixed_splits(experiment):
@@ -151,27 +173,28 @@ def fixed_splits(experiment):
 # -- what is written ---------------------------------------------------------------
 def table(experiment, entries):
     """Markdown table of the random splits, with the printed cells beside ours."""
-    sizes = experiment.split(np.random.default_rng(0))
-    lines = [
-        f"| Gaussians | bias | training errors of {int(sizes.sum())} | "
-        f"test errors of {int((~sizes).sum())} | sd of one split | printed | "
-        "splits with test <= printed |",
-        "|" + "---|" * 7,
+    n_train, n_test = experiment.sizes()
+    head = [
+        "Gaussians",
+        "bias",
+        f"training errors of {n_train}",
+        f"test errors of {n_test}",
+        "sd of one split",
+        "printed",
+        "splits with test <= printed",
     ]
-    for entry in entries:
-        printed = experiment.gaussian[entry.machine[:3].rstrip(",")]
-        share = 100 * np.mean(np.asarray(entry.test) <= printed[1])
-        cells = [
+    rows = [
+        [
             entry.machine,
             entry.kernel,
             mean_and_error(entry.train),
             mean_and_error(entry.test),
             f"{np.std(entry.test, ddof=1):.1f}",
-            f"{printed[0]} / {printed[1]}",
-            f"{share:.0f} %",
+            *entry.printed_cells(),
         ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        for entry in entries
+    ]
+    return markdown(head, rows)
 
 
 def paired(entries):
@@ -179,27 +202,22 @@ def paired(entries):
     lines = []
     for base in entries[:2]:
         for entry in entries[2:]:
-            train = np.subtract(entry.train, base.train)
-            test = np.subtract(entry.test, base.test)
-            fewer, more = 100 * np.mean(test < 0), 100 * np.mean(test > 0)
+            train = mean_and_error(np.subtract(entry.train, base.train))
             lines.append(
-                f"- {entry.machine} ({entry.kernel}) minus ML ({base.kernel}): "
-                f"{mean_and_error(train)} training errors, {mean_and_error(test)} test "
-                f"errors; fewer test errors on {fewer:.0f} %, more on {more:.0f} % of "
-                "the splits"
+                f"- {entry.machine} ({entry.kernel}) minus ML ({base.kernel}): {train} "
+                f"training errors, {difference(entry.test, base.test)}"
             )
     return lines
 
 
 def grid_table(grids):
     """Markdown table: mean training / test errors over the grid."""
-    means = grids.mean(axis=0)
     head = ["C", *(f"{p}th percentile" for p in PERCENTILES)]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for C, row in zip(RATES, means, strict=True):
-        cells = [f"{C:g}", *(f"{a:.2f} / {b:.2f}" for a, b in row)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+    rows = [
+        [f"{C:g}", *(f"{a:.2f} / {b:.2f}" for a, b in row)]
+        for C, row in zip(RATES, grids.mean(axis=0), strict=True)
+    ]
+    return markdown(head, rows)
 
 
 def fixed_lines(fixed):
@@ -211,57 +229,6 @@ def fixed_lines(fixed):
         )
         lines.append(f"- {title}: {cells}")
     return lines
-
-
-def write_gaussians(experiment, results, options, name):
-    """NAME_gaussians.md, .csv and .png in the output folder; prints the tables."""
-    import maxent
-
-    entries, grids, fixed = results
-    out = Path(options.out)
-    out.mkdir(parents=True, exist_ok=True)
-    fixed_part = [
-        "One split, train / test errors, the models as above:",
-        "",
-        *fixed_lines(fixed),
-        "",
-    ]
-    text = "\n".join(
-        [
-            f"# {experiment.title}: Gaussians",
-            "",
-            f"{options.splits} random splits, seed {options.seed}; mean ± standard "
-            "error of the mean over splits, which overlap. maxent "
-            f"{maxent.__version__}.",
-            "",
-            *table(experiment, entries),
-            "",
-            "Paired on the same splits:",
-            "",
-            *paired(entries),
-            "",
-            f"MED with the bias of {FEWEST}, mean training / test errors for every "
-            "setting (none of them chosen):",
-            "",
-            *grid_table(grids),
-            "",
-            *(fixed_part if fixed else []),
-            "Fits that did not meet their tolerance: "
-            f"{sum(e.unconverged for e in entries)}.",
-            "",
-        ]
-    )
-    path = out / f"{name}_gaussians"
-    path.with_suffix(".md").write_text(text, encoding="utf-8")
-    print(text)
-    with open(path.with_suffix(".csv"), "w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["split", "model", "bias", "train", "test", "chosen"])
-        for e in entries:
-            for number, row in enumerate(zip(e.train, e.test, e.chosen)):
-                writer.writerow([number, e.machine, e.kernel, *row])
-    draw(experiment, entries, path.with_suffix(".png"))
-    print(f"written: {path}.md, .csv and .png")
 
 
 def draw(experiment, entries, path):

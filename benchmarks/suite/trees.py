@@ -4,7 +4,6 @@ import numpy as np
 from maxent._core.tables import Columns
 from scipy.special import logsumexp
 
-from maxent._support.categories import CategoryIndex
 from maxent._support.threads import effective_threads
 from maxent.discrimination import (
     chow_liu_tree,
@@ -62,13 +61,14 @@ class EdgeSums:
         self.upper = self.column[:, None] < self.column[None, :]
         self.counts = np.empty((r * n, r * n))
         self.score = np.empty(len(X))
-        self.letters = CategoryIndex([r] * n)
 
     def gradient(self, a, M):
         """Edge probabilities (n, n) and scores (T,)."""
         threads = effective_threads()
         self.columns.counts(a, threads, self.counts)
-        above = np.triu(self.letters.pair_sums(M * self.counts), 1)
+        first = self.offset[:-1]
+        sums = np.add.reduceat(np.add.reduceat(M * self.counts, first, 0), first, 1)
+        above = np.triu(sums, 1)
         log_weights = above + above.T
         np.fill_diagonal(log_weights, -np.inf)
         _, p = spanning_tree_log_partition(log_weights, marginals=True)
