@@ -88,7 +88,11 @@ def main():
             f"maxent._core.{name}",
             [f"{CORE}{name}.pyx", *sources],
             include_dirs=[CORE],
-            depends=[CORE + "vector.h", CORE + "potentials.pxd"],
+            depends=[
+                CORE + "vector.h",
+                CORE + "potentials.pxd",
+                CORE + "uniform_exponential.pxd",
+            ],
             extra_compile_args=CFLAGS + compile_args + extra,
             extra_link_args=link_args + extra,
         )

@@ -19,7 +19,9 @@ Source: Jaakkola, Meila & Jebara (1999), eq. (9)-(15); the Laplace and Gaussian
 potentials printed there are corrected (see the errata page of the documentation).
 """
 
-from libc.math cimport INFINITY, NAN, exp, expm1, fabs, log, log1p, sqrt
+from libc.math cimport INFINITY, NAN, exp, fabs, log, log1p, sqrt
+
+from maxent._core.uniform_exponential cimport uniform_derivatives, uniform_value
 
 ctypedef double (*unit_function)(double) noexcept nogil
 
@@ -90,37 +92,6 @@ cdef inline double laplace_argmax(double x) noexcept nogil:
     return x / (1. + sqrt(1. + x * x))
 
 
-cdef inline double uniform_tail(double k, double u) noexcept nogil:
-    """S(u) = (1 - exp(-k u)) / u + 1 / (1 - u); phi needs its logarithm."""
-    cdef double x = k * u
-    cdef double head
-    if x < 1e-5:
-        head = k * (1. - x * (0.5 - x * (1. / 6. - x / 24.)))
-    else:
-        head = -expm1(-x) / u
-    return head + 1. / (1. - u)
-
-
-cdef inline void uniform_tail_derivatives(
-    double k, double u, double* d1, double* d2
-) noexcept nogil:
-    """First and second derivative of S."""
-    cdef double x = k * u
-    cdef double e, s = 1. / (1. - u)
-    if x < 1e-2:
-        # Taylor series of (1 - e^-x)/x: sum (-x)^j / (j+1)!
-        d1[0] = k * k * (-0.5 + x * (1. / 3. - x * (1. / 8. - x * (
-            1. / 30. - x * (1. / 144. - x / 840.)))))
-        d2[0] = k * k * k * (1. / 3. - x * (0.25 - x * (0.1 - x * (
-            1. / 36. - x * (1. / 168. - x / 960.)))))
-    else:
-        e = exp(-x)
-        d1[0] = (x * e + expm1(-x)) / (u * u)
-        d2[0] = (-2. * expm1(-x) - 2. * x * e - x * x * e) / (u * u * u)
-    d1[0] += s * s
-    d2[0] += 2. * s * s * s
-
-
 cdef inline double potential_value(const Potential* p, double u) noexcept nogil:
     """g(u); -inf outside the domain."""
     if u < 0 or u > p.upper:
@@ -142,7 +113,7 @@ cdef inline double potential_value(const Potential* p, double u) noexcept nogil:
             return 0.
         if u == 1:
             return -INFINITY
-        return log1p(p.shape) - p.shape * u - log(uniform_tail(p.shape, u))
+        return uniform_value(p.shape, u)
     if p.kind == CUSTOM:
         return p.value(u)
     return u if u != u else 0.
@@ -150,7 +121,7 @@ cdef inline double potential_value(const Potential* p, double u) noexcept nogil:
 
 cdef inline double potential_slope(const Potential* p, double u) noexcept nogil:
     """g'(u); a u that rounding put beyond the upper end has the slope of the end."""
-    cdef double d1, d2
+    cdef double slope, curvature
     if p.kind == EXPONENTIAL:
         return -INFINITY if u >= 1 else -1. / (1. - u)
     if p.kind == ERLANG:
@@ -166,8 +137,8 @@ cdef inline double potential_slope(const Potential* p, double u) noexcept nogil:
     if p.kind == UNIFORM_EXPONENTIAL:
         if u >= 1:
             return -INFINITY
-        uniform_tail_derivatives(p.shape, u, &d1, &d2)
-        return -p.shape - d1 / uniform_tail(p.shape, u)
+        uniform_derivatives(p.shape, u, &slope, &curvature)
+        return slope
     if p.kind == CUSTOM:
         return p.slope(p.upper if u > p.upper else u)
     return u if u != u else 0.
@@ -175,7 +146,7 @@ cdef inline double potential_slope(const Potential* p, double u) noexcept nogil:
 
 cdef inline double potential_curvature(const Potential* p, double u) noexcept nogil:
     """-g''(u) >= 0."""
-    cdef double d1, d2, s
+    cdef double slope, curvature
     if p.kind == EXPONENTIAL:
         return 1. / ((1. - u) * (1. - u))
     if p.kind == ERLANG:
@@ -189,9 +160,8 @@ cdef inline double potential_curvature(const Potential* p, double u) noexcept no
     if p.kind == UNIFORM_EXPONENTIAL:
         if u >= 1:
             return INFINITY
-        s = uniform_tail(p.shape, u)
-        uniform_tail_derivatives(p.shape, u, &d1, &d2)
-        return d2 / s - (d1 / s) * (d1 / s)
+        uniform_derivatives(p.shape, u, &slope, &curvature)
+        return curvature
     if p.kind == CUSTOM:
         return p.curvature(p.upper if u > p.upper else u)
     return u if u != u else 0.
