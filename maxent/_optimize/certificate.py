@@ -27,8 +27,8 @@ def repair_equality(lam, upper, E, total=None):
     The correction is spread over multipliers by the square of their room, so none
     leaves its domain and zeros stay zero. One equality that is missed by much is
     met by scaling the heavier side down, which is possible if the total is zero, as it
-    is by default. Returns None if several equalities, or one with a total of its own,
-    cannot be met this way.
+    is by default. Several equalities, or one with a total of its own, are met by scaling
+    multipliers and their distances to the upper end; None if that fails.
     """
     if E is None:
         return lam
@@ -48,13 +48,49 @@ def repair_equality(lam, upper, E, total=None):
             break
         lam = lam - move
     if E.shape[1] > 1 or total is not None:
-        return None
+        return _scaled(lam, upper, E, goal)
     side = E[:, 0] * lam
     up, down = side[side > 0].sum(), -side[side < 0].sum()
     if up == 0 or down == 0:
         return np.zeros_like(lam)
     factor = np.where(side > 0, min(1.0, down / up), min(1.0, up / down))
     return lam * factor
+
+
+def _scaled(lam, upper, E, goal):
+    """Multipliers with E' lam = goal, of the smallest relative entropy to lam.
+
+    Odds lam / (upper - lam), or lam itself without an upper end, are multiplied by
+    exp(-E u); u minimises a smooth convex function, by damped Newton steps. None if
+    they do not reach the goal.
+    """
+    bounded = np.isfinite(upper)
+    top = np.where(bounded, upper, 1.0)
+    share = np.clip(lam / top, 0.0, np.where(bounded, 1.0, np.inf))
+    u = np.zeros(E.shape[1])
+
+    def at(u):
+        with np.errstate(over="ignore", invalid="ignore"):
+            factor = np.exp(np.clip(-(E @ u), -700.0, 700.0))
+            new = np.where(bounded, factor / (1.0 + share * (factor - 1.0)), factor)
+        new = lam * new
+        return new, E.T @ new - goal, np.abs(E.T) @ new + np.abs(goal)
+
+    new, lack, size = at(u)
+    for _ in range(60):
+        if (np.abs(lack) <= 1e-14 * size).all():
+            return new
+        W = np.where(bounded, new * (1.0 - np.clip(new / top, 0.0, 1.0)), new)
+        S = (E.T * W) @ E
+        scale = np.sqrt(np.maximum(S.diagonal(), np.finfo(float).tiny))
+        step = small_solve(S / np.outer(scale, scale), lack / scale) / scale
+        if not np.isfinite(step).all():
+            return None
+        # beyond a factor of e^2 the quadratic model of the exponentials is no guide
+        step *= min(1.0, 2.0 / max(float(np.abs(E @ step).max()), 1e-300))
+        u = u + step
+        new, lack, size = at(u)
+    return None
 
 
 def certify(rows, R, lam, E, guess, polish=True, total=None):
