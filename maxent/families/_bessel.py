@@ -19,7 +19,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from scipy.special import gammaln, ive
 
-from maxent.families._series import log_factorial_excess
+from maxent.families._special import log_factorial_excess
 
 # Order from which the uniform expansion is used: errors of all results are below 1e-15.
 _DEBYE = 15.0

@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, polygamma
 
+from maxent.families._special import inverse_digamma, log_minus_digamma
+
 _MAX_STEPS = 200
 
 
@@ -38,19 +40,6 @@ def log_root(function, start, low=1e-100, high=1e100):
         if done.all():
             break
     return np.exp(t)
-
-
-def log_minus_digamma(a):
-    """log a - digamma(a) > 0 and its derivative, without cancellation at large a."""
-    large = a > 20.0
-    y = np.where(large, a, 21.0)
-    w = 1.0 / (y * y)
-    series = w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w * (1 / 240 - w / 132))))
-    far = 0.5 / y + series
-    slope = -0.5 * w - w / y * (1 / 6 - w * (1 / 30 - w * (1 / 42 - w / 30)))
-    s = np.where(large, 1.0, a)
-    near, near_slope = np.log(s) - digamma(s), 1.0 / s - polygamma(1, s)
-    return np.where(large, far, near), np.where(large, slope, near_slope)
 
 
 def shape_from_gap(gap, p=1):
@@ -90,14 +79,3 @@ def dirichlet_from_mean_logs(mean_log):
     loss = np.maximum(1.0 - np.exp(mean_log).sum(axis=-1), 1e-15)
     s = log_root(excess, 0.5 * (k - 1) / loss, 1e-10, 1e15)
     return inverse_digamma(digamma(s)[..., None] + mean_log)
-
-
-def inverse_digamma(y):
-    """x > 0 with digamma(x) = y."""
-    x = np.where(
-        y > -2.22, np.exp(np.maximum(y, -3.0)) + 0.5, -1.0 / (y + 0.5772156649)
-    )
-    for _ in range(8):
-        step = (digamma(x) - y) / polygamma(1, x)
-        x = np.maximum(x - step, 0.1 * x)
-    return x

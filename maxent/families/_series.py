@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln
 
 from maxent.families._pairs import tiles
+from maxent.families._special import log_factorial_excess
 
 # Rate from which five terms of the expansion of the Poisson entropy leave 2e-14.
 _LARGE_RATE = 200.0
@@ -67,24 +68,6 @@ def _tile_sum(z, power, reach):
     top = term.max(axis=1, keepdims=True)
     total = np.exp(term - top).sum(axis=1)
     return top[:, 0] + np.log(total) + np.log(stride[:, 0])
-
-
-def log_factorial_excess(x):
-    """log x! - (x log x - x): half of log(2 pi x), and a little.
-
-    Of integers x >= 0, and of any real x >= 15.
-    """
-    x = np.asarray(x, dtype=np.float64)
-    y = np.maximum(x, 15.0)
-    w = 1.0 / (y * y)
-    series = 1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w / 1188)))
-    far = 0.5 * np.log(2.0 * np.pi * y) + series / y
-    near = np.take(_FIRST_EXCESSES, np.minimum(x, 14.0).astype(np.intp))
-    return np.where(x >= 15, far, near)
-
-
-_COUNTS = np.arange(15.0)
-_FIRST_EXCESSES = gammaln(_COUNTS + 1.0) - xlogy(_COUNTS, _COUNTS) + _COUNTS
 
 
 def poisson_entropy(rate):

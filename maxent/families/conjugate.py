@@ -122,7 +122,7 @@ class ConjugatePrior(ABC):
 
     @abstractmethod
     def _log_normalizer(self):
-        """Log of the normaliser of this prior."""
+        """Log of the normaliser, up to what all updates of one prior share."""
 
     @abstractmethod
     def _expected(self, data):

@@ -9,6 +9,7 @@ from maxent._support import validation as v
 from maxent.families import _checks
 from maxent.families._inner import weighted_mean
 from maxent.families._series import log_poisson_power_sum, poisson_entropy
+from maxent.families._special import log_gamma_ratio
 from maxent.families.base import ExponentialFamily
 
 _MOST_TERMS = 20_000_000
@@ -161,11 +162,16 @@ class NegativeBinomial(_Counts):
         eta = eta[..., 0]
         inside = eta < 0
         with np.errstate(divide="ignore"):
-            value = -self.r * np.log(-np.expm1(np.where(inside, eta, -1.0)))
+            power = np.where(inside, eta, -1.0)
+            # log(1 - exp(eta)) from what is below one half
+            far = np.log1p(-np.exp(np.minimum(power, -0.5)))
+            value = -self.r * np.where(power < -0.5, far, np.log(-np.expm1(power)))
         return np.where(inside, value, np.inf)
 
     def _log_base(self, X):
-        return gammaln(X + self.r) - gammaln(X + 1.0) - gammaln(self.r)
+        # of X + 1 and r the larger one is base of the ratio, so that nothing cancels
+        large, small = np.maximum(X + 1.0, self.r), np.minimum(X + 1.0, self.r)
+        return log_gamma_ratio(large, small - 1.0, X + self.r) - gammaln(small)
 
     def _expected_log_base(self):
         out = np.zeros(self.batch_shape)

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import polygamma, psi
 
 from maxent._support import validation as v
+from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
 
 
@@ -34,6 +35,7 @@ class DirichletTables(ConjugatePrior):
     """
 
     _largest = 0.0
+    _log_gain = 0.0  # log of the normaliser, less that before the update with rows
 
     def _set_cells(self, tables):
         """Tables (q, r): q groups of r cells each."""
@@ -70,13 +72,20 @@ class DirichletTables(ConjugatePrior):
         return data[0].shape[0]
 
     def _update(self, data, weight):
-        alpha = self._alpha + data[0].T @ weight
+        change = data[0].T @ weight
+        alpha = self._alpha + change
         if not (np.isfinite(alpha).all() and (alpha > 0).all()):
             return None
-        return self._with(self._tables(alpha))
+        value = self._with(self._tables(alpha))
+        # from the change: of large pseudo-counts it has more digits than they have
+        rise = log_gamma_ratio(self._alpha, change, alpha).sum()
+        total = np.bincount(self._group, change)
+        rise -= log_gamma_ratio(self._total, total, value._total).sum()
+        value._log_gain = float(rise)
+        return value
 
     def _log_normalizer(self):
-        return float(gammaln(self._alpha).sum() - gammaln(self._total).sum())
+        return self._log_gain
 
     def _expected(self, data):
         return data[0] @ psi(self._alpha) - data[1] @ psi(self._total)
@@ -131,8 +140,7 @@ class DirichletTables(ConjugatePrior):
 def _rise(counts, alpha):
     """log Gamma(alpha + n) - log Gamma(alpha) over the visited cells, CSR."""
     out = counts.copy()
-    at = alpha[out.indices]
-    out.data = gammaln(at + out.data) - gammaln(at)
+    out.data = log_gamma_ratio(alpha[out.indices], out.data)
     return out
 
 

@@ -15,6 +15,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.special import gammaln, polygamma, psi
 
 from maxent._support import validation as v
+from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -161,7 +162,7 @@ class NormalGamma(ConjugatePrior):
     def _predictive(self, X):
         U, r = self._whitened(X), self._residuals(X)
         spread = 2.0 * self.rate * (1.0 + np.einsum("ij,ij->i", U, U))
-        constant = gammaln(self.shape + 0.5) - gammaln(self.shape)
+        constant = float(log_gamma_ratio(self.shape, 0.5))
         return (
             constant
             - 0.5 * np.log(math.pi * spread)

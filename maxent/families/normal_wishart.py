@@ -16,11 +16,12 @@ import math
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
-from scipy.special import psi, zeta
+from scipy.special import multigammaln, psi, zeta
 
 from maxent._core import normal_wishart as kernel
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
+from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
 
 _LOG_PI = math.log(math.pi)
@@ -258,7 +259,7 @@ class NormalInverseWishart(ConjugatePrior):
     def _log_normalizer(self):
         d, nu = self._d, self.df
         return (
-            _multigammaln(0.5 * nu, d)
+            float(multigammaln(0.5 * nu, d))
             - 0.5 * nu * self._log_det()
             - 0.5 * d * math.log(self.mean_precision)
         )
@@ -300,7 +301,8 @@ class NormalInverseWishart(ConjugatePrior):
     def _predictive(self, rows):
         d, nu, kappa = self._d, self.df, self.mean_precision
         _, square = self._whitened(rows)
-        constant = _multigammaln(0.5 * (nu + 1.0), d) - _multigammaln(0.5 * nu, d)
+        # of the multivariate Gamma functions all factors but two are the same
+        constant = float(log_gamma_ratio(0.5 * (nu + 1.0 - d), 0.5 * d))
         constant -= 0.5 * (self._log_det() + d * _LOG_PI + d * math.log1p(1.0 / kappa))
         return constant - 0.5 * (nu + 1.0) * np.log1p(square * (kappa / (kappa + 1.0)))
 
@@ -374,9 +376,3 @@ def _cholesky(A):
     with single_threaded_blas():
         upper, info = dpotrf(A.T, lower=0, clean=1)
     return np.ascontiguousarray(upper.T) if info == 0 else None
-
-
-def _multigammaln(a, d):
-    """Log of the multivariate gamma function."""
-    product = sum(math.lgamma(a - 0.5 * j) for j in range(d))
-    return 0.25 * d * (d - 1) * _LOG_PI + product

@@ -10,7 +10,7 @@ import functools
 import math
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, multigammaln
 
 from maxent.families import _checks
 from maxent.families._inner import weighted_mean
@@ -20,7 +20,7 @@ from maxent.families.base import ExponentialFamily
 from maxent.families.gaussian import flattened, precisions
 
 _REMEDY = "A scale matrix must be symmetric with positive eigenvalues."
-_LOG_2, _LOG_PI = math.log(2.0), math.log(math.pi)
+_LOG_2 = math.log(2.0)
 
 
 class _AnyWishart(ExponentialFamily):
@@ -286,14 +286,8 @@ class InverseWishart(_AnyWishart):
         return cls(2.0 * half, 2.0 * half[..., None, None] * _inverse(mean))
 
 
-def multigammaln(a, p):
-    """Log of the multivariate Gamma function, a > (p - 1) / 2."""
-    j = 0.5 * np.arange(p)
-    return 0.25 * p * (p - 1) * _LOG_PI + gammaln(a[..., None] - j).sum(axis=-1)
-
-
 def multidigamma(a, p):
-    """Its derivative."""
+    """Derivative of the log of the multivariate Gamma function."""
     return digamma(a[..., None] - 0.5 * np.arange(p)).sum(axis=-1)
 
 

@@ -1,16 +1,10 @@
-"""Bessel and factorial pieces against mpmath, over their whole range."""
+"""Bessel functions of directions against mpmath, over their whole range."""
 
 import numpy as np
 import pytest
 
 from maxent.families import Poisson, VonMisesFisher
 from maxent.families._bessel import log_bessel
-from maxent.families._matching import (
-    inverse_digamma,
-    log_minus_digamma,
-    shape_from_gap,
-)
-from maxent.families._series import log_factorial_excess
 
 mpmath = pytest.importorskip("mpmath")
 
@@ -108,36 +102,6 @@ def test_affinity_of_close_and_concentrated_directions(rng):
     m = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     L = VonMisesFisher(m, kappa).log_affinity(VonMisesFisher([1.0, 0.0], kappa), 0.5)
     np.testing.assert_allclose(L, -kappa * angle**2 / 8, rtol=1e-6)
-
-
-def test_factorials():
-    x = np.array([0.0, 1, 2, 5, 14, 15, 15.5, 16, 17, 30, 1e4, 1e15])
-    with mpmath.workdps(50):
-        expected = [
-            float(
-                mpmath.loggamma(mpmath.mpf(k) + 1) - (k * mpmath.log(k) - k if k else 0)
-            )
-            for k in map(mpmath.mpf, x)
-        ]
-    np.testing.assert_allclose(
-        log_factorial_excess(x), expected, rtol=1e-13, atol=1e-15
-    )
-
-
-def test_digamma_pieces():
-    a = np.geomspace(1e-6, 1e12, 60)
-    value, slope = log_minus_digamma(a)
-    with mpmath.workdps(50):
-        exact_value = [
-            float(mpmath.log(x) - mpmath.digamma(x)) for x in map(mpmath.mpf, a)
-        ]
-        exact_slope = [float(1 / x - mpmath.psi(1, x)) for x in map(mpmath.mpf, a)]
-    np.testing.assert_allclose(value, exact_value, rtol=1e-12)
-    np.testing.assert_allclose(slope, exact_slope, rtol=1e-12)
-    np.testing.assert_allclose(shape_from_gap(value), a, rtol=1e-10)
-    x = np.geomspace(1e-8, 1e8, 50)
-    y = np.array([float(mpmath.digamma(v)) for v in x])
-    np.testing.assert_allclose(inverse_digamma(y), x, rtol=1e-8)
 
 
 def test_poisson_affinity_of_tiny_powers():

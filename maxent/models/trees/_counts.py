@@ -8,7 +8,6 @@ over pairs read the part above the diagonal blocks.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln
 
 from maxent._core import laplacian as _laplacian
 from maxent._core import tree_tables as _tree_tables
@@ -186,26 +185,3 @@ def log_tables(counts, log, letters, cells=None):
     np.subtract(ratios, log_single[:, None], where=cells, out=ratios)
     np.subtract(ratios, log_single[None, :], where=cells, out=ratios)
     return log_single - log_total, ratios
-
-
-def log_gamma_rise(x, d, y):
-    """log Gamma(y) - log Gamma(x), y = x + d, without cancellation where x is large."""
-    small = np.minimum(x, y) < 20.0
-    out = np.zeros(np.broadcast(x, d).shape)
-    some = small & (d != 0)
-    out[some] = gammaln(y[some]) - gammaln(x[some])
-    # Stirling's series, whose next term is below 2e-15 from 20 on
-    big = ~small & (d != 0)
-    x, y, d = x[big], y[big], d[big]
-    out[big] = (
-        (y - 0.5) * np.log1p(d / x)
-        + d * (np.log(x) - 1.0)
-        + _stirling(y)
-        - _stirling(x)
-    )
-    return out
-
-
-def _stirling(x):
-    square = 1.0 / (x * x)
-    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x

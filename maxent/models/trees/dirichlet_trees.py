@@ -14,7 +14,12 @@ from scipy.special import polygamma, psi
 
 from maxent._support import validation as v
 from maxent._support.categories import check_sizes
-from maxent.models.trees._counts import log_gamma_rise, log_tables, uniform_counts
+from maxent.families._special import log_gamma_ratio
+from maxent.models.trees._counts import (
+    check_sizes,
+    log_tables,
+    uniform_counts,
+)
 from maxent.models.trees._edge_moments import SMALL, semidefinite_root
 from maxent.models.trees._prior import (
     NO_FACTOR,
@@ -154,17 +159,17 @@ class DirichletTrees(TreePrior):
             return None
         letters = self._letters
         rise = np.zeros_like(counts)
-        rise[self._cells] = log_gamma_rise(
+        rise[self._cells] = log_gamma_ratio(
             self.pseudo_counts[self._cells],
             change[self._cells],
             counts[self._cells],
         )
-        own = log_gamma_rise(before, change.diagonal(), single)
+        own = log_gamma_ratio(before, change.diagonal(), single)
         node = letters.column_sums(own)
         moved = letters.pair_sums(rise)
         moved = moved + moved.T - (node[:, None] + node[None, :])
         first = slice(0, letters.sizes[0])
-        total = log_gamma_rise(
+        total = log_gamma_ratio(
             *(np.array([a[first].sum()]) for a in (before, change.diagonal(), single))
         )
         value = object.__new__(type(self))
