@@ -116,6 +116,9 @@ class RowsInPlay:
         bound or idle at zero, take turns. The division is random otherwise and new
         every time, so that every pair of rows meets.
         """
+        if len(rows) <= self.limit:
+            yield np.sort(rows)
+            return
         order = rng.permutation(rows)
         p = self.p
         unit = Rows(p.potential, p.level[order], p.rate[order], p.weight[order])

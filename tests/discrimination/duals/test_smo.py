@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from problems import PRIORS, by_name, rbf, two_classes
 from scipy.spatial.distance import cdist
 
+from maxent import MEDRegressor
 from maxent._support.gram_store import PartGram, WholeGram
 from maxent._support.results import DualResult, Status
 from maxent._support.vector_kernels import VectorKernel
@@ -15,6 +16,8 @@ from maxent.discrimination import (
 )
 from maxent.discrimination import solve_kernel_dual as solve
 from maxent.discrimination.duals import _signed_dual, _smo
+from maxent.discrimination.duals._kkt import RowsInPlay
+from maxent.discrimination.duals._signed_dual import binary_problem
 
 PRIOR = ExponentialMargin(5.0)
 
@@ -58,6 +61,30 @@ def test_rows_that_never_meet_in_memory_are_solved_together(margin, bias, rng):
     assert tight.converged
     assert np.count_nonzero(tight.lam) > 64
     assert tight.objective == pytest.approx(free.objective, rel=2e-5)
+
+
+@pytest.mark.parametrize("n", [1, 47, 48, 49, 63, 64, 65, 80, 129, 300])
+def test_blocks_fit_in_memory_and_together_are_all_rows(n, rng):
+    _, y = two_classes(rng, max(n, 3), 2)
+    problem = binary_problem(y, PRIOR, "flat", None)
+    active = RowsInPlay(problem, 64)
+    nothing = np.zeros(len(y))
+    rows = np.sort(rng.permutation(len(y))[:n])
+    for _ in range(3):
+        blocks = list(active.blocks(rows, nothing, nothing, 0.0, rng))
+        assert max(map(len, blocks)) <= 64
+        assert (np.unique(np.concatenate(blocks)) == rows).all()
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_regression_with_short_memory_ends(C):
+    # fewer rows in play than memory holds, after more of them
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(200, 3))
+        y = X[:, 0] + 0.1 * rng.normal(size=200)
+        model = MEDRegressor(C=C, cache_size=0.05, solver="smo").fit(X, y)
+        assert model.converged_
 
 
 @pytest.mark.parametrize("cache_size", [1e-3, 100.0])
