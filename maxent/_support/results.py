@@ -56,7 +56,8 @@ class DualResult:
     n_iter : int
         Iterations of the solver named in `solver`.
     status : Status
-        ``"converged"`` only if ``gap <= tol * (1 + objective)``.
+        ``"converged"`` only if ``gap <= tol * (1 + objective)``, and the KKT violation
+        is within `kkt_tol` where that is asked for.
     solver : str
         Which algorithm produced the solution.
     history : list of tuple (int, float, float)
@@ -69,6 +70,11 @@ class DualResult:
     blocks : list of Block or None
         Where multipliers in double precision cannot tell the whole solution: blocks
         whose posteriors at `lam` are those that the gap certifies.
+    kkt_violation : float or None
+        Largest violation of the optimality (KKT) condition at the returned point, in
+        margin or target units; None where the solver does not look at it.
+    kkt_tol : float or None
+        The violation asked for besides the gap; None where the gap alone decides.
     """
 
     lam: np.ndarray
@@ -82,10 +88,12 @@ class DualResult:
     coef: np.ndarray | None = None
     max_iter: int | None = None
     blocks: list | None = None
+    kkt_violation: float | None = None
+    kkt_tol: float | None = None
 
     @property
     def converged(self) -> bool:
-        """True if the duality gap met the tolerance."""
+        """True if every tolerance that was asked for is met."""
         return self.status is Status.CONVERGED
 
     @property
@@ -103,21 +111,24 @@ class Monitor:
         Converged once ``gap <= tol * (1 + max(objective, 0))``.
     callback : callable(n_iter, objective, gap) or None
         Called at every certification.
+    kkt_tol : float, default=inf
+        And once the violation of the optimality (KKT) condition is at most this.
 
     Attributes
     ----------
     history : list of tuple (int, float, float)
         Iterations done, objective and gap at each certification.
     best : Certified or None
-        The certification with the smallest gap.
+        The certification with the smallest gap; nearest to both tolerances if there
+        are two.
     """
 
-    def __init__(self, tol, callback=None):
-        self.tol, self.callback = tol, callback
+    def __init__(self, tol, callback=None, kkt_tol=np.inf):
+        self.tol, self.callback, self.kkt_tol = tol, callback, kkt_tol
         self.history, self.best = [], None
 
-    def record(self, n_iter, objective, gap, point):
-        """Keep a certification; whether its gap meets the tolerance.
+    def record(self, n_iter, objective, gap, point, violation=0.0):
+        """Keep a certification; whether it meets the tolerances.
 
         Parameters
         ----------
@@ -126,28 +137,47 @@ class Monitor:
         point : object
             Whatever the solver needs to return to this point; kept if it is the best
             so far. A point without a finite objective never is.
+        violation : float
+            Of the optimality condition.
         """
         self.history.append((n_iter, objective, gap))
         if self.callback is not None:
             self.callback(n_iter, objective, gap)
-        if objective > -np.inf and (self.best is None or gap < self.best.gap):
-            self.best = Certified(point, objective, gap)
-        return relative_gap(gap, objective) <= self.tol
+        new = Certified(point, objective, gap, violation)
+        met = self._meets(new)
+        if objective > -np.inf and (
+            self.best is None
+            or (not met, self.rank(new)) < (not self.converged, self.rank(self.best))
+        ):
+            self.best = new
+        return met
+
+    def _meets(self, certified):
+        gap = relative_gap(certified.gap, certified.objective)
+        within = gap <= self.tol and certified.violation <= self.kkt_tol
+        return within and certified.objective > -np.inf
+
+    def rank(self, certified):
+        """What the best has least of: its gap, or the largest measure / tolerance."""
+        if np.isinf(self.kkt_tol):
+            return certified.gap
+        gap = relative_gap(certified.gap, certified.objective)
+        return max(gap / self.tol, certified.violation / self.kkt_tol)
 
     @property
     def converged(self):
-        """Whether the best certification meets the tolerance."""
-        best = self.best
-        return best is not None and relative_gap(best.gap, best.objective) <= self.tol
+        """Whether the best certification meets the tolerances."""
+        return self.best is not None and self._meets(self.best)
 
 
 @dataclass
 class Certified:
-    """A point with its objective and gap."""
+    """A point with its objective, gap and violation of the optimality condition."""
 
     point: object
     objective: float
     gap: float
+    violation: float = 0.0
 
 
 # Below this share of 1 + |objective|, ten units in the last place, a gap is lost in the
@@ -199,6 +229,22 @@ def _iteration_remedy(held, asked):
     )
 
 
+def _shortcomings(result, tol):
+    """The measures that miss their tolerances, in words; the gap if none does."""
+    misses = []
+    violation, kkt_tol = result.kkt_violation, result.kkt_tol
+    if kkt_tol is not None and violation is not None and not violation <= kkt_tol:
+        misses.append(
+            f"optimality condition (KKT) violated by {violation:.2e}, {kkt_tol:g} asked"
+        )
+    if not (misses and result.relative_gap <= tol):
+        gap = (
+            f"relative duality gap {result.relative_gap:.2e} reached, tol={tol:g} asked"
+        )
+        misses.insert(0, gap)
+    return "; ".join(misses)
+
+
 def warn_not_converged(name, result, tol, max_iter, stacklevel=3):
     """One ConvergenceWarning that says how far the fit came and what to change."""
     from sklearn.exceptions import ConvergenceWarning
@@ -211,8 +257,7 @@ def warn_not_converged(name, result, tol, max_iter, stacklevel=3):
         remedy = "scale the features or lower C"
     warnings.warn(
         f"{name} stopped with status {result.status.value!r} after {result.n_iter} "
-        f"iterations: relative duality gap {result.relative_gap:.2e} reached, "
-        f"tol={tol:g} asked; {remedy}.",
+        f"iterations: {_shortcomings(result, tol)}; {remedy}.",
         ConvergenceWarning,
         stacklevel=stacklevel,
     )

@@ -27,6 +27,7 @@ from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals._smo import WorkingSets
 
 _INTERIOR_ROWS = 60  # below this it costs milliseconds and gives every digit
+_INTERIOR_STEPS = 500  # it needs tens; many more mean that rounding has stopped it
 _INTERIOR_LIMIT = 4000  # above this its O(n^3) steps are too long
 
 
@@ -185,7 +186,8 @@ def solve_signed(
     with single_threaded_blas():
         for road in roads:
             if road == "interior":
-                other = _solve_interior(kernel, problem, tol, min(max_iter, 500), init)
+                steps = min(max_iter, _INTERIOR_STEPS)
+                other = _solve_interior(kernel, problem, tol, steps, init)
             else:
                 # with another road open, do not crawl along this one
                 steps = max_iter if len(roads) == 1 else min(max_iter, 50_000 + 100 * n)
@@ -199,6 +201,7 @@ def solve_signed(
                     cache_size,
                     callback,
                 ).solve(init)
+            other.max_iter = steps
             if result is None or other.converged or not result.gap <= other.gap:
                 result = other
             if result.converged or result.status is Status.UNBOUNDED:

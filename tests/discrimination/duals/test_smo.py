@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 from problems import PRIORS, by_name, rbf, two_classes
 from scipy.spatial.distance import cdist
+from sklearn.exceptions import ConvergenceWarning
 
-from maxent import MEDRegressor
+from maxent import MEDClassifier, MEDRegressor
 from maxent._support.gram_store import PartGram, WholeGram
 from maxent._support.results import DualResult, Status
 from maxent._support.vector_kernels import VectorKernel
@@ -17,7 +18,7 @@ from maxent.discrimination import (
 from maxent.discrimination import solve_kernel_dual as solve
 from maxent.discrimination.duals import _signed_dual, _smo
 from maxent.discrimination.duals._kkt import RowsInPlay
-from maxent.discrimination.duals._signed_dual import binary_problem
+from maxent.discrimination.duals._signed_dual import binary_problem, solve_signed
 
 PRIOR = ExponentialMargin(5.0)
 
@@ -181,3 +182,54 @@ def test_a_matrix_larger_than_the_memory_is_not_made(monkeypatch, rng):
     assert r.converged
     with pytest.raises(AssertionError, match="whole matrix"):
         solve(X, y, PRIOR, gamma=0.01, solver="smo", cache_size=100.0)
+
+
+def checkerboard(rng, n):
+    """Uniform rows on 4 x 4 cells; the class is the colour of the cell."""
+    X = rng.uniform(0, 4, size=(n, 2))
+    return X, np.where(np.floor(X).sum(axis=1) % 2 == 0, 1, -1)
+
+
+# more rows than are held at once; multipliers of hundreds lose digits of margins in
+# single precision
+@pytest.mark.parametrize("C", [100.0, 1000.0])
+@pytest.mark.parametrize("gamma", [1.0, 5.0])
+@pytest.mark.parametrize("margin", ["hinge", "exponential"])
+def test_large_multipliers_do_not_stop_a_fit_short(C, gamma, margin, rng):
+    X, y = checkerboard(rng, 8500)
+    model = MEDClassifier(C=C, gamma=gamma, margin=margin).fit(X, y)
+    assert model.converged_
+    assert model.duality_gap_ <= 1e-3 * (1 + model.objective_)
+
+
+def test_noisy_labels_of_more_rows_than_are_held_at_once(rng):
+    X = rng.normal(size=(8001, 2))
+    y = (np.sin(3 * X[:, 0]) * np.cos(3 * X[:, 1]) > 0) ^ (rng.random(8001) < 0.1)
+    assert MEDClassifier(C=100).fit(X, y).converged_
+
+
+@pytest.mark.parametrize("max_iter", [300, 10_000_000])
+def test_the_violation_that_is_reported_is_that_of_the_machine(max_iter, rng):
+    X, y = two_classes(rng, 300, 3)
+    kernel = VectorKernel(X, "rbf", gamma=0.3)
+    r = solve_signed(
+        kernel,
+        binary_problem(y, PRIOR, "flat", None),
+        tol=1e-3,
+        kkt_tol=1e-3,
+        max_iter=max_iter,
+        solver="smo",
+    )
+    asked = y * PRIOR.mean(np.abs(r.lam)) - rbf(X) @ r.lam
+    inside = r.lam != 0
+    up, low = asked[(y > 0) | inside].max(), asked[(y < 0) | inside].min()
+    assert r.kkt_violation == pytest.approx(up - low, abs=1e-10)
+    assert r.kkt_tol == 1e-3
+    assert r.converged == (max_iter > 300) == (r.kkt_violation <= 1e-3)
+
+
+def test_a_fit_whose_gap_is_fine_is_told_what_is_not(rng):
+    X, y = two_classes(rng, 300, 3)
+    with pytest.warns(ConvergenceWarning, match="violated by .*, 0.001 asked") as seen:
+        MEDClassifier(C=1e-6, max_iter=10, solver="smo").fit(X, y)
+    assert "gap" not in str(seen[0].message)
