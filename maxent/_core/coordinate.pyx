@@ -61,10 +61,11 @@ def epoch_csr(
     const double[::1] norm,
     const Py_ssize_t[::1] rows,   # IN      data row of each constraint
     const Py_ssize_t[::1] order,  # IN      constraints to visit
+    double variance,              # IN      of the bias, added to every |x|^2 in norm
     bint look,                    # IN      whether to sum the Fenchel-Young terms
     double[::1] lam,              # IN/OUT  (n,)
     double[::1] w,                # IN/OUT  (d,)
-    double[::1] bias,             # IN/OUT  (2,) bias, variance
+    double[::1] bias,             # IN/OUT  (1,)
 ):
     """One pass over `order`; returns (sum of Fenchel-Young terms, sum of changes).
 
@@ -104,7 +105,7 @@ def epoch_csr(
         if step != 0:
             lam[t] = new
             moved += step
-            bias[0] += bias[1] * step
+            bias[0] += variance * step
             for j in range(lo, hi):
                 w[indices[j]] += step * data[j]
         work += hi - lo + 16
@@ -124,6 +125,7 @@ def epoch_dense(
     const double[::1] norm,
     const Py_ssize_t[::1] rows,
     const Py_ssize_t[::1] order,
+    double variance,
     bint look,
     double[::1] lam,
     double[::1] w,
@@ -152,7 +154,7 @@ def epoch_dense(
         if step != 0:
             lam[t] = new
             moved += step
-            bias[0] += bias[1] * step
+            bias[0] += variance * step
             daxpy(&d, &step, x, &one, &w[0], &one)
         work += d + 16
         if work > 1000000:

@@ -21,6 +21,7 @@ from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals.linear_dual import solve_linear
 
 _LINEAR_SOLVERS = ("coordinate", "newton")
+_LINEAR_STEPS = 5000  # epochs of coordinate ascent; max_iter counts steps of two rows
 
 
 class KernelMachineMixin:
@@ -72,17 +73,20 @@ class KernelMachineMixin:
         return X, X if len(keep) == X.shape[0] else X[keep]
 
     def _solve(self, data, problem, tol):
-        """DualResult with signed multipliers, by the road that suits the kernel."""
+        """DualResult with signed multipliers, by the solver that suits the kernel."""
         if self._goes_linear(data, problem):
-            solver = self.solver if self.solver != "interior" else "auto"
-            return solve_linear(
+            steps = min(self.max_iter, _LINEAR_STEPS)
+            result = solve_linear(
                 data,
                 problem,
                 tol=tol,
-                max_iter=min(self.max_iter, 5000),
-                solver=solver,
+                max_iter=steps,
+                solver=self.solver,
                 callback=progress_of(self),
             )
+            if steps < self.max_iter and result.max_iter is None:
+                result.max_iter = steps
+            return result
         return solve_signed(
             self._kernel(data),
             problem,

@@ -31,12 +31,13 @@ class State:
         self.lam = 0.1 * top * rng.random(n)
         a = self.sign * self.lam
         self.w = X.T @ a
-        self.bias = np.array([variance * a.sum(), variance])
+        self.variance = variance
+        self.bias = np.array([variance * a.sum()])
 
     def arguments(self):
         fixed = (self.level, self.rate, self.weight, self.sign, self.norm)
         state = (self.lam.copy(), self.w.copy(), self.bias.copy())
-        return (*fixed, self.rows, self.order), state
+        return (*fixed, self.rows, self.order, self.variance), state
 
     def dense(self):
         fixed, state = self.arguments()
@@ -79,7 +80,7 @@ class State:
             lam[t] = new
             moved += step
             w += step * self.X[t]
-            bias[0] += bias[1] * step
+            bias[0] += self.variance * step
         return (total, moved), (lam, w, bias)
 
 
@@ -115,8 +116,7 @@ def test_weights_and_bias_stay_those_of_the_multipliers(margin, rng):
     _, (lam, w, bias) = state.csr(np.int32)
     a = state.sign * lam
     np.testing.assert_allclose(w, state.X.T @ a, atol=1e-11)
-    assert bias[0] == pytest.approx(bias[1] * a.sum(), abs=1e-11)
-    assert bias[1] == state.bias[1]
+    assert bias[0] == pytest.approx(state.variance * a.sum(), abs=1e-11)
 
 
 @pytest.mark.parametrize("margin", PRIORS, ids=by_name)
@@ -141,10 +141,10 @@ def test_several_constraints_may_share_a_row(rng):
     state = State(rng, ExponentialMargin(5.0, -0.1), n=20)
     state.rows = np.repeat(np.arange(10), 2)
     state.sign = np.tile([1.0, -1.0], 10)
-    state.norm = (state.X**2).sum(axis=1)[state.rows] + state.bias[1]
+    state.norm = (state.X**2).sum(axis=1)[state.rows] + state.variance
     state.lam = np.abs(state.lam)
     a = np.bincount(state.rows, state.sign * state.lam, minlength=20)
-    state.w, state.bias[0] = state.X.T @ a, state.bias[1] * a.sum()
+    state.w, state.bias[0] = state.X.T @ a, state.variance * a.sum()
     _, (lam, w, _) = state.csr(np.int64)
     a = np.bincount(state.rows, state.sign * lam, minlength=20)
     np.testing.assert_allclose(w, state.X.T @ a, atol=1e-12)
@@ -171,12 +171,12 @@ def test_no_rows():
     nothing, none = np.empty(0), np.empty(0, dtype=np.intp)
     spec = ExponentialMargin(5.0).core_spec
     five = [nothing] * 5
-    state = (nothing, np.zeros(3), np.zeros(2))
-    assert epoch_dense(spec, np.empty((0, 3)), *five, none, none, True, *state) == (
+    state = (1.0, True, nothing, np.zeros(3), np.zeros(1))
+    assert epoch_dense(spec, np.empty((0, 3)), *five, none, none, *state) == (
         0,
         0,
     )
     indices = np.empty(0, dtype=np.int32)
     indptr = np.zeros(1, dtype=np.int32)
-    found = epoch_csr(spec, nothing, indices, indptr, *five, none, none, True, *state)
+    found = epoch_csr(spec, nothing, indices, indptr, *five, none, none, *state)
     assert found == (0, 0)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxent import MEDClassifier
-from maxent.discrimination import ExponentialMargin
+from maxent.discrimination import ExponentialMargin, _kernel_machine
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
@@ -38,6 +39,14 @@ def test_logistic_prior_is_logistic_regression(rng):
     np.testing.assert_allclose(
         ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6
     )
+
+
+def test_the_warning_names_the_bound_that_held(monkeypatch, rng):
+    X, y = blobs(rng)
+    monkeypatch.setattr(_kernel_machine, "_LINEAR_STEPS", 3)
+    model = MEDClassifier(kernel="linear", solver="coordinate", tol=1e-12)
+    with pytest.warns(ConvergenceWarning, match="takes at most 3 iterations"):
+        model.fit(X, y)
 
 
 def test_gaussian_prior_is_the_squared_hinge(rng):

@@ -10,112 +10,156 @@ import numpy as np
 
 from maxent._core.coordinate import epoch_csr, epoch_dense
 from maxent._optimize.certificate import repair_equality
-from maxent._support.results import DualResult, Status, relative_gap
+from maxent._support.results import Certified, DualResult, Monitor, Status
+from maxent.discrimination.duals._proximal_bias import ProximalBias
 
 
 def coordinate_ascent(linear, tol, max_iter, init, callback, seed):
     """DualResult of a LinearProblem, by epochs over its constraint rows."""
-    rows, p = linear.rows, linear.problem
-    n = len(rows.q)
-    rng = np.random.default_rng(seed)
-    # Rows are laid out in random order once; an epoch then visits short runs of them
-    # in a fresh random order: nearly random visits at the speed of streaming.
-    shuffle = rng.permutation(linear.X.shape[0])
-    X = linear.X[shuffle]
-    place = np.empty_like(shuffle)
-    place[shuffle] = np.arange(len(shuffle))
-    order = np.argsort(place[linear.index], kind="stable")
-    local = rows.subset(order)
-    sign = np.ascontiguousarray(linear.sign[order])
-    where = place[linear.index[order]]
-    norms = linear.squared_norms()[shuffle]
-    if linear.sparse:
-        kinds = {X.indices.dtype, X.indptr.dtype}
-        if len(kinds) > 1 or kinds - {np.dtype(np.int32), np.dtype(np.int64)}:
-            X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    # A flat bias is reached by proximal steps: each epoch has a Gaussian prior of
-    # this variance around the bias of the epoch before.
-    variance = float(np.mean(norms)) or 1.0 if linear.flat else p.bias_variance
-    norm = norms[where] + variance
-    lam = np.zeros(n)
-    w = np.zeros(X.shape[1])
-    bias = np.array([0.0, variance])
-    if init is not None:
-        lam = np.ascontiguousarray(init[order])
-    elif not local.potential.finite_at_zero:
-        lam = local.start_inside()
-        if linear.flat:
-            lam = repair_equality(lam, local.upper, sign[:, None])
-    if lam.any():
-        a = np.bincount(where, weights=sign * lam, minlength=X.shape[0])
-        w = np.asarray(X.T @ a).ravel()
-        bias[0] = variance * a.sum()
-    fixed = (
-        local.potential.core_spec,
-        *((X.data, X.indices, X.indptr) if linear.sparse else (X,)),
-        local.q,
-        local.rate,
-        local.weight,
-        sign,
-        norm,
-        where,
-    )
-    epoch = epoch_csr if linear.sparse else epoch_dense
-    history, status, best, iteration = [], Status.MAX_ITER, None, 0
-    next_check, objective, total = 0, 0.0, np.inf
-    for iteration in range(1, max_iter + 1):
-        # an estimate of the gap costs a logarithm a visit: not in every epoch
-        look = iteration % 3 == 1 or total <= 10.0 * tol * (1 + abs(objective))
-        found, _ = epoch(*fixed, _block_order(n, rng), look, lam, w, bias)
-        if linear.flat:
-            bias[0] += variance * float(sign @ lam)
-        if look:
-            total = found
-            # it moves little, and its logarithms cost a fifth of an epoch
-            if iteration <= 10 or total <= 3.0 * tol * (1 + abs(objective)):
-                objective = local.value(lam) - 0.5 * float(w @ w)
-        if not np.isfinite(found) and local.potential.finite_loss:
+    epochs = _Epochs(linear, tol, init, seed)
+    monitor = Monitor(tol, callback)
+    status, n_iter, next_check = Status.MAX_ITER, 0, 0
+    while n_iter < max_iter and status is Status.MAX_ITER:
+        n_iter += 1
+        if not epochs.run(n_iter):
             status = Status.NONFINITE
-            break
-        due = total <= 2.0 * tol * (1 + abs(objective)) or iteration % 25 == 0
-        if due and iteration >= next_check:
-            full = np.empty(n)
-            full[order] = lam
-            full = linear.repaired(full)
-            J, gap, b, w_exact, _ = linear.certify(full, bias[0])
-            history.append((iteration, J, gap))
-            if callback is not None:
-                callback(iteration, J, gap)
-            if best is None or gap < best[2]:
-                best = (full, J, gap, b, w_exact)
-            if relative_gap(gap, J) <= tol:
-                status = Status.CONVERGED
-                break
-            if not np.isfinite(gap) and J * min(1.0, norm.mean()) > 1e12:
-                status = Status.UNBOUNDED
-                break
-            if linear.flat:
-                bias[0] = b
-            next_check = iteration + 1 + iteration // 10
-    if best is None:
-        full = np.empty(n)
-        full[order] = lam
-        full = linear.repaired(full)
-        best = (full, *linear.certify(full, bias[0])[:4])
-    lam, J, gap, b, w = best
-    if relative_gap(gap, J) <= tol:
-        status = Status.CONVERGED
+        elif n_iter >= next_check and (epochs.nearly_done() or n_iter % 25 == 0):
+            status = epochs.check(n_iter, monitor)
+            next_check = n_iter + 1 + n_iter // 10
+    best = epochs.certified() if monitor.best is None else monitor.best
+    lam, b, w = best.point
+    status = Status.CONVERGED if monitor.converged else status
     return DualResult(
         lam,
         b,
-        J,
-        gap,
-        iteration,
+        best.objective,
+        best.gap,
+        n_iter,
         status,
         solver="coordinate",
-        history=history,
+        history=monitor.history,
         coef=w,
     )
+
+
+class _Epochs:
+    """Multipliers, weights and bias, kept up to date by epochs over the rows.
+
+    Rows are laid out in random order once; an epoch then visits short runs of them in a
+    fresh random order: nearly random visits at the speed of streaming.
+    """
+
+    def __init__(self, linear, tol, init, seed):
+        self.linear, self.tol = linear, tol
+        self.rng = np.random.default_rng(seed)
+        shuffle = self.rng.permutation(linear.X.shape[0])
+        place = np.empty_like(shuffle)
+        place[shuffle] = np.arange(len(shuffle))
+        self.order = np.argsort(place[linear.index], kind="stable")
+        self.place = place[linear.index[self.order]]
+        self.rows = linear.rows.subset(self.order)
+        self.sign = np.ascontiguousarray(linear.sign[self.order])
+        norms = linear.squared_norms()[shuffle]
+        self.bias = ProximalBias(1, linear.flat, linear.problem.bias_variance, norms)
+        self.norm = norms[self.place] + self.bias.variance
+        X = linear.X[shuffle]
+        self._prepare(X)
+        self._start(X, init)
+        self.objective, self.total = 0.0, np.inf
+
+    def _prepare(self, X):
+        """Everything that the compiled epochs take besides the state."""
+        if self.linear.sparse:
+            kinds = {X.indices.dtype, X.indptr.dtype}
+            if len(kinds) > 1 or kinds - {np.dtype(np.int32), np.dtype(np.int64)}:
+                X.indices = X.indices.astype(np.int64)
+                X.indptr = X.indptr.astype(np.int64)
+            self.epoch, data = epoch_csr, (X.data, X.indices, X.indptr)
+        else:
+            self.epoch, data = epoch_dense, (X,)
+        rows = self.rows
+        self.constants = (
+            rows.potential.core_spec,
+            *data,
+            rows.q,
+            rows.rate,
+            rows.weight,
+            self.sign,
+            self.norm,
+            self.place,
+        )
+
+    def _start(self, X, init):
+        """First multipliers, with the weights and the bias that belong to them."""
+        n, d = len(self.sign), X.shape[1]
+        self.lam, self.w = np.zeros(n), np.zeros(d)
+        if init is not None:
+            self.lam = np.ascontiguousarray(init[self.order])
+        elif not self.rows.potential.finite_at_zero:
+            self.lam = self.rows.start_inside()
+            if self.linear.flat:
+                self.lam = repair_equality(
+                    self.lam, self.rows.upper, self.sign[:, None]
+                )
+        if self.lam.any():
+            a = np.bincount(
+                self.place, weights=self.sign * self.lam, minlength=X.shape[0]
+            )
+            self.w = np.asarray(X.T @ a).ravel()
+            self.bias.add(a.sum())
+
+    def run(self, n_iter):
+        """One epoch; whether its numbers are finite."""
+        # an estimate of the gap costs a logarithm a visit: not in every epoch
+        look = n_iter % 3 == 1 or self.total <= self._allowed(10.0)
+        total, _ = self.epoch(
+            *self.constants,
+            _block_order(len(self.lam), self.rng),
+            self.bias.variance,
+            look,
+            self.lam,
+            self.w,
+            self.bias.value,
+        )
+        self.bias.end_sweep(float(self.sign @ self.lam))
+        if look:
+            self.total = total
+            # it moves little, and its logarithms cost a fifth of an epoch
+            if n_iter <= 10 or total <= self._allowed(3.0):
+                value = self.rows.value(self.lam)
+                self.objective = value - 0.5 * float(self.w @ self.w)
+        return np.isfinite(total) or not self.rows.potential.finite_loss
+
+    def _allowed(self, times):
+        return times * self.tol * (1 + abs(self.objective))
+
+    def nearly_done(self):
+        """Whether the estimated gap is close to the tolerance."""
+        return self.total <= self._allowed(2.0)
+
+    def multipliers(self):
+        """Multipliers in the order of the problem, balanced."""
+        lam = np.empty(len(self.lam))
+        lam[self.order] = self.lam
+        return self.linear.repaired(lam)
+
+    def certified(self):
+        """Certificate of the multipliers, with (lam, bias, w) for its point."""
+        lam = self.multipliers()
+        J, gap, b, w, _ = self.linear.certify(lam, self.bias.value[0])
+        return Certified((lam, b, w), J, gap)
+
+    def check(self, n_iter, monitor):
+        """Record the certificate; the status that follows."""
+        found = self.certified()
+        if monitor.record(n_iter, found.objective, found.gap, found.point):
+            return Status.CONVERGED
+        scale = min(1.0, self.norm.mean())
+        if not np.isfinite(found.gap) and found.objective * scale > 1e12:
+            return Status.UNBOUNDED
+        if self.bias.flat:
+            self.bias.value[0] = found.point[1]
+        return Status.MAX_ITER
 
 
 def _block_order(n, rng, block=32):

@@ -10,9 +10,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import ssyrk
 
 from maxent._core.coordinate import scale_rows
-from maxent._support.results import DualResult, Status, relative_gap
+from maxent._support.results import Certified, DualResult, Monitor, Status
 
 _CHUNK = 4096
+_STEPS = 200  # losses as sharp as hinges need them; the interior point is faster
 
 
 def _loss_pass(linear, w, b, hessian):
@@ -48,43 +49,51 @@ def primal_newton(linear, tol, max_iter, init, callback):
 
     A random part of the rows gives the start, so that passes over all rows are few.
     """
-    p = linear.problem
     d = linear.X.shape[1]
-    # inverse prior variances of (w, b)
-    precision = np.ones(d + 1)
-    precision[d] = 0.0
-    if not linear.flat:
-        precision[d] = 1.0 / p.bias_variance if p.bias_variance else np.inf
+    precision = _prior_precision(linear)
     x = np.zeros(d + 1)
     if init is not None:
         x[:d] = linear.weights_of(init)
         x[d] = linear.certify(linear.repaired(init))[2]
     elif len(linear.rows.q) > 50 * _CHUNK and linear.X.shape[0] > 100 * d:
         x = _start_from_sample(linear, precision)
-    run = _NewtonRun(linear, precision, x)
-    history, best, status = [], None, Status.MAX_ITER
-    last = min(max_iter, 200)
-    while run.iteration < last:
+    run, monitor = _NewtonRun(linear, precision, x), Monitor(tol, callback)
+    last, status = min(max_iter, _STEPS), Status.MAX_ITER
+    while run.iteration < last and status is Status.MAX_ITER:
         status = run.step()
         # the gap is half the squared gradient, or more for the equality's repair
         small = run.gradient @ run.gradient <= 1.5 * tol * (1 + abs(run.total))
         stop = status is not Status.MAX_ITER or run.iteration == last
         if small or stop or run.iteration % 10 == 0:
-            full = linear.repaired(run.lam)
-            J, gap, bias, w, _ = linear.certify(full, run.x[d], run.x[:d])
-            history.append((run.iteration, J, gap))
-            if callback is not None:
-                callback(run.iteration, J, gap)
-            if best is None or gap < best[2]:
-                best = (full, J, gap, bias, w)
-            if relative_gap(gap, J) <= tol:
+            lam = linear.repaired(run.lam)
+            J, gap, bias, w, _ = linear.certify(lam, run.x[d], run.x[:d])
+            found = Certified((lam, bias, w), J, gap)
+            if monitor.record(run.iteration, J, gap, found.point):
                 status = Status.CONVERGED
-        if status is not Status.MAX_ITER:
-            break
-    lam, J, gap, b, w = best
+    best = found if monitor.best is None else monitor.best
+    lam, b, w = best.point
     return DualResult(
-        lam, b, J, gap, run.iteration, status, solver="newton", history=history, coef=w
+        lam,
+        b,
+        best.objective,
+        best.gap,
+        run.iteration,
+        status,
+        solver="newton",
+        history=monitor.history,
+        coef=w,
+        max_iter=last if last < max_iter else None,
     )
+
+
+def _prior_precision(linear):
+    """Inverse prior variances of (w, b), infinite for a bias that is zero."""
+    precision = np.ones(linear.X.shape[1] + 1)
+    precision[-1] = 0.0
+    if not linear.flat:
+        variance = linear.problem.bias_variance
+        precision[-1] = 1.0 / variance if variance else np.inf
+    return precision
 
 
 def _start_from_sample(linear, precision):

@@ -27,6 +27,7 @@ from maxent.discrimination.duals._signed_dual import binary_problem, clip_to_dom
 from maxent.discrimination.margins.base import check_asks_for_something
 
 _SMALL = 400
+_INTERIOR_STEPS = 500  # hard problems take 100
 
 
 def solve_linear(
@@ -53,16 +54,11 @@ def solve_linear(
                 "ones, or X.toarray()."
             )
     with single_threaded_blas():
-        if solver == "coordinate":
-            result = coordinate_ascent(linear, tol, max_iter, init, callback, seed)
-        elif solver == "newton":
-            result = primal_newton(linear, tol, max_iter, init, callback)
-            n, d = linear.X.shape
-            slow = result.status is Status.MAX_ITER and result.n_iter < max_iter
-            if (slow or result.status is Status.STALLED) and n * d * min(n, d) <= 1e9:
-                result = _interior(linear, tol, max_iter, init)
+        if solver == "interior":
+            result = _interior(linear, tol, max_iter, init, callback)
         else:
-            result = _interior(linear, tol, max_iter, init)
+            options = (max_iter, init, callback, seed)
+            result = _with_fallback(linear, solver, tol, *options)
     result.lam = linear.collect(result.lam)
     refuse_inseparable(margin, result)
     return result
@@ -83,8 +79,41 @@ def _choose(linear, tol):
     return "coordinate"
 
 
+def _with_fallback(linear, solver, tol, max_iter, init, callback, seed):
+    """By coordinate ascent or Newton; where these crawl, by the interior point.
+
+    Coordinate steps on many rows of few columns undo one another. On 200 x 2 rows with
+    Gaussian margins of rate 70, 100,000 epochs leave a relative gap of 4e-4, and 23
+    steps of the interior point none.
+    """
+    cheap = _interior_is_cheap(linear)
+    if solver == "newton":
+        result = primal_newton(linear, tol, max_iter, init, callback)
+    else:
+        epochs = min(max_iter, _epochs_worth(linear)) if cheap else max_iter
+        result = coordinate_ascent(linear, tol, epochs, init, callback, seed)
+        result.max_iter = epochs if epochs < max_iter else None
+    more = result.status is Status.MAX_ITER and result.n_iter < max_iter
+    if not (cheap and (more or result.status is Status.STALLED)):
+        return result
+    other = _interior(linear, tol, max_iter, result.lam, callback)
+    return result if result.gap < other.gap else other
+
+
+def _interior_is_cheap(linear):
+    """Whether the interior point takes seconds, and its features little memory."""
+    n, d = linear.X.shape
+    return n * d * min(n, d) <= 1e9 and not (linear.sparse and n * d > 1e7)
+
+
+def _epochs_worth(linear):
+    """Epochs in the time of the interior point: some 30 steps of O(n d min(n, d))."""
+    n, d = linear.X.shape
+    return 100 + 10 * min(n, d)
+
+
 # -- interior point --------------------------------------------------------------------
-def _interior(linear, tol, max_iter, init):
+def _interior(linear, tol, max_iter, init, callback):
     X = linear.X.toarray() if linear.sparse else linear.X
     Z = linear.sign[:, None] * (X if linear.one_to_one else X[linear.index])
     if linear.problem.bias_variance:
@@ -92,9 +121,10 @@ def _interior(linear, tol, max_iter, init):
         Z = np.column_stack([Z, root * linear.sign])
     E = linear.sign[:, None] if linear.flat else None
     R = LowRankQuadratic(Z)
-    result = interior_point(
-        linear.rows, R, E, tol=tol, max_iter=min(max_iter, 500), init=init
-    )
+    steps = min(max_iter, _INTERIOR_STEPS)
+    options = {"tol": tol, "max_iter": steps, "init": init, "callback": callback}
+    result = interior_point(linear.rows, R, E, **options)
+    result.max_iter = steps if steps < max_iter else None
     guess = 0.0 if result.bias is None else float(result.bias[0])
     J, gap, b, w, _ = linear.certify(result.lam, guess)
     result.objective, result.gap, result.bias, result.coef = J, gap, b, w
@@ -133,7 +163,8 @@ def solve_linear_dual(
     solver : {"auto", "coordinate", "newton", "interior"}, default="auto"
         "coordinate": closed-form steps keeping w, O(nnz) an epoch. "newton": primal
         Newton, O(n d^2) a step, for dense data with n >> d and a smooth prior.
-        "interior": O(n d^2) a step, any prior, tens of steps.
+        "interior": O(n d^2) a step, any prior, tens of steps. Where the first two make
+        no headway and the third is cheap, it ends the work; the result names it.
     random_state : int, default=0
         Seed of the order of visits.
     callback : callable(n_iter, objective, gap), optional

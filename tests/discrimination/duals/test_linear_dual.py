@@ -15,7 +15,7 @@ from maxent.discrimination import (
     solve_kernel_dual,
     solve_linear_dual,
 )
-from maxent.discrimination.duals import _primal_newton
+from maxent.discrimination.duals import _primal_newton, linear_dual
 
 PRIOR = ExponentialMargin(6.0)
 SMOOTH = [PRIOR, LaplaceMargin(4.0), GaussianMargin(1.5), LogisticMargin()]
@@ -63,16 +63,8 @@ def test_equals_the_kernel_solvers_on_the_linear_kernel(bias, rng):
         np.testing.assert_allclose(X.T @ (y * other.lam), linear.coef, atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("margin", "bias"),
-    [
-        *((margin, bias) for margin in SMOOTH for bias in BIASES),
-        # coordinate steps reach a flat bias very slowly under the hinge
-        (HingeMargin(), 1.5),
-        (HingeMargin(), None),
-    ],
-    ids=by_name,
-)
+@pytest.mark.parametrize("margin", [*SMOOTH, HingeMargin()], ids=by_name)
+@pytest.mark.parametrize("bias", BIASES)
 def test_dense_and_sparse_rows_give_the_same_machine(margin, bias, rng):
     X, y = problem(rng, 400, 30, density=0.2)
     X[[5, 399]] = 0.0
@@ -206,6 +198,57 @@ def test_a_hessian_that_cannot_be_factored_leaves_it_to_the_interior_point(
     assert r.converged
     assert r.solver == "interior"
     assert r.objective == near(plain.objective, 1e-7)
+
+
+@pytest.mark.parametrize(
+    "margin",
+    [
+        ExponentialMargin(70.0),
+        GaussianMargin(100.0),
+        LogisticMargin(80.0),
+        HingeMargin(),
+    ],
+    ids=by_name,
+)
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("d", [2, 6])
+def test_coordinate_ascent_ends_on_many_rows_of_few_columns(margin, bias, d, rng):
+    X, y = problem(rng, 200, d)
+    weight = np.full(200, 80.0 if margin.name == "hinge" else 1.0)
+    options = {"bias": bias, "sample_weight": weight, "tol": 1e-9}
+    r = solve_linear_dual(
+        X, y, margin, solver="coordinate", max_iter=100_000, **options
+    )
+    assert r.converged
+    best = solve_dual(X @ X.T, y, margin, solver="interior", **options)
+    assert r.objective == near(best.objective, 1e-9)
+
+
+def test_the_bound_that_held_is_the_one_reported(monkeypatch, rng):
+    X, y = problem(rng)
+    r = solve_linear_dual(X, y, PRIOR, tol=1e-12, solver="coordinate", max_iter=3)
+    assert not r.converged
+    assert r.max_iter is None
+    monkeypatch.setattr(_primal_newton, "_STEPS", 2)
+    monkeypatch.setattr(linear_dual, "_interior_is_cheap", lambda linear: False)
+    r = solve_linear_dual(X, y, PRIOR, tol=1e-12, solver="newton")
+    assert not r.converged
+    assert r.n_iter == r.max_iter == 2
+    monkeypatch.setattr(linear_dual, "_INTERIOR_STEPS", 2)
+    r = solve_linear_dual(X, y, PRIOR, tol=1e-12, solver="interior")
+    assert not r.converged
+    assert r.n_iter == r.max_iter == 2
+
+
+@solvers
+def test_every_solver_reports_its_progress(solver, rng):
+    X, y = problem(rng)
+    seen = []
+    r = solve_linear_dual(
+        X, y, PRIOR, solver=solver, callback=lambda *news: seen.append(news)
+    )
+    assert r.history
+    assert seen[-len(r.history) :] == r.history  # another solver may have begun
 
 
 def test_single_precision_features_are_enough(rng):
