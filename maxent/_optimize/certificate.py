@@ -27,8 +27,8 @@ def repair_equality(lam, upper, E, total=None):
     The correction is spread over multipliers by the square of their room, so none
     leaves its domain and zeros stay zero. One equality that is missed by much is
     met by scaling the heavier side down, which is possible if the total is zero, as it
-    is by default. Several equalities, or one with a total of its own, are met by scaling
-    multipliers and their distances to the upper end; None if that fails.
+    is by default. Several equalities, or one with a total of its own, are met by
+    scaling multipliers and their distances to the upper end; None if that fails.
     """
     if E is None:
         return lam

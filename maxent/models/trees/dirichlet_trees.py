@@ -16,7 +16,6 @@ from maxent._support import validation as v
 from maxent._support.categories import check_sizes
 from maxent.families._special import log_gamma_ratio
 from maxent.models.trees._counts import (
-    check_sizes,
     log_tables,
     uniform_counts,
 )
