@@ -46,8 +46,9 @@ def _moved_ratio(x, y, d):
 
 def stirling_rest(x):
     """log Gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2, within 3e-16 from 15 on."""
-    w = 1.0 / (x * x)
-    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w / 1188)))) / x
+    v = 1.0 / x
+    w = v * v
+    return (1 / 12 - w * (1 / 360 - w * (1 / 1260 - w * (1 / 1680 - w / 1188)))) * v
 
 
 def log_factorial_excess(x):
@@ -59,6 +60,13 @@ def log_factorial_excess(x):
     near = np.take(x, small)
     out[small] = gammaln(near + 1.0) - xlogy(near, near) + near
     return out.reshape(x.shape)[()]
+
+
+def log_multichoose(r, x):
+    """log of Gamma(x + r) / (x! Gamma(r)), r > 0 and x >= 0."""
+    # of x + 1 and r the larger one is base of the ratio, so that nothing cancels
+    large, small = np.maximum(x + 1.0, r), np.minimum(x + 1.0, r)
+    return log_gamma_ratio(large, small - 1.0, x + r) - gammaln(small)
 
 
 def log_minus_digamma(a):

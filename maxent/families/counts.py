@@ -8,8 +8,12 @@ from scipy.special import gammaln, i0e
 from maxent._support import validation as v
 from maxent.families import _checks
 from maxent.families._inner import weighted_mean
-from maxent.families._series import log_poisson_power_sum, poisson_entropy
-from maxent.families._special import log_gamma_ratio
+from maxent.families._series import (
+    log_negative_binomial_power_sum,
+    log_poisson_power_sum,
+    poisson_entropy,
+)
+from maxent.families._special import log_multichoose
 from maxent.families.base import ExponentialFamily
 
 _MOST_TERMS = 20_000_000
@@ -133,9 +137,10 @@ class NegativeBinomial(_Counts):
 
     Notes
     -----
-    Statistic: x (k = 1). Affinities exist for rho = 1/2 only, unless r = 1. `fit` takes
-    r as given and adds `smoothing` >= 0 pseudo-rows with count 1. Shapes, batches and
-    methods are those of `ExponentialFamily`.
+    Statistic: x (k = 1). All affinities exist: closed for rho = 1/2 and for r = 1, a
+    sum over counts (of 40 to some hundred terms) for others. `fit` takes r as given and
+    adds `smoothing` >= 0 pseudo-rows with count 1. Shapes, batches and methods are
+    those of `ExponentialFamily`.
 
     Examples
     --------
@@ -169,9 +174,7 @@ class NegativeBinomial(_Counts):
         return np.where(inside, value, np.inf)
 
     def _log_base(self, X):
-        # of X + 1 and r the larger one is base of the ratio, so that nothing cancels
-        large, small = np.maximum(X + 1.0, self.r), np.minimum(X + 1.0, self.r)
-        return log_gamma_ratio(large, small - 1.0, X + self.r) - gammaln(small)
+        return log_multichoose(self.r, X)
 
     def _expected_log_base(self):
         out = np.zeros(self.batch_shape)
@@ -200,13 +203,20 @@ class NegativeBinomial(_Counts):
         return total
 
     def _affinity(self, other, rho):
-        if rho != 0.5 and self.r != 1.0:
-            raise ValueError(
-                f"rho={rho:g}: negative binomial affinities have a closed form for "
-                f"rho=0.5 only, unless r=1 (r={self.r:g}). Use rho=0.5, or Poisson or "
-                "Geometric."
-            )
-        return super()._affinity(other, rho)
+        if self.r == 1.0 and rho != 0.5:
+            return super()._affinity(other, rho)
+        # with q = 1 - prob, (1 - sqrt(q q'))^2 is prob prob' + (sqrt q - sqrt q')^2
+        p, p_other = self.prob[:, None], other.prob
+        root = np.sqrt(1.0 - p) + np.sqrt(1.0 - p_other)
+        apart = (p - p_other) / np.where(root > 0, root, 1.0)
+        out = -rho * self.r * np.log1p(apart / p * (apart / p_other))
+        if rho == 0.5:
+            return out
+        eta, eta_other = self.natural_parameters, other.natural_parameters[:, 0]
+        power_sum = log_negative_binomial_power_sum(
+            0.5 * (eta + eta_other), self.r, 2.0 * rho
+        )
+        return out + power_sum
 
     def _moments(self):
         mean = self.r * (1.0 - self.prob) / self.prob

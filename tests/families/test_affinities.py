@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from families import integrals
 from families.family_cases import MAKERS, NAMES, directions, log_density, spd
-from refusals import refused
 from scipy import stats
 from scipy.special import multigammaln
 
@@ -29,6 +28,9 @@ from maxent.families import (
     Wishart,
     discrete,
 )
+from maxent.families._series import log_negative_binomial_power_sum
+
+mpmath = pytest.importorskip("mpmath")
 
 RHO = (0.05, 0.3, 0.5, 0.8, 1.0, 1.7, 2.0)
 powers = pytest.mark.parametrize("rho", RHO)
@@ -216,15 +218,25 @@ def test_counts(rho, rng):
     np.testing.assert_allclose(sure[0], [0.0, rho * math.log(0.5)], atol=1e-14)
 
 
-def test_negative_binomial(rng):
-    X = np.arange(6000)
-    P, Q = (NegativeBinomial(rng.uniform(0.1, 0.9, size=n), 2.5) for n in (2, 3))
-    assert_is_the_integral(P, Q, 0.5, X, np.ones(len(X)))
-    refused(lambda: P.log_affinity(Q, 1.0), "rho=1: negative binomial .* rho=0.5 only")
-    one = NegativeBinomial(P.prob, 1.0)
-    L = one.log_affinity(one, 1.3)
-    geometric = Geometric(P.prob)
-    np.testing.assert_array_equal(L, geometric.log_affinity(geometric, 1.3))
+@powers
+@pytest.mark.parametrize("r", [0.3, 2.5, 40.0])
+def test_negative_binomial(r, rho, rng):
+    # the longest tail, 0.9^(2 rho x), is below exp(-60) from here on
+    X = np.arange(30.0 / rho / -math.log(0.9) + 20.0 * r)
+    P, Q = (NegativeBinomial(rng.uniform(0.1, 0.9, size=n), r) for n in (2, 3))
+    assert_is_the_integral(P, Q, rho, X, np.ones(len(X)))
+    sure = NegativeBinomial([1.0, 0.5], r).log_affinity(NegativeBinomial(1.0, r), rho)
+    np.testing.assert_allclose(sure, [0.0, rho * r * math.log(0.5)], rtol=1e-14)
+
+
+def test_negative_binomial_of_one_success_is_geometric(rng):
+    geometric = Geometric(rng.uniform(0.1, 0.9, size=3))
+    one = NegativeBinomial(geometric.prob, 1.0)
+    for rho in (0.5, 1.3):
+        L = one.log_affinity(one, rho)
+        np.testing.assert_array_equal(L, geometric.log_affinity(geometric, rho))
+    near = NegativeBinomial(geometric.prob, 1.0 + 1e-15)
+    np.testing.assert_allclose(near.log_affinity(near, 1.3), L, atol=1e-13)
 
 
 # -- special cases ---------------------------------------------------------------------
@@ -323,7 +335,6 @@ def test_close_means_among_distant_ones(rng):
 
 
 def test_large_rates_and_other_powers_of_poisson():
-    mpmath = pytest.importorskip("mpmath")
     for rate, other, rho in [(400.0, 300.0, 0.3), (1e4, 1.2e4, 0.8), (60.0, 70.0, 2.5)]:
         with mpmath.workdps(60):
             a, b = mpmath.mpf(rate), mpmath.mpf(other)
@@ -341,6 +352,69 @@ def test_large_rates_and_other_powers_of_poisson():
             )
         L = Poisson(rate).log_affinity(Poisson(other), rho)
         assert pytest.approx(float(expected), rel=1e-12, abs=1e-12) == L
+
+
+def negative_binomial_terms(prob, other, r, rho):
+    """Summands of the affinity as a function of the count, with mpmath's digits."""
+    a, b, r, rho = (mpmath.mpf(number) for number in (prob, other, r, rho))
+    constant = r * mpmath.log(a * b) - 2 * mpmath.loggamma(r)
+    slope = mpmath.log((1 - a) * (1 - b))
+
+    def term(x):
+        base = mpmath.loggamma(x + r) - mpmath.loggamma(x + 1)
+        return mpmath.exp(rho * (constant + x * slope + 2 * base))
+
+    return term
+
+
+@pytest.mark.parametrize("r", [0.02, 3.0, 99.0, 130.0, 700.0])
+@pytest.mark.parametrize("rho", [0.2, 0.8, 3.0])
+def test_negative_binomial_sums_with_many_digits(r, rho):
+    for prob, other in ((0.02, 0.05), (0.3, 0.6), (0.999, 0.9)):
+        with mpmath.workdps(30):
+            term = negative_binomial_terms(prob, other, r, rho)
+            mode = r * (1 - prob) / prob
+            reach = 40 * math.sqrt(max(mode, 1) / prob / rho) + 40 / prob / rho
+            terms = range(max(0, int(mode - reach)), int(mode + reach), 1)
+            if len(terms) > 6000:
+                continue
+            expected = float(mpmath.log(mpmath.fsum(map(term, terms))))
+        L = NegativeBinomial(prob, r).log_affinity(NegativeBinomial(other, r), rho)
+        assert pytest.approx(expected, rel=1e-12, abs=1e-12) == L
+
+
+def test_long_negative_binomial_sums():
+    with mpmath.workdps(18):
+        term = negative_binomial_terms(1e-6, 1e-5, 2.5, 0.3)
+        expected = mpmath.log(mpmath.nsum(term, [0, mpmath.inf], method="e"))
+    L = NegativeBinomial(1e-6, 2.5).log_affinity(NegativeBinomial(1e-5, 2.5), 0.3)
+    assert pytest.approx(float(expected), rel=1e-12) == L
+    # rho = 1: the sum is prob^2r 2F1(r, r; 1; (1 - prob)^2)
+    for r in (1e-3, 0.3, 2.5, 50.0, 99.0, 102.0, 500.0):
+        prob = np.array([1e-8, 1e-5, 1e-3, 0.1, 0.5, 0.9, 0.999])
+        P = NegativeBinomial(prob, r)
+        with mpmath.workdps(40):
+            expected = [
+                mpmath.log(mpmath.hyp2f1(r, r, 1, (1 - p) ** 2))
+                + 2 * mpmath.mpf(r) * mpmath.log(p)
+                for p in map(mpmath.mpf, prob)
+            ]
+        # the terms of the sum have logarithms of the size of r log prob
+        size = 1 - 2 * r * np.log(prob) if r <= 101 else 1 - np.log(prob)
+        error = np.abs(np.diagonal(P.log_affinity(P, 1.0)) - np.array(expected, float))
+        assert (error <= 1e-15 * size + 1e-13).all()
+
+
+@pytest.mark.parametrize("r", [1e-10, 0.02, 0.9, 2.5, 20.0, 200.0, 202.0, 1e4, 1e8])
+def test_probabilities_of_negative_binomials_sum_to_one(r):
+    # the sum of powers, for the power one
+    prob = np.array([1e-12, 1e-9, 1e-6, 1e-3, 0.03, 0.3, 0.7, 0.97, 1 - 1e-9, 1.0])
+    with np.errstate(divide="ignore"):
+        log_fail = np.log1p(-prob)
+    total = log_negative_binomial_power_sum(log_fail, r, 1.0)
+    # counts of standard deviation sqrt(r) / prob know their terms to that many digits
+    size = 1 - r * np.log(prob) if r <= 201 else 1 + math.sqrt(r)
+    assert (np.abs(total) <= 1e-15 * size + 1e-13).all()
 
 
 def test_power_sums_do_not_jump_where_the_rule_changes():
