@@ -75,11 +75,6 @@ def check_value(name, value):
                 f"the fitted model is inconsistent: {where} of {name} does not belong "
                 f"to its {type(value).__name__}. Fit it again."
             )
-    if not again.keys() <= arrays.keys():
-        lost = ", ".join(sorted(again.keys() - arrays.keys()))
-        raise ValueError(
-            f"the fitted model is inconsistent: {name} lacks {lost}. Fit it again."
-        )
     forget = weakref.ref(value, lambda _: _known_values.pop(key, None))
     _known_values[key] = forget, arrays
 
