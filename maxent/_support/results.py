@@ -10,7 +10,25 @@ import numpy as np
 
 
 class Status(enum.StrEnum):
-    """How a solver ended."""
+    """How a solver ended.
+
+    A string: ``result.status == "converged"`` works.
+
+    Attributes
+    ----------
+    CONVERGED
+        ``"converged"``: every tolerance was met.
+    MAX_ITER
+        ``"max_iter"``: the bound on the iterations was reached first.
+    STALLED
+        ``"stalled"``: rounding allows no further progress; a larger `tol` or scaled
+        features help.
+    UNBOUNDED
+        ``"unbounded"``: the dual grows without limit, as fixed margins on data that
+        cannot be separated make it.
+    NONFINITE
+        ``"nonfinite"``: overflow; scale the features or the kernel.
+    """
 
     CONVERGED = "converged"
     MAX_ITER = "max_iter"
@@ -40,7 +58,7 @@ def relative_gap(gap, objective):
 
 @dataclass
 class DualResult:
-    """Solution of a maximum-entropy discrimination dual.
+    """Solution of a dual problem, with its certificate.
 
     Attributes
     ----------

@@ -35,7 +35,8 @@ _HOMES = {
     "maxent.models.trees.chow_liu": ("max_spanning_tree", "chow_liu_tree"),
     "maxent.models.trees.spanning_trees": ("SpanningTrees",),
     "maxent.models.trees.dirichlet_trees": ("DirichletTrees",),
-    "duals.max_margin": ("max_margin",),
+    "duals.max_margin": ("MaxMargin", "max_margin"),
+    "maxent._support.results": ("DualResult", "Status"),
     "trees": ("MEDTreeClassifier",),
     "chow_liu": ("ChowLiuClassifier",),
 }

@@ -29,7 +29,7 @@ _ENTER = 20  # constraints that may come into play in one round
 
 @dataclass
 class MaxMargin:
-    """What :func:`max_margin` returns.
+    """Bounds of the largest margin, as :func:`max_margin` returns them.
 
     Attributes
     ----------
