@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from maxent._support import validation as v
-from maxent.discrimination.margins.base import MarginPrior, check_asks_for_something
+from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 from maxent.discrimination.margins.priors import (
     MARGINS,
     ExponentialMargin,
@@ -31,7 +31,7 @@ _GENERATIVE = (
 def classification_margin(margin, sharpness):
     """Prior meant by a classifier's `margin` and `sharpness`; checked.
 
-    A prior whose mean is not positive asks for nothing: zero multipliers satisfy it.
+    The prior mean must be positive: otherwise zero multipliers satisfy it.
     """
     if isinstance(margin, MarginPrior):
         prior = margin
@@ -42,7 +42,7 @@ def classification_margin(margin, sharpness):
             if not (v.is_real(sharpness) and 1 < sharpness < math.inf):
                 raise ValueError(
                     f"sharpness={v.shown(sharpness)} must be a finite number > 1: with "
-                    "sharpness <= 1 the margin prior asks for nothing and every "
+                    "sharpness <= 1 the mean margin is not positive and every "
                     "multiplier is zero."
                 )
             prior = MARGINS[margin](rate=sharpness, level=1.0)
@@ -50,7 +50,7 @@ def classification_margin(margin, sharpness):
             prior = GaussianMargin(rate=1.0, level=1.0)
         else:
             prior = MARGINS[margin]()
-    check_asks_for_something(prior)
+    check_positive_mean(prior)
     return prior
 
 

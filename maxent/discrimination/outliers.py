@@ -1,4 +1,4 @@
-"""MEDOutlierDetector: models that give every row of the training set its due."""
+"""MEDOutlierDetector: one-class models trained to a log-likelihood level per row."""
 
 from __future__ import annotations
 

@@ -120,8 +120,8 @@ n_iter_, converged_, n_features_in_
 
     With ``parameters="dirichlet"`` the other class can take away from a table no more
     than its rows and the prior have put there; multipliers stay small where counts are.
-    Where levels are beyond reach, cells of the tables are used up. What is left of them
-    is in `posteriors_`, and may be too little for `dual_coef_` to tell.
+    Where levels cannot be reached, table cells vanish: their remaining counts are in
+    `posteriors_`, and may be too small for `dual_coef_` to represent.
 
     References
     ----------

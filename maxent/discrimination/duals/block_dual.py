@@ -28,8 +28,8 @@ from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals._signed_dual import clip_to_domain
 from maxent.discrimination.margins.base import (
-    check_asks_for_something,
     check_is_margin,
+    check_positive_mean,
 )
 
 
@@ -83,8 +83,8 @@ def solve_blocks(
     Raises
     ------
     ValueError
-        For maps that do not fit, a prior that asks for nothing, or fixed margins that
-        cannot be met.
+        For maps that do not fit, a prior whose mean is not positive, or fixed margins
+        that cannot be met.
     FloatingPointError
         If the objective becomes non-finite.
 
@@ -112,7 +112,7 @@ def solve_blocks(
     True
     """
     if level is None:
-        check_asks_for_something(margin)
+        check_positive_mean(margin)
     else:
         check_is_margin(margin)
     tol, max_iter = v.check_stop(tol, max_iter)

@@ -21,12 +21,12 @@ from maxent.discrimination.duals._signed_dual import (
     clip_signed_to_domain,
     solve_signed,
 )
-from maxent.discrimination.margins.base import check_asks_for_something
+from maxent.discrimination.margins.base import check_positive_mean
 
 
 def _check_options(margin, bias, tol, max_iter, solver, callback):
     """Checked (bias, tol, max_iter); costs nothing, so it comes before the arrays."""
-    check_asks_for_something(margin)
+    check_positive_mean(margin)
     v.check_choice("solver", solver, ("auto", "interior", "smo"))
     v.check_callback(callback)
     return v.check_bias(bias), *v.check_stop(tol, max_iter)
@@ -92,7 +92,7 @@ def solve_dual(
     Raises
     ------
     ValueError
-        For invalid input, a prior that asks for nothing, or a fixed margin on data
+        For invalid input, a prior whose mean is not positive, or a fixed margin on data
         that cannot be separated.
 
     Examples

@@ -24,7 +24,7 @@ from maxent.discrimination.duals._linear_problem import LinearProblem
 from maxent.discrimination.duals._primal_newton import primal_newton
 from maxent.discrimination.duals._refusals import drop_weightless, refuse_inseparable
 from maxent.discrimination.duals._signed_dual import binary_problem, clip_to_domain
-from maxent.discrimination.margins.base import check_asks_for_something
+from maxent.discrimination.margins.base import check_positive_mean
 
 _SMALL = 400
 _INTERIOR_STEPS = 500  # hard problems take 100
@@ -187,7 +187,7 @@ def solve_linear_dual(
     """
     from sklearn.utils import check_array
 
-    check_asks_for_something(margin)
+    check_positive_mean(margin)
     v.check_choice("solver", solver, ("auto", "coordinate", "newton", "interior"))
     v.check_callback(callback)
     with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries

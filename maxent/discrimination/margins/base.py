@@ -302,15 +302,15 @@ def check_is_margin(prior):
         )
 
 
-def check_asks_for_something(prior):
+def check_positive_mean(prior):
     """Refuse what is no margin prior, or one whose mean margin is not positive.
 
-    Zero multipliers satisfy a prior that asks for nothing.
+    Otherwise zero multipliers satisfy every constraint.
     """
     check_is_margin(prior)
     if not prior.prior_mean > 0:
         raise ValueError(
-            f"{prior!r} has mean margin {prior.prior_mean:g} <= 0: it asks for nothing "
-            "and every multiplier would be zero. Raise its level or its rate "
+            f"{prior!r} has mean margin {prior.prior_mean:g}, which is not positive: "
+            "every multiplier would be zero. Raise its level or its rate "
             "(the exponential prior needs rate * level > 1)."
         )

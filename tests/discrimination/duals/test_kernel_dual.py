@@ -319,7 +319,7 @@ def test_out_of_steps_is_not_called_converged(rng):
         ({"y": [1, 1, 1]}, "one class"),
         ({"y": [0, 1, 1]}, "-1 and \\+1"),
         ({"y": [1, -1]}, "rows but y"),
-        ({"margin": ExponentialMargin(1.0)}, "asks for nothing"),
+        ({"margin": ExponentialMargin(1.0)}, "not positive"),
         ({"sample_weight": [1, 1, -1]}, "negative"),
         ({"sample_weight": [1, 1]}, "sample_weight"),
         ({"sample_weight": [1, 0, 0]}, "one class"),

@@ -23,7 +23,7 @@ from maxent.discrimination._margin_parameters import (
     classification_margin,
     regression_margin,
 )
-from maxent.discrimination.margins.base import check_asks_for_something
+from maxent.discrimination.margins.base import check_positive_mean
 from maxent.discrimination.margins.priors import MARGINS
 
 # ------------------------------------------------------------- objects
@@ -102,12 +102,12 @@ def test_constants_of_the_wrong_kind_are_named(value):
 )
 def test_priors_that_ask_for_nothing_are_refused(prior, asks):
     if asks:
-        check_asks_for_something(prior)
+        check_positive_mean(prior)
         assert classification_margin(prior, None) is prior
     else:
-        with pytest.raises(ValueError, match="asks for nothing"):
-            check_asks_for_something(prior)
-        with pytest.raises(ValueError, match="asks for nothing"):
+        with pytest.raises(ValueError, match="not positive"):
+            check_positive_mean(prior)
+        with pytest.raises(ValueError, match="not positive"):
             classification_margin(prior, None)
 
 
