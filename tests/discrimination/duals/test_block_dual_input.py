@@ -246,7 +246,9 @@ def test_a_margin_must_be_a_prior_with_levels_of_its_own_too(rng):
 def test_a_prior_that_asks_for_nothing_is_refused(rng):
     y = labels()
     blocks, maps = gaussians(rng, y)
-    refused(lambda: solved(blocks, maps, ExponentialMargin(1.0), y, None), "not positive")
+    refused(
+        lambda: solved(blocks, maps, ExponentialMargin(1.0), y, None), "not positive"
+    )
     # a level of its own says what is asked: then the prior's own does not matter
     level = np.full(N, 3.0)
     for prior in (ExponentialMargin(1.0), LogisticMargin(1.0, 0.0)):
