@@ -27,15 +27,17 @@ cdef struct DualMachine:
     Py_ssize_t steps
     Py_ssize_t since        # step of the last marked progress
     double least            # optimality gap then
-    double end              # multipliers stay below this share of their supremum
+    bint steep[2]           # slope infinite at zero, at the end of the domain
     double huge             # a longer step means that the dual is unbounded
     double violation        # optimality gap
+    double excess           # part of it between the rows that are being moved
     double middle           # middle of it: change of bias it asks for
     double gain             # of the dual objective, about
     double work             # that it took
     double merit[2]         # gain for work of the last pairs, of the last rounds
     Py_ssize_t turn
 
+cdef double dual_least(const Potential* prior) noexcept nogil
 cdef Py_ssize_t dual_padded(Py_ssize_t n) noexcept nogil
 cdef int dual_open(
     DualMachine* machine, const Potential* prior, const float* K, Py_ssize_t ld,

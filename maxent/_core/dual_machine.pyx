@@ -14,18 +14,24 @@ Source: pairs by second-order information after Fan, Chen & Lin (2005); the pote
 after Jaakkola, Meila & Jebara (1999), eq. (14).
 """
 
-from libc.math cimport INFINITY, fmax, fmin, isfinite
+from libc.math cimport INFINITY, fabs, fmax, fmin, isfinite
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from maxent._core.dual_rows cimport (
     DualRow,
+    row_bounded,
     row_curvature,
     row_slope,
     row_upper,
     solve_pair,
 )
-from maxent._core.potentials cimport Potential, potential_slope
+from maxent._core.potentials cimport (
+    Potential,
+    conjugate_argmax,
+    potential_slope,
+    potential_value,
+)
 
 cdef extern from "vector.h" nogil:
     const int MX_LANES
@@ -40,6 +46,28 @@ cdef extern from "vector.h" nogil:
 
 cdef float BARRED = 1e30       # stands for infinity in `up` and `low`
 cdef double HUGE_MULTIPLIER = 1e13
+# An entropy has a finite value but an infinite slope at an end of its domain. There
+# multipliers stop at a distance at which they are as good as zero, or as the bound:
+# 1e-15 of the domain, which differences of doubles can still tell from it.
+cdef double CLOSEST = 1e-15
+cdef double AT_END = 1e-15     # what counts as the end where it is attained
+
+cdef double domain(const Potential* prior) noexcept nogil:
+    """Length of the domain of u that counts."""
+    return prior.upper if isfinite(prior.upper) else 1.
+
+
+cdef double dual_least(const Potential* prior) noexcept nogil:
+    """The least u > 0 where the slope at zero is infinite, else zero."""
+    if isfinite(potential_slope(prior, 0.)):
+        return 0.
+    return CLOSEST * domain(prior)
+
+
+cdef bint steep_end(const Potential* prior) noexcept nogil:
+    """Whether the end of the domain has a finite value and an infinite slope."""
+    return (isfinite(prior.upper) and isfinite(potential_value(prior, prior.upper))
+            and not isfinite(potential_slope(prior, prior.upper)))
 
 
 cdef double dual_slope(
@@ -50,10 +78,37 @@ cdef double dual_slope(
     return row_slope(p, row, a, -1 if row.sides == 2 else 1)
 
 
+cdef double chosen_curvature(
+    const DualMachine* machine, const DualRow* row, double a) noexcept nogil:
+    """Curvature by which the gain of a step away from an end is judged.
+
+    That at a itself, or the mean one on the way that changes the slope by as much as
+    the pair in hand was apart.  Near an end of infinite slope the former is unbounded,
+    although a multiplier that leaves the end soon meets little of it.
+    """
+    cdef const Potential* p = &machine.prior
+    cdef double scale = row.weight * row.rate, tangent = row_curvature(p, row, a)
+    cdef double u, change, mean
+    if not (machine.steep[0] or machine.steep[1]) or row.weight == INFINITY:
+        return tangent
+    u = fabs(a) / scale
+    change = row.rate * machine.excess
+    if u < 0.5 * domain(p):
+        if not machine.steep[0]:
+            return tangent
+        mean = conjugate_argmax(p, change - potential_slope(p, u)) - u
+    else:
+        if not machine.steep[1]:
+            return tangent
+        mean = u - conjugate_argmax(p, -change - potential_slope(p, u))
+    return fmin(tangent, change / (mean * scale * row.rate)) if mean > 0 else tangent
+
+
 cdef void place_row(
-    const Potential* p, const DualRow* row, double a, float k_tt,
+    const DualMachine* machine, const DualRow* row, double a, float k_tt,
     float* up, float* low, float* e) noexcept nogil:
     """Set the one-sided corrections and the curvature of one row at multiplier a."""
+    cdef const Potential* p = &machine.prior
     cdef double upper = row_upper(p, row)
     up[0] = 0
     low[0] = 0
@@ -65,11 +120,16 @@ cdef void place_row(
         else:
             up[0] = <float>row_slope(p, row, 0., 1)
             low[0] = <float>row_slope(p, row, 0., -1)
-    elif a >= upper * (1. - 1e-15):
+    elif a >= upper * (1. - AT_END):
         up[0] = -BARRED
-    elif -a >= upper * (1. - 1e-15):
+    elif -a >= upper * (1. - AT_END):
         low[0] = BARRED
-    e[0] = k_tt + <float>row_curvature(p, row, a)
+    elif fabs(a) <= 1.5 * row.least:
+        if a > 0:
+            low[0] = BARRED
+        else:
+            up[0] = -BARRED
+    e[0] = k_tt + <float>chosen_curvature(machine, row, a)
 
 
 cdef Py_ssize_t dual_padded(Py_ssize_t n) noexcept nogil:
@@ -89,7 +149,7 @@ cdef int dual_open(
     """
     cdef Py_ssize_t t, size = dual_padded(n)
     cdef Py_ssize_t chunks = (size + MX_SWEEP_CHUNK - 1) // MX_SWEEP_CHUNK
-    cdef double mean = 0., largest = 1.
+    cdef double mean = 0., largest = 1., end, least
     memset(machine, 0, sizeof(DualMachine))
     machine.rows = <DualRow*>malloc(max(n, 1) * sizeof(DualRow))
     machine.v = <float*>malloc((4 * size + 2 * (chunks + 1) * MX_LANES) * sizeof(float))
@@ -108,15 +168,22 @@ cdef int dual_open(
     machine.lanes = machine.e + size
     machine.least = INFINITY
     # an open domain ends before the slope becomes infinite
-    machine.end = 1. if isfinite(potential_slope(prior, prior.upper)) else 1. - 2.3e-16
+    end = 1. if isfinite(potential_slope(prior, prior.upper)) else 1. - 2.3e-16
+    least = dual_least(prior)
+    machine.steep[0] = least > 0
+    machine.steep[1] = steep_end(prior)
     machine.huge = HUGE_MULTIPLIER
     for t in range(n):
         machine.rows[t].level = level[t]
         machine.rows[t].rate = rate[t]
         machine.rows[t].weight = weight[t]
         machine.rows[t].sides = sides[t]
+        machine.rows[t].most = end * row_upper(prior, &machine.rows[t])
+        machine.rows[t].least = 0.
+        if weight[t] < INFINITY and sides[t] != 3:
+            machine.rows[t].least = least * weight[t] * rate[t]
         machine.v[t] = <float>(residual[t] + dual_slope(prior, &machine.rows[t], a[t]))
-        place_row(prior, &machine.rows[t], a[t], K[t * ld + t], machine.up + t,
+        place_row(machine, &machine.rows[t], a[t], K[t * ld + t], machine.up + t,
                   machine.low + t, machine.e + t)
         mean += K[t * ld + t]
         largest = max(largest, abs(residual[t]))
@@ -131,6 +198,10 @@ cdef int dual_open(
         machine.e[t] = 1
     if n:
         dual_refresh(machine)
+    if machine.steep[0] or machine.steep[1]:
+        for t in range(n):
+            machine.e[t] = K[t * ld + t] + <float>chosen_curvature(
+                machine, &machine.rows[t], a[t])
     return 0
 
 
@@ -153,6 +224,7 @@ cdef void dual_read(const DualMachine* machine, double* residual) noexcept nogil
 cdef void set_gap(DualMachine* machine, float top, float bottom) noexcept nogil:
     machine.violation = <double>top - <double>bottom
     machine.middle = 0.5 * (<double>top + <double>bottom)
+    machine.excess = machine.violation
     if top < -0.5 * BARRED or bottom > 0.5 * BARRED:
         machine.violation = 0.      # nothing may move in one of the directions
         machine.middle = 0.
@@ -197,8 +269,33 @@ cdef void dual_move(
     machine.v[t] += <float>(dual_slope(&machine.prior, row, a)
                             - dual_slope(&machine.prior, row, machine.a[t]))
     machine.a[t] = a
-    place_row(&machine.prior, row, a, k_tt, machine.up + t, machine.low + t,
+    place_row(machine, row, a, k_tt, machine.up + t, machine.low + t,
               machine.e + t)
+
+
+cdef Py_ssize_t partner(DualMachine* machine, Py_ssize_t i) noexcept nogil:
+    """The row whose step with row i promises most, or -1.
+
+    Near an end of infinite slope the mean curvature depends on the length of the way.
+    One that was computed for another way is renewed, and the choice repeated, where it
+    had promised far too much: such rows would be thrown to and fro without any gain.
+    """
+    cdef float* v = machine.v
+    cdef const float* ki = machine.K + i * machine.ld
+    cdef float vi = v[i] + machine.up[i], e
+    cdef Py_ssize_t j
+    while True:
+        j = mx_smo_select(v, machine.low, machine.e, ki, vi, machine.e[i], machine.size,
+                          machine.lanes)
+        if j < 0 or not (machine.steep[0] or machine.steep[1]):
+            return j
+        machine.excess = <double>vi - (<double>v[j] + <double>machine.low[j])
+        e = machine.K[j * machine.ld + j] + <float>chosen_curvature(
+            machine, &machine.rows[j], machine.a[j])
+        if not e > 4 * fmax(machine.e[j], 1e-12):
+            return j
+        machine.e[j] = e
+        machine.work += 0.5
 
 
 cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept nogil:
@@ -219,8 +316,7 @@ cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
         i = machine.next
         ki = machine.K + i * machine.ld
         vi = v[i] + machine.up[i]
-        j = mx_smo_select(v, machine.low, machine.e, ki, vi, machine.e[i], machine.size,
-                          machine.lanes)
+        j = partner(machine, i)
         if j < 0:
             return DUAL_STALLED
         kj = machine.K + j * machine.ld
@@ -230,11 +326,12 @@ cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
             max(<double>ki[i] + <double>kj[j] - 2. * <double>ki[j], 1e-12))
         if not (tau < machine.huge):
             return DUAL_UNBOUNDED
-        ai = fmin(a[i] + tau, machine.end * row_upper(p, &machine.rows[i]))
-        aj = fmax(a[j] - tau, -machine.end * row_upper(p, &machine.rows[j]))
+        ai = row_bounded(&machine.rows[i], a[i] + tau)
+        aj = row_bounded(&machine.rows[j], a[j] - tau)
         if a[i] == ai and a[j] == aj:
             return DUAL_STALLED
         machine.gain += 0.5 * tau * excess
+        machine.excess = excess
         machine.work += 1.
         dual_move(machine, i, ai, ki[i])
         dual_move(machine, j, aj, kj[j])

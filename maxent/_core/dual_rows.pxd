@@ -13,6 +13,8 @@ cdef struct DualRow:
     double level
     double rate
     double weight           # infinite: no potential at all (a Gaussian bias)
+    double least            # |a| stays above it where the slope at zero is infinite
+    double most             # and below it where the end of the domain is open
     int sides               # 1: a >= 0, 2: a <= 0, 3: both
 
 
@@ -41,6 +43,17 @@ cdef inline double row_curvature(
     return potential_curvature(p, fabs(a) / scale) / (scale * row.rate)
 
 
+cdef inline double row_bounded(const DualRow* row, double a) noexcept nogil:
+    """The multiplier nearest to a, on its side of zero, that the row may take."""
+    if a > row.most:
+        return row.most
+    if a < -row.most:
+        return -row.most
+    if fabs(a) < row.least:
+        return row.least if row.sides == 1 else -row.least
+    return a
+
+
 cdef inline double solve_pair(
     const Potential* p, const DualRow* ri, const DualRow* rj, double ai, double aj,
     double excess, double eta) noexcept nogil:
@@ -48,15 +61,15 @@ cdef inline double solve_pair(
 
     Root of the decreasing function
         excess + [s_i(a_i + tau) - s_i(a_i)] - [s_j(a_j - tau) - s_j(a_j)] - eta tau
-    on [0, hi], where no multiplier crosses zero or its upper bound; hi if there is
-    no root.  Newton's method inside a shrinking bracket.
+    on [0, hi], where no multiplier crosses its bounds or comes nearer to zero than it
+    may; hi if there is no root.  Newton's method inside a shrinking bracket.
     """
     cdef double lo = 0., hi, tau, g, h
     cdef double si = row_slope(p, ri, ai, 1), sj = row_slope(p, rj, aj, -1)
     cdef double room
     cdef int _
-    hi = -ai if ai < 0 else row_upper(p, ri) - ai
-    room = aj if aj > 0 else row_upper(p, rj) + aj
+    hi = -ai - ri.least if ai < 0 else row_upper(p, ri) - ai
+    room = aj - rj.least if aj > 0 else row_upper(p, rj) + aj
     if room < hi:
         hi = room
     h = eta + row_curvature(p, ri, ai) + row_curvature(p, rj, aj)

@@ -27,6 +27,7 @@ from maxent._core.dual_machine cimport (
     dual_slope,
     dual_close,
     dual_finished,
+    dual_least,
     dual_move,
     dual_open,
     dual_padded,
@@ -234,6 +235,12 @@ cdef int dual_run(DualMachine* machine, double tol, Py_ssize_t steps) noexcept n
 def padded(Py_ssize_t n):
     """Columns that the Gram matrix given to `smo` needs for n rows."""
     return dual_padded(n)
+
+
+def least_share(tuple spec):
+    """Least multiplier as a share of weight * rate: 0 unless the slope there is inf."""
+    cdef Potential p = unpack_potential(spec)
+    return dual_least(&p)
 
 
 def smo(

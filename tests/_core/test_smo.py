@@ -12,6 +12,7 @@ from maxent.discrimination import (
     GaussianMargin,
     HingeMargin,
     LaplaceMargin,
+    LogisticMargin,
     UniformExponentialMargin,
 )
 
@@ -273,6 +274,24 @@ def test_multipliers_that_are_pulled_to_an_open_end_stay_short_of_it(margin, rng
     u = np.abs(p.a) / (p.weight * margin.rate)
     assert u.max() > 1 - 1e-14
     assert (u < 1).all()
+
+
+def test_entropies_thrown_to_an_end_come_back():
+    # rows 1 and 4 know the bias alone; a step of the others overshoots by far
+    x = np.array([0.7, 0, -1.1, -4.6, 0, 1.9])
+    y = np.array([1, -1, 1, -1, -1, 1])
+    p = object.__new__(Problem)
+    p.K = np.zeros((6, padded(6)), dtype=np.float32)
+    p.K[:, :6] = np.outer(x, x)
+    p.n, p.margin, p.target = 6, LogisticMargin(20.0, 1.0), np.zeros(6)
+    p.sides = np.where(y > 0, POSITIVE, NEGATIVE).astype(np.int8)
+    p.weight, p.a = np.ones(6), 0.02 * y
+    _, gap, _, status = p.solve(max_iter=10_000)
+    assert status == CONVERGED
+    assert gap <= 1e-4
+    # f = 20 * 4.6^2 in single precision
+    assert p.optimality_gap() <= 1e-4 + 10 * NOISE
+    assert p.objective() == pytest.approx(82.98818371, abs=1e-3)
 
 
 def test_no_rows():

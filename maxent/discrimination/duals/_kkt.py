@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxent._core.smo import least_share
 from maxent._optimize.rows import BOTH, NEGATIVE, POSITIVE, Rows
 
 
@@ -26,6 +27,7 @@ class RowsInPlay:
         self.p, self.limit = problem, limit
         self.n = len(problem.level)
         self.flat = problem.bias == "flat"
+        self.least = least_share(problem.potential.core_spec)
 
     # -- feasible multipliers ------------------------------------------------------
     def start(self, init):
@@ -76,6 +78,10 @@ class RowsInPlay:
         top = np.abs(a) >= p.potential.upper * scale * (1 - 1e-15)
         up[(at_zero & ((sides & POSITIVE) == 0)) | (top & (a > 0))] = -np.inf
         low[(at_zero & ((sides & NEGATIVE) == 0)) | (top & (a < 0))] = np.inf
+        if self.least > 0:  # as good as zero, where the slope is infinite
+            least = np.abs(a) <= 1.5 * self.least * scale
+            up[least & (a < 0)] = -np.inf
+            low[least & (a > 0)] = np.inf
         return up, low
 
     def excess(self, a, f, b, rows=slice(None)):

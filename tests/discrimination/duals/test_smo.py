@@ -12,7 +12,9 @@ from maxent._support.gram_store import PartGram, WholeGram
 from maxent._support.results import DualResult, Status
 from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination import (
+    CustomMargin,
     ExponentialMargin,
+    LogisticMargin,
     solve_dual,
 )
 from maxent.discrimination import solve_kernel_dual as solve
@@ -206,6 +208,37 @@ def test_noisy_labels_of_more_rows_than_are_held_at_once(rng):
     X = rng.normal(size=(8001, 2))
     y = (np.sin(3 * X[:, 0]) * np.cos(3 * X[:, 1]) > 0) ^ (rng.random(8001) < 0.1)
     assert MEDClassifier(C=100).fit(X, y).converged_
+
+
+@pytest.mark.parametrize("rate", [1.0, 20.0, 100.0])
+@pytest.mark.parametrize("bias", ["flat", 1.0, None])
+def test_multipliers_come_back_from_where_the_slope_is_infinite(rate, bias, rng):
+    X = rng.normal(size=(60, 2))
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    K = rbf(X, 1.0)
+    K[:10] = K[:, :10] = 0.0  # these rows know the bias alone
+    for margin in (LogisticMargin(rate, 1.0), gibbs_margin(rate)):
+        found = solve_dual(K, y, margin, bias=bias, solver="smo")
+        best = solve_dual(K, y, margin, bias=bias, solver="interior", tol=1e-9)
+        assert best.converged and found.converged
+        assert found.objective == pytest.approx(best.objective, rel=2e-6, abs=2e-6)
+
+
+def gibbs_margin(rate):
+    """Entropy lam - lam log(lam / rate), whose domain has no end."""
+    return CustomMargin(
+        lambda lam: lam - lam * np.log(lam / rate) if lam > 0 else 0.0,
+        lambda lam: -np.log(lam / rate) if lam > 0 else np.inf,
+        lambda lam: 1.0 / lam if lam > 0 else np.inf,
+        upper=np.inf,
+    )
+
+
+def test_a_large_logistic_machine_of_noisy_labels_converges(rng):
+    X = rng.normal(size=(4100, 10))
+    y = (X[:, 0] + X[:, 1] ** 2 > 1) ^ (rng.random(4100) < 0.1)
+    assert MEDClassifier(margin="logistic", C=1e4).fit(X, y).converged_
 
 
 @pytest.mark.parametrize("max_iter", [300, 10_000_000])
