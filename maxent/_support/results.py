@@ -47,13 +47,13 @@ CORE_STATUS = (
 )
 
 
-def relative_gap(gap, objective):
-    """Gap in units of 1 + objective.
+def relative_gap(gap, objective, unit=1.0):
+    """Gap in units of 1 + objective, or of another unit + objective.
 
     The optimum is never negative (zero multipliers give zero), so a negative
     objective earns no allowance.
     """
-    return gap / (1.0 + max(objective, 0.0))
+    return gap / (unit + max(objective, 0.0))
 
 
 @dataclass
@@ -93,6 +93,9 @@ class DualResult:
         margin or target units; None where the solver does not look at it.
     kkt_tol : float or None
         The violation asked for besides the gap; None where the gap alone decides.
+    unit : float
+        What the gap is compared with besides the objective: 1, or for regression the
+        square of the unit of the targets.
     """
 
     lam: np.ndarray
@@ -108,6 +111,7 @@ class DualResult:
     blocks: list | None = None
     kkt_violation: float | None = None
     kkt_tol: float | None = None
+    unit: float = 1.0
 
     @property
     def converged(self) -> bool:
@@ -116,8 +120,8 @@ class DualResult:
 
     @property
     def relative_gap(self) -> float:
-        """Gap divided by ``1 + max(objective, 0)``, the quantity compared with tol."""
-        return relative_gap(self.gap, self.objective)
+        """Gap over ``unit + max(objective, 0)``, the quantity compared with tol."""
+        return relative_gap(self.gap, self.objective, self.unit)
 
 
 class Monitor:
@@ -225,14 +229,18 @@ def store_certificate(estimator, result):
     estimator.converged_ = result.converged
 
 
-def progress_of(estimator):
-    """Callback of a solver that prints its progress; None unless `verbose`."""
+def progress_of(estimator, unit=1.0):
+    """Callback of a solver that prints its progress; None unless `verbose`.
+
+    Objectives are shown in ones, where the solver has them in units of `unit`.
+    """
     if not estimator.verbose:
         return None
     name = type(estimator).__name__
 
     def show(n_iter, objective, gap):
-        print(f"{name}: {n_iter} steps, J={objective:.6g}, gap={gap:.2e}")
+        J, gap = objective * unit, gap * unit
+        print(f"{name}: {n_iter} steps, J={J:.6g}, gap={gap:.2e}")
 
     return show
 

@@ -72,17 +72,20 @@ class KernelMachineMixin:
         check_features(X, self.kernel)
         return X, X if len(keep) == X.shape[0] else X[keep]
 
-    def _solve(self, data, problem, tol):
-        """DualResult with signed multipliers, by the solver that suits the kernel."""
+    def _solve(self, data, problem, tol, unit=1.0):
+        """DualResult with signed multipliers, by the road that suits the kernel.
+
+        Progress is shown in the units of the targets, of which the problem's is `unit`.
+        """
         if self._goes_linear(data, problem):
             steps = min(self.max_iter, _LINEAR_STEPS)
             result = solve_linear(
                 data,
                 problem,
                 tol=tol,
-                max_iter=steps,
-                solver=self.solver,
-                callback=progress_of(self),
+                max_iter=min(self.max_iter, 5000),
+                solver=solver,
+                callback=progress_of(self, unit**2),
             )
             if steps < self.max_iter and result.max_iter is None:
                 result.max_iter = steps
@@ -95,7 +98,7 @@ class KernelMachineMixin:
             max_iter=self.max_iter,
             solver=self.solver,
             cache_size=self.cache_size,
-            callback=progress_of(self),
+            callback=progress_of(self, unit**2),
         )
 
     def _goes_linear(self, data, problem):

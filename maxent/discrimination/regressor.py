@@ -11,8 +11,9 @@ from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import regression_margin
-from maxent.discrimination.duals._signed_dual import SignedProblem
+from maxent.discrimination.duals._signed_dual import SignedProblem, in_units
 
+_SMALLEST_UNIT = 1e-100  # its square is still a number
 _LARGEST_TARGET = 1e15  # beyond it no digits are left to tell a residual from zero
 
 
@@ -54,8 +55,12 @@ default="rbf"
     coef0 : float, default=0.0
         Constant added to the inner product, for "poly" and "sigmoid".
     tol : float, default=1e-3
-        Tolerance of the optimality condition in target units and of the relative
-        duality gap; both must hold.
+        Tolerance of the optimality condition and of the relative duality gap; both
+        must hold. They are measured in units of the targets' typical size s: a
+        violation of the optimality condition is at most ``tol * s``, and the gap at
+        most ``tol * (s**2 + objective_)``. s is the median distance of the targets
+        from their median (from zero unless the bias is flat), rounded to a power of
+        two, so that fits scale with the targets if C, epsilon and 1 / sharpness do.
     max_iter : int, default=10_000_000
         Bound on the steps of the solver.
     cache_size : float, default=500
@@ -79,7 +84,7 @@ converged_, gamma_, n_features_in_
 
     Notes
     -----
-    C, epsilon and sharpness are in target units and nothing is scaled internally:
+    C, epsilon and sharpness are in target units, whatever the targets' size:
     standardise the target, or choose them to suit it.
 
     References
@@ -192,7 +197,9 @@ for kernel="precomputed"
             np.full(n, BOTH, dtype=np.int8),
             bias,
         )
-        result = self._solve(data, problem, tol)
+        unit = _unit_of(target)
+        result = self._solve(data, problem.in_units_of(unit), tol, unit)
+        result = in_units(result, unit)
         b = np.array([result.bias + centre])
         self._store(result, result.lam[None, :], b, keep, X)
         if not result.converged:
@@ -215,3 +222,15 @@ for kernel="precomputed"
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         return self._scores(X, 1)[:, 0]
+
+
+def _unit_of(target):
+    """A power of two near the median size of the targets, near the mean if that is 0.
+
+    A power of two, so that nothing is rounded.
+    """
+    size = np.abs(target)
+    typical = float(np.median(size)) or float(np.mean(size))
+    if not typical > _SMALLEST_UNIT:
+        return 1.0
+    return float(np.exp2(np.round(np.log2(typical))))

@@ -13,7 +13,7 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 2; Jebara & Jaakkola (2000).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,10 +70,41 @@ class SignedProblem:
         rows = Rows(self.potential, q, self.rate[index], self.weight[index])
         return rows, index, sign
 
+    def in_units_of(self, unit):
+        """The same problem with targets, multipliers and biases in other units."""
+        return replace(
+            self,
+            level=self.level / unit,
+            rate=self.rate * unit,
+            weight=self.weight / unit**2,
+            target=self.target / unit,
+        )
+
     @property
     def bias_variance(self):
         """Variance added to every kernel entry (0 for flat and none)."""
         return 0.0 if self.bias in ("flat", None) else float(self.bias)
+
+
+def in_units(result, unit):
+    """DualResult of a problem from that of ``problem.in_units_of(unit)``."""
+    square = unit**2
+    return replace(
+        result,
+        lam=result.lam * unit,
+        bias=result.bias * unit,
+        objective=result.objective * square,
+        gap=result.gap * square,
+        history=[(n, J * square, gap * square) for n, J, gap in result.history],
+        coef=None if result.coef is None else result.coef * unit,
+        kkt_violation=_times(result.kkt_violation, unit),
+        kkt_tol=_times(result.kkt_tol, unit),
+        unit=result.unit * square,
+    )
+
+
+def _times(number, unit):
+    return None if number is None else number * unit
 
 
 def binary_problem(y, margin, bias, sample_weight):
