@@ -36,6 +36,7 @@ cdef struct DualMachine:
     double work             # that it took
     double merit[2]         # gain for work of the last pairs, of the last rounds
     Py_ssize_t turn
+    bint indefinite         # a pair has shown that K is not positive semidefinite
 
 cdef double dual_least(const Potential* prior) noexcept nogil
 cdef Py_ssize_t dual_padded(Py_ssize_t n) noexcept nogil

@@ -51,6 +51,7 @@ cdef double HUGE_MULTIPLIER = 1e13
 # 1e-15 of the domain, which differences of doubles can still tell from it.
 cdef double CLOSEST = 1e-15
 cdef double AT_END = 1e-15     # what counts as the end where it is attained
+cdef double NOISE = 1e-5       # of kernel values, relative to the largest
 
 cdef double domain(const Potential* prior) noexcept nogil:
     """Length of the domain of u that counts."""
@@ -298,6 +299,17 @@ cdef Py_ssize_t partner(DualMachine* machine, Py_ssize_t i) noexcept nogil:
         machine.work += 0.5
 
 
+cdef bint curves_up(
+    const DualMachine* machine, Py_ssize_t i, Py_ssize_t j, double kii, double kjj,
+    double eta) noexcept nogil:
+    """Whether the objective is convex along a pair, by more than K may be off."""
+    if not eta < 0:
+        return False
+    eta += 0.5 * row_curvature(&machine.prior, &machine.rows[i], machine.a[i])
+    eta += 0.5 * row_curvature(&machine.prior, &machine.rows[j], machine.a[j])
+    return eta < -NOISE * (fabs(kii) + fabs(kjj))
+
+
 cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept nogil:
     """Steps of the pair that promises most; a DualStatus."""
     cdef const Potential* p = &machine.prior
@@ -306,7 +318,7 @@ cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
     cdef float* v = machine.v
     cdef double* a = machine.a
     cdef Py_ssize_t i, j, last = machine.steps + steps
-    cdef double tau, ai, aj, excess
+    cdef double tau, ai, aj, excess, eta
     cdef float vi, top = 0, bottom = 0
     cdef int status
     while True:
@@ -321,9 +333,11 @@ cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
             return DUAL_STALLED
         kj = machine.K + j * machine.ld
         excess = <double>vi - (<double>v[j] + <double>machine.low[j])
-        tau = solve_pair(
-            p, &machine.rows[i], &machine.rows[j], a[i], a[j], excess,
-            max(<double>ki[i] + <double>kj[j] - 2. * <double>ki[j], 1e-12))
+        eta = <double>ki[i] + <double>kj[j] - 2. * <double>ki[j]
+        if curves_up(machine, i, j, ki[i], kj[j], eta):
+            machine.indefinite = True
+        tau = solve_pair(p, &machine.rows[i], &machine.rows[j], a[i], a[j], excess,
+                         fmax(eta, 1e-12))
         if not (tau < machine.huge):
             return DUAL_UNBOUNDED
         ai = row_bounded(&machine.rows[i], a[i] + tau)

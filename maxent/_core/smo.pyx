@@ -190,6 +190,7 @@ cdef int run_rounds(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
                           min(last - machine.steps, <Py_ssize_t>(20 * BLOCK)))
         dual_close(&part)
         machine.steps += part.steps
+        machine.indefinite = machine.indefinite or part.indefinite
         machine.gain += part.gain
         # in units of a step of one pair, which passes over K and v twice
         machine.work += 0.3 + 0.16 * m
@@ -255,14 +256,15 @@ def smo(
     double tol,
     Py_ssize_t max_iter,
 ):
-    """Returns (steps taken, optimality gap reached, middle of the gap, status)."""
+    """Returns (steps taken, optimality gap reached, middle of the gap, status, whether
+    a pair was met along which K has negative curvature)."""
     cdef Potential p = unpack_potential(spec)
     cdef DualMachine machine
     # about 10 ms between looks for an interrupt
     cdef Py_ssize_t n = a.shape[0], slice_ = max(16, 10000000 // max(n, 1)), part
     cdef int status = DUAL_RUNNING
     if n == 0:
-        return 0, 0., 0., DUAL_CONVERGED
+        return 0, 0., 0., DUAL_CONVERGED, False
     if K.strides[1] != sizeof(float) or K.shape[0] < n or K.shape[1] < dual_padded(n):
         raise ValueError("K needs contiguous rows and padded(n) columns")
     if dual_open(&machine, &p, &K[0, 0], K.strides[0] // <Py_ssize_t>sizeof(float), n,
@@ -279,7 +281,8 @@ def smo(
         dual_read(&machine, &residual[0])
     finally:
         dual_close(&machine)
-    return machine.steps, machine.violation, machine.middle, status
+    return (machine.steps, machine.violation, machine.middle, status,
+            bool(machine.indefinite))
 
 
 def compress(

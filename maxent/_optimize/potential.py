@@ -127,6 +127,13 @@ class Potential:
         return self.finite_loss and bool((self.curvature(_GRID * top) > 0).all())
 
     @cached_property
+    def least_curvature(self):
+        """Smallest -g''(u), looked for on a grid over the domain."""
+        if math.isfinite(self.upper):
+            return float(self.curvature(_GRID * self.upper).min())
+        return float(self.curvature(np.append(_GRID, [1e3, 1e150])).min())
+
+    @cached_property
     def linear(self):
         """Whether g is linear, so that G is a hinge, or infinite beyond its corner."""
         if not self.finite_at_zero:

@@ -35,6 +35,7 @@ class Status(enum.StrEnum):
     STALLED = "stalled"
     UNBOUNDED = "unbounded"
     NONFINITE = "nonfinite"
+    INDEFINITE = "indefinite"  # a stationary point of a dual that is not concave
 
 
 # order of the codes returned by the compiled solvers
@@ -70,7 +71,8 @@ class DualResult:
         Dual objective J(lam), a lower bound of the primal.
     gap : float
         Primal minus dual objective at the returned point, evaluated as a sum of
-        Fenchel-Young terms in double precision. Never negative.
+        Fenchel-Young terms in double precision. Never negative; NaN where the kernel
+        matrix is not positive semidefinite, so that it would bound nothing.
     n_iter : int
         Iterations of the solver named in `solver`.
     status : Status

@@ -173,6 +173,29 @@ class VectorKernel:
         """Whether compiled code computes the values from dense rows."""
         return self.spec is not None and not self.sparse
 
+    @property
+    def semidefinite(self):
+        """Whether every matrix of this kernel is known to be positive semidefinite."""
+        if self.kernel == "poly":
+            return self.spec[2] >= 0
+        return isinstance(self.kernel, str) and self.kernel in ("linear", "rbf")
+
+    def held(self, cache_size):
+        """This kernel, or a matrix of its values if a function is asked for them.
+
+        Parameters
+        ----------
+        cache_size : float
+            MB that a matrix of all values and what is made of it may take.
+        """
+        n = len(self)
+        if self.spec is not None or not callable(self.kernel):
+            return self
+        if 14e-6 * n * n > cache_size:
+            return self
+        everything = np.arange(n)
+        return VectorKernel(self.block(everything, everything), "precomputed")
+
     # -- blocks ----------------------------------------------------------------
     def block(self, rows, columns):
         """Double-precision kernel block between rows and columns of the data."""

@@ -12,6 +12,7 @@ from maxent._support.results import progress_of, warn_not_converged
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import classification_margin
+from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import binary_problem
 from maxent.discrimination.duals.multiclass_dual import solve_multiclass
 
@@ -42,6 +43,8 @@ class MEDClassifier(KernelMachineMixin, ClassifierMixin, BaseEstimator):
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, \
 default="rbf"
         As in SVC; a callable gets two blocks of rows and returns their kernel block.
+        A kernel that is found not to be positive semidefinite ("sigmoid" often is not)
+        has no certificate: ``duality_gap_`` is NaN, and a warning is given.
     C : float, default=1.0
         Upper bound of every multiplier and slope of the loss far below the margin,
         as in SVC. Any C > 0.
@@ -229,7 +232,9 @@ for kernel="precomputed"
             coefficients, b = beta.T, result.bias
         self._store(result, coefficients, b, keep, X)
         self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
-        if not result.converged:
+        if np.isnan(result.gap):
+            warn_indefinite("MEDClassifier", result)
+        elif not result.converged:
             warn_not_converged("MEDClassifier", result, tol, self.max_iter)
         return self
 

@@ -11,6 +11,7 @@ from maxent._support import validation as v
 from maxent._support.results import warn_not_converged
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import regression_margin
+from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import SignedProblem, in_units
 
 _SMALLEST_UNIT = 1e-100  # its square is still a number
@@ -29,6 +30,8 @@ class MEDRegressor(KernelMachineMixin, RegressorMixin, BaseEstimator):
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, \
 default="rbf"
         As in SVC; a callable gets two blocks of rows and returns their kernel block.
+        A kernel that is found not to be positive semidefinite ("sigmoid" often is not)
+        has no certificate: ``duality_gap_`` is NaN, and a warning is given.
     C : float, default=1.0
         Upper bound of every multiplier and slope of the loss far from the target
         (for the Gaussian prior the factor of ``r**2 / 2``).
@@ -202,7 +205,9 @@ for kernel="precomputed"
         result = in_units(result, unit)
         b = np.array([result.bias + centre])
         self._store(result, result.lam[None, :], b, keep, X)
-        if not result.converged:
+        if np.isnan(result.gap):
+            warn_indefinite("MEDRegressor", result)
+        elif not result.converged:
             warn_not_converged("MEDRegressor", result, tol, self.max_iter)
         return self
 

@@ -96,7 +96,7 @@ NOISE = 2e-4
 @pytest.mark.parametrize("n", EDGES)
 def test_every_size_is_solved(n, rng):
     p = Problem(rng, n, ExponentialMargin(5.0))
-    steps, gap, _, status = p.solve()
+    steps, gap, _, status, _ = p.solve()
     assert status == CONVERGED
     assert steps > 0
     assert gap <= 1e-4
@@ -156,7 +156,7 @@ MANY, KINDS = 2100, [2, 50]
 @pytest.mark.parametrize("n", [2001, 2561])
 def test_many_rows_are_solved(n, d, rng):
     p = Problem(rng, n, ExponentialMargin(5.0), weight=rng.uniform(0.5, 2.0, n), d=d)
-    _, gap, _, status = p.solve(tol=1e-3)
+    _, gap, _, status, _ = p.solve(tol=1e-3)
     assert status == CONVERGED
     assert gap <= 1e-3
     assert p.optimality_gap() <= 1e-3 + NOISE
@@ -177,7 +177,7 @@ def test_objective_of_many_rows_never_falls(d, rng):
     p = Problem(rng, MANY, ExponentialMargin(5.0), d=d)
     values, middle = [p.objective()], 0.0
     for _ in range(12):
-        steps, _, middle, _ = p.solve(max_iter=150, bias=middle)
+        steps, _, middle, *_ = p.solve(max_iter=150, bias=middle)
         assert steps <= 150
         values.append(p.objective())
     assert np.diff(values).min() >= -1e-6 * (1 + abs(values[-1]))
@@ -202,7 +202,7 @@ def test_restart_from_the_solution_has_nothing_to_do(rng):
 
 def test_steps_are_bounded(rng):
     p = Problem(rng, 100, ExponentialMargin(5.0))
-    steps, gap, _, status = p.solve(max_iter=7)
+    steps, gap, _, status, _ = p.solve(max_iter=7)
     assert steps == 7
     assert status != CONVERGED
     assert gap > 1e-4
@@ -211,7 +211,7 @@ def test_steps_are_bounded(rng):
 
 def test_middle_of_the_gap_is_the_bias(rng):
     p = Problem(rng, 120, ExponentialMargin(5.0))
-    _, _, middle, _ = p.solve(tol=1e-5)
+    _, _, middle, *_ = p.solve(tol=1e-5)
     inside = p.a != 0
     asked = np.sign(p.a) * p.margin.mean(np.abs(p.a)) + p.residual()
     np.testing.assert_allclose(asked[inside], middle, atol=1e-3)
@@ -286,7 +286,7 @@ def test_entropies_thrown_to_an_end_come_back():
     p.n, p.margin, p.target = 6, LogisticMargin(20.0, 1.0), np.zeros(6)
     p.sides = np.where(y > 0, POSITIVE, NEGATIVE).astype(np.int8)
     p.weight, p.a = np.ones(6), 0.02 * y
-    _, gap, _, status = p.solve(max_iter=10_000)
+    _, gap, _, status, _ = p.solve(max_iter=10_000)
     assert status == CONVERGED
     assert gap <= 1e-4
     # f = 20 * 4.6^2 in single precision

@@ -23,6 +23,10 @@ from maxent._optimize.quadratics import DenseQuadratic
 from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows, tolerance_for
 from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
+from maxent.discrimination.duals._definiteness import (
+    has_negative_curvature,
+    without_certificate,
+)
 from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals._smo import WorkingSets
 
@@ -79,6 +83,10 @@ class SignedProblem:
             weight=self.weight / unit**2,
             target=self.target / unit,
         )
+
+    def curvature(self):
+        """Smallest curvature of each row's own term, (n,)."""
+        return self.potential.least_curvature / (self.weight * self.rate**2)
 
     @property
     def bias_variance(self):
@@ -203,26 +211,31 @@ def solve_signed(
         `lam` holds the signed multipliers a_t.
     """
     margin = problem.margin
-    largest = kernel.diagonal().max(initial=0.0)
-    tol = tolerance_for(problem.potential, margin.level, largest, tol)
-    if solver == "auto":
-        roads = _roads(kernel, problem, tol, cache_size)
-    elif solver in ("interior", "smo"):
-        roads = (solver,)
-    else:
+    if solver not in ("auto", "interior", "smo"):
         raise ValueError(
             f"solver={solver!r} is not known; use 'auto', 'interior' or 'smo'."
         )
-    result, n = None, len(kernel)
+    result = None
     with single_threaded_blas():
+        kernel = kernel.held(cache_size)
+        largest = kernel.diagonal().max(initial=0.0)
+        tol = tolerance_for(problem.potential, margin.level, largest, tol)
+        indefinite = has_negative_curvature(kernel, problem.bias, problem.curvature())
+        roads = (solver,)
+        if solver == "auto":
+            # the interior point needs a concave objective
+            concave = not indefinite
+            roads = _roads(kernel, problem, tol, cache_size) if concave else ("smo",)
         for road in roads:
             if road == "interior":
                 steps = min(max_iter, _INTERIOR_STEPS)
                 other = _solve_interior(kernel, problem, tol, steps, init)
             else:
                 # with another road open, do not crawl along this one
-                steps = max_iter if len(roads) == 1 else min(max_iter, 50_000 + 100 * n)
-                other = WorkingSets(
+                steps = max_iter
+                if len(roads) > 1:
+                    steps = min(max_iter, 50_000 + 100 * len(kernel))
+                sets = WorkingSets(
                     kernel,
                     problem,
                     Certifier(problem),
@@ -231,18 +244,20 @@ def solve_signed(
                     steps,
                     cache_size,
                     callback,
-                ).solve(init)
+                )
+                other = sets.solve(init)
+                indefinite |= sets.indefinite and not kernel.semidefinite
             other.max_iter = steps
             if result is None or other.converged or not result.gap <= other.gap:
                 result = other
             if result.converged or result.status is Status.UNBOUNDED:
                 break
     refuse_inseparable(margin, result)
-    return result
+    return without_certificate(result) if indefinite else result
 
 
 def _roads(kernel, problem, tol, cache_size):
-    """Solvers by size, the second for the case that the first one stalls."""
+    """Solvers by size, the second one for problems on which the first stalls."""
     n = len(kernel)
     dense = 8e-6 * n * n * 3 <= max(cache_size, 100.0) and n <= _INTERIOR_LIMIT
     if not dense:

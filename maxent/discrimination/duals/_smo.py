@@ -69,6 +69,7 @@ class WorkingSets(RowsInPlay):
         )
         self.at_once = self.whole or self.n <= min(self.limit, _AT_ONCE)
         self.steps = 0
+        self.indefinite = False  # a pair has shown negative curvature
         self.monitor = Monitor(tol, callback, self.kkt_asked)
 
     # -- pieces ------------------------------------------------------------------
@@ -95,7 +96,7 @@ class WorkingSets(RowsInPlay):
             part[0] = -float(a.sum())
             residual[0] = -p.bias_variance * part[0] - b
             store.matrix[0, 0] = p.bias_variance
-        steps, _, middle, code = smo(
+        steps, _, middle, code, indefinite = smo(
             p.potential.core_spec,
             store.matrix,
             part,
@@ -108,6 +109,7 @@ class WorkingSets(RowsInPlay):
             max(self.max_iter - self.steps, 0),
         )
         self.steps += steps
+        self.indefinite = self.indefinite or indefinite
         a[rows] = part[extra:]
         f[rows] = p.target[rows] - b - residual[extra:]
         return b + middle, CORE_STATUS[code]

@@ -15,6 +15,7 @@ from maxent._support.vector_kernels import (
     kernel_of_rows,
     resolve_gamma,
 )
+from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._refusals import drop_weightless
 from maxent.discrimination.duals._signed_dual import (
     binary_problem,
@@ -32,8 +33,10 @@ def _check_options(margin, bias, tol, max_iter, solver, callback):
     return v.check_bias(bias), *v.check_stop(tol, max_iter)
 
 
-def _unsigned(result, y, keep, n):
-    """Result with lam = |a| over all rows."""
+def _unsigned(result, y, keep, n, name):
+    """Result with lam = |a| over all rows; a warning if it has no certificate."""
+    if result.gap != result.gap:
+        warn_indefinite(name, result, stacklevel=4)
     lam = np.abs(result.lam)
     if keep is not None:
         full = np.zeros(n)
@@ -66,7 +69,8 @@ def solve_dual(
     Parameters
     ----------
     K : array-like (n, n)
-        Kernel matrix, symmetric, positive semidefinite.
+        Kernel matrix, symmetric, positive semidefinite; for a flat bias on vectors that
+        sum to zero. Otherwise the gap is NaN and a ConvergenceWarning is given.
     y : array-like (n,)
         Labels -1 and +1.
     margin : MarginPrior
@@ -129,7 +133,7 @@ def solve_dual(
         cache_size=12e-6 * (n + 64) ** 2 + 100,
         callback=callback,
     )
-    return _unsigned(result, yk, keep, n)
+    return _unsigned(result, yk, keep, n, "solve_dual")
 
 
 def solve_kernel_dual(
@@ -235,7 +239,7 @@ def solve_kernel_dual(
         cache_size=cache_size,
         callback=callback,
     )
-    return _unsigned(result, yk, keep, n)
+    return _unsigned(result, yk, keep, n, "solve_kernel_dual")
 
 
 def _checked_features(X):

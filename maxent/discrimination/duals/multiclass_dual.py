@@ -21,6 +21,10 @@ from maxent._optimize.quadratics import DenseQuadratic, LowRankQuadratic
 from maxent._optimize.rows import tolerance_for
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
+from maxent.discrimination.duals._definiteness import (
+    has_negative_curvature,
+    without_certificate,
+)
 from maxent.discrimination.duals._multiclass_solvers import (
     KernelSide,
     LinearSide,
@@ -80,8 +84,9 @@ def solve_multiclass(
         largest = kernel.diagonal().max() + (0.0 if bias in ("flat", None) else bias)
         tol = tolerance_for(margin.unit_potential, margin.level, largest, tol)
     variance = 0.0 if bias in ("flat", None) else float(bias)
+    indefinite = _has_negative_curvature(kernel, constraints, bias)
     if solver == "auto":
-        solver = _choose(kernel, constraints, tol)
+        solver = "coordinate" if indefinite else _choose(kernel, constraints, tol)
     # with few rows for the columns, kernel values are the shorter way
     n, d = len(kernel), kernel.X.shape[1]
     short = n <= 8 * d and 4e-6 * n * n <= cache_size
@@ -123,7 +128,18 @@ def solve_multiclass(
     lam = np.zeros((len(codes), n_classes))
     lam[constraints.example, constraints.wrong] = result.lam
     result.lam, result.bias = lam, b
-    return result, beta
+    return without_certificate(result) if indefinite else result, beta
+
+
+def _has_negative_curvature(kernel, c, bias):
+    """Whether the dual is not concave, as far as a sample of the rows tells.
+
+    beta is linear in the multipliers of a row, with |beta|^2 <= m |lam|^2.
+    """
+    potential, m = c.rows.potential, c.m
+    own = potential.least_curvature / (c.weight * c.margin.rate**2)
+    with single_threaded_blas():
+        return has_negative_curvature(kernel, bias, own / (SHARE * m))
 
 
 def _choose(kernel, c, tol):

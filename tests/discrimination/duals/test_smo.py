@@ -37,6 +37,8 @@ def test_the_better_of_two_unfinished_roads_is_kept(n, first, better, monkeypatc
         return DualResult(np.zeros(n), 0.0, 1.0, gap, 5, Status.STALLED, solver=road)
 
     class WorkingSets:
+        indefinite = False
+
         def __init__(self, *args):
             pass
 
