@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.threads import single_threaded_blas
 from maxent._support.vector_kernels import (
     VectorKernel,
     apply_kernel,
@@ -85,17 +86,22 @@ class _KernelModel:
 
 
 class _KernelBlock(Block):
-    """K and a factor of it."""
+    """K and a factor of it.
+
+    Everything in here runs BLAS on one thread, so results do not depend on their
+    number, in a solver or outside of it.
+    """
 
     def __init__(self, model, X):
         self.model, self.X = model, X
         self.n_rows = len(X)
         self.parameters = model._parameters(X)
         everything = np.arange(len(X))
-        kernel = VectorKernel(X, model.kernel, **self.parameters)
-        self.K = kernel.block(everything, everything)
+        with single_threaded_blas():
+            kernel = VectorKernel(X, model.kernel, **self.parameters)
+            self.K = kernel.block(everything, everything)
+            values, vectors = np.linalg.eigh(self.K)
         self.diagonal = self.K.diagonal().copy()
-        values, vectors = np.linalg.eigh(self.K)
         if values[0] < -1e-8 * max(values[-1], 0.0):
             raise ValueError(
                 f"kernel={model.kernel!r} is not positive semidefinite on these rows: "
@@ -104,6 +110,16 @@ class _KernelBlock(Block):
         keep = values > 1e-14 * values[-1]
         self.root = vectors[:, keep] * np.sqrt(values[keep])
         self.rank = self.root.shape[1]
+
+    def product(self, a):
+        """K a."""
+        with single_threaded_blas():
+            return self.K @ a
+
+    def squared_norm(self, a):
+        """a' K a."""
+        with single_threaded_blas():
+            return float(a @ (self.K @ a))
 
     def posterior(self, a):
         """What scores new rows: rows with weight, kernel, weights."""
@@ -137,10 +153,10 @@ class GaussianScores(_KernelModel):
 
     class _block(_KernelBlock):
         def log_partition(self, a):
-            return 0.5 * float(a @ (self.K @ a))
+            return 0.5 * self.squared_norm(a)
 
         def mean(self, a):
-            return self.K @ a
+            return self.product(a)
 
         def hessian_factor(self, a):
             return self.root
@@ -177,18 +193,19 @@ class GaussianCentre(_KernelModel):
                 return 0.0
             if not total > 0:
                 return np.inf
-            return 0.5 * (float(a @ (self.K @ a)) / total - float(a @ self.diagonal))
+            return 0.5 * (self.squared_norm(a) / total - float(a @ self.diagonal))
 
         def mean(self, a):
             total = float(a.sum())
             if not a.any():
                 total, a = float(len(a)), np.ones(len(a))
-            c = self.K @ a / total
+            c = self.product(a) / total
             return c - 0.5 * (self.diagonal + float(a @ c) / total)
 
         def hessian_factor(self, a):
             total = float(a.sum())
-            return (self.root - (a @ self.root) / total) / np.sqrt(total)
+            with single_threaded_blas():
+                return (self.root - (a @ self.root) / total) / np.sqrt(total)
 
         largest = 0.0
 
@@ -202,7 +219,7 @@ class GaussianCentre(_KernelModel):
 
         def _scalars(self, a):
             total = float(a.sum())
-            return 1.0 / total, float(a @ (self.K @ a)) / total**2
+            return 1.0 / total, self.squared_norm(a) / total**2
 
 
 class KernelPosterior:
@@ -263,9 +280,11 @@ class KernelPosterior:
         }
         values = np.zeros(len(X))
         if len(self.X):
-            values = self.scale * (
-                apply_kernel(X, self.X, self.weight[:, None], model.kernel, **options)
-            ).reshape(-1)
+            with single_threaded_blas():
+                sums = apply_kernel(
+                    X, self.X, self.weight[:, None], model.kernel, **options
+                )
+            values = self.scale * sums.reshape(-1)
         if isinstance(model, GaussianCentre):
             own = VectorKernel(X, model.kernel, **options).diagonal()
             values = values - 0.5 * (own + self.norm)

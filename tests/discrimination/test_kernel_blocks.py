@@ -5,6 +5,7 @@ import pytest
 from oracles.block_cases import agree
 from oracles.conjugate import log_integral
 from problems import rbf
+from processes import run
 from refusals import refused
 
 from maxent.discrimination import GaussianCentre, GaussianScores
@@ -161,3 +162,34 @@ def test_parts_of_a_posterior_that_do_not_fit_are_named(name, value, rng):
     }
     KernelPosterior(**good)
     refused(lambda: KernelPosterior(**{**good, name: value}), rf"\b{name}\b")
+
+
+FITS = """
+import hashlib
+import numpy as np
+from maxent import MEDOutlierDetector
+from maxent.discrimination import GaussianCentre, GaussianScores
+
+rng = np.random.default_rng(%d)
+X, new, a = rng.normal(size=(400, 6)), rng.normal(size=(500, 6)), rng.random(400)
+for model in (GaussianScores(), GaussianCentre(), GaussianCentre("linear")):
+    block = model.block(X)
+    detector = MEDOutlierDetector(model).fit(X)
+    for values in (
+        block.K, block.root, block.mean(a), block.log_partition(a),
+        block.hessian_factor(a), block.score(a, new), detector.level_,
+        detector.dual_coef_, detector.score_samples(new),
+    ):
+        values = np.ascontiguousarray(values)
+        print(hashlib.sha256(values.tobytes()).hexdigest())
+"""
+
+
+def test_bits_do_not_depend_on_the_threads_of_blas(seed):
+    names = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+    one, two = (
+        run("-c", FITS % seed, env=dict.fromkeys(names, threads)).split()
+        for threads in ("1", "2")
+    )
+    assert len(one) == 27
+    assert one == two
