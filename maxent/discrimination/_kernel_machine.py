@@ -73,7 +73,7 @@ class KernelMachineMixin:
         return X, X if len(keep) == X.shape[0] else X[keep]
 
     def _solve(self, data, problem, tol, unit=1.0):
-        """DualResult with signed multipliers, by the road that suits the kernel.
+        """DualResult with signed multipliers, by the solver that suits the kernel.
 
         Progress is shown in the units of the targets, of which the problem's is `unit`.
         """
@@ -83,8 +83,8 @@ class KernelMachineMixin:
                 data,
                 problem,
                 tol=tol,
-                max_iter=min(self.max_iter, 5000),
-                solver=solver,
+                max_iter=steps,
+                solver=self.solver,
                 callback=progress_of(self, unit**2),
             )
             if steps < self.max_iter and result.max_iter is None:
