@@ -52,6 +52,9 @@ cdef double HUGE_MULTIPLIER = 1e13
 cdef double CLOSEST = 1e-15
 cdef double AT_END = 1e-15     # what counts as the end where it is attained
 cdef double NOISE = 1e-5       # of kernel values, relative to the largest
+cdef enum:
+    RENEWALS = 100             # mean curvatures renewed for one choice of a pair
+
 
 cdef double domain(const Potential* prior) noexcept nogil:
     """Length of the domain of u that counts."""
@@ -280,12 +283,14 @@ cdef Py_ssize_t partner(DualMachine* machine, Py_ssize_t i) noexcept nogil:
     Near an end of infinite slope the mean curvature depends on the length of the way.
     One that was computed for another way is renewed, and the choice repeated, where it
     had promised far too much: such rows would be thrown to and fro without any gain.
+    At most RENEWALS choices, each a sweep, are repeated; a poor partner still gains.
     """
     cdef float* v = machine.v
     cdef const float* ki = machine.K + i * machine.ld
     cdef float vi = v[i] + machine.up[i], e
     cdef Py_ssize_t j
-    while True:
+    cdef int _
+    for _ in range(RENEWALS + 1):
         j = mx_smo_select(v, machine.low, machine.e, ki, vi, machine.e[i], machine.size,
                           machine.lanes)
         if j < 0 or not (machine.steep[0] or machine.steep[1]):
@@ -297,6 +302,7 @@ cdef Py_ssize_t partner(DualMachine* machine, Py_ssize_t i) noexcept nogil:
             return j
         machine.e[j] = e
         machine.work += 0.5
+    return j
 
 
 cdef bint curves_up(
@@ -336,6 +342,8 @@ cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
         eta = <double>ki[i] + <double>kj[j] - 2. * <double>ki[j]
         if curves_up(machine, i, j, ki[i], kj[j], eta):
             machine.indefinite = True
+        # With the curvature of K cut off at zero the root is no farther than that of
+        # the pair itself, or at the end of its segment, and the objective rises to it.
         tau = solve_pair(p, &machine.rows[i], &machine.rows[j], a[i], a[j], excess,
                          fmax(eta, 1e-12))
         if not (tau < machine.huge):

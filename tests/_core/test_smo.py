@@ -16,7 +16,7 @@ from maxent.discrimination import (
     UniformExponentialMargin,
 )
 
-CONVERGED = 0
+CONVERGED, STEPS_USED = 0, 1
 POSITIVE, NEGATIVE, BOTH = 1, 2, 3
 TWO_SIDED = [  # no charge near zero: a tube
     ExponentialMargin(5.0, -0.1),
@@ -78,6 +78,10 @@ class Problem:
         up[(zero & (self.sides == NEGATIVE)) | (full & (self.a > 0))] = -np.inf
         low[(zero & (self.sides == POSITIVE)) | (full & (self.a < 0))] = np.inf
         return up.max() - low.min()
+
+    def sides_of_zero(self):
+        """Multipliers with the sign that their row allows, >= 0."""
+        return np.where(self.sides == NEGATIVE, -self.a, self.a)
 
     def objective(self):
         lam = np.abs(self.a)
@@ -292,6 +296,56 @@ def test_entropies_thrown_to_an_end_come_back():
     # f = 20 * 4.6^2 in single precision
     assert p.optimality_gap() <= 1e-4 + 10 * NOISE
     assert p.objective() == pytest.approx(82.98818371, abs=1e-3)
+
+
+INDEFINITE = {
+    "minus Gram": lambda rng, n: -_gram_of(rng.normal(size=(n, 3))),
+    "shifted": lambda rng, n: _gram_of(rng.normal(size=(n, 3))) - 3.0 * np.eye(n),
+    "tanh": lambda rng, n: np.tanh(_gram_of(rng.normal(size=(n, 2)) - 0.5)),
+    "symmetric": lambda rng, n: _symmetric(rng.normal(size=(n, n))),
+    "signs": lambda rng, n: _symmetric(np.sign(rng.normal(size=(n, n)))),
+    "exchanged": lambda rng, n: np.ones((n, n)) - np.eye(n),
+}
+
+
+def _gram_of(X):
+    return X @ X.T
+
+
+def _symmetric(K):
+    return np.triu(K) + np.triu(K, 1).T
+
+
+@pytest.mark.parametrize("margin", [*PRIORS, LogisticMargin(20.0, 1.0)], ids=by_name)
+@pytest.mark.parametrize("kind", INDEFINITE)
+@pytest.mark.parametrize("n", [2, 40])
+def test_indefinite_matrices_end_within_the_steps_and_never_lose(kind, margin, n, rng):
+    p = Problem(rng, n, margin)
+    p.K[:, :n] = INDEFINITE[kind](rng, n)
+    start = p.objective()
+    steps, _, _, status, _ = p.solve(max_iter=2000)
+    assert steps <= 2000
+    assert status in range(5)
+    lam = p.sides_of_zero()
+    assert (lam >= 0).all()
+    assert (np.abs(p.a) <= p.margin.upper * p.weight).all()
+    if status in (CONVERGED, STEPS_USED):
+        size = 1.0 + np.abs(p.a).sum() ** 2 * np.abs(p.K).max()
+        assert p.objective() >= start - NOISE * size
+
+
+def test_a_pair_of_negative_curvature_goes_to_the_better_end():
+    # J = 2 lam - lam^2 (0 + 0 - 2) / 2 = 2 lam + lam^2 is convex: its end is lam = 1
+    p = object.__new__(Problem)
+    p.K = np.zeros((2, padded(2)), dtype=np.float32)
+    p.K[0, 1] = p.K[1, 0] = 1.0
+    p.n, p.margin, p.target = 2, HingeMargin(), np.zeros(2)
+    p.sides = np.array([POSITIVE, NEGATIVE], dtype=np.int8)
+    p.weight, p.a = np.ones(2), np.zeros(2)
+    steps, _, _, status, indefinite = p.solve()
+    assert (steps, status, indefinite) == (1, CONVERGED, True)
+    assert p.a == pytest.approx([1.0, -1.0])
+    assert p.objective() == pytest.approx(3.0)
 
 
 def test_no_rows():
