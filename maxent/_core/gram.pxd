@@ -15,8 +15,9 @@ cdef struct KernelSpec:
     double gamma
     double coef0
     int degree
+    double raw_gamma        # of rows in their own units, where those are given
 
 cdef void kernel_tile(
     const KernelSpec* spec, const real* X, const real* xx, Py_ssize_t rows,
     const real* Z, const real* zz, Py_ssize_t cols, Py_ssize_t d,
-    real* out, Py_ssize_t ld) noexcept nogil
+    real* out, Py_ssize_t ld, const double* raw_X, const double* raw_Z) noexcept nogil

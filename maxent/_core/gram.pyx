@@ -2,10 +2,15 @@
 
 Tiles are fixed by the sizes of the problem and each is computed by one thread with
 single-threaded BLAS, so results have the same bits for any number of threads.
+
+Squared distances are |x|^2 + |z|^2 - 2 x'z, to (d + 4) eps (|x|^2 + |z|^2).  Where that
+is too much for the RBF kernel, rows in their own units are given besides, and distances
+of rows that may be near each other are summed from differences.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
+from libc.math cimport exp
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
@@ -32,18 +37,59 @@ cdef enum:
     TILE_COLS = 256
     WIDE_COLS = 1024
 
+# gamma (|x|^2 + |z|^2) up to which a squared distance is good enough: to 1e-12 d of
+# the kernel value in double precision.
+CANCELLING = 1e3
+FAR = 40.                      # kernel values below exp(-40) need no digits
+cdef double LIMIT = CANCELLING
+cdef double FAR_ = FAR
+
+
+cdef Py_ssize_t near_rows(
+    const KernelSpec* spec, const double* x, double xx, const double* Z,
+    const real* zz, Py_ssize_t cols, Py_ssize_t d, const real* inner,
+    Py_ssize_t* places, real* values) noexcept nogil:
+    """Kernel values by differences where norms cancel and rows may be near; how many.
+
+    x and Z are in their own units, xx, zz and the inner products in those of gamma.
+    """
+    cdef double eps = 1.2e-7 if real is float else 2.3e-16
+    cdef double size, apart, total, difference
+    cdef Py_ssize_t j, k, found = 0
+    for j in range(cols):
+        size = spec.gamma * (xx + zz[j])
+        if size <= LIMIT:
+            continue
+        apart = size - 2. * spec.gamma * inner[j]
+        if apart > FAR_ + 2. * (d + 4) * eps * size:     # NaN of overflow goes on
+            continue
+        total = 0.
+        for k in range(d):
+            difference = x[k] - Z[j * d + k]
+            total += difference * difference
+        places[found] = j
+        values[found] = <real>exp(-spec.raw_gamma * total)
+        found += 1
+    return found
+
 
 cdef void kernel_tile(
     const KernelSpec* spec, const real* X, const real* xx, Py_ssize_t rows,
     const real* Z, const real* zz, Py_ssize_t cols, Py_ssize_t d,
-    real* out, Py_ssize_t ld) noexcept nogil:
-    """out[i, j] = k(X[i], Z[j]); xx, zz are squared norms (RBF only)."""
+    real* out, Py_ssize_t ld, const double* raw_X, const double* raw_Z) noexcept nogil:
+    """out[i, j] = k(X[i], Z[j]) for at most WIDE_COLS columns.
+
+    xx, zz are squared norms (RBF only); raw_X, raw_Z the rows in their own units, or
+    NULL where norms serve.
+    """
     cdef int m = <int>cols, n = <int>rows, k = <int>d, ldc = <int>ld
     cdef int lead = k if k > 0 else 1
     cdef real one = 1, zero = 0
     cdef char* tn = b"T"
     cdef char* nn = b"N"
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, j, near = 0
+    cdef Py_ssize_t places[WIDE_COLS]
+    cdef real values[WIDE_COLS]
     if real is float:
         sgemm(tn, nn, &m, &n, &k, &one, <float*>Z, &lead, <float*>X, &lead,
               &zero, out, &ldc)
@@ -52,10 +98,15 @@ cdef void kernel_tile(
               &zero, out, &ldc)
     for i in range(rows):
         if spec.kind == RBF:
+            if raw_X != NULL:
+                near = near_rows(spec, raw_X + i * d, xx[i], raw_Z, zz, cols, d,
+                                 out + i * ld, places, values)
             if real is float:
                 mx_rbf_row_f32(out + i * ld, zz, xx[i], <float>spec.gamma, cols)
             else:
                 mx_rbf_row_f64(out + i * ld, zz, xx[i], spec.gamma, cols)
+            for j in range(near):
+                out[i * ld + places[j]] = values[j]
         elif spec.kind == POLYNOMIAL:
             if real is float:
                 mx_poly_row_f32(out + i * ld, <float>spec.gamma,
@@ -71,14 +122,32 @@ cdef void kernel_tile(
                 mx_tanh_row_f64(out + i * ld, spec.gamma, spec.coef0, cols)
 
 
-cdef KernelSpec unpack_kernel(tuple spec) except *:
-    """(kind, gamma, coef0, degree) -> struct."""
+cdef KernelSpec unpack_kernel(tuple spec, object raw) except *:
+    """(kind, gamma, coef0, degree) and None or (gamma, rows, ...) -> struct."""
     cdef KernelSpec s
     s.kind = spec[0]
     s.gamma = spec[1]
     s.coef0 = spec[2]
     s.degree = spec[3]
+    s.raw_gamma = 0. if raw is None else raw[0]
     return s
+
+
+cdef const double* raw_rows(
+    object raw, int which, Py_ssize_t n, Py_ssize_t d) except? NULL:
+    """First entry of an array of n rows in their own units; NULL if there is none."""
+    cdef const double[:, ::1] rows
+    if raw is None or n == 0 or d == 0:
+        return NULL
+    rows = raw[which]
+    if rows.shape[0] != n or rows.shape[1] != d:
+        raise ValueError("raw rows need the shape of the rows")
+    return &rows[0, 0]
+
+
+cdef inline const double* at_row(
+    const double* raw, Py_ssize_t t, Py_ssize_t d) noexcept nogil:
+    return raw + t * d if raw != NULL else NULL
 
 
 cdef Py_ssize_t rows_per_chunk(Py_ssize_t m, Py_ssize_t d) noexcept nogil:
@@ -98,13 +167,16 @@ def gram(
     const real[::1] zz,           # IN   (m,)
     real[:, :] out,               # OUT  (>= n, >= m), rows contiguous
     int n_threads,
+    raw=None,                     # IN   (gamma, X, Z) in their own units, or None
 ):
     """out[i, j] = k(X[i], Z[j]) for i < n, j < m."""
-    cdef KernelSpec s = unpack_kernel(spec)
+    cdef KernelSpec s = unpack_kernel(spec, raw)
     cdef Py_ssize_t n = X.shape[0], m = Z.shape[0], d = X.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(m, d), c, c1, r, cols, t
     cdef Py_ssize_t chunks = (n + rows - 1) // rows, first
     cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
+    cdef const double* raw_X = raw_rows(raw, 1, n, d)
+    cdef const double* raw_Z = raw_rows(raw, 2, m, d)
     if n == 0 or m == 0:
         return
     for first in range(0, chunks, n_threads):
@@ -117,7 +189,8 @@ def gram(
                 kernel_tile(
                     &s, &X[c * rows, 0], &xx[c * rows], r,
                     &Z[cols, 0], &zz[cols], min(<Py_ssize_t>WIDE_COLS, m - cols), d,
-                    &out[c * rows, cols], ld)
+                    &out[c * rows, cols], ld, at_row(raw_X, c * rows, d),
+                    at_row(raw_Z, cols, d))
         PyErr_CheckSignals()
 
 
@@ -151,16 +224,18 @@ def gram_symmetric(
     real[:, :] out,               # OUT  (>= n, >= n), rows contiguous
     int n_threads,
     Py_ssize_t known=0,
+    raw=None,                     # IN   (gamma, X) in their own units, or None
 ):
     """out[i, j] = k(X[i], X[j]); one triangle is computed and mirrored.
 
     The leading `known` rows and columns are there already.
     """
-    cdef KernelSpec s = unpack_kernel(spec)
+    cdef KernelSpec s = unpack_kernel(spec, raw)
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, r, cols, start, stop, t
     cdef Py_ssize_t chunks = (n - known + rows - 1) // rows, first, i
     cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
+    cdef const double* raw_X = raw_rows(raw, 1, n, d)
     if n <= known:
         return
     for first in range(0, chunks, n_threads):
@@ -175,7 +250,8 @@ def gram_symmetric(
                 kernel_tile(
                     &s, &X[start, 0], &xx[start], r,
                     &X[cols, 0], &xx[cols], min(<Py_ssize_t>WIDE_COLS, stop - cols), d,
-                    &out[start, cols], ld)
+                    &out[start, cols], ld, at_row(raw_X, start, d),
+                    at_row(raw_X, cols, d))
                 mirror_tile(&out[0, 0], ld, start, stop, cols,
                             min(cols + WIDE_COLS, stop))
             if s.kind == RBF:
@@ -187,14 +263,14 @@ def gram_symmetric(
 cdef void split_chunk(
     const KernelSpec* s, const double* X, const double* xx, Py_ssize_t start,
     Py_ssize_t rows, Py_ssize_t d, double* tile, float* high, Py_ssize_t ld,
-    float* low) noexcept nogil:
+    float* low, const double* raw_X) noexcept nogil:
     """Rows [start, start + rows) of the lower triangle as sums of two floats."""
     cdef Py_ssize_t cols, w, t, i, stop = start + rows
     for t in range((stop + TILE_COLS - 1) // TILE_COLS):
         cols = t * TILE_COLS
         w = min(<Py_ssize_t>TILE_COLS, stop - cols)
         kernel_tile(s, X + start * d, xx + start, rows, X + cols * d, xx + cols, w, d,
-                    tile, TILE_COLS)
+                    tile, TILE_COLS, at_row(raw_X, start, d), at_row(raw_X, cols, d))
         for i in range(start, stop):
             if s.kind == RBF and cols <= i < cols + w:
                 tile[(i - start) * TILE_COLS + i - cols] = 1
@@ -211,17 +287,19 @@ def gram_split(
     float[:, :] high,             # OUT  (>= n, >= n), rows contiguous
     float[::1] low,               # OUT  (n (n + 1) / 2,) rows of the lower triangle
     int n_threads,
+    raw=None,                     # IN   (gamma, X) in their own units, or None
 ):
     """k(X[i], X[j]) = high[i, j] + low[i (i + 1) / 2 + j], j <= i, to 48 bits.
 
     `high` is complete and serves by itself as the single-precision matrix.
     """
-    cdef KernelSpec s = unpack_kernel(spec)
+    cdef KernelSpec s = unpack_kernel(spec, raw)
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, first
     cdef Py_ssize_t chunks = (n + rows - 1) // rows
     cdef Py_ssize_t ld = high.strides[0] // sizeof(float)
     cdef double* scratch
+    cdef const double* raw_X = raw_rows(raw, 1, n, d)
     if n == 0:
         return
     if low.shape[0] < n * (n + 1) // 2:
@@ -236,7 +314,8 @@ def gram_split(
                             num_threads=n_threads):
                 split_chunk(
                     &s, &X[0, 0], &xx[0], c * rows, min(rows, n - c * rows), d,
-                    scratch + (c - first) * rows * TILE_COLS, &high[0, 0], ld, &low[0])
+                    scratch + (c - first) * rows * TILE_COLS, &high[0, 0], ld, &low[0],
+                    raw_X)
             PyErr_CheckSignals()
     finally:
         free(scratch)
@@ -290,36 +369,39 @@ cdef void multiply_tile(
 cdef void apply_chunk(
     const KernelSpec* s, const real* X, const real* xx, Py_ssize_t rows,
     const real* Z, const real* zz, Py_ssize_t m, Py_ssize_t d,
-    const real* A, Py_ssize_t outputs, real* tile, real* out) noexcept nogil:
+    const real* A, Py_ssize_t outputs, real* tile, real* out,
+    const double* raw_X, const double* raw_Z) noexcept nogil:
     """out += k(X, Z) @ A for one chunk of rows."""
     cdef Py_ssize_t cols, w, t
     for t in range((m + TILE_COLS - 1) // TILE_COLS):
         cols = t * TILE_COLS
         w = min(<Py_ssize_t>TILE_COLS, m - cols)
-        kernel_tile(s, X, xx, rows, Z + cols * d, zz + cols, w, d, tile, TILE_COLS)
+        kernel_tile(s, X, xx, rows, Z + cols * d, zz + cols, w, d, tile, TILE_COLS,
+                    raw_X, at_row(raw_Z, cols, d))
         multiply_tile(tile, TILE_COLS, rows, w, False, A + cols * outputs, outputs, out)
 
 
 cdef void apply_triangle(
     const KernelSpec* s, const real* X, const real* xx, Py_ssize_t row0,
     Py_ssize_t rows, Py_ssize_t d, const real* A, Py_ssize_t outputs, real* tile,
-    real* out) noexcept nogil:
+    real* out, const double* raw_X) noexcept nogil:
     """out += T A + T' A, T the rows [row0, row0 + rows) of the lower triangle.
 
     The diagonal block is complete in itself and is used once.
     """
     cdef Py_ssize_t cols, w, t
+    cdef const double* raw_own = at_row(raw_X, row0, d)
     for t in range((row0 + TILE_COLS - 1) // TILE_COLS):
         cols = t * TILE_COLS
         w = min(<Py_ssize_t>TILE_COLS, row0 - cols)
         kernel_tile(s, X + row0 * d, xx + row0, rows, X + cols * d, xx + cols, w, d,
-                    tile, TILE_COLS)
+                    tile, TILE_COLS, raw_own, at_row(raw_X, cols, d))
         multiply_tile(tile, TILE_COLS, rows, w, False, A + cols * outputs, outputs,
                       out + row0 * outputs)
         multiply_tile(tile, TILE_COLS, rows, w, True, A + row0 * outputs, outputs,
                       out + cols * outputs)
     kernel_tile(s, X + row0 * d, xx + row0, rows, X + row0 * d, xx + row0, rows, d,
-                tile, TILE_COLS)
+                tile, TILE_COLS, raw_own, raw_own)
     multiply_tile(tile, TILE_COLS, rows, rows, False, A + row0 * outputs, outputs,
                   out + row0 * outputs)
 
@@ -333,13 +415,16 @@ def kernel_apply(
     const real[:, ::1] A,         # IN   (m, k)
     real[:, ::1] out,             # OUT  (n, k)
     int n_threads,
+    raw=None,                     # IN   (gamma, X, Z) in their own units, or None
 ):
     """out = k(X, Z) @ A without storing k(X, Z)."""
-    cdef KernelSpec s = unpack_kernel(spec)
+    cdef KernelSpec s = unpack_kernel(spec, raw)
     cdef Py_ssize_t n = X.shape[0], m = Z.shape[0], d = X.shape[1], k = A.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(m, d), c, c1
     cdef Py_ssize_t chunks = (n + rows - 1) // rows, first
     cdef real* scratch
+    cdef const double* raw_X = raw_rows(raw, 1, n, d)
+    cdef const double* raw_Z = raw_rows(raw, 2, m, d)
     out[:, :] = 0
     if n == 0 or k == 0 or m == 0:
         return
@@ -354,7 +439,8 @@ def kernel_apply(
                 apply_chunk(
                     &s, &X[c * rows, 0], &xx[c * rows], min(rows, n - c * rows),
                     &Z[0, 0], &zz[0], m, d, &A[0, 0], k,
-                    scratch + (c - first) * rows * TILE_COLS, &out[c * rows, 0])
+                    scratch + (c - first) * rows * TILE_COLS, &out[c * rows, 0],
+                    at_row(raw_X, c * rows, d), raw_Z)
             PyErr_CheckSignals()
     finally:
         free(scratch)
@@ -367,14 +453,16 @@ def kernel_apply_symmetric(
     const real[:, ::1] A,         # IN   (n, k)
     real[:, ::1] out,             # OUT  (n, k)
     int n_threads,
+    raw=None,                     # IN   (gamma, X) in their own units, or None
 ):
     """out = k(X, X) @ A from one triangle of k(X, X), without storing it."""
-    cdef KernelSpec s = unpack_kernel(spec)
+    cdef KernelSpec s = unpack_kernel(spec, raw)
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1], k = A.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, t, size = n * k
     cdef Py_ssize_t chunks = (n + rows - 1) // rows, first, tile = rows * TILE_COLS
     cdef real* scratch
     cdef real* partial
+    cdef const double* raw_X = raw_rows(raw, 1, n, d)
     out[:, :] = 0
     if n == 0 or k == 0:
         return
@@ -391,7 +479,7 @@ def kernel_apply_symmetric(
                 apply_triangle(
                     &s, &X[0, 0], &xx[0], c * rows, min(rows, n - c * rows), d,
                     &A[0, 0], k, scratch + (c - first) * tile,
-                    partial + (c - first) * size)
+                    partial + (c - first) * size, raw_X)
             for c in range(first, c1):     # joined in chunk order: same bits
                 for t in range(min(n, (c + 1) * rows) * k):
                     (&out[0, 0])[t] += partial[(c - first) * size + t]

@@ -56,7 +56,13 @@ class WholeGram(_Store):
             self.low_arena = Arena((1, n * (n + 1) // 2))
             self.low = self.low_arena.matrix[0]
             _gram.gram_split(
-                kernel.spec, kernel.X, kernel.norms, inner, self.low, kernel.n_threads
+                kernel.spec,
+                kernel.X,
+                kernel.norms,
+                inner,
+                self.low,
+                kernel.n_threads,
+                kernel.raw_rows(None),
             )
         else:
             given = kernel.kernel == "precomputed"
@@ -150,6 +156,7 @@ class PartGram(_Store):
                 inner,
                 kernel.n_threads,
                 known,
+                kernel.raw_rows(self.rows),
             )
             return
         step = max(1, int(2e7 // n))

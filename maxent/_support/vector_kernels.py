@@ -113,6 +113,16 @@ def _centred(X, offset, gamma):
     return X
 
 
+def _norms_cancel(gamma, xx, zz):
+    """Whether squared distances from squared norms are too rough for an RBF kernel.
+
+    Kernel values are exp(-gamma |x - z|^2), where distances of rows near each other
+    cancel to the rounding of the norms. NaN and infinite norms cancel as well.
+    """
+    largest = xx.max(initial=0.0) + zz.max(initial=0.0)
+    return not gamma * largest <= _gram.CANCELLING
+
+
 def _squared_norms(X):
     return np.einsum("ij,ij->i", X, X)
 
@@ -134,6 +144,7 @@ class VectorKernel:
         self.n_threads = n_threads
         self.X = X
         self.spec = None
+        self.raw = None  # (gamma, rows) in their own units, where norms cancel
         if isinstance(kernel, str) and kernel != "precomputed":
             self.spec = (_KINDS[kernel], float(gamma), float(coef0), int(degree))
             self._prepare_named(X)
@@ -150,20 +161,36 @@ class VectorKernel:
             self.norms = _sparse_norms(self.X)
             self.used, _ = _on_shared_columns(self.X, self.X)
             return
-        X = np.ascontiguousarray(X, dtype=np.float64)
+        X = given = np.ascontiguousarray(X, dtype=np.float64)
         if self.kernel == "rbf" and len(X):
             # unit gamma: then no scale of the features leaves single precision
-            X = _centred(X, X.mean(axis=0), self.spec[1])
+            gamma = self.spec[1]
+            X = _centred(X, X.mean(axis=0), gamma)
             self.spec = (self.spec[0], 1.0, *self.spec[2:])
         self.X = X
         if self.kernel == "rbf":
             v.check_range("X", X)
         else:
             v.check_range("X", X, LARGEST_FEATURE)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             self.norms = _squared_norms(X)
             self.X32 = X.astype(np.float32)
             self.norms32 = _squared_norms(self.X32)
+        if self.kernel == "rbf" and _norms_cancel(1.0, self.norms, self.norms):
+            self.raw = (gamma, given)
+
+    def raw_rows(self, *selections):
+        """Some sets of rows in their own units, where the kernel's tiles want them.
+
+        Returns
+        -------
+        tuple (gamma, rows, ...) or None
+            The argument `raw` of the functions of :mod:`maxent._core.gram`.
+        """
+        if self.raw is None:
+            return None
+        gamma, X = self.raw
+        return gamma, *(X if rows is None else X[rows] for rows in selections)
 
     def __len__(self):
         return self.X.shape[0]
@@ -206,12 +233,25 @@ class VectorKernel:
         if self.sparse:
             inner = (self.used[rows] @ self.used[columns].T).toarray()
             return transform_inner_products(
-                self.kernel, self.spec, inner, self.norms[rows], self.norms[columns]
+                self.kernel,
+                self.spec,
+                inner,
+                self.norms[rows],
+                self.norms[columns],
+                (self.X, rows),
+                (self.X, columns),
             )
         X, Z = self.X[rows], self.X[columns]
         out = np.empty((len(X), len(Z)))
         _gram.gram(
-            self.spec, X, self.norms[rows], Z, self.norms[columns], out, self.n_threads
+            self.spec,
+            X,
+            self.norms[rows],
+            Z,
+            self.norms[columns],
+            out,
+            self.n_threads,
+            self.raw_rows(rows, columns),
         )
         return out
 
@@ -246,7 +286,7 @@ class VectorKernel:
         X, norms = (self.X32, self.norms32) if single else (self.X, self.norms)
         A = A.astype(X.dtype, copy=False)
         if rows is None:
-            return _apply_to_all(self.spec, X, norms, columns, A, self.n_threads)
+            return self._apply_to_all(X, norms, columns, A)
         out = np.empty((len(rows), A.shape[1]), X.dtype)
         _gram.kernel_apply(
             self.spec,
@@ -257,7 +297,30 @@ class VectorKernel:
             A,
             out,
             self.n_threads,
+            self.raw_rows(rows, columns),
         )
+        return out
+
+    def _apply_to_all(self, X, norms, columns, A):
+        """k(X, X[columns]) @ A; the columns' own block is used by its symmetry."""
+        spec, n_threads = self.spec, self.n_threads
+        Z, zz = X[columns], norms[columns]
+        out = np.empty((len(X), A.shape[1]), X.dtype)
+        own = np.empty((len(Z), A.shape[1]), X.dtype)
+        raw = self.raw_rows(columns)
+        _gram.kernel_apply_symmetric(spec, Z, zz, A, own, n_threads, raw)
+        if len(columns) == len(X):
+            out[columns] = own
+            return out
+        others = np.ones(len(X), dtype=bool)
+        others[columns] = False
+        rest = np.empty((len(X) - len(Z), A.shape[1]), X.dtype)
+        raw = self.raw_rows(others, columns)
+        _gram.kernel_apply(
+            spec, X[others], norms[others], Z, zz, A, rest, n_threads, raw
+        )
+        out[columns] = own
+        out[others] = rest
         return out
 
     def _apply_by_blocks(self, columns, A, rows):
@@ -271,24 +334,6 @@ class VectorKernel:
         for lo in range(0, len(rows), step):
             out[lo : lo + step] = self.block(rows[lo : lo + step], columns) @ A
         return out
-
-
-def _apply_to_all(spec, X, norms, columns, A, n_threads):
-    """k(X, X[columns]) @ A; the columns' own block is used by its symmetry."""
-    Z, zz = X[columns], norms[columns]
-    out = np.empty((len(X), A.shape[1]), X.dtype)
-    own = np.empty((len(Z), A.shape[1]), X.dtype)
-    _gram.kernel_apply_symmetric(spec, Z, zz, A, own, n_threads)
-    if len(columns) == len(X):
-        out[columns] = own
-        return out
-    others = np.ones(len(X), dtype=bool)
-    others[columns] = False
-    rest = np.empty((len(X) - len(Z), A.shape[1]), X.dtype)
-    _gram.kernel_apply(spec, X[others], norms[others], Z, zz, A, rest, n_threads)
-    out[columns] = own
-    out[others] = rest
-    return out
 
 
 def apply_kernel(X, Z, A, kernel, *, gamma=1.0, degree=3, coef0=0.0, n_threads=1):
@@ -309,23 +354,26 @@ def apply_kernel(X, Z, A, kernel, *, gamma=1.0, degree=3, coef0=0.0, n_threads=1
     if isinstance(kernel, str) and not (sp.issparse(X) or sp.issparse(Z)):
         X = np.ascontiguousarray(X, dtype=np.float64)
         Z = np.ascontiguousarray(Z, dtype=np.float64)
+        raw = (gamma, X, Z)
         if kernel == "rbf" and len(Z):
             offset = Z.mean(axis=0)
             X, Z = _centred(X, offset, gamma), _centred(Z, offset, gamma)
             gamma = 1.0
+        xx, zz = _squared_norms(X), _squared_norms(Z)
         _gram.kernel_apply(
             (_KINDS[kernel], float(gamma), float(coef0), int(degree)),
             X,
-            _squared_norms(X),
+            xx,
             Z,
-            _squared_norms(Z),
+            zz,
             A,
             out,
             n_threads,
+            raw if kernel == "rbf" and _norms_cancel(gamma, xx, zz) else None,
         )
         return out
     if not callable(kernel):
-        X, Z = sp.csr_array(X), sp.csr_array(Z)
+        X, Z = given = sp.csr_array(X), sp.csr_array(Z)
         spec, xx, zz = (0, gamma, coef0, degree), _sparse_norms(X), _sparse_norms(Z)
         X, Z = _on_shared_columns(X, Z)
     step = max(1, int(1e7 // max(Z.shape[0], 1)))
@@ -335,7 +383,9 @@ def apply_kernel(X, Z, A, kernel, *, gamma=1.0, degree=3, coef0=0.0, n_threads=1
             value = call_kernel(kernel, X[part], Z)
         else:
             inner = (X[part] @ Z.T).toarray()
-            value = transform_inner_products(kernel, spec, inner, xx[part], zz)
+            value = transform_inner_products(
+                kernel, spec, inner, xx[part], zz, (given[0], part), (given[1], None)
+            )
         out[part] = value @ A
     return out
 
@@ -363,13 +413,19 @@ def _on_shared_columns(X, Z):
     return sp.csr_array((X.data[kept], places[kept], indptr), shape=shape), Z
 
 
-def transform_inner_products(kernel, spec, inner, xx, zz):
-    """Kernel values from inner products and squared norms (in place)."""
+def transform_inner_products(kernel, spec, inner, xx, zz, X, Z):
+    """Kernel values from inner products and squared norms (in place).
+
+    X and Z are pairs of sparse rows and the selection of them, looked at where squared
+    norms cancel.
+    """
     _, gamma, coef0, degree = spec
     if kernel == "rbf":
         inner *= -2.0
         inner += xx[:, None]
         inner += zz[None, :]
+        if _norms_cancel(gamma, xx, zz):
+            _sum_near_differences(inner, gamma, xx, zz, *(_selected(*s) for s in (X, Z)))
         np.maximum(inner, 0.0, out=inner)
         inner *= -gamma
         return np.exp(inner, out=inner)
@@ -378,6 +434,26 @@ def transform_inner_products(kernel, spec, inner, xx, zz):
     if kernel == "sigmoid":
         return np.tanh(gamma * inner + coef0)
     return inner
+
+
+def _selected(rows, selection):
+    return rows if selection is None else rows[selection]
+
+
+def _sum_near_differences(squares, gamma, xx, zz, X, Z):
+    """Squared distances of sparse rows that may be near, summed from differences.
+
+    As the tiles of :mod:`maxent._core.gram` do it for dense rows.
+    """
+    most = max(np.diff(X.indptr).max(initial=1), np.diff(Z.indptr).max(initial=1))
+    size = gamma * (xx[:, None] + zz[None, :])
+    error = 2.0 * (most + 4) * np.finfo(np.float64).eps * size
+    near = (size > _gram.CANCELLING) & ~(gamma * squares > _gram.FAR + error)
+    i, j = np.nonzero(near)
+    step = max(1, int(1e6 // most))
+    for lo in range(0, len(i), step):
+        a, b = i[lo : lo + step], j[lo : lo + step]
+        squares[a, b] = _sparse_norms(X[a] - Z[b])
 
 
 def call_kernel(function, X, Z):
