@@ -425,7 +425,7 @@ def transform_inner_products(kernel, spec, inner, xx, zz, X, Z):
         inner += xx[:, None]
         inner += zz[None, :]
         if _norms_cancel(gamma, xx, zz):
-            _sum_near_differences(inner, gamma, xx, zz, *(_selected(*s) for s in (X, Z)))
+            _sum_near_differences(inner, gamma, xx, zz, _selected(*X), _selected(*Z))
         np.maximum(inner, 0.0, out=inner)
         inner *= -gamma
         return np.exp(inner, out=inner)

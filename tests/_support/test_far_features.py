@@ -1,4 +1,4 @@
-"""RBF kernels of features far from each other: squared norms cancel, differences not."""
+"""RBF kernels of rows far from each other: squared norms cancel, differences not."""
 
 import numpy as np
 import pytest
