@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -309,11 +310,4 @@ for kernel="precomputed"
         rate = getattr(self.margin, "rate", 1.0)
         if scores.ndim == 1:
             return np.column_stack([expit(-rate * scores), expit(rate * scores)])
-        return _coupled_probabilities(rate * scores)
-
-
-def _coupled_probabilities(scores):
-    """Softmax of the scores: log-odds of any two classes are their score difference."""
-    scores = scores - scores.max(axis=1, keepdims=True)
-    p = np.exp(scores)
-    return p / p.sum(axis=1, keepdims=True)
+        return softmax(rate * scores, axis=1)

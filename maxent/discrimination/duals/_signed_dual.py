@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxent._optimize.bias import best_bias
+from maxent._optimize.certificate import certify
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import DenseQuadratic
 from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows, tolerance_for
@@ -156,21 +156,28 @@ class Certifier:
 
     def __call__(self, a, f, guess=0.0):
         """(objective, gap, bias); f excludes the bias, and a sums to 0 if flat."""
-        p, rows = self.problem, self.rows
+        flat = self.problem.bias == "flat"
+        total = float(a.sum())
+        b = self.problem.bias_variance * total  # of a Gaussian prior
+        product = _Product(
+            0.5 * (float(a @ f) + b * total), self.sign * (f[self.index] + b)
+        )
+        E, start = (self.sign[:, None], np.array([guess])) if flat else (None, None)
         lam = self.split(a)
-        objective = rows.value(lam) - 0.5 * float(a @ f)
-        d = rows.q - self.sign * f[self.index]
-        if p.bias == "flat":
-            b = best_bias(rows, d, self.sign, guess)
-        else:
-            total = float(a.sum())
-            b = p.bias_variance * total
-            objective -= 0.5 * b * total
-        d = d - self.sign * b
-        if p.potential.hard:
-            norm = float(a @ f) + p.bias_variance * float(a.sum()) ** 2
-            return objective, rows.hard_gap(d, norm, objective), b
-        return objective, rows.gap(lam, d), b
+        objective, gap, best, _ = certify(self.rows, product, lam, E, start)
+        return objective, gap, float(best[0]) if flat else b
+
+
+@dataclass
+class _Product:
+    """Value and margins of a quadratic at multipliers whose product is known."""
+
+    value: float
+    margins: np.ndarray
+    homogeneous = True
+
+    def value_and_margins(self, lam):
+        return self.value, self.margins
 
 
 def solve_signed(

@@ -23,6 +23,9 @@ from maxent.discrimination.duals._signed_dual import (
     solve_signed,
 )
 from maxent.discrimination.margins.base import check_positive_mean
+from maxent.discrimination.duals._signed_dual import solve_signed
+from maxent.discrimination.duals._two_class_input import TwoClassInput
+from maxent.discrimination.margins.base import check_asks_for_something
 
 
 def _check_options(margin, bias, tol, max_iter, solver, callback):
@@ -33,17 +36,11 @@ def _check_options(margin, bias, tol, max_iter, solver, callback):
     return v.check_bias(bias), *v.check_stop(tol, max_iter)
 
 
-def _unsigned(result, y, keep, n, name):
+def _unsigned(data, result, name):
     """Result with lam = |a| over all rows; a warning if it has no certificate."""
     if result.gap != result.gap:
         warn_indefinite(name, result, stacklevel=4)
-    lam = np.abs(result.lam)
-    if keep is not None:
-        full = np.zeros(n)
-        full[keep] = lam
-        lam = full
-    result.lam = lam
-    return result
+    return data.unsigned(result)
 
 
 def solve_dual(
@@ -109,31 +106,24 @@ def solve_dual(
     (True, 2)
     """
     bias, tol, max_iter = _check_options(margin, bias, tol, max_iter, solver, callback)
-    y = v.check_signs(y)
-    n = len(y)
+    data = TwoClassInput.check(y, sample_weight, init)
+    n = data.n
     K = v.check_gram(K, n)
-    if init is not None:
-        init = y * v.check_multipliers(init, n)
-    w, keep, (yk,) = drop_weightless(sample_weight, n, y)
-    if keep is not None:
-        v.check_signs(yk)
-        K = K[np.ix_(keep, keep)]
-        init = None if init is None else init[keep]
-    problem = binary_problem(yk, margin, bias, w)
-    if init is not None:
-        init = clip_signed_to_domain(init, problem)
+    if data.keep is not None:
+        K = K[np.ix_(data.keep, data.keep)]
+    problem = data.problem(margin, bias)
     kernel = VectorKernel(K, "precomputed")
     result = solve_signed(
         kernel,
         problem,
         tol=tol,
         max_iter=max_iter,
-        init=init,
+        init=data.signed_init(problem),
         solver=solver,
         cache_size=12e-6 * (n + 64) ** 2 + 100,
         callback=callback,
     )
-    return _unsigned(result, yk, keep, n, "solve_dual")
+    return _unsigned(data, result, "solve_dual")
 
 
 def solve_kernel_dual(
@@ -206,17 +196,8 @@ def solve_kernel_dual(
             "solve_dual."
         )
     X = _checked_features(X)
-    y = v.check_signs(y)
-    n = len(y)
-    if X.shape[0] != n:
-        raise ValueError(f"X has {X.shape[0]} rows but y has {n}.")
-    if init is not None:
-        init = y * v.check_multipliers(init, n)
-    w, keep, (yk,) = drop_weightless(sample_weight, n, y)
-    if keep is not None:
-        v.check_signs(yk)
-        X = X[keep]
-        init = None if init is None else init[keep]
+    data = TwoClassInput.check(y, sample_weight, init, X.shape)
+    X = data.rows_of(X)
     check_features(X, kernel)
     vectors = kernel_of_rows(
         X,
@@ -226,20 +207,18 @@ def solve_kernel_dual(
         coef0=coef0,
         n_jobs=n_jobs,
     )
-    problem = binary_problem(yk, margin, bias, w)
-    if init is not None:
-        init = clip_signed_to_domain(init, problem)
+    problem = data.problem(margin, bias)
     result = solve_signed(
         vectors,
         problem,
         tol=tol,
         max_iter=max_iter,
-        init=init,
+        init=data.signed_init(problem),
         solver=solver,
         cache_size=cache_size,
         callback=callback,
     )
-    return _unsigned(result, yk, keep, n, "solve_kernel_dual")
+    return _unsigned(data, result, "solve_kernel_dual")
 
 
 def _checked_features(X):

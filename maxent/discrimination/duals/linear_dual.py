@@ -25,6 +25,10 @@ from maxent.discrimination.duals._primal_newton import primal_newton
 from maxent.discrimination.duals._refusals import drop_weightless, refuse_inseparable
 from maxent.discrimination.duals._signed_dual import binary_problem, clip_to_domain
 from maxent.discrimination.margins.base import check_positive_mean
+from maxent.discrimination.duals._refusals import refuse_inseparable
+from maxent.discrimination.duals._signed_dual import clip_to_domain
+from maxent.discrimination.duals._two_class_input import TwoClassInput
+from maxent.discrimination.margins.base import check_asks_for_something
 
 _SMALL = 400
 _INTERIOR_STEPS = 500  # hard problems take 100
@@ -197,30 +201,17 @@ def solve_linear_dual(
             dtype=[np.float64, np.float32],
             accept_large_sparse=True,
         )
-    y = v.check_signs(y)
-    n = len(y)
-    if X.shape[0] != n:
-        raise ValueError(f"X has {X.shape[0]} rows but y has {n}.")
+    data = TwoClassInput.check(y, sample_weight, init, X.shape)
     bias = v.check_bias(bias)
     tol, max_iter = v.check_stop(tol, max_iter)
-    if init is not None:
-        init = v.check_multipliers(init, n)
-    w, keep, (yk,) = drop_weightless(sample_weight, n, y)
-    if keep is not None:
-        v.check_signs(yk)
-        X = X[keep]
-        init = None if init is None else init[keep]
     result = solve_linear(
-        X,
-        binary_problem(yk, margin, bias, w),
+        data.rows_of(X),
+        data.problem(margin, bias),
         tol=tol,
         max_iter=max_iter,
-        init=init,
+        init=data.init,
         solver=solver,
         callback=callback,
         seed=random_state,
     )
-    lam = np.zeros(n)
-    lam[slice(None) if keep is None else keep] = np.abs(result.lam)
-    result.lam = lam
-    return result
+    return data.unsigned(result)
