@@ -1,8 +1,8 @@
-"""Which rows of a signed problem ask to move, and which to work on together.
+"""Violations of the KKT condition by the rows of a signed problem, and working sets.
 
-A row at decision value f + b may raise or lower its signed multiplier. The one-sided
-derivatives of the objective say how much it asks for either; rows that carry a
-multiplier or are near to asking are in play.
+The one-sided derivatives of the objective in a row's signed multiplier bound the bias
+at which the row is optimal; rows that carry a multiplier, or violate their bounds or
+nearly do, are active.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from maxent._core.smo import least_share
 from maxent._optimize.rows import BOTH, NEGATIVE, POSITIVE, Rows
 
 
-class RowsInPlay:
+class ActiveRows:
     """Multipliers a, decision values f and the bias b of a SignedProblem.
 
     Parameters
@@ -62,8 +62,8 @@ class RowsInPlay:
                 return
             a -= w * (total / w.sum())
 
-    # -- what rows ask for ---------------------------------------------------------
-    def asked(self, a, f, b, rows=slice(None)):
+    # -- KKT condition -------------------------------------------------------------
+    def kkt_bounds(self, a, f, b, rows=slice(None)):
         """(up, low): one-sided derivatives of rows at decision values f + b."""
         p = self.p
         a, sides = a[rows], p.sides[rows]
@@ -84,14 +84,14 @@ class RowsInPlay:
             low[least & (a > 0)] = np.inf
         return up, low
 
-    def excess(self, a, f, b, rows=slice(None)):
-        """How much each row asks to move (> 0), or how far it is from asking."""
-        up, low = self.asked(a, f, b, rows)
+    def kkt_violation(self, a, f, b, rows=slice(None)):
+        """Violation of the KKT condition by each row (> 0), or its slack (< 0)."""
+        up, low = self.kkt_bounds(a, f, b, rows)
         return np.maximum(up, -low)
 
     def scale(self, a, f, b):
         """A length in margin units: how far the rows are apart at the start."""
-        up, low = self.asked(a, f, b)
+        up, low = self.kkt_bounds(a, f, b)
         values = np.concatenate([up[np.isfinite(up)], low[np.isfinite(low)]])
         half = 0.5 * float(values.max() - values.min())
         typical = 2.0 * float(np.median(np.abs(values - np.median(values))))
@@ -102,24 +102,26 @@ class RowsInPlay:
         kind = np.lexsort((np.arange(self.n), self.p.target, self.p.sides))
         return np.unique(kind[np.linspace(0, self.n - 1, size).astype(np.intp)])
 
-    def in_play(self, a, f, b, slack):
-        """Rows that carry a multiplier or are near to asking for one."""
-        return np.flatnonzero((a != 0) | (self.excess(a, f, b) > -slack))
+    def active(self, a, f, b, slack):
+        """Rows that carry a multiplier or violate the condition up to a slack."""
+        return np.flatnonzero((a != 0) | (self.kkt_violation(a, f, b) > -slack))
 
-    def wanted(self, a, f, b, slack):
-        """Rows in play, the most urgent if memory is short."""
-        rows = self.in_play(a, f, b, slack)
+    def working_set(self, a, f, b, slack):
+        """Active rows, the largest violations if memory is short."""
+        rows = self.active(a, f, b, slack)
         if len(rows) > self.limit:
-            excess = np.where(a[rows] != 0, np.inf, self.excess(a, f, b, rows))
-            worst = np.argpartition(-excess, self.limit - 1)[: self.limit]
+            violation = np.where(
+                a[rows] != 0, np.inf, self.kkt_violation(a, f, b, rows)
+            )
+            worst = np.argpartition(-violation, self.limit - 1)[: self.limit]
             rows = np.sort(rows[worst])
         return rows
 
     def blocks(self, rows, a, f, b, rng):
         """Sets of rows that fit in memory and together are all rows.
 
-        Rows that move easily are in all of them; those that hardly react, near their
-        bound or idle at zero, take turns. The division is random otherwise and new
+        Rows of low curvature are in all of them; those of high curvature, near their
+        bound, or shrunk at zero take turns. The division is random otherwise and new
         every time, so that every pair of rows meets.
         """
         if len(rows) <= self.limit:
@@ -128,16 +130,16 @@ class RowsInPlay:
         order = rng.permutation(rows)
         p = self.p
         unit = Rows(p.potential, p.level[order], p.rate[order], p.weight[order])
-        stiff = unit.curvature(np.abs(a[order]))
-        idle = (a[order] == 0) & (self.excess(a, f, b, order) <= 0)
-        order = order[np.argsort(np.where(idle, np.inf, stiff), kind="stable")]
+        curvature = unit.curvature(np.abs(a[order]))
+        shrunk = (a[order] == 0) & (self.kkt_violation(a, f, b, order) <= 0)
+        order = order[np.argsort(np.where(shrunk, np.inf, curvature), kind="stable")]
         core, rest = np.split(order, [3 * self.limit // 4])
         parts = -(-len(rest) // (self.limit - len(core)))
         for some in np.array_split(rng.permutation(rest), parts):
             yield np.sort(np.concatenate([core, some]))
 
-    def spread_of(self, a, f, b, rows=slice(None)):
-        """How far apart the rows are that ask to move, and the middle."""
-        up, low = self.asked(a, f, b, rows)
+    def max_violation(self, a, f, b, rows=slice(None)):
+        """Largest violation by a pair of rows, and the bias in the middle of it."""
+        up, low = self.kkt_bounds(a, f, b, rows)
         highest, lowest = float(up.max()), float(low.min())
         return highest - lowest, 0.5 * (highest + lowest)

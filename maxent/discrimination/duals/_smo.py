@@ -1,6 +1,6 @@
 """Working sets: sequential minimal optimisation in single precision, proof in double.
 
-The solver works on a single-precision Gram matrix of the rows in play. The rows that
+The solver works on a single-precision Gram matrix of the active rows. The rows that
 will carry a multiplier show early; once they do, the others are set aside and the
 rest of the work is done on a matrix of those rows alone. Residuals are then
 recomputed in double precision on all rows, and the solver goes on from there until the
@@ -24,7 +24,7 @@ from maxent._support.results import (
     Monitor,
     Status,
 )
-from maxent.discrimination.duals._kkt import RowsInPlay
+from maxent.discrimination.duals._kkt import ActiveRows
 
 _SMALL = 1000  # rows too few to be worth setting any aside
 _SUBSET = 4000  # rows of the first subset
@@ -32,7 +32,7 @@ _AT_ONCE = 8000  # rows that need no subset if they fit in memory
 _FAILED = (Status.UNBOUNDED, Status.NONFINITE)
 
 
-class WorkingSets(RowsInPlay):
+class WorkingSets(ActiveRows):
     """One solution of a SignedProblem.
 
     Parameters
@@ -114,7 +114,7 @@ class WorkingSets(RowsInPlay):
         f[rows] = p.target[rows] - b - residual[extra:]
         return b + middle, CORE_STATUS[code]
 
-    # -- the road ----------------------------------------------------------------
+    # -- solution -----------------------------------------------------------------
     def solve(self, init):
         """DualResult, with the best certificate met."""
         a = self.start(init)
@@ -152,7 +152,7 @@ class WorkingSets(RowsInPlay):
         b, status = self.run(store, a, f, b, loose)
         if status in _FAILED or loose == self.kkt:
             return b, status
-        stay = self.in_play(a, f, b, 0.15 * scale)
+        stay = self.active(a, f, b, 0.15 * scale)
         if len(stay) < 0.8 * self.n:
             if isinstance(store, PartGram):
                 store.keep(stay)
@@ -174,7 +174,7 @@ class WorkingSets(RowsInPlay):
             if status in _FAILED:
                 return b, status
             f[:] = self.refreshed(np.zeros(self.n), seen, a)
-        store.exchange(self.wanted(a, f, b, 0.3 * scale))
+        store.exchange(self.working_set(a, f, b, 0.3 * scale))
         loose = 0.2 * scale
         # Every restart near the end is dear, so look for forgotten rows early.
         for _ in range(6 if loose > self.kkt else 0):
@@ -183,7 +183,7 @@ class WorkingSets(RowsInPlay):
             if status in _FAILED:
                 return b, status
             f[:] = self.refreshed(known, seen, a)
-            rows = self.in_play(a, f, b, 0.1 * scale)
+            rows = self.active(a, f, b, 0.1 * scale)
             new = np.setdiff1d(rows, store.rows, assume_unique=True)
             if len(rows) > self.limit:
                 return self.sweeps(store, a, f, b, self.kkt)
@@ -206,15 +206,15 @@ class WorkingSets(RowsInPlay):
         return f + self.f_of(change, single=True)
 
     def sweeps(self, store, a, f, b, kkt):
-        """Rows in play that do not fit in memory together: blocks in turn."""
+        """Active rows that do not fit in memory together: blocks in turn."""
         slack = 0.1 * max(self.scale(a, f, b), kkt)
         rng = np.random.default_rng(0)
-        status, violation, done = Status.MAX_ITER, self.spread_of(a, f, b)[0], -1
+        status, violation, done = Status.MAX_ITER, self.max_violation(a, f, b)[0], -1
         while violation > 1.05 * kkt and done < self.steps < self.max_iter:
             done = self.steps
-            # rows set aside will ask to move: there is no hurry before they are in
+            # shrunk rows will violate the condition: no hurry before they are added
             target = max(0.05 * violation, kkt)
-            rows = self.in_play(a, f, b, max(slack, target))
+            rows = self.active(a, f, b, max(slack, target))
             for _ in range(100):
                 for block in self.blocks(rows, a, f, b, rng):
                     store.exchange(block)
@@ -230,26 +230,26 @@ class WorkingSets(RowsInPlay):
                         change = (a - before)[moved, None]
                         change = self.kernel.apply(moved, change, True, others)
                         f[others] += change[:, 0]
-                violation, _ = self.spread_of(a, f, b, rows)
+                violation, _ = self.max_violation(a, f, b, rows)
                 if self.callback is not None:
                     self.callback(self.steps, *self.certify(a, f, b)[:2])
                 if violation <= target or self.steps >= self.max_iter:
                     break
             self.balance(a)
             f[:] = self.f_of(a, single=True)
-            violation, middle = self.spread_of(a, f, b)
+            violation, middle = self.max_violation(a, f, b)
             b += middle
         return b, status
 
     def extend(self, store, a, f, b, kkt):
-        """Let in the rows that ask to move: "same", "more" rows held, or "full"."""
+        """Add rows that violate the condition: "same", "more" rows held, or "full"."""
         outside = np.ones(self.n, dtype=bool)
         outside[store.rows] = False
-        new = np.flatnonzero(outside & (self.excess(a, f, b) > 0.5 * kkt))
+        new = np.flatnonzero(outside & (self.kkt_violation(a, f, b) > 0.5 * kkt))
         if not len(new):
             return "same"
         if len(store.rows) + len(new) > self.limit:
-            rows = self.in_play(a, f, b, 0.5 * kkt)
+            rows = self.active(a, f, b, 0.5 * kkt)
             if len(rows) > self.limit:
                 return "full"
             store.exchange(rows)
@@ -273,7 +273,7 @@ class WorkingSets(RowsInPlay):
             # error, 3e-3 at multipliers of 100, undoes multipliers that are right.
             f[:] = store.product(a) if self.whole else self.f_of(a)
             objective, gap, b = self.certify(a, f, b)
-            violation, _ = self.spread_of(a, f, b)
+            violation, _ = self.max_violation(a, f, b)
             before = monitor.best
             if monitor.record(self.steps, objective, gap, (a.copy(), b), violation):
                 return self.result(Status.CONVERGED)
@@ -294,7 +294,7 @@ class WorkingSets(RowsInPlay):
                 status = code
         if monitor.best is None:
             objective, gap, b = self.certify(a, self.f_of(a), b)
-            violation, _ = self.spread_of(a, f, b)
+            violation, _ = self.max_violation(a, f, b)
             monitor.best = Certified((a, b), objective, gap, violation)
         return self.result(status)
 

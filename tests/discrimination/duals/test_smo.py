@@ -19,7 +19,7 @@ from maxent.discrimination import (
 )
 from maxent.discrimination import solve_kernel_dual as solve
 from maxent.discrimination.duals import _signed_dual, _smo
-from maxent.discrimination.duals._kkt import RowsInPlay
+from maxent.discrimination.duals._kkt import ActiveRows
 from maxent.discrimination.duals._signed_dual import binary_problem, solve_signed
 
 PRIOR = ExponentialMargin(5.0)
@@ -72,7 +72,7 @@ def test_rows_that_never_meet_in_memory_are_solved_together(margin, bias, rng):
 def test_blocks_fit_in_memory_and_together_are_all_rows(n, rng):
     _, y = two_classes(rng, max(n, 3), 2)
     problem = binary_problem(y, PRIOR, "flat", None)
-    active = RowsInPlay(problem, 64)
+    active = ActiveRows(problem, 64)
     nothing = np.zeros(len(y))
     rows = np.sort(rng.permutation(len(y))[:n])
     for _ in range(3):
