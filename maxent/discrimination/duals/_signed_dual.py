@@ -228,19 +228,21 @@ def solve_signed(
         largest = kernel.diagonal().max(initial=0.0)
         tol = tolerance_for(problem.potential, margin.level, largest, tol)
         indefinite = has_negative_curvature(kernel, problem.bias, problem.curvature())
-        roads = (solver,)
+        solvers = (solver,)
         if solver == "auto":
             # the interior point needs a concave objective
             concave = not indefinite
-            roads = _roads(kernel, problem, tol, cache_size) if concave else ("smo",)
-        for road in roads:
-            if road == "interior":
+            solvers = ("smo",)
+            if concave:
+                solvers = _solvers(kernel, problem, tol, cache_size)
+        for name in solvers:
+            if name == "interior":
                 steps = min(max_iter, _INTERIOR_STEPS)
                 other = _solve_interior(kernel, problem, tol, steps, init)
             else:
-                # with another road open, do not crawl along this one
+                # where another solver follows, this one may not take long
                 steps = max_iter
-                if len(roads) > 1:
+                if len(solvers) > 1:
                     steps = min(max_iter, 50_000 + 100 * len(kernel))
                 sets = WorkingSets(
                     kernel,
@@ -263,7 +265,7 @@ def solve_signed(
     return without_certificate(result) if indefinite else result
 
 
-def _roads(kernel, problem, tol, cache_size):
+def _solvers(kernel, problem, tol, cache_size):
     """Solvers by size, the second one for problems on which the first stalls."""
     n = len(kernel)
     dense = 8e-6 * n * n * 3 <= max(cache_size, 100.0) and n <= _INTERIOR_LIMIT
