@@ -1,4 +1,4 @@
-"""Gram matrices kept for a solver: whole, or of the rows in play.
+"""Gram matrices kept for a solver: whole, or of the active rows.
 
 Both hold single-precision values, padded as the solver wants them. A free row and
 column in front (`extra`) serves a bias that is one more variable.
@@ -110,7 +110,7 @@ class WholeGram(_Store):
 
 
 class PartGram(_Store):
-    """The matrix of the rows in play, which come and go within fixed memory.
+    """The matrix of the active rows, which come and go within fixed memory.
 
     Parameters
     ----------

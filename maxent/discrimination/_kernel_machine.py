@@ -64,7 +64,7 @@ class KernelMachineMixin:
                 **options,
             )
 
-    def _rows_in_play(self, X, keep):
+    def _rows_to_fit(self, X, keep):
         """All features or the whole kernel matrix, checked, and its rows to fit."""
         if self._has_kernel("precomputed"):
             X = v.check_gram(X)

@@ -209,7 +209,7 @@ for kernel="precomputed"
             "MEDClassifier", y, sample_weight, self.class_weight
         )
         m = len(self.classes_)
-        X, data = self._rows_in_play(X, keep)
+        X, data = self._rows_to_fit(X, keep)
         self.gamma_ = self._gamma(data, None if sample_weight is None else sample)
         weight = weight * margin.unit_weight(self.C)
         if m == 2:

@@ -184,7 +184,7 @@ for kernel="precomputed"
         weight = v.check_weights(sample_weight, len(y))
         weight = np.ones(len(y)) if weight is None else weight
         keep = np.flatnonzero(weight > 0)
-        X, data = self._rows_in_play(X, keep)
+        X, data = self._rows_to_fit(X, keep)
         self.gamma_ = self._gamma(data, None if sample_weight is None else weight[keep])
         n = len(keep)
         # Far targets would make the solver's residuals large: count from the middle.

@@ -209,7 +209,7 @@ def solve_signed(
         Signed multipliers to start from.
     solver : {"auto", "interior", "smo"}
     cache_size : float
-        Memory for the Gram matrix of the rows in play, in MB.
+        Memory for the Gram matrix of the active rows, in MB.
     callback : callable(n_iter, objective, gap) or None
 
     Returns

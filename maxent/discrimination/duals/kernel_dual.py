@@ -148,7 +148,7 @@ def solve_kernel_dual(
     """Solve the two-class dual from feature vectors, computing K as needed.
 
     As :func:`solve_dual`, but kernel values are computed in tiles, in single
-    precision for the rows in play and in double precision for residuals and the
+    precision for the active rows and in double precision for residuals and the
     certificate; the whole matrix is never stored if it exceeds `cache_size`.
 
     Parameters
