@@ -1,4 +1,4 @@
-"""Joint multi-class duals: every road, one machine, with and without memory."""
+"""Joint multi-class duals: all solvers agree, also on problems that are hard."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,8 @@ import scipy.sparse as sp
 from problems import PRIORS, by_name
 
 from maxent._support.vector_kernels import VectorKernel
+from maxent.discrimination import FixedMargin
+from maxent.discrimination.duals import multiclass_dual
 from maxent.discrimination.duals.multiclass_dual import solve_multiclass
 
 TOL = 1e-6
@@ -89,3 +91,93 @@ def test_multipliers_and_coefficients_belong_together(margin, rng):
             assert np.abs(beta.sum(axis=0)).max() <= 1e-10 * r.lam.sum()
         else:
             np.testing.assert_allclose(r.bias, bias * beta.sum(axis=0), atol=1e-10)
+
+
+def random_classes(rng, n, m, d=4):
+    codes = rng.integers(0, m, n)
+    codes[:m] = np.arange(m)
+    return rng.normal(size=(n, d)), codes, np.ones(n)
+
+
+def large_bound(margin):
+    """Weight of every row at which multipliers may grow to 1e4."""
+    return 1e4 / margin.rate if np.isfinite(margin.upper) else 1e4
+
+
+@pytest.mark.parametrize("margin", [*PRIORS, FixedMargin()], ids=by_name)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_labels_at_random_with_large_multipliers_are_fitted(margin, kernel, rng):
+    X, codes, weight = random_classes(rng, 150, 5)
+    if margin.name == "fixed" and kernel == "linear":
+        pytest.skip("cannot be separated")
+    weight *= 1.0 if margin.name == "fixed" else large_bound(margin)
+    problem = (X, codes, weight, margin, "flat")
+    # sweeps alone would need tens of thousands
+    r, _ = solve(*problem, "auto", kernel, max_iter=1000)
+    agree([(r, None), solve(*problem, "interior", kernel)])
+
+
+# of a logistic prior all multipliers are positive
+SPARSE = [one for one in PRIORS if one.unit_potential.finite_at_zero]
+
+
+@pytest.mark.parametrize("margin", [*SPARSE, FixedMargin()], ids=by_name)
+def test_few_constraints_in_play_are_enough(margin, monkeypatch, rng):
+    X, codes, weight = random_classes(rng, 130, 6)
+    weight *= 1.0 if margin.name == "fixed" else large_bound(margin)
+    problem = (X, codes, weight, margin, "flat")
+    full = solve(*problem, "interior")
+    monkeypatch.setattr(multiclass_dual, "_INTERIOR_LIMIT", 600)
+    r, _ = solve(*problem, "auto")
+    assert r.solver == "interior"
+    agree([(r, None), full])
+
+
+def test_margins_that_can_barely_be_met_are_met(rng):
+    X = rng.normal(size=(150, 3))
+    codes = (X @ rng.normal(size=(3, 4))).argmax(axis=1)
+    codes = np.unique(codes, return_inverse=True)[1]
+    if codes.max() < 2:
+        pytest.skip("two classes have a solver of their own")
+    r, beta = solve(X, codes, np.ones(150), FixedMargin(), "flat", "auto", "linear")
+    assert r.converged
+    scores = X @ (X.T @ beta) + r.bias
+    right = scores[np.arange(150), codes]
+    scores[np.arange(150), codes] = -np.inf
+    assert (right - scores.max(axis=1)).min() >= 1 - 1e-2
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("n", [40, 400])
+def test_equal_rows_of_two_classes_are_refused_soon(kernel, n, rng):
+    X, codes, weight = random_classes(rng, n, 4)
+    X[1] = X[0]
+    seen = []
+    with pytest.raises(ValueError, match="cannot be separated"):
+        solve(
+            X,
+            codes,
+            weight,
+            FixedMargin(),
+            "flat",
+            "auto",
+            kernel,
+            max_iter=10**7,
+            callback=lambda *news: seen.append(news),
+        )
+    assert max(n_iter for n_iter, _, _ in seen) <= 2000
+
+
+@pytest.mark.parametrize("solver", ["interior", "coordinate", "lbfgs"])
+def test_every_solver_reports_progress_and_bound(solver, monkeypatch, rng):
+    data, seen = problem(rng, n=400), []
+    monkeypatch.setattr(multiclass_dual, "_INTERIOR_STEPS", 2)
+    monkeypatch.setattr(multiclass_dual, "_SWEEPS", 2)
+    monkeypatch.setattr(multiclass_dual, "_SWEEP_WORK", 0)
+    options = {"kernel": "linear", "callback": lambda *news: seen.append(news)}
+    r, _ = solve(*data, PRIORS[0], "flat", solver, **options)
+    assert r.history
+    assert set(r.history) <= set(seen)
+    if solver != "lbfgs":
+        assert not r.converged
+        assert r.n_iter == r.max_iter == 2

@@ -1,9 +1,8 @@
 """Joint multi-class duals too large for the interior point.
 
 Coordinate ascent over the constraints of one example at a time: in random blocks with
-their Gram matrix for kernels, with one weight vector a class for linear machines. A
-flat bias is reached by the method of multipliers: every sweep has a Gaussian prior
-around the biases of the sweep before.
+their Gram matrix for kernels, with one weight vector a class for linear machines. And
+L-BFGS on the primal of linear machines with a smooth loss.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from maxent._core.joint import joint_block, joint_csr, joint_dense
 from maxent._optimize.certificate import certify, repair_equality
 from maxent._optimize.quadratics import Quadratic
 from maxent._support.gram_store import PartGram
-from maxent._support.results import DualResult, Status, relative_gap
+from maxent._support.results import Certified, DualResult, Monitor, Status
+from maxent.discrimination.duals._proximal_bias import ProximalBias
 
 _BLOCK = 512  # examples whose Gram matrix stays in cache
 _PASSES = 3
@@ -47,6 +47,12 @@ class KernelSide(Quadratic):
         if 4e-6 * n * n <= cache_size:
             self.store = PartGram(kernel, n)
             self.store.add(np.arange(n))
+
+    @property
+    def sweep_work(self):
+        """Multiplications of a sweep over all examples, about."""
+        n, m = self.F.shape
+        return n * m * (_PASSES * min(n, _BLOCK) + n)
 
     # -- the regulariser, as the certificate wants it --------------------------------
     def value_and_margins(self, lam):
@@ -159,6 +165,13 @@ class LinearSide(Quadratic):
             self.W = np.zeros((constraints.m, X.shape[1]))
         self.X = X
 
+    @property
+    def sweep_work(self):
+        """Multiplications of a sweep over all examples, about."""
+        n, d = self.X.shape
+        entries = self.X.nnz if self.sparse else n * d
+        return self.c.m * (2 * entries + 150 * n)  # a step has the time of 150
+
     def _weights(self, beta):
         W = self.share * np.asarray(self.X.T @ beta)
         return W if self.sparse else np.ascontiguousarray(W.T)
@@ -207,7 +220,17 @@ class LinearSide(Quadratic):
         """Nothing is out of play here."""
 
 
-def solve_joint(side, constraints, flat, *, tol, max_iter, callback=None, seed=0):
+def solve_joint(
+    side,
+    constraints,
+    flat,
+    *,
+    tol,
+    max_iter,
+    worth=None,
+    callback=None,
+    seed=0,
+):
     """Ascend until the certificate holds.
 
     Parameters
@@ -220,6 +243,9 @@ def solve_joint(side, constraints, flat, *, tol, max_iter, callback=None, seed=0
         Stop when gap <= tol * (1 + objective).
     max_iter : int
         Sweeps over the examples.
+    worth : callable(in_play) or None
+        Bound on the sweeps, None for no other than max_iter, where so many constraints
+        have a multiplier or ask for one.
 
     Returns
     -------
@@ -227,63 +253,122 @@ def solve_joint(side, constraints, flat, *, tol, max_iter, callback=None, seed=0
         `lam` (n * (m - 1),), `bias` (m - 1,) against the last class for a flat prior,
         else None.
     """
-    c, rows = constraints, constraints.rows
-    rng = np.random.default_rng(seed)
-    E = c.incidence() if flat else None
-    mean = float(np.mean(side.diagonal)) or 1.0
-    variance = side.share * (mean if flat else side.variance)
-    lam = np.zeros((c.n, c.m - 1))
-    bias = np.zeros(c.m)
-    entropy = not rows.potential.finite_at_zero
-    if entropy:
-        lam[:] = rows.start_inside().reshape(lam.shape)
-        beta = c.beta(lam.reshape(-1))
-        side.begin(beta)
-        bias += variance * beta.sum(axis=0)
-    history, best, status, sweep = [], None, Status.MAX_ITER, 0
-    wait = 0
-    for sweep in range(1, max_iter + 1):
-        total = side.sweep(lam, bias, variance, rng)
-        beta = c.beta(lam.reshape(-1))
-        if flat:
-            bias += variance * beta.sum(axis=0)
-            bias -= bias.mean()
-        objective = rows.value(lam.reshape(-1)) - side.norm(beta)
-        if not np.isfinite(objective):
+    ascent = _JointAscent(side, constraints, flat, tol, seed)
+    monitor = Monitor(tol, callback)
+    status, n_iter, next_check = Status.MAX_ITER, 0, 0
+    while n_iter < max_iter and status is Status.MAX_ITER:
+        n_iter += 1
+        if not ascent.sweep():
             status = Status.NONFINITE
-            break
-        if sweep < wait or not (
-            total <= tol * (1 + max(objective, 0.0)) or sweep % 50 == 0
+        elif n_iter >= next_check and (
+            ascent.nearly_done() or n_iter % 50 == 0 or n_iter == max_iter
         ):
-            continue
-        wait = sweep + 2
-        exact = repair_equality(lam.reshape(-1), rows.upper, E)
-        guess = bias[:-1] - bias[-1]
-        J, gap, b, _ = certify(rows, side, exact, E, guess)
-        history.append((sweep, J, gap))
-        if callback is not None:
-            callback(sweep, J, gap)
-        if exact is not None and (best is None or gap < best[2]):
-            best = (exact.copy(), J, gap, b)
-        if relative_gap(gap, J) <= tol:
-            status = Status.CONVERGED
-            break
-        if rows.potential.hard and J * min(1.0, mean) > 1e12:
-            status = Status.UNBOUNDED
-            break
-        side.refresh(beta)
-    if best is None:
-        exact = np.zeros(c.n * (c.m - 1))
-        if entropy:
-            exact = None
-        best = (
-            lam.reshape(-1) if exact is None else exact,
-            *certify(rows, side, exact, E, bias[:-1] - bias[-1])[:3],
-        )
-    lam, J, gap, b = best
+            status = ascent.check(n_iter, monitor)
+            next_check = n_iter + 2
+            bound = None if worth is None else worth(ascent.in_play)
+            if bound is not None and _out_of_reach(monitor.history, tol, bound):
+                break
+    best = ascent.best(monitor)
+    lam, b = best.point
     return DualResult(
-        lam, b, J, gap, sweep, status, solver="coordinate", history=history
+        lam,
+        b,
+        best.objective,
+        best.gap,
+        n_iter,
+        status,
+        solver="coordinate",
+        history=monitor.history,
     )
+
+
+def _out_of_reach(history, tol, bound):
+    """Whether the gap, falling as it last did, is not to meet tol in time.
+
+    Asked of a quarter of the bound on the sweeps at least; the pace is that of the
+    latter half.
+    """
+    sweeps, J, _ = history[-1]
+    half = [gap for n_iter, _, gap in history if n_iter >= sweeps / 2]
+    gap, allowed = min(half), tol * (1.0 + max(J, 0.0))
+    if sweeps < bound / 4 or len(half) < 2 or gap <= allowed:
+        return False
+    if not gap < np.inf:
+        return True
+    pace = np.log(half[0] / gap) / (sweeps / 2)
+    return np.log(gap / allowed) > pace * (bound - sweeps)
+
+
+def _best_of(monitor, rows, side, E):
+    """The best certification; zero multipliers if none was of balanced ones."""
+    if monitor.best is not None:
+        return monitor.best
+    lam = np.zeros(len(rows.q))
+    J, gap, b, _ = certify(rows, side, lam, E, np.zeros(side.c.m - 1))
+    return Certified((lam, b), J, gap)
+
+
+class _JointAscent:
+    """Multipliers, scores and biases, kept up to date by sweeps over the examples."""
+
+    def __init__(self, side, constraints, flat, tol, seed):
+        c, share = constraints, side.share
+        self.side, self.c, self.rows, self.tol = side, c, c.rows, tol
+        self.rng = np.random.default_rng(seed)
+        self.E = c.incidence() if flat else None
+        self.bias = ProximalBias(
+            c.m, flat, share * side.variance, share * side.diagonal
+        )
+        self.lam = np.zeros((c.n, c.m - 1))
+        if not self.rows.potential.finite_at_zero:
+            self.lam[:] = self.rows.start_inside().reshape(self.lam.shape)
+            beta = self._beta()
+            side.begin(beta)
+            self.bias.add(beta.sum(axis=0))
+        self.objective, self.total = 0.0, np.inf
+        self.in_play = self.lam.size  # constraints, when last certified
+        self.last = None
+
+    def _beta(self):
+        return self.c.beta(self.lam.reshape(-1))
+
+    def sweep(self):
+        """Visit the examples once; whether the objective is finite."""
+        bias = self.bias
+        self.total = self.side.sweep(self.lam, bias.value, bias.variance, self.rng)
+        beta = self._beta()
+        bias.end_sweep(beta.sum(axis=0))
+        value = self.rows.value(self.lam.reshape(-1))
+        self.objective = value - self.side.norm(beta)
+        return np.isfinite(self.objective)
+
+    def nearly_done(self):
+        """Whether the terms met are within the tolerance."""
+        return self.total <= self.tol * (1 + max(self.objective, 0.0))
+
+    def check(self, n_iter, monitor):
+        """Certify the multipliers, balanced; the status that follows."""
+        rows, side, b = self.rows, self.side, self.bias.value
+        lam = repair_equality(self.lam.reshape(-1), rows.upper, self.E)
+        J, gap, b, d = certify(rows, side, lam, self.E, b[:-1] - b[-1])
+        if lam is not None:
+            lam = lam.copy()
+            allowed = self.tol * (1.0 + max(J, 0.0))
+            self.in_play = np.count_nonzero(self.c.in_play(lam, d, allowed))
+            self.last = Certified((lam, b), J, gap)
+        if monitor.record(n_iter, J, gap, (lam, b)):
+            return Status.CONVERGED
+        if rows.potential.hard and J * min(1.0, float(side.diagonal.mean())) > 1e12:
+            return Status.UNBOUNDED
+        side.refresh(self._beta())
+        return Status.MAX_ITER
+
+    def best(self, monitor):
+        """The point of the smallest gap; the last one while no margin is met."""
+        known = monitor.best
+        if self.last is not None and (known is None or not known.gap < np.inf):
+            return self.last
+        return _best_of(monitor, self.rows, self.side, self.E)
 
 
 class _Enough(Exception):
@@ -296,77 +381,87 @@ def solve_primal(side, constraints, flat, *, tol, max_iter, callback=None):
     Parameters and result as for :func:`solve_joint`; for dense features and priors
     with a smooth loss.
     """
-    c, rows, X = constraints, constraints.rows, side.X
-    n, m, d = c.n, c.m, X.shape[1]
-    E = c.incidence() if flat else None
-    free_bias = flat or side.variance > 0
-    precision = 0.0 if flat or not side.variance else 1.0 / side.variance
-    history, best = [], None
+    loss = _PrimalLoss(side, constraints, flat)
+    monitor, count, status = Monitor(tol, callback), 0, Status.MAX_ITER
 
-    def split(x):
-        return x[: m * d].reshape(m, d), x[m * d :] if free_bias else np.zeros(m)
-
-    def multipliers(x):
-        W, b = split(x)
-        scores = X @ W.T + b
-        return rows.loss(rows.q - c.margins(scores))[:2]
-
-    def primal(x):
-        W, b = split(x)
-        value, lam = multipliers(x)
-        beta = c.beta(lam)
-        value += 0.5 / side.share * (float(np.vdot(W, W)) + precision * float(b @ b))
-        parts = [(W / side.share - beta.T @ X).reshape(-1)]
-        if free_bias:
-            parts.append(precision / side.share * b - beta.sum(axis=0))
-        return value, np.concatenate(parts)
-
-    def look(x):
-        nonlocal best
-        _, b = split(x)
-        lam = repair_equality(multipliers(x)[1], rows.upper, E)
-        J, gap, b, _ = certify(rows, side, lam, E, b[:-1] - b[-1])
-        history.append((len(history) + 1, J, gap))
-        if callback is not None:
-            callback(count, J, gap)
-        if lam is not None and (best is None or gap < best[1][1]):
-            best = (lam, (J, gap, b))
-        return relative_gap(gap, J) <= tol
-
-    count = 0
+    def certify_at(x):
+        lam, b = loss.multipliers(x)
+        J, gap, b, _ = certify(constraints.rows, side, lam, loss.E, b)
+        if monitor.record(count, J, gap, (lam, b)):
+            raise _Enough
 
     def step(x):
         nonlocal count
         count += 1
-        if count % 20 == 0 and look(x):
-            raise _Enough
+        if count % 20 == 0:
+            certify_at(x)
 
-    x = np.zeros(m * d + (m if free_bias else 0))
-    status = Status.MAX_ITER
+    x = np.zeros(loss.size)
+    options = {"maxfun": 100 * max_iter, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
     try:
         for _ in range(3):  # fresh curvature pairs help near the optimum
-            result = minimize(
-                primal,
-                x,
-                jac=True,
-                method="L-BFGS-B",
-                callback=step,
-                options={
-                    "maxiter": max(max_iter - count, 1),
-                    "maxfun": 100 * max_iter,
-                    "maxcor": 30,
-                    "ftol": 0.0,
-                    "gtol": 1e-10,
-                },
-            )
-            x = result.x
-            if look(x):
-                raise _Enough
+            options["maxiter"] = max(max_iter - count, 1)
+            x = minimize(
+                loss, x, jac=True, method="L-BFGS-B", callback=step, options=options
+            ).x
+            certify_at(x)
         status = Status.MAX_ITER if count >= max_iter else Status.STALLED
     except _Enough:
         status = Status.CONVERGED
-    if best is None:
-        lam = np.zeros(n * (m - 1))
-        best = (lam, certify(rows, side, lam, E, np.zeros(m - 1))[:3])
-    lam, (J, gap, b) = best
-    return DualResult(lam, b, J, gap, count, status, solver="lbfgs", history=history)
+    best = _best_of(monitor, loss.rows, side, loss.E)
+    lam, b = best.point
+    return DualResult(
+        lam,
+        b,
+        best.objective,
+        best.gap,
+        count,
+        status,
+        solver="lbfgs",
+        history=monitor.history,
+    )
+
+
+class _PrimalLoss:
+    """Conjugate loss and Gaussian penalty of class weights and biases, one vector.
+
+    Parameters
+    ----------
+    side : LinearSide
+        With dense features.
+    constraints : MulticlassRows
+    flat : bool
+    """
+
+    def __init__(self, side, constraints, flat):
+        self.side, self.c, self.rows = side, constraints, constraints.rows
+        self.E = constraints.incidence() if flat else None
+        self.with_bias = flat or side.variance > 0
+        self.precision = 0.0 if flat or not side.variance else 1.0 / side.variance
+        self.weights = constraints.m * side.X.shape[1]
+        self.size = self.weights + (constraints.m if self.with_bias else 0)
+
+    def _split(self, x):
+        W = x[: self.weights].reshape(self.c.m, -1)
+        return W, x[self.weights :] if self.with_bias else np.zeros(self.c.m)
+
+    def _loss(self, W, b):
+        scores = self.side.X @ W.T + b
+        return self.rows.loss(self.rows.q - self.c.margins(scores))[:2]
+
+    def __call__(self, x):
+        """The primal objective and its gradient."""
+        side, (W, b) = self.side, self._split(x)
+        value, lam = self._loss(W, b)
+        beta = self.c.beta(lam)
+        squares = float(np.vdot(W, W)) + self.precision * float(b @ b)
+        parts = [(W / side.share - beta.T @ side.X).reshape(-1)]
+        if self.with_bias:
+            parts.append(self.precision / side.share * b - beta.sum(axis=0))
+        return value + 0.5 / side.share * squares, np.concatenate(parts)
+
+    def multipliers(self, x):
+        """Balanced multipliers (None if they are far from it) and m - 1 biases."""
+        W, b = self._split(x)
+        lam = repair_equality(self._loss(W, b)[1], self.rows.upper, self.E)
+        return lam, b[:-1] - b[-1]

@@ -81,6 +81,16 @@ class MulticlassRows(ClassPairs):
         self.margin = margin
         self.rows = Rows.of(margin, self.pair_weight)
 
+    def in_play(self, lam, d, allowed):
+        """Constraints with a multiplier, or whose loss without one adds to the gap.
+
+        What the others add together is within a tenth of the gap that is allowed.
+        """
+        rows = self.rows
+        terms = rows.potential.fenchel_young(np.zeros_like(d), rows.rate * d)
+        asking = rows.weight * terms > 0.1 * allowed / len(d)
+        return asking | (lam > 0) if rows.potential.finite_at_zero else asking
+
 
 def class_maps(pairs):
     """A_k of every class: its row weights beta_k = A_k lam."""

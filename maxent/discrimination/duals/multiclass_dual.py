@@ -13,17 +13,22 @@ Source: Jaakkola, Meila & Jebara (1999), eq. (4)-(5).
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
-import scipy.sparse as sp
 
 from maxent._optimize.interior_point import interior_point
-from maxent._optimize.quadratics import DenseQuadratic, LowRankQuadratic
 from maxent._optimize.rows import tolerance_for
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._definiteness import (
     has_negative_curvature,
     without_certificate,
+)
+from maxent.discrimination.duals._multiclass_interior import (
+    features_quadratic,
+    solve_active,
+    stored_quadratic,
 )
 from maxent.discrimination.duals._multiclass_solvers import (
     KernelSide,
@@ -35,7 +40,10 @@ from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals.class_pairs import SHARE, MulticlassRows
 
 _INTERIOR_WINS = 400  # constraints below which the interior point is fastest
-_INTERIOR_LIMIT = 4000  # and below which it serves where many digits are asked
+_INTERIOR_LIMIT = 4000  # of constraints in play, above which its steps are too long
+_INTERIOR_STEPS = 500  # hard problems take 100
+_SWEEPS = 2000  # that coordinate ascent has at least, with no other solver behind it
+_SWEEP_WORK = 5e10  # and more, up to as many multiplications: half a minute
 
 
 def solve_multiclass(
@@ -67,7 +75,8 @@ def solve_multiclass(
     max_iter : int
         Sweeps, or interior-point steps.
     solver : {"auto", "interior", "coordinate", "lbfgs"}
-        "interior" costs O((n (m - 1))**3) a step.
+        "interior" costs O((n (m - 1))**3) a step, or through the features of a linear
+        kernel O(n (m - 1) (m d)**2). "auto" has several in turn, until one converges.
     cache_size : float
         Memory for kernel values, in MB.
     callback : callable(n_iter, objective, gap) or None
@@ -83,48 +92,20 @@ def solve_multiclass(
     if margin.unit_potential.hard:
         largest = kernel.diagonal().max() + (0.0 if bias in ("flat", None) else bias)
         tol = tolerance_for(margin.unit_potential, margin.level, largest, tol)
-    variance = 0.0 if bias in ("flat", None) else float(bias)
     indefinite = _has_negative_curvature(kernel, constraints, bias)
-    if solver == "auto":
-        solver = "coordinate" if indefinite else _choose(kernel, constraints, tol)
-    # with few rows for the columns, kernel values are the shorter way
-    n, d = len(kernel), kernel.X.shape[1]
-    short = n <= 8 * d and 4e-6 * n * n <= cache_size
-    linear = kernel.kernel == "linear" and (kernel.sparse or not short)
+    problem = _Problem(kernel, constraints, bias, tol, cache_size)
     with single_threaded_blas():
-        if solver == "interior":
-            result = _by_interior_point(
-                kernel, constraints, bias, variance, tol, min(max_iter, 500)
-            )
-        else:
-            if linear:
-                side = LinearSide(kernel.X, constraints, SHARE, variance)
-            else:
-                side = KernelSide(kernel, constraints, SHARE, variance, cache_size)
-            solve = solve_primal if solver == "lbfgs" else solve_joint
-            result = solve(
-                side,
-                constraints,
-                bias == "flat",
-                tol=tol,
-                max_iter=min(max_iter, 100_000),
-                callback=callback,
-            )
-            if (
-                result.status is Status.STALLED
-                and linear
-                and _low_rank(kernel, constraints)
-            ):
-                result = _by_interior_point(
-                    kernel, constraints, bias, variance, tol, min(max_iter, 500)
-                )
+        # a dual that is not concave: ascent ends at a stationary point
+        steady = indefinite and solver == "auto"
+        solvers = ("coordinate",) if steady else problem.solvers(solver)
+        result = problem.solve(solvers, max_iter, callback)
     refuse_inseparable(margin, result)
     beta = SHARE * constraints.beta(result.lam)
     if bias == "flat":
         b = np.append(result.bias, 0.0)
         b -= b.mean()
     else:
-        b = variance * beta.sum(axis=0)
+        b = problem.variance * beta.sum(axis=0)
     lam = np.zeros((len(codes), n_classes))
     lam[constraints.example, constraints.wrong] = result.lam
     result.lam, result.bias = lam, b
@@ -142,56 +123,135 @@ def _has_negative_curvature(kernel, c, bias):
         return has_negative_curvature(kernel, bias, own / (SHARE * m))
 
 
-def _choose(kernel, c, tol):
-    """Solver by size: interior point, L-BFGS on the primal, or coordinate ascent."""
-    size = len(c.example)
-    if size <= _INTERIOR_WINS:
-        return "interior"
-    if kernel.kernel == "linear":
-        smooth = c.rows.potential.smooth
-        if smooth and not kernel.sparse and len(kernel) > 8 * kernel.X.shape[1]:
-            return "lbfgs"
-        return "interior" if _low_rank(kernel, c) else "coordinate"
-    return "interior" if size <= _INTERIOR_LIMIT and tol < 1e-7 else "coordinate"
+class _Problem:
+    """A joint dual with all that its solvers take, and the order of these.
 
+    Parameters
+    ----------
+    kernel : VectorKernel
+    constraints : MulticlassRows
+    bias : "flat", float or None
+    tol, cache_size : float
+    """
 
-def _low_rank(kernel, c):
-    """Is the interior point cheap through the features?"""
-    size, width = len(c.example), c.m * kernel.X.shape[1]
-    return size * width <= 1e7 and size * float(width) ** 2 <= 2e10
+    def __init__(self, kernel, constraints, bias, tol, cache_size):
+        self.kernel, self.constraints, self.tol = kernel, constraints, tol
+        self.cache_size, self.flat = cache_size, bias == "flat"
+        self.incidence = constraints.incidence() if self.flat else None
+        self.variance = 0.0 if bias in ("flat", None) else float(bias)
+        self.size = len(constraints.example)
+        self.linear = kernel.kernel == "linear"
+        self.width = constraints.m * kernel.X.shape[1]  # of features of constraints
+        # constraints whose matrix there is room, and time, for
+        room = int(np.sqrt(max(cache_size, 100.0) / 24e-6))
+        self.limit = min(room, _INTERIOR_LIMIT)
 
+    # -- the choice ----------------------------------------------------------------
+    def solvers(self, asked):
+        """Names of solvers, the next for the case that those before do not converge."""
+        features = ("features",) if self._narrow() else ()
+        dense = ("dense",) if self.size <= self.limit else ()
+        if asked == "interior":
+            if self.linear and self.width <= self.size:
+                return ("features", *dense)
+            return features or ("dense",)
+        if asked == "lbfgs":
+            return (asked, *features)
+        return self._in_turn(features, dense) if asked == "auto" else (asked,)
 
-def _by_interior_point(kernel, constraints, bias, variance, tol, max_iter):
-    E = constraints.incidence() if bias == "flat" else None
-    if kernel.kernel == "linear":
-        R = LowRankQuadratic(_joint_features(kernel.X, constraints, variance))
-    else:
-        everything = np.arange(len(kernel))
-        K = kernel.block(everything, everything)
-        R = DenseQuadratic(_joint_quadratic(constraints, SHARE * (K + variance)))
-    return interior_point(constraints.rows, R, E, tol=tol, max_iter=max_iter)
+    def _in_turn(self, features, dense):
+        g, sweeps = self.constraints.rows.potential, ("coordinate", "active")
+        if self.size <= _INTERIOR_WINS:
+            return (*features, *dense, *(sweeps if g.hard else ()))
+        if g.hard:
+            # with all constraints the interior point is slow where they cannot be met,
+            # and inaccurate where they barely can
+            return sweeps
+        tall = len(self.kernel) > 8 * self.kernel.X.shape[1]
+        if self.linear and g.smooth and tall and not self.kernel.sparse:
+            features = ("lbfgs", *features)
+        if features:
+            return (*features, *(dense or sweeps))
+        return dense if dense and self.tol < 1e-7 else sweeps
 
+    def _narrow(self):
+        """Is the interior point cheap through the features of a linear kernel?"""
+        size, width = self.size, float(self.width)
+        return self.linear and size * width <= 1e7 and size * width**2 <= 2e10
 
-def _joint_features(X, c, variance):
-    """Z with Q = Z Z': a constraint's features under the right class, minus wrong."""
-    X = X.toarray() if sp.issparse(X) else X
-    if variance:
-        X = np.column_stack([X, np.full(len(X), np.sqrt(variance))])
-    rows = np.sqrt(SHARE) * X[c.example]
-    Z = np.zeros((len(c.example), c.m, X.shape[1]))
-    at = np.arange(len(c.example))
-    Z[at, c.right] = rows
-    Z[at, c.wrong] = -rows
-    return Z.reshape(len(c.example), -1)
+    # -- solvers -------------------------------------------------------------------
+    def solve(self, names, max_iter, callback):
+        """The first result that converges, or the one with the smallest gap."""
+        result = other = None
+        for i, name in enumerate(names):
+            if name in ("features", "dense"):
+                other = self._interior(name, max_iter, callback)
+            elif name == "active":
+                other = self._active(other, max_iter, callback)
+            else:
+                following = names[i + 1 :]
+                other = self._first_order(name, max_iter, callback, following)
+            if result is None or other.converged or not result.gap < other.gap:
+                result = other
+            done = result.converged or other.status is Status.UNBOUNDED
+            if done or other.n_iter >= max_iter:
+                break
+        return result
 
+    def _first_order(self, name, max_iter, callback, following):
+        """Coordinate ascent or L-BFGS, with the solvers that are to follow in mind."""
+        scores, bound = self._scores(), max_iter
+        options = {"tol": self.tol, "callback": callback}
+        if name == "lbfgs":
+            solve = solve_primal
+        else:
+            solve, work = solve_joint, scores.sweep_work
+            hard = self.constraints.rows.potential.hard  # met within few, or not at all
+            more = 0 if hard else int(_SWEEP_WORK / work)
+            bound = min(max_iter, max(_SWEEPS, more))
+            options["worth"] = partial(self._sweeps_worth, following, work)
+        result = solve(scores, self.constraints, self.flat, max_iter=bound, **options)
+        result.max_iter = result.n_iter if result.n_iter < max_iter else None
+        return result
 
-def _joint_quadratic(c, K):
-    """Q over constraints: K between rows times the agreement of their classes."""
-    agree = (
-        (c.right[:, None] == c.right[None, :]).astype(np.float64)
-        - (c.right[:, None] == c.wrong[None, :])
-        - (c.wrong[:, None] == c.right[None, :])
-        + (c.wrong[:, None] == c.wrong[None, :])
-    )
-    agree *= K[np.ix_(c.example, c.example)]
-    return agree
+    def _sweeps_worth(self, following, work, in_play):
+        """Sweeps after which the solver that follows is as fast; None without one."""
+        if not following:
+            return None
+        if in_play > 0.75 * self.limit < 0.75 * self.size:
+            return None  # more sweeps leave fewer in play
+        return max(200, 0.25 * in_play**3 / work)
+
+    def _scores(self):
+        """Class scores by weights, or by kernel values where these are shorter."""
+        kernel = self.kernel
+        n, d = len(kernel), kernel.X.shape[1]
+        short = n <= 8 * d and 4e-6 * n * n <= self.cache_size
+        if self.linear and (kernel.sparse or not short):
+            return LinearSide(kernel.X, self.constraints, SHARE, self.variance)
+        return KernelSide(
+            kernel, self.constraints, SHARE, self.variance, self.cache_size
+        )
+
+    def _interior(self, name, max_iter, callback):
+        """Interior point on all constraints, through features or with their matrix."""
+        kernel, c = self.kernel, self.constraints
+        if name == "features":
+            R = features_quadratic(kernel, c, self.variance)
+        else:
+            R = stored_quadratic(kernel, c, self.variance, np.arange(self.size))
+        steps = min(max_iter, _INTERIOR_STEPS)
+        options = {"tol": self.tol, "max_iter": steps, "callback": callback}
+        result = interior_point(c.rows, R, self.incidence, **options)
+        result.max_iter = steps if steps < max_iter else None
+        return result
+
+    def _active(self, start, max_iter, callback):
+        """Interior point on the constraints in play; `start` where they are many."""
+        steps = min(max_iter, _INTERIOR_STEPS)
+        options = {"limit": self.limit, "max_iter": steps, "callback": callback}
+        result = solve_active(self, self._scores(), start, **options)
+        if result is None:
+            return start
+        result.max_iter = steps if steps < max_iter else None
+        return result
