@@ -10,8 +10,14 @@ from sklearn.utils.validation import validate_data
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
 from maxent.discrimination._generative_base import GenerativeClassifier
+from maxent.discrimination.duals._block_ascent import ascend_blocks
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
+
+# Multiplications of a factor of the Hessian, above which products with it are faster:
+# 450 rows of 19 classes and 35 columns take 20 to 35 s, the time of one step with the
+# factor, and 150 rows 3 to 11 s instead of 18 to 34.
+_FACTOR_WORK = 1e10
 
 
 class MEDGaussianClassifier(GenerativeClassifier):
@@ -268,3 +274,15 @@ objective_history_, n_iter_, converged_, n_features_in_
 
     def _prior(self, X, weight):
         return DirichletBayesNet(float(self.ess), self.parents, self._sizes())
+
+    def _solve(self, blocks, margin, pairs, *, maps, **options):
+        """By products with the Hessian where many classes make its factor large.
+
+        That method starts from zero multipliers, which are feasible however few rows a
+        class has.
+        """
+        n, rank = len(pairs.example), sum(block.rank for block in blocks)
+        if float(n) * min(n, rank) ** 2 > _FACTOR_WORK:
+            for block in blocks:
+                block.cheap_products = True
+        return ascend_blocks(blocks, maps, margin, bias="flat", **options)

@@ -17,11 +17,12 @@ from maxent import (
     MEDTreeClassifier,
 )
 from maxent.datasets import load_crabs
-from maxent.discrimination import ExponentialMargin, GaussianMargin
+from maxent.discrimination import ExponentialMargin, GaussianMargin, generative
 from maxent.discrimination._generative_base import (
     least_errors_bias,
     weighted_percentile,
 )
+from maxent.discrimination.duals._block_ascent import ascend_blocks
 from maxent.discrimination.duals.class_pairs import MulticlassRows, class_maps
 from maxent.families import NormalInverseWishart
 
@@ -357,3 +358,51 @@ def test_every_margin_prior_trains_both_kinds(rng):
         model = cls(margin=name, C=3.0, level=2.0).fit(X, y)
         assert model.converged_ and model.duality_gap_ <= 1e-8 * (1 + model.objective_)
         assert model.objective_ > 0 and model.n_iter_ == len(model.objective_history_)
+
+
+# ----------------------------------------------------------------------- many classes
+
+
+def many_classes(rng, n_classes=8, n_features=12):
+    """Categories of classes of 12 rows and rare ones, whose columns may be missing."""
+    sizes = np.full(n_classes, 12)
+    sizes[-3:] = [1, 2, 4]
+    y = np.repeat(np.arange(n_classes), sizes)
+    tables = rng.dirichlet(np.full(4, 0.5), size=(n_classes, n_features))
+    draws = rng.random((len(y), n_features, 1))
+    X = (draws > tables.cumsum(axis=2)[y][:, :, :-1]).sum(axis=2)
+    missing = (y >= n_classes - 3)[:, None] & (rng.random(n_features) < 0.5)
+    X[missing] = 4
+    return X, y
+
+
+@pytest.mark.parametrize("margin", ["exponential", "gaussian", "hinge"])
+def test_products_and_factors_of_the_hessian_give_one_net(margin, monkeypatch, rng):
+    X, y = many_classes(rng)
+    fits = []
+    for work in (0.0, np.inf):
+        monkeypatch.setattr(generative, "_FACTOR_WORK", work)
+        model = MEDBayesNetClassifier(margin=margin, percentile=50).fit(X, y)
+        assert model.converged_ and model.objective_ > 0
+        assert np.isfinite(model.objective_history_).all() or work
+        fits.append(model)
+    by_products, by_factors = fits
+    # both are below the optimum, by their gaps at most
+    apart = by_products.objective_ - by_factors.objective_
+    assert -by_products.duality_gap_ <= apart + 1e-12 * by_factors.objective_
+    assert apart <= by_factors.duality_gap_ + 1e-12 * by_factors.objective_
+
+
+def test_many_classes_are_solved_by_products(monkeypatch, rng):
+    seen = []
+
+    def watched(blocks, *args, **options):
+        seen.append(all(block.cheap_products for block in blocks))
+        return ascend_blocks(blocks, *args, **options)
+
+    monkeypatch.setattr(generative, "ascend_blocks", watched)
+    X, y = many_classes(rng)
+    MEDBayesNetClassifier(percentile=50).fit(X, y)
+    monkeypatch.setattr(generative, "_FACTOR_WORK", 1e6)
+    MEDBayesNetClassifier(percentile=50).fit(X, y)
+    assert seen == [False, True]
