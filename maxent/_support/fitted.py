@@ -1,7 +1,8 @@
-"""Checks of fitted state, which a damaged or foreign file may have changed."""
+"""Fitted state: its life, and checks of what a damaged or foreign file may change."""
 
 from __future__ import annotations
 
+import functools
 import weakref
 
 import numpy as np
@@ -9,6 +10,51 @@ import scipy.sparse as sp
 
 from maxent._support.registry import rebuilt
 from maxent._support.validation import shown
+
+
+class FittedState:
+    """Mixin of estimators: missing fitted attributes are errors that name them."""
+
+    def __getattr__(self, name):
+        """Raise NotFittedError, an AttributeError too, for a fitted attribute."""
+        if not _is_fitted_name(name) or hasattr(type(self), name):
+            return super().__getattribute__(name)  # raises what the attribute says
+        from sklearn.exceptions import NotFittedError
+
+        raise NotFittedError(
+            f"this {type(self).__name__} instance has no attribute {name!r}: it is not "
+            "fitted, or the attribute was deleted. Call 'fit' first."
+        )
+
+
+def fresh_state(fit):
+    """Decorate `fit` so that an estimator holds the state of one finished fit, or none.
+
+    What an earlier fit has learnt is removed at the start, and what this one has learnt
+    if it fails or is interrupted: then ``predict`` raises NotFittedError instead of
+    mixing two models.
+    """
+
+    @functools.wraps(fit)
+    def fit_afresh(self, *args, **kwargs):
+        _remove_fitted(self)
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:  # KeyboardInterrupt too
+            _remove_fitted(self)
+            raise
+
+    return fit_afresh
+
+
+def _is_fitted_name(name):
+    """Whether scikit-learn's convention makes this the name of a fitted attribute."""
+    return name.endswith("_") and not name.startswith("_")
+
+
+def _remove_fitted(estimator):
+    for name in [name for name in vars(estimator) if _is_fitted_name(name)]:
+        delattr(estimator, name)
 
 
 def check_fitted(name, array, shape, *, kind="f", once=False, sparse=False):

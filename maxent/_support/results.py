@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from maxent._support.callers import user_stacklevel
+
 
 class Status(enum.StrEnum):
     """How a solver ended.
@@ -273,7 +275,7 @@ def _shortcomings(result, tol):
     return "; ".join(misses)
 
 
-def warn_not_converged(name, result, tol, max_iter, stacklevel=3):
+def warn_not_converged(name, result, tol, max_iter):
     """One ConvergenceWarning that says how far the fit came and what to change."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -287,5 +289,5 @@ def warn_not_converged(name, result, tol, max_iter, stacklevel=3):
         f"{name} stopped with status {result.status.value!r} after {result.n_iter} "
         f"iterations: {_shortcomings(result, tol)}; {remedy}.",
         ConvergenceWarning,
-        stacklevel=stacklevel,
+        stacklevel=user_stacklevel(),
     )

@@ -9,11 +9,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.fitted import check_fitted_classes, check_scores, check_value
+from maxent._support.fitted import (
+    FittedState,
+    check_fitted_classes,
+    check_scores,
+    check_value,
+)
 from maxent.discrimination._class_rows import labels_of
 
 
-class ClassModels(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class ClassModels(FittedState, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class: a subclass says where its models are and what they say of rows."""
 
     @abstractmethod

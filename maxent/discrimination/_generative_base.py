@@ -17,7 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.fitted import check_fitted
+from maxent._support.callers import user_stacklevel
+from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.results import (
     progress_of,
     store_certificate,
@@ -39,11 +40,9 @@ def say_how_it_ended(estimator, result, idle):
     """Warn of a fit that has not converged, or in which no row has a multiplier."""
     name = type(estimator).__name__
     if not result.converged:
-        warn_not_converged(
-            name, result, float(estimator.tol), estimator.max_iter, stacklevel=4
-        )
+        warn_not_converged(name, result, float(estimator.tol), estimator.max_iter)
     elif not result.lam.any():
-        warnings.warn(f"{name}: {idle}", UserWarning, stacklevel=3)
+        warnings.warn(f"{name}: {idle}", UserWarning, stacklevel=user_stacklevel())
 
 
 def least_errors_bias(scores, y, weight):
@@ -72,6 +71,7 @@ class GenerativeClassifier(ClassModels):
         "them discriminatively."
     )
 
+    @fresh_state
     def fit(self, X, y, sample_weight=None):
         """Fit the class models.
 

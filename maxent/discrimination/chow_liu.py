@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
-from maxent._support.fitted import check_fitted
+from maxent._support.fitted import check_fitted, fresh_state
 from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._class_rows import class_rows
 from maxent.discrimination._tree_parameters import check_two_features, class_tables
@@ -74,6 +74,7 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         self.class_prior = class_prior
         self.handle_unknown = handle_unknown
 
+    @fresh_state
     def fit(self, X, y, sample_weight=None):
         """Fit a tree a class.
 

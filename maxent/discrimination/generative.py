@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.categories import CategoricalMixin
 from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.discrimination.duals._block_ascent import ascend_blocks
@@ -169,7 +170,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
             warnings.warn(
                 f"{error} Here prior='weak' was used; name it to say so.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=user_stacklevel(),
             )
             return blocks
 

@@ -10,7 +10,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
 from maxent._support.categories import encode_categories, learn_categories
-from maxent._support.fitted import check_fitted, check_scores, check_value
+from maxent._support.fitted import (
+    FittedState,
+    check_fitted,
+    check_scores,
+    check_value,
+    fresh_state,
+)
 from maxent._support.results import progress_of, store_certificate
 from maxent.discrimination._generative_base import (
     say_how_it_ended,
@@ -32,7 +38,7 @@ _MODELS = ("gaussian", "multinomial", "tree")
 _CATEGORICAL = {"multinomial": DirichletProduct, "tree": DirichletTrees}
 
 
-class MEDOutlierDetector(OutlierMixin, BaseEstimator):
+class MEDOutlierDetector(FittedState, OutlierMixin, BaseEstimator):
     """Anomaly detection: every training row gets a log-likelihood of about a level.
 
     The Bayes posterior explains the bulk and leaves rare rows with very low likelihood;
@@ -140,6 +146,7 @@ n_features_in_
         tags.input_tags.string = self._categorical()
         return tags
 
+    @fresh_state
     def fit(self, X, y=None, sample_weight=None):
         """Fit the model of normal rows.
 

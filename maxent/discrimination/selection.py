@@ -8,7 +8,13 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
-from maxent._support.fitted import check_fitted, check_fitted_classes, check_scores
+from maxent._support.fitted import (
+    FittedState,
+    check_fitted,
+    check_fitted_classes,
+    check_scores,
+    fresh_state,
+)
 from maxent._support.results import (
     progress_of,
     store_certificate,
@@ -20,7 +26,7 @@ from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination.duals._selection_dual import solve_selection
 
 
-class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
+class MEDFeatureSelector(FittedState, SelectorMixin, ClassifierMixin, BaseEstimator):
     """Linear classification with a random switch on every feature.
 
     Weights are Gaussian and each is switched on with a prior probability; the
@@ -125,6 +131,7 @@ class MEDFeatureSelector(SelectorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @fresh_state
     def fit(self, X, y, sample_weight=None):
         """Fit weights and switches.
 

@@ -223,8 +223,6 @@ n_iter_, converged_, n_features_in_
 
     def _level(self, level, blocks, pairs):
         """The level given, or a share of the largest margin."""
-        if hasattr(self, "max_margin_"):
-            del self.max_margin_
         if level is not None:
             return level
         self.max_margin_ = self._largest_margin(blocks, pairs).lower

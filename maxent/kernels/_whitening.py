@@ -9,6 +9,7 @@ from scipy.linalg import eigvalsh, solve_triangular
 from scipy.linalg.lapack import dpocon, dpotrf
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 
 _ESTIMATED = ("empirical", "diagonal")
 _NAMES = (*_ESTIMATED, "identity")
@@ -207,7 +208,7 @@ def _warn_of_few_rows(n, F, ridge):
             f"parameters is noisy: use at least {int(np.ceil(5 * effective))} rows, a "
             "larger ridge, or information='diagonal'.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=user_stacklevel(),
         )
 
 
@@ -223,5 +224,5 @@ def _warn_of_a_mean(R, F):
             "zero, so the information is not estimated at the fit of these rows; use "
             "center=True, or rows that the model was fitted on.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=user_stacklevel(),
         )

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._core import gram as _gram
 from maxent._support import validation as v
-from maxent._support.fitted import check_fitted, check_scores
+from maxent._support.fitted import FittedState, check_fitted, check_scores, fresh_state
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent.kernels._whitening import is_estimated, learn_whitening, whiten
 
@@ -153,7 +153,9 @@ default="empirical"
         return out
 
 
-class FisherFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FisherFeatures(
+    FittedState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Whitened scores: features whose inner products are the Fisher kernel.
 
     ``Phi = (U - mean) L^{-T}`` with the information ``F = L L'``. `fit` learns the
@@ -218,6 +220,7 @@ default="empirical"
         self.ridge = ridge
         self.center = center
 
+    @fresh_state
     def fit(self, X, y=None):
         """Learn the information.
 
