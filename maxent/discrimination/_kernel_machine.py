@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
-from maxent._support.fitted import check_fitted
+from maxent._support.fitted import FittedState, check_fitted
 from maxent._support.results import progress_of, store_certificate
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.vector_kernels import (
@@ -24,7 +24,7 @@ _LINEAR_SOLVERS = ("coordinate", "newton")
 _LINEAR_STEPS = 5000  # epochs of coordinate ascent; max_iter counts steps of two rows
 
 
-class KernelMachineMixin:
+class KernelMachineMixin(FittedState):
     """Fitted state and prediction of f(x) = dual_coef_ @ k(support, x) + intercept_."""
 
     def __sklearn_tags__(self):

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from maxent._support.fitted import check_fitted_classes
+from maxent._support.fitted import check_fitted_classes, fresh_state
 from maxent._support.results import progress_of, warn_not_converged
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._kernel_machine import KernelMachineMixin
@@ -177,6 +177,7 @@ default="rbf"
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @fresh_state
     def fit(self, X, y, sample_weight=None):
         """Fit the machine.
 

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._optimize.rows import BOTH
 from maxent._support import validation as v
+from maxent._support.fitted import fresh_state
 from maxent._support.results import warn_not_converged
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import regression_margin
@@ -141,6 +142,7 @@ converged_, gamma_, n_features_in_
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @fresh_state
     def fit(self, X, y, sample_weight=None):
         """Fit the machine.
 
