@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from maxent import (
     ChowLiuClassifier,
@@ -131,10 +132,15 @@ def test_untouched_state_answers(fitted):
 
 def test_missing_attributes_are_named(fitted):
     estimator, X = fitted
+    needed = 0
     for name in [k for k in vars(estimator) if k.endswith("_")]:
         other = copy.deepcopy(estimator)
         delattr(other, name)
         try:
             answers(other, X)
-        except (ValueError, AttributeError) as error:
-            assert name in str(error)
+        except NotFittedError as error:
+            needed += 1
+            assert repr(name) in str(error)
+            assert "Call 'fit' first" in str(error)
+        assert not hasattr(other, name)
+    assert needed

@@ -1,0 +1,136 @@
+"""A refit that fails or is interrupted leaves an estimator that is not fitted."""
+
+import importlib
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from maxent._support.callers import user_stacklevel
+from maxent._support.registry import CLASSES, resolve
+
+_rng = np.random.default_rng(3)
+REAL = _rng.normal(size=(60, 3))
+CODES = _rng.integers(0, 3, size=(60, 4))
+TWO = (REAL[:, 0] + 0.5 * _rng.normal(size=60) > 0).astype(int)
+THREE = _rng.integers(0, 3, 60)
+
+# for every class: estimators with rows and labels, and where its work is done
+WORK = {
+    "ChowLiuClassifier": ([({}, CODES, TWO)], "chow_liu:chow_liu_tree"),
+    "FisherFeatures": ([({}, REAL, None)], "kernels.fisher:learn_whitening"),
+    "MEDBayesNetClassifier": ([({}, CODES, THREE)], "generative:ascend_blocks"),
+    "MEDClassifier": (
+        [({}, REAL, THREE)],
+        "classifier:solve_multiclass",
+    ),
+    "MEDFeatureSelector": ([({}, REAL, TWO)], "selection:solve_selection"),
+    "MEDGaussianClassifier": ([({}, REAL, THREE)], "_generative_base:solve_blocks"),
+    "MEDOutlierDetector": (
+        [
+            ({"model": "gaussian"}, REAL, None),
+            ({"model": "multinomial"}, CODES, None),
+            ({"model": "tree"}, CODES, None),
+        ],
+        "outliers:ascend_blocks",
+    ),
+    "MEDRegressor": ([({}, REAL, REAL[:, 1])], "_kernel_machine:solve_signed"),
+    "MEDTreeClassifier": ([({"level": 3.0}, CODES, TWO)], "trees:ascend_blocks"),
+}
+CASES = [(name, k) for name, (cases, _) in WORK.items() for k in range(len(cases))]
+
+
+def make(name, k):
+    """An estimator, its rows and labels, and the module and name of its solver."""
+    cases, home = WORK[name]
+    options, X, y = cases[k]
+    module, _, work = home.partition(":")
+    if "." not in module:
+        module = f"discrimination.{module}"
+    module = importlib.import_module(f"maxent.{module}")
+    return resolve(CLASSES[name])(**options), X, y, (module, work)
+
+
+def answer(estimator, X):
+    """What the estimator says of rows."""
+    ask = estimator.predict if hasattr(estimator, "predict") else estimator.transform
+    return ask(X)
+
+
+def assert_not_fitted(estimator, X):
+    for name in ("predict", "decision_function", "transform", "score_samples"):
+        if hasattr(estimator, name):
+            with pytest.raises(NotFittedError):
+                getattr(estimator, name)(X)
+    assert not [k for k in vars(estimator) if k.endswith("_")]
+
+
+def test_every_class_of_the_registry_is_here():
+    assert set(WORK) == set(CLASSES)
+
+
+@pytest.mark.parametrize("name, k", CASES)
+@pytest.mark.parametrize("error", [ValueError, MemoryError, KeyboardInterrupt])
+def test_solvers_that_fail_leave_no_model(name, k, error, monkeypatch):
+    estimator, X, y, (module, work) = make(name, k)
+    estimator.fit(X, y)
+
+    def fail(*args, **options):
+        raise error("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, work, fail)
+        with pytest.raises(error, match="no"):
+            estimator.fit(X[::-1], y)
+    assert_not_fitted(estimator, X)
+    # and the next fit is that of a new estimator
+    np.testing.assert_array_equal(
+        answer(estimator.fit(X, y), X), answer(clone(estimator).fit(X, y), X)
+    )
+
+
+@pytest.mark.parametrize("name, k", CASES)
+@pytest.mark.parametrize("bad", ["rows", "labels", "width", "parameter"])
+def test_input_that_is_refused_leaves_no_model(name, k, bad):
+    estimator, X, y, _ = make(name, k)
+    estimator.fit(X, y)
+    if bad == "parameter":
+        parameter = {"ChowLiuClassifier": "ess", "FisherFeatures": "ridge"}
+        estimator.set_params(**{parameter.get(name, "tol"): -1.0})
+        args = X, y
+    elif bad == "labels":
+        if y is None:
+            pytest.skip("takes no labels")
+        args = X, y[:-1]
+    else:
+        args = (X[:, 0] if bad == "width" else X * np.nan), y
+    with pytest.raises(ValueError):
+        estimator.fit(*args)
+    assert_not_fitted(estimator, X)
+
+
+@pytest.mark.parametrize("name, k", CASES)
+def test_a_refit_forgets_what_it_does_not_learn(name, k):
+    estimator, X, y, _ = make(name, k)
+    estimator.fit(X, y).left_over_ = 1
+    assert not hasattr(estimator.fit(X, y), "left_over_")
+
+
+def test_warnings_name_the_line_of_the_user():
+    X, y = REAL, TWO
+    fits = [
+        lambda: resolve(CLASSES["MEDClassifier"])(C=1e4, max_iter=1).fit(X, y),
+        lambda: resolve(CLASSES["MEDGaussianClassifier"])(level=-1e3).fit(X, y),
+        lambda: resolve(CLASSES["FisherFeatures"])().fit(X[:12]),
+    ]
+    for fit in fits:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            fit()
+        assert found and {one.filename for one in found} == {__file__}
+
+
+def test_stack_level_of_a_user_is_one():
+    assert user_stacklevel() == 1
