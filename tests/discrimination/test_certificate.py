@@ -275,8 +275,11 @@ def test_no_step_across_the_bend_lowers_the_dual_objective(margin, bias, rng):
     R = _selection_dual.SwitchedFeatures(y[:, None] * X, extra, 1e-3)
     E = y[:, None] if bias == "flat" else None
     start = interior_point(rows, R, E, tol=1e-9, max_iter=1)
-    r = _selection_dual._across_the_bend(rows, R, E, start, tol=1e-9, max_iter=2000)
+    options = {"callback": lambda *news: seen.append(news), "max_iter": 2000}
+    seen = []
+    r = _selection_dual._across_the_bend(rows, R, E, start, tol=1e-9, **options)
     assert r.converged
+    assert r.history == start.history + seen
     assert r.gap <= 1e-9 * (1 + r.objective)
     objectives = np.array([h[1] for h in r.history])
     assert len(objectives) > 2

@@ -14,7 +14,7 @@ from maxent._optimize.certificate import certify
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.rows import Rows
-from maxent._support.results import DualResult, Status, relative_gap
+from maxent._support.results import Certified, DualResult, Monitor, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
 
 # Steps before the undamped method is given up. Problems without trouble at the bend
@@ -87,7 +87,7 @@ class SwitchedFeatures(LowRankQuadratic):
         )
 
 
-def _across_the_bend(rows, R, E, start, *, tol, max_iter):
+def _across_the_bend(rows, R, E, start, *, tol, max_iter, callback=None):
     """Solve by Newton steps on R alone, each cut back by the dual objective.
 
     Near W^2 = 2 log(1 / p0) a switch turns on and A'' rises from p0 to about
@@ -103,11 +103,15 @@ def _across_the_bend(rows, R, E, start, *, tol, max_iter):
         Where the undamped method stopped; its multipliers are feasible.
     max_iter : int
         Bound on all interior-point steps, those of `start` included.
+    callback : callable(n_iter, objective, gap) or None
     """
-    lam, n_iter, history = start.lam, start.n_iter, list(start.history)
-    best = (lam, *certify(rows, R, lam, E, start.bias)[:3])
-    J, status, floor = best[1], Status.STALLED, 1.0
-    while relative_gap(best[2], best[1]) > min(tol, 1e-12):
+    lam, n_iter = start.lam, start.n_iter
+    J, gap, b, _ = certify(rows, R, lam, E, start.bias)
+    monitor = Monitor(tol, callback)
+    monitor.history = list(start.history)
+    monitor.best = Certified((lam, b), J, gap)
+    status, floor = Status.STALLED, 1.0
+    while relative_gap(monitor.best.gap, monitor.best.objective) > min(tol, 1e-12):
         if n_iter >= max_iter:
             status = Status.MAX_ITER
             break
@@ -125,22 +129,24 @@ def _across_the_bend(rows, R, E, start, *, tol, max_iter):
         # distance where J is quadratic, still does
         if a == 0.0:
             new = target.lam
-        found = (new, *certify(rows, R, new, E, target.bias)[:3])
-        if a == 0.0 and not found[2] < 0.5 * best[2]:
+        found, gap, b, _ = certify(rows, R, new, E, target.bias)
+        if a == 0.0 and not gap < 0.5 * monitor.best.gap:
             if floor == 0.0:
                 break
             floor = 0.0
             continue
         floor = 0.1 * floor if a == 1.0 else min(10.0 * floor, 1.0)
-        lam, J = found[:2]
-        history.append((n_iter, J, found[2]))
-        if found[2] < best[2]:
-            best = found
-    lam, J, gap, b = best
-    if relative_gap(gap, J) <= tol:
-        status = Status.CONVERGED
+        lam, J = new, found
+        monitor.record(n_iter, J, gap, (lam, b))
+    best = monitor.best
     return DualResult(
-        lam, b, J, gap, n_iter, status, solver="interior", history=history
+        *best.point,
+        best.objective,
+        best.gap,
+        n_iter,
+        Status.CONVERGED if monitor.converged else status,
+        solver="interior",
+        history=monitor.history,
     )
 
 
@@ -195,7 +201,8 @@ def solve_selection(
         result = interior_point(rows, R, E, tol=tol, max_iter=few, callback=callback)
         stuck = not result.converged and result.status != Status.UNBOUNDED
         if stuck and result.n_iter < max_iter:
-            result = _across_the_bend(rows, R, E, result, tol=tol, max_iter=max_iter)
+            options = {"tol": tol, "max_iter": max_iter, "callback": callback}
+            result = _across_the_bend(rows, R, E, result, **options)
     W, _ = R.fields(result.lam)
     inclusion = R.inclusion(W)
     result.coef = inclusion * W
