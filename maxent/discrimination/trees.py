@@ -18,7 +18,7 @@ from maxent.discrimination._tree_parameters import (
     share_of_max,
 )
 from maxent.discrimination.duals._block_ascent import ascend_blocks
-from maxent.discrimination.duals.class_pairs import SHARE, class_maps
+from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE, class_maps
 from maxent.discrimination.duals.max_margin import max_margin
 from maxent.models.trees._prior import TreePrior
 from maxent.models.trees.dirichlet_trees import DirichletTrees
@@ -261,7 +261,7 @@ n_iter_, converged_, n_features_in_
     def _class_variance(self):
         """Prior of the bias of each class, where `bias` is that of their difference."""
         bias = v.check_bias(self.bias)
-        return bias if bias in (None, "flat") else SHARE * bias
+        return bias if bias in (None, "flat") else CLASS_WEIGHT_VARIANCE * bias
 
     def _incidence(self, flat):
         """How constraints see the biases; a flat prior leaves out the last class."""

@@ -17,7 +17,7 @@ from maxent._optimize.certificate import certify
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import DenseQuadratic, LowRankQuadratic
 from maxent._support.results import DualResult, Monitor, Status
-from maxent.discrimination.duals.class_pairs import SHARE
+from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE
 
 
 def features_quadratic(kernel, c, variance):
@@ -25,7 +25,7 @@ def features_quadratic(kernel, c, variance):
     X = kernel.X.toarray() if sp.issparse(kernel.X) else kernel.X
     if variance:
         X = np.column_stack([X, np.full(len(X), np.sqrt(variance))])
-    rows = np.sqrt(SHARE) * X[c.example]
+    rows = np.sqrt(CLASS_WEIGHT_VARIANCE) * X[c.example]
     Z = np.zeros((len(c.example), c.m, X.shape[1]))
     at = np.arange(len(c.example))
     Z[at, c.right] = rows
@@ -41,7 +41,7 @@ def stored_quadratic(kernel, c, variance, index):
     agree -= right[:, None] == wrong
     agree -= wrong[:, None] == right
     agree += wrong[:, None] == wrong
-    K = SHARE * (kernel.block(examples, examples) + variance)
+    K = CLASS_WEIGHT_VARIANCE * (kernel.block(examples, examples) + variance)
     agree *= K[np.ix_(at, at)]
     return DenseQuadratic(agree)
 

@@ -10,11 +10,11 @@ import scipy.sparse as sp
 
 from maxent._optimize.rows import Rows
 
-SHARE = 0.5  # the variance v of each class's weights
+CLASS_WEIGHT_VARIANCE = 0.5  # v; the difference of two scores has variance one
 
 
 class ClassPairs:
-    """Constraints (t, j) of a joint multi-class problem: j is a wrong class of row t.
+    """Constraints (t, j) of a multi-class problem: j is a wrong class of row t.
 
     Parameters
     ----------

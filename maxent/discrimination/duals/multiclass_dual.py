@@ -37,7 +37,10 @@ from maxent.discrimination.duals._multiclass_solvers import (
     solve_primal,
 )
 from maxent.discrimination.duals._refusals import refuse_inseparable
-from maxent.discrimination.duals.class_pairs import SHARE, MulticlassRows
+from maxent.discrimination.duals.class_pairs import (
+    CLASS_WEIGHT_VARIANCE,
+    MulticlassRows,
+)
 
 _INTERIOR_WINS = 400  # constraints below which the interior point is fastest
 _INTERIOR_LIMIT = 4000  # of constraints in play, above which its steps are too long
@@ -100,7 +103,7 @@ def solve_multiclass(
         solvers = ("coordinate",) if steady else problem.solvers(solver)
         result = problem.solve(solvers, max_iter, callback)
     refuse_inseparable(margin, result)
-    beta = SHARE * constraints.beta(result.lam)
+    beta = CLASS_WEIGHT_VARIANCE * constraints.beta(result.lam)
     if bias == "flat":
         b = np.append(result.bias, 0.0)
         b -= b.mean()
@@ -228,9 +231,15 @@ class _Problem:
         n, d = len(kernel), kernel.X.shape[1]
         short = n <= 8 * d and 4e-6 * n * n <= self.cache_size
         if self.linear and (kernel.sparse or not short):
-            return LinearSide(kernel.X, self.constraints, SHARE, self.variance)
+            return LinearSide(
+                kernel.X, self.constraints, CLASS_WEIGHT_VARIANCE, self.variance
+            )
         return KernelSide(
-            kernel, self.constraints, SHARE, self.variance, self.cache_size
+            kernel,
+            self.constraints,
+            CLASS_WEIGHT_VARIANCE,
+            self.variance,
+            self.cache_size,
         )
 
     def _interior(self, name, max_iter, callback):
