@@ -1,4 +1,4 @@
-"""Interior points for the joint multi-class dual.
+"""Interior points for the multi-class dual.
 
 Through the features of a linear kernel, with the matrix of all constraints, or with
 that of the constraints in play, which shrinking finds (Joachims 1999): most wrong
@@ -52,7 +52,7 @@ def solve_active(problem, scores, start, *, limit, max_iter, callback=None):
     Parameters
     ----------
     problem : object with kernel, constraints, incidence, variance and tol
-    scores : KernelSide or LinearSide
+    scores : KernelScores or LinearScores
     start : DualResult
         Where another solver stopped; its multipliers are feasible.
     limit : int

@@ -1,4 +1,4 @@
-"""Joint multi-class duals too large for the interior point.
+"""Solvers of multi-class duals too large for the interior point.
 
 Coordinate ascent over the constraints of one example at a time: in random blocks with
 their Gram matrix for kernels, with one weight vector a class for linear machines. And
@@ -22,24 +22,27 @@ _BLOCK = 512  # examples whose Gram matrix stays in cache
 _PASSES = 3
 
 
-class KernelSide(Quadratic):
+class KernelScores(Quadratic):
     """Scores, sweeps and exact margins of a kernel machine.
 
     Parameters
     ----------
     kernel : VectorKernel
     constraints : MulticlassRows
-    share : float
+    class_weight_variance : float
         Variance of the weights of each class.
     variance : float
-        Variance of the bias of each class (not times share), 0 for none or flat.
+        Variance of the bias of each class over that of its weights, 0 for none or
+        flat.
     cache_size : float
         Memory for kernel values, in MB.
     """
 
-    def __init__(self, kernel, constraints, share, variance, cache_size):
+    def __init__(
+        self, kernel, constraints, class_weight_variance, variance, cache_size
+    ):
         self.kernel, self.c = kernel, constraints
-        self.share, self.variance = share, variance
+        self.class_weight_variance, self.variance = class_weight_variance, variance
         self.diagonal = kernel.diagonal()
         n = constraints.n
         self.F = np.zeros((n, constraints.m))
@@ -59,8 +62,10 @@ class KernelSide(Quadratic):
         """(half the squared norm, margins without flat bias), from scratch."""
         beta = self.c.beta(lam)
         used = np.flatnonzero(beta.any(axis=1))
-        scores = self.share * np.asarray(self.kernel.apply(used, beta[used]))
-        scores += self.share * self.variance * beta.sum(axis=0)
+        scores = self.class_weight_variance * np.asarray(
+            self.kernel.apply(used, beta[used])
+        )
+        scores += self.class_weight_variance * self.variance * beta.sum(axis=0)
         return 0.5 * float(np.vdot(beta, scores)), self.c.margins(scores)
 
     def norm(self, beta):
@@ -71,7 +76,7 @@ class KernelSide(Quadratic):
         """Scores of given coefficients."""
         used = np.flatnonzero(beta.any(axis=1))
         if len(used):
-            self.F = self.share * np.asarray(
+            self.F = self.class_weight_variance * np.asarray(
                 self.kernel.apply(used, beta[used], single=True), dtype=np.float64
             )
 
@@ -96,7 +101,7 @@ class KernelSide(Quadratic):
                 np.ascontiguousarray(c.weight[block]),
                 c.margin.level,
                 c.margin.rate,
-                self.share,
+                self.class_weight_variance,
                 variance,
                 order,
                 part,
@@ -107,7 +112,9 @@ class KernelSide(Quadratic):
             lam[block] = part
             moved = np.flatnonzero(change.any(axis=1))
             if len(moved):
-                self.add(block[moved], self.share * change[moved], active)
+                self.add(
+                    block[moved], self.class_weight_variance * change[moved], active
+                )
         return total
 
     def in_play(self, lam, bias):
@@ -146,11 +153,12 @@ class KernelSide(Quadratic):
             self.begin(beta)
 
 
-class LinearSide(Quadratic):
+class LinearScores(Quadratic):
     """The same for the linear kernel: weights, never kernel values."""
 
-    def __init__(self, X, constraints, share, variance):
-        self.c, self.share, self.variance = constraints, share, variance
+    def __init__(self, X, constraints, class_weight_variance, variance):
+        self.c, self.variance = constraints, variance
+        self.class_weight_variance = class_weight_variance
         self.sparse = sp.issparse(X)
         if self.sparse:
             X = sp.csr_array(X).astype(np.float64, copy=False)
@@ -173,21 +181,21 @@ class LinearSide(Quadratic):
         return self.c.m * (2 * entries + 150 * n)  # a step has the time of 150
 
     def _weights(self, beta):
-        W = self.share * np.asarray(self.X.T @ beta)
+        W = self.class_weight_variance * np.asarray(self.X.T @ beta)
         return W if self.sparse else np.ascontiguousarray(W.T)
 
     def value_and_margins(self, lam):
         """(half the squared norm, margins without flat bias), from scratch."""
         beta = self.c.beta(lam)
-        W = self.share * np.asarray(self.X.T @ beta)
-        b = self.share * self.variance * beta.sum(axis=0)
-        value = 0.5 / self.share * float(np.vdot(W, W))
+        W = self.class_weight_variance * np.asarray(self.X.T @ beta)
+        b = self.class_weight_variance * self.variance * beta.sum(axis=0)
+        value = 0.5 / self.class_weight_variance * float(np.vdot(W, W))
         value += 0.5 * float(b @ beta.sum(axis=0))
         return value, self.c.margins(np.asarray(self.X @ W) + b)
 
     def norm(self, beta):
         """Half the squared norm, from the weights at hand."""
-        return 0.5 / self.share * float(np.vdot(self.W, self.W))
+        return 0.5 / self.class_weight_variance * float(np.vdot(self.W, self.W))
 
     def begin(self, beta):
         """Weights of given coefficients."""
@@ -208,7 +216,7 @@ class LinearSide(Quadratic):
             c.weight,
             c.margin.level,
             c.margin.rate,
-            self.share,
+            self.class_weight_variance,
             variance,
             rng.permutation(c.n),
             lam,
@@ -220,8 +228,8 @@ class LinearSide(Quadratic):
         """Nothing is out of play here."""
 
 
-def solve_joint(
-    side,
+def solve_coordinate(
+    scores,
     constraints,
     flat,
     *,
@@ -235,7 +243,7 @@ def solve_joint(
 
     Parameters
     ----------
-    side : KernelSide or LinearSide
+    scores : KernelScores or LinearScores
     constraints : MulticlassRows
     flat : bool
         Is the prior of the biases flat?
@@ -253,7 +261,7 @@ def solve_joint(
         `lam` (n * (m - 1),), `bias` (m - 1,) against the last class for a flat prior,
         else None.
     """
-    ascent = _JointAscent(side, constraints, flat, tol, seed)
+    ascent = _CoordinateAscent(scores, constraints, flat, tol, seed)
     monitor = Monitor(tol, callback)
     status, n_iter, next_check = Status.MAX_ITER, 0, 0
     while n_iter < max_iter and status is Status.MAX_ITER:
@@ -299,31 +307,29 @@ def _out_of_reach(history, tol, bound):
     return np.log(gap / allowed) > pace * (bound - sweeps)
 
 
-def _best_of(monitor, rows, side, E):
+def _best_of(monitor, rows, scores, E):
     """The best certification; zero multipliers if none was of balanced ones."""
     if monitor.best is not None:
         return monitor.best
     lam = np.zeros(len(rows.q))
-    J, gap, b, _ = certify(rows, side, lam, E, np.zeros(side.c.m - 1))
+    J, gap, b, _ = certify(rows, scores, lam, E, np.zeros(scores.c.m - 1))
     return Certified((lam, b), J, gap)
 
 
-class _JointAscent:
+class _CoordinateAscent:
     """Multipliers, scores and biases, kept up to date by sweeps over the examples."""
 
-    def __init__(self, side, constraints, flat, tol, seed):
-        c, share = constraints, side.share
-        self.side, self.c, self.rows, self.tol = side, c, c.rows, tol
+    def __init__(self, scores, constraints, flat, tol, seed):
+        c, v = constraints, scores.class_weight_variance
+        self.scores, self.c, self.rows, self.tol = scores, c, c.rows, tol
         self.rng = np.random.default_rng(seed)
         self.E = c.incidence() if flat else None
-        self.bias = ProximalBias(
-            c.m, flat, share * side.variance, share * side.diagonal
-        )
+        self.bias = ProximalBias(c.m, flat, v * scores.variance, v * scores.diagonal)
         self.lam = np.zeros((c.n, c.m - 1))
         if not self.rows.potential.finite_at_zero:
             self.lam[:] = self.rows.start_inside().reshape(self.lam.shape)
             beta = self._beta()
-            side.begin(beta)
+            scores.begin(beta)
             self.bias.add(beta.sum(axis=0))
         self.objective, self.total = 0.0, np.inf
         self.in_play = self.lam.size  # constraints, when last certified
@@ -335,11 +341,11 @@ class _JointAscent:
     def sweep(self):
         """Visit the examples once; whether the objective is finite."""
         bias = self.bias
-        self.total = self.side.sweep(self.lam, bias.value, bias.variance, self.rng)
+        self.total = self.scores.sweep(self.lam, bias.value, bias.variance, self.rng)
         beta = self._beta()
         bias.end_sweep(beta.sum(axis=0))
         value = self.rows.value(self.lam.reshape(-1))
-        self.objective = value - self.side.norm(beta)
+        self.objective = value - self.scores.norm(beta)
         return np.isfinite(self.objective)
 
     def nearly_done(self):
@@ -348,9 +354,9 @@ class _JointAscent:
 
     def check(self, n_iter, monitor):
         """Certify the multipliers, balanced; the status that follows."""
-        rows, side, b = self.rows, self.side, self.bias.value
+        rows, scores, b = self.rows, self.scores, self.bias.value
         lam = repair_equality(self.lam.reshape(-1), rows.upper, self.E)
-        J, gap, b, d = certify(rows, side, lam, self.E, b[:-1] - b[-1])
+        J, gap, b, d = certify(rows, scores, lam, self.E, b[:-1] - b[-1])
         if lam is not None:
             lam = lam.copy()
             allowed = self.tol * (1.0 + max(J, 0.0))
@@ -358,9 +364,9 @@ class _JointAscent:
             self.last = Certified((lam, b), J, gap)
         if monitor.record(n_iter, J, gap, (lam, b)):
             return Status.CONVERGED
-        if rows.potential.hard and J * min(1.0, float(side.diagonal.mean())) > 1e12:
+        if rows.potential.hard and J * min(1.0, float(scores.diagonal.mean())) > 1e12:
             return Status.UNBOUNDED
-        side.refresh(self._beta())
+        scores.refresh(self._beta())
         return Status.MAX_ITER
 
     def best(self, monitor):
@@ -368,25 +374,25 @@ class _JointAscent:
         known = monitor.best
         if self.last is not None and (known is None or not known.gap < np.inf):
             return self.last
-        return _best_of(monitor, self.rows, self.side, self.E)
+        return _best_of(monitor, self.rows, self.scores, self.E)
 
 
 class _Enough(Exception):
     """The certificate holds: leave the optimiser."""
 
 
-def solve_primal(side, constraints, flat, *, tol, max_iter, callback=None):
+def solve_primal(scores, constraints, flat, *, tol, max_iter, callback=None):
     """L-BFGS on the conjugate loss of a linear machine, until the certificate holds.
 
-    Parameters and result as for :func:`solve_joint`; for dense features and priors
+    Parameters and result as for :func:`solve_coordinate`; for dense features and priors
     with a smooth loss.
     """
-    loss = _PrimalLoss(side, constraints, flat)
+    loss = _PrimalLoss(scores, constraints, flat)
     monitor, count, status = Monitor(tol, callback), 0, Status.MAX_ITER
 
     def certify_at(x):
         lam, b = loss.multipliers(x)
-        J, gap, b, _ = certify(constraints.rows, side, lam, loss.E, b)
+        J, gap, b, _ = certify(constraints.rows, scores, lam, loss.E, b)
         if monitor.record(count, J, gap, (lam, b)):
             raise _Enough
 
@@ -408,7 +414,7 @@ def solve_primal(side, constraints, flat, *, tol, max_iter, callback=None):
         status = Status.MAX_ITER if count >= max_iter else Status.STALLED
     except _Enough:
         status = Status.CONVERGED
-    best = _best_of(monitor, loss.rows, side, loss.E)
+    best = _best_of(monitor, loss.rows, scores, loss.E)
     lam, b = best.point
     return DualResult(
         lam,
@@ -427,18 +433,18 @@ class _PrimalLoss:
 
     Parameters
     ----------
-    side : LinearSide
+    scores : LinearScores
         With dense features.
     constraints : MulticlassRows
     flat : bool
     """
 
-    def __init__(self, side, constraints, flat):
-        self.side, self.c, self.rows = side, constraints, constraints.rows
+    def __init__(self, scores, constraints, flat):
+        self.scores, self.c, self.rows = scores, constraints, constraints.rows
         self.E = constraints.incidence() if flat else None
-        self.with_bias = flat or side.variance > 0
-        self.precision = 0.0 if flat or not side.variance else 1.0 / side.variance
-        self.weights = constraints.m * side.X.shape[1]
+        self.with_bias = flat or scores.variance > 0
+        self.precision = 0.0 if flat or not scores.variance else 1.0 / scores.variance
+        self.weights = constraints.m * scores.X.shape[1]
         self.size = self.weights + (constraints.m if self.with_bias else 0)
 
     def _split(self, x):
@@ -446,19 +452,23 @@ class _PrimalLoss:
         return W, x[self.weights :] if self.with_bias else np.zeros(self.c.m)
 
     def _loss(self, W, b):
-        scores = self.side.X @ W.T + b
+        scores = self.scores.X @ W.T + b
         return self.rows.loss(self.rows.q - self.c.margins(scores))[:2]
 
     def __call__(self, x):
         """The primal objective and its gradient."""
-        side, (W, b) = self.side, self._split(x)
+        scores, (W, b) = self.scores, self._split(x)
         value, lam = self._loss(W, b)
         beta = self.c.beta(lam)
         squares = float(np.vdot(W, W)) + self.precision * float(b @ b)
-        parts = [(W / side.share - beta.T @ side.X).reshape(-1)]
+        parts = [(W / scores.class_weight_variance - beta.T @ scores.X).reshape(-1)]
         if self.with_bias:
-            parts.append(self.precision / side.share * b - beta.sum(axis=0))
-        return value + 0.5 / side.share * squares, np.concatenate(parts)
+            parts.append(
+                self.precision / scores.class_weight_variance * b - beta.sum(axis=0)
+            )
+        return value + 0.5 / scores.class_weight_variance * squares, np.concatenate(
+            parts
+        )
 
     def multipliers(self, x):
         """Balanced multipliers (None if they are far from it) and m - 1 biases."""

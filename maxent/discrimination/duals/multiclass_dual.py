@@ -1,4 +1,4 @@
-"""Joint multi-class machines: one constraint for every wrong class of every row.
+"""Multi-class machines: one constraint for every wrong class of every row.
 
     maximise  sum_{t, j != y_t} phi_t(lam_tj) - v/2 trace(beta' K beta)
     beta_tk = [k = y_t] sum_j lam_tj - [k != y_t] lam_tk
@@ -31,9 +31,9 @@ from maxent.discrimination.duals._multiclass_interior import (
     stored_quadratic,
 )
 from maxent.discrimination.duals._multiclass_solvers import (
-    KernelSide,
-    LinearSide,
-    solve_joint,
+    KernelScores,
+    LinearScores,
+    solve_coordinate,
     solve_primal,
 )
 from maxent.discrimination.duals._refusals import refuse_inseparable
@@ -63,7 +63,7 @@ def solve_multiclass(
     cache_size=500.0,
     callback=None,
 ):
-    """Solve the joint dual.
+    """Solve the multi-class dual.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _has_negative_curvature(kernel, c, bias):
 
 
 class _Problem:
-    """A joint dual with all that its solvers take, and the order of these.
+    """A multi-class dual with all that its solvers take, and the order of these.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class _Problem:
         if name == "lbfgs":
             solve = solve_primal
         else:
-            solve, work = solve_joint, scores.sweep_work
+            solve, work = solve_coordinate, scores.sweep_work
             hard = self.constraints.rows.potential.hard  # met within few, or not at all
             more = 0 if hard else int(_SWEEP_WORK / work)
             bound = min(max_iter, max(_SWEEPS, more))
@@ -231,10 +231,10 @@ class _Problem:
         n, d = len(kernel), kernel.X.shape[1]
         short = n <= 8 * d and 4e-6 * n * n <= self.cache_size
         if self.linear and (kernel.sparse or not short):
-            return LinearSide(
+            return LinearScores(
                 kernel.X, self.constraints, CLASS_WEIGHT_VARIANCE, self.variance
             )
-        return KernelSide(
+        return KernelScores(
             kernel,
             self.constraints,
             CLASS_WEIGHT_VARIANCE,
