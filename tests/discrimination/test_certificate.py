@@ -247,7 +247,7 @@ def test_rare_switches_and_large_multipliers_are_solved():
 @pytest.mark.parametrize(
     ("margin", "seed"), [("exponential", 5), ("exponential", 6), ("logistic", 6)]
 )
-def test_optimum_across_the_bend_of_the_switches_is_the_independent_one(margin, seed):
+def test_optimumnewton_line_search_of_the_switches_is_the_independent_one(margin, seed):
     """Problems on which undamped Newton steps alone fail."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 6))
@@ -266,7 +266,7 @@ def test_optimum_across_the_bend_of_the_switches_is_the_independent_one(margin, 
 
 @priors
 @biases
-def test_no_step_across_the_bend_lowers_the_dual_objective(margin, bias, rng):
+def test_no_stepnewton_line_search_lowers_the_dual_objective(margin, bias, rng):
     n = 60
     X = rng.normal(size=(n, 6))
     y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
@@ -277,7 +277,7 @@ def test_no_step_across_the_bend_lowers_the_dual_objective(margin, bias, rng):
     start = interior_point(rows, R, E, tol=1e-9, max_iter=1)
     options = {"callback": lambda *news: seen.append(news), "max_iter": 2000}
     seen = []
-    r = _selection_dual._across_the_bend(rows, R, E, start, tol=1e-9, **options)
+    r = _selection_dual.newton_line_search(rows, R, E, start, tol=1e-9, **options)
     assert r.converged
     assert r.history == start.history + seen
     assert r.gap <= 1e-9 * (1 + r.objective)

@@ -17,8 +17,8 @@ from maxent._optimize.rows import Rows
 from maxent._support.results import Certified, DualResult, Monitor, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
 
-# Steps before the undamped method is given up. Problems without trouble at the bend
-# take 10 to 55 (breast cancer data and random data, C from 1 to 100).
+# Steps before the undamped method is given up. Where no switch stays near its threshold
+# it takes 10 to 55 (breast cancer data and random data, C from 1 to 100).
 _DIRECT_STEPS = 80
 
 
@@ -87,12 +87,12 @@ class SwitchedFeatures(LowRankQuadratic):
         )
 
 
-def _across_the_bend(rows, R, E, start, *, tol, max_iter, callback=None):
-    """Solve by Newton steps on R alone, each cut back by the dual objective.
+def newton_line_search(rows, R, E, start, *, tol, max_iter, callback=None):
+    """Solve by Newton steps on R alone, with a line search on the dual objective.
 
     Near W^2 = 2 log(1 / p0) a switch turns on and A'' rises from p0 to about
-    log(1 / p0) / 2 and falls to 1, so an expansion of R holds on one side of that
-    bend only and the undamped interior point may jump to and fro across it. Here
+    log(1 / p0) / 2 and falls to 1, so a quadratic expansion of R holds on one side of
+    that threshold only and the undamped interior point may cycle across it. Here
     the potentials stay exact and R is replaced by its expansion. The maximiser of
     that model is a direction of ascent of the concave J, so a line search on J
     converges from any start, and takes full steps in the end.
@@ -202,7 +202,7 @@ def solve_selection(
         stuck = not result.converged and result.status != Status.UNBOUNDED
         if stuck and result.n_iter < max_iter:
             options = {"tol": tol, "max_iter": max_iter, "callback": callback}
-            result = _across_the_bend(rows, R, E, result, **options)
+            result = newton_line_search(rows, R, E, result, **options)
     W, _ = R.fields(result.lam)
     inclusion = R.inclusion(W)
     result.coef = inclusion * W
