@@ -1,6 +1,6 @@
 """Linear duals that never form the kernel matrix.
 
-Three roads to the same certificate: coordinate ascent on the multipliers (sparse data,
+Three solvers with the same certificate: coordinate ascent on the multipliers (sparse data,
 any prior), primal Newton on the conjugate loss (dense data with many more rows than
 columns), and the interior point with a low-rank quadratic (small data, or priors so
 sharp that Newton crawls).
