@@ -16,16 +16,11 @@ from maxent._support.vector_kernels import (
     resolve_gamma,
 )
 from maxent.discrimination.duals._definiteness import warn_indefinite
-from maxent.discrimination.duals._refusals import drop_weightless
 from maxent.discrimination.duals._signed_dual import (
-    binary_problem,
-    clip_signed_to_domain,
     solve_signed,
 )
-from maxent.discrimination.margins.base import check_positive_mean
-from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals._two_class_input import TwoClassInput
-from maxent.discrimination.margins.base import check_asks_for_something
+from maxent.discrimination.margins.base import check_positive_mean
 
 
 def _check_options(margin, bias, tol, max_iter, solver, callback):

@@ -22,13 +22,10 @@ from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._coordinate_ascent import coordinate_ascent
 from maxent.discrimination.duals._linear_problem import LinearProblem
 from maxent.discrimination.duals._primal_newton import primal_newton
-from maxent.discrimination.duals._refusals import drop_weightless, refuse_inseparable
-from maxent.discrimination.duals._signed_dual import binary_problem, clip_to_domain
-from maxent.discrimination.margins.base import check_positive_mean
 from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals._signed_dual import clip_to_domain
 from maxent.discrimination.duals._two_class_input import TwoClassInput
-from maxent.discrimination.margins.base import check_asks_for_something
+from maxent.discrimination.margins.base import check_positive_mean
 
 _SMALL = 400
 _INTERIOR_STEPS = 500  # hard problems take 100
