@@ -13,6 +13,8 @@ import numpy as np
 
 from maxent._support.linalg import small_solve
 
+_FACTORISED = 1e-8  # accuracy where the preconditioner is a factor of H
+
 
 def climb_model(H, slope, low, high, E, accuracy):
     """A step x (size,) whose model value is close to the largest.
@@ -26,7 +28,8 @@ def climb_model(H, slope, low, high, E, accuracy):
         Bounds, low <= 0 <= high.
     E : ndarray (size, k) or None
     accuracy : float
-        Share of the slope, in the norm of the preconditioner, that may be left.
+        Share of the slope, in the norm of the preconditioner, that may be left; less
+        where that is a factor of H.
     """
     return _Model(H, slope, low, high, E, accuracy).climb()
 
@@ -42,13 +45,13 @@ class _Model:
     def climb(self):
         most = 4 * self.H.size + 200
         while self.loose.any() and self.H.products < most:
-            if self.H.wants_storing():
-                self.H.store()
+            if self.H.should_assemble():
+                self.H.assemble()
                 self.goal = None  # in another norm
             beyond = self._conjugate_gradients()
             if beyond is not None:
                 self._meet_bounds(beyond)
-            elif not self.H.wants_storing():
+            elif not self.H.should_assemble():
                 break
         return self.x
 
@@ -73,7 +76,8 @@ class _Model:
         r, z = project(self.rest[at])
         size, left = 0.0, float(r @ z)
         if self.goal is None:
-            self.goal = self.accuracy**2 * left
+            accuracy = _FACTORISED if H.assembled else self.accuracy
+            self.goal = accuracy**2 * left
         p = np.zeros(H.size)
         for _ in range(2 * len(at) + 20):
             if not left > self.goal:
@@ -89,7 +93,7 @@ class _Model:
                 return move
             change = left / curvature * Hp
             self.x, self.rest = new, self.rest - change
-            if H.wants_storing():
+            if H.should_assemble():
                 break
             r, z = project(r - change[at])
             size, left = left, float(r @ z)

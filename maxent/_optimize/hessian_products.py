@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxent._optimize.block_sum import Diagonal
 
-_STORED = 1000  # multipliers up to which their matrix may be made, 8 MB
+_SIZE = 1000  # multipliers up to which products make their matrix, 8 MB
+_DIRECT_SIZE = 2500  # multipliers up to which blocks make it, 50 MB
+# what that costs in products, by size: 0.08 to 0.35 for 10 to 40 columns of trees and
+# 200 to 2000 multipliers
+_DIRECT_COST = 0.1
+_DROPPED = 0.05  # share of the rows of a factor that may have met a bound since
+
+
+@dataclass
+class _Part:
+    """A block between its rows that free multipliers weigh, B their map."""
+
+    block: object
+    rows: np.ndarray
+    weights: np.ndarray
+    curvature: np.ndarray | None
+    B: object
+
+    def __post_init__(self):
+        self.Bt = self.B.T
+        self.product = self.block.hessian_among(self.weights, self.rows, self.curvature)
+
+    def matrix(self):
+        """B' H B, or None if the block makes no H."""
+        H = self.block.hessian_matrix(self.weights, self.rows, self.curvature)
+        return None if H is None else self.Bt @ (self.Bt @ H).T
 
 
 class FreeHessian:
@@ -22,8 +50,8 @@ class FreeHessian:
         Minus the second derivatives of the potentials.
     curvatures : list of ndarray or None
         What every block adds along its slacks.
-    patience : float
-        Products, in units of the size, after which the matrix is made.
+    assemble_after : float
+        Cost of products, in units of that of the matrix, after which it is made.
 
     Attributes
     ----------
@@ -31,11 +59,12 @@ class FreeHessian:
         Products made so far.
     """
 
-    def __init__(self, R, lam, free, diagonal, curvatures, patience=1.0):
-        self.patience = patience
+    def __init__(self, R, lam, free, diagonal, curvatures, assemble_after=1.0):
+        self.assemble_after = assemble_after
         self.R, self.size, self.diagonal = R, len(free), np.zeros(len(free))
         self.bias = None if R.bias is None else R.bias[free]
-        self.products, self._stored = 0, None
+        self.products, self._direct = 0, True
+        self._matrix = self._factor = None
         self.parts = []
         for block, A, a, extra in zip(
             R.blocks, R.maps, R._at(lam).weights, curvatures, strict=True
@@ -46,7 +75,7 @@ class FreeHessian:
                 B = A[:, free]
                 rows = np.flatnonzero(np.diff(B.indptr))
                 B = B[rows]
-            self.parts.append((block, B, B.T, block.hessian_among(a, rows, extra)))
+            self.parts.append(_Part(block, rows, a, extra, B))
         self._set_diagonal(diagonal)
 
     def _set_diagonal(self, curvature):
@@ -63,44 +92,85 @@ class FreeHessian:
 
     def product(self, x):
         """The Hessian times x (size,)."""
-        if self._stored is not None:
-            return self._stored @ x
+        if self._matrix is not None:
+            return self._matrix @ x
         self.products += 1
         out = self.diagonal * x
-        for block, B, Bt, product in self.parts:
-            found = product(B @ x)
-            self.R._check_answer(block, "hessian_product", found, (B.shape[0],))
-            out += Bt @ found
+        for part in self.parts:
+            found = part.product(part.B @ x)
+            self._check(part, found, (len(part.rows),))
+            out += part.Bt @ found
         if self.bias is not None:
             out += self.bias @ (self.bias.T @ x)
         return out
 
-    def wants_storing(self):
-        """Whether products were so many that the matrix is worth its making."""
-        few = self.products <= self.patience * self.size
-        return self._stored is None and self.size <= _STORED and not few
+    def _check(self, part, found, shape):
+        self.R._check_answer(part.block, "hessian_product", found, shape)
 
     @property
-    def stored(self):
+    def assembled(self):
         """Whether the matrix was made."""
-        return self._stored is not None
+        return self._matrix is not None
 
-    def store(self):
-        """Make and keep the matrix, one product a column."""
-        columns = [self.product(unit) for unit in np.eye(self.size)]
-        matrix = np.array(columns)
-        self._stored = 0.5 * (matrix + matrix.T)
+    def should_assemble(self):
+        """Whether products were so many that the matrix is worth its making."""
+        if self.assembled or self.size > (_DIRECT_SIZE if self._direct else _SIZE):
+            return False
+        cost = _DIRECT_COST if self._direct else 1.0
+        return self.products > cost * self.assemble_after * self.size
+
+    def assemble(self):
+        """Make and keep the matrix: by the blocks, or one product a column.
+
+        Where blocks make none, the columns wait for more products.
+        """
+        if not self._direct:
+            columns = [self.product(unit) for unit in np.eye(self.size)]
+            matrix = np.array(columns)
+            self._matrix = 0.5 * (matrix + matrix.T)
+            return
+        matrix = np.diag(self.diagonal)
+        for part in self.parts:
+            found = part.matrix()
+            if found is None:
+                self._direct = False
+                return
+            self._check(part, found.ravel(), (None,))
+            matrix += found
+        if self.bias is not None:
+            matrix += self.bias @ self.bias.T
+        self._matrix = matrix
 
     def preconditioner(self, at):
-        """Function that nearly solves with the rows and columns `at`."""
-        if self._stored is not None:
-            A = self._stored[np.ix_(at, at)]
-            A.flat[:: len(at) + 1] *= 1.0 + 1e-14
-            try:
-                factor = cho_factor(A)
-            except LinAlgError:
-                pass
-            else:
-                return lambda r: cho_solve(factor, r)
+        """Function that nearly solves with the rows and columns `at`.
+
+        The inverse between more rows, restricted to these, differs from theirs by a
+        matrix of as small a rank as there are others; a new factor costs more than the
+        steps of conjugate gradients that this takes.
+        """
+        if self._matrix is None:
+            return self._scaling(at)
+        if self._factor is not None:
+            among, factor = self._factor
+            place = np.searchsorted(among, at)
+            if len(among) - len(at) <= _DROPPED * len(among):
+                return partial(_restricted_solve, factor, len(among), place)
+        A = self._matrix[np.ix_(at, at)]
+        A.flat[:: len(at) + 1] *= 1.0 + 1e-14
+        try:
+            factor = cho_factor(A, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            return self._scaling(at)
+        self._factor = at, factor
+        return partial(cho_solve, factor, check_finite=False)
+
+    def _scaling(self, at):
         scale = self.diagonal[at]
         return lambda r: (r.T / scale).T
+
+
+def _restricted_solve(factor, size, place, r):
+    """Solution at some places of a system whose right-hand side is zero elsewhere."""
+    full = np.zeros((size, *r.shape[1:]))
+    full[place] = r
+    return cho_solve(factor, full, check_finite=False)[place]

@@ -84,7 +84,7 @@ class _Ascent:
         self.total = total
         self.closed, self.top = rows.potential.closed, rows.upper
         self.bias = np.zeros(0 if E is None else E.shape[1]) if bias is None else bias
-        self.patience = 1.0
+        self.assemble_after = 1.0
         self.barrier = SlackBarrier(R, lam)
 
     def run(self, lam, max_iter, worn, callback):
@@ -186,7 +186,7 @@ class _Ascent:
             free,
             self.rows.curvature(lam)[free],
             self.barrier.curvatures(),
-            self.patience,
+            self.assemble_after,
         )
         step = np.zeros_like(lam)
         step[free] = climb_model(
@@ -200,7 +200,7 @@ class _Ascent:
         # what rounding has left of classes that do not move could not be balanced
         step[(lam <= 0) & (np.abs(step) <= 1e-13 * np.abs(step).max(initial=0.0))] = 0.0
         # the next step will need as many
-        self.patience = 0.1 if H.stored else 1.0
+        self.assemble_after = 0.1 if H.assembled else 1.0
         return step
 
     def _search(self, lam, J, step, changes, slope):

@@ -162,6 +162,25 @@ class Block(ABC):
 
         return product
 
+    def hessian_matrix(self, a, rows, curvature=None):
+        """The Hessian of log Z between some rows, if it is cheaper than its products.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+        rows : ndarray of int (k,)
+            The rows.
+        curvature : ndarray, optional
+            What is added to the Hessian along every one of the :meth:`slacks`.
+
+        Returns
+        -------
+        ndarray (k, k) or None
+            None, the default, if k products with it are the quickest way.
+        """
+        return None
+
     def slacks(self, a):
         """Slacks of the linear inequalities that make up the domain.
 

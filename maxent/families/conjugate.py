@@ -165,6 +165,10 @@ class ConjugatePrior(ABC):
     def _holding(self, slacks, left):
         return None
 
+    def _matrix(self, data, curvature=None):
+        """Cov(log p_s, log p_t) of rows, or None if it takes one product a row."""
+        return None
+
     def _part(self, data, rows):
         """Some of the prepared rows, where `_product` can do with them; or None."""
         return None
@@ -252,6 +256,10 @@ class ConjugateBlock(Block):
         if curvature is None:
             return lambda x: posterior._product(part, x)
         return lambda x: posterior._product(part, x, curvature)
+
+    def hessian_matrix(self, a, rows, curvature=None):
+        part = self.prior._part(self._data, rows)
+        return None if part is None else self._inside(a)._matrix(part, curvature)
 
     def slacks(self, a):
         return self._inside(a)._slacks()

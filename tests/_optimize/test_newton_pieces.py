@@ -53,6 +53,8 @@ def test_products_between_some_rows_are_those_of_the_whole(kind, rng):
 class Matrix:
     """What the quadratic model asks of a Hessian, from a matrix."""
 
+    assembled = False
+
     def __init__(self, A):
         self.A, self.size, self.diagonal, self.products = A, len(A), A.diagonal(), 0
 
@@ -60,7 +62,7 @@ class Matrix:
         self.products += 1
         return self.A @ x
 
-    def wants_storing(self):
+    def should_assemble(self):
         return False
 
     def preconditioner(self, at):
@@ -106,13 +108,64 @@ def test_the_free_part_of_the_hessian_of_all_blocks(kind, stored, rng):
     G = R.factor(lam)
     want = (G @ G.T)[np.ix_(free, free)] + 0.7 * np.eye(20)
     if stored:
-        H.store()
+        H.assemble()
         rhs = rng.normal(size=20)
         at = np.arange(3, 15)
         solved = H.preconditioner(at)(rhs[at])
         agree(want[np.ix_(at, at)] @ solved, rhs[at], 1e-7, np.abs(want).max())
     x = rng.normal(size=20)
     agree(H.product(x), want @ x, 1e-8, 20 * np.abs(want).max())
+
+
+@KINDS
+def test_matrices_between_some_rows_are_those_of_products(kind, rng):
+    prior, X, a, _ = make(kind, rng, 4)
+    block = prior.block(X)
+    rows = np.sort(rng.permutation(9)[:5])
+    z = None if kind == "fixed" else rng.random(len(block.slacks(a)))
+    product = block.hessian_among(a, rows, z)
+    want = np.column_stack([product(unit) for unit in np.eye(5)])
+    agree(block.hessian_matrix(a, rows, z), want, 1e-9, 1.0 + np.abs(want).max())
+    assert Block.hessian_matrix(block, a, rows, z) is None
+
+
+@KINDS
+def test_a_factor_serves_when_few_rows_are_dropped(kind, rng):
+    X, y = categories(rng, 80, 4)
+    blocks, maps, _, found = trained(X, y, kind, ExponentialMargin(1.0), 4.0, None)
+    R, n = BlockSum(blocks, [A.tocsr() for A in maps]), 80
+    H = FreeHessian(R, 0.5 * found.lam, np.arange(n), np.full(n, 0.7), [None, None])
+    H.assemble()
+    whole = H.preconditioner(np.arange(n))
+    matrix = np.column_stack([H.product(unit) for unit in np.eye(n)])
+    agree(matrix @ whole(np.ones(n)), np.ones(n), 1e-7, 1.0)
+    at = np.delete(np.arange(n), [3, 40])
+    inverse = np.linalg.inv(matrix)[np.ix_(at, at)]
+    agree(H.preconditioner(at)(np.eye(78)), inverse, 1e-8, np.abs(inverse).max())
+    at = np.arange(0, n, 2)  # too few of them
+    solved = H.preconditioner(at)(np.ones(40))
+    agree(matrix[np.ix_(at, at)] @ solved, np.ones(40), 1e-7, 1.0)
+
+
+@KINDS
+def test_without_matrices_of_blocks_columns_are_products(kind, rng, monkeypatch):
+    X, y = categories(rng, 30, 4)
+    blocks, maps, _, found = trained(X, y, kind, ExponentialMargin(1.0), 4.0, None)
+    R, free = BlockSum(blocks, [A.tocsr() for A in maps]), np.arange(20)
+    args = R, 0.5 * found.lam, free, np.full(20, 0.7), [None, None]
+    direct = FreeHessian(*args)
+    direct.assemble()
+    for block in blocks:
+        monkeypatch.setattr(block, "hessian_matrix", lambda *args: None)
+    H = FreeHessian(*args)
+    H.assemble()
+    assert direct.assembled and not H.assembled
+    for _ in range(21):
+        H.product(np.ones(20))
+    assert H.should_assemble()
+    H.assemble()
+    x = rng.normal(size=20)
+    agree(H.product(x), direct.product(x), 1e-8, 1.0 + np.abs(direct.product(x)).max())
 
 
 def test_diagonal_maps_are_products_with_vectors():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.threads import single_threaded_blas
 from maxent.families.conjugate import ConjugatePrior
 from maxent.models.trees._checks import check_log_weights
 from maxent.models.trees._counts import TreeRows
@@ -100,6 +101,16 @@ class TreePrior(ConjugatePrior):
         table = self._letters.expand(pairs) * ratios
         np.fill_diagonal(table, single)
         return table
+
+    def _tree_covariance(self, data, ratios):
+        """Covariances (n_rows, n_rows) of the sums of `ratios` over the edges."""
+        F = data.features(ratios)
+        found = self._edge_products()
+        if not isinstance(found, AllEdges):
+            found = AllEdges(self.log_weights)
+        with single_threaded_blas():
+            out = (F @ found.matrix) @ F.T
+        return 0.5 * (out + out.T)
 
     def _tree_factor(self, data, ratios):
         """F with F F' the covariance of the sums of `ratios` over the edges."""

@@ -263,6 +263,13 @@ class DirichletTrees(TreePrior):
         table, constant = self._curvature_with(curvature)
         return semidefinite_root(data.agreements(table, constant) + F @ F.T)
 
+    def _matrix(self, data, curvature=None):
+        if self._letters.n > SMALL or not data.may_store_features():
+            return None
+        table, constant = self._curvature_with(curvature)
+        trees = self._tree_covariance(data, self._open_ratios())
+        return data.agreements(table, constant) + trees
+
     def _product(self, data, x, curvature=None):
         ratios = self._open_ratios()
         table, constant = self._curvature_with(curvature)

@@ -214,6 +214,11 @@ class SpanningTrees(TreePrior):
             return factor_by_products(self, data)
         return self._tree_factor(data, self.log_ratios)
 
+    def _matrix(self, data, curvature=None):
+        if self._letters.n > SMALL or not data.may_store_features():
+            return None
+        return self._tree_covariance(data, self.log_ratios)
+
     def _product(self, data, x):
         f = self._letters.pair_sums(self.log_ratios * data.counts(x))
         dp = self._edge_products().product(f)
