@@ -15,7 +15,8 @@ import math
 import numpy as np
 
 from maxent._optimize.certificate import certify, repair_equality
-from maxent._optimize.interior_start import start_inside, start_near
+from maxent._optimize.interior_start import start_inside
+from maxent._optimize.vanishing_slacks import certify_with_slack_duals
 from maxent._support.linalg import small_solve
 from maxent._support.results import DualResult, Status, relative_gap
 
@@ -59,10 +60,7 @@ def interior_point(
     tol,
     max_iter,
     init=None,
-    bias=None,
-    total=None,
     certified=None,
-    worn=None,
     callback=None,
 ):
     """Solve the dual; returns a DualResult (lam, bias vector, certificate).
@@ -76,14 +74,8 @@ def interior_point(
         Stop when gap <= tol * (1 + objective).
     init : ndarray or None
         Warm start; moved into the interior.
-    bias : ndarray (k,) or None
-        Biases to start from, empty without E; `init` is next to the answer then.
-    total : ndarray (k,) or None
-        What E' lam is to be, zero by default.
     certified : Rows or None
         The rows whose certificate is wanted, if they differ a little from `rows`.
-    worn : callable(lam) or None
-        Whether to stop, as stalled, at multipliers.
     callback : callable(n_iter, objective, gap) or None
     """
     goal = rows if certified is None else certified
@@ -95,12 +87,7 @@ def interior_point(
     largest = float(np.abs(rows.q).max(initial=0.0))
     most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
     most *= max(1.0, largest) ** 2
-    near = bias is not None
-    begin = start_near if near else start_inside
-    found = begin(rows, R, E, init=init, bias=bias, total=total)
-    if found is None:
-        return DualResult(init, bias, -np.inf, np.inf, 0, Status.STALLED, "interior")
-    lam, b, z, t, walls = found
+    lam, b, z, t, walls = start_inside(rows, R, E, init)
     # quadratics are cheap enough to go on to the last digit
     enough = min(tol, 1e-12) if R.homogeneous else tol
     history, best, status, iteration = [], None, Status.MAX_ITER, 0
@@ -118,7 +105,7 @@ def interior_point(
         except np.linalg.LinAlgError:
             status = Status.STALLED
             break
-        lack = _lack(E, lam, total)
+        lack = _lack(E, lam)
 
         point = (lam, z, t, room, pull, lack)
         step, db, dz, dt = _direction(solve, point, 0.0, 0.0)
@@ -136,9 +123,10 @@ def interior_point(
         sigma = min(max((after / products) ** 3, 1e-6), 0.5)
         mu = sigma * products / (n * (2 if closed else 1) + walls.count)
         if walls.count:
-            # long before the slopes, counted by what they can gain
-            rest = pull + walls.pull() + z - (t if closed else 0.0)
-            mu = max(mu, 1e-6 * float(np.abs(lam * rest).mean()))
+            # complementarity must not go ahead of the conditions on the slopes
+            d = pull + walls.pull() - rows.slope(lam)
+            ahead = rows.gap(lam, d) > products
+            mu = max(mu, (0.3 if ahead else 0.1) * products / (n + walls.count))
         elif not R.homogeneous:
             # slacks that vanish long before the slopes do hold multipliers at zero
             mu = max(mu, 1e-6 * residual / math.sqrt(n) * float(lam.mean()))
@@ -152,7 +140,7 @@ def interior_point(
         a = min(a, 0.99 * R.max_step(lam, step), 0.99 * walls.room(move))
         most_pull = 10.0 * residual + 1e-6 * (1.0 + largest)
         a, lam, pull = _damp(
-            rows, R, E, point, b, step, db, dz, dt, a, most_pull, total, walls, move
+            rows, R, E, point, b, step, db, dz, dt, a, most_pull, walls, move
         )
         if a == 0.0:  # no point of the domain is left on the way
             status = Status.STALLED
@@ -166,19 +154,24 @@ def interior_point(
         if not np.isfinite(lam).all():
             status = Status.NONFINITE
             break
-        trial = repair_equality(lam, upper, E, total)
+        trial = repair_equality(lam, upper, E)
         J, gap, best_b, d = certify(goal, R, trial, E, b, polish=False)
         if relative_gap(gap, J) <= _NEAR:
-            J, gap, best_b, d = certify(goal, R, trial, E, b, total=total)
+            J, gap, best_b, d = certify(goal, R, trial, E, b)
+        blocks = None
+        if walls.count and relative_gap(gap, J) > tol and -np.inf < J:
+            found = certify_with_slack_duals(
+                *(goal, R, E, trial, gap, best_b, walls),
+                target=tol * (1.0 + max(J, 0.0)),
+            )
+            if found is not None:
+                gap, best_b, blocks = found
         history.append((iteration, J, gap))
         if callback is not None:
             callback(iteration, J, gap)
         if -np.inf < J and (best is None or gap < best[2]):
-            best = (trial, J, gap, best_b, d)
+            best = (trial, J, gap, best_b, d, blocks)
         if relative_gap(gap, J) <= enough:
-            break
-        if worn is not None and worn(lam):
-            status = Status.STALLED
             break
         if gap < 0.99 * mark[1] or mark[2] + 1e-6 * abs(J) < J:
             mark = iteration, gap, J
@@ -197,29 +190,29 @@ def interior_point(
             status = Status.STALLED
             break
     if best is None:
-        lam = init if near else np.zeros(n)
-        feasible = None if near else lam
-        best = (lam, *certify(goal, R, feasible, E, b))
-    elif relative_gap(best[2], best[1]) > _NEAR:
-        best = (best[0], *certify(goal, R, best[0], E, best[3], total=total))
-    polished = best if best[1] == -np.inf else _polish(rows, goal, R, E, best, total)
+        lam = np.zeros(n)
+        best = (lam, *certify(goal, R, lam, E, b), None)
+    elif relative_gap(best[2], best[1]) > _NEAR and best[5] is None:
+        best = (best[0], *certify(goal, R, best[0], E, best[3]), None)
+    polished = best
+    if best[1] > -np.inf and best[5] is None:
+        polished = _polish(rows, goal, R, E, best[:5])
     # zeros are not worth the tolerance
     met, still_met = (relative_gap(s[2], s[1]) <= tol for s in (best, polished))
-    lam, J, gap, bias, _ = polished if still_met or not met else best
+    lam, J, gap, bias, _, *blocks = polished if still_met or not met else best
+    blocks = blocks[0] if blocks else None
     if relative_gap(gap, J) <= tol:
         status = Status.CONVERGED
     elif status is Status.CONVERGED:
         status = Status.STALLED
     return DualResult(
-        lam, bias, J, gap, iteration, status, solver="interior", history=history
+        lam, bias, J, gap, iteration, status, "interior", history=history, blocks=blocks
     )
 
 
-def _lack(E, lam, total):
+def _lack(E, lam):
     """What is missing in the equalities; None without any."""
-    if E is None:
-        return None
-    return -(E.T @ lam) if total is None else total - E.T @ lam
+    return None if E is None else -(E.T @ lam)
 
 
 def _direction(solve, point, below, above):
@@ -261,7 +254,7 @@ def _residual(pull, z, t):
     return math.sqrt(r @ r)
 
 
-def _damp(rows, R, E, point, b, step, db, dz, dt, a, most, total, walls, move):
+def _damp(rows, R, E, point, b, step, db, dz, dt, a, most, walls, move):
     """Step length, new multipliers, and the slopes there.
 
     The step is halved while it leaves the domain of R, which rounding or a block's own
@@ -269,7 +262,7 @@ def _damp(rows, R, E, point, b, step, db, dz, dt, a, most, total, walls, move):
     """
     lam, z, t, *_ = point
     for _ in range(31):
-        new = _rebalanced(lam + a * step, rows.upper, E, total)
+        new = _rebalanced(lam + a * step, rows.upper, E)
         there = _pull(rows, R, E, new, b if E is None else b + a * db)
         now = np.inf
         if there is not None:
@@ -281,7 +274,7 @@ def _damp(rows, R, E, point, b, step, db, dz, dt, a, most, total, walls, move):
     return (a, new, there) if now < np.inf else (0.0, lam, None)
 
 
-def _rebalanced(lam, upper, E, total):
+def _rebalanced(lam, upper, E):
     """Multipliers freed of what rounding has added to E' lam.
 
     The certificate at the next point then needs no second evaluation of R.
@@ -289,14 +282,14 @@ def _rebalanced(lam, upper, E, total):
     lam = np.minimum(lam, _LAST * upper)
     if E is None:
         return lam
-    lack, size = np.abs(_lack(E, lam, total)), np.abs(E.T) @ lam
+    lack, size = np.abs(_lack(E, lam)), np.abs(E.T) @ lam
     if (lack > 1e-10 * size).any():
         return lam
-    new = repair_equality(lam, upper, E, total)
+    new = repair_equality(lam, upper, E)
     return lam if new is None else new
 
 
-def _polish(rows, goal, R, E, best, total):
+def _polish(rows, goal, R, E, best):
     """Set the multipliers of inactive rows to exactly zero and finish by Newton.
 
     Accepted only if the certificate improves (or stays at rounding level).
@@ -334,7 +327,7 @@ def _polish(rows, goal, R, E, best, total):
             solve = bordered(Rf.solver(new[index], diagonal + scale), Ef)
         except np.linalg.LinAlgError:
             return best
-        lack = _lack(E, new, total)
+        lack = _lack(E, new)
         step, db = solve(rhs, lack)
         a = longest_step(new[index], step, rf.upper)
         a = 1.0 if a >= 1.0 else 0.9 * a
@@ -343,15 +336,15 @@ def _polish(rows, goal, R, E, best, total):
             b = b + a * db
         if (np.abs(step) <= 1e-8 * new[index]).all():
             break  # the gap left is the square of less than this
-    new = repair_equality(np.maximum(new, 0.0), upper, E, total)
-    J2, gap2, bias2, d2 = certify(goal, R, new, E, b, total=total)
+    new = repair_equality(np.maximum(new, 0.0), upper, E)
+    J2, gap2, bias2, d2 = certify(goal, R, new, E, b)
     # margins that are all met as asked leave the difference of the two levels open
     slack = float((rows.q - goal.q) @ lam) + 1e-15 * (1 + abs(J))
     if np.isfinite(gap2) and gap2 <= gap + slack:
         return new, J2, gap2, bias2, d2
     # sparsity alone, where Newton did not help
-    new = repair_equality(np.where(free | at_end, lam, 0.0), upper, E, total)
-    J2, gap2, bias2, d2 = certify(goal, R, new, E, bias, total=total)
+    new = repair_equality(np.where(free | at_end, lam, 0.0), upper, E)
+    J2, gap2, bias2, d2 = certify(goal, R, new, E, bias)
     if np.isfinite(gap2) and gap2 <= max(2 * gap, 1e-15 * (1 + abs(J))):
         return new, J2, gap2, bias2, d2
     return best

@@ -8,10 +8,8 @@ from maxent._optimize.bias import best_bias_of
 from maxent._optimize.certificate import repair_equality
 from maxent._optimize.slack_barrier import PricedSlacks
 
-_EDGE = 1e-12  # share of the domain that a start next to the answer keeps from its ends
 
-
-def start_inside(rows, R, E, *, init, bias, total):
+def start_inside(rows, R, E, init=None):
     """lam, b, slacks of zero and of the end, and the walls of R's domain.
 
     Parameters
@@ -21,39 +19,12 @@ def start_inside(rows, R, E, *, init, bias, total):
     E : ndarray (n, k) or None
     init : ndarray (n,) or None
         Multipliers that are moved into the domain.
-    bias, total : None
     """
     lam = _into_domain(R, _multipliers(rows, R, E, init))
     z, t = _slacks(rows, R, lam)
     walls = PricedSlacks(R, lam)
     walls.price(0.02 * _scale(rows, lam))
     return lam, np.zeros(0 if E is None else E.shape[1]), z, t, walls
-
-
-def start_near(rows, R, E, *, init, bias, total):
-    """The same next to the answer, with the biases that fit best.
-
-    None if `init` lies outside the domain of R.
-    """
-    upper = rows.upper
-    scale = np.where(np.isfinite(upper), upper, max(float(init.max()), 1e-300))
-    lam = np.clip(init, _EDGE * scale, (1.0 - _EDGE) * upper)
-    value, margins = R.value_and_margins(lam)
-    if value == np.inf:
-        return None
-    d, b = rows.q - margins, bias
-    if E is not None:
-        b = best_bias_of(rows, d, E, bias, total)
-        d = d - E @ b
-    r, walls = d + rows.slope(lam), PricedSlacks(R, lam)
-    gap = min(rows.gap(lam, d), float(lam @ np.abs(r)))
-    mu = max(gap, 1e-300) / (len(lam) + walls.count)
-    walls.price(mu)
-    z = np.maximum(-r, 0.0) + mu / np.maximum(lam, 1e-3 * scale)
-    if not rows.potential.has_end:
-        return lam, b, z, None, walls
-    t = np.maximum(r, 0.0) + mu / np.maximum(upper - lam, 1e-3 * scale)
-    return lam, b, z, t, walls
 
 
 def _multipliers(rows, R, E, init):

@@ -1,12 +1,12 @@
 """A projected Newton method for the dual over blocks, by products with the Hessian.
 
-    maximise  J(lam) = sum_r phi_r(lam_r) - R(lam),   0 <= lam <= top,  E' lam = total
+    maximise  J(lam) = sum_r phi_r(lam_r) - R(lam),   0 <= lam <= top,  E' lam = 0
 
 Where a product with the Hessian costs about as much as a gradient and a factor of it is
 dear, conjugate gradients find the Newton step. Most rows of a trained model have no
 multiplier, and those that stay at zero need no product. Every accepted point meets the
 bounds and the balance and lies inside the domain of R; J rises from point to point,
-with the barrier of :mod:`._slack_barrier` while there is one.
+with the barrier of :mod:`.slack_barrier` while there is one.
 
 Source: Bertsekas (1982), Projected Newton methods for optimization problems with simple
 constraints. Lin & More (1999), Newton's method for large bound-constrained optimization
@@ -15,6 +15,8 @@ problems. Jaakkola, Meila & Jebara (1999), Theorem 1.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from maxent._optimize.bias import balanced_hinges, best_prices
@@ -22,26 +24,17 @@ from maxent._optimize.bounded_cg import climb_model
 from maxent._optimize.certificate import certify, repair_equality
 from maxent._optimize.hessian_products import FreeHessian
 from maxent._optimize.slack_barrier import SlackBarrier
-from maxent._support.results import DualResult, Status, relative_gap
+from maxent._optimize.vanishing_slacks import certify_with_slack_duals
+from maxent._support.results import Certified, DualResult, Monitor, Status, relative_gap
 
-_KEEP = 0.98  # of the way to a boundary that must not be met
+_KEEP = 0.98  # share of the way to a boundary that must not be met
 _TRIALS = 40  # points along a step
-_IDLE = 50  # steps at the level of rounding after which there is nothing more to come
+_IDLE = 50  # steps at the level of rounding after which the method stops
+_ROUNDED = 1e-8  # gain, in units of 1 + |J|, that is judged by slopes alone
+_NOTHING = 1e-14  # gain, in the same units, that is no gain
 
 
-def projected_newton(
-    rows,
-    R,
-    E,
-    *,
-    tol,
-    max_iter,
-    init=None,
-    bias=None,
-    total=None,
-    worn=None,
-    callback=None,
-):
+def projected_newton(rows, R, E, *, tol, max_iter, init=None, callback=None):
     """Solve the dual; returns a DualResult (lam, bias vector, certificate).
 
     Parameters
@@ -55,14 +48,8 @@ def projected_newton(
     max_iter : int
         Bound on the Newton steps.
     init : ndarray (n,) or None
-        Multipliers to start from, zero by default. If they cannot be balanced inside
-        the domain, nothing is done.
-    bias : ndarray (k,) or None
-        Biases to start from, zero by default.
-    total : ndarray (k,) or None
-        What E' lam is to be, zero by default.
-    worn : callable(lam) or None
-        Whether to stop, as stalled, at multipliers.
+        Multipliers to start from, zero by default. They are balanced, and shrunk until
+        they lie inside the domain.
     callback : callable(n_iter, objective, gap) or None
 
     Raises
@@ -72,113 +59,191 @@ def projected_newton(
     """
     lam = np.zeros(len(rows.q))
     if init is not None:
-        lam = repair_equality(init, rows.upper, E, total)
-        if lam is None or not R.value_and_margins(lam)[0] < np.inf:
-            return DualResult(init, bias, -np.inf, np.inf, 0, Status.STALLED, "newton")
-    return _Ascent(rows, R, E, bias, total, tol, lam).run(lam, max_iter, worn, callback)
+        balanced = repair_equality(init, rows.upper, E)
+        lam = lam if balanced is None else balanced
+        while lam.any() and not R.value_and_margins(lam)[0] < np.inf:
+            lam = 0.5 * lam
+    return _ProjectedNewton(rows, R, E, tol, lam).run(lam, max_iter, callback)
 
 
-class _Ascent:
-    def __init__(self, rows, R, E, bias, total, tol, lam):
+@dataclass
+class _Point:
+    """Multipliers and their certificate.
+
+    Attributes
+    ----------
+    d : ndarray (n,)
+        Shortfalls at `bias`, without duals of slacks.
+    bias : ndarray (k,) or None
+        The biases of the gap.
+    blocks : list of Block or None
+        Blocks with duals of slacks, where the gap is theirs.
+    """
+
+    lam: np.ndarray
+    objective: float
+    gap: float
+    bias: np.ndarray | None
+    d: np.ndarray
+    blocks: list | None = None
+
+
+class _ProjectedNewton:
+    def __init__(self, rows, R, E, tol, lam):
         self.rows, self.R, self.E, self.tol = rows, R, E, tol
-        self.total = total
         self.closed, self.top = rows.potential.closed, rows.upper
-        self.bias = np.zeros(0 if E is None else E.shape[1]) if bias is None else bias
+        self.bias = None if E is None else np.zeros(E.shape[1])
         self.assemble_after = 1.0
         self.barrier = SlackBarrier(R, lam)
+        self.gain = self.residual = np.inf
+        self.last_progress = 0, -np.inf, np.inf, 0.0
 
-    def run(self, lam, max_iter, worn, callback):
-        history, best = [], None
-        status, steps, mark = Status.MAX_ITER, 0, (0, -np.inf, np.inf)
+    def run(self, lam, max_iter, callback):
+        monitor = Monitor(self.tol, callback)
+        status, n_iter = Status.MAX_ITER, 0
         while True:
-            self.R.iteration = steps + 1
-            point = self._certified(lam)
-            _, J, gap, self.bias, _ = point
-            done = relative_gap(gap, J) <= self.tol or steps == max_iter
-            if steps or done:
-                history.append((steps, J, gap))
-                if callback is not None:
-                    callback(steps, J, gap)
-            if best is None or gap < best[2]:
-                best = point
-            if done:
+            self.R.iteration = n_iter + 1
+            point = self._certify(lam)
+            met = relative_gap(point.gap, point.objective) <= self.tol
+            if n_iter or met:
+                monitor.record(n_iter, point.objective, point.gap, point)
+            else:
+                monitor.best = Certified(point, point.objective, point.gap)
+            if met or n_iter == max_iter:
                 break
-            if gap < 0.99 * mark[2] or mark[1] + 1e-12 * (1.0 + abs(J)) < J:
-                mark = steps, J, gap
-            steps += 1
-            lam = self._improve(*point) if steps - mark[0] <= _IDLE else None
-            if lam is None or (worn is not None and worn(lam)):
+            n_iter += 1
+            lam = self._improve(point) if self._progresses(n_iter, point) else None
+            if lam is None:
                 status = Status.STALLED
                 break
-        lam, J, gap, bias, _ = best
-        if relative_gap(gap, J) <= self.tol:
-            status = Status.CONVERGED
-        return DualResult(lam, bias, J, gap, steps, status, "newton", history=history)
+        best = monitor.best.point
+        return DualResult(
+            best.lam,
+            best.bias,
+            best.objective,
+            best.gap,
+            n_iter,
+            Status.CONVERGED if monitor.converged else status,
+            "newton",
+            history=monitor.history,
+            blocks=best.blocks,
+        )
 
-    def _best_bias(self, d):
-        return best_prices(self.rows, d, self.E, self.bias, self.total)
+    def _progresses(self, n_iter, point):
+        """Whether gap, objective or barrier have changed within the last steps."""
+        J, gap, mu = point.objective, point.gap, self.barrier.mu
+        last, last_J, last_gap, last_mu = self.last_progress
+        if gap < 0.99 * last_gap or last_J + 1e-12 * (1.0 + abs(J)) < J or mu < last_mu:
+            self.last_progress = last, *_ = n_iter, J, gap, mu
+        return n_iter - last <= _IDLE
 
-    def _certified(self, lam):
-        """(lam, objective, gap, bias, shortfalls) with the best bias."""
-        bias = self.bias
+    def _certify(self, lam):
+        """The point with the best bias, and with duals where slacks vanish.
+
+        The barrier is lowered as far as its problem is solved.
+        """
+        rows, R, E, barrier = self.rows, self.R, self.E, self.barrier
+        _, margins = R.value_and_margins(lam)
+        _, self.bias = self._with_best_bias(rows.q - margins)
+        J, gap, bias, d = certify(rows, R, lam, E, self.bias, polish=False)
+        point = _Point(lam, J, gap, bias, d)
+        target = self.tol * (1.0 + max(J, 0.0))
+        while barrier.mu and point.gap > target:
+            near, bias = self._moved(d, barrier.dual_gradient())
+            residual = rows.gap(lam, near)
+            rounded = self.gain <= _NOTHING * (1.0 + abs(J))
+            rounded &= residual > 0.5 * self.residual
+            self.residual = residual
+            solved = rounded or barrier.is_solved(residual)
+            if solved or residual + barrier.complementarity() <= target:
+                found = certify_with_slack_duals(
+                    *(rows, R, E, lam, gap, bias, barrier),
+                    target=target,
+                    refine=rounded,
+                )
+                if found is not None and found[0] < point.gap:
+                    point = replace(point, gap=found[0], bias=found[1], blocks=found[2])
+            if not solved:
+                break
+            barrier.lower(self.tol, J)
+            self.residual = np.inf
+        return point
+
+    def _with_best_bias(self, d):
+        """Shortfalls with the bias of the smallest gap, given those without, and it."""
+        if self.E is None:
+            return d, None
+        bias = best_prices(self.rows, d, self.E, self.bias)
+        return d - self.E @ bias, bias
+
+    def _moved(self, d, gradient):
+        """Shortfalls at the bias that is best with a gradient added to them."""
         if self.E is not None:
-            bias = self._best_bias(self.rows.q - self.R.value_and_margins(lam)[1])
-        return lam, *certify(self.rows, self.R, lam, self.E, bias, polish=False)
+            d = d + self.E @ self.bias
+        return self._with_best_bias(d + gradient)
 
-    def _improve(self, lam, J, gap, _, d):
-        """A better point; None if there is none within rounding."""
-        barrier = self.barrier
-        slope, d = self._slope(lam, J, d)
-        step = self._newton_step(lam, slope, relative_gap(gap, J))
-        changes = barrier.changes(step)
+    def _improve(self, point):
+        """Better multipliers; None if there are none within rounding."""
+        barrier, lam = self.barrier, point.lam
+        slope, d = self._slope(point)
+        step, changes = self._newton_step(point, slope)
         if not barrier.mu and barrier.max_step(changes) < 0.5:
-            barrier.start(gap)
-            slope, d = self._slope(lam, J, d)
-            step = self._newton_step(lam, slope, relative_gap(gap, J))
-            changes = barrier.changes(step)
-        new = self._search(lam, J, step, changes, slope)
+            barrier.start(point.gap)
+            slope, d = self._slope(point)
+            step, changes = self._newton_step(point, slope)
+        self.gain = float(slope @ step)
+        new = self._search(point, step, changes, slope)
         if new is None:
-            # losses without curvature leave the bias, and with it who is held, open
-            step = self._newton_step(lam, slope, relative_gap(gap, J), hold=False)
-            changes = barrier.changes(step)
-            new = self._search(lam, J, step, changes, slope)
+            # losses without curvature leave the bias, and with it what is at its
+            # bound, open
+            step, changes = self._newton_step(point, slope, fix=False)
+            new = self._search(point, step, changes, slope)
         if new is None and barrier.mu:
-            return lam if barrier.raise_mu(J) else None
+            return self._changed_barrier(point, float(slope @ step))
         if new is None:
             # towards what the rows ask for J rises by the gap at first
             step = self._wanted(d) - lam
-            new = self._search(lam, J, step, barrier.changes(step), slope)
+            changes = barrier.changes(step)
+            new = self._search(point, step, changes, slope)
         if new is not None:
             barrier.move(new, changes)
         return new
 
+    def _changed_barrier(self, point, gain):
+        """The same multipliers, with a barrier that lets them move; or None."""
+        barrier, lam, J = self.barrier, point.lam, point.objective
+        if gain <= _NOTHING * (1.0 + abs(J)):  # at its optimum
+            barrier.move(lam, barrier.changes(np.zeros_like(lam)))
+            barrier.lower(self.tol, J)
+            return lam
+        return lam if barrier.raise_mu(J) else None
+
     def _wanted(self, d):
         """Multipliers that the rows ask for; where ties leave some open, balanced."""
         if self.closed and self.E is not None:
-            found = balanced_hinges(self.rows, d, self.E, self.total)[1]
+            found = balanced_hinges(self.rows, d, self.E)[1]
             if found is not None:
                 return found
         return self.rows.loss(d)[1]
 
-    def _slope(self, lam, J, d):
+    def _slope(self, point):
         """Gradient of J and the barrier with the best bias, and its shortfalls."""
-        rows, barrier = self.rows, self.barrier
-        while barrier.mu:
-            near = d + barrier.gradient()
-            if self.E is not None:
-                near = near + self.E @ self.bias
-                near = near - self.E @ self._best_bias(near)
-            if not barrier.lower(rows.gap(lam, near), self.tol, J):
-                return near + rows.slope(lam), near
-        return d + rows.slope(lam), d
+        d = point.d
+        if self.barrier.mu:
+            d, self.bias = self._moved(d, self.barrier.gradient())
+        return d + self.rows.slope(point.lam), d
 
-    def _newton_step(self, lam, slope, gap, hold=True):
-        """Change of the multipliers that the quadratic model asks for."""
+    def _newton_step(self, point, slope, fix=True):
+        """The step that the quadratic model asks for, and its changes of the slacks.
+
+        Multipliers at a bound that they would leave stay there, if `fix`.
+        """
+        lam = point.lam
         tie = 0.0 if self.E is None else 1e-9 * float(np.abs(slope).max(initial=0.0))
-        held = hold & (lam <= 0) & (slope <= -tie)
+        fixed = fix & (lam <= 0) & (slope <= -tie)
         if self.closed:
-            held |= hold & (lam >= self.top) & (slope >= tie)
-        free = np.flatnonzero(~held)
+            fixed |= fix & (lam >= self.top) & (slope >= tie)
+        free = np.flatnonzero(~fixed)
         at = lam[free]
         H = FreeHessian(
             self.R,
@@ -188,6 +253,7 @@ class _Ascent:
             self.barrier.curvatures(),
             self.assemble_after,
         )
+        gap = relative_gap(point.gap, point.objective)
         step = np.zeros_like(lam)
         step[free] = climb_model(
             H,
@@ -199,17 +265,19 @@ class _Ascent:
         )
         # what rounding has left of classes that do not move could not be balanced
         step[(lam <= 0) & (np.abs(step) <= 1e-13 * np.abs(step).max(initial=0.0))] = 0.0
-        # the next step will need as many
+        # the next step will need as many products
         self.assemble_after = 0.1 if H.assembled else 1.0
-        return step
+        return step, self.barrier.changes(step)
 
-    def _search(self, lam, J, step, changes, slope):
+    def _search(self, point, step, changes, slope):
         """The point along a step at which J, with the barrier, has risen enough.
 
         A step too long ends on a slope that falls as steeply as it rose: where J is
         close to a barrier of its own, the next steps would be spent on the way back.
+        J is concave, so that the slopes at both ends bound what it gains.
         """
         R, rows, barrier = self.R, self.rows, self.barrier
+        lam, J = point.lam, point.objective
         t = min(1.0, _KEEP * barrier.max_step(changes))
         if barrier.partial:
             t = min(t, _KEEP * R.max_step(lam, step))
@@ -226,10 +294,10 @@ class _Ascent:
                     if end < -0.5 * promised:
                         t *= max(promised / (promised - end), 0.2)
                         continue
+                    # log Z is a difference of numbers much larger than J may be
+                    rounding = _ROUNDED * (1.0 + abs(J) + abs(value))
                     rise = rows.value(new) - value - J + barrier.rise(changes)
-                    rounding = 1e-13 * (1.0 + abs(J) + abs(value))
-                    # where J is rounded, its slopes at both ends say that it rose
-                    if rise >= 1e-4 * promised or abs(rise) <= rounding:
+                    if promised <= rounding or rise >= 1e-4 * promised:
                         return new
             t *= 0.5
         return None
@@ -244,4 +312,4 @@ class _Ascent:
         """Multipliers within their bounds, and balanced; None if that is too far."""
         top = self.top if self.closed else lam + _KEEP * (self.top - lam)
         new = np.clip(new, 0.0, top)
-        return repair_equality(new, self.top, self.E, self.total)
+        return repair_equality(new, self.top, self.E)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+_REDUCTION = 0.1  # of mu, once the barrier's problem is solved
 _NEAR = 1e3  # how far the products s z may be from mu
 
 
@@ -33,6 +34,8 @@ class SlackBarrier:
     ----------
     mu : float
         Weight of the barrier; 0 without one.
+    before : list of ndarray
+        The slacks at zero multipliers.
     partial : bool
         Whether some block tells its domain by `max_step` alone.
     """
@@ -40,7 +43,7 @@ class SlackBarrier:
     def __init__(self, R, lam):
         self.R, self.mu, self.n = R, 0.0, len(lam)
         self.known = []  # place, block, map and its transpose of those with slacks
-        self.slacks, self.z = [], []
+        self.slacks, self.z, self.before = [], [], []
         blocks = getattr(R, "blocks", ())  # vector machines have none
         for k, block in enumerate(blocks):
             A, At = R.maps[k], R.transposed[k]
@@ -51,6 +54,7 @@ class SlackBarrier:
                 R._check_answer(block, "slacks", slacks, (None,))
                 self.known.append((k, block, A, At))
                 self.slacks.append(slacks)
+                self.before.append(block.slacks(np.zeros(block.n_rows)))
         self.count = sum(len(s) for s in self.slacks)
         self.partial = len(self.known) < len(blocks)
         self._most = np.inf
@@ -60,16 +64,18 @@ class SlackBarrier:
         self.mu = min(gap / self.count, self._most)
         self.z = [self.mu / s for s in self.slacks]
 
-    def lower(self, gap, tol, J):
-        """Lower mu if the gap to its own optimum is small; whether it was lowered."""
-        if gap > 0.1 * self.mu * self.count:
-            return False
+    def is_solved(self, residual):
+        """Whether the gap of the barrier's problem, besides that of s z, is small."""
+        size = self.mu * self.count
+        return residual <= 0.1 * size and self.complementarity() <= 2.0 * size
+
+    def lower(self, tol, J):
+        """Lower mu; to zero where it is far below what the tolerance allows."""
         self._most = self.mu  # a way that was gone needs no second time
-        self.mu *= 0.2
+        self.mu *= _REDUCTION
         if self.mu * self.count < 1e-3 * tol * (1.0 + max(J, 0.0)):
             self.mu = 0.0
         self._bring_near()
-        return True
 
     def raise_mu(self, J):
         """Keep farther away, after a step that led nowhere; whether that is left."""
@@ -93,6 +99,14 @@ class SlackBarrier:
             return np.zeros(self.n)
         moved = [0.0] * len(self.known) if changes is None else changes
         return self._sum([self.mu / (s + ds) for s, ds in self._pairs(moved)])
+
+    def dual_gradient(self):
+        """Gradient of z's along the multipliers, (n,)."""
+        return self._sum(self.z)
+
+    def complementarity(self):
+        """Sum of s z."""
+        return sum(float(s @ z) for s, z in zip(self.slacks, self.z, strict=True))
 
     def _sum(self, weights):
         """Gradient of the weighted sum of the slacks, (n,)."""

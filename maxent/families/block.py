@@ -231,6 +231,27 @@ class Block(ABC):
             f"{type(self).__name__}.slacks needs a method slack_gradient beside it."
         )
 
+    def with_slack_duals(self, duals):
+        """The block whose posteriors account for slacks that vanish.
+
+        Where log Z is finite, or all but finite, as a slack goes to zero, an optimum
+        can lie there; the slack then has a Lagrange multiplier.
+
+        Parameters
+        ----------
+        duals : ndarray (k,)
+            Multipliers >= 0 of the :meth:`slacks`.
+
+        Returns
+        -------
+        Block or None
+            This block with ``mean(a) - slack_gradient(duals)`` for the mean, and such
+            posteriors, whose divergence from those at `a` is ``duals @ slacks(a)``.
+            None, the default, for models that have no such posteriors, or whose log Z
+            itself keeps the slacks away from zero.
+        """
+        return None
+
     def max_step(self, a, direction):
         """How far weights may move along a line.
 

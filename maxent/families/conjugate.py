@@ -158,11 +158,8 @@ class ConjugatePrior(ABC):
     def _slacks(self):
         return None
 
-    # where `_holding` gives a prior some of whose slacks the rows do not change:
-    # `_held_gradient(data)`, derivatives (n, k) of what the slacks would be by the
-    # weights; `_held_prices()`, by how much log Z falls with what is left of each, and
-    # `_left_for(prices)`, what has to be left for given ones
-    def _holding(self, slacks, left):
+    def _with_slack_duals(self, duals):
+        """This value, whose rows have ``_slack_gradient(data, duals)`` less, or None."""
         return None
 
     def _matrix(self, data, curvature=None):
@@ -270,23 +267,10 @@ class ConjugateBlock(Block):
     def slack_gradient(self, z):
         return self.prior._slack_gradient(self._data, z)
 
-    def holding(self, slacks, left):
-        """This block with some slacks held at values of their own.
-
-        Parameters
-        ----------
-        slacks : ndarray of int (k,)
-            Which of the :meth:`slacks`; those of the new block are the others.
-        left : ndarray (k,)
-            Their values, > 0, whatever the weights are.
-
-        Returns
-        -------
-        ConjugateBlock or None
-            None if the prior does not tell how.
-        """
-        prior = self.prior._holding(slacks, left)
-        return None if prior is None else _HoldingBlock(self, prior, left)
+    def with_slack_duals(self, duals):
+        if self.prior._with_slack_duals(duals) is None:
+            return None
+        return _WithSlackDuals(self, duals)
 
     def max_step(self, a, direction):
         return self._inside(a)._max_step(self._data, direction)
@@ -301,24 +285,16 @@ class ConjugateBlock(Block):
         return found
 
 
-class _HoldingBlock(ConjugateBlock):
-    """A block with some slacks held; see :meth:`ConjugateBlock.holding`."""
+class _WithSlackDuals(ConjugateBlock):
+    """See :meth:`Block.with_slack_duals`."""
 
-    def __init__(self, block, prior, left):
+    def __init__(self, block, duals):
         self.__dict__.update(vars(block))
-        self.prior, self.left, self._last = prior, left, []
+        self._duals, self._last = duals, []
 
-    def held_gradient(self):
-        """Derivatives (n_rows, k) of what is held by the weights, were it not held."""
-        return self.prior._held_gradient(self._data)
-
-    def held_prices(self, a):
-        """By how much log Z falls at weights a with what is left of what is held."""
-        return self._inside(a)._held_prices()
-
-    def left_for(self, a, prices):
-        """What has to be left of what is held for log Z to fall by given prices."""
-        return self._inside(a)._left_for(prices)
+    def _at(self, a):
+        found = super()._at(a)
+        return None if found is None else found._with_slack_duals(self._duals)
 
 
 def _check_real_weights(name, weight, n):

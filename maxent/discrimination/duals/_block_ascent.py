@@ -14,7 +14,6 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from maxent._optimize.block_sum import BlockSum
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.projected_newton import projected_newton
 from maxent._optimize.rows import Rows
-from maxent._optimize.vanishing_slacks import goes_on, solve_with_used_up
+from maxent._optimize.vanishing_slacks import goes_on
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals.block_dual import (
@@ -87,15 +86,13 @@ def ascend_blocks(
 def _ascend(rows, R, E, tol, max_iter, callback):
     """By Newton steps, and once more by the interior point where these stall."""
     options = {"tol": tol, "max_iter": max_iter, "callback": callback}
-    newton = partial(projected_newton, rows)
-    result = solve_with_used_up(newton, rows, R, E, **options)
+    result = projected_newton(rows, R, E, **options)
     left = max_iter - result.n_iter
     if result.status is not Status.STALLED or not left:
         return result
     options["max_iter"] = left
     options["callback"] = goes_on(result, callback)
-    inside = partial(interior_point, rows)
-    other = solve_with_used_up(inside, rows, R, E, **options)
+    other = interior_point(rows, R, E, **options)
     best = min(result, other, key=lambda one: one.relative_gap)
     status = Status.CONVERGED if best.converged else other.status
     steps = result.n_iter + other.n_iter

@@ -22,7 +22,6 @@ from maxent._optimize.bias import roomiest_bias
 from maxent._optimize.block_sum import BlockSum, Diagonal
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.rows import Rows
-from maxent._optimize.vanishing_slacks import solve_with_used_up
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._refusals import refuse_inseparable
@@ -148,9 +147,7 @@ def solve_blocks(
         lift = 0.05 * tol * np.maximum(np.abs(q), 1e-3)
         inner = replace(rows, q=q + lift)
     with single_threaded_blas():
-        result = solve_with_used_up(
-            partial(interior_point, inner, certified=rows),
-            rows,
+        result = partial(interior_point, inner, certified=rows)(
             R,
             E if flat else None,
             tol=tol,

@@ -7,8 +7,6 @@ count besides, which the n - 1 edges and the n columns leave with weight minus o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.special import polygamma, psi
 
@@ -79,6 +77,13 @@ class DirichletTrees(TreePrior):
     missing in rows of nonzero weight; in rows to be judged, a missing value, code -1,
     leaves out every factor that it enters.
 
+    Training for margins can make the count of a cell vanish: zero is an active
+    constraint, with a Lagrange multiplier z. The posterior is the limit of distributions
+    whose trees have the cell's edge with a probability e -> 0, and then E log T = -z / e
+    at the cell. Its expected log-probabilities have -z there; its predictive ones, and
+    its divergences from other distributions, are those without `cell_duals`. So are its
+    own posteriors.
+
     References
     ----------
     Jaakkola, Meila & Jebara (1999), section 3.5 and appendix B, eqs. (41), (63)-(68).
@@ -96,8 +101,9 @@ class DirichletTrees(TreePrior):
     """
 
     _largest = 0.0
+    cell_duals = None
 
-    def __init__(self, pseudo_counts, n_categories, log_weights=None):
+    def __init__(self, pseudo_counts, n_categories, log_weights=None, cell_duals=None):
         letters = check_sizes(n_categories)
         weights = check_weights_of(letters, log_weights)
         if v.is_real(pseudo_counts):
@@ -108,23 +114,21 @@ class DirichletTrees(TreePrior):
             check_prior_counts(counts, letters, weights)
         # pairs of letters that some tree reads, once
         self._set_counts(counts, letters.expand(np.triu(~np.isneginf(weights), 1)))
+        if cell_duals is not None:
+            self.cell_duals = check_cell_duals(cell_duals, letters, self._cells)
         self._set_trees(letters, weights)
         self._trees()
 
-    def _set_counts(self, counts, cells, held=None):
+    def _set_counts(self, counts, cells):
         counts.setflags(write=False)
         self.pseudo_counts, self._cells = counts, cells
-        self._held, self._open = held, cells
-        if held is not None:
-            self._open = cells.copy()
-            self._open[held.at] = False
-        self._expected_logs = self._open_logs = self._curved = None
+        self._expected_logs = self._curved = None
 
     def _without_rows(self):
         value = object.__new__(type(self))
         value._set_counts(self.pseudo_counts, self._cells)
         value._set_trees(self._letters, self.log_weights, self._constant)
-        value._partition = self._partition
+        value._partition, value.cell_duals = self._partition, self.cell_duals
         return value
 
     def __repr__(self):
@@ -138,21 +142,20 @@ class DirichletTrees(TreePrior):
         dict
             Keyword arguments of the constructor.
         """
-        return {
+        spec = {
             "pseudo_counts": self.pseudo_counts,
             "n_categories": list(self.n_categories),
             "log_weights": self.log_weights,
         }
+        if self.cell_duals is not None:
+            spec["cell_duals"] = self.cell_duals
+        return spec
 
     # -- on rows -------------------------------------------------------------------
     def _update(self, data, weight):
         if not data.complete:
             self._refuse_missing(data, weight)
         change, counts = data.counts_on(self.pseudo_counts, weight)
-        if self._held is not None:
-            at, left = self._held.at, self._held.left
-            counts[at] = counts[at[::-1]] = left
-            change[at] = left - self.pseudo_counts[at]
         single, before = counts.diagonal(), self.pseudo_counts.diagonal()
         if not ((counts > 0) | ~self._cells).all() or not (single > 0).all():
             return None
@@ -172,7 +175,7 @@ class DirichletTrees(TreePrior):
             *(np.array([a[first].sum()]) for a in (before, change.diagonal(), single))
         )
         value = object.__new__(type(self))
-        value._set_counts(counts, self._cells, self._held)
+        value._set_counts(counts, self._cells)
         constant = self._constant + float(node.sum() - total[0])
         value._set_trees(letters, self.log_weights + moved, constant)
         return value
@@ -200,7 +203,10 @@ class DirichletTrees(TreePrior):
 
     def _expected(self, data):
         single, ratios = self._logs()
-        return data.scores(self._row_table(single, ratios, self._trees()[1]))
+        table = self._row_table(single, ratios, self._trees()[1])
+        if self.cell_duals is not None:
+            table -= self.cell_duals
+        return data.scores(table)
 
     def _logs(self):
         """Expected logarithms of the tables."""
@@ -225,9 +231,9 @@ class DirichletTrees(TreePrior):
         if self._curved is not None:
             return self._curved
         letters, p = self._letters, self._trees()[1]
-        cells = polygamma(1, self.pseudo_counts[self._open])
+        cells = polygamma(1, self.pseudo_counts[self._cells])
         table = np.zeros_like(self.pseudo_counts)
-        table[self._open] = cells * letters.expand(p)[self._open]
+        table[self._cells] = cells * letters.expand(p)[self._cells]
         degree = p.sum(axis=1)[letters.column]
         single = (1.0 - degree) * polygamma(1, self.pseudo_counts.diagonal())
         np.fill_diagonal(table, single)
@@ -239,17 +245,8 @@ class DirichletTrees(TreePrior):
         table, constant = self._curvature()
         if curvature is not None:
             table = table.copy()
-            table[self._open] += curvature
+            table[self._cells] += curvature
         return table, constant
-
-    def _open_ratios(self):
-        """Ratios of the cells that rows change."""
-        ratios = self._logs()[1]
-        if self._held is None:
-            return ratios
-        if self._open_logs is None:
-            self._open_logs = np.where(self._open, ratios, 0.0)
-        return self._open_logs
 
     def _rank(self, data):
         n = self._letters.n
@@ -259,7 +256,7 @@ class DirichletTrees(TreePrior):
     def _factor(self, data, curvature=None):
         if self._letters.n > SMALL:
             return factor_by_products(self, data, curvature)
-        F = self._tree_factor(data, self._open_ratios())
+        F = self._tree_factor(data, self._logs()[1])
         table, constant = self._curvature_with(curvature)
         return semidefinite_root(data.agreements(table, constant) + F @ F.T)
 
@@ -267,11 +264,11 @@ class DirichletTrees(TreePrior):
         if self._letters.n > SMALL or not data.may_store_features():
             return None
         table, constant = self._curvature_with(curvature)
-        trees = self._tree_covariance(data, self._open_ratios())
+        trees = self._tree_covariance(data, self._logs()[1])
         return data.agreements(table, constant) + trees
 
     def _product(self, data, x, curvature=None):
-        ratios = self._open_ratios()
+        ratios = self._logs()[1]
         table, constant = self._curvature_with(curvature)
         counts = self._change(data, x)
         dp = self._edge_products().product(
@@ -283,51 +280,27 @@ class DirichletTrees(TreePrior):
         return data.scores(move) + constant * float(np.sum(x))
 
     def _slacks(self):
-        return self.pseudo_counts[self._open]
+        return self.pseudo_counts[self._cells]
 
     def _slack_changes(self, data, x):
-        return self._change(data, x)[self._open]
+        return self._change(data, x)[self._cells]
 
     def _slack_gradient(self, data, z):
         table = np.zeros_like(self.pseudo_counts)
-        table[self._open] = z
+        table[self._cells] = z
         return data.scores(table)
 
-    # -- cells that hold next to nothing ---------------------------------------------
-    def _holding(self, slacks, left):
+    def _with_slack_duals(self, duals):
         value = self._without_rows()
-        i, j = (index[slacks] for index in np.nonzero(self._open))
-        value._set_counts(self.pseudo_counts, self._cells, _Held((i, j), left))
+        value.cell_duals = np.zeros_like(self.pseudo_counts)
+        value.cell_duals[self._cells] = duals
+        value.cell_duals += value.cell_duals.T
+        value.cell_duals.setflags(write=False)
         return value
-
-    def _held_gradient(self, data):
-        out = np.empty((data.n_rows, len(self._held.left)))
-        for k, at in enumerate(zip(*self._held.at, strict=True)):
-            table = np.zeros_like(self.pseudo_counts)
-            table[at] = 1.0
-            out[:, k] = data.scores(table)
-        return out
-
-    def _held_prices(self):
-        i, j = self._held.at
-        column = self._letters.column
-        return -self._trees()[1][column[i], column[j]] * psi(self._held.left)
-
-    def _left_for(self, prices):
-        # what is left being small, a price is as its inverse, and as the probability of
-        # the edge, which is as the inverse of all that is left of its cells
-        i, j = self._held.at
-        edges = self._letters.column[i] * self._letters.n + self._letters.column[j]
-        _, edge, cells = np.unique(edges, return_inverse=True, return_counts=True)
-        tiny = np.finfo(float).tiny
-        above = np.log(np.maximum(self._held_prices(), tiny))
-        above -= np.log(np.maximum(prices, tiny))
-        shared = np.bincount(edge, above) / (1.0 + cells)
-        return np.maximum(self._held.left * np.exp(above - shared[edge]), tiny)
 
     def _max_step(self, data, direction):
         change = self._change(data, direction)
-        down = self._open & (change < 0)
+        down = self._cells & (change < 0)
         if not down.any():
             return np.inf
         return float(np.min(self.pseudo_counts[down] / -change[down]))
@@ -346,17 +319,23 @@ class DirichletTrees(TreePrior):
         )
 
 
-@dataclass
-class _Held:
-    """Cells whose counts do not come from the rows: where they are, what is left."""
-
-    at: tuple
-    left: np.ndarray
-
-
 def _symmetric(above):
     above = np.triu(above, 1)
     return above + above.T
+
+
+def check_cell_duals(duals, letters, cells):
+    """Symmetric (D, D) of numbers >= 0, zero where no tree reads a cell."""
+    duals = check_pairs("cell_duals", duals, letters)
+    wrong = ~((duals >= 0) & np.isfinite(duals)) | ((duals != 0) & ~(cells | cells.T))
+    if wrong.any():
+        i, j = (int(k) for k in np.argwhere(wrong)[0])
+        raise ValueError(
+            f"cell_duals[{i}, {j}]={duals[i, j]:g} is not a number >= 0, or the letters "
+            "are of columns that no edge joins, whose entries must be 0."
+        )
+    duals.setflags(write=False)
+    return duals
 
 
 def check_prior_counts(counts, letters, weights):

@@ -1,4 +1,4 @@
-"""Primal values of trees with random tables, tree by tree."""
+"""Primal values of trees with random tables, tree by tree, and limits of them."""
 
 import itertools
 
@@ -91,3 +91,31 @@ def expected_logs(after, log_p, X):
             row = 0 if parent is None else X[:, parent]
             out += weight * logs[row, X[:, child]]
     return out
+
+
+def rare_trees(trees, prior, after, log_p, duals, X, share):
+    """A share of other trees whose E log p of rows have -z where a cell has a dual z.
+
+    For every such cell the likeliest tree with its edge, the count at the cell so small
+    that E log T = -z / share. Returns the sum of what they add to E log p (len(X),) and
+    of their KL from the prior's, both times the share.
+    """
+    first = np.array([own.start for own in trees.at])
+    logs, apart = np.zeros(len(X)), 0.0
+    for i, j in np.argwhere(np.triu(duals)):
+        edge = {int(np.searchsorted(first, k, "right")) - 1 for k in (i, j)}
+        holds = [
+            any({child, parent} == edge for child, parent in tree)
+            for tree in trees.trees
+        ]
+        best = int(np.where(holds, log_p, -np.inf).argmax())
+        counts = after.counts.copy()
+        counts[i, j] = counts[j, i] = share / duals[i, j]
+        rare = EveryTree.__new__(EveryTree)
+        rare.__dict__.update(vars(trees), counts=counts, trees=[trees.trees[best]])
+        logs += share * expected_logs(rare, np.zeros(1), X)
+        before = EveryTree.__new__(EveryTree)
+        before.__dict__.update(vars(trees), trees=rare.trees)
+        old, new = prior[best : best + 1], np.zeros(1)
+        apart += share * divergence(before, old, rare, new)
+    return logs, apart
