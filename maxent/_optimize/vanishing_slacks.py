@@ -1,8 +1,8 @@
 """Certificates of duals whose optimum makes some slacks vanish.
 
-A block whose log Z is finite where its slacks s(a) > 0 are may have a barrier so weak,
-c log s with c of e^-30, that at the optimum s vanishes in double precision. Zero then is
-an active constraint of
+A block whose log Z is finite where its slacks s(a) > 0 are may have a barrier so
+weak, c log s with c of e^-30, that at the optimum s vanishes in double precision. Zero
+then is an active constraint of
 
     maximise  J(lam),    0 <= lam <= top,  E' lam = 0,  s(lam) = s(0) + S lam >= 0,
 
@@ -128,16 +128,3 @@ def _refined(rows, E, d, barrier, vanishing):
             z[few > 0] = new[: (few > 0).sum()] / before[few > 0]
             new = new[(few > 0).sum() :]
     return duals
-
-
-def goes_on(result, callback):
-    """Callback of a solver that goes on where a result stands."""
-    before, most = result.n_iter, result.objective + result.gap
-
-    def progress(n_iter, objective, gap):
-        # no objective is above a primal value
-        result.history.append((before + n_iter, objective, most - objective))
-        if callback is not None:
-            callback(*result.history[-1])
-
-    return progress

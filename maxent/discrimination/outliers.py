@@ -28,7 +28,7 @@ from maxent.discrimination._margin_parameters import (
     generative_margin,
 )
 from maxent.discrimination._tree_parameters import check_two_features
-from maxent.discrimination.duals._block_ascent import ascend_blocks
+from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.kernel_blocks import GaussianCentre
 from maxent.families.dirichlet_nets import DirichletProduct
 from maxent.families.normal_wishart import NormalInverseWishart
@@ -201,7 +201,7 @@ n_features_in_
             )
         self.level_ = self._level(level, block, X, weight)
         margin = at_level(margin, self.level_)
-        result = ascend_blocks(
+        result = solve_blocks(
             [block],
             [sp.eye_array(len(X))],
             margin,

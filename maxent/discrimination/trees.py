@@ -19,6 +19,8 @@ from maxent.discrimination._tree_parameters import (
 )
 from maxent.discrimination.duals._block_ascent import ascend_blocks
 from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE, class_maps
+from maxent.discrimination.duals.block_dual import solve_blocks
+from maxent.discrimination.duals.class_pairs import SHARE, class_maps
 from maxent.discrimination.duals.max_margin import max_margin
 from maxent.models.trees._prior import TreePrior
 from maxent.models.trees.dirichlet_trees import DirichletTrees
@@ -115,8 +117,8 @@ n_iter_, converged_, n_features_in_
     A step costs O(n_samples n_features^2 + n_features^3) time, and memory is quadratic
     in the number of all categories; ten to sixty Newton steps are enough, each with
     some ten to some hundred products of about this cost. Fixed margins, the
-    logistic prior and priors of your own are solved by the interior point of
-    :func:`solve_blocks`, whose steps cost more.
+    logistic prior and priors of your own with infinite slopes at zero are solved by
+    the interior point of :func:`solve_blocks`, whose steps cost more.
 
     With ``parameters="dirichlet"`` the other class can take away from a table no more
     than its rows and the prior have put there; multipliers stay small where counts are.
@@ -238,7 +240,7 @@ n_iter_, converged_, n_features_in_
         incidence = self._incidence(incidence)
         bias = self._class_variance()
         try:
-            return ascend_blocks(
+            return solve_blocks(
                 blocks, margin=margin, bias=bias, incidence=incidence, **options
             )
         except ValueError:

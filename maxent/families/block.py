@@ -25,9 +25,9 @@ import numpy as np
 class Block(ABC):
     """Base class of blocks: what :func:`maxent.discrimination.solve_blocks` needs.
 
-    A block of your own derives from this class and defines `n_rows`, `log_partition`,
-    `mean` and `hessian_factor`; `max_step` if its domain is not the whole space, and
-    `score` if it is to be applied to new rows.
+    A block of your own derives from this class, or has its methods, and defines
+    `n_rows`, `log_partition`, `mean` and `hessian_factor`; `max_step` if its domain is
+    not the whole space, and `score` if it is to be applied to new rows.
 
     Attributes
     ----------
@@ -292,3 +292,51 @@ class Block(ABC):
         raise NotImplementedError(
             f"{type(self).__name__} scores no new rows: it does not define score(a, X)."
         )
+
+
+_OPTIONAL = (
+    *("rank", "largest", "cheap_products", "barrier_factor", "hessian_product"),
+    *("hessian_among", "hessian_matrix", "slacks", "slack_changes", "slack_gradient"),
+    *("with_slack_duals", "max_step", "score", "posterior"),
+)
+
+
+def as_block(value):
+    """A value as a Block, with the defaults of the class for what it does not define.
+
+    Parameters
+    ----------
+    value : Block or object
+        A block needs no base class.
+
+    Returns
+    -------
+    Block or None
+        None for objects without `n_rows`, `log_partition`, `mean` or `hessian_factor`.
+    """
+    if isinstance(value, Block):
+        return value
+    needed = ("n_rows", "log_partition", "mean", "hessian_factor")
+    if isinstance(value, type) or not all(hasattr(value, name) for name in needed):
+        return None
+    # errors name the class of the value
+    return type(type(value).__name__, (_AdaptedBlock,), {})(value)
+
+
+class _AdaptedBlock(Block):
+    """The methods of an object of another class."""
+
+    def __init__(self, value):
+        self._value, self.n_rows = value, value.n_rows
+        for name in _OPTIONAL:
+            if hasattr(value, name):
+                setattr(self, name, getattr(value, name))
+
+    def log_partition(self, a):
+        return self._value.log_partition(a)
+
+    def mean(self, a):
+        return self._value.mean(a)
+
+    def hessian_factor(self, a):
+        return self._value.hessian_factor(a)

@@ -159,7 +159,7 @@ class ConjugatePrior(ABC):
         return None
 
     def _with_slack_duals(self, duals):
-        """This value, whose rows have ``_slack_gradient(data, duals)`` less, or None."""
+        """This value with ``_slack_gradient(data, duals)`` less per row, or None."""
         return None
 
     def _matrix(self, data, curvature=None):

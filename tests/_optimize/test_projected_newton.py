@@ -81,6 +81,7 @@ def test_the_interior_point_agrees(kind, m, bias, rng):
         bias=bias,
         incidence=E,
         level=np.full(n, 6.0),
+        solver="interior",
         tol=1e-10,
     )
     assert found.converged and want.converged and want.objective > 0.1

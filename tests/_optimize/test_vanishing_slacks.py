@@ -312,6 +312,7 @@ def test_an_entropy_of_ones_own_has_a_slack_at_its_end(rng):
             bias="flat",
             incidence=E,
             level=np.full(len(y), level),
+            solver="interior",
         )
         assert found.converged and own.converged and own.n_iter < 40
         assert own.objective == pytest.approx(found.objective, rel=1e-7)

@@ -139,6 +139,7 @@ def test_the_leave_one_out_bound_holds_with_tables_as_they_are(rng):
             [np.diag(-sign[rest]), np.diag(sign[rest])],
             ExponentialMargin(5.0),
             level=np.full(23, 2.0),
+            solver="interior",
             tol=1e-11,
         )
         no, yes = (

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from maxent.discrimination import DirichletTrees, SpanningTrees
-from maxent.discrimination.duals._block_ascent import ascend_blocks
+from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.duals.class_pairs import MulticlassRows, class_maps
 from oracles import tree_classifiers as oracle
 from oracles.block_cases import inside
@@ -89,7 +89,7 @@ def trained(X, y, kind, prior, level, bias, *, ess=1.0, tol=1e-8, wrap=None, **o
     rows = MulticlassRows(y, m, prior, np.ones(len(y)))
     maps, E = class_maps(rows), rows.incidence()
     n = maps[0].shape[1]
-    result = ascend_blocks(
+    result = solve_blocks(
         blocks,
         maps,
         prior,

@@ -47,11 +47,14 @@ class DirichletTrees(TreePrior):
     log_weights : array-like (n, n), optional
         Logarithms of the edge weights, symmetric, -inf on the diagonal and for edges
         that no tree has. All trees are alike by default.
+    cell_duals : array-like (D, D), optional
+        Lagrange multipliers >= 0 of the counts of cells, symmetric; 0 for cells that no
+        tree reads. None by default: see the Notes.
 
     Attributes
     ----------
-    pseudo_counts, log_weights : ndarray
-        The parameters; read-only.
+    pseudo_counts, log_weights, cell_duals : ndarray
+        The parameters; read-only. `cell_duals` may be None.
     n_categories : tuple of int
     total : float
         Count of all rows, those of the prior included.
@@ -78,11 +81,11 @@ class DirichletTrees(TreePrior):
     leaves out every factor that it enters.
 
     Training for margins can make the count of a cell vanish: zero is an active
-    constraint, with a Lagrange multiplier z. The posterior is the limit of distributions
-    whose trees have the cell's edge with a probability e -> 0, and then E log T = -z / e
-    at the cell. Its expected log-probabilities have -z there; its predictive ones, and
-    its divergences from other distributions, are those without `cell_duals`. So are its
-    own posteriors.
+    constraint, with a Lagrange multiplier z, its entry in `cell_duals`. The posterior
+    is the limit of distributions whose trees have the cell's edge with a probability
+    e -> 0, and then E log T = -z / e at the cell. Its expected log-probabilities have
+    -z there; its predictive ones, and its divergences from other distributions, are
+    those without `cell_duals`. So are its own posteriors.
 
     References
     ----------
@@ -331,8 +334,8 @@ def check_cell_duals(duals, letters, cells):
     if wrong.any():
         i, j = (int(k) for k in np.argwhere(wrong)[0])
         raise ValueError(
-            f"cell_duals[{i}, {j}]={duals[i, j]:g} is not a number >= 0, or the letters "
-            "are of columns that no edge joins, whose entries must be 0."
+            f"cell_duals[{i}, {j}]={duals[i, j]:g} is not a number >= 0, or the "
+            "letters are of columns that no edge joins, whose entries must be 0."
         )
     duals.setflags(write=False)
     return duals

@@ -213,6 +213,7 @@ WRONG = {
     "max_iter": [0, 2.5, *NOT_FINITE],
     "init": [np.ones(3), -np.ones(N), np.full(N, np.nan)],
     "callback": [3, "a"],
+    "solver": ["smo", None, 3],
 }
 
 

@@ -9,16 +9,19 @@ from oracles.tree_problems import categories, classes
 from refusals import refused
 
 from maxent import MEDTreeClassifier
+from maxent._support.results import Status
 from maxent.discrimination import (
     DirichletTrees,
     ExponentialMargin,
+    FixedMargin,
     GaussianMargin,
     LaplaceMargin,
+    LogisticMargin,
     SpanningTrees,
     max_margin,
     solve_blocks,
 )
-from maxent.discrimination.duals._block_ascent import ascend_blocks
+from maxent.discrimination.duals import block_dual
 from maxent.discrimination.duals.class_pairs import MulticlassRows, class_maps
 
 KINDS = pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
@@ -37,7 +40,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning
 def test_the_dual_is_the_least_relative_entropy_over_all_trees(prior, rng):
     listed, blocks, maps, _ = classes(rng)
     want = oracle.primal(listed, maps, prior, 3.0)
-    found = ascend_blocks(
+    found = solve_blocks(
         blocks,
         maps,
         prior,
@@ -63,7 +66,14 @@ def test_both_solvers_and_a_general_one_agree(parameters, bias, rng):
     maps = [np.diag(-sign), np.diag(sign)]
     prior, level, one = ExponentialMargin(5.0), np.full(16, at), np.ones(16)
     other = solve_blocks(
-        blocks, maps, prior, bias=bias, incidence=sign, level=level, tol=1e-11
+        blocks,
+        maps,
+        prior,
+        bias=bias,
+        incidence=sign,
+        level=level,
+        solver="interior",
+        tol=1e-11,
     )
     assert model.objective_ > 0.01
     agree(model.objective_, other.objective, 1e-9)
@@ -92,10 +102,11 @@ def test_the_ascent_finds_flat_biases_by_itself(m, rng):
         "level": np.full(len(rows.example), 3.0),
     }
     maps = class_maps(rows)
-    found = ascend_blocks(
+    found = solve_blocks(
         blocks, maps, ExponentialMargin(5.0), tol=1e-9, max_iter=300, **options
     )
-    want = solve_blocks(blocks, maps, ExponentialMargin(5.0), tol=1e-9, **options)
+    options |= {"solver": "interior", "tol": 1e-9}
+    want = solve_blocks(blocks, maps, ExponentialMargin(5.0), **options)
     assert found.solver == "newton" and found.converged and want.objective > 0.1
     agree(found.objective, want.objective, 1e-8)
     agree(found.bias, want.bias, 1e-3, 1.0)
@@ -138,6 +149,7 @@ def test_two_classes_are_the_smallest_case_of_many(parameters, rng):
         bias="flat",
         incidence=alone.incidence(),
         level=np.full(len(y), 3.0),
+        solver="interior",
         tol=1e-10,
     )
     agree(three.objective_, want.objective, 1e-6)
@@ -224,3 +236,63 @@ def test_the_largest_margin_is_for_given_tables(rng):
         lambda: max_margin(blocks, [np.eye(20), np.eye(20)]),
         r"blocks\[0\].*no block of SpanningTrees",
     )
+
+
+# ------------------------------------------------------------------ choice of solver
+
+
+def two_sides(rng):
+    X, y = categories(rng, 40, 4)
+    sign = np.where(y == 1, 1.0, -1.0)
+    blocks = [DirichletTrees(1.0, [3] * 4).block(X, y == k) for k in (1, 0)]
+    return blocks, [np.diag(sign), np.diag(-sign)], sign
+
+
+def test_cheap_products_take_newton_steps_unless_told_otherwise(rng):
+    blocks, maps, sign = two_sides(rng)
+    options = {"bias": "flat", "incidence": sign, "tol": 1e-10}
+    prior = ExponentialMargin(5.0, 6.0)
+    found = {
+        solver: solve_blocks(blocks, maps, prior, solver=solver, **options)
+        for solver in ("auto", "newton", "interior")
+    }
+    names = {solver: result.solver for solver, result in found.items()}
+    assert names == {"auto": "newton", "newton": "newton", "interior": "interior"}
+    agree(found["newton"].objective, found["interior"].objective, 1e-9)
+    assert found["newton"].objective > 0.1
+
+
+def test_infinite_slopes_and_losses_take_the_interior_point(rng):
+    blocks, maps, _ = two_sides(rng)
+    prior = LogisticMargin(5.0, 3.0)
+    assert solve_blocks(blocks, maps, prior, max_iter=5).solver == "interior"
+    for prior in (LogisticMargin(5.0, 3.0), FixedMargin(0.5)):
+        refused(
+            lambda prior=prior: solve_blocks(blocks, maps, prior, solver="newton"),
+            "solver='newton' is .*; use solver='interior'",
+        )
+
+
+def test_the_interior_point_goes_on_where_newton_steps_stall(rng, monkeypatch):
+    blocks, maps, sign = two_sides(rng)
+    solve, seen = block_dual.projected_newton, []
+
+    def stalls(*args, max_iter, **options):
+        found = solve(*args, max_iter=3, **options)
+        found.status = Status.STALLED
+        return found
+
+    monkeypatch.setattr(block_dual, "projected_newton", stalls)
+    found = solve_blocks(
+        blocks,
+        maps,
+        ExponentialMargin(5.0, 6.0),
+        bias="flat",
+        incidence=sign,
+        callback=lambda *step: seen.append(step),
+    )
+    assert found.converged and found.solver == "interior" and found.n_iter > 3
+    steps = [n for n, *_ in found.history]
+    assert steps[:4] == [1, 2, 3, 4] and steps == sorted(steps)
+    assert found.history[-1] == (found.n_iter, found.objective, found.gap)
+    assert seen == found.history[:-1]

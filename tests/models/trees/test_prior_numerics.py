@@ -109,6 +109,7 @@ def never_leaves(rng, problems):
             [np.diag(y), np.diag(-y)],
             margin,
             level=np.full(rows, float(rng.uniform(0.5, 8.0))),
+            solver="interior",
             tol=1e-7,
         )
         assert np.isfinite(seen).all()
