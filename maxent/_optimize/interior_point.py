@@ -228,10 +228,13 @@ def _direction(solve, point, below, above):
 
 
 def _step_length(lam, step, z, dz, t, dt, upper, keep):
+    """Largest step <= 1 that stays inside, a share `keep` of it if it is below 1."""
     a = min(longest_step(lam, step, upper), longest_step(z, dz))
     if t is not None:
         a = min(a, longest_step(t, dt))
-    return keep * a if a < 1.0 or keep == 1.0 else 1.0
+    # from far beyond the answer, a whole step ends at zero by rounding
+    inside = (lam + step > 0).all() and (z + dz > 0).all()
+    return 1.0 if a >= 1.0 and inside else keep * a
 
 
 def _pull(rows, R, E, lam, b):

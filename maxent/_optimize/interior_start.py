@@ -42,10 +42,15 @@ def _multipliers(rows, R, E, init):
     lam = lam if balanced is None else np.maximum(balanced, 1e-3 * lam)
     if unbounded.any() or rows.potential.closed:
         lam = _into_domain(R, lam)
+        # J along the ray is nearly slope @ lam - curved; a level of zero leaves no
+        # slope but that of R
         value, _ = R.value_and_margins(lam)
-        if value > 0:
-            pull = rows.q + rows.slope(1e-3 * lam)
-            far = float(np.abs(pull) @ lam) / (2.0 * value)
+        slope, curved = rows.q + rows.slope(1e-3 * lam), value
+        if not R.homogeneous:
+            _, margins = R.value_and_margins(np.zeros_like(lam))
+            slope, curved = slope - margins, value - float(margins @ lam)
+        far = 0.5 * float(np.abs(slope) @ lam) / curved if curved > 0 else 1.0
+        if far > 0:
             lam = lam * (far if unbounded.all() else min(far, 1.0))
     if init is None:
         return lam

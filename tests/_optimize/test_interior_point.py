@@ -14,7 +14,7 @@ from maxent._optimize.quadratics import DenseQuadratic, LowRankQuadratic
 from maxent._optimize.rows import Rows
 from maxent._support.linalg import blocked_cholesky
 from maxent._support.results import Status
-from maxent.discrimination import ExponentialMargin, FixedMargin
+from maxent.discrimination import ExponentialMargin, FixedMargin, GaussianMargin
 
 
 def positive_definite(rng, n):
@@ -194,3 +194,16 @@ def test_an_unbounded_dual_is_told_early(scale):
     assert r.status in (Status.UNBOUNDED, Status.STALLED)
     assert r.n_iter < 100
     assert r.gap == np.inf
+
+
+def test_kernels_that_all_but_vanish(rng):
+    """The start is far beyond the answer, and a whole step back ends at zero."""
+    n, q, rate = 10, np.full(10, 500.0), 13.0
+    margin = GaussianMargin(rate)
+    rows = Rows(margin.unit_potential, q, np.full(n, rate), np.ones(n))
+    Q = 1e-35 * positive_definite(rng, n)
+    with np.errstate(divide="raise", invalid="raise"):
+        found = interior_point(rows, DenseQuadratic(Q), None, tol=1e-8, max_iter=200)
+    assert found.converged
+    # Q aside, every row has its own largest q lam + g, which is its loss at q
+    assert found.objective == pytest.approx(rows.loss(q)[0], rel=1e-6)

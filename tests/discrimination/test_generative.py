@@ -406,3 +406,13 @@ def test_many_classes_are_solved_by_products(monkeypatch, rng):
     monkeypatch.setattr(generative, "_FACTOR_WORK", 1e6)
     MEDBayesNetClassifier(percentile=50).fit(X, y)
     assert seen == [False, True]
+@pytest.mark.parametrize("kind", ["gaussian", "net"])
+def test_a_hinge_without_a_level_starts(kind, rng):
+    """Neither level nor potential has a slope at zero, only the classes have."""
+    y = np.arange(80) % 2
+    X = rng.normal(size=(80, 3)) + 0.6 * y[:, None]
+    model = MEDGaussianClassifier(margin="hinge", level=0.0)
+    if kind == "net":
+        X, model = (X > 0).astype(int), MEDBayesNetClassifier(margin="hinge", level=0.0)
+    model.fit(X, y)
+    assert model.converged_ and model.objective_ > 0.1
