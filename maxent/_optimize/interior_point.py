@@ -127,8 +127,9 @@ def interior_point(
             d = pull + walls.pull() - rows.slope(lam)
             ahead = rows.gap(lam, d) > products
             mu = max(mu, (0.3 if ahead else 0.1) * products / (n + walls.count))
-        elif not R.homogeneous:
-            # slacks that vanish long before the slopes do hold multipliers at zero
+        elif not R.homogeneous and rows.potential.finite_at_zero:
+            # slacks that vanish long before the slopes do hold multipliers at zero;
+            # infinite slopes do not, and change by log(10) where mu changes tenfold
             mu = max(mu, 1e-6 * residual / math.sqrt(n) * float(lam.mean()))
         below = mu - a * step * dz
         above = mu + a * step * dt if closed else None
