@@ -11,7 +11,6 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.categories import CategoricalMixin
 from maxent.discrimination._generative_base import GenerativeClassifier
-from maxent.discrimination.duals._block_ascent import ascend_blocks
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
 
@@ -286,4 +285,4 @@ objective_history_, n_iter_, converged_, n_features_in_
         if float(n) * min(n, rank) ** 2 > _FACTOR_WORK:
             for block in blocks:
                 block.cheap_products = True
-        return ascend_blocks(blocks, maps, margin, bias="flat", **options)
+        return super()._solve(blocks, margin, pairs, maps=maps, **options)

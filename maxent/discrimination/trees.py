@@ -17,10 +17,8 @@ from maxent.discrimination._tree_parameters import (
     class_tables,
     share_of_max,
 )
-from maxent.discrimination.duals._block_ascent import ascend_blocks
-from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE, class_maps
 from maxent.discrimination.duals.block_dual import solve_blocks
-from maxent.discrimination.duals.class_pairs import SHARE, class_maps
+from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE, class_maps
 from maxent.discrimination.duals.max_margin import max_margin
 from maxent.models.trees._prior import TreePrior
 from maxent.models.trees.dirichlet_trees import DirichletTrees

@@ -21,7 +21,7 @@ THREE = _rng.integers(0, 3, 60)
 WORK = {
     "ChowLiuClassifier": ([({}, CODES, TWO)], "chow_liu:chow_liu_tree"),
     "FisherFeatures": ([({}, REAL, None)], "kernels.fisher:learn_whitening"),
-    "MEDBayesNetClassifier": ([({}, CODES, THREE)], "generative:ascend_blocks"),
+    "MEDBayesNetClassifier": ([({}, CODES, THREE)], "_generative_base:solve_blocks"),
     "MEDClassifier": (
         [({}, REAL, THREE)],
         "classifier:solve_multiclass",
@@ -34,10 +34,10 @@ WORK = {
             ({"model": "multinomial"}, CODES, None),
             ({"model": "tree"}, CODES, None),
         ],
-        "outliers:ascend_blocks",
+        "outliers:solve_blocks",
     ),
     "MEDRegressor": ([({}, REAL, REAL[:, 1])], "_kernel_machine:solve_signed"),
-    "MEDTreeClassifier": ([({"level": 3.0}, CODES, TWO)], "trees:ascend_blocks"),
+    "MEDTreeClassifier": ([({"level": 3.0}, CODES, TWO)], "trees:solve_blocks"),
 }
 CASES = [(name, k) for name, (cases, _) in WORK.items() for k in range(len(cases))]
 

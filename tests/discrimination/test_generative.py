@@ -17,12 +17,17 @@ from maxent import (
     MEDTreeClassifier,
 )
 from maxent.datasets import load_crabs
-from maxent.discrimination import ExponentialMargin, GaussianMargin, generative
+from maxent.discrimination import (
+    ExponentialMargin,
+    GaussianMargin,
+    _generative_base,
+    generative,
+)
 from maxent.discrimination._generative_base import (
     least_errors_bias,
     weighted_percentile,
 )
-from maxent.discrimination.duals._block_ascent import ascend_blocks
+from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.duals.class_pairs import MulticlassRows, class_maps
 from maxent.families import NormalInverseWishart
 
@@ -398,14 +403,16 @@ def test_many_classes_are_solved_by_products(monkeypatch, rng):
 
     def watched(blocks, *args, **options):
         seen.append(all(block.cheap_products for block in blocks))
-        return ascend_blocks(blocks, *args, **options)
+        return solve_blocks(blocks, *args, **options)
 
-    monkeypatch.setattr(generative, "ascend_blocks", watched)
+    monkeypatch.setattr(_generative_base, "solve_blocks", watched)
     X, y = many_classes(rng)
     MEDBayesNetClassifier(percentile=50).fit(X, y)
     monkeypatch.setattr(generative, "_FACTOR_WORK", 1e6)
     MEDBayesNetClassifier(percentile=50).fit(X, y)
     assert seen == [False, True]
+
+
 @pytest.mark.parametrize("kind", ["gaussian", "net"])
 def test_a_hinge_without_a_level_starts(kind, rng):
     """Neither level nor potential has a slope at zero, only the classes have."""

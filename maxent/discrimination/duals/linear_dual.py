@@ -1,9 +1,9 @@
 """Linear duals that never form the kernel matrix.
 
-Three solvers with the same certificate: coordinate ascent on the multipliers (sparse data,
-any prior), primal Newton on the conjugate loss (dense data with many more rows than
-columns), and the interior point with a low-rank quadratic (small data, or priors so
-sharp that Newton crawls).
+Three solvers with the same certificate: coordinate ascent on the multipliers (sparse
+data, any prior), primal Newton on the conjugate loss (dense data with many more rows
+than columns), and the interior point with a low-rank quadratic (small data, or priors
+so sharp that Newton makes slow progress).
 
 Source: Jaakkola, Meila & Jebara (1999), Theorem 2; coordinate ascent after Hsieh et
 al. (2008).

@@ -123,7 +123,7 @@ def _has_negative_curvature(kernel, c, bias):
     potential, m = c.rows.potential, c.m
     own = potential.least_curvature / (c.weight * c.margin.rate**2)
     with single_threaded_blas():
-        return has_negative_curvature(kernel, bias, own / (SHARE * m))
+        return has_negative_curvature(kernel, bias, own / (CLASS_WEIGHT_VARIANCE * m))
 
 
 class _Problem:
