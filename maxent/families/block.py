@@ -294,6 +294,7 @@ class Block(ABC):
         )
 
 
+_NEEDED = ("n_rows", "log_partition", "mean", "hessian_factor")
 _OPTIONAL = (
     *("rank", "largest", "cheap_products", "barrier_factor", "hessian_product"),
     *("hessian_among", "hessian_matrix", "slacks", "slack_changes", "slack_gradient"),
@@ -316,27 +317,25 @@ def as_block(value):
     """
     if isinstance(value, Block):
         return value
-    needed = ("n_rows", "log_partition", "mean", "hessian_factor")
-    if isinstance(value, type) or not all(hasattr(value, name) for name in needed):
+    if isinstance(value, type) or not all(hasattr(value, name) for name in _NEEDED):
         return None
     # errors name the class of the value
     return type(type(value).__name__, (_AdaptedBlock,), {})(value)
 
 
 class _AdaptedBlock(Block):
-    """The methods of an object of another class."""
+    """The methods of an object of another class, looked up whenever they are used."""
 
     def __init__(self, value):
-        self._value, self.n_rows = value, value.n_rows
-        for name in _OPTIONAL:
-            if hasattr(value, name):
-                setattr(self, name, getattr(value, name))
+        self._value = value
 
-    def log_partition(self, a):
-        return self._value.log_partition(a)
+    def __getattribute__(self, name):
+        own = super().__getattribute__
+        if name in _NEEDED:
+            return getattr(own("_value"), name)
+        if name in _OPTIONAL and hasattr(own("_value"), name):
+            return getattr(own("_value"), name)
+        return own(name)
 
-    def mean(self, a):
-        return self._value.mean(a)
-
-    def hessian_factor(self, a):
-        return self._value.hessian_factor(a)
+    # abstract in the base class; answered by the value
+    log_partition = mean = hessian_factor = None
