@@ -3,7 +3,7 @@
 Example t with class y has a multiplier for every wrong class j, stored in the order of
 the classes with y left out:
 
-    score_k(t) = share sum_s beta_sk K_st + bias_k,
+    score_k(t) = class_weight_variance sum_s beta_sk K_st + bias_k,
     beta_ty = sum_j lam_tj,  beta_tj = -lam_tj,
     bias_k = centre_k + variance sum_t beta_tk
 
@@ -28,7 +28,8 @@ from maxent._core.potentials cimport (
 
 
 cdef double visit(
-    const Potential* p, double level, double rate, double weight, double share,
+    const Potential* p, double level, double rate, double weight,
+    double class_weight_variance,
     double variance, double k_tt, Py_ssize_t y, Py_ssize_t m, double* lam,
     double* score, double* moved) noexcept nogil:
     """Improve all multipliers of one example; its Fenchel-Young terms on arrival.
@@ -37,7 +38,8 @@ cdef double visit(
     of beta.
     """
     cdef Py_ssize_t s, j, _
-    cdef double diagonal = share * k_tt + variance, new, step, fenchel = 0., change
+    cdef double diagonal = class_weight_variance * k_tt + variance
+    cdef double new, step, fenchel = 0., change
     cdef double scale = weight * rate
     for j in range(m):
         moved[j] = 0.
@@ -72,8 +74,8 @@ def joint_block(
     const double[::1] weight,     # IN     (q,)
     double level,
     double rate,
-    double share,
-    double variance,              # IN     added to share * K by the bias
+    double class_weight_variance,
+    double variance,              # IN     of the bias, added to multiples of K
     const Py_ssize_t[:, ::1] order,   # IN (passes, q) visits
     double[:, ::1] lam,           # IN/OUT (q, m - 1)
     double[::1] bias,             # IN/OUT (m,)
@@ -104,7 +106,8 @@ def joint_block(
                 t = order[r, u]
                 for k in range(m):
                     score[k] = F[t, k] + <double>added[k * q + t] + bias[k]
-                total += visit(&p, level, rate, weight[t], share, variance, K[t, t],
+                total += visit(&p, level, rate, weight[t], class_weight_variance,
+                               variance, K[t, t],
                                codes[t], m, &lam[t, 0], score, moved)
                 row = &K[t, 0]
                 for k in range(m):
@@ -112,7 +115,7 @@ def joint_block(
                         continue
                     beta_change[t, k] += moved[k]
                     bias[k] += variance * moved[k]
-                    step = <float>(share * moved[k])
+                    step = <float>(class_weight_variance * moved[k])
                     target = added + k * q
                     for visits in range(q):
                         target[visits] += step * row[visits]
@@ -134,11 +137,11 @@ def joint_csr(
     const double[::1] weight,     # IN     (n,)
     double level,
     double rate,
-    double share,
+    double class_weight_variance,
     double variance,
     const Py_ssize_t[::1] order,  # IN     visits
     double[:, ::1] lam,           # IN/OUT (n, m - 1)
-    double[:, ::1] W,             # IN/OUT (d, m) weights, share included
+    double[:, ::1] W,             # IN/OUT (d, m) weights of every class
     double[::1] bias,             # IN/OUT (m,)
 ):
     """One pass over the examples; returns the Fenchel-Young sum."""
@@ -164,14 +167,15 @@ def joint_csr(
                 x = data[j]
                 for k in range(m):
                     score[k] += x * w[k]
-            total += visit(&p, level, rate, weight[t], share, variance, norm[t],
+            total += visit(&p, level, rate, weight[t], class_weight_variance,
+                           variance, norm[t],
                            codes[t], m, &lam[t, 0], score, moved)
             any_moved = False
             for k in range(m):
                 if moved[k] != 0:
                     any_moved = True
                     bias[k] += variance * moved[k]
-                    moved[k] *= share
+                    moved[k] *= class_weight_variance
             if any_moved:
                 for j in range(lo, hi):
                     w = &W[indices[j], 0]
@@ -195,11 +199,11 @@ def joint_dense(
     const double[::1] weight,
     double level,
     double rate,
-    double share,
+    double class_weight_variance,
     double variance,
     const Py_ssize_t[::1] order,
     double[:, ::1] lam,
-    double[:, ::1] W,             # IN/OUT (m, d) weights, share included
+    double[:, ::1] W,             # IN/OUT (m, d) weights of every class
     double[::1] bias,
 ):
     """As `joint_csr` for dense rows; here W has one row a class."""
@@ -227,12 +231,13 @@ def joint_dense(
                 for j in range(d - d % 4, d):
                     sum0 += x[j] * w[j]
                 score[k] = bias[k] + ((sum0 + sum1) + (sum2 + sum3))
-            total += visit(&p, level, rate, weight[t], share, variance, norm[t],
+            total += visit(&p, level, rate, weight[t], class_weight_variance,
+                           variance, norm[t],
                            codes[t], m, &lam[t, 0], score, moved)
             for k in range(m):
                 if moved[k] != 0:
                     bias[k] += variance * moved[k]
-                    step = share * moved[k]
+                    step = class_weight_variance * moved[k]
                     w = &W[k, 0]
                     for j in range(d):
                         w[j] += step * x[j]
