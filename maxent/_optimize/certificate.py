@@ -15,10 +15,37 @@ row satisfies its optimality condition. It is the one certificate of this packag
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from maxent._optimize.bias import best_bias_of
 from maxent._support.linalg import small_solve
+
+
+@dataclass
+class DualPoint:
+    """Multipliers and their certificate, as :func:`certify` finds it.
+
+    Attributes
+    ----------
+    lam : ndarray (n,) or None
+        None where no feasible multipliers are known.
+    objective, gap : float
+    bias : ndarray (k,) or None
+        The biases of the gap.
+    d : ndarray (n,)
+        Shortfalls at `bias`, without duals of slacks.
+    blocks : list of Block or None
+        Blocks with duals of slacks, where the gap is theirs.
+    """
+
+    lam: np.ndarray | None
+    objective: float
+    gap: float
+    bias: np.ndarray | None
+    d: np.ndarray
+    blocks: list | None = None
 
 
 def repair_equality(lam, upper, E, total=None):

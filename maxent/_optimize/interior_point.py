@@ -6,50 +6,31 @@
 R is convex with Hessian H(lam); the Newton system (H + D) dlam + E db = rhs is solved
 through R itself (see :mod:`._quadratics`). The multiplier b of the equality is the
 bias.
+
+Source: Mehrotra (1992), On the implementation of a primal-dual interior point method.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxent._optimize.certificate import certify, repair_equality
+from maxent._optimize.certificate import DualPoint, certify, repair_equality
 from maxent._optimize.interior_start import start_inside
+from maxent._optimize.newton_step import (
+    NEAREST_END,
+    bordered,
+    equality_residual,
+    longest_step,
+)
+from maxent._optimize.polish import polished
 from maxent._optimize.vanishing_slacks import certify_with_slack_duals
-from maxent._support.linalg import small_solve
-from maxent._support.results import DualResult, Status, relative_gap
+from maxent._support.results import DualResult, Monitor, Status, relative_gap
 
-_LAST = 1.0 - 1e-15  # how near multipliers come to the end of an open domain
 _IDLE = 100  # steps without one per cent off the gap, after which no more will come
 _NEAR = 1e-3  # the relative gap from which on the best bias matters
-
-
-def bordered(solve, E):
-    """Function of (rhs, lack): dlam, db of (H + D) dlam + E db = rhs, E' dlam = lack.
-
-    `solve` answers for H + D alone; what it says of E is asked once.
-    """
-    if E is None:
-        return lambda rhs, lack: (solve(rhs), None)
-    S = solve(E)
-    along = E.T @ S
-
-    def solve_both(rhs, lack):
-        x = solve(rhs)
-        db = small_solve(along, E.T @ x - lack)
-        return x - S @ db, db
-
-    return solve_both
-
-
-def longest_step(x, dx, bound=None):
-    """Largest t <= 1 with x + t dx >= 0 (and <= bound)."""
-    with np.errstate(all="ignore"):  # 0 / 0 is no end: fmax passes over it
-        most = np.fmax.reduce(-dx / x, initial=1.0)
-        if bound is not None:
-            most = max(most, np.fmax.reduce(dx / (bound - x), initial=1.0))
-    return 1.0 / float(most)
 
 
 def interior_point(
@@ -72,283 +53,341 @@ def interior_point(
     E : ndarray (n, k) or None
     tol : float
         Stop when gap <= tol * (1 + objective).
+    max_iter : int
+        Bound on the steps.
     init : ndarray or None
         Warm start; moved into the interior.
     certified : Rows or None
         The rows whose certificate is wanted, if they differ a little from `rows`.
     callback : callable(n_iter, objective, gap) or None
     """
-    goal = rows if certified is None else certified
-    n = len(rows.q)
-    upper = rows.upper
-    closed = rows.potential.has_end
-    k = 0 if E is None else E.shape[1]
-    unit = 0.0 if rows.potential.hard else 1.0
-    largest = float(np.abs(rows.q).max(initial=0.0))
-    most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
-    most *= max(1.0, largest) ** 2
-    lam, b, z, t, walls = start_inside(rows, R, E, init)
-    # quadratics are cheap enough to go on to the last digit
-    enough = min(tol, 1e-12) if R.homogeneous else tol
-    history, best, status, iteration = [], None, Status.MAX_ITER, 0
-    pull = _pull(rows, R, E, lam, b)
-    mark = (0, np.inf, -np.inf)
-    for iteration in range(1, max_iter + 1):
-        residual = _residual(pull + walls.pull(), z, t)
-        diagonal = rows.curvature(lam) + z / lam
-        room = None
-        if closed:
-            room = np.maximum(upper - lam, 1e-16 * upper)
-            diagonal = diagonal + t / room
-        try:
-            solve = bordered(walls.solver(lam, diagonal), E)
-        except np.linalg.LinAlgError:
-            status = Status.STALLED
-            break
-        lack = _lack(E, lam)
+    certified = rows if certified is None else certified
+    monitor = Monitor(tol, callback)
+    return _InteriorPoint(rows, R, E, certified, monitor).run(init, max_iter)
 
-        point = (lam, z, t, room, pull, lack)
-        step, db, dz, dt = _direction(solve, point, 0.0, 0.0)
-        move = walls.along(step, walls.below(0.0))
-        # the affine step tells how much of the complementarity can go, and what the
-        # linear model of the products neglects (Mehrotra 1992); counted in full, short
-        # steps can run in circles
-        a = _step_length(lam, step, z, dz, t, dt, upper, 1.0)
-        a = min(a, walls.room(move))
-        products = lam @ z + (room @ t if closed else 0.0)
-        after = (lam + a * step) @ (z + a * dz)
-        if closed:
-            after += (room - a * step) @ (t + a * dt)
-        products, after = products + walls.products(), after + walls.products(move, a)
+
+@dataclass
+class _State:
+    """An iterate; the slacks of R's domain and their duals are kept apart.
+
+    Attributes
+    ----------
+    lam : ndarray (n,)
+        Multipliers.
+    bias : ndarray (k,)
+        Multipliers of the equality.
+    z : ndarray (n,)
+        Duals of lam >= 0.
+    t : ndarray (n,) or None
+        Duals of lam <= upper, where the domain has an end.
+    upper_slack : ndarray (n,) or None
+        The distance to that end.
+    gradient : ndarray (n,) or None
+        Of the Lagrangian in lam, all duals of inequalities aside; None outside the
+        domain of R.
+    """
+
+    lam: np.ndarray
+    bias: np.ndarray
+    z: np.ndarray
+    t: np.ndarray | None
+    upper_slack: np.ndarray | None = None
+    gradient: np.ndarray | None = None
+
+    def moved(self, step, a):
+        """The state after a share a of a step; its gradient is not known."""
+        return _State(
+            self.lam + a * step.lam,
+            self.bias if step.bias is None else self.bias + a * step.bias,
+            self.z + a * step.z,
+            None if self.t is None else self.t + a * step.t,
+            None if self.t is None else self.upper_slack - a * step.lam,
+        )
+
+    def complementarity(self):
+        """Sum of all products of a slack and its dual."""
+        total = self.lam @ self.z
+        return total if self.t is None else total + self.upper_slack @ self.t
+
+    def residual(self, domain_gradient):
+        """Norm of the stationarity condition, given the part of R's domain."""
+        r = self.gradient + domain_gradient + self.z
+        r = r if self.t is None else r - self.t
+        return math.sqrt(r @ r)
+
+
+@dataclass
+class _Step:
+    """Changes of a state, and of the slacks of R's domain with their duals."""
+
+    lam: np.ndarray
+    bias: np.ndarray | None
+    z: np.ndarray
+    t: np.ndarray | None
+    domain: tuple
+
+
+@dataclass
+class _Targets:
+    """Products of slacks and duals to aim at: of lam, of its end, of R's domain."""
+
+    lower: np.ndarray | float
+    upper: np.ndarray | float | None
+    domain: list
+
+
+class _InteriorPoint:
+    """The iteration: predict, correct, accept, certify."""
+
+    def __init__(self, rows, R, E, certified_rows, monitor):
+        self.rows, self.R, self.E = rows, R, E
+        self.certified_rows, self.monitor = certified_rows, monitor
+        self.upper, self.has_end = rows.upper, rows.potential.has_end
+        self.largest = float(np.abs(rows.q).max(initial=0.0))
+        most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
+        self.unbounded_from = most * max(1.0, self.largest) ** 2
+        # quadratics are cheap enough to go on to the last digit
+        self.enough = min(monitor.tol, 1e-12) if R.homogeneous else monitor.tol
+        self.last_progress = 0, np.inf, -np.inf
+
+    def run(self, init, max_iter):
+        """The result after at most `max_iter` steps."""
+        *start, self.domain = start_inside(self.rows, self.R, self.E, init)
+        state = self._evaluated(_State(*start), rebalance=False)
+        status, n_iter = None, 0
+        while status is None and n_iter < max_iter:
+            n_iter += 1
+            products = state.complementarity() + self.domain.products()
+            new = self._advance(state, products)
+            if new is None:
+                status = Status.STALLED
+                break
+            state, point = new, self._certify(new)
+            self.monitor.record(n_iter, point.objective, point.gap, point)
+            status = self._should_stop(n_iter, point, products)
+        return self._result(state, n_iter, status or Status.MAX_ITER)
+
+    # -- one step ------------------------------------------------------------------
+    def _advance(self, state, products):
+        """The next state; None if the Newton system has no factor, or no step helps.
+
+        `products` is the complementarity at the state.
+        """
+        solve = self._newton_system(state)
+        if solve is None:
+            return None
+        targets = self._predict(state, solve, products)
+        return self._accept(state, *self._correct(state, solve, targets))
+
+    def _newton_system(self, state):
+        """Function that solves the bordered Newton system; None without a factor."""
+        diagonal = self.rows.curvature(state.lam) + state.z / state.lam
+        if self.has_end:
+            diagonal = diagonal + state.t / state.upper_slack
+        try:
+            return bordered(self.domain.solver(state.lam, diagonal), self.E)
+        except np.linalg.LinAlgError:
+            return None
+
+    def _predict(self, state, solve, products):
+        """Targets of the step, from the affine one (Mehrotra 1992).
+
+        The affine step tells how much of the complementarity can go, and what the
+        linear model of the products neglects; counted in full, short steps can run in
+        circles.
+        """
+        domain, has_end = self.domain, self.has_end
+        zero = _Targets(0.0, 0.0 if has_end else None, domain.below(0.0))
+        affine = self._direction(state, solve, zero)
+        a = min(self._step_length(state, affine, 1.0), domain.room(affine.domain))
+        after = state.moved(affine, a).complementarity()
+        after = after + domain.products(affine.domain, a)
+        mu = self._barrier_weight(state, products, after)
+        return _Targets(
+            mu - a * affine.lam * affine.z,
+            mu + a * affine.lam * affine.t if has_end else None,
+            domain.below(mu, affine.domain, a),
+        )
+
+    def _barrier_weight(self, state, products, after):
+        """The product mu of every slack and its dual to aim at."""
+        rows, domain, n = self.rows, self.domain, len(state.lam)
         sigma = min(max((after / products) ** 3, 1e-6), 0.5)
-        mu = sigma * products / (n * (2 if closed else 1) + walls.count)
-        if walls.count:
+        mu = sigma * products / (n * (2 if self.has_end else 1) + domain.count)
+        if domain.count:
             # complementarity must not go ahead of the conditions on the slopes
-            d = pull + walls.pull() - rows.slope(lam)
-            ahead = rows.gap(lam, d) > products
-            mu = max(mu, (0.3 if ahead else 0.1) * products / (n + walls.count))
-        elif not R.homogeneous and rows.potential.finite_at_zero:
+            d = state.gradient + domain.pull() - rows.slope(state.lam)
+            ahead = rows.gap(state.lam, d) > products
+            mu = max(mu, (0.3 if ahead else 0.1) * products / (n + domain.count))
+        elif not self.R.homogeneous and rows.potential.finite_at_zero:
             # slacks that vanish long before the slopes do hold multipliers at zero;
             # infinite slopes do not, and change by log(10) where mu changes tenfold
-            mu = max(mu, 1e-6 * residual / math.sqrt(n) * float(lam.mean()))
-        below = mu - a * step * dz
-        above = mu + a * step * dt if closed else None
-        wanted = walls.below(mu, move, a)
-        point = (lam, z, t, room, pull + walls.push(wanted), lack)
-        step, db, dz, dt = _direction(solve, point, below, above)
-        move = walls.along(step, wanted)
-        a = _step_length(lam, step, z, dz, t, dt, upper, 0.99)
-        a = min(a, 0.99 * R.max_step(lam, step), 0.99 * walls.room(move))
-        most_pull = 10.0 * residual + 1e-6 * (1.0 + largest)
-        a, lam, pull = _damp(
-            rows, R, E, point, b, step, db, dz, dt, a, most_pull, walls, move
+            residual = state.residual(domain.pull())
+            mu = max(mu, 1e-6 * residual / math.sqrt(n) * float(state.lam.mean()))
+        return mu
+
+    def _correct(self, state, solve, targets):
+        """The step to the targets of the predictor, and the share of it to take."""
+        step = self._direction(state, solve, targets)
+        a = self._step_length(state, step, 0.99)
+        a = min(a, 0.99 * self.R.max_step(state.lam, step.lam))
+        return step, min(a, 0.99 * self.domain.room(step.domain))
+
+    def _direction(self, state, solve, targets):
+        """Newton direction towards the targets of the products."""
+        lam, z, t, room = state.lam, state.z, state.t, state.upper_slack
+        below, above = targets.lower, targets.upper
+        rhs = state.gradient + self.domain.push(targets.domain) + below / lam
+        if t is not None:
+            rhs = rhs - above / room
+        step, db = solve(rhs, equality_residual(self.E, lam))
+        dz = below / lam - z - z / lam * step
+        dt = None if t is None else above / room - t + t / room * step
+        return _Step(step, db, dz, dt, self.domain.along(step, targets.domain))
+
+    def _step_length(self, state, step, keep):
+        """Largest step <= 1 that stays inside; a share `keep` of it if below 1."""
+        a = min(
+            longest_step(state.lam, step.lam, self.upper), longest_step(state.z, step.z)
         )
-        if a == 0.0:  # no point of the domain is left on the way
-            status = Status.STALLED
-            break
-        z = z + a * dz
-        walls.go(lam, move, a)
-        if k:
-            b = b + a * db
-        if closed:
-            t = t + a * dt
-        if not np.isfinite(lam).all():
-            status = Status.NONFINITE
-            break
-        trial = repair_equality(lam, upper, E)
-        J, gap, best_b, d = certify(goal, R, trial, E, b, polish=False)
-        if relative_gap(gap, J) <= _NEAR:
-            J, gap, best_b, d = certify(goal, R, trial, E, b)
-        blocks = None
-        if walls.count and relative_gap(gap, J) > tol and -np.inf < J:
+        if state.t is not None:
+            a = min(a, longest_step(state.t, step.t))
+        # from far beyond the answer, a whole step ends at zero by rounding
+        inside = (state.lam + step.lam > 0).all() and (state.z + step.z > 0).all()
+        return 1.0 if a >= 1.0 and inside else keep * a
+
+    def _accept(self, state, step, share):
+        """The state after a share of a step, or less; None if none is in the domain.
+
+        The share is halved while the step leaves the domain of R, which rounding or a
+        block's own `max_step` may misjudge, and while the residual explodes.
+        """
+        domain, residual = self.domain, state.residual(self.domain.pull())
+        max_residual = 10.0 * residual + 1e-6 * (1.0 + self.largest)
+        for a in share * 0.5 ** np.arange(31):
+            new = self._evaluated(state.moved(step, a))
+            residual = np.inf
+            if new.gradient is not None:
+                residual = new.residual(domain.pull(step.domain, a))
+            if residual <= max_residual:
+                break
+        if not (residual < np.inf and a > 0.0):
+            return None
+        domain.go(new.lam, step.domain, a)
+        return new
+
+    def _evaluated(self, state, rebalance=True):
+        """The state with its gradient and slack of the end, rounding errors removed."""
+        rows, lam = self.rows, state.lam
+        if rebalance:
+            lam = self._rebalanced(lam)
+        upper_slack = None
+        if self.has_end:
+            upper_slack = np.maximum(self.upper - lam, 1e-16 * self.upper)
+        value, margins = self.R.value_and_margins(lam)
+        gradient = None
+        if value != np.inf:
+            gradient = rows.q - margins + rows.slope(lam)
+            if self.E is not None:
+                gradient = gradient - self.E @ state.bias
+            if not rows.potential.closed:
+                # beyond the last number below the end of an open domain nothing can
+                # be asked
+                gradient[(lam >= NEAREST_END * self.upper) & (gradient > 0)] = 0.0
+        return replace(state, lam=lam, upper_slack=upper_slack, gradient=gradient)
+
+    def _rebalanced(self, lam):
+        """Multipliers freed of what rounding has added to E' lam.
+
+        The certificate at the next point then needs no second evaluation of R.
+        """
+        lam = np.minimum(lam, NEAREST_END * self.upper)
+        if self.E is None:
+            return lam
+        lack, size = np.abs(equality_residual(self.E, lam)), np.abs(self.E.T) @ lam
+        if (lack > 1e-10 * size).any():
+            return lam
+        new = repair_equality(lam, self.upper, self.E)
+        return lam if new is None else new
+
+    # -- certificates --------------------------------------------------------------
+    def _point(self, lam, bias, polish=True):
+        """Certified point at multipliers that may be infeasible (None)."""
+        found = certify(self.certified_rows, self.R, lam, self.E, bias, polish=polish)
+        return DualPoint(lam, *found)
+
+    def _certify(self, state):
+        """Certified point near a state, with the duals of slacks that vanish."""
+        lam = repair_equality(state.lam, self.upper, self.E)
+        point = self._point(lam, state.bias, polish=False)
+        if relative_gap(point.gap, point.objective) <= _NEAR:
+            point = self._point(lam, state.bias)
+        J, tol = point.objective, self.monitor.tol
+        if self.domain.count and relative_gap(point.gap, J) > tol and -np.inf < J:
             found = certify_with_slack_duals(
-                *(goal, R, E, trial, gap, best_b, walls),
+                *(self.certified_rows, self.R, self.E, lam, point.gap, point.bias),
+                self.domain,
                 target=tol * (1.0 + max(J, 0.0)),
             )
             if found is not None:
-                gap, best_b, blocks = found
-        history.append((iteration, J, gap))
-        if callback is not None:
-            callback(iteration, J, gap)
-        if -np.inf < J and (best is None or gap < best[2]):
-            best = (trial, J, gap, best_b, d, blocks)
-        if relative_gap(gap, J) <= enough:
-            break
-        if gap < 0.99 * mark[1] or mark[2] + 1e-6 * abs(J) < J:
-            mark = iteration, gap, J
-        if iteration - mark[0] > _IDLE:
-            status = Status.STALLED
-            break
+                gap, bias, blocks = found
+                point = replace(point, gap=gap, bias=bias, blocks=blocks)
+        return point
+
+    def _should_stop(self, n_iter, point, products):
+        """The status that ends the iteration, or None.
+
+        `products` is the complementarity before the step.
+        """
+        J, gap, history = point.objective, point.gap, self.monitor.history
+        if relative_gap(gap, J) <= self.enough:
+            return Status.CONVERGED
+        last, last_gap, last_J = self.last_progress
+        if gap < 0.99 * last_gap or last_J + 1e-6 * abs(J) < J:
+            self.last_progress = last, *_ = n_iter, gap, J
+        if n_iter - last > _IDLE:
+            return Status.STALLED
         slow = len(history) > 5 and gap > 0.5 * history[-4][2]
-        if slow and best is not None and relative_gap(best[2], best[1]) <= tol:
-            break
-        if most < J:
-            status = Status.UNBOUNDED
-            break
+        if slow and self.monitor.converged:
+            return Status.CONVERGED
+        if self.unbounded_from < J:
+            return Status.UNBOUNDED
         # Newton's steps may still be on their way when all slacks have vanished
+        unit = 0.0 if self.rows.potential.hard else 1.0
         gone = products < 1e-18 * (unit + max(J, 0.0))
-        if gone and (slow or products < 1e-200):
+        return Status.STALLED if gone and (slow or products < 1e-200) else None
+
+    # -- the end -------------------------------------------------------------------
+    def _result(self, state, n_iter, status):
+        """The best point met, polished if that keeps what it proves."""
+        tol, best = self.monitor.tol, self.monitor.best
+        if best is None:
+            best = self._point(np.zeros_like(state.lam), state.bias)
+        else:
+            best = best.point
+            if relative_gap(best.gap, best.objective) > _NEAR and best.blocks is None:
+                best = self._point(best.lam, best.bias)
+        final = best
+        if best.objective > -np.inf and best.blocks is None:
+            final = polished(best, self.rows, self.certified_rows, self.R, self.E)
+        # zeros are not worth the tolerance
+        met, still_met = (
+            relative_gap(p.gap, p.objective) <= tol for p in (best, final)
+        )
+        if still_met or not met:
+            best = final
+        if met or still_met:
+            status = Status.CONVERGED
+        elif status is Status.CONVERGED:
             status = Status.STALLED
-            break
-    if best is None:
-        lam = np.zeros(n)
-        best = (lam, *certify(goal, R, lam, E, b), None)
-    elif relative_gap(best[2], best[1]) > _NEAR and best[5] is None:
-        best = (best[0], *certify(goal, R, best[0], E, best[3]), None)
-    polished = best
-    if best[1] > -np.inf and best[5] is None:
-        polished = _polish(rows, goal, R, E, best[:5])
-    # zeros are not worth the tolerance
-    met, still_met = (relative_gap(s[2], s[1]) <= tol for s in (best, polished))
-    lam, J, gap, bias, _, *blocks = polished if still_met or not met else best
-    blocks = blocks[0] if blocks else None
-    if relative_gap(gap, J) <= tol:
-        status = Status.CONVERGED
-    elif status is Status.CONVERGED:
-        status = Status.STALLED
-    return DualResult(
-        lam, bias, J, gap, iteration, status, "interior", history=history, blocks=blocks
-    )
-
-
-def _lack(E, lam):
-    """What is missing in the equalities; None without any."""
-    return None if E is None else -(E.T @ lam)
-
-
-def _direction(solve, point, below, above):
-    """Newton direction towards lam z = below and, for a box, room t = above."""
-    lam, z, t, room, stationarity, lack = point
-    rhs = stationarity + below / lam
-    if t is not None:
-        rhs = rhs - above / room
-    step, db = solve(rhs, lack)
-    dz = below / lam - z - z / lam * step
-    dt = None if t is None else above / room - t + t / room * step
-    return step, db, dz, dt
-
-
-def _step_length(lam, step, z, dz, t, dt, upper, keep):
-    """Largest step <= 1 that stays inside, a share `keep` of it if it is below 1."""
-    a = min(longest_step(lam, step, upper), longest_step(z, dz))
-    if t is not None:
-        a = min(a, longest_step(t, dt))
-    # from far beyond the answer, a whole step ends at zero by rounding
-    inside = (lam + step > 0).all() and (z + dz > 0).all()
-    return 1.0 if a >= 1.0 and inside else keep * a
-
-
-def _pull(rows, R, E, lam, b):
-    """Slope of the dual in every multiplier, slacks aside; None outside the domain."""
-    value, margins = R.value_and_margins(lam)
-    if value == np.inf:
-        return None
-    pull = rows.q - margins + rows.slope(lam)
-    if E is not None:
-        pull = pull - E @ b
-    if not rows.potential.closed:
-        # beyond the last number below the end of an open domain nothing can be asked
-        pull[(lam >= _LAST * rows.upper) & (pull > 0)] = 0.0
-    return pull
-
-
-def _residual(pull, z, t):
-    """Norm of the optimality condition."""
-    r = pull + z if t is None else pull + z - t
-    return math.sqrt(r @ r)
-
-
-def _damp(rows, R, E, point, b, step, db, dz, dt, a, most, walls, move):
-    """Step length, new multipliers, and the slopes there.
-
-    The step is halved while it leaves the domain of R, which rounding or a block's own
-    `max_step` may misjudge, and while the residual explodes beyond `most`.
-    """
-    lam, z, t, *_ = point
-    for _ in range(31):
-        new = _rebalanced(lam + a * step, rows.upper, E)
-        there = _pull(rows, R, E, new, b if E is None else b + a * db)
-        now = np.inf
-        if there is not None:
-            ends = z + a * dz, None if t is None else t + a * dt
-            now = _residual(there + walls.pull(move, a), *ends)
-        if now <= most:
-            break
-        a *= 0.5
-    return (a, new, there) if now < np.inf else (0.0, lam, None)
-
-
-def _rebalanced(lam, upper, E):
-    """Multipliers freed of what rounding has added to E' lam.
-
-    The certificate at the next point then needs no second evaluation of R.
-    """
-    lam = np.minimum(lam, _LAST * upper)
-    if E is None:
-        return lam
-    lack, size = np.abs(_lack(E, lam)), np.abs(E.T) @ lam
-    if (lack > 1e-10 * size).any():
-        return lam
-    new = repair_equality(lam, upper, E)
-    return lam if new is None else new
-
-
-def _polish(rows, goal, R, E, best):
-    """Set the multipliers of inactive rows to exactly zero and finish by Newton.
-
-    Accepted only if the certificate improves (or stays at rounding level).
-    """
-    lam, J, gap, bias, d = best
-    _, wanted, _ = rows.loss(d)
-    upper = rows.upper
-    top = np.where(np.isfinite(upper), upper, max(lam.max(initial=0.0), 1e-300))
-    floor = 1e-7 * top
-    # of a pair (multiplier, slack) the smaller one, by its own scale, is on its way out
-    slack = -(d + rows.slope(lam)) / max(float(np.abs(rows.q).max()), 1e-3)
-    free = (wanted > 0) | (lam > np.maximum(slack, 1e-7) * top)
-    at_end = lam >= _LAST * upper
-    if rows.potential.closed:
-        at_end = lam >= (1 - 1e-7) * upper
-        free = lam > floor
-    free &= ~at_end
-    if not free.any():
-        return best
-    new = np.where(free | at_end, lam, 0.0)
-    if rows.potential.closed:
-        new[at_end] = upper[at_end]
-    index = np.flatnonzero(free)
-    Rf, rf = R.restricted(index, lam), rows.subset(index)
-    Ef = None if E is None else E[index]
-    b = bias
-    for _ in range(3):
-        _, margins = R.value_and_margins(new)
-        rhs = (rows.q - margins + rows.slope(new))[index]
-        if E is not None:
-            rhs = rhs - Ef @ b
-        diagonal = rf.curvature(new[index])
-        scale = 1e-12 * max(float(np.abs(diagonal).max(initial=0.0)), 1e-3)
-        try:
-            solve = bordered(Rf.solver(new[index], diagonal + scale), Ef)
-        except np.linalg.LinAlgError:
-            return best
-        lack = _lack(E, new)
-        step, db = solve(rhs, lack)
-        a = longest_step(new[index], step, rf.upper)
-        a = 1.0 if a >= 1.0 else 0.9 * a
-        new[index] = np.minimum(new[index] + a * step, _LAST * rf.upper)
-        if E is not None:
-            b = b + a * db
-        if (np.abs(step) <= 1e-8 * new[index]).all():
-            break  # the gap left is the square of less than this
-    new = repair_equality(np.maximum(new, 0.0), upper, E)
-    J2, gap2, bias2, d2 = certify(goal, R, new, E, b)
-    # margins that are all met as asked leave the difference of the two levels open
-    slack = float((rows.q - goal.q) @ lam) + 1e-15 * (1 + abs(J))
-    if np.isfinite(gap2) and gap2 <= gap + slack:
-        return new, J2, gap2, bias2, d2
-    # sparsity alone, where Newton did not help
-    new = repair_equality(np.where(free | at_end, lam, 0.0), upper, E)
-    J2, gap2, bias2, d2 = certify(goal, R, new, E, bias)
-    if np.isfinite(gap2) and gap2 <= max(2 * gap, 1e-15 * (1 + abs(J))):
-        return new, J2, gap2, bias2, d2
-    return best
+        return DualResult(
+            best.lam,
+            best.bias,
+            best.objective,
+            best.gap,
+            n_iter,
+            status,
+            "interior",
+            history=self.monitor.history,
+            blocks=best.blocks,
+        )

@@ -15,13 +15,13 @@ problems. Jaakkola, Meila & Jebara (1999), Theorem 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from maxent._optimize.bias import balanced_hinges, best_prices
 from maxent._optimize.bounded_cg import climb_model
-from maxent._optimize.certificate import certify, repair_equality
+from maxent._optimize.certificate import DualPoint, certify, repair_equality
 from maxent._optimize.hessian_products import FreeHessian
 from maxent._optimize.slack_barrier import SlackBarrier
 from maxent._optimize.vanishing_slacks import certify_with_slack_duals
@@ -64,28 +64,6 @@ def projected_newton(rows, R, E, *, tol, max_iter, init=None, callback=None):
         while lam.any() and not R.value_and_margins(lam)[0] < np.inf:
             lam = 0.5 * lam
     return _ProjectedNewton(rows, R, E, tol, lam).run(lam, max_iter, callback)
-
-
-@dataclass
-class _Point:
-    """Multipliers and their certificate.
-
-    Attributes
-    ----------
-    d : ndarray (n,)
-        Shortfalls at `bias`, without duals of slacks.
-    bias : ndarray (k,) or None
-        The biases of the gap.
-    blocks : list of Block or None
-        Blocks with duals of slacks, where the gap is theirs.
-    """
-
-    lam: np.ndarray
-    objective: float
-    gap: float
-    bias: np.ndarray | None
-    d: np.ndarray
-    blocks: list | None = None
 
 
 class _ProjectedNewton:
@@ -146,7 +124,7 @@ class _ProjectedNewton:
         _, margins = R.value_and_margins(lam)
         _, self.bias = self._with_best_bias(rows.q - margins)
         J, gap, bias, d = certify(rows, R, lam, E, self.bias, polish=False)
-        point = _Point(lam, J, gap, bias, d)
+        point = DualPoint(lam, J, gap, bias, d)
         target = self.tol * (1.0 + max(J, 0.0))
         while barrier.mu and point.gap > target:
             near, bias = self._moved(d, barrier.dual_gradient())

@@ -5,11 +5,8 @@ import pytest
 from problems import PRIORS, by_name, rbf, two_classes
 
 from maxent._optimize.certificate import certify, repair_equality
-from maxent._optimize.interior_point import (
-    bordered,
-    interior_point,
-    longest_step,
-)
+from maxent._optimize.interior_point import interior_point
+from maxent._optimize.newton_step import bordered, longest_step
 from maxent._optimize.quadratics import DenseQuadratic, LowRankQuadratic
 from maxent._optimize.rows import Rows
 from maxent._support.linalg import blocked_cholesky

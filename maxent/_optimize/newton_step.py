@@ -1,0 +1,41 @@
+"""Pieces of Newton steps between bounds: the bordered system, the longest step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._support.linalg import small_solve
+
+NEAREST_END = 1.0 - 1e-15  # share of an open domain that multipliers stay below
+
+
+def equality_residual(E, lam):
+    """What is missing in the equalities E' lam = 0; None without any."""
+    return None if E is None else -(E.T @ lam)
+
+
+def bordered(solve, E):
+    """Function of (rhs, lack): dlam, db of (H + D) dlam + E db = rhs, E' dlam = lack.
+
+    `solve` answers for H + D alone; what it says of E is asked once.
+    """
+    if E is None:
+        return lambda rhs, lack: (solve(rhs), None)
+    S = solve(E)
+    along = E.T @ S
+
+    def solve_both(rhs, lack):
+        x = solve(rhs)
+        db = small_solve(along, E.T @ x - lack)
+        return x - S @ db, db
+
+    return solve_both
+
+
+def longest_step(x, dx, bound=None):
+    """Largest t <= 1 with x + t dx >= 0 (and <= bound)."""
+    with np.errstate(all="ignore"):  # 0 / 0 is no end: fmax passes over it
+        most = np.fmax.reduce(-dx / x, initial=1.0)
+        if bound is not None:
+            most = max(most, np.fmax.reduce(dx / (bound - x), initial=1.0))
+    return 1.0 / float(most)
