@@ -81,6 +81,10 @@ class BlockSum:
         self._points = [point, *self._points[:2]]
         return point
 
+    def row_weights(self, lam):
+        """Weights of the rows of every block, a list of (block.n_rows,)."""
+        return self._at(lam).weights
+
     def value_and_margins(self, lam):
         """R(lam) and its gradient; (inf, zeros) outside the domain."""
         point = self._at(lam)
@@ -95,8 +99,8 @@ class BlockSum:
             if np.ndim(part) == 0 and part == np.inf:
                 return np.inf, np.zeros(self.n)
             mean = block.mean(a)
-            self._check_answer(block, "log_partition", part, ())
-            self._check_answer(block, "mean", mean, (block.n_rows,))
+            self.check_answer(block, "log_partition", part, ())
+            self.check_answer(block, "mean", mean, (block.n_rows,))
             value += part
             margins += At @ mean
         if self.bias is not None:
@@ -105,7 +109,7 @@ class BlockSum:
             margins += self.bias @ total
         return float(value), margins
 
-    def _check_answer(self, block, name, found, shape):
+    def check_answer(self, block, name, found, shape):
         """Refuse what is no array of finite numbers of this shape (None: any size)."""
         found = np.asarray(found)
         fits = len(shape) == found.ndim and shape[:1] in ((None,), found.shape[:1])
@@ -126,7 +130,7 @@ class BlockSum:
     def max_step(self, lam, direction):
         """Supremum of t with lam + t * direction in the domain of every block."""
         steps = [np.inf]
-        weights = self._at(lam).weights
+        weights = self.row_weights(lam)
         for block, A, a in zip(self.blocks, self.maps, weights, strict=True):
             steps.append(block.max_step(a, A @ direction))
             if not steps[-1] > 0 and np.isfinite(direction).all():
@@ -148,7 +152,7 @@ class BlockSum:
                     F = block.hessian_factor(a)
                 else:
                     F = block.barrier_factor(a, extra)
-                self._check_answer(block, "hessian_factor", F, (block.n_rows, None))
+                self.check_answer(block, "hessian_factor", F, (block.n_rows, None))
                 parts.append(At @ F)
             if self.bias is not None:
                 parts.append(self.bias)

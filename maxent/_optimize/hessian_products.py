@@ -67,7 +67,7 @@ class FreeHessian:
         self._matrix = self._factor = None
         self.parts = []
         for block, A, a, extra in zip(
-            R.blocks, R.maps, R._at(lam).weights, curvatures, strict=True
+            R.blocks, R.maps, R.row_weights(lam), curvatures, strict=True
         ):
             if isinstance(A, Diagonal):
                 rows, B = free, Diagonal(A.entries[free])
@@ -105,7 +105,7 @@ class FreeHessian:
         return out
 
     def _check(self, part, found, shape):
-        self.R._check_answer(part.block, "hessian_product", found, shape)
+        self.R.check_answer(part.block, "hessian_product", found, shape)
 
     @property
     def assembled(self):

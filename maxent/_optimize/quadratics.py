@@ -18,6 +18,7 @@ class Quadratic:
     """What all quadratics share: no bounds, and a cost of the second degree."""
 
     homogeneous = True
+    blocks = ()
 
     def max_step(self, lam, direction):
         """Supremum of t with lam + t * direction in the domain: no end."""

@@ -44,19 +44,15 @@ class SlackBarrier:
         self.R, self.mu, self.n = R, 0.0, len(lam)
         self.known = []  # place, block, map and its transpose of those with slacks
         self.slacks, self.z, self.before = [], [], []
-        blocks = getattr(R, "blocks", ())  # vector machines have none
-        for k, block in enumerate(blocks):
-            A, At = R.maps[k], R.transposed[k]
-            if not hasattr(block, "slacks"):  # blocks need no base class
-                continue
-            slacks = block.slacks(R._at(lam).weights[k])
+        for k, block in enumerate(R.blocks):
+            slacks = block.slacks(R.row_weights(lam)[k])
             if slacks is not None:
-                R._check_answer(block, "slacks", slacks, (None,))
-                self.known.append((k, block, A, At))
+                R.check_answer(block, "slacks", slacks, (None,))
+                self.known.append((k, block, R.maps[k], R.transposed[k]))
                 self.slacks.append(slacks)
                 self.before.append(block.slacks(np.zeros(block.n_rows)))
         self.count = sum(len(s) for s in self.slacks)
-        self.partial = len(self.known) < len(blocks)
+        self.partial = len(self.known) < len(R.blocks)
         self._most = np.inf
 
     def start(self, gap):
@@ -141,7 +137,7 @@ class SlackBarrier:
             a = min(_room(z, dz) for z, dz in zip(self.z, steps, strict=True))
             a = min(1.0, 0.98 * a)
             self.z = [z + a * dz for z, dz in zip(self.z, steps, strict=True)]
-        weights = self.R._at(lam).weights
+        weights = self.R.row_weights(lam)
         self.slacks = [block.slacks(weights[k]) for k, block, _, _ in self.known]
         self._bring_near()
 
@@ -214,7 +210,7 @@ class PricedSlacks(SlackBarrier):
     def go(self, lam, move, a):
         """Make a share a of a move, to the multipliers lam."""
         self.z = [z + a * dz for z, dz in zip(self.z, move[1], strict=True)]
-        weights = self.R._at(lam).weights if self.count else None
+        weights = self.R.row_weights(lam) if self.count else None
         self.slacks = [block.slacks(weights[k]) for k, block, _, _ in self.known]
 
 

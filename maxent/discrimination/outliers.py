@@ -30,6 +30,7 @@ from maxent.discrimination._margin_parameters import (
 from maxent.discrimination._tree_parameters import check_two_features
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.kernel_blocks import GaussianCentre
+from maxent.families.block import as_block
 from maxent.families.dirichlet_nets import DirichletProduct
 from maxent.families.normal_wishart import NormalInverseWishart
 from maxent.models.trees.dirichlet_trees import DirichletTrees
@@ -193,10 +194,11 @@ n_features_in_
         if self._categorical():
             self.categories_ = learn_categories(X)
             X = encode_categories(X, self.categories_)
-        block = self._prior(X, weight).block(X)
-        if getattr(block, "n_rows", None) != len(X):
+        found = self._prior(X, weight).block(X)
+        block = as_block(found)
+        if block is None or block.n_rows != len(X):
             raise ValueError(
-                f"model.block(X) returned {v.shown(block)}; it must return a Block "
+                f"model.block(X) returned {v.shown(found)}; it must return a Block "
                 f"whose n_rows is {len(X)}, that of X."
             )
         self.level_ = self._level(level, block, X, weight)
@@ -257,16 +259,15 @@ n_features_in_
 
     def _level(self, level, block, X, weight):
         """The level given, or a quantile of the log-likelihoods of the rows."""
-        most = getattr(block, "largest", np.inf)  # blocks need no base class
         if level is not None:
-            if level > most:
+            if level > block.largest:
                 raise ValueError(
-                    f"level={level:g} is above {most:g}, the largest log-probability "
-                    "that this model can give a row; lower it, or leave it None and "
-                    "set quantile."
+                    f"level={level:g} is above {block.largest:g}, the largest "
+                    "log-probability that this model can give a row; lower it, or "
+                    "leave it None and set quantile."
                 )
             return float(level)
-        posterior = getattr(block, "posterior", lambda a: None)(weight)
+        posterior = block.posterior(weight)
         if hasattr(posterior, "predictive_log_prob"):
             scores = posterior.predictive_log_prob(X)
         else:
@@ -275,10 +276,8 @@ n_features_in_
 
     def _store(self, result, block, margin, given, keep):
         lam = result.lam
-        if hasattr(block, "posterior"):
-            self.posterior_ = block.posterior(lam)
-        else:
-            self.posterior_ = _Scorer(block, lam)
+        posterior = block.posterior(lam)
+        self.posterior_ = _Scorer(block, lam) if posterior is None else posterior
         inside = np.flatnonzero(lam)
         self.support_, self.dual_coef_ = keep[inside], lam[inside]
         # a prior without a mean (logistic) forgives nothing on average

@@ -27,7 +27,9 @@ class Block(ABC):
 
     A block of your own derives from this class, or has its methods, and defines
     `n_rows`, `log_partition`, `mean` and `hessian_factor`; `max_step` if its domain is
-    not the whole space, and `score` if it is to be applied to new rows.
+    not the whole space, and `score` if it is to be applied to new rows. Everything else
+    has a default: what is for speed, and what is for domains of linear inequalities
+    (:meth:`slacks`). The user guide has a table.
 
     Attributes
     ----------
@@ -269,6 +271,23 @@ class Block(ABC):
         """
         return np.inf
 
+    def posterior(self, a):
+        """What an estimator keeps to score new rows.
+
+        Parameters
+        ----------
+        a : ndarray (n_rows,)
+            Real row weights.
+
+        Returns
+        -------
+        object or None
+            With methods `expected_log_prob` and, if there are predictive densities,
+            `predictive_log_prob`. None, the default, for models that :meth:`score`
+            alone applies to new rows.
+        """
+        return None
+
     def score(self, a, X):
         """Expected log-likelihood of new rows at given weights.
 
@@ -336,6 +355,9 @@ class _AdaptedBlock(Block):
         if name in _OPTIONAL and hasattr(own("_value"), name):
             return getattr(own("_value"), name)
         return own(name)
+
+    def __reduce__(self):  # the type of an adapter is made anew for every value
+        return as_block, (self._value,)
 
     # abstract in the base class; answered by the value
     log_partition = mean = hessian_factor = None

@@ -179,16 +179,24 @@ class ConjugateBlock(Block):
     prior : ConjugatePrior
     X : array-like (n, n_features)
     base_weight : array-like (n,), optional
+
+    Attributes
+    ----------
+    prior : ConjugatePrior
+    data : object
+        The rows as the prior prepares them.
+    base_weight : ndarray (n,)
+        Weights that the rows have from the start.
     """
 
     def __init__(self, prior, X, base_weight=None):
         self.prior = prior
-        self._data = prior._prepare(X)
-        self.n_rows = prior._length(self._data)
-        self.rank = prior._rank(self._data)
+        self.data = prior._prepare(X)
+        self.n_rows = prior._length(self.data)
+        self.rank = prior._rank(self.data)
         self.largest = prior._largest
         self.cheap_products = prior._cheap_products
-        self._base = (
+        self.base_weight = (
             np.zeros(self.n_rows)
             if base_weight is None
             else _check_real_weights("base_weight", base_weight, self.n_rows)
@@ -196,7 +204,7 @@ class ConjugateBlock(Block):
         self._last = []  # the last few posteriors: solvers come back to them
         start = self._at(np.zeros(self.n_rows))
         if start is None:
-            raise ValueError(self.prior._why_improper(self._data, self._base))
+            raise ValueError(self.prior._why_improper(self.data, self.base_weight))
         self._start = start._log_normalizer()
 
     def _at(self, a):
@@ -206,7 +214,7 @@ class ConjugateBlock(Block):
         for known, posterior in self._last:
             if known == key:
                 return posterior
-        posterior = self.prior._update(self._data, self._base + a)
+        posterior = self.prior._update(self.data, self.base_weight + a)
         self._last = [(key, posterior), *self._last[:2]]
         return posterior
 
@@ -234,19 +242,19 @@ class ConjugateBlock(Block):
         return found._log_normalizer() - self._start + measure
 
     def mean(self, a):
-        return self._inside(a)._expected(self._data)
+        return self._inside(a)._expected(self.data)
 
     def hessian_factor(self, a):
-        return self._inside(a)._factor(self._data)
+        return self._inside(a)._factor(self.data)
 
     def barrier_factor(self, a, curvature):
-        return self._inside(a)._factor(self._data, curvature)
+        return self._inside(a)._factor(self.data, curvature)
 
     def hessian_product(self, a, x):
-        return self._inside(a)._product(self._data, x)
+        return self._inside(a)._product(self.data, x)
 
     def hessian_among(self, a, rows, curvature=None):
-        part = self.prior._part(self._data, rows)
+        part = self.prior._part(self.data, rows)
         if part is None:
             return super().hessian_among(a, rows, curvature)
         posterior = self._inside(a)
@@ -255,17 +263,17 @@ class ConjugateBlock(Block):
         return lambda x: posterior._product(part, x, curvature)
 
     def hessian_matrix(self, a, rows, curvature=None):
-        part = self.prior._part(self._data, rows)
+        part = self.prior._part(self.data, rows)
         return None if part is None else self._inside(a)._matrix(part, curvature)
 
     def slacks(self, a):
         return self._inside(a)._slacks()
 
     def slack_changes(self, x):
-        return self.prior._slack_changes(self._data, x)
+        return self.prior._slack_changes(self.data, x)
 
     def slack_gradient(self, z):
-        return self.prior._slack_gradient(self._data, z)
+        return self.prior._slack_gradient(self.data, z)
 
     def with_slack_duals(self, duals):
         if self.prior._with_slack_duals(duals) is None:
@@ -273,7 +281,7 @@ class ConjugateBlock(Block):
         return _WithSlackDuals(self, duals)
 
     def max_step(self, a, direction):
-        return self._inside(a)._max_step(self._data, direction)
+        return self._inside(a)._max_step(self.data, direction)
 
     def score(self, a, X):
         return self._inside(a).expected_log_prob(X)

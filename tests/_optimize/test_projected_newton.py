@@ -123,7 +123,7 @@ class Watched(Block):
 
     def __init__(self, block, seen):
         self.inner, self.seen, self.n_rows = block, seen, block.n_rows
-        prior, rows = block.prior, block._data
+        prior, rows = block.prior, block.data
         column = np.repeat(np.arange(len(prior.n_categories)), prior.n_categories)
         first = np.concatenate([[0], np.cumsum(prior.n_categories)[:-1]])
         at = first[:, None] + rows.codes
@@ -131,7 +131,8 @@ class Watched(Block):
         np.put_along_axis(self.hot, at, 1.0, axis=0)
         self.pairs = column[:, None] < column[None, :]
         share = 1.0 / np.array(prior.n_categories)[column]
-        self.start = prior.total * np.outer(share, share) + self.count(block._base)
+        self.start = prior.total * np.outer(share, share)
+        self.start += self.count(block.base_weight)
 
     def count(self, a):
         return (self.hot * a) @ self.hot.T

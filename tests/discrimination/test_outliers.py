@@ -1,5 +1,6 @@
 """Anomaly detection: known machines as members, tails, false alarms, refusals."""
 
+import copy
 import pickle
 import warnings
 
@@ -313,6 +314,57 @@ def test_a_pickled_detector_scores_to_the_bit(model, rng):
     np.testing.assert_array_equal(back.score_samples(X), detector.score_samples(X))
     with config_context(print_changed_only=True):
         assert eval(repr(detector)).get_params() == detector.get_params()
+
+
+class BareBlock:
+    """Multinomial rows with what a block needs, and no base class."""
+
+    def __init__(self, X):
+        self.inner = DirichletProduct(1.0, [3, 4, 5]).block(X)
+        self.n_rows = self.inner.n_rows
+
+    def log_partition(self, a):
+        return self.inner.log_partition(a)
+
+    def mean(self, a):
+        return self.inner.mean(a)
+
+    def hessian_factor(self, a):
+        return self.inner.hessian_factor(a)
+
+    def max_step(self, a, direction):
+        return self.inner.max_step(a, direction)
+
+    def score(self, a, X):
+        return self.inner.score(a, X)
+
+
+class BareModel:
+    def block(self, X):
+        return BareBlock(X)
+
+
+def test_a_block_without_base_class_has_the_defaults(rng):
+    X = codes(rng, 40, [3, 4, 5])
+    detector = MEDOutlierDetector(BareModel(), level=-4.0).fit(X)
+    known = MEDOutlierDetector(DirichletProduct(1.0, [3, 4, 5]), level=-4.0).fit(X)
+    assert detector.converged_ and detector.objective_ == known.objective_
+    for copied in (copy.deepcopy(detector), pickle.loads(pickle.dumps(detector))):
+        agree(copied.score_samples(X), known.score_samples(X), 1e-14)
+
+
+class NoBlock:
+    def __init__(self, X):
+        self.n_rows = len(X)
+
+
+def test_a_model_whose_block_lacks_what_is_needed_is_refused(rng):
+    class Model:
+        def block(self, X):
+            return NoBlock(X)
+
+    with pytest.raises(ValueError, match="must return a Block"):
+        MEDOutlierDetector(Model()).fit(tails(rng, 20))
 
 
 # ------------------------------------------------------------------------ categories

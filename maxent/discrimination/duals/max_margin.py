@@ -21,8 +21,7 @@ from scipy.optimize import linprog
 from maxent._support import validation as v
 from maxent.discrimination.duals.block_dual import check_blocks, check_incidence
 from maxent.families.conjugate import ConjugateBlock
-from maxent.models.trees.chow_liu import max_spanning_tree
-from maxent.models.trees.spanning_trees import SpanningTrees
+from maxent.models.trees.spanning_trees import SpanningTrees, best_tree_scores
 
 _ENTER = 20  # constraints that may come into play in one round
 
@@ -218,25 +217,12 @@ class _Game:
         """Add the best trees at some shares; their value bounds the margin above."""
         total = 0.0
         for s, (block, A) in enumerate(zip(self.blocks, self.maps, strict=True)):
-            row = self._cut_of(block, A @ shares)
-            margins = A.T @ row[1]
+            edges, scores = best_tree_scores(block, A @ shares)
+            margins = A.T @ scores
             total += float(margins @ shares)
-            key = (s, row[0].tobytes())
+            key = (s, edges.tobytes())
             if key not in self.known:
                 self.known.add(key)
                 self.cuts.append(margins)
                 self.owner.append(s)
         return total
-
-    @staticmethod
-    def _cut_of(block, a):
-        """Best tree at row weights a, and its log-probabilities of all rows."""
-        prior, data = block.prior, block._data
-        letters = prior._letters
-        weights = letters.pair_sums(prior.log_ratios * data.counts(a))
-        weights[np.isneginf(prior.log_weights)] = -np.inf
-        edges = max_spanning_tree(weights)
-        chosen = np.zeros((letters.n, letters.n))
-        chosen[edges[:, 0], edges[:, 1]] = chosen[edges[:, 1], edges[:, 0]] = 1.0
-        table = prior._row_table(prior.log_marginals, prior.log_ratios, chosen)
-        return edges, data.scores(table)

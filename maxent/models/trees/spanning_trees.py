@@ -29,6 +29,7 @@ from maxent.models.trees._prior import (
     check_weights_of,
     factor_by_products,
 )
+from maxent.models.trees.chow_liu import max_spanning_tree
 
 
 class SpanningTrees(TreePrior):
@@ -230,6 +231,32 @@ class SpanningTrees(TreePrior):
 
     def _why_improper(self, data, weight):
         return "the weights of the rows are too large for the sums over trees."
+
+
+def best_tree_scores(block, a):
+    """Best tree at row weights a, and its log-probabilities of all rows.
+
+    Parameters
+    ----------
+    block : ConjugateBlock
+        Of SpanningTrees.
+    a : ndarray (n_rows,)
+
+    Returns
+    -------
+    edges : ndarray of int (n - 1, 2)
+        The tree of the largest weighted log-likelihood among those with a weight.
+    scores : ndarray (n_rows,)
+    """
+    prior, data = block.prior, block.data
+    index = prior._letters
+    weights = index.pair_sums(prior.log_ratios * data.counts(a))
+    weights[np.isneginf(prior.log_weights)] = -np.inf
+    edges = max_spanning_tree(weights)
+    chosen = np.zeros((index.n, index.n))
+    chosen[edges[:, 0], edges[:, 1]] = chosen[edges[:, 1], edges[:, 0]] = 1.0
+    table = prior._row_table(prior.log_marginals, prior.log_ratios, chosen)
+    return edges, data.scores(table)
 
 
 def smoothed_counts(X, sample_weight, ess, n_categories):
