@@ -138,8 +138,8 @@ def _middle_of_flat(slope, b, lo, hi):
 def best_bias_of(rows, d, E, guess, total=None):
     """Bias of smallest gap for shortfalls d (bias excluded); vector if E has columns.
 
-    For several biases (one gauge removed) a damped Newton method. They are the prices
-    of ``E' lam = total``, zero by default.
+    For several biases (one gauge removed) a damped Newton method. They are the Lagrange
+    multipliers of ``E' lam = total``, zero by default.
     """
     if E is None:
         return None
@@ -186,15 +186,15 @@ def best_bias_of(rows, d, E, guess, total=None):
     return b
 
 
-def best_prices(rows, d, E, guess, total=None):
-    """What :func:`best_bias_of` finds; for hinges by a program, or the guess."""
+def equality_multipliers(rows, d, E, guess, total=None):
+    """Biases of the smallest gap; of several, for hinges, by a linear program."""
     if rows.potential.linear and (E.shape[1] > 1 or total is not None):
-        found, _ = balanced_hinges(rows, d, E, total)
+        found, _ = hinge_bias_lp(rows, d, E, total)
         return guess if found is None else found
     return best_bias_of(rows, d, E, guess, total)
 
 
-def roomiest_bias(d, E):
+def max_margin_bias(d, E):
     """Biases of the largest smallest margin for shortfalls d; 0 if none are needed.
 
     Where no row has a loss, a whole set of biases is optimal.
@@ -211,12 +211,12 @@ def roomiest_bias(d, E):
     return found.x[:k] if found.success else np.zeros(k)
 
 
-def balanced_hinges(rows, d, E, total=None):
+def hinge_bias_lp(rows, d, E, total=None):
     """Biases (k,) of the smallest total loss of hinges, and multipliers (n,).
 
-    The program of the multipliers that shortfalls d ask for, ``max d' lam`` with ``E'
-    lam = total``, zero by default, and lam within its bounds, has these biases for
-    prices. None for both if it is not solved.
+    The biases are the dual variables of the linear program ``max d' lam`` with ``E' lam
+    = total``, zero by default, and lam within its bounds. None for both if it is not
+    solved.
     """
     found = linprog(
         -d,

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxent._optimize.bias import balanced_hinges, best_prices
+from maxent._optimize.bias import equality_multipliers, hinge_bias_lp
 from maxent._optimize.bounded_cg import climb_model
 from maxent._optimize.certificate import DualPoint, certify, repair_equality
 from maxent._optimize.hessian_products import FreeHessian
@@ -151,7 +151,7 @@ class _ProjectedNewton:
         """Shortfalls with the bias of the smallest gap, given those without, and it."""
         if self.E is None:
             return d, None
-        bias = best_prices(self.rows, d, self.E, self.bias)
+        bias = equality_multipliers(self.rows, d, self.E, self.bias)
         return d - self.E @ bias, bias
 
     def _moved(self, d, gradient):
@@ -199,7 +199,7 @@ class _ProjectedNewton:
     def _wanted(self, d):
         """Multipliers that the rows ask for; where ties leave some open, balanced."""
         if self.closed and self.E is not None:
-            found = balanced_hinges(self.rows, d, self.E)[1]
+            found = hinge_bias_lp(self.rows, d, self.E)[1]
             if found is not None:
                 return found
         return self.rows.loss(d)[1]

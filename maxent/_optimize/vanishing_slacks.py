@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from maxent._optimize.bias import best_prices
+from maxent._optimize.bias import equality_multipliers
 
 _VANISHING = 0.1  # share of its value before training below which a slack may vanish
 _BETTER = 0.01  # share of the gap without duals from which on they are needed
@@ -92,7 +92,7 @@ def _certify(rows, R, E, lam, d, bias, barrier, duals):
             d = d + At @ block.slack_gradient(z)
     if E is None:
         return rows.gap(lam, d) + divergence, None, blocks
-    bias = best_prices(rows, d, E, bias)
+    bias = equality_multipliers(rows, d, E, bias)
     return rows.gap(lam, d - E @ bias) + divergence, bias, blocks
 
 

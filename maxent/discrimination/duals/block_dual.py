@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._optimize.bias import roomiest_bias
+from maxent._optimize.bias import max_margin_bias
 from maxent._optimize.block_sum import BlockSum, Diagonal
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.projected_newton import projected_newton
@@ -253,7 +253,7 @@ def prefer_zero(result, rows, R, E, tol):
     _, margins = R.value_and_margins(lam)
     d, b = rows.q - margins, None
     if E is not None:
-        b = roomiest_bias(d + slope, E)
+        b = max_margin_bias(d + slope, E)
         d = d - E @ b
     gap = rows.gap(lam, d)
     if gap <= tol:
