@@ -3,7 +3,7 @@
     maximise  g' x - x' H x / 2,    low <= x <= high,   E' x = 0
 
 H is known by products. Projected conjugate gradients (Gould, Hribar & Nocedal 2001)
-climb until some entries meet a bound; these stay there and the rest goes on (More &
+iterate until some entries meet a bound; these stay fixed and the others go on (More &
 Toraldo 1991). The value never falls, so every answer is a direction of ascent.
 """
 
@@ -16,7 +16,7 @@ from maxent._support.linalg import small_solve
 _FACTORISED = 1e-8  # accuracy where the preconditioner is a factor of H
 
 
-def climb_model(H, slope, low, high, E, accuracy):
+def maximize_bounded_quadratic(H, slope, low, high, E, accuracy):
     """A step x (size,) whose model value is close to the largest.
 
     Parameters
@@ -31,23 +31,23 @@ def climb_model(H, slope, low, high, E, accuracy):
         Share of the slope, in the norm of the preconditioner, that may be left; less
         where that is a factor of H.
     """
-    return _Model(H, slope, low, high, E, accuracy).climb()
+    return _BoundedQuadratic(H, slope, low, high, E, accuracy).solve()
 
 
-class _Model:
+class _BoundedQuadratic:
     def __init__(self, H, slope, low, high, E, accuracy):
         self.H, self.slope, self.low, self.high, self.E = H, slope, low, high, E
         self.accuracy = accuracy
-        self.x, self.rest = np.zeros(H.size), slope
-        self.loose = np.ones(H.size, dtype=bool)
-        self.goal = None
+        self.x, self.residual = np.zeros(H.size), slope
+        self.free = np.ones(H.size, dtype=bool)
+        self.target = None
 
-    def climb(self):
+    def solve(self):
         most = 4 * self.H.size + 200
-        while self.loose.any() and self.H.products < most:
+        while self.free.any() and self.H.products < most:
             if self.H.should_assemble():
                 self.H.assemble()
-                self.goal = None  # in another norm
+                self.target = None  # in another norm
             beyond = self._conjugate_gradients()
             if beyond is not None:
                 self._meet_bounds(beyond)
@@ -56,8 +56,8 @@ class _Model:
         return self.x
 
     def _conjugate_gradients(self):
-        """Move x up; the step that would leave the bounds, or None at the goal."""
-        H, at = self.H, np.flatnonzero(self.loose)
+        """Move x up; the step that would leave the bounds, or None at the target."""
+        H, at = self.H, np.flatnonzero(self.free)
         solve = H.preconditioner(at)
         if self.E is not None:
             E = self.E[at]
@@ -72,15 +72,15 @@ class _Model:
                 r, z = r - E @ y, z - SE @ y
             return r, z
 
-        # the part along E would stay and drown the rest in rounding
-        r, z = project(self.rest[at])
+        # the part along E would stay and drown the others in rounding
+        r, z = project(self.residual[at])
         size, left = 0.0, float(r @ z)
-        if self.goal is None:
+        if self.target is None:
             accuracy = _FACTORISED if H.assembled else self.accuracy
-            self.goal = accuracy**2 * left
+            self.target = accuracy**2 * left
         p = np.zeros(H.size)
         for _ in range(2 * len(at) + 20):
-            if not left > self.goal:
+            if not left > self.target:
                 break
             p[at] = z + (left / size * p[at] if size else 0.0)
             Hp = H.product(p)
@@ -92,7 +92,7 @@ class _Model:
             if (new < self.low).any() or (new > self.high).any():
                 return move
             change = left / curvature * Hp
-            self.x, self.rest = new, self.rest - change
+            self.x, self.residual = new, self.residual - change
             if H.should_assemble():
                 break
             r, z = project(r - change[at])
@@ -100,16 +100,16 @@ class _Model:
         return None
 
     def _meet_bounds(self, move):
-        """Make the move, cut at the bounds; what meets one is no longer loose."""
+        """Make the move, cut at the bounds; what meets one is no longer free."""
         y = np.clip(self.x + move, self.low, self.high)
-        loose = self.loose & (y > self.low) & (y < self.high)
-        y = self._balanced(y, loose)
+        free = self.free & (y > self.low) & (y < self.high)
+        y = self._balanced(y, free)
         if y is not None:
-            rest = self.slope - self.H.product(y)
-            if (self.slope + rest) @ y >= (self.slope + self.rest) @ self.x:
-                self.x, self.rest, self.loose = y, rest, loose
+            residual = self.slope - self.H.product(y)
+            if (self.slope + residual) @ y >= (self.slope + self.residual) @ self.x:
+                self.x, self.residual, self.free = y, residual, free
                 return
-        # all at once would lose height: only as far as the first bound
+        # all at once would lower the objective: only as far as the first bound
         room = np.full(len(move), np.inf)
         down, up = move < 0, move > 0
         room[down] = (self.low - self.x)[down] / move[down]
@@ -118,14 +118,14 @@ class _Model:
         first = room <= a * (1.0 + 1e-12)
         self.x = np.clip(self.x + a * move, self.low, self.high)
         self.x[first] = np.where(down, self.low, self.high)[first]
-        self.rest = self.slope - self.H.product(self.x)
-        self.loose = self.loose & ~first
+        self.residual = self.slope - self.H.product(self.x)
+        self.free = self.free & ~first
 
-    def _balanced(self, y, loose):
-        """y with E' y = 0 by moves of loose entries inside the bounds, or None."""
+    def _balanced(self, y, free):
+        """y with E' y = 0 by moves of free entries inside the bounds, or None."""
         if self.E is None:
             return y
-        W = np.where(loose, 1.0 / self.H.diagonal, 0.0)[:, None] * self.E
+        W = np.where(free, 1.0 / self.H.diagonal, 0.0)[:, None] * self.E
         y = y - W @ small_solve(self.E.T @ W, self.E.T @ y)
         inside = (y >= self.low).all() and (y <= self.high).all()
         met = np.abs(self.E.T @ y).max() <= 1e-9 * np.abs(y).max(initial=0.0)

@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from maxent._optimize.bias import equality_multipliers, hinge_bias_lp
-from maxent._optimize.bounded_cg import climb_model
+from maxent._optimize.bounded_cg import maximize_bounded_quadratic
 from maxent._optimize.certificate import DualPoint, certify, repair_equality
 from maxent._optimize.hessian_products import FreeHessian
 from maxent._optimize.slack_barrier import SlackBarrier
@@ -233,7 +233,7 @@ class _ProjectedNewton:
         )
         gap = relative_gap(point.gap, point.objective)
         step = np.zeros_like(lam)
-        step[free] = climb_model(
+        step[free] = maximize_bounded_quadratic(
             H,
             slope[free],
             -at,

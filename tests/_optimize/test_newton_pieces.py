@@ -6,7 +6,7 @@ from oracles.block_cases import agree
 from oracles.tree_problems import categories, make, trained
 
 from maxent._optimize.block_sum import BlockSum, Diagonal
-from maxent._optimize.bounded_cg import climb_model
+from maxent._optimize.bounded_cg import maximize_bounded_quadratic
 from maxent._optimize.hessian_products import FreeHessian
 from maxent.discrimination import (
     ExponentialMargin,
@@ -78,12 +78,12 @@ def test_the_model_climbs_between_its_bounds(k, rng):
     g = rng.normal(size=n)
     E = rng.choice([-1.0, 0.0, 1.0], size=(n, k)) if k else None
     wide = np.full(n, 1e6)
-    x = climb_model(Matrix(A), g, -wide, wide, E, 1e-10)
+    x = maximize_bounded_quadratic(Matrix(A), g, -wide, wide, E, 1e-10)
     both = np.block([[A, E], [E.T, np.zeros((k, k))]]) if k else A
     want = np.linalg.solve(both, np.append(g, np.zeros(k)))[:n]
     agree(x, want, 1e-7)
     low, high = -rng.random(n) * (rng.random(n) < 0.7), 0.5 * rng.random(n)
-    found = climb_model(Matrix(A), g, low, high, E, 1e-10)
+    found = maximize_bounded_quadratic(Matrix(A), g, low, high, E, 1e-10)
     assert (found >= low).all() and (found <= high).all()
     assert g @ found > 0 and g @ found - 0.5 * found @ A @ found > 0
     inner = (found > low) & (found < high)
