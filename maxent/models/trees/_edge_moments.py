@@ -31,7 +31,7 @@ def partition(log_weights):
     return float(log_z[0]), probability[0]
 
 
-class AllEdges:
+class DenseEdgeCovariance:
     """Covariance (p, p) of the edges of few columns, stored.
 
     The edges of a random tree are a determinantal process (JMJ 1999, eq. 59): with the
@@ -65,7 +65,7 @@ class AllEdges:
         return self._root
 
 
-class ManyEdges:
+class LaplacianEdgeCovariance:
     """The same by matrix products of (n, n); never (p, p).
 
     Through the inverse of the Laplacian, G: along f the probabilities move by
@@ -113,7 +113,7 @@ def _resistances(G):
     return own[:, None] + own[None, :] - 2.0 * G
 
 
-class NearbyEdges:
+class FiniteDifferenceEdgeCovariance:
     """The same by differences of edge probabilities, where G has lost its digits.
 
     Probabilities keep theirs however far apart the weights are. Differences of this
@@ -132,15 +132,15 @@ class NearbyEdges:
         return (moved - self.probabilities) * (size / _STEP)
 
 
-def edge_products(log_weights, probabilities):
-    """What multiplies by the covariance of the edges, by the size that suits."""
+def edge_covariance(log_weights, probabilities):
+    """Products with the covariance of the edges, by the method that suits its size."""
     known = log_weights[~np.isneginf(log_weights)]
     if known.max() - known.min() <= _SPAN:
         if len(log_weights) <= _FEW:
-            return AllEdges(log_weights)
+            return DenseEdgeCovariance(log_weights)
         with contextlib.suppress(LinAlgError):
-            return ManyEdges(log_weights)
-    return NearbyEdges(log_weights, probabilities)
+            return LaplacianEdgeCovariance(log_weights)
+    return FiniteDifferenceEdgeCovariance(log_weights, probabilities)
 
 
 def semidefinite_root(A):

@@ -10,8 +10,8 @@ from maxent.families.conjugate import ConjugatePrior
 from maxent.models.trees._checks import check_log_weights
 from maxent.models.trees._counts import TreeRows
 from maxent.models.trees._edge_moments import (
-    AllEdges,
-    edge_products,
+    DenseEdgeCovariance,
+    edge_covariance,
     partition,
     semidefinite_root,
 )
@@ -51,9 +51,9 @@ class TreePrior(ConjugatePrior):
             self._partition[1].setflags(write=False)
         return self._partition
 
-    def _edge_products(self):
+    def _edge_covariance(self):
         if self._covariance is None:
-            self._covariance = edge_products(self.log_weights, self._trees()[1])
+            self._covariance = edge_covariance(self.log_weights, self._trees()[1])
         return self._covariance
 
     @property
@@ -105,16 +105,16 @@ class TreePrior(ConjugatePrior):
     def _tree_covariance(self, data, ratios):
         """Covariances (n_rows, n_rows) of the sums of `ratios` over the edges."""
         F = data.features(ratios)
-        found = self._edge_products()
-        if not isinstance(found, AllEdges):
-            found = AllEdges(self.log_weights)
+        found = self._edge_covariance()
+        if not isinstance(found, DenseEdgeCovariance):
+            found = DenseEdgeCovariance(self.log_weights)
         with single_threaded_blas():
             out = (F @ found.matrix) @ F.T
         return 0.5 * (out + out.T)
 
     def _tree_factor(self, data, ratios):
         """F with F F' the covariance of the sums of `ratios` over the edges."""
-        return data.features(ratios) @ AllEdges(self.log_weights).root()
+        return data.features(ratios) @ DenseEdgeCovariance(self.log_weights).root()
 
 
 def factor_by_products(prior, data, *curvature):

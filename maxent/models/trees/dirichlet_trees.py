@@ -274,7 +274,7 @@ class DirichletTrees(TreePrior):
         ratios = self._logs()[1]
         table, constant = self._curvature_with(curvature)
         counts = self._change(data, x)
-        dp = self._edge_products().product(
+        dp = self._edge_covariance().product(
             _symmetric(self._letters.pair_sums(ratios * counts))
         )
         along = table * counts

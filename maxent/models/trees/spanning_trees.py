@@ -222,7 +222,7 @@ class SpanningTrees(TreePrior):
 
     def _product(self, data, x):
         f = self._letters.pair_sums(self.log_ratios * data.counts(x))
-        dp = self._edge_products().product(f)
+        dp = self._edge_covariance().product(f)
         nothing = np.zeros(self._letters.total)
         return data.scores(self._row_table(nothing, self.log_ratios, dp))
 

@@ -20,10 +20,10 @@ from maxent.discrimination import (
 )
 from maxent.models.trees._counts import TreeRows
 from maxent.models.trees._edge_moments import (
-    AllEdges,
-    ManyEdges,
-    NearbyEdges,
-    edge_products,
+    DenseEdgeCovariance,
+    FiniteDifferenceEdgeCovariance,
+    LaplacianEdgeCovariance,
+    edge_covariance,
     partition,
 )
 
@@ -136,7 +136,7 @@ def test_covariances_of_edges_keep_their_digits_at_any_spread(spread, rng):
     weights = spread * rng.normal(size=(n, n))
     weights = np.tril(weights, -1) + np.tril(weights, -1).T
     np.fill_diagonal(weights, -np.inf)
-    found = AllEdges(weights)
+    found = DenseEdgeCovariance(weights)
     assert np.linalg.eigvalsh(found.matrix).min() > -1e-13
     if spread > 300.0:  # weights further apart than exp(600) are brought nearer
         return
@@ -160,9 +160,9 @@ def test_both_covariances_of_edges_agree(n, rng):
     f = rng.normal(size=(n, n))
     f = f + f.T
     np.fill_diagonal(f, 0.0)
-    few, many = AllEdges(weights), ManyEdges(weights)
+    few, many = DenseEdgeCovariance(weights), LaplacianEdgeCovariance(weights)
     agree(many.product(f), few.product(f), 1e-10)
-    near = NearbyEdges(weights, partition(weights)[1])
+    near = FiniteDifferenceEdgeCovariance(weights, partition(weights)[1])
     agree(near.product(f), few.product(f), 1e-5)
     assert not near.product(0.0 * f).any()
     root = few.root()
@@ -242,15 +242,15 @@ def test_products_by_matrices_keep_six_digits_or_refuse(rng):
         weights = np.minimum.outer(height, height) + rng.normal(size=(30, 30))
         weights = np.tril(weights, -1) + np.tril(weights, -1).T
         np.fill_diagonal(weights, -np.inf)
-        want = AllEdges(weights).product(f)
-        error = np.abs(ManyEdges(weights).product(far) - want).max()
+        want = DenseEdgeCovariance(weights).product(f)
+        error = np.abs(LaplacianEdgeCovariance(weights).product(far) - want).max()
         assert error <= 2e-7 * np.abs(want).max()
     # two parts that are all but separate
     side = np.arange(30) < 15
     weights = np.where(side[:, None] == side, 0.0, -30.0)
     np.fill_diagonal(weights, -np.inf)
     with pytest.raises(np.linalg.LinAlgError):
-        ManyEdges(weights)
+        LaplacianEdgeCovariance(weights)
 
 
 @pytest.mark.parametrize("n", [6, 40])
@@ -267,12 +267,12 @@ def test_products_keep_digits_where_weights_are_far_apart(n, rng):
     want = np.zeros((n, n))
     want[triangle] = (np.eye(3) / 3.0 - 1.0 / 9.0) @ f[triangle]
     want = want + want.T
-    found = edge_products(weights, partition(weights)[1])
-    assert isinstance(found, NearbyEdges)
+    found = edge_covariance(weights, partition(weights)[1])
+    assert isinstance(found, FiniteDifferenceEdgeCovariance)
     agree(found.product(f), want, 1e-5, np.abs(f).max())
     mild = weights / 1000.0
-    kind = AllEdges if n == 6 else ManyEdges
-    assert isinstance(edge_products(mild, partition(mild)[1]), kind)
+    kind = DenseEdgeCovariance if n == 6 else LaplacianEdgeCovariance
+    assert isinstance(edge_covariance(mild, partition(mild)[1]), kind)
 
 
 # ---------------------------------------------------------------------- missing values
