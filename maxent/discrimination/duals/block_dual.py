@@ -25,6 +25,7 @@ from maxent._optimize.block_sum import BlockSum, Diagonal
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.projected_newton import projected_newton
 from maxent._optimize.rows import Rows
+from maxent._optimize.secant_newton import secant_newton
 from maxent._support import validation as v
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
@@ -37,6 +38,7 @@ from maxent.discrimination.margins.base import (
 from maxent.families.block import as_block
 
 SOLVERS = ("auto", "interior", "newton")
+_FEW = 100  # steps of the interior point, which takes 10 to 60 where it converges
 
 
 def solve_blocks(
@@ -183,6 +185,8 @@ def _choose_solver(solver, potential, blocks):
         )
     if solver == "auto" and possible and all(b.cheap_products for b in blocks):
         return _newton_then_interior
+    if solver == "auto" and not potential.finite_at_zero and potential.finite_loss:
+        return _interior_then_secants
     return projected_newton if solver == "newton" else _interior
 
 
@@ -219,6 +223,29 @@ def _newton_then_interior(rows, R, E, *, max_iter, callback, init, **options):
     other = _interior(
         rows, R, E, max_iter=left, callback=progress, init=None, **options
     )
+    return _better(first, other)
+
+
+def _interior_then_secants(rows, R, E, *, max_iter, callback, **options):
+    """The interior point, and for the problems that it does not solve damped steps."""
+    first = _interior(
+        rows, R, E, max_iter=min(max_iter, _FEW), callback=callback, **options
+    )
+    left = max_iter - first.n_iter
+    if first.converged or first.status not in (Status.MAX_ITER, Status.STALLED):
+        return first
+    if not left:
+        return first
+    progress = _resumed_callback(first, callback)
+    tol = options["tol"]
+    return _better(
+        first,
+        secant_newton(rows, R, E, tol=tol, max_iter=left, callback=progress),
+    )
+
+
+def _better(first, other):
+    """Of two results in turn the better one, with the steps of both."""
     best = min(first, other, key=lambda one: one.relative_gap)
     status = Status.CONVERGED if best.converged else other.status
     steps = first.n_iter + other.n_iter

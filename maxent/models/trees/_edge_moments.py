@@ -65,6 +65,30 @@ class DenseEdgeCovariance:
         return self._root
 
 
+class ConditionalEdgeCovariance(DenseEdgeCovariance):
+    """The same where weights are so far apart that the vectors q lose their digits.
+
+    ``Cov(e, f) = P(e) (P(f | e) - P(f))``, one partition function per edge: those keep
+    their digits however far apart the weights are.
+    """
+
+    def __init__(self, log_weights, probabilities):
+        self.edges = np.triu_indices(len(log_weights), 1)
+        known = log_weights[np.isfinite(log_weights)]
+        certain = known.max() + 2.0 * (known.max() - known.min()) + _SPAN
+        probability = probabilities[self.edges]
+        self.matrix = np.zeros((len(probability), len(probability)))
+        for e in np.flatnonzero((probability > 0.0) & (probability < 1.0)):
+            u, v = self.edges[0][e], self.edges[1][e]
+            given = log_weights.copy()
+            given[u, v] = given[v, u] = certain
+            conditional = partition(given)[1][self.edges]
+            self.matrix[e] = probability[e] * (conditional - probability)
+            self.matrix[e, e] = probability[e] * (1.0 - probability[e])
+        self.matrix = 0.5 * (self.matrix + self.matrix.T)
+        self._root = None
+
+
 class LaplacianEdgeCovariance:
     """The same by matrix products of (n, n); never (p, p).
 
@@ -132,10 +156,21 @@ class FiniteDifferenceEdgeCovariance:
         return (moved - self.probabilities) * (size / _STEP)
 
 
+def stored_edge_covariance(log_weights, probabilities):
+    """The covariance of all edges as a matrix."""
+    if _within_span(log_weights):
+        return DenseEdgeCovariance(log_weights)
+    return ConditionalEdgeCovariance(log_weights, probabilities)
+
+
+def _within_span(log_weights):
+    known = log_weights[~np.isneginf(log_weights)]
+    return known.max() - known.min() <= _SPAN
+
+
 def edge_covariance(log_weights, probabilities):
     """Products with the covariance of the edges, by the method that suits its size."""
-    known = log_weights[~np.isneginf(log_weights)]
-    if known.max() - known.min() <= _SPAN:
+    if _within_span(log_weights):
         if len(log_weights) <= _FEW:
             return DenseEdgeCovariance(log_weights)
         with contextlib.suppress(LinAlgError):

@@ -14,6 +14,7 @@ from maxent.models.trees._edge_moments import (
     edge_covariance,
     partition,
     semidefinite_root,
+    stored_edge_covariance,
 )
 from maxent.models.trees.chow_liu import max_spanning_tree
 from maxent.models.trees.partition import sample_spanning_trees
@@ -107,14 +108,17 @@ class TreePrior(ConjugatePrior):
         F = data.features(ratios)
         found = self._edge_covariance()
         if not isinstance(found, DenseEdgeCovariance):
-            found = DenseEdgeCovariance(self.log_weights)
+            found = self._stored_edges()
         with single_threaded_blas():
             out = (F @ found.matrix) @ F.T
         return 0.5 * (out + out.T)
 
     def _tree_factor(self, data, ratios):
         """F with F F' the covariance of the sums of `ratios` over the edges."""
-        return data.features(ratios) @ DenseEdgeCovariance(self.log_weights).root()
+        return data.features(ratios) @ self._stored_edges().root()
+
+    def _stored_edges(self):
+        return stored_edge_covariance(self.log_weights, self._trees()[1])
 
 
 def factor_by_products(prior, data, *curvature):

@@ -25,6 +25,7 @@ from maxent.models.trees._edge_moments import (
     LaplacianEdgeCovariance,
     edge_covariance,
     partition,
+    stored_edge_covariance,
 )
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
@@ -136,10 +137,8 @@ def test_covariances_of_edges_keep_their_digits_at_any_spread(spread, rng):
     weights = spread * rng.normal(size=(n, n))
     weights = np.tril(weights, -1) + np.tril(weights, -1).T
     np.fill_diagonal(weights, -np.inf)
-    found = DenseEdgeCovariance(weights)
+    found = stored_edge_covariance(weights, partition(weights)[1])
     assert np.linalg.eigvalsh(found.matrix).min() > -1e-13
-    if spread > 300.0:  # weights further apart than exp(600) are brought nearer
-        return
     _, shares = distribution(weights)
     trees = all_trees(n)
     inside_tree = np.zeros((len(trees), n, n))
@@ -149,6 +148,19 @@ def test_covariances_of_edges_keep_their_digits_at_any_spread(spread, rng):
     mean = shares @ indicator
     want = (indicator.T * shares) @ indicator - np.outer(mean, mean)
     np.testing.assert_allclose(found.matrix, want, rtol=0, atol=1e-12)
+
+
+def test_covariances_of_edges_whose_weights_tie_far_above_the_others():
+    """Two trees with equal weights, and edges e^1000 below: variances are 1 / 4."""
+    weights = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, -1000.0], [0.0, -1000.0, 0.0]])
+    weights[0, 2] = weights[2, 0] = -1000.0
+    np.fill_diagonal(weights, -np.inf)
+    found = stored_edge_covariance(weights, partition(weights)[1])
+    order = list(zip(*found.edges, strict=True))
+    assert order == [(0, 1), (0, 2), (1, 2)]
+    want = 0.25 * np.array([[0.0, 0.0, 0.0], [0.0, 1.0, -1.0], [0.0, -1.0, 1.0]])
+    np.testing.assert_allclose(found.matrix, want, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(found.root() @ found.root().T, want, atol=1e-15)
 
 
 @pytest.mark.parametrize("n", [5, 30])

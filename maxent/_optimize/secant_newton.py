@@ -1,0 +1,177 @@
+"""Damped Newton ascent for priors whose slopes at zero are infinite.
+
+    maximise  J(lam) = sum_r phi_r(lam_r) - R(lam),   E' lam = 0,   0 < lam < upper
+
+At shortfalls d the prior asks for multipliers lam*(d), where d + slope(lam*) = 0.
+Newton steps with the curvature of phi at lam are useless far from there: near an end it
+is huge, or the step leaves the box by a factor of hundreds. With the secant between lam
+and lam* in its place,
+
+    (H + diag(gradient / (lam* - lam))) step = gradient,
+
+a step is one of ascent, ends at lam* where H is zero, and is Newton's step at the
+optimum. The line search follows the step with every multiplier stopped at a share of
+its distance to the end. It serves duals whose R is nearly a maximum of a few linear
+functions, as the log partition function of few trees with large multipliers is; the
+interior point does not damp its steps across the kinks of these and can cycle.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from maxent._optimize.certificate import certify, repair_equality
+from maxent._optimize.interior_point import bordered
+from maxent._support.results import DualResult, Monitor, Status, relative_gap
+
+_KEPT = 0.01  # share of its distance to the end that a multiplier keeps in a step
+_LEAST = 1e-250  # multipliers and, times `upper`, distances below this serve nothing
+_NEAR = 1e-15
+_FLAT = 0.1  # the line search ends where the slope has fallen to this share
+_START = 4.0  # ends of multipliers from which weights are doubled
+_ROUGH = 1e-4  # relative gap of the stages before the last
+_TRIALS = 40
+
+
+def secant_newton(rows, R, E, *, tol, max_iter, callback=None):
+    """Solve the dual; returns a DualResult (lam, bias vector, certificate).
+
+    Large weights are reached by continuation: the log odds that a maximum of linear
+    functions has at its kinks change little when weights double, so the solution for
+    half the weights, its multipliers doubled, is within reach of Newton's steps.
+
+    Parameters
+    ----------
+    rows : Rows
+        With a finite loss and an infinite slope at zero.
+    R : regulariser with value_and_margins and solver
+    E : ndarray (n, k) or None
+    tol : float
+        Stop when gap <= tol * (1 + objective).
+    max_iter : int
+        Bound on the steps of all stages together.
+    callback : callable(n_iter, objective, gap) or None
+        Called in the last stage, whose dual is the one asked for.
+    """
+    largest = float(np.where(np.isfinite(rows.upper), rows.upper, 0.0).max())
+    stages = max(0, math.ceil(math.log2(max(largest, 1.0) / _START)))
+    lam, before = None, 0
+    b = None if E is None else np.zeros(E.shape[1])
+    for s in 2.0 ** np.arange(stages, 0, -1):
+        easier = replace(rows, weight=rows.weight / s)
+        left = max_iter - before
+        lam, b, n_iter, _ = _ascend(easier, R, E, Monitor(_ROUGH), left, lam, b)
+        lam, before = 2.0 * lam, before + n_iter
+
+    def shown(n_iter, objective, gap):
+        if callback is not None:
+            callback(before + n_iter, objective, gap)
+
+    monitor = Monitor(tol, shown)
+    left = max_iter - before
+    lam, b, n_iter, status = _ascend(rows, R, E, monitor, left, lam, b)
+    J, gap, b, _ = certify(rows, R, lam, E, b)
+    if relative_gap(gap, J) <= tol:
+        status = Status.CONVERGED
+    history = [(before + i, objective, g) for i, objective, g in monitor.history]
+    steps = before + n_iter
+    return DualResult(lam, b, J, gap, steps, status, "newton", history=history)
+
+
+def _ascend(rows, R, E, monitor, max_iter, lam, b):
+    """(feasible multipliers, bias, steps, status), the best that the monitor saw."""
+    solver = _SecantNewton(rows, R, E)
+    point = solver.at(rows.start_inside() if lam is None else lam, b)
+    status, n_iter = Status.MAX_ITER, 0
+    for n_iter in range(1, max_iter + 1):
+        new = None if point.value == -np.inf else solver.improved(point)
+        if new is None:
+            status = Status.STALLED
+            break
+        point = new
+        if monitor.record(n_iter, point.value, point.gap, point):
+            status = Status.CONVERGED
+            break
+    best = point if monitor.best is None else monitor.best.point
+    return best.lam, best.b, n_iter, status
+
+
+class _Point:
+    """Feasible multipliers inside the box, the dual there, its gap and shortfalls."""
+
+    def __init__(self, lam, value, gap, b, d):
+        self.lam, self.value, self.gap, self.b, self.d = lam, value, gap, b, d
+
+
+class _SecantNewton:
+    def __init__(self, rows, R, E):
+        self.rows, self.R, self.E = rows, R, E
+        self.upper = rows.upper
+
+    def _inside(self, lam):
+        return np.clip(lam, _LEAST, self.upper * (1 - _NEAR))
+
+    def at(self, lam, guess):
+        """The point of multipliers moved inside; of value -inf beyond the domain."""
+        lam = repair_equality(self._inside(lam), self.upper, self.E)
+        return _Point(lam, *certify(self.rows, self.R, lam, self.E, guess))
+
+    def improved(self, point):
+        """A point of larger value; None if rounding allows none."""
+        found = self._step(point)
+        if found is None:
+            return None
+        step, db = found
+        full = slope_low = float((point.d + self.rows.slope(point.lam)) @ step)
+        low, high, slope_high, t, best = 0.0, 1.0, None, 1.0, None
+        for _ in range(_TRIALS):
+            new, slope = self._along(point, step, db, t)
+            gained = new.value > point.value
+            if gained and (best is None or new.value > best.value):
+                best = new
+            if gained and (abs(slope) <= _FLAT * full or (slope > 0 and t == 1.0)):
+                break
+            if gained and slope > 0:
+                low, slope_low = t, slope
+            else:
+                high, slope_high = t, slope
+            share = 0.5
+            if slope_high is not None and -np.inf < slope_high < 0:
+                share = min(max(slope_low / (slope_low - slope_high), 0.1), 0.9)
+            t = low + share * (high - low)
+        return best
+
+    def _step(self, point):
+        """Newton's steps of multipliers and biases; None if there are none."""
+        lam = point.lam
+        gradient = point.d + self.rows.slope(lam)
+        _, wanted, _ = self.rows.losses(point.d)
+        move = self._inside(wanted) - lam
+        with np.errstate(all="ignore"):
+            secant = gradient / move
+            usable = (np.abs(move) > 1e-9 * lam) & (secant > 0) & np.isfinite(secant)
+        diagonal = np.where(usable, secant, self.rows.curvature(lam))
+        try:
+            solve = bordered(self.R.solver(lam, diagonal), self.E)
+        except np.linalg.LinAlgError:
+            return None
+        lack = None if self.E is None else -(self.E.T @ lam)
+        step, db = solve(gradient, lack)
+        ascends = np.isfinite(step).all() and gradient @ step > 0
+        return (step, db) if ascends else None
+
+    def _along(self, point, step, db, t):
+        """The point a share t along the step, and the slope of the value there."""
+        lam, room = point.lam, self.upper - point.lam
+        with np.errstate(invalid="ignore"):
+            high = np.where(np.isfinite(room), self.upper - _KEPT * room, np.inf)
+        low, free = _KEPT * lam, lam + t * step
+        b = point.b if db is None else point.b + t * db
+        new = self.at(np.clip(free, low, high), b)
+        if new.value == -np.inf:
+            return new, -np.inf
+        moving = np.where((free > low) & (free < high), step, 0.0)
+        return new, float((new.d + self.rows.slope(new.lam)) @ moving)

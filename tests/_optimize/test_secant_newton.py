@@ -1,0 +1,58 @@
+"""Damped Newton steps with secants: optima, large weights, equalities, callbacks."""
+
+import numpy as np
+import pytest
+from oracles.tree_problems import categories
+
+from maxent._optimize.block_sum import BlockSum, Diagonal
+from maxent._optimize.interior_point import interior_point
+from maxent._optimize.rows import Rows
+from maxent._optimize.secant_newton import secant_newton
+from maxent.discrimination import LogisticMargin, SpanningTrees
+
+
+def problem(rng, C, level, n=40):
+    """Two classes of random trees whose rows overlap; their labels as the equality."""
+    X, y = categories(rng, n, 3)
+    sizes, y = [3, 3, 3], np.where(y > 0, 1.0, -1.0)
+    blocks = [
+        SpanningTrees.fit(X[y == k], n_categories=sizes).block(X) for k in (1.0, -1.0)
+    ]
+    rows = Rows.of(LogisticMargin(C, 0.0), np.ones(n), np.full(n, level))
+    return rows, BlockSum(blocks, [Diagonal(y), Diagonal(-y)]), y[:, None]
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_it_agrees_with_the_interior_point(biased, rng):
+    rows, R, E = problem(rng, 2.0, 1.0)
+    E = E if biased else None
+    found = secant_newton(rows, R, E, tol=1e-10, max_iter=100)
+    want = interior_point(rows, R, E, tol=1e-10, max_iter=100)
+    assert found.converged and want.converged
+    # each objective is below the optimum, by its gap at most
+    assert abs(found.objective - want.objective) <= max(found.gap, want.gap) + 1e-9
+    if biased:
+        assert abs(E[:, 0] @ found.lam) <= 1e-12 * np.abs(found.lam).sum()
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("C", [30.0, 300.0])
+def test_large_weights_are_reached(C, biased, rng):
+    rows, R, E = problem(rng, C, 4.0)
+    seen = []
+    found = secant_newton(
+        *(rows, R, E if biased else None),
+        tol=1e-8,
+        max_iter=500,
+        callback=lambda *step: seen.append(step),
+    )
+    assert found.converged and 0 <= found.gap <= 1e-8 * (1 + found.objective)
+    assert (found.lam > 0).all() and (found.lam < rows.upper).all()
+    assert seen == found.history and found.n_iter <= 500
+
+
+def test_few_steps_end_with_an_honest_gap(rng):
+    rows, R, E = problem(rng, 100.0, 4.0)
+    found = secant_newton(rows, R, E, tol=1e-8, max_iter=3)
+    assert not found.converged and found.n_iter <= 3
+    assert found.gap > 1e-8 * (1 + found.objective)
