@@ -1,7 +1,7 @@
-"""Rows bound to trees over categorical columns, and tables over all pairs of letters.
+"""Rows bound to trees over categorical columns, tables over all pairs of categories.
 
-A table is (D, D), D the number of letters of all columns; column v owns the rows and
-columns offset[v] .. offset[v + 1]. Counts hold single letters on the diagonal; sums
+A table is (D, D), D the number of categories of all columns; column v owns the rows and
+columns offset[v] .. offset[v + 1]. Counts hold single categories on the diagonal; sums
 over pairs read the part above the diagonal blocks.
 """
 
@@ -23,26 +23,26 @@ _CANCELLED = 1e-2  # share of a count below which what is left of it is summed a
 class TreeRows:
     """Rows of codes, -1 where a value is missing.
 
-    A missing value is one more letter of its column, at which all tables are zero: it
+    A missing value is one more category of its column, at which all tables are zero: it
     leaves out every factor that it enters.
 
     Parameters
     ----------
     X : array-like (n_rows, n)
-    letters : CategoryIndex
+    index : CategoryIndex
     """
 
-    def __init__(self, X, letters):
-        codes = check_codes(X, letters.sizes)
+    def __init__(self, X, index):
+        codes = check_codes(X, index.sizes)
         missing = (codes < 0).any(axis=0)
         self.n_rows = len(codes)
-        self.own = letters  # letters of the rows, missing values included
-        self._at = None  # where the letters of the tables are among them
+        self.own = index  # categories of the rows, missing values included
+        self._at = None  # where the categories of the tables are among them
         if missing.any():
-            self.own = CategoryIndex(np.add(letters.sizes, missing))
-            shift = self.own.offset[:-1] - letters.offset[:-1]
-            self._at = np.arange(letters.total) + shift[letters.column]
-            codes = np.where(codes < 0, letters.sizes, codes)
+            self.own = CategoryIndex(np.add(index.sizes, missing))
+            shift = self.own.offset[:-1] - index.offset[:-1]
+            self._at = np.arange(index.total) + shift[index.column]
+            codes = np.where(codes < 0, index.sizes, codes)
         self.complete = self._at is None
         self.codes = np.ascontiguousarray(codes.T.astype(np.uint16))
         self._columns = Columns(self.codes, self.own.offset) if self.n_rows else None
@@ -61,7 +61,7 @@ class TreeRows:
         return part
 
     def counts(self, weight):
-        """Weighted counts of letters and pairs of letters, (D, D)."""
+        """Weighted counts of categories and pairs of categories, (D, D)."""
         D = self.own.total
         out = np.zeros((D, D))
         if self.n_rows:
@@ -87,7 +87,7 @@ class TreeRows:
         return change, (start + self.counts(coarse)) + fine
 
     def scores(self, table):
-        """Sums of a table over the letters, and pairs of letters, of every row."""
+        """Sums of a table over the categories, and pairs of them, of every row."""
         out = np.zeros(self.n_rows)
         if self.n_rows:
             table = self._padded(table)
@@ -151,19 +151,19 @@ class TreeRows:
         return out
 
 
-def uniform_counts(ess, letters):
+def uniform_counts(ess, index):
     """Counts (D, D) of `ess` rows spread evenly over the cells of every table."""
-    share = 1.0 / np.asarray(letters.sizes, dtype=float)[letters.column]
+    share = 1.0 / np.asarray(index.sizes, dtype=float)[index.column]
     out = ess * np.outer(share, share)
-    first = letters.offset
-    for u in range(letters.n):
+    first = index.offset
+    for u in range(index.n):
         own = slice(first[u], first[u + 1])
         out[own, own] = np.diag(ess * share[own])
     return out
 
 
-def log_tables(counts, log, letters, cells=None):
-    """log of single letters (D,) and log ratios of pairs (D, D) from counts.
+def log_tables(counts, log, index, cells=None):
+    """log of single categories (D,) and log ratios of pairs (D, D) from counts.
 
     With `log` the logarithm, log T_v and log T_uv / (T_u T_v) of the shares T; with the
     digamma function their expectations where the counts are of Dirichlet priors.
@@ -172,13 +172,13 @@ def log_tables(counts, log, letters, cells=None):
     ----------
     counts : ndarray (D, D)
     log : callable
-    letters : CategoryIndex
+    index : CategoryIndex
     cells : ndarray of bool (D, D), optional
-        Pairs of letters that are wanted; all of u < v by default. Others are zero.
+        Pairs of categories that are wanted; all of u < v by default. Others are zero.
     """
-    cells = letters.above() if cells is None else cells
+    cells = index.above() if cells is None else cells
     single = counts.diagonal()
-    total = float(single[: letters.sizes[0]].sum())
+    total = float(single[: index.sizes[0]].sum())
     log_single, log_total = log(single), float(log(total))
     ratios = np.zeros_like(counts)
     ratios[cells] = log(counts[cells]) + log_total

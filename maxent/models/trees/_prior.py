@@ -31,14 +31,14 @@ class TreePrior(ConjugatePrior):
         Logarithms of the weights of the edges, -inf on the diagonal and where there is
         no edge.
     n_categories : tuple of int
-        CategoryIndex of every column.
+        Number of categories of every column.
     """
 
     _cheap_products = True
 
-    def _set_trees(self, letters, log_weights, constant=0.0):
-        self._letters = letters
-        self.n_categories = letters.sizes
+    def _set_trees(self, index, log_weights, constant=0.0):
+        self._index = index
+        self.n_categories = index.sizes
         log_weights.setflags(write=False)
         self.log_weights = log_weights
         # what rows have added to log Z besides the sum over trees
@@ -86,7 +86,7 @@ class TreePrior(ConjugatePrior):
 
     # -- on rows -------------------------------------------------------------------
     def _prepare(self, X):
-        return TreeRows(X, self._letters)
+        return TreeRows(X, self._index)
 
     def _length(self, data):
         return data.n_rows
@@ -99,7 +99,7 @@ class TreePrior(ConjugatePrior):
 
     def _row_table(self, single, ratios, pairs):
         """Table whose scores are sum_v single_v + sum_{uv} pairs_uv ratios_uv."""
-        table = self._letters.expand(pairs) * ratios
+        table = self._index.expand(pairs) * ratios
         np.fill_diagonal(table, single)
         return table
 
@@ -128,9 +128,9 @@ def factor_by_products(prior, data, *curvature):
     return semidefinite_root(0.5 * (H + H.T))
 
 
-def check_weights_of(letters, log_weights):
+def check_weights_of(index, log_weights):
     """Checked log weights (n, n), a copy; zeros off the diagonal by default."""
-    n = letters.n
+    n = index.n
     if log_weights is None:
         out = np.zeros((n, n))
         np.fill_diagonal(out, -np.inf)
@@ -143,10 +143,10 @@ def check_weights_of(letters, log_weights):
     return np.array(0.5 * (weights + weights.T))
 
 
-def check_pairs(name, table, letters):
+def check_pairs(name, table, index):
     """Symmetric (D, D), a copy."""
     table = np.array(v.as_doubles(name, table))
-    shape = (letters.total, letters.total)
+    shape = (index.total, index.total)
     if table.shape != shape:
         raise ValueError(
             f"{name} has shape {table.shape}; n_categories ask for {shape}."

@@ -71,14 +71,14 @@ def chow_liu_tree(
     Parameters
     ----------
     X : array-like of int (n_samples, n)
-        Codes 0, 1, ... of the letters, n >= 2 columns.
+        Codes 0, 1, ... of the categories, n >= 2 columns.
     sample_weight : array-like (n_samples,), optional
         Weights >= 0; weight two counts as two rows.
     ess : float, default=0.0
         Equivalent sample size, >= 0, in rows: this many pseudo-counts are spread evenly
         over the cells of each pair table, so that all tables agree on their margins.
     n_categories : int or array-like of int (n,), optional
-        Number of letters of the columns; None takes the largest code plus one. It
+        Number of categories of the columns; None takes the largest code plus one. It
         matters if `ess` > 0 only.
     return_information : bool, default=False
         Return the mutual informations too.
@@ -95,7 +95,7 @@ def chow_liu_tree(
     ------
     ValueError
         For codes that are not integers from 0 to 65535, for fewer than two columns or
-        no rows, for letters beyond `n_categories`, and for weights that are negative
+        no rows, for categories beyond `n_categories`, and for weights that are negative
         or all zero.
     MemoryError
         Where a pair table would exceed the memory of the machine.
@@ -106,7 +106,7 @@ def chow_liu_tree(
 
     Notes
     -----
-    Time O(n_samples n^2), several pairs at a time for columns of few letters; memory
+    Time O(n_samples n^2), several pairs at a time for columns of few categories; memory
     O(n_samples n + n^2).
 
     References
@@ -134,7 +134,7 @@ def chow_liu_tree(
     widest = int(np.diff(offset).max())
     threads = effective_threads()
     # a table of every thread, and the same again for groups of narrow columns
-    check_memory("X with columns of letters up to", widest, 16 * threads * widest**2)
+    check_memory("X with columns of categories up to", widest, 16 * threads * widest**2)
     check_memory("X with columns", n, 16 * n**2)
     columns = Columns(codes, offset, weightless=weight is None)
     information = np.empty((n, n))

@@ -38,12 +38,12 @@ class DirichletTrees(TreePrior):
     Parameters
     ----------
     pseudo_counts : float or array-like (D, D)
-        Prior counts of all pairs of letters, > 0: the tables of two columns, with the
-        counts of single letters on the diagonal, the rest of which is zero. The margins
-        of all tables agree. A float is an equivalent sample size, spread evenly over
-        every table.
+        Prior counts of all pairs of categories, > 0: the tables of two columns. The
+        block of one column is diagonal and holds the counts of its categories. The
+        margins of all tables agree. A float is an equivalent sample size, spread evenly
+        over every table.
     n_categories : sequence of int
-        CategoryIndex of every column; they add up to D.
+        Number of categories of every column; they add up to D.
     log_weights : array-like (n, n), optional
         Logarithms of the edge weights, symmetric, -inf on the diagonal and for edges
         that no tree has. All trees are alike by default.
@@ -107,19 +107,19 @@ class DirichletTrees(TreePrior):
     cell_duals = None
 
     def __init__(self, pseudo_counts, n_categories, log_weights=None, cell_duals=None):
-        letters = check_sizes(n_categories)
-        weights = check_weights_of(letters, log_weights)
+        index = check_sizes(n_categories)
+        weights = check_weights_of(index, log_weights)
         if v.is_real(pseudo_counts):
             ess = v.check_positive("pseudo_counts", pseudo_counts)
-            counts = uniform_counts(ess, letters)
+            counts = uniform_counts(ess, index)
         else:
-            counts = check_pairs("pseudo_counts", pseudo_counts, letters)
-            check_prior_counts(counts, letters, weights)
-        # pairs of letters that some tree reads, once
-        self._set_counts(counts, letters.expand(np.triu(~np.isneginf(weights), 1)))
+            counts = check_pairs("pseudo_counts", pseudo_counts, index)
+            check_prior_counts(counts, index, weights)
+        # pairs of categories that some tree reads, once
+        self._set_counts(counts, index.expand(np.triu(~np.isneginf(weights), 1)))
         if cell_duals is not None:
-            self.cell_duals = check_cell_duals(cell_duals, letters, self._cells)
-        self._set_trees(letters, weights)
+            self.cell_duals = check_cell_duals(cell_duals, index, self._cells)
+        self._set_trees(index, weights)
         self._trees()
 
     def _set_counts(self, counts, cells):
@@ -130,7 +130,7 @@ class DirichletTrees(TreePrior):
     def _without_rows(self):
         value = object.__new__(type(self))
         value._set_counts(self.pseudo_counts, self._cells)
-        value._set_trees(self._letters, self.log_weights, self._constant)
+        value._set_trees(self._index, self.log_weights, self._constant)
         value._partition, value.cell_duals = self._partition, self.cell_duals
         return value
 
@@ -162,7 +162,7 @@ class DirichletTrees(TreePrior):
         single, before = counts.diagonal(), self.pseudo_counts.diagonal()
         if not ((counts > 0) | ~self._cells).all() or not (single > 0).all():
             return None
-        letters = self._letters
+        index = self._index
         rise = np.zeros_like(counts)
         rise[self._cells] = log_gamma_ratio(
             self.pseudo_counts[self._cells],
@@ -170,17 +170,17 @@ class DirichletTrees(TreePrior):
             counts[self._cells],
         )
         own = log_gamma_ratio(before, change.diagonal(), single)
-        node = letters.column_sums(own)
-        moved = letters.pair_sums(rise)
+        node = index.column_sums(own)
+        moved = index.pair_sums(rise)
         moved = moved + moved.T - (node[:, None] + node[None, :])
-        first = slice(0, letters.sizes[0])
+        first = slice(0, index.sizes[0])
         total = log_gamma_ratio(
             *(np.array([a[first].sum()]) for a in (before, change.diagonal(), single))
         )
         value = object.__new__(type(self))
         value._set_counts(counts, self._cells)
         constant = self._constant + float(node.sum() - total[0])
-        value._set_trees(letters, self.log_weights + moved, constant)
+        value._set_trees(index, self.log_weights + moved, constant)
         return value
 
     def _change(self, data, weight):
@@ -218,7 +218,7 @@ class DirichletTrees(TreePrior):
         return self._expected_logs
 
     def _tables(self, log):
-        return log_tables(self.pseudo_counts, log, self._letters, self._cells)
+        return log_tables(self.pseudo_counts, log, self._index, self._cells)
 
     def _predictive(self, data):
         single, table = self._tables(np.log)
@@ -233,11 +233,11 @@ class DirichletTrees(TreePrior):
         """
         if self._curved is not None:
             return self._curved
-        letters, p = self._letters, self._trees()[1]
+        index, p = self._index, self._trees()[1]
         cells = polygamma(1, self.pseudo_counts[self._cells])
         table = np.zeros_like(self.pseudo_counts)
-        table[self._cells] = cells * letters.expand(p)[self._cells]
-        degree = p.sum(axis=1)[letters.column]
+        table[self._cells] = cells * index.expand(p)[self._cells]
+        degree = p.sum(axis=1)[index.column]
         single = (1.0 - degree) * polygamma(1, self.pseudo_counts.diagonal())
         np.fill_diagonal(table, single)
         self._curved = table, -float(polygamma(1, self.total))
@@ -252,19 +252,19 @@ class DirichletTrees(TreePrior):
         return table, constant
 
     def _rank(self, data):
-        n = self._letters.n
+        n = self._index.n
         stored = data.may_store_features() and data.n_rows <= _DENSE_ROWS
         return data.n_rows if stored and n <= SMALL else NO_FACTOR
 
     def _factor(self, data, curvature=None):
-        if self._letters.n > SMALL:
+        if self._index.n > SMALL:
             return factor_by_products(self, data, curvature)
         F = self._tree_factor(data, self._logs()[1])
         table, constant = self._curvature_with(curvature)
         return semidefinite_root(data.agreements(table, constant) + F @ F.T)
 
     def _matrix(self, data, curvature=None):
-        if self._letters.n > SMALL or not data.may_store_features():
+        if self._index.n > SMALL or not data.may_store_features():
             return None
         table, constant = self._curvature_with(curvature)
         trees = self._tree_covariance(data, self._logs()[1])
@@ -275,7 +275,7 @@ class DirichletTrees(TreePrior):
         table, constant = self._curvature_with(curvature)
         counts = self._change(data, x)
         dp = self._edge_covariance().product(
-            _symmetric(self._letters.pair_sums(ratios * counts))
+            _symmetric(self._index.pair_sums(ratios * counts))
         )
         along = table * counts
         move = self._row_table(along.diagonal(), ratios, dp)
@@ -313,12 +313,12 @@ class DirichletTrees(TreePrior):
         i, j = np.unravel_index(
             np.argmin(np.where(self._cells, counts, np.inf)), counts.shape
         )
-        first, column = self._letters.offset, self._letters.column
+        first, column = self._index.offset, self._index.column
         u, w = int(column[i]), int(column[j])
         return (
-            f"the weighted counts leave letter {int(i - first[u])} of column {u} with "
-            f"letter {int(j - first[w])} of column {w} at or below zero; raise the "
-            "pseudo-counts."
+            f"the weighted counts leave category {int(i - first[u])} of column {u} "
+            f"with category {int(j - first[w])} of column {w} at or below zero; raise "
+            "the pseudo-counts."
         )
 
 
@@ -327,32 +327,32 @@ def _symmetric(above):
     return above + above.T
 
 
-def check_cell_duals(duals, letters, cells):
+def check_cell_duals(duals, index, cells):
     """Symmetric (D, D) of numbers >= 0, zero where no tree reads a cell."""
-    duals = check_pairs("cell_duals", duals, letters)
+    duals = check_pairs("cell_duals", duals, index)
     wrong = ~((duals >= 0) & np.isfinite(duals)) | ((duals != 0) & ~(cells | cells.T))
     if wrong.any():
         i, j = (int(k) for k in np.argwhere(wrong)[0])
         raise ValueError(
             f"cell_duals[{i}, {j}]={duals[i, j]:g} is not a number >= 0, or the "
-            "letters are of columns that no edge joins, whose entries must be 0."
+            "categories are of columns that no edge joins, whose entries must be 0."
         )
     duals.setflags(write=False)
     return duals
 
 
-def check_prior_counts(counts, letters, weights):
+def check_prior_counts(counts, index, weights):
     """Positive counts whose tables agree on their margins."""
-    sizes, first = letters.sizes, letters.offset
+    sizes, first = index.sizes, index.offset
     single = counts.diagonal()
-    cells = letters.expand(~np.isneginf(weights))
+    cells = index.expand(~np.isneginf(weights))
     wrong = cells & ~((counts > 0) & np.isfinite(counts))
     wrong |= np.diag(~((single > 0) & np.isfinite(single)))
     if wrong.any():
         i, j = (int(k) for k in np.argwhere(wrong)[0])
         raise ValueError(
             f"pseudo_counts[{i}, {j}]={counts[i, j]:g} is not > 0; every pair of "
-            "letters of columns that an edge may join needs a positive count."
+            "categories of columns that an edge may join needs a positive count."
         )
     for u in range(len(sizes)):
         rows = slice(first[u], first[u + 1])
@@ -361,7 +361,7 @@ def check_prior_counts(counts, letters, weights):
         if far.any():
             i, w = (int(k) for k in np.argwhere(far)[0])
             raise ValueError(
-                f"pseudo_counts do not agree: letter {i} of column {u} has the count "
+                f"pseudo_counts do not agree: category {i} of column {u} has the count "
                 f"{single[first[u] + i]:g} on the diagonal and {sums[i, w]:g} in the "
                 f"table with column {w}. Make all tables from the same rows, spreading "
                 "an equivalent sample size evenly over each."

@@ -38,13 +38,13 @@ class SpanningTrees(TreePrior):
     Parameters
     ----------
     log_marginals : array-like (D,)
-        log T_v of the letters of all columns, one column after the other.
+        log T_v of the categories of all columns, one column after the other.
     log_ratios : array-like (D, D)
-        log T_uv / (T_u T_v) at all pairs of letters, symmetric; letters of one column
-        count for nothing. Any finite numbers will do, such as expectations of
-        logarithms.
+        log T_uv / (T_u T_v) at all pairs of categories, symmetric; entries of two
+        categories of one column are not read. Any finite numbers will do, such as
+        expectations of logarithms.
     n_categories : sequence of int
-        CategoryIndex of every column; they add up to D.
+        Number of categories of every column; they add up to D.
     log_weights : array-like (n, n), optional
         Logarithms of the edge weights, symmetric, -inf on the diagonal and for edges
         that no tree has. All trees are alike by default.
@@ -91,25 +91,25 @@ class SpanningTrees(TreePrior):
     """
 
     def __init__(self, log_marginals, log_ratios, n_categories, log_weights=None):
-        letters = check_sizes(n_categories)
+        index = check_sizes(n_categories)
         single = np.array(v.as_doubles("log_marginals", log_marginals))
-        if single.shape != (letters.total,):
+        if single.shape != (index.total,):
             raise ValueError(
                 f"log_marginals has shape {single.shape}; n_categories ask for "
-                f"({letters.total},)."
+                f"({index.total},)."
             )
         if not np.isfinite(single).all():
             raise ValueError(
                 "log_marginals has entries that are not finite; smooth the tables."
             )
-        ratios = check_pairs("log_ratios", log_ratios, letters)
+        ratios = check_pairs("log_ratios", log_ratios, index)
         if not np.isfinite(ratios).all():
             raise ValueError(
                 "log_ratios has entries that are not finite; smooth the tables."
             )
-        ratios[~(letters.above() | letters.above().T)] = 0.0
+        ratios[~(index.above() | index.above().T)] = 0.0
         self._set_tables(single, ratios)
-        self._set_trees(letters, check_weights_of(letters, log_weights))
+        self._set_trees(index, check_weights_of(index, log_weights))
         self._trees()  # refuses edges that leave separate parts
 
     @classmethod
@@ -121,14 +121,14 @@ class SpanningTrees(TreePrior):
         Parameters
         ----------
         X : array-like of int (n_rows, n)
-            Codes 0, 1, ... of the letters, n >= 2 columns, none missing.
+            Codes 0, 1, ... of the categories, n >= 2 columns, none missing.
         sample_weight : array-like (n_rows,), optional
             Weights >= 0.
         ess : float, default=1.0
             Equivalent sample size, >= 0: this many rows are spread evenly over the
             cells of every table, so that all tables agree on their margins.
         n_categories : sequence of int, optional
-            CategoryIndex of every column; the largest code plus one by default.
+            Number of categories of every column; the largest code plus one by default.
         log_weights : array-like (n, n), optional
             As for the constructor.
 
@@ -140,22 +140,22 @@ class SpanningTrees(TreePrior):
         ------
         ValueError
             As for the constructor, for weights that are negative or all zero, and if a
-            pair of letters never occurs and `ess` is zero.
+            pair of categories never occurs and `ess` is zero.
         """
-        counts, letters = smoothed_counts(X, sample_weight, ess, n_categories)
-        cells = letters.above()
+        counts, index = smoothed_counts(X, sample_weight, ess, n_categories)
+        cells = index.above()
         if log_weights is not None:
-            allowed = ~np.isneginf(check_weights_of(letters, log_weights))
-            cells &= letters.expand(allowed)
-        check_no_empty_cell(counts, letters, cells)
-        tables = log_tables(counts, np.log, letters, cells)
-        return cls._of(*tables, letters, log_weights)
+            allowed = ~np.isneginf(check_weights_of(index, log_weights))
+            cells &= index.expand(allowed)
+        check_no_empty_cell(counts, index, cells)
+        tables = log_tables(counts, np.log, index, cells)
+        return cls._of(*tables, index, log_weights)
 
     @classmethod
-    def _of(cls, single, ratios, letters, log_weights):
+    def _of(cls, single, ratios, index, log_weights):
         value = object.__new__(cls)
         value._set_tables(single, ratios + ratios.T)
-        value._set_trees(letters, check_weights_of(letters, log_weights))
+        value._set_trees(index, check_weights_of(index, log_weights))
         value._trees()
         return value
 
@@ -185,7 +185,7 @@ class SpanningTrees(TreePrior):
     # -- on rows -------------------------------------------------------------------
     def _update(self, data, weight):
         counts = data.counts(weight)
-        moved = np.tril(self._letters.pair_sums(self.log_ratios * counts), -1)
+        moved = np.tril(self._index.pair_sums(self.log_ratios * counts), -1)
         moved = moved + moved.T  # to the bit, as sums of either side may not be
         added = float(self.log_marginals @ counts.diagonal())
         return self._with(self.log_weights + moved, self._constant + added)
@@ -193,7 +193,7 @@ class SpanningTrees(TreePrior):
     def _with(self, log_weights, constant):
         value = object.__new__(type(self))
         value._set_tables(self.log_marginals, self.log_ratios)
-        value._set_trees(self._letters, log_weights, constant)
+        value._set_trees(self._index, log_weights, constant)
         return value
 
     def _expected(self, data):
@@ -206,24 +206,24 @@ class SpanningTrees(TreePrior):
         return data.log_mean(self.log_weights, table) - self._trees()[0]
 
     def _rank(self, data):
-        n = self._letters.n
+        n = self._index.n
         stored = n <= SMALL and data.may_store_features()
         return n * (n - 1) // 2 if stored else NO_FACTOR
 
     def _factor(self, data):
-        if self._letters.n > SMALL:
+        if self._index.n > SMALL:
             return factor_by_products(self, data)
         return self._tree_factor(data, self.log_ratios)
 
     def _matrix(self, data, curvature=None):
-        if self._letters.n > SMALL or not data.may_store_features():
+        if self._index.n > SMALL or not data.may_store_features():
             return None
         return self._tree_covariance(data, self.log_ratios)
 
     def _product(self, data, x):
-        f = self._letters.pair_sums(self.log_ratios * data.counts(x))
+        f = self._index.pair_sums(self.log_ratios * data.counts(x))
         dp = self._edge_covariance().product(f)
-        nothing = np.zeros(self._letters.total)
+        nothing = np.zeros(self._index.total)
         return data.scores(self._row_table(nothing, self.log_ratios, dp))
 
     def _max_step(self, data, direction):
@@ -249,7 +249,7 @@ def best_tree_scores(block, a):
     scores : ndarray (n_rows,)
     """
     prior, data = block.prior, block.data
-    index = prior._letters
+    index = prior._index
     weights = index.pair_sums(prior.log_ratios * data.counts(a))
     weights[np.isneginf(prior.log_weights)] = -np.inf
     edges = max_spanning_tree(weights)
@@ -260,7 +260,7 @@ def best_tree_scores(block, a):
 
 
 def smoothed_counts(X, sample_weight, ess, n_categories):
-    """Counts (D, D) of complete rows plus `ess` rows spread evenly, and the letters."""
+    """Counts (D, D) of complete rows plus `ess` spread evenly, and the categories."""
     ess = v.check_nonnegative("ess", ess)
     if n_categories is None:
         X = v.as_doubles("X", X)
@@ -270,32 +270,32 @@ def smoothed_counts(X, sample_weight, ess, n_categories):
             raise ValueError("X must hold integer codes of categories from 0 on.")
         v.check_range("X", X, 65535)
         n_categories = [int(r) + 1 for r in X.max(axis=0)]
-    letters = check_sizes(n_categories)
-    rows = TreeRows(X, letters)
+    index = check_sizes(n_categories)
+    rows = TreeRows(X, index)
     if not rows.complete or not rows.n_rows:
         raise ValueError("X must hold rows without a missing value, code -1.")
     weight = v.check_weights(sample_weight, rows.n_rows)
     weight = np.ones(rows.n_rows) if weight is None else weight
-    return rows.counts(weight) + uniform_counts(ess, letters), letters
+    return rows.counts(weight) + uniform_counts(ess, index), index
 
 
 class EmptyCell(ValueError):
-    """A pair of letters that never occurs: `at` has column and letter of both."""
+    """A pair of categories that never occurs: `at` has column and category of both."""
 
     def __init__(self, at):
         self.at = at
         (u, i), (w, j) = at
         super().__init__(
-            f"ess=0 leaves the table of columns {u} and {w} empty at letter {i} with "
-            f"letter {j}: the logarithm of its probability is infinite. Use ess > 0."
+            f"ess=0 leaves the table of columns {u} and {w} empty at category {i} with "
+            f"category {j}: the logarithm of its probability is infinite. Use ess > 0."
         )
 
 
-def check_no_empty_cell(counts, letters, cells):
+def check_no_empty_cell(counts, index, cells):
     """Refuse pair counts of zero among `cells`, whose logarithms are infinite."""
     empty = cells & ~(counts > 0)
     if empty.any():
         pair = np.argwhere(empty)[0]
-        u = letters.column[pair]
-        i = pair - letters.offset[u]
+        u = index.column[pair]
+        i = pair - index.offset[u]
         raise EmptyCell([(int(a), int(b)) for a, b in zip(u, i, strict=True)])

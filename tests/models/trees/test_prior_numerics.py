@@ -296,11 +296,11 @@ def test_a_missing_value_leaves_out_every_factor_that_it_enters(rng):
     gone = X.copy()
     gone[:, 1] = -1
     rest = [0, 2, 3]
-    letters = CategoryIndex(prior.n_categories)
+    index = CategoryIndex(prior.n_categories)
     p = posterior.edge_probabilities
     want = np.zeros(len(X))
     for t, row in enumerate(X):
-        at = letters.offset[:-1] + row
+        at = index.offset[:-1] + row
         want[t] = posterior.log_marginals[at[rest]].sum()
         for u in rest:
             for v in rest:

@@ -60,7 +60,7 @@ SINGLE = np.log([0.5, 0.5, 0.3, 0.7])
         ),
         (
             lambda: DirichletTrees(np.kron(np.eye(2), np.eye(2)) + 0.1, [2, 2]),
-            "pseudo_counts do not agree: letter 0 of column 0",
+            "pseudo_counts do not agree: category 0 of column 0",
         ),
         (lambda: SpanningTrees.fit([[0, 1]], ess=-1.0), "ess=-1.0"),
         (lambda: SpanningTrees.fit([[0, 1.5]]), "integer codes"),
@@ -73,7 +73,7 @@ SINGLE = np.log([0.5, 0.5, 0.3, 0.7])
         ),
         (
             lambda: SpanningTrees.fit([[0, 1], [1, 0]], ess=0),
-            "columns 0 and 1 empty at letter 0 with letter 0.*ess > 0",
+            "columns 0 and 1 empty at category 0 with category 0.*ess > 0",
         ),
     ],
 )
@@ -109,6 +109,6 @@ def test_rows_that_take_too_much_are_named_by_their_cell():
     prior = DirichletTrees(1.0, [2, 2])
     refused(
         lambda: prior.block(X, [-1.0, 0.0]),
-        "letter 0 of column 0 with letter 1 of column 1 at or below zero",
+        "category 0 of column 0 with category 1 of column 1 at or below zero",
     )
     refused(lambda: prior.posterior(X, [-1.0, 0.0]), "no posterior at these weights")

@@ -184,8 +184,8 @@ def test_plenty_of_prior_counts_are_given_tables(rng):
     ratios = np.log(
         np.maximum(counts, 1e-300) * total / np.outer(*[counts.diagonal()] * 2)
     )
-    letters = CategoryIndex(sizes)
-    ratios[letters.column[:, None] == letters.column[None, :]] = 0.0
+    index = CategoryIndex(sizes)
+    ratios[index.column[:, None] == index.column[None, :]] = 0.0
     given = SpanningTrees(single, ratios, sizes, weights).block(X)
     a = 2.0 * rng.normal(size=12)
     agree(random.log_partition(a), given.log_partition(a), 1e-6, np.abs(a).sum())
