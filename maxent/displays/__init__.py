@@ -1,11 +1,14 @@
 """Pictures of margin priors, machines, dual paths, scores and dependency trees.
 
-Displays in the manner of scikit-learn: the constructor or a class method takes what is
-to be drawn, ``plot`` draws it and keeps Axes, Figure and artists in attributes that
-end in ``_``. Matplotlib is loaded when something is drawn.
+Displays in the manner of scikit-learn: class methods such as ``from_estimator`` draw,
+on Axes given as ``ax`` or on a new figure, and return the display; ``plot`` draws it
+again. Axes, Figure and artists are kept in attributes that end in ``_``. Matplotlib is
+loaded when something is drawn.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from maxent._support.lazy import lazy_exports
 
@@ -21,3 +24,15 @@ _HOMES = {
 }
 
 __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
+
+if TYPE_CHECKING:
+    from maxent.displays.boundary import MEDBoundaryDisplay as MEDBoundaryDisplay
+    from maxent.displays.comparison import (
+        BoundaryComparisonDisplay as BoundaryComparisonDisplay,
+    )
+    from maxent.displays.edge_weights import EdgeWeightsDisplay as EdgeWeightsDisplay
+    from maxent.displays.likelihoods import LogLikelihoodDisplay as LogLikelihoodDisplay
+    from maxent.displays.margin_prior import MarginPriorDisplay as MarginPriorDisplay
+    from maxent.displays.path import DualPathDisplay as DualPathDisplay
+    from maxent.displays.roc import ROCComparisonDisplay as ROCComparisonDisplay
+    from maxent.displays.tree_graph import TreeGraphDisplay as TreeGraphDisplay

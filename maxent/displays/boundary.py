@@ -2,9 +2,37 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
-from maxent.displays._axes import INK, colour, make_axes, marker
+from maxent._support import validation as v
+from maxent.displays._axes import INK, colour, figure_of, make_axes, marker
+from maxent.displays._estimators import before_last
+from maxent.displays._layout import fit, legend_outside
+from maxent.displays._plane import (
+    check_machine,
+    class_codes,
+    grid_around,
+    leads_of,
+    machine_level,
+    multipliers_of,
+    two_features,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.contour import QuadContourSet
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+    from numpy.typing import ArrayLike, NDArray
+    from sklearn.base import BaseEstimator
+
+    from maxent.displays._estimators import ResponseMethod
 
 
 class MEDBoundaryDisplay:
@@ -66,19 +94,27 @@ class MEDBoundaryDisplay:
     True
     """
 
+    ax_: Axes
+    figure_: Figure
+    surfaces_: list[QuadContourSet]
+    boundary_: list[QuadContourSet]
+    margin_lines_: list[QuadContourSet]
+    points_: list[PathCollection]
+    legend_: Legend | None
+
     def __init__(
         self,
-        xx0,
-        xx1,
-        response,
+        xx0: NDArray[np.float64],
+        xx1: NDArray[np.float64],
+        response: NDArray[np.float64],
         *,
-        classes,
-        X,
-        codes,
-        multiplier,
-        level=1.0,
-        feature_names=("feature 0", "feature 1"),
-    ):
+        classes: NDArray[Any],
+        X: NDArray[np.float64],
+        codes: NDArray[np.intp],
+        multiplier: NDArray[np.float64],
+        level: float = 1.0,
+        feature_names: Sequence[str] = ("feature 0", "feature 1"),
+    ) -> None:
         self.xx0 = xx0
         self.xx1 = xx1
         self.response = response
@@ -90,19 +126,39 @@ class MEDBoundaryDisplay:
         self.feature_names = feature_names
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, grid_resolution=200, border=0.08):
-        """Evaluate a fitted machine on a grid around its training rows.
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        grid_resolution: int = 200,
+        border: float = 0.08,
+        response_method: ResponseMethod = "auto",
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> MEDBoundaryDisplay:
+        """Draw a fitted machine on a grid around its training rows.
 
         Parameters
         ----------
         estimator : MEDClassifier, MEDFeatureSelector, or a Pipeline that ends in one
             Fitted on X and y.
         X : array-like or DataFrame (n, 2)
+            The training rows.
         y : array-like (n,)
+            Their labels.
         grid_resolution : int, default=200
             Points along each side of the grid.
         border : float, default=0.08
             Space around the rows, as a share of their range.
+        response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
+            What the regions are drawn from; "auto" is the decision function, which
+            alone has margin lines.
+        ax : Axes, optional
+            None makes a figure.
+        **kwargs
+            Passed to :meth:`plot`.
 
         Returns
         -------
@@ -110,39 +166,39 @@ class MEDBoundaryDisplay:
 
         Raises
         ------
+        NotFittedError
+            If the estimator is not fitted.
         ValueError
             If X has not two features, the machine has no multipliers or a precomputed
             kernel, or X is not what it was fitted on.
         """
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(estimator)
-        steps = getattr(estimator, "steps", None)
-        machine = estimator if steps is None else steps[-1][1]
-        rows, names, framed = _two_features(X)
-        _check_machine(machine)
-        codes = _codes(y, machine.classes_, len(rows))
-        inside = X if steps is None else estimator[:-1].transform(X)
-        multiplier = _multipliers(machine, np.asarray(inside))
-
-        low, high = rows.min(axis=0), rows.max(axis=0)
-        space = border * np.where(high > low, high - low, 1.0)
-        sides = np.linspace(low - space, high + space, grid_resolution).T
-        xx0, xx1 = np.meshgrid(*sides)
-        f = estimator.decision_function(framed(np.c_[xx0.ravel(), xx1.ravel()]))
+        machine = check_machine(estimator)
+        rows, names, framed = two_features(X)
+        codes = class_codes(y, machine.classes_, len(rows))
+        multiplier = multipliers_of(machine, np.asarray(before_last(estimator, X)))
+        xx0, xx1 = grid_around(rows, grid_resolution, border)
+        grid = framed(np.c_[xx0.ravel(), xx1.ravel()])
+        method, leads = leads_of(estimator, grid, response_method)
         return cls(
             xx0,
             xx1,
-            _leads(f).reshape(*xx0.shape, -1),
+            leads.reshape(*xx0.shape, -1),
             classes=machine.classes_,
             X=rows,
             codes=codes,
             multiplier=multiplier,
-            level=_level(machine),
+            level=machine_level(machine) if method == "decision_function" else 0.0,
             feature_names=names,
-        )
+        ).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, max_size=150.0, legend=True):
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        max_size: float = 150.0,
+        legend: bool = True,
+        **kwargs: Any,
+    ) -> MEDBoundaryDisplay:
         """Draw.
 
         Parameters
@@ -150,17 +206,21 @@ class MEDBoundaryDisplay:
         ax : Axes, optional
             None makes a figure.
         max_size : float, default=150.0
-            Area of the marker of the largest multiplier, in points squared.
+            Area of the marker of the largest multiplier, in points squared, > 0.
         legend : bool, default=True
-            Explain classes, lines and sizes at the right of the axes.
+            Explain classes, lines and sizes, at the right of wide axes and below
+            others.
+        **kwargs
+            Properties of the regions, as ``alpha``; see ``Axes.contourf``.
 
         Returns
         -------
         self
         """
+        v.check_positive("max_size", max_size)
         self.ax_ = make_axes(ax, (1, 1), (6.4, 4.4))[0, 0]
-        self.figure_ = self.ax_.figure
-        self._draw_regions()
+        self.figure_ = figure_of(self.ax_)
+        self._draw_regions(kwargs)
         self._draw_rows(max_size)
         self.ax_.set(
             xlabel=self.feature_names[0],
@@ -169,9 +229,10 @@ class MEDBoundaryDisplay:
             ylim=(self.xx1.min(), self.xx1.max()),
         )
         self.legend_ = self._draw_legend(max_size) if legend else None
+        fit(self.ax_)
         return self
 
-    def _draw_regions(self):
+    def _draw_regions(self, kwargs: dict[str, Any]) -> None:
         ax = self.ax_
         self.surfaces_, self.boundary_, self.margin_lines_ = [], [], []
         for k in range(len(self.classes)):
@@ -180,7 +241,11 @@ class MEDBoundaryDisplay:
                 continue
             grid = (self.xx0, self.xx1, lead)
             self.surfaces_.append(
-                ax.contourf(*grid, levels=[0, lead.max()], colors=colour(k), alpha=0.18)
+                ax.contourf(
+                    *grid,
+                    levels=[0, lead.max()],
+                    **{"colors": colour(k), "alpha": 0.18, **kwargs},
+                )
             )
             if lead.min() < 0 and not (len(self.classes) == 2 and self.boundary_):
                 self.boundary_.append(
@@ -197,16 +262,17 @@ class MEDBoundaryDisplay:
                     )
                 )
 
-    def _size(self, multiplier, max_size):
+    def _size(self, multiplier: Any, max_size: float) -> Any:
         return max_size * multiplier / max(self.multiplier.max(), 1e-300)
 
-    def _draw_rows(self, max_size):
+    def _draw_rows(self, max_size: float) -> None:
         held = self.multiplier > 0
         self.points_ = []
-        for rows, style in (
+        styles: tuple[tuple[Any, dict[str, Any]], ...] = (
             (~held, {"lw": 0, "alpha": 0.8}),
             (held, {"edgecolors": INK, "lw": 0.8, "alpha": 0.85}),
-        ):
+        )
+        for rows, style in styles:
             for k in range(len(self.classes)):
                 here = rows & (self.codes == k)
                 # large markers first, so that none hides another
@@ -214,7 +280,8 @@ class MEDBoundaryDisplay:
                 size = self._size(self.multiplier[here], max_size)
                 self.points_.append(
                     self.ax_.scatter(
-                        *self.X[here].T,
+                        self.X[here, 0],
+                        self.X[here, 1],
                         s=np.maximum(size, 9.0),
                         c=colour(k),
                         marker=marker(k),
@@ -223,10 +290,12 @@ class MEDBoundaryDisplay:
                     )
                 )
 
-    def _draw_legend(self, max_size):
+    def _draw_legend(self, max_size: float) -> Legend:
         from matplotlib.lines import Line2D
 
-        def point(area, label, k=None, **style):
+        def point(
+            area: float, label: str, k: int | None = None, **style: Any
+        ) -> Line2D:
             shape = "o" if k is None else marker(k)
             style = {"mfc": "none", "mec": INK, "ls": "", "mew": 0.8, **style}
             return Line2D([], [], marker=shape, ms=np.sqrt(area), label=label, **style)
@@ -247,100 +316,4 @@ class MEDBoundaryDisplay:
             handles.append(point(self._size(value, max_size), label))
         if (self.multiplier == 0).any():
             handles.append(point(9, r"$\lambda=0$", mfc=INK, mew=0))
-        return self.ax_.legend(
-            handles=handles,
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1.0),
-            borderaxespad=0.0,
-            frameon=False,
-            fontsize="small",
-            labelspacing=0.7,
-        )
-
-
-# ---------------------------------------------------------------------------- input
-
-
-def _two_features(X):
-    """Rows (n, 2), names of the features, and a maker of rows like X."""
-    rows = np.asarray(X, dtype=np.float64)
-    if rows.ndim != 2 or rows.shape[1] != 2 or not len(rows):
-        raise ValueError(
-            f"X has shape {rows.shape}; a picture needs rows of two features. Choose "
-            "two, or project the data (as on two principal axes) and fit on that."
-        )
-    if not hasattr(X, "columns"):
-        return rows, ("feature 0", "feature 1"), lambda grid: grid
-    names = list(X.columns)
-    return rows, names, lambda grid: type(X)(grid, columns=names)
-
-
-def _check_machine(machine):
-    missing = [
-        name
-        for name in ("classes_", "support_", "dual_coef_", "decision_function")
-        if not hasattr(machine, name)
-    ]
-    if missing:
-        raise ValueError(
-            f"{type(machine).__name__} has no {missing[0]}; this picture is of "
-            "classifiers with multipliers, such as MEDClassifier."
-        )
-    if getattr(machine, "kernel", None) == "precomputed":
-        raise ValueError(
-            "a machine with kernel='precomputed' has no decision values between its "
-            "rows; fit it on the two features with a named kernel or a callable."
-        )
-
-
-def _codes(y, classes, n):
-    y = np.asarray(y)
-    if y.shape != (n,):
-        raise ValueError(f"y has shape {y.shape}, but X has {n} rows.")
-    strange = y[~np.isin(y, classes)].tolist()
-    if strange:
-        raise ValueError(
-            f"y contains {strange[0]!r}, which is no class of the machine: "
-            f"{np.asarray(classes).tolist()}."
-        )
-    return np.searchsorted(classes, y)
-
-
-def _multipliers(machine, rows):
-    """Total multiplier of every training row."""
-    support = machine.support_
-    vectors = getattr(machine, "support_vectors_", None)
-    alien = support.max(initial=-1) >= len(rows)
-    if not alien and vectors is not None:
-        vectors = vectors.toarray() if hasattr(vectors, "toarray") else vectors
-        found = np.asarray(rows[support], dtype=np.float64)
-        alien = found.shape != vectors.shape or not np.allclose(found, vectors)
-    if alien:
-        raise ValueError(
-            "X is not what the machine was fitted on: its support vectors are not "
-            "among the rows. Pass the training rows, in their order."
-        )
-    out = np.zeros(len(rows))
-    # of several classes each holds half a multiplier, the right one and the wrong one
-    out[support] = np.abs(machine.dual_coef_).sum(axis=0)
-    return out
-
-
-def _leads(f):
-    """By how much each class wins over the best other one, (n, n_classes)."""
-    if f.ndim == 1:
-        return np.column_stack([-f, f])
-    order = np.sort(f, axis=1)
-    best, second = order[:, -1:], order[:, -2:-1]
-    return f - np.where(f == best, second, best)
-
-
-def _level(machine):
-    """Level of the machine's margin prior."""
-    from maxent.discrimination._margin_parameters import classification_margin
-
-    if hasattr(machine, "level_"):  # chosen from the data
-        return machine.level_
-    if not hasattr(machine, "margin"):
-        return 1.0
-    return classification_margin(machine.margin, machine.sharpness).level
+        return legend_outside(self.ax_, handles, labelspacing=0.7)

@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
-from maxent.displays._axes import INK, colour, make_axes, marker
-from maxent.displays.boundary import (
-    MEDBoundaryDisplay,
-    _codes,
-    _leads,
-    _level,
-    _multipliers,
-    _two_features,
+from maxent.displays._axes import INK, colour, figure_of, make_axes, marker
+from maxent.displays._estimators import (
+    before_last,
+    check_fitted_one,
+    check_named,
+    last_step,
 )
+from maxent.displays._layout import fit_alike, legend_above
+from maxent.displays._plane import (
+    class_codes,
+    grid_around,
+    leads_of,
+    machine_level,
+    multipliers_of,
+    two_features,
+)
+from maxent.displays.boundary import MEDBoundaryDisplay
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from numpy.typing import ArrayLike, NDArray
+    from sklearn.base import BaseEstimator
+
+    from maxent.displays._axes import ManyAxes
+    from maxent.displays._estimators import ResponseMethod
 
 
 class BoundaryComparisonDisplay:
     """Regions of several classifiers of the same rows, one panel each.
 
-    For any classifiers with a decision function of two features: kernel machines,
-    generative models, scikit-learn's own. Where a classifier has multipliers, markers
+    For any classifiers of two features: kernel machines, generative models,
+    scikit-learn's own. Where a classifier has multipliers, markers
     show them as in :class:`MEDBoundaryDisplay`, each panel on its own scale; where its
     margins have a level, dashed lines show that.
 
     Parameters
     ----------
     displays : list of MEDBoundaryDisplay
-        One a panel.
+        One per panel.
     names : list of str
         Their titles.
     errors : list of int
@@ -35,7 +56,7 @@ class BoundaryComparisonDisplay:
     Attributes
     ----------
     ax_ : ndarray of Axes
-        One a panel.
+        One per panel.
     figure_ : Figure
     legend_ : Legend or None
 
@@ -65,25 +86,54 @@ class BoundaryComparisonDisplay:
     ['maximum likelihood', 'MED']
     """
 
-    def __init__(self, displays, names, errors):
-        self.displays = displays
-        self.names = names
-        self.errors = errors
+    ax_: NDArray[Any]
+    figure_: Figure
+    legend_: Legend | None
+
+    def __init__(
+        self,
+        displays: Sequence[MEDBoundaryDisplay],
+        names: Sequence[str],
+        errors: Sequence[int],
+    ) -> None:
+        self.displays = list(displays)
+        self.names = list(names)
+        self.errors = list(errors)
 
     @classmethod
-    def from_estimators(cls, estimators, X, y, *, grid_resolution=200, border=0.08):
-        """Evaluate fitted classifiers on one grid around the training rows.
+    def from_estimators(
+        cls,
+        estimators: Mapping[str, BaseEstimator],
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        grid_resolution: int = 200,
+        border: float = 0.08,
+        response_method: ResponseMethod = "auto",
+        ax: ManyAxes | None = None,
+        **kwargs: Any,
+    ) -> BoundaryComparisonDisplay:
+        """Draw fitted classifiers on one grid around the training rows.
 
         Parameters
         ----------
         estimators : dict of str to classifier
             Fitted on X and y; pipelines are looked into for multipliers.
         X : array-like or DataFrame (n, 2)
+            The training rows.
         y : array-like (n,)
+            Their labels.
         grid_resolution : int, default=200
             Points along each side of the grid.
         border : float, default=0.08
             Space around the rows, as a share of their range.
+        response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
+            What the regions are drawn from; "auto" is the first that a classifier has.
+            Only decision functions have margin lines.
+        ax : array-like of Axes, optional
+            One per panel; None makes a figure with one row.
+        **kwargs
+            Passed to :meth:`plot`.
 
         Returns
         -------
@@ -92,60 +142,56 @@ class BoundaryComparisonDisplay:
         Raises
         ------
         ValueError
-            If X has not two features, or an estimator no decision function.
+            If X has not two features, or an estimator does not score classes.
         """
-        from sklearn.utils.validation import check_is_fitted
-
-        if not isinstance(estimators, dict) or not estimators:
-            raise ValueError(
-                "estimators must be a dict from titles to fitted classifiers, with one "
-                "entry at least."
-            )
-        rows, names, framed = _two_features(X)
-        low, high = rows.min(axis=0), rows.max(axis=0)
-        space = border * np.where(high > low, high - low, 1.0)
-        sides = np.linspace(low - space, high + space, grid_resolution).T
-        xx0, xx1 = np.meshgrid(*sides)
+        models = check_named("estimators", estimators, "fitted classifiers")
+        rows, names, framed = two_features(X)
+        xx0, xx1 = grid_around(rows, grid_resolution, border)
         grid = framed(np.c_[xx0.ravel(), xx1.ravel()])
         displays, errors = [], []
-        for title, estimator in estimators.items():
-            check_is_fitted(estimator)
-            if not hasattr(estimator, "decision_function"):
-                raise ValueError(
-                    f"{title!r} is a {type(estimator).__name__}, which has no decision "
-                    "function; this picture needs one."
-                )
-            codes = _codes(y, estimator.classes_, len(rows))
-            wins = _leads(estimator.decision_function(X)).argmax(axis=1)
+        for title, estimator in models.items():
+            name = f"estimators[{title!r}]"
+            check_fitted_one(estimator, name)
+            method, leads = leads_of(estimator, grid, response_method, name)
+            codes = class_codes(y, estimator.classes_, len(rows))
+            wins = leads_of(estimator, X, response_method, name)[1].argmax(axis=1)
             errors.append(int((wins != codes).sum()))
-            f = estimator.decision_function(grid)
             multiplier, level = _multipliers_and_level(estimator, X, len(rows))
             displays.append(
                 MEDBoundaryDisplay(
                     xx0,
                     xx1,
-                    _leads(f).reshape(*xx0.shape, -1),
+                    leads.reshape(*xx0.shape, -1),
                     classes=estimator.classes_,
                     X=rows,
                     codes=codes,
                     multiplier=multiplier,
-                    level=level,
+                    level=level if method == "decision_function" else 0.0,
                     feature_names=names,
                 )
             )
-        return cls(displays, list(estimators), errors)
+        return cls(displays, list(models), errors).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, max_size=90.0, legend=True):
+    def plot(
+        self,
+        ax: ManyAxes | None = None,
+        *,
+        max_size: float = 90.0,
+        legend: bool = True,
+        **kwargs: Any,
+    ) -> BoundaryComparisonDisplay:
         """Draw the panels.
 
         Parameters
         ----------
         ax : array-like of Axes, optional
-            One a panel; None makes a figure with one row.
+            One per panel; None makes a figure with one row.
         max_size : float, default=90.0
             Area of the marker of a panel's largest multiplier, in points squared.
         legend : bool, default=True
             Explain classes and lines above the panels.
+        **kwargs
+            Properties of the regions, as ``alpha``; see ``Axes.contourf``.
 
         Returns
         -------
@@ -154,19 +200,22 @@ class BoundaryComparisonDisplay:
         k = len(self.displays)
         size = (0.4 + 3.0 * k, 3.5)
         self.ax_ = make_axes(ax, (1, k), size, sharex=True, sharey=True)[0]
-        self.figure_ = self.ax_[0].figure
+        self.figure_ = figure_of(self.ax_[0])
         n = len(self.displays[0].X)
         for axis, display, name, wrong in zip(
             self.ax_, self.displays, self.names, self.errors, strict=True
         ):
-            display.plot(axis, max_size=max_size, legend=False)
+            display.plot(axis, max_size=max_size, legend=False, **kwargs)
             axis.set_title(f"{name}\n{wrong} training errors of {n}", fontsize="medium")
             if axis is not self.ax_[0]:
                 axis.set_ylabel("")
-        self.legend_ = self._draw_legend() if legend else None
+        self.legend_, tops = None, None
+        if legend:
+            self.legend_, tops = legend_above(list(self.ax_), self._handles())
+        fit_alike(list(self.ax_), tops)
         return self
 
-    def _draw_legend(self):
+    def _handles(self) -> list[Any]:
         from matplotlib.lines import Line2D
 
         first = self.displays[0]
@@ -179,28 +228,20 @@ class BoundaryComparisonDisplay:
             text = "margin at its level"
             handles.append(Line2D([], [], color=INK, lw=0.9, ls="--", label=text))
         if any(display.multiplier.any() for display in self.displays):
-            style = {"marker": "o", "mfc": "none", "mec": INK, "ms": 7, "ls": ""}
+            style: dict[str, Any] = {"mfc": "none", "mec": INK, "ms": 7, "ls": ""}
             text = "area: multiplier"
-            handles.append(Line2D([], [], label=text, **style))
-        return self.figure_.legend(
-            handles=handles,
-            loc="outside upper center",
-            ncols=len(handles),
-            frameon=False,
-            fontsize="small",
-        )
+            handles.append(Line2D([], [], marker="o", label=text, **style))
+        return handles
 
 
-def _multipliers_and_level(estimator, X, n):
+def _multipliers_and_level(
+    estimator: BaseEstimator, X: ArrayLike, n: int
+) -> tuple[NDArray[np.float64], float]:
     """Multipliers of the rows and level of the margins; zeros where there are none."""
-    steps = getattr(estimator, "steps", None)
-    machine = estimator if steps is None else steps[-1][1]
+    machine = last_step(estimator)
     if not (hasattr(machine, "support_") and hasattr(machine, "dual_coef_")):
         return np.zeros(n), 0.0
-    inside = X if steps is None else estimator[:-1].transform(X)
-    if hasattr(machine, "level_"):
-        level = machine.level_
-    else:
-        # scikit-learn's machines have the hinge, whose level is one
-        level = _level(machine) if hasattr(machine, "sharpness") else 1.0
-    return _multipliers(machine, np.asarray(inside)), level
+    # scikit-learn's machines have the hinge, whose level is one
+    known = hasattr(machine, "level_") or hasattr(machine, "sharpness")
+    level = machine_level(machine) if known else 1.0
+    return multipliers_of(machine, np.asarray(before_last(estimator, X))), level

@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.categories import encode_categories
 from maxent.discrimination._tree_parameters import check_edge_prior
-from maxent.displays._axes import make_axes
+from maxent.discrimination.trees import MEDTreeClassifier
+from maxent.displays._axes import figure_of, make_axes
+from maxent.displays._estimators import (
+    before_last,
+    check_fitted_one,
+    last_step,
+    refusal,
+)
+from maxent.displays._layout import fit, has_layout_engine, is_constrained, next_to
+from maxent.displays._plane import class_codes
 from maxent.displays._trees import (
+    check_class_index,
     check_names,
     class_title,
     default_names,
-    tree_machine,
 )
-from maxent.displays.boundary import _codes
 from maxent.models.trees._checks import check_edge_values, check_square
 from maxent.models.trees.chow_liu import chow_liu_tree
 from maxent.models.trees.dirichlet_trees import DirichletTrees
 
-_MOST_NAMES = 30  # names of more features would run into one another
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+    from numpy.typing import ArrayLike, NDArray
+    from sklearn.base import BaseEstimator
+
+_NAME_SIZE = 7.0  # of names, in points
+_MOST_NAMES = 30  # names of more features are too small to be read
 _NO_EDGE = "0.8"
 
 
@@ -28,9 +49,10 @@ class EdgeWeightsDisplay:
 
     One square: above the diagonal the logarithms of the edge weights, which training
     has chosen to tell the classes apart; below it the mutual informations, from which
-    the most likely tree of the class is built. Each triangle has its own scale, up to
-    its own largest entry: from zero for the informations, from the least entry for the
-    log weights. Grey are the diagonal and edges that no tree has.
+    the most likely tree of the class is built. The colours of the log weights diverge
+    from zero: orange raises the probability of an edge, purple lowers it. Those of the
+    informations go from zero to the largest. Grey are the diagonal and edges that no
+    tree has.
 
     Parameters
     ----------
@@ -52,6 +74,9 @@ class EdgeWeightsDisplay:
         Above and below the diagonal; the rest is masked.
     colorbars_ : list of Colorbar
         Above and below the square, in the order of the images.
+    centre_ : float
+        Log weight that has the colour in the middle: 0 wherever log weights of both
+        signs occur.
 
     Raises
     ------
@@ -67,7 +92,9 @@ class EdgeWeightsDisplay:
     Notes
     -----
     Only differences of log weights count: a constant added to all of them leaves the
-    distribution over trees as it is. This is why their colours start at the least.
+    distribution over trees as it is. Without training, log weights relative to the
+    prior are 0. Where all log weights have one sign, as those of random tables, which
+    contain the likelihood of the rows, the colours diverge from their mean.
 
     References
     ----------
@@ -87,9 +114,22 @@ class EdgeWeightsDisplay:
     (0, 1)
     """
 
+    ax_: Axes
+    figure_: Figure
+    weights_image_: AxesImage
+    information_image_: AxesImage
+    colorbars_: list[Colorbar]
+    centre_: float
+
     def __init__(
-        self, log_weights, information, *, feature_names=None, title="", relative=False
-    ):
+        self,
+        log_weights: ArrayLike,
+        information: ArrayLike,
+        *,
+        feature_names: Sequence[str] | None = None,
+        title: str = "",
+        relative: bool = False,
+    ) -> None:
         self.log_weights = check_square("log_weights", log_weights, copies=2, one=True)
         n = len(self.log_weights)
         check_square("information", information, copies=2, one=True)
@@ -101,16 +141,18 @@ class EdgeWeightsDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
-        y,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
-        class_index=1,
-        sample_weight=None,
-        relative=False,
-        feature_names=None,
-    ):
-        """Log weights of a fitted classifier, mutual informations of rows of a class.
+        class_index: int = 1,
+        sample_weight: ArrayLike | None = None,
+        relative: bool = False,
+        feature_names: Sequence[str] | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> EdgeWeightsDisplay:
+        """Draw log weights of a classifier, and mutual informations of its rows.
 
         Parameters
         ----------
@@ -130,6 +172,10 @@ class EdgeWeightsDisplay:
             class, for which X, y and `sample_weight` must be those of the fit.
         feature_names : sequence of str, optional
             By default the columns of the frame that it was fitted on, or numbers.
+        ax : Axes, optional
+            None makes a figure.
+        **kwargs
+            Passed to :meth:`plot`.
 
         Returns
         -------
@@ -144,7 +190,15 @@ class EdgeWeightsDisplay:
             For another kind of estimator, a class that it does not have or that has no
             row, other shapes, and categories that were unseen in training.
         """
-        machine, k = tree_machine(estimator, class_index)
+        machine = last_step(estimator)
+        if not isinstance(machine, MEDTreeClassifier):
+            raise refusal(
+                estimator,
+                "a fitted MEDTreeClassifier, whose edges have weights; "
+                "TreeGraphDisplay draws the trees of a ChowLiuClassifier too.",
+            )
+        check_fitted_one(machine)
+        k = check_class_index(class_index, machine.classes_.tolist())
         codes, own, weight = _class_rows(estimator, machine, X, y, sample_weight, k)
         sizes = [len(known) for known in machine.categories_]
         _, information = chow_liu_tree(
@@ -165,9 +219,11 @@ class EdgeWeightsDisplay:
             feature_names=default_names(machine, feature_names),
             title=class_title(machine, k),
             relative=relative,
-        )
+        ).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, colorbar=True):
+    def plot(
+        self, ax: Axes | None = None, *, colorbar: bool = True, **kwargs: Any
+    ) -> EdgeWeightsDisplay:
         """Draw.
 
         Parameters
@@ -176,71 +232,118 @@ class EdgeWeightsDisplay:
             None makes a figure.
         colorbar : bool, default=True
             Draw the two scales.
+        **kwargs
+            Properties of both images, as ``interpolation``; see ``Axes.imshow``.
 
         Returns
         -------
         self
         """
-        self.ax_ = make_axes(ax, (1, 1), (5.4, 6.6))[0, 0]
-        self.figure_ = self.ax_.figure
+        self.ax_ = make_axes(ax, (1, 1), (5.4, 6.8))[0, 0]
+        self.figure_ = figure_of(self.ax_)
+        engine: Any = self.figure_.get_layout_engine()
+        if ax is None and engine is not None:
+            # by 0.05 inch it puts labels of the lower scale too low
+            engine.set(h_pad=0.1)
         n = len(self.log_weights)
         below = np.tri(n, dtype=bool)
         weights = np.ma.array(
             self.log_weights, mask=below | np.isneginf(self.log_weights)
         )
-        self.weights_image_ = self.ax_.imshow(
-            weights, "Oranges", **_scale(weights, weights.min())
-        )
+        self.centre_, reach = _diverging(weights.compressed())
+        ends = {"vmin": self.centre_ - reach, "vmax": self.centre_ + reach}
+        style = {"cmap": "PuOr_r", **ends, **kwargs}
+        self.weights_image_ = self.ax_.imshow(weights, **style)
         information = np.ma.array(self.information, mask=below.T)
-        self.information_image_ = self.ax_.imshow(
-            information, "Blues", **_scale(information, 0.0)
-        )
-        self.ax_.set(facecolor=_NO_EDGE, title=self.title)
-        step = -(-n // _MOST_NAMES)
-        names = self.feature_names[::step]
-        turned = {"rotation": 90} if max(map(len, names)) > 2 else {}
-        self.ax_.set_xticks(range(0, n, step), names, fontsize="x-small", **turned)
-        self.ax_.set_yticks(range(0, n, step), names, fontsize="x-small")
+        style = {"cmap": "Blues", "vmin": 0.0, "vmax": information.max() or 1.0}
+        self.information_image_ = self.ax_.imshow(information, **{**style, **kwargs})
+        self.ax_.set_facecolor(_NO_EDGE)
+        self._draw_names()
         self.colorbars_ = self._draw_scales() if colorbar else []
+        self.ax_.set_title(self.title)
+        fit(self.ax_)
+        self._draw_names()  # fewer, in a smaller square
         return self
 
-    def _draw_scales(self):
+    def _draw_names(self) -> None:
+        self.ax_.apply_aspect()
+        size = 72 * self.ax_.bbox.height / self.figure_.dpi
+        if has_layout_engine(self.ax_):
+            size *= 0.85  # titles and scales still take their part
+        n = len(self.log_weights)
+        most = max(1, min(_MOST_NAMES, int(size / (1.15 * _NAME_SIZE))))
+        step = -(-n // most)
+        names = self.feature_names[::step]
+        # digits are 0.64 of their size wide
+        turned = 0.75 * _NAME_SIZE * max(map(len, names)) > size * step / n
+        style: dict[str, Any] = {"fontsize": _NAME_SIZE}
+        self.ax_.set_yticks(range(0, n, step), names, **style)
+        style["rotation"] = 90 if turned else 0
+        self.ax_.set_xticks(range(0, n, step), names, **style)
+
+    def _draw_scales(self) -> list[Colorbar]:
         what = "log weight / prior weight" if self.relative else "log weight of edge"
         parts = (
-            (self.weights_image_, "top", f"above the diagonal: {what}"),
-            (self.information_image_, "bottom", "below: mutual information (nats)"),
+            (self.weights_image_, "above", f"above the diagonal: {what}"),
+            (self.information_image_, "below", "below: mutual information (nats)"),
         )
-        return [
-            self.figure_.colorbar(
-                image, ax=self.ax_, location=side, label=label, shrink=0.8, aspect=30
-            )
-            for image, side, label in parts
-        ]
+        bars = []
+        for image, side, label in parts:
+            end = "top" if side == "above" else "bottom"
+            room: dict[str, Any]
+            if is_constrained(self.ax_):
+                room = {"ax": self.ax_, "location": end, "shrink": 0.8, "aspect": 30}
+            else:
+                # in coordinates of the axes, past the names of the features
+                place = self.ax_.inset_axes(
+                    (0.1, 1.0 if side == "above" else -0.03, 0.8, 0.03),
+                    transform=next_to(self.ax_, side),
+                )
+                room = {"cax": place, "orientation": "horizontal", "ticklocation": end}
+            bar = self.figure_.colorbar(image, **room)
+            bar.set_label(label, fontsize="small")
+            bar.ax.tick_params(labelsize="small")
+            bar.ax.locator_params(axis="x", nbins=4)
+            bars.append(bar)
+        return bars
 
 
-def _scale(values, low):
-    """Where the colours of a triangle begin and end."""
-    top = values.max()
-    return {"vmin": low, "vmax": top if top > low else low + 1.0}
+def _diverging(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Where colours of log weights have their middle, and how far they reach."""
+    if not values.size:
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    centre = 0.0 if low <= 0.0 <= high else float(values.mean())
+    return centre, max(high - centre, centre - low) or 1.0
 
 
-def _log_weights_before(machine, codes, weight, sizes):
+def _log_weights_before(
+    machine: MEDTreeClassifier,
+    codes: NDArray[np.integer[Any]],
+    weight: NDArray[np.float64],
+    sizes: list[int],
+) -> NDArray[np.float64]:
     """Log weights of a class without any multiplier."""
     edges = check_edge_prior(machine.edge_prior, len(sizes))
     if machine.parameters == "dirichlet":
         prior = DirichletTrees(float(machine.ess), sizes, edges)
-        return prior.posterior(codes, weight).log_weights
+        return np.asarray(prior.posterior(codes, weight).log_weights)
     return np.zeros((len(sizes),) * 2) if edges is None else edges
 
 
-def _class_rows(estimator, machine, X, y, sample_weight, k):
+def _class_rows(
+    estimator: BaseEstimator,
+    machine: MEDTreeClassifier,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    k: int,
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_], NDArray[np.float64]]:
     """Codes of all rows, which belong to class k with a weight, and their weights."""
     from sklearn.utils.validation import validate_data
 
-    if machine is not estimator:
-        X = estimator[:-1].transform(X)
-    X = validate_data(machine, X, dtype=None, reset=False)
-    labels = _codes(y, machine.classes_, len(X))
+    X = validate_data(machine, before_last(estimator, X), dtype=None, reset=False)
+    labels = class_codes(y, machine.classes_, len(X))
     weight = v.check_weights(sample_weight, len(X))
     weight = np.ones(len(X)) if weight is None else weight
     own = (labels == k) & (weight > 0)

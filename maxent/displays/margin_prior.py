@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from maxent._support import validation as v
 from maxent.discrimination._margin_parameters import (
     classification_margin,
     regression_margin,
 )
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.discrimination.margins.priors import MARGINS
-from maxent.displays._axes import GREY, INK, colour, make_axes
+from maxent.displays._axes import GREY, INK, colour, figure_of, line_style, make_axes
+from maxent.displays._estimators import last_step, refusal
+from maxent.displays._layout import fit_alike
 
-PARTS = ("density", "potential", "loss")
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from numpy.typing import NDArray
+    from sklearn.base import BaseEstimator
+
+    from maxent.displays._axes import ManyAxes
+
+PARTS: tuple[Literal["density", "potential", "loss"], ...] = (
+    "density",
+    "potential",
+    "loss",
+)
 
 
 class MarginPriorDisplay:
@@ -60,35 +79,75 @@ class MarginPriorDisplay:
     [ExponentialMargin(rate=10.0, level=1.0)]
     """
 
-    def __init__(self, priors=None, *, C=None):
+    ax_: NDArray[Any]
+    figure_: Figure
+    lines_: NDArray[Any]
+
+    def __init__(
+        self, priors: Sequence[MarginPrior] | None = None, *, C: float | None = None
+    ) -> None:
         if priors is None:
             kinds = ("exponential", "laplace", "gaussian")
-            priors = [MARGINS[kind](rate=5.0, level=1.0) for kind in kinds]
+            makers: dict[str, Any] = MARGINS
+            priors = [makers[kind](rate=5.0, level=1.0) for kind in kinds]
         self.priors = list(priors)
         if not self.priors:
             raise ValueError("priors is empty; give at least one margin prior.")
         for prior in self.priors:
             if not isinstance(prior, MarginPrior):
-                raise TypeError(f"{prior!r} is not a MarginPrior object.")
-        self.C = C
+                raise TypeError(
+                    f"priors: {v.shown(prior)} is not a MarginPrior object; give "
+                    "objects such as ExponentialMargin(rate=5.0), or an estimator to "
+                    "MarginPriorDisplay.from_estimator."
+                )
+        self.C = None if C is None else v.check_positive("C", C)
 
     @classmethod
-    def from_estimator(cls, estimator):
-        """Display of the margin prior that an estimator means, at its C.
+    def from_estimator(
+        cls, estimator: BaseEstimator, *, ax: ManyAxes | None = None, **kwargs: Any
+    ) -> MarginPriorDisplay:
+        """Draw the margin prior that an estimator means, at its C.
 
         Parameters
         ----------
-        estimator : MEDClassifier, MEDFeatureSelector or MEDRegressor
-            Fitted or not.
+        estimator : estimator with a margin prior, or a Pipeline that ends in one
+            MEDClassifier, MEDFeatureSelector or MEDRegressor, fitted or not.
+        ax : array-like of Axes, optional
+            One per part; None makes a figure.
+        **kwargs
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : MarginPriorDisplay
+
+        Raises
+        ------
+        ValueError
+            For an estimator without a margin prior.
         """
-        e = estimator
+        e: Any = last_step(estimator)
+        if isinstance(e, type) or not all(
+            hasattr(e, name) for name in ("margin", "sharpness", "C")
+        ):
+            raise refusal(
+                estimator,
+                "a MEDClassifier, MEDFeatureSelector or MEDRegressor, which have a "
+                "margin prior; for a prior itself use MarginPriorDisplay([prior]).",
+            )
         if hasattr(e, "epsilon"):
             prior = regression_margin(e.margin, e.sharpness, e.epsilon)
         else:
             prior = classification_margin(e.margin, e.sharpness)
-        return cls([prior], C=e.C)
+        return cls([prior], C=e.C).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, parts=PARTS):
+    def plot(
+        self,
+        ax: ManyAxes | None = None,
+        *,
+        parts: Sequence[Literal["density", "potential", "loss"]] = PARTS,
+        **kwargs: Any,
+    ) -> MarginPriorDisplay:
         """Draw a row of axes for every part and a column for every prior.
 
         Parameters
@@ -96,6 +155,9 @@ class MarginPriorDisplay:
         ax : Axes or array-like of Axes, optional
             As many as parts times priors; None makes a figure.
         parts : sequence of {"density", "potential", "loss"}
+            What to draw, from top to bottom.
+        **kwargs
+            Properties of the curves, as ``linewidth``; see ``Axes.plot``.
 
         Returns
         -------
@@ -103,39 +165,43 @@ class MarginPriorDisplay:
         """
         parts = list(parts)
         if not parts or not set(parts) <= set(PARTS):
-            raise ValueError(f"parts={parts!r} must be some of {PARTS}.")
+            raise ValueError(f"parts={v.shown(parts)} must be some of {PARTS}.")
         shape = (len(parts), len(self.priors))
         size = (1.0 + 2.6 * shape[1], 0.5 + 2.0 * shape[0])
         self.ax_ = make_axes(ax, shape, size, sharex="row", sharey="row")
-        self.figure_ = self.ax_[0, 0].figure
+        self.figure_ = figure_of(self.ax_[0, 0])
         self.lines_ = np.empty(shape, dtype=object)
         for i, part in enumerate(parts):
             draw = getattr(self, f"_draw_{part}")
             for j, prior in enumerate(self.priors):
-                self.lines_[i, j] = draw(self.ax_[i, j], prior, colour(j))
+                style = line_style(kwargs, color=colour(j), lw=2)
+                self.lines_[i, j] = draw(self.ax_[i, j], prior, style)
                 if j > 0:
                     self.ax_[i, j].set_ylabel("")
         for j, prior in enumerate(self.priors):
             self.ax_[0, j].set_title(_title(prior, self.C), fontsize="medium")
         for i, part in enumerate(parts):
             self._finish(part, self.ax_[i], self.lines_[i])
+        fit_alike(list(self.ax_.flat))
         return self
 
     # -- parts ---------------------------------------------------------------------
-    def _margins(self):
+    def _margins(self) -> tuple[float, float]:
         """Ends of the margins worth showing; fixed and hinge have no width."""
         wide = [p for p in self.priors if p.name not in ("fixed", "hinge", "custom")]
         low = min((p.level - 5 / p.rate for p in wide), default=-1.0)
         high = max((p.level + 4 / p.rate for p in wide), default=2.0)
         return low, high
 
-    def _weight(self, prior):
-        return 1.0 if self.C is None else prior.unit_weight(self.C)
+    def _weight(self, prior: MarginPrior) -> float:
+        return 1.0 if self.C is None else float(prior.unit_weight(self.C))
 
-    def _upper(self, prior):
-        return self._weight(prior) * prior.upper
+    def _upper(self, prior: MarginPrior) -> float:
+        return self._weight(prior) * float(prior.upper)
 
-    def _draw_density(self, ax, prior, colour):
+    def _draw_density(
+        self, ax: Axes, prior: MarginPrior, style: dict[str, Any]
+    ) -> Line2D | None:
         gamma = np.linspace(*self._margins(), 801)
         ax.set(
             xlabel=r"margin $\gamma$",
@@ -147,10 +213,7 @@ class MarginPriorDisplay:
                 [prior.level] * 2,
                 [0.0, 0.85],
                 transform=ax.get_xaxis_transform(),
-                color=colour,
-                lw=2,
-                marker="^",
-                markevery=[1],
+                **{"marker": "^", "markevery": [1], **style},
             )
             return line
         density = prior_density(prior, gamma)
@@ -158,15 +221,17 @@ class MarginPriorDisplay:
             text = "a limit,\nnot a prior" if prior.name == "hinge" else "not known"
             ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
             return None
-        ax.fill_between(gamma, density, color=colour, alpha=0.2, lw=0)
-        (line,) = ax.plot(gamma, density, color=colour, lw=2)
+        ax.fill_between(gamma, density, color=style["color"], alpha=0.2, lw=0)
+        (line,) = ax.plot(gamma, density, **style)
         mean = prior.prior_mean
         if math.isfinite(mean):
-            height = prior_density(prior, np.array([mean]))[0]
+            height = np.asarray(prior_density(prior, np.array([mean])))
             ax.vlines(mean, 0, height, INK, ls="--", lw=1.2, label="prior mean")
         return line
 
-    def _draw_potential(self, ax, prior, colour):
+    def _draw_potential(
+        self, ax: Axes, prior: MarginPrior, style: dict[str, Any]
+    ) -> Line2D:
         finite = [t for t in map(self._upper, self.priors) if math.isfinite(t)]
         lam = np.linspace(0.0, 1.06 * max(finite, default=5.0), 2001)
         w, inside = self._weight(prior), lam <= self._upper(prior)
@@ -175,7 +240,7 @@ class MarginPriorDisplay:
         phi[np.isinf(phi)] = np.nan
         limit[inside] = prior.level * lam[inside]
         ax.plot(lam, limit, color=GREY, ls=":", lw=1.5, label="fixed margin")
-        (line,) = ax.plot(lam, phi, color=colour, lw=2)
+        (line,) = ax.plot(lam, phi, **style)
         formula = "\n$-\\log E\\,e^{-\\lambda\\gamma}$" if self.C is None else ""
         ax.set(
             xlabel=r"multiplier $\lambda$",
@@ -184,7 +249,7 @@ class MarginPriorDisplay:
         )
         return line
 
-    def _draw_loss(self, ax, prior, colour):
+    def _draw_loss(self, ax: Axes, prior: MarginPrior, style: dict[str, Any]) -> Line2D:
         low, high = self._margins()
         m = np.linspace(1.5 * low - 0.5 * high, high, 801)
         w, upper = self._weight(prior), self._upper(prior)
@@ -193,9 +258,9 @@ class MarginPriorDisplay:
         if math.isfinite(upper):
             hinge = upper * np.maximum(prior.level - m, 0.0)
             ax.plot(m, hinge, color=GREY, ls=":", lw=1.5, label="hinge")
-        (line,) = ax.plot(m, loss, color=colour, lw=2)
+        (line,) = ax.plot(m, loss, **style)
         if prior.name == "fixed":
-            ax.axvline(prior.level, ymin=0.02, color=colour, lw=2)
+            ax.axvline(prior.level, ymin=0.02, **style)
         if math.isfinite(prior.prior_mean):
             start = prior.prior_mean
             ax.plot(start, 0, "o", color=INK, ms=5, zorder=3, label="prior mean")
@@ -206,7 +271,7 @@ class MarginPriorDisplay:
         )
         return line
 
-    def _finish(self, part, axes, lines):
+    def _finish(self, part: str, axes: NDArray[Any], lines: NDArray[Any]) -> None:
         """Limits that suit all priors, and one legend."""
         bounded = [math.isfinite(self._upper(p)) for p in self.priors]
         heights = [1e-300]
@@ -227,7 +292,7 @@ class MarginPriorDisplay:
             labelled[0].legend(loc=loc, fontsize="small", frameon=False)
 
 
-def _title(prior, C):
+def _title(prior: MarginPrior, C: float | None) -> str:
     values = {k: x for k, x in prior.parameters().items() if isinstance(x, float)}
     if C is not None and prior.name != "fixed":
         values["C ="] = C
@@ -237,7 +302,9 @@ def _title(prior, C):
     return f"{prior.name.capitalize().replace('_', '-')}\n{numbers}"
 
 
-def prior_density(prior, gamma):
+def prior_density(
+    prior: MarginPrior, gamma: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
     """Density of a margin prior.
 
     Parameters
@@ -250,6 +317,11 @@ def prior_density(prior, gamma):
     -------
     ndarray (n,), or None for priors without a density that is known
     """
+    found = _density(prior, gamma)
+    return None if found is None else np.asarray(found, dtype=np.float64)
+
+
+def _density(prior: Any, gamma: NDArray[np.float64]) -> Any:
     c = prior.rate
     u = prior.level - gamma
     if prior.name == "exponential":
@@ -270,7 +342,7 @@ def prior_density(prior, gamma):
     return None
 
 
-def _logistic_density(x):
+def _logistic_density(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Density of the prior whose potential is the binary entropy.
 
     It has no closed form. Its characteristic function is
@@ -285,4 +357,5 @@ def _logistic_density(x):
     transform = (
         np.exp(z * np.log(z) + (1 - z) * np.log(1 - z)) * (half * weights).ravel()
     )
-    return np.real(np.exp(np.multiply.outer(x, z)) @ transform) / math.pi
+    density = np.real(np.exp(np.multiply.outer(x, z)) @ transform) / math.pi
+    return np.asarray(density)

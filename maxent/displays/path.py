@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
+from maxent._support import validation as v
 from maxent._support.results import ROUNDING
-from maxent.displays._axes import GREY, colour, make_axes
+from maxent.displays._axes import GREY, colour, figure_of, line_style, make_axes
+from maxent.displays._layout import fit_alike, legend_outside
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike, NDArray
+
+    from maxent._support.results import DualResult
+    from maxent.displays._axes import ManyAxes
 
 
 class DualPathDisplay:
@@ -25,6 +39,7 @@ class DualPathDisplay:
     gap : ndarray (k,)
         Relative duality gap, ``gap / (1 + objective)``.
     converged : ndarray of bool (k,)
+        Whether the solution met its tolerance.
     n_rows : int
         Rows in all.
     error : ndarray (k,), optional
@@ -53,7 +68,21 @@ class DualPathDisplay:
     (5,)
     """
 
-    def __init__(self, C, objective, support, gap, *, converged, n_rows, error=None):
+    ax_: NDArray[Any]
+    figure_: Figure
+    lines_: NDArray[Any]
+
+    def __init__(
+        self,
+        C: NDArray[np.float64],
+        objective: NDArray[np.float64],
+        support: NDArray[np.intp],
+        gap: NDArray[np.float64],
+        *,
+        converged: NDArray[np.bool_],
+        n_rows: int,
+        error: NDArray[np.float64] | None = None,
+    ) -> None:
         self.C = C
         self.objective = objective
         self.support = support
@@ -63,32 +92,63 @@ class DualPathDisplay:
         self.error = error
 
     @classmethod
-    def from_results(cls, C, results, *, y=None, K_test=None, y_test=None):
-        """Take apart what ``dual_path`` returned.
+    def from_results(
+        cls,
+        C: ArrayLike,
+        results: Sequence[DualResult],
+        *,
+        y: ArrayLike | None = None,
+        K_test: ArrayLike | None = None,
+        y_test: ArrayLike | None = None,
+        ax: ManyAxes | None = None,
+        **kwargs: Any,
+    ) -> DualPathDisplay:
+        """Draw what ``dual_path`` returned.
 
         Parameters
         ----------
         C : array-like (k,)
             As given to ``dual_path``, in any order.
         results : list of DualResult (k,)
+            One solution per value.
         y : array-like (n,), optional
             Training labels -1 and +1.
         K_test : array-like (n_test, n), optional
             Kernel between test and training rows.
         y_test : array-like (n_test,), optional
             Test labels -1 and +1. The last three go together.
+        ax : array-like of Axes, optional
+            Three, or four with an error; None makes a figure.
+        **kwargs
+            Passed to :meth:`plot`.
 
         Returns
         -------
         display : DualPathDisplay
+
+        Raises
+        ------
+        ValueError
+            For results that ``dual_path`` does not return or that are not as many as
+            `C`, and test data that are incomplete or of another shape.
         """
-        C = np.asarray(C, dtype=np.float64)
-        if C.ndim != 1 or len(C) != len(results) or not len(C):
+        given_results: Any = results
+        if not isinstance(given_results, (list, tuple)):
+            given_results = [results]
+        results = list(given_results)
+        for result in results:
+            if not (hasattr(result, "lam") and hasattr(result, "relative_gap")):
+                raise ValueError(
+                    f"results={v.shown(result)} must be the list that "
+                    "maxent.discrimination.dual_path returns."
+                )
+        values = v.as_doubles("C", C)
+        if values.ndim != 1 or len(values) != len(results) or not len(values):
             raise ValueError(
-                f"C has shape {C.shape} but there are {len(results)} results; one "
+                f"C has shape {values.shape} but there are {len(results)} results; one "
                 "result belongs to each value."
             )
-        order = np.argsort(C, kind="stable")
+        order = np.argsort(values, kind="stable")
         results = [results[k] for k in order]
         n = len(results[0].lam)
         given = [part is not None for part in (y, K_test, y_test)]
@@ -96,16 +156,18 @@ class DualPathDisplay:
             raise ValueError("give y, K_test and y_test together, or none of them.")
         error = _errors(results, n, y, K_test, y_test) if all(given) else None
         return cls(
-            C[order],
+            values[order],
             np.array([r.objective for r in results]),
             np.array([np.count_nonzero(r.lam) for r in results]),
             np.array([r.relative_gap for r in results]),
             converged=np.array([r.converged for r in results]),
             n_rows=n,
             error=error,
-        )
+        ).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, tol=None):
+    def plot(
+        self, ax: ManyAxes | None = None, *, tol: float | None = None, **kwargs: Any
+    ) -> DualPathDisplay:
         """Draw the panels.
 
         Parameters
@@ -114,6 +176,8 @@ class DualPathDisplay:
             Three, or four with an error; None makes a figure.
         tol : float, optional
             Tolerance that was asked for, drawn into the panel of the gap.
+        **kwargs
+            Properties of the curves, as ``linewidth``; see ``Axes.plot``.
 
         Returns
         -------
@@ -130,26 +194,26 @@ class DualPathDisplay:
         shape = (1, k) if ax is not None else (2, 2) if k == 4 else (1, 3)
         axes = make_axes(ax, shape, (3.7 * shape[1], 0.2 + 2.5 * shape[0]))
         self.ax_ = axes.ravel()
-        self.figure_ = self.ax_[0].figure
+        self.figure_ = figure_of(self.ax_[0])
         self.lines_ = np.empty(k, dtype=object)
         late = ~self.converged
         for j, (axis, (label, values)) in enumerate(zip(self.ax_, panels, strict=True)):
             axis.grid(alpha=0.25)
             axis.set(xscale="log", xlabel="$C$", ylabel=label)
-            (self.lines_[j],) = axis.plot(
-                self.C, values, "o-", color=colour(0), ms=4, lw=1.5
-            )
+            style = line_style(kwargs, marker="o", color=colour(0), ms=4, lw=1.5)
+            (self.lines_[j],) = axis.plot(self.C, values, **style)
             if late.any():
-                style = {"color": colour(5), "ms": 8, "mew": 2, "ls": ""}
+                cross = {"marker": "x", "color": colour(5), "ms": 8, "mew": 2, "ls": ""}
                 text = "not converged"
-                axis.plot(self.C[late], values[late], marker="x", label=text, **style)
+                axis.plot(self.C[late], values[late], label=text, **cross)
         self.ax_[0].set_yscale("log")
         for axis in self.ax_[[1, *range(3, k)]]:
             axis.set_ylim(bottom=0)
         self._finish_gap(self.ax_[2], tol)
+        fit_alike(list(self.ax_))
         return self
 
-    def _finish_gap(self, axis, tol):
+    def _finish_gap(self, axis: Axes, tol: float | None) -> None:
         axis.set_yscale("log")
         top = max([1e-13, tol or 0.0, *self.gap[np.isfinite(self.gap)]])
         if (self.gap < ROUNDING).any():
@@ -165,13 +229,17 @@ class DualPathDisplay:
         if tol is not None:
             axis.axhline(tol, color=GREY, ls="--", lw=1.2, label="tolerance")
         if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize="small", frameon=False)
+            legend = axis.legend(fontsize="small", frameon=False)
+            if legend.get_window_extent().width > axis.bbox.width:
+                legend_outside(axis, axis.get_legend_handles_labels()[0])
 
 
-def _errors(results, n, y, K_test, y_test):
+def _errors(
+    results: Sequence[DualResult], n: int, y: Any, K_test: Any, y_test: Any
+) -> NDArray[np.float64]:
     """Share of test rows on the wrong side, for every result."""
     y, y_test = np.asarray(y), np.asarray(y_test)
-    K_test = np.asarray(K_test, dtype=np.float64)
+    K_test = v.as_doubles("K_test", K_test)
     if y.shape != (n,) or y_test.ndim != 1 or K_test.shape != (len(y_test), n):
         raise ValueError(
             f"y has shape {y.shape}, K_test {K_test.shape} and y_test {y_test.shape}; "
@@ -182,4 +250,4 @@ def _errors(results, n, y, K_test, y_test):
             raise ValueError(f"{name} must contain -1 and +1 only.")
     a = np.column_stack([y * r.lam for r in results])
     f = K_test @ a + np.array([r.bias for r in results])
-    return np.mean(np.where(f > 0, 1, -1) != y_test[:, None], axis=0)
+    return np.asarray(np.mean(np.where(f > 0, 1, -1) != y_test[:, None], axis=0))

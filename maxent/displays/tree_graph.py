@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from maxent._support import validation as v
-from maxent.displays._axes import GREY, INK, colour, make_axes
+from maxent.discrimination.chow_liu import ChowLiuClassifier
+from maxent.discrimination.trees import MEDTreeClassifier
+from maxent.displays._axes import GREY, INK, colour, figure_of, make_axes
+from maxent.displays._estimators import check_fitted_one, last_step, refusal
+from maxent.displays._layout import fit, has_layout_engine, legend_outside
 from maxent.displays._trees import (
+    check_class_index,
     check_names,
+    check_trees,
     class_title,
     default_names,
-    tree_machine,
+    tree_shares,
 )
 from maxent.models.trees._checks import check_edge_values, check_square
 from maxent.models.trees._prior import TreePrior
+from maxent.models.trees.chow_liu import max_spanning_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.text import Text
+    from numpy.typing import ArrayLike, NDArray
+    from sklearn.base import BaseEstimator
+
+_NAME_SIZE = 8.0  # of names, in points, where there is room
+_HALO = 1.6  # width of the light border of the tree's edges, in points
+_FAINTEST = 0.12  # darkness of an edge of probability zero, of 1
+_FAINTEST_OF_TREE = 0.6  # the same for the edges of the tree, which must be seen
 
 
 class TreeGraphDisplay:
     """Probabilities of the edges of a random tree, as a graph.
 
     Features stand on a circle. The width and the darkness of an edge are its
-    probability, and the edges of the most probable tree have a colour of their own:
-    where these are thin, no single tree says how the features depend on one another.
+    probability. The edges of the most probable tree are on top, in a colour of their
+    own and never thinner than `min_width`: where they are thin, no single tree says
+    how the features depend on one another.
 
     Parameters
     ----------
@@ -33,6 +59,8 @@ class TreeGraphDisplay:
     feature_names : sequence of str (n,), optional
         None numbers the features from 0.
     title : str, default=""
+    tree_name : str, default="most probable tree"
+        What the legend calls `best_tree`.
 
     Attributes
     ----------
@@ -46,6 +74,8 @@ class TreeGraphDisplay:
     labels_ : list of Text
         Names of the features.
     legend_ : Legend or None
+    threshold_ : float
+        Probability below which edges outside the tree are not drawn.
 
     Raises
     ------
@@ -77,9 +107,25 @@ class TreeGraphDisplay:
     True
     """
 
-    def __init__(self, probabilities, best_tree, *, feature_names=None, title=""):
-        check_square("probabilities", probabilities, copies=2, one=True)
-        p = check_edge_values("probabilities", probabilities, len(probabilities))
+    ax_: Axes
+    figure_: Figure
+    edges_: NDArray[np.intp]
+    lines_: list[LineCollection]
+    labels_: list[Text]
+    legend_: Legend | None
+    threshold_: float
+
+    def __init__(
+        self,
+        probabilities: ArrayLike,
+        best_tree: ArrayLike,
+        *,
+        feature_names: Sequence[str] | None = None,
+        title: str = "",
+        tree_name: str = "most probable tree",
+    ) -> None:
+        array = check_square("probabilities", probabilities, copies=2, one=True)
+        p = check_edge_values("probabilities", array, len(array))
         # the sums over trees are exact up to rounding
         wrong = ~((p >= -1e-9) & (p <= 1 + 1e-9))
         if wrong.any():
@@ -90,22 +136,35 @@ class TreeGraphDisplay:
                 "weights into probabilities."
             )
         self.probabilities = np.clip(p, 0.0, 1.0)
-        self.best_tree = _check_tree(best_tree, len(p))
+        self.best_tree = check_trees("best_tree", best_tree, len(p))
         self.feature_names = check_names(feature_names, len(p))
         self.title = title
+        self.tree_name = tree_name
 
     @classmethod
-    def from_estimator(cls, estimator, *, class_index=1, feature_names=None):
-        """Trees of a class of a fitted classifier.
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        *,
+        class_index: int = 1,
+        feature_names: Sequence[str] | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> TreeGraphDisplay:
+        """Draw the trees of a class of a fitted classifier.
 
         Parameters
         ----------
-        estimator : MEDTreeClassifier, or a Pipeline that ends in one
-            Fitted.
+        estimator : MEDTreeClassifier, ChowLiuClassifier, or a Pipeline that ends in one
+            Fitted. The edges of a Chow-Liu tree have probability one.
         class_index : int, default=1
             Place of the class in ``classes_``; 1 is the positive one of two.
         feature_names : sequence of str, optional
             By default the columns of the frame that it was fitted on, or numbers.
+        ax : Axes, optional
+            None makes a figure.
+        **kwargs
+            Passed to :meth:`plot`.
 
         Returns
         -------
@@ -119,24 +178,56 @@ class TreeGraphDisplay:
             For another kind of estimator, a class that it does not have, and a wrong
             number of names.
         """
-        machine, k = tree_machine(estimator, class_index)
-        return cls.from_trees(
-            machine.posteriors_[k],
+        machine = last_step(estimator)
+        if not isinstance(machine, (MEDTreeClassifier, ChowLiuClassifier)):
+            raise refusal(
+                estimator,
+                "a fitted MEDTreeClassifier or ChowLiuClassifier; for a distribution "
+                "over trees, such as posterior_ of a MEDOutlierDetector, use "
+                "TreeGraphDisplay.from_trees.",
+            )
+        check_fitted_one(machine)
+        k = check_class_index(class_index, machine.classes_.tolist())
+        several = isinstance(machine, MEDTreeClassifier)
+        trees = machine.posteriors_[k] if several else machine.models_[k]
+        return cls(
+            trees.edge_probabilities,
+            trees.best_tree,
             feature_names=default_names(machine, feature_names),
             title=class_title(machine, k),
-        )
+            tree_name="most probable tree" if several else "Chow-Liu tree",
+        ).plot(ax, **kwargs)
 
     @classmethod
-    def from_trees(cls, trees, *, feature_names=None, title=""):
-        """A distribution over trees.
+    def from_trees(
+        cls,
+        trees: TreePrior | ArrayLike,
+        *,
+        class_index: int = 1,
+        feature_names: Sequence[str] | None = None,
+        title: str = "",
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> TreeGraphDisplay:
+        """Draw a distribution over trees, or trees drawn from one.
 
         Parameters
         ----------
-        trees : SpanningTrees or DirichletTrees
-            Such as ``posterior_`` of an outlier detector with trees.
+        trees : SpanningTrees, DirichletTrees, or array-like of int
+            Such as ``posterior_`` of an outlier detector with trees, or what
+            ``sample_trees`` returns: trees (size, n - 1, 2), or those of all classes
+            (n_classes, size, n - 1, 2). One tree (n - 1, 2) will do. The probability of
+            an edge is then its share of the trees, and the tree in colour has the
+            largest sum of such shares.
+        class_index : int, default=1
+            Which trees to draw of those of all classes.
         feature_names : sequence of str (n,), optional
             None numbers the features from 0.
         title : str, default=""
+        ax : Axes, optional
+            None makes a figure.
+        **kwargs
+            Passed to :meth:`plot`.
 
         Returns
         -------
@@ -147,131 +238,206 @@ class TreeGraphDisplay:
         ValueError
             For anything else than trees, and a wrong number of names.
         """
-        if not isinstance(trees, TreePrior):
-            raise ValueError(
-                f"trees={v.shown(trees)} must be SpanningTrees or DirichletTrees; for "
-                "a classifier use from_estimator."
-            )
+        if isinstance(trees, TreePrior):
+            names: dict[str, Any] = {"feature_names": feature_names, "title": title}
+            display = cls(trees.edge_probabilities, trees.best_tree, **names)
+            return display.plot(ax, **kwargs)
+        shares = tree_shares(trees, class_index)
+        with np.errstate(divide="ignore"):
+            best = max_spanning_tree(np.log(shares))
         return cls(
-            trees.edge_probabilities,
-            trees.best_tree,
+            shares,
+            best,
             feature_names=feature_names,
             title=title,
-        )
+            tree_name="tree of the most\nfrequent edges",
+        ).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, threshold=0.05, max_width=6.0, legend=True):
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        threshold: float | None = None,
+        max_width: float = 6.0,
+        min_width: float = 1.2,
+        legend: bool = True,
+        **kwargs: Any,
+    ) -> TreeGraphDisplay:
         """Draw.
 
         Parameters
         ----------
         ax : Axes, optional
             None makes a figure.
-        threshold : float, default=0.05
+        threshold : float, optional
             Edges less probable than this are left out, from 0 to 1; those of the most
-            probable tree always stay.
+            probable tree always stay. None is ``min(0.2, 4 / n)``: with more than 20
+            features twice ``2 / n``, the probability of every edge when all trees are
+            equally probable.
         max_width : float, default=6.0
             Width of an edge of probability one, in points, > 0.
+        min_width : float, default=1.2
+            Least width of an edge of the most probable tree, in points, >= 0.
         legend : bool, default=True
-            Explain colours and widths at the right of the axes.
+            Explain colours and widths, at the right of wide axes and below others.
+        **kwargs
+            Properties of both collections of lines, as ``alpha``.
 
         Returns
         -------
         self
         """
+        n = len(self.probabilities)
+        if threshold is None:
+            threshold = float(f"{min(0.2, 4 / n):.2g}")  # as the legend gives it
         threshold = v.check_nonnegative("threshold", threshold)
         if threshold > 1:
             raise ValueError(f"threshold={threshold:g} must be a probability, <= 1.")
-        width = v.check_positive("max_width", max_width)
+        widths = (
+            v.check_nonnegative("min_width", min_width),
+            v.check_positive("max_width", max_width),
+        )
+        self.threshold_ = threshold
         self.ax_ = make_axes(ax, (1, 1), (6.4, 4.8))[0, 0]
-        self.figure_ = self.ax_.figure
-        n = len(self.probabilities)
+        self.figure_ = figure_of(self.ax_)
         angle = 2 * np.pi * np.arange(n) / n
         self._places = np.column_stack([np.sin(angle), np.cos(angle)])
-        best = np.zeros((n, n), dtype=bool)
-        best[tuple(self.best_tree.T)] = True
+        self._draw_lines(threshold, widths, kwargs)
+        self.ax_.margins(0.03)
+        # layout engines do not know beforehand by how much they make a square smaller
+        shared = any(
+            len(group().get_siblings(self.ax_)) > 1
+            for group in (self.ax_.get_shared_x_axes, self.ax_.get_shared_y_axes)
+        )
+        square = shared or not has_layout_engine(self.ax_)
+        self.ax_.set_aspect("equal", adjustable="box" if square else "datalim")
+        self.ax_.axis("off")
+        self._draw_names()
+        # a title without a name below it would lie on the topmost feature's name
+        above = self.labels_[0].get_window_extent().y1 - self.ax_.bbox.y1
+        pad = 72 * max(above, 0.0) / self.figure_.dpi + 4
+        self.ax_.set_title(self.title, pad=pad)
+        self.legend_ = self._draw_legend(threshold, widths) if legend else None
+        fit(self.ax_)
+        self._size_names()
+        return self
+
+    # ------------------------------------------------------------------------ edges
+
+    def _draw_lines(
+        self, threshold: float, widths: tuple[float, float], kwargs: dict[str, Any]
+    ) -> None:
         p = self.probabilities
-        edges = np.argwhere(np.triu((p >= threshold) | best, 1))
+        best = np.zeros(p.shape, dtype=bool)
+        best[tuple(self.best_tree.T)] = True
+        shown = ((p >= threshold) & (p > 0)) | best
+        edges = np.argwhere(np.triu(shown, 1))
         # the strong ones last, on top
         self.edges_ = edges[np.argsort(p[tuple(edges.T)], kind="stable")]
         of_tree = best[tuple(self.edges_.T)]
+        tree, other = self.edges_[of_tree], self.edges_[~of_tree]
+        chance, rare = p[tuple(tree.T)], p[tuple(other.T)]
+        width = np.maximum(widths[1] * chance, widths[0])
+        self._draw_edges(tree, "white", width + _HALO, 1.4, {})
+        shades = _shades(colour(5), chance, _FAINTEST_OF_TREE)
         self.lines_ = [
-            self._draw_edges(self.edges_[~of_tree], INK, width, 1.0),
-            self._draw_edges(self.edges_[of_tree], colour(5), width, 1.5),
+            self._draw_edges(other, _shades(INK, rare), widths[1] * rare, 1.0, kwargs),
+            self._draw_edges(tree, shades, width, 1.5, kwargs),
         ]
-        self._draw_names()
-        self.ax_.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1))
-        # a title without a name below it would lie on the topmost feature's name
-        self.ax_.set_title(self.title, pad=20)
-        self.ax_.axis("off")
-        self.legend_ = self._draw_legend(threshold, width) if legend else None
-        return self
 
-    def _draw_edges(self, edges, ink, width, zorder):
+    def _draw_edges(
+        self,
+        edges: NDArray[np.intp],
+        colours: Any,
+        widths: NDArray[np.float64],
+        zorder: float,
+        kwargs: dict[str, Any],
+    ) -> LineCollection:
         from matplotlib.collections import LineCollection
 
-        p = self.probabilities[tuple(edges.T)]
+        style = {"linewidths": widths, "colors": colours, "zorder": zorder}
         lines = LineCollection(
-            self._places[edges],
-            linewidths=width * p,
-            colors=_shades(ink, p),
-            capstyle="round",
-            zorder=zorder,
+            list(self._places[edges]), **{**style, "capstyle": "round", **kwargs}
         )
-        return self.ax_.add_collection(lines)
+        self.ax_.add_collection(lines)
+        return lines
 
-    def _draw_names(self):
-        style = {"s": 24, "c": "white", "edgecolors": INK, "zorder": 2}
-        self.ax_.scatter(*self._places.T, **style)
+    # ------------------------------------------------------------------------ names
+
+    def _draw_names(self) -> None:
+        dots: dict[str, Any] = {"s": 24, "c": "white", "edgecolors": INK, "zorder": 2}
+        self.ax_.scatter(*self._places.T, **dots)
         self.labels_ = []
+        style: dict[str, Any] = {"textcoords": "offset points", "fontsize": _NAME_SIZE}
         for (x, y), name in zip(self._places, self.feature_names, strict=True):
             side = "center" if abs(x) < 0.1 else "left" if x > 0 else "right"
             level = "center" if abs(y) < 0.95 else "bottom" if y > 0 else "top"
-            text = self.ax_.text(
-                1.08 * x, 1.08 * y, name, ha=side, va=level, fontsize="small"
+            text = self.ax_.annotate(
+                name,
+                (x, y),
+                xytext=(6.5 * x, 6.5 * y),
+                ha=side,
+                va=level,
+                annotation_clip=False,
+                **style,
             )
             self.labels_.append(text)
+        self._turned = False
+        self._size_names()
 
-    def _draw_legend(self, threshold, width):
+    def _size_names(self) -> None:
+        """Turn names along the radius where they would meet, and make them smaller."""
+        self.ax_.apply_aspect()
+        dpi = self.figure_.dpi
+        unit = self.ax_.transData.transform([[0, 0], [1, 0]])
+        radius = 72 * (unit[1, 0] - unit[0, 0]) / dpi + 6.5
+        if has_layout_engine(self.ax_):
+            radius *= 0.85  # titles and legends still take their part
+        room = 2 * np.pi * radius / max(len(self.labels_), 3)  # points for each name
+        width = max(text.get_window_extent().width for text in self.labels_) * 72 / dpi
+        if not self._turned and max(width, 1.4 * _NAME_SIZE) > room:
+            self._turned = True
+            for text, (x, y) in zip(self.labels_, self._places, strict=True):
+                turn = np.degrees(np.arctan2(y, x))
+                left = x < -1e-9
+                text.set(
+                    rotation=turn + 180 if left else turn,
+                    rotation_mode="anchor",
+                    ha="right" if left else "left",
+                    va="center",
+                )
+        for text in self.labels_:
+            text.set_fontsize(min(_NAME_SIZE, 0.85 * room) if self._turned else 8)
+
+    def _draw_legend(self, threshold: float, widths: tuple[float, float]) -> Legend:
         from matplotlib.lines import Line2D
 
-        handles = [
-            Line2D([], [], color=colour(5), lw=0.5 * width, label="most probable tree"),
-            Line2D([], [], color=GREY, lw=0.5 * width, label="other edges"),
-        ]
-        for p in (1.0, 0.5, 0.1):
-            if p >= threshold:
-                (shade,) = _shades(INK, np.array([p]))
-                label = f"probability {p:g}"
-                handles.append(Line2D([], [], color=shade, lw=width * p, label=label))
-        if threshold > 0:
+        half = max(0.5 * widths[1], widths[0])
+        handles = [Line2D([], [], color=colour(5), lw=half, label=self.tree_name)]
+        if len(self.lines_[0].get_segments()):
+            handles.append(Line2D([], [], color=GREY, lw=half, label="other edges"))
+            shown = self.probabilities[tuple(self.edges_.T)]
+            for p in (1.0, 0.5, 0.1):
+                if threshold <= p and shown.min() <= p:
+                    (shade,) = _shades(INK, np.array([p]))
+                    lw, label = widths[1] * p, f"probability {p:g}"
+                    handles.append(Line2D([], [], color=shade, lw=lw, label=label))
+        p = self.probabilities[np.triu_indices(len(self.probabilities), 1)]
+        tree = self.probabilities[tuple(self.best_tree.T)]
+        if tree.min() < 0.995:
+            label = f"edges of the tree\nfrom {tree.min():.2g} to {tree.max():.2g}"
+            handles.append(Line2D([], [], ls="", label=label))
+        if ((p > 0) & (p < threshold)).any():
             label = f"others below {threshold:g}\nnot shown"
             handles.append(Line2D([], [], ls="", label=label))
-        return self.ax_.legend(
-            handles=handles,
-            loc="upper left",
-            bbox_to_anchor=(1.12, 1.0),
-            borderaxespad=0.0,
-            frameon=False,
-            fontsize="small",
-        )
+        return legend_outside(self.ax_, handles)
 
 
-def _shades(ink, p):
+def _shades(
+    ink: str, p: NDArray[np.float64], faintest: float = _FAINTEST
+) -> NDArray[np.float64]:
     """Colours (k, 3) from light to `ink` as probabilities go from 0 to 1."""
     from matplotlib.colors import to_rgb
 
-    return 1.0 - (0.12 + 0.88 * p[:, None]) * (1.0 - np.array(to_rgb(ink)))
-
-
-def _check_tree(best_tree, n):
-    edges = np.asarray(best_tree)
-    if edges.shape != (n - 1, 2):
-        raise ValueError(
-            f"best_tree has shape {edges.shape}; a tree over {n} features has the "
-            f"shape ({n - 1}, 2)."
-        )
-    if edges.dtype.kind not in "iu" or edges.min() < 0 or edges.max() >= n:
-        raise ValueError(
-            f"best_tree={v.shown(edges.tolist())} must hold integers from 0 to {n - 1}."
-        )
-    return np.sort(edges, axis=1)
+    dark = faintest + (1 - faintest) * p[:, None]
+    return 1.0 - dark * (1.0 - np.array(to_rgb(ink)))

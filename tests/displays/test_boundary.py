@@ -184,7 +184,8 @@ def test_wrong_machines_and_rows_are_refused(rng):
         draw(model, X, y[1:])
     with pytest.raises(ValueError, match="contains 'dog', which is no class"):
         draw(model, X, np.where(y == "ant", "dog", y))
-    with pytest.raises(ValueError, match="MEDRegressor has no classes_"):
+    match = r"estimator=MEDRegressor\(\) must be .*multipliers, such as MEDClassifier"
+    with pytest.raises(ValueError, match=match):
         draw(MEDRegressor().fit(X, X[:, 0]), X, y)
     gram = MEDClassifier(kernel="precomputed").fit(rbf_kernel(X), y)
     with pytest.raises(ValueError, match=r"precomputed.*named kernel"):

@@ -3,20 +3,28 @@
 import numpy as np
 import pytest
 from drawings import render
+from matplotlib.colors import to_rgba
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
-from sklearn.linear_model import Perceptron
+from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.mixture import GaussianMixture
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from maxent import MEDClassifier, MEDGaussianClassifier, MEDOutlierDetector
+from maxent import (
+    ChowLiuClassifier,
+    MEDClassifier,
+    MEDGaussianClassifier,
+    MEDOutlierDetector,
+)
 from maxent.displays import (
     BoundaryComparisonDisplay,
     LogLikelihoodDisplay,
     ROCComparisonDisplay,
 )
+from maxent.displays.roc import compare_scores
 from maxent.families import DirichletProduct
 
 
@@ -128,8 +136,18 @@ def test_wrong_comparisons_are_refused(rng):
     for wrong in ({}, [fitted["qda"]]):
         with pytest.raises(ValueError, match="estimators must be a dict"):
             draw(wrong, X, y)
-    with pytest.raises(ValueError, match="'nb' is a GaussianNB, which has no decision"):
-        draw({"nb": GaussianNB().fit(X, y)}, X, y)
+    naive = {"nb": GaussianNB().fit(X, y)}
+    match = r"estimators\['nb'\]=GaussianNB\(\) has no decision_function; use response_"
+    with pytest.raises(ValueError, match=match):
+        draw(naive, X, y, response_method="decision_function")
+    match = r"estimators\['t'\]=StandardScaler\(\) has none of .*; give a fitted classi"
+    with pytest.raises(ValueError, match=match):
+        draw({"t": StandardScaler().fit(X)}, X, y)
+    with pytest.raises(ValueError, match="response_method='predict' is not known"):
+        draw(naive, X, y, response_method="predict")
+    pairs = SVC(decision_function_shape="ovo").fit(*blobs(rng, classes=3))
+    with pytest.raises(ValueError, match='set decision_function_shape="ovr"'):
+        draw({"svc": pairs}, *blobs(rng, classes=3))
     with pytest.raises(ValueError, match="rows of two features"):
         draw(fitted, X[:, :1], y)
     with pytest.raises(ValueError, match="contains 'dog', which is no class"):
@@ -184,7 +202,7 @@ def test_standard_errors_are_what_areas_vary_by(rng):
         y = np.arange(60) < 25
         good = y + rng.normal(size=60)
         scores = {"good": good, "fair": good + rng.normal(size=60)}
-        display = ROCComparisonDisplay.from_predictions(y, scores)
+        display = ROCComparisonDisplay(*compare_scores(y, scores), list(scores))
         step, error = display.difference("good", "fair")
         areas.append(display.auc[0])
         variances.append(display.covariance[0, 0])
@@ -246,6 +264,55 @@ def test_one_class_of_three_and_outlier_detectors(rng):
     assert display.auc[0] == pytest.approx(expected)
 
 
+def test_classifiers_with_probabilities_only_are_taken(rng):
+    X, y = blobs(rng, 90, classes=3)
+    codes = np.digitize(X, [-1.0, 0.0, 1.0, 2.0])
+    two = y != "cat"
+    models = {
+        "trees": ChowLiuClassifier().fit(codes, y),
+        "naive": GaussianNB().fit(codes, y),
+        "logistic": LogisticRegression().fit(codes, y),
+    }
+    draw = ROCComparisonDisplay.from_estimators
+    auto = draw(models, codes[two], y[two])
+    chance = draw(models, codes[two], y[two], response_method="predict_proba")
+    for k, (name, model) in enumerate(models.items()):
+        p = model.predict_proba(codes[two])[:, 1]
+        expected = roc_auc_score(y[two] == "bee", p)
+        assert chance.auc[k] == pytest.approx(expected)
+        if name != "logistic":  # which has a decision function
+            assert auto.auc[k] == pytest.approx(expected)
+    f = models["logistic"].decision_function(codes[two])[:, 1]
+    assert auto.auc[2] == pytest.approx(roc_auc_score(y[two] == "bee", f))
+    render(auto)
+
+
+def test_regions_of_probabilities_have_no_margin_lines(rng):
+    X, y = blobs(rng)
+    models = {
+        "naive": GaussianNB().fit(X, y),
+        "logistic": LogisticRegression().fit(X, y),
+        "med": MEDClassifier(C=2.0, margin="logistic").fit(X, y),
+        "svc": SVC().fit(X, y),
+    }
+    draw = BoundaryComparisonDisplay.from_estimators
+    display = draw(models, X, y, grid_resolution=30)
+    for part, model in zip(display.displays, models.values(), strict=True):
+        grid = np.c_[part.xx0.ravel(), part.xx1.ravel()]
+        wins = model.classes_[part.response.reshape(-1, 2).argmax(axis=1)]
+        assert np.array_equal(wins, model.predict(grid))
+    del models["svc"]
+    shown = draw(models, X, y, grid_resolution=30, response_method="predict_proba")
+    for part, model in zip(shown.displays, models.values(), strict=True):
+        grid = np.c_[part.xx0.ravel(), part.xx1.ravel()]
+        p = model.predict_proba(grid)
+        np.testing.assert_allclose(
+            part.response.reshape(-1, 2)[:, 1], p[:, 1] - p[:, 0]
+        )
+        assert part.level == 0.0 and part.margin_lines_ == []
+    render(shown)
+
+
 def test_curves_are_drawn_with_their_areas(rng, pyplot):
     y, scores = some_scores(rng)
     _, ax = pyplot.subplots()
@@ -268,8 +335,8 @@ def test_wrong_scores_are_refused(rng):
     cases = [
         (y, {}, {}, "scores must be a dict"),
         (y, scores["good"], {}, "scores must be a dict"),
-        (y, {"a": scores["good"][1:]}, {}, r"'a' have shape \(199,\), but y has 200"),
-        (y, {"a": np.where(y, np.nan, 0.0)}, {}, "'a' contain NaN"),
+        (y, {"a": scores["good"][1:]}, {}, r"'a'\] has shape \(199,\), but y has 200"),
+        (y, {"a": np.where(y, np.nan, 0.0)}, {}, r"'a'\] contains NaN"),
         (np.zeros(200), scores, {}, "y has 1 different labels"),
         (np.arange(200) % 3, scores, {}, "y has 3 different labels"),
         (np.c_[y, y], scores, {}, "must be a vector of labels"),
@@ -284,8 +351,15 @@ def test_wrong_scores_are_refused(rng):
     model = MEDGaussianClassifier(percentile=50).fit(X, names)
     with pytest.raises(ValueError, match="estimators must be a dict"):
         fit(model, X, names)
-    with pytest.raises(ValueError, match="neither decision_function nor score_sampl"):
+    match = r"estimators\['scaler'\]=.*none of decision_function, predict_proba, score_"
+    with pytest.raises(ValueError, match=match):
         fit({"scaler": StandardScaler().fit(X)}, X, names)
+    with pytest.raises(ValueError, match="has no predict_proba; use response_method="):
+        fit(
+            {"p": Perceptron().fit(X, names)}, X, names, response_method="predict_proba"
+        )
+    with pytest.raises(ValueError, match="response_method='predict' is not known"):
+        fit({"m": model}, X, names, response_method="predict")
     with pytest.raises(ValueError, match=r"classes \['ant', 'bee'\], without pos_lab"):
         fit({"m": model}, X, np.where(names == "ant", 0, 1))
 
@@ -302,7 +376,7 @@ def test_histograms_hold_every_row_and_the_level(rng):
     display = LogLikelihoodDisplay.from_models(models, X).plot(bins=12)
     assert display.counts_.shape == (2, 12)
     assert (display.counts_.sum(axis=1) == len(X)).all()
-    assert display.level == detector.level_
+    assert display.level == [None, detector.level_]
     for k, expected in enumerate(
         (posterior.expected_log_prob(X), detector.score_samples(X))
     ):
@@ -314,7 +388,7 @@ def test_histograms_hold_every_row_and_the_level(rng):
     texts = [text.get_text() for text in display.legend_.get_texts()]
     least = f"least {display.scores[1].min():.1f}, sd {display.scores[1].std():.2f}"
     assert texts[1] == f"MED\n{least}"
-    assert texts[2] == f"level {detector.level_:.1f}"
+    assert texts[2] == f"level of MED {detector.level_:.1f}"
     assert display.ax_.get_yscale() == "log"
     render(display)
     assert display.plot(log=False).ax_.get_yscale() == "linear"
@@ -335,9 +409,41 @@ def test_wrong_log_likelihoods_are_refused(rng):
         with pytest.raises(ValueError, match="scores must be a dict"):
             LogLikelihoodDisplay.from_scores(wrong)
     for values in ([], [[1.0]], [np.nan], [-np.inf]):
-        with pytest.raises(ValueError, match="scores of 'a' must be a vector of finit"):
+        with pytest.raises(
+            ValueError, match=r"scores\['a'\]=.* must be a vector of fi"
+        ):
             LogLikelihoodDisplay.from_scores({"a": values})
     with pytest.raises(ValueError, match="models must be a dict"):
         LogLikelihoodDisplay.from_models([], [[0.0]])
-    with pytest.raises(ValueError, match="neither score_samples nor expected_log_prob"):
+    match = (
+        r"models\['a'\]=StandardScaler\(\) has neither score_samples nor expected_lo"
+    )
+    with pytest.raises(ValueError, match=match):
         LogLikelihoodDisplay.from_models({"a": StandardScaler()}, [[0.0]])
+    match = r"models\['a'\]=<class .*GaussianMixture'> has neither"
+    with pytest.raises(ValueError, match=match):
+        LogLikelihoodDisplay.from_models({"a": GaussianMixture}, [[0.0]])
+    with pytest.raises(ValueError, match=r"level\['b'\] has no scores"):
+        LogLikelihoodDisplay.from_scores({"a": [0.0]}, level={"b": 0.0})
+    for level in ([0.0, 1.0], "low", np.nan):
+        with pytest.raises(ValueError, match=r"level=.* must be"):
+            LogLikelihoodDisplay([np.zeros(3)], ["a"], level=level)
+
+
+def test_each_model_has_its_own_level(pyplot):
+    _, ax = pyplot.subplots()
+    scores = {"a": [-1.0, -2.0, -2.0], "b": [-1.5, -3.0], "c": [-1.0]}
+    levels = {"a": -1.75, "c": -2.5}
+    display = LogLikelihoodDisplay.from_scores(scores, level=levels, ax=ax)
+    assert display.level == [-1.75, None, -2.5]
+    drawn = [(x.get_xdata()[0], x.get_color()) for x in display.level_lines_]
+    colours = [patch.get_edgecolor() for patch in display.patches_]
+    assert [x for x, _ in drawn] == [-1.75, -2.5]
+    for (_, ink), patch in zip(drawn, (colours[0], colours[2]), strict=True):
+        assert to_rgba(ink) == patch
+    texts = [text.get_text() for text in display.legend_.get_texts()]
+    assert texts[1] == "level of a -1.8" and texts[-1] == "level of c -2.5"
+    common = LogLikelihoodDisplay.from_scores(scores, level=-2)
+    assert common.level == -2.0 and len(common.level_lines_) == 1
+    assert common.legend_.get_texts()[-1].get_text() == "level -2.0"
+    render(common)

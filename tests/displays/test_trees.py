@@ -10,7 +10,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer
 
 from maxent import ChowLiuClassifier, MEDOutlierDetector, MEDTreeClassifier
-from maxent.discrimination import DirichletTrees, spanning_tree_log_partition
+from maxent.discrimination import (
+    DirichletTrees,
+    max_spanning_tree,
+    spanning_tree_log_partition,
+)
 from maxent.displays import EdgeWeightsDisplay, TreeGraphDisplay
 
 KINDS = pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
@@ -69,7 +73,7 @@ def test_each_triangle_has_the_scale_of_its_own_largest(rng):
     np.fill_diagonal(information, 1e3)
     display = EdgeWeightsDisplay(W, information).plot()
     off = np.triu_indices(4, 1)
-    assert display.weights_image_.get_clim() == (W[off].min(), 50.0)
+    assert display.weights_image_.get_clim() == (-50.0, 50.0)
     assert display.information_image_.get_clim() == (0.0, information[off].max())
     above, below = display.colorbars_
     assert (above.vmin, above.vmax) == display.weights_image_.get_clim()
@@ -77,6 +81,28 @@ def test_each_triangle_has_the_scale_of_its_own_largest(rng):
     assert above.ax.get_xlabel() == "above the diagonal: log weight of edge"
     assert below.ax.get_xlabel() == "below: mutual information (nats)"
     render(display)
+
+
+def test_colours_of_log_weights_diverge_from_zero(rng):
+    information = np.abs(square(rng))
+    up = np.triu_indices(4, 1)
+
+    def colours(W):
+        display = EdgeWeightsDisplay(W, information).plot()
+        image = display.weights_image_
+        return display.centre_, image.norm(W[up]), image.get_clim()
+
+    W = square(rng)
+    W[0, 1] = W[1, 0] = -0.25
+    W[0, 2] = W[2, 0] = 0.25
+    centre, shade, (low, high) = colours(W)
+    assert centre == 0.0 and low == -high == -np.abs(W[up]).max()
+    np.testing.assert_allclose(shade - 0.5, 0.5 * W[up] / high)  # 0 in the middle
+    # a constant, which changes no probability of a tree, leaves few colours otherwise
+    centre, shade, (low, high) = colours(W - 1000.0)
+    assert centre == pytest.approx(W[up].mean() - 1000.0)
+    assert min(shade) == pytest.approx(0.0) or max(shade) == pytest.approx(1.0)
+    assert low < (W - 1000.0)[up].min() + 1e-9 and high > (W - 1000.0)[up].max() - 1e-9
 
 
 def test_edges_that_no_tree_has_are_left_out(rng):
@@ -186,7 +212,7 @@ def test_widths_and_shades_are_the_probabilities(parameters, rng):
     X, y = sites(rng)
     model = fitted(X, y, parameters)
     display = TreeGraphDisplay.from_estimator(model, class_index=0)
-    display.plot(threshold=0.0, max_width=5.0)
+    display.plot(threshold=0.0, max_width=5.0, min_width=1.5)
     p = model.edge_probabilities_[0]
     assert len(display.edges_) == 10
     # the probable ones are drawn last, on top
@@ -201,7 +227,8 @@ def test_widths_and_shades_are_the_probabilities(parameters, rng):
     places = np.column_stack([np.sin(angle), np.cos(angle)])
     for edges, lines in zip(parts, display.lines_, strict=True):
         chance = np.array([p[edge] for edge in edges])
-        np.testing.assert_allclose(lines.get_linewidths(), 5 * chance, atol=1e-12)
+        width = np.maximum(5 * chance, 1.5 if edges is parts[1] else 0.0)
+        np.testing.assert_allclose(lines.get_linewidths(), width, atol=1e-12)
         brightness = np.asarray(lines.get_colors())[:, :3].sum(axis=1)
         # darker means more probable
         assert (np.diff(brightness[np.argsort(chance)]) <= 1e-12).all()
@@ -225,7 +252,8 @@ def test_improbable_edges_are_left_out_but_the_best_tree_stays(rng):
         for v in range(u + 1, 4):
             assert ((u, v) in shown) == (p[u, v] >= some or [u, v] in TREE)
     texts = [text.get_text() for text in display.legend_.get_texts()]
-    assert texts[:2] == ["most probable tree", "other edges"]
+    assert texts[0] == "most probable tree"
+    assert ("other edges" in texts) == (len(shown) > len(TREE))
     assert texts[-1] == f"others below {some:g}\nnot shown"
     assert display.plot(legend=False).legend_ is None
 
@@ -252,6 +280,63 @@ def test_trees_of_an_outlier_detector_are_drawn(rng):
     render(display)
 
 
+def test_trees_of_chow_liu_are_drawn(rng):
+    X, y = sites(rng, classes=3)
+    model = ChowLiuClassifier().fit(pd.DataFrame(X, columns=list("vwxyz")), y)
+    for k in range(3):
+        display = TreeGraphDisplay.from_estimator(model, class_index=k)
+        assert sorted(display.edges_.tolist()) == model.trees_[k].tolist()
+        assert display.feature_names == list("vwxyz")
+        assert len(display.lines_[0].get_segments()) == 0
+        np.testing.assert_allclose(display.lines_[1].get_linewidths(), 6.0)
+    texts = [text.get_text() for text in display.legend_.get_texts()]
+    assert texts == ["Chow-Liu tree"]
+    render(display)
+
+
+@KINDS
+def test_drawn_trees_are_counted(parameters, rng):
+    X, y = sites(rng)
+    model = fitted(X, y, parameters)
+    trees = model.sample_trees(40, random_state=0)
+    for k in (0, 1):
+        display = TreeGraphDisplay.from_trees(trees, class_index=k, title="drawn")
+        for u in range(5):
+            for w in range(u + 1, 5):
+                share = np.mean([[u, w] in tree for tree in trees[k].tolist()])
+                assert display.probabilities[u, w] == pytest.approx(share)
+        # no tree has more of the drawn edges in common
+        common = [display.probabilities[tuple(tree.T)].sum() for tree in trees[k]]
+        best = display.probabilities[tuple(display.best_tree.T)].sum()
+        assert best >= max(common) - 1e-12
+        one = TreeGraphDisplay.from_trees(model.posteriors_[k].sample_trees(40, 1))
+        assert one.probabilities.sum() == pytest.approx(2 * 4)
+    single = TreeGraphDisplay.from_trees(TREE)
+    assert single.edges_.tolist() == single.best_tree.tolist() == TREE
+    text = display.legend_.get_texts()[0].get_text()
+    assert text == "tree of the most\nfrequent edges"
+    render(display)
+
+
+@pytest.mark.parametrize("n", [25, 60])
+def test_the_best_tree_is_seen_among_many_edges(n, rng):
+    # nearly equal weights: every edge has a probability of about 2 / n
+    W = 1e-3 * square(rng, n)
+    np.fill_diagonal(W, -np.inf)
+    _, p = spanning_tree_log_partition(W, marginals=True)
+    best = max_spanning_tree(W)
+    display = TreeGraphDisplay(p, best).plot()
+    assert len(display.edges_) == n - 1
+    other, tree = display.plot(threshold=0.0).lines_
+    assert len(other.get_segments()) == n * (n - 1) // 2 - (n - 1)
+    assert min(tree.get_linewidths()) >= 1.2 > max(other.get_linewidths())
+    assert tree.get_zorder() > other.get_zorder()
+    # as dark as the other edges at least
+    dark = [1 - np.asarray(x.get_colors())[:, :3].mean(axis=1) for x in (other, tree)]
+    assert dark[1].min() > dark[0].max()
+    render(display)
+
+
 # -------------------------------------------------------------------------- refusals
 
 
@@ -267,14 +352,32 @@ def test_wrong_estimators_and_classes_are_refused(rng):
     for make in makers:
         with pytest.raises(NotFittedError):
             make(MEDTreeClassifier())
-        refused(lambda m=make: m(ChowLiuClassifier().fit(X, y)), "no MEDTreeClassifier")
-        refused(lambda m=make: m(None), "None is no MEDTreeClassifier")
+        refused(lambda m=make: m(None), "estimator=None must be a fitted MEDTreeClassi")
+        refused(
+            lambda m=make: m(make_pipeline(MEDOutlierDetector())),
+            r"which ends in MEDOutlierDetector\(\), must be a fitted MEDTreeClassifier",
+        )
         for wrong in (2, -1, 1.0, True, "bee", None):
             match = rf"class_index={wrong!r} must be an integer from 0 to 1.*'ant'"
             refused(lambda m=make, w=wrong: m(model, class_index=w), match)
         for wrong in ("abcde", ["a", "b"]):
             match = "feature_names=.* must hold 5 names"
             refused(lambda m=make, w=wrong: m(model, feature_names=w), match)
+
+
+def test_what_draws_other_trees_is_named(rng):
+    X, y = sites(rng)
+    chow_liu = ChowLiuClassifier().fit(X, y)
+    refused(
+        lambda: EdgeWeightsDisplay.from_estimator(chow_liu, X, y),
+        r"estimator=ChowLiuClassifier\(\) must be .*; TreeGraphDisplay draws the trees",
+    )
+    detector = MEDOutlierDetector("tree").fit(X)
+    refused(
+        lambda: TreeGraphDisplay.from_estimator(detector), "TreeGraphDisplay.from_trees"
+    )
+    with pytest.raises(NotFittedError):
+        TreeGraphDisplay.from_estimator(ChowLiuClassifier())
 
 
 def test_wrong_rows_are_refused(rng):
@@ -332,8 +435,18 @@ def test_wrong_graphs_are_refused():
     ]
     for chance, tree, match in cases:
         refused(lambda c=chance, t=tree: TreeGraphDisplay(c, t), match)
-    refused(lambda: TreeGraphDisplay.from_trees(p), "trees=.* must be SpanningTrees")
+    ask = "must be SpanningTrees, DirichletTrees, or trees .*from_estimator"
+    for wrong in (p, None, "trees", ChowLiuClassifier(), [], [[0, 1, 2]], 3):
+        refused(lambda w=wrong: TreeGraphDisplay.from_trees(w), f"trees=.* {ask}")
+    for wrong in ([TREE[:2] + [[0, 4]]], [TREE[:2] + [[-1, 0]]]):
+        match = "trees=.* must hold integers from 0 to 3"
+        refused(lambda w=wrong: TreeGraphDisplay.from_trees(w), match)
+    match = r"trees\[1\]=.* does not join all 4 features; each tree needs 3 edges"
+    refused(lambda: TreeGraphDisplay.from_trees([TREE, TREE[:2] + TREE[:1]]), match)
+    match = "class_index=2 must be an integer from 0 to 1"
+    refused(lambda: TreeGraphDisplay.from_trees([[TREE]] * 2, class_index=2), match)
     display = TreeGraphDisplay(p, TREE)
     refused(lambda: display.plot(threshold=1.5), "threshold=1.5 must be a probability")
     refused(lambda: display.plot(threshold=-1), "threshold=-1 must be a finite")
     refused(lambda: display.plot(max_width=0), "max_width=0 must be")
+    refused(lambda: display.plot(min_width=-1), "min_width=-1 must be")
