@@ -150,7 +150,7 @@ def _draw_boundary(axes, X, y):
     Z = X @ directions[:2].T
     Z /= Z.std(axis=0)
     model = MEDClassifier(kernel="rbf", C=C).fit(Z, y)
-    MEDBoundaryDisplay.from_estimator(model, Z, y).plot(axes)
+    MEDBoundaryDisplay.from_estimator(model, Z, y, ax=axes)
     axes.set(
         xlabel="principal coordinate 1",
         ylabel="principal coordinate 2",
@@ -176,7 +176,9 @@ def _draw_path(axes, X, y, train, test):
         y=signs[train],
         K_test=kernel.block(test, train),
         y_test=signs[test],
-    ).plot(axes, tol=tol)
+        ax=axes,
+        tol=tol,
+    )
 
 
 def _draw_errors(axes, rows):

@@ -36,13 +36,15 @@ def run(experiment, splits, seed):
     """({model: areas on the test rows}, {model: same, training}, standard errors,
     curves of the first split)."""
     from maxent.displays import ROCComparisonDisplay
+    from maxent.displays.roc import compare_scores
 
     areas, training, errors, first = {}, {}, [], None
     for number, train in enumerate(experiment.masks(splits, seed)):
         scores, y = scores_of(experiment, train, number), experiment.y
         display, own = (
-            ROCComparisonDisplay.from_predictions(
-                y[part], {name: s[part] for name, s in scores.items()}
+            ROCComparisonDisplay(
+                *compare_scores(y[part], {n: s[part] for n, s in scores.items()}),
+                list(scores),
             )
             for part in (~train, train)
         )

@@ -83,15 +83,15 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     from maxent.displays import ROCComparisonDisplay
+    from maxent.displays.roc import compare_scores
 
     codes, true = load(options.data)
     records, first = [], None
     for number in range(options.draws):
         rng = np.random.default_rng([options.seed, number])
         normal, scores, support = one_draw(codes, true, rng)
-        roc = ROCComparisonDisplay.from_predictions(
-            normal, {name: test for name, (_, test) in scores.items()}
-        )
+        tests = {name: test for name, (_, test) in scores.items()}
+        roc = ROCComparisonDisplay(*compare_scores(normal, tests), list(tests))
         for k, (name, (train, _)) in enumerate(scores.items()):
             difference, error = roc.difference(name, BAYES)
             records.append(
@@ -173,10 +173,9 @@ def draw(normal, scores, path):
     shown = {name: scores[name] for name in (BAYES, DEFAULT)}
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     axes = figure.subplots(1, 2)
-    LogLikelihoodDisplay.from_scores({n: s[0] for n, s in shown.items()}).plot(axes[0])
-    ROCComparisonDisplay.from_predictions(
-        normal, {n: s[1] for n, s in shown.items()}
-    ).plot(axes[1])
+    training, test = ({n: s[k] for n, s in shown.items()} for k in (0, 1))
+    LogLikelihoodDisplay.from_scores(training, ax=axes[0])
+    ROCComparisonDisplay.from_predictions(normal, test, ax=axes[1])
     axes[0].set_title("true donor sites, training")
     axes[1].set(
         title="true against false, test",

@@ -129,6 +129,7 @@ def one_draw(codes, true, rng):
     """Records of every model, of its edges, and what the figures need."""
     from maxent import ChowLiuClassifier
     from maxent.displays import ROCComparisonDisplay
+    from maxent.displays.roc import compare_scores
 
     train, test = split(true, rng)
     base = ChowLiuClassifier(class_prior="uniform").fit(codes[train], true[train])
@@ -175,7 +176,7 @@ def one_draw(codes, true, rng):
             for k, kind in enumerate(CLASSES)
             if not name.startswith("untrained")
         ]
-    curves = ROCComparisonDisplay.from_predictions(true[test], scores)
+    curves = ROCComparisonDisplay(*compare_scores(true[test], scores), list(scores))
     for record, area in zip(records, curves.auc, strict=True):
         step, error = curves.difference(record["model"], BASELINE)
         record |= {"auc": area, "auc_step": step, "auc_se": error}

@@ -14,7 +14,7 @@ X = (crabs.data - crabs.data.mean(axis=0)) / crabs.data.std(axis=0)
 Z = X @ np.linalg.svd(X, full_matrices=False)[2][1:3].T
 Z /= Z.std(axis=0)
 model = MEDClassifier(kernel="rbf", C=10, gamma=0.5).fit(Z, sex)
-display = MEDBoundaryDisplay.from_estimator(model, Z, sex).plot()
+display = MEDBoundaryDisplay.from_estimator(model, Z, sex)
 display.ax_.set(
     xlabel="second principal coordinate", ylabel="third principal coordinate"
 )

@@ -27,7 +27,7 @@ models = {
 }
 for model in models.values():
     model.fit(Z[train], y[train])
-display = BoundaryComparisonDisplay.from_estimators(models, Z[train], y[train]).plot()
+display = BoundaryComparisonDisplay.from_estimators(models, Z[train], y[train])
 for ax in display.ax_:
     ax.set_xlabel("rear width / carapace length")
 display.ax_[0].set_ylabel("carapace width / length")

@@ -13,6 +13,6 @@ sex = crabs.target_names[crabs.target]
 y = np.array([f"{form} {s}" for form, s in zip(crabs.groups, sex)])
 Z = LinearDiscriminantAnalysis(n_components=2).fit_transform(crabs.data, y)
 model = MEDClassifier(kernel="linear", C=1).fit(Z, y)
-display = MEDBoundaryDisplay.from_estimator(model, Z, y).plot()
+display = MEDBoundaryDisplay.from_estimator(model, Z, y)
 display.ax_.set(xlabel="first discriminant", ylabel="second discriminant")
 plt.show()

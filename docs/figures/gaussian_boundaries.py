@@ -21,7 +21,7 @@ models = {
 }
 for model in models.values():
     model.fit(Z, y)
-display = BoundaryComparisonDisplay.from_estimators(models, Z, y).plot()
+display = BoundaryComparisonDisplay.from_estimators(models, Z, y)
 for ax in display.ax_:
     ax.set_xlabel("first principal coordinate")
 display.ax_[0].set_ylabel("second principal coordinate")

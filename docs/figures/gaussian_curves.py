@@ -35,7 +35,8 @@ for ax, (title, (X, y, train)) in zip(axes, sets.items(), strict=True):
     }
     for model in models.values():
         model.fit(X[train], y[train])
-    display = ROCComparisonDisplay.from_estimators(models, X[~train], y[~train])
-    display.plot(ax, max_false_positive=0.3)
+    ROCComparisonDisplay.from_estimators(
+        models, X[~train], y[~train], ax=ax, max_false_positive=0.3
+    )
     ax.set_title(title)
 plt.show()

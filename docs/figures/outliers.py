@@ -20,14 +20,14 @@ models = {
     "MED": MEDOutlierDetector(prior).fit(codes[train]),
 }
 figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.8))
-LogLikelihoodDisplay.from_models(models, codes[train]).plot(axes[0], bins=30)
+LogLikelihoodDisplay.from_models(models, codes[train], ax=axes[0], bins=30)
 axes[0].set_title("300 benign cases, training")
 scores = {
     "Bayes posterior": models["Bayes posterior"].expected_log_prob(codes[test]),
     "MED": models["MED"].score_samples(codes[test]),
 }
 normal = malignant[test] == 0
-ROCComparisonDisplay.from_predictions(normal, scores).plot(axes[1])
+ROCComparisonDisplay.from_predictions(normal, scores, ax=axes[1])
 axes[1].set(
     title="benign against malignant, test",
     xlabel="share of malignant cases taken for benign",

@@ -17,8 +17,7 @@ C = np.logspace(-1, 3, 17)
 path = dual_path(
     K[train], y[train], ExponentialMargin(rate=10.0), C, tol=1e-6, solver="smo"
 )
-display = DualPathDisplay.from_results(
-    C, path, y=y[train], K_test=K[~train], y_test=y[~train]
+DualPathDisplay.from_results(
+    C, path, y=y[train], K_test=K[~train], y_test=y[~train], tol=1e-6
 )
-display.plot(tol=1e-6)
 plt.show()

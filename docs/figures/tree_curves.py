@@ -19,13 +19,10 @@ models = {
 for model in models.values():
     model.fit(codes[train], y[train])
 chow_liu, trees = models.values()
-scores = {
-    "Chow-Liu trees": np.diff(chow_liu.predict_log_proba(codes[test]))[:, 0],
-    "MED trees": trees.decision_function(codes[test]),
-}
 figure, axes = plt.subplots(1, 3, figsize=(12, 4.6))
-curves = ROCComparisonDisplay.from_predictions(y[test], scores)
-curves.plot(axes[0], max_false_positive=0.3)
+ROCComparisonDisplay.from_estimators(
+    models, codes[test], y[test], ax=axes[0], max_false_positive=0.3
+)
 axes[0].set_title(f"{len(test)} test rows")
 for k, name in enumerate(data.target_names):
     EdgeWeightsDisplay(

@@ -38,9 +38,10 @@ for draw in range(DRAWS):
             model.fit(X[:n], y[:n])
             errors[i, j, draw] = np.mean(model.predict(X_test) != y_test)
 
-fig, axes = plt.subplots(1, 3, figsize=(12, 4.8), layout="constrained")
-EdgeWeightsDisplay.from_estimator(trees, X, y).plot(axes[0])
-TreeGraphDisplay.from_estimator(trees).plot(axes[1], threshold=0.2)
+fig, axes = plt.subplots(1, 3, figsize=(12, 4.6), layout="none")
+fig.subplots_adjust(left=0.02, right=0.98, top=0.92, wspace=0.3)
+EdgeWeightsDisplay.from_estimator(trees, X, y, ax=axes[0])
+TreeGraphDisplay.from_estimator(trees, ax=axes[1])
 for name, error in zip(models, errors, strict=True):
     axes[2].plot(sizes, 100 * error.mean(axis=1), ".-", label=name)
 axes[2].set(xscale="log", ylim=(0, 60), xlabel="rows to train", ylabel="test error, %")
