@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -263,6 +264,7 @@ class EdgeWeightsDisplay:
         self.ax_.set_title(self.title)
         fit(self.ax_)
         self._draw_names()  # fewer, in a smaller square
+        self._space_labels(self.colorbars_)
         return self
 
     def _draw_names(self) -> None:
@@ -303,9 +305,23 @@ class EdgeWeightsDisplay:
             bar = self.figure_.colorbar(image, **room)
             bar.set_label(label, fontsize="small")
             bar.ax.tick_params(labelsize="small")
-            bar.ax.locator_params(axis="x", nbins=4)
             bars.append(bar)
         return bars
+
+    def _space_labels(self, bars: list[Colorbar]) -> None:
+        """As many numbers along the scales as leave gaps between them."""
+        from matplotlib.ticker import MaxNLocator
+
+        for bar in bars:
+            for most in (4, 3, 2, 1):
+                bar.locator = MaxNLocator(most, min_n_ticks=1)
+                bar.update_ticks()
+                low, high = sorted(bar.ax.get_xlim())
+                labels = zip(bar.ax.get_xticks(), bar.ax.get_xticklabels(), strict=True)
+                boxes = [t.get_window_extent() for x, t in labels if low <= x <= high]
+                gaps = [b.x0 - a.x1 for a, b in pairwise(boxes)]
+                if not gaps or min(gaps) > 0.05 * self.figure_.dpi:
+                    break
 
 
 def _diverging(values: NDArray[np.float64]) -> tuple[float, float]:

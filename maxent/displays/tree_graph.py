@@ -313,13 +313,14 @@ class TreeGraphDisplay:
         self.ax_.set_aspect("equal", adjustable="box" if square else "datalim")
         self.ax_.axis("off")
         self._draw_names()
-        # a title without a name below it would lie on the topmost feature's name
-        above = self.labels_[0].get_window_extent().y1 - self.ax_.bbox.y1
-        pad = 72 * max(above, 0.0) / self.figure_.dpi + 4
-        self.ax_.set_title(self.title, pad=pad)
-        self.legend_ = self._draw_legend(threshold, widths) if legend else None
-        fit(self.ax_)
-        self._size_names()
+        for _ in range(2):  # again with names that were turned in the room left
+            turned = self._turned
+            self._draw_title()
+            self.legend_ = self._draw_legend(threshold, widths) if legend else None
+            fit(self.ax_)
+            self._size_names()
+            if self._turned == turned:
+                break
         return self
 
     # ------------------------------------------------------------------------ edges
@@ -384,6 +385,12 @@ class TreeGraphDisplay:
             self.labels_.append(text)
         self._turned = False
         self._size_names()
+
+    def _draw_title(self) -> None:
+        """The title above the names of the topmost features."""
+        top = max(text.get_window_extent().y1 for text in self.labels_)
+        pad = 72 * max(top - self.ax_.bbox.y1, 0.0) / self.figure_.dpi + 4
+        self.ax_.set_title(self.title, pad=pad)
 
     def _size_names(self) -> None:
         """Turn names along the radius where they would meet, and make them smaller."""

@@ -43,11 +43,12 @@ def comparison(rng):
 
 
 def edges(n, names, rng):
-    W = rng.normal(size=(n, n))
+    # as large as those of random tables where the labels are long
+    W = rng.normal(size=(n, n)) - (600.0 if names else 0.0)
     names = [f"site {k}" for k in range(n)] if names else None
-    information = np.abs(W + W.T)
+    information = rng.random((n, n))
     return EdgeWeightsDisplay(
-        W + W.T, information, feature_names=names, title="weights"
+        W + W.T, information + information.T, feature_names=names, title="weights"
     )
 
 
@@ -154,8 +155,16 @@ def test_one_picture_on_each_of_two_axes(name, layout, rng, pyplot):
         check_legend(legend, axes[1])
     if name.startswith("graph"):
         names = [t.get_window_extent() for t in display.labels_]
+        for box in names:
+            check_apart([box, display.ax_.title.get_window_extent()])
         if layout is None and not display.labels_[1].get_rotation():
             check_apart(names)
+    if name.startswith("edges"):
+        for bar in display.colorbars_:
+            ends = bar.ax.get_xlim()
+            labels = zip(bar.ax.get_xticks(), bar.ax.get_xticklabels(), strict=True)
+            shown = [t for x, t in labels if min(ends) <= x <= max(ends)]
+            check_apart([t.get_window_extent() for t in shown])
 
 
 @LAYOUTS
