@@ -30,6 +30,9 @@ class Status(enum.StrEnum):
         cannot be separated make it.
     NONFINITE
         ``"nonfinite"``: overflow; scale the features or the kernel.
+    INDEFINITE
+        ``"indefinite"``: a stationary point of a dual that is not concave, because
+        the kernel is not positive semidefinite; no gap certifies it.
     """
 
     CONVERGED = "converged"
@@ -37,7 +40,7 @@ class Status(enum.StrEnum):
     STALLED = "stalled"
     UNBOUNDED = "unbounded"
     NONFINITE = "nonfinite"
-    INDEFINITE = "indefinite"  # a stationary point of a dual that is not concave
+    INDEFINITE = "indefinite"
 
 
 # order of the codes returned by the compiled solvers
