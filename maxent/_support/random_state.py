@@ -7,9 +7,10 @@ import numbers
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.typing import RandomState
 
 
-def draw_seed(random_state):
+def draw_seed(random_state: RandomState) -> int:
     """64 bits from any kind of random state."""
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(0, 2**63))
@@ -18,7 +19,7 @@ def draw_seed(random_state):
     return int(check_random_state(random_state).randint(0, 2**63, dtype=np.int64))
 
 
-def as_generator(random_state):
+def as_generator(random_state: RandomState) -> np.random.Generator:
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):

@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import numbers
 import os
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from maxent._support.typing import FloatArray, NDArray
 
 _MOST_THREADS = 1024  # more would end the process where the system has no more to give
 _LARGEST_ENTRY = 1e150  # sums of 1e8 squares stay in double precision
 LARGEST_KERNEL = 1e37  # the largest kernel value that single precision holds
 
 
-def shown(value):
+def shown(value: object) -> str:
     """The value as an error quotes it: one line, at most 80 characters."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def is_real(value):
+def is_real(value: object) -> bool:
     """Whether a value is one real number; booleans and arrays are not."""
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
 
 
-def check_number(name, value):
+def check_number(name: str, value: Any) -> float:
     """Float of a parameter that must be a finite number."""
     if not is_real(value) or not np.isfinite(value):
         raise ValueError(f"{name}={shown(value)} must be a finite number.")
     return float(value)
 
 
-def check_positive(name, value, *, allow_inf=False):
+def check_positive(name: str, value: Any, *, allow_inf: bool = False) -> float:
     """Float of a parameter that must be a finite number > 0."""
     if (
         not is_real(value)
@@ -43,30 +47,30 @@ def check_positive(name, value, *, allow_inf=False):
     return float(value)
 
 
-def check_nonnegative(name, value):
+def check_nonnegative(name: str, value: Any) -> float:
     """Float of a parameter that must be a finite number >= 0."""
     if not is_real(value) or not (0 <= value < np.inf):
         raise ValueError(f"{name}={shown(value)} must be a finite number >= 0.")
     return float(value)
 
 
-def check_count(name, value):
+def check_count(name: str, value: Any) -> int:
     """Int of a parameter that must be an integer >= 1."""
     if (
         isinstance(value, (bool, np.bool_))
         or not isinstance(value, numbers.Integral)
-        or value < 1
+        or int(value) < 1
     ):
         raise ValueError(f"{name}={shown(value)} must be an integer >= 1.")
     return int(value)
 
 
-def check_stop(tol, max_iter):
+def check_stop(tol: Any, max_iter: Any) -> tuple[float, int]:
     """(tol, max_iter): where solvers stop, a number > 0 and an integer >= 1."""
     return check_positive("tol", tol), check_count("max_iter", max_iter)
 
 
-def check_choice(name, value, choices):
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     """A parameter that must be one of a few words."""
     if not isinstance(value, str) or value not in choices:
         words = ", ".join(repr(choice) for choice in choices)
@@ -74,7 +78,7 @@ def check_choice(name, value, choices):
     return value
 
 
-def check_jobs(n_jobs):
+def check_jobs(n_jobs: Any) -> int | None:
     """None, or a number of threads as an int: not 0, negative counts from all CPUs."""
     if n_jobs is None:
         return None
@@ -82,7 +86,7 @@ def check_jobs(n_jobs):
         raise ValueError(
             f"n_jobs={shown(n_jobs)} must be None, an integer >= 1, or -1 for all CPUs."
         )
-    if n_jobs > _MOST_THREADS:
+    if int(n_jobs) > _MOST_THREADS:
         raise ValueError(
             f"n_jobs={shown(n_jobs)} is more than {_MOST_THREADS} threads; use None, "
             "or -1 for all CPUs."
@@ -90,7 +94,7 @@ def check_jobs(n_jobs):
     return int(n_jobs)
 
 
-def check_class_weight(class_weight):
+def check_class_weight(class_weight: Any) -> Any:
     """None, "balanced", or a dict from classes to finite weights > 0."""
     if isinstance(class_weight, dict):
         for label, weight in class_weight.items():
@@ -105,7 +109,7 @@ def check_class_weight(class_weight):
     return class_weight
 
 
-def check_callback(callback):
+def check_callback(callback: Any) -> Any:
     """None, or something that can be called."""
     if callback is not None and not callable(callback):
         raise TypeError(
@@ -115,12 +119,12 @@ def check_callback(callback):
     return callback
 
 
-def bias_word(bias):
+def bias_word(bias: Any) -> Any:
     """The bias parameter, with its older word "kkt" read as "flat"."""
     return "flat" if isinstance(bias, str) and bias == "kkt" else bias
 
 
-def check_bias(bias):
+def check_bias(bias: Any) -> str | float | None:
     """ "flat" (or "kkt"), None, or the variance of a Gaussian prior as a float."""
     bias = bias_word(bias)
     if bias is None or (isinstance(bias, str) and bias == "flat"):
@@ -133,7 +137,7 @@ def check_bias(bias):
     )
 
 
-def as_array(name, value):
+def as_array(name: str, value: Any) -> NDArray[Any]:
     """Array of what may be nested lists, which must have one shape."""
     try:
         return np.asarray(value)
@@ -144,12 +148,12 @@ def as_array(name, value):
         ) from None
 
 
-def shape_of(name, value):
+def shape_of(name: str, value: Any) -> tuple[int, ...]:
     """Shape of an array, sparse or not, or of nested lists."""
     return value.shape if hasattr(value, "shape") else as_array(name, value).shape
 
 
-def as_doubles(name, value):
+def as_doubles(name: str, value: Any) -> FloatArray:
     """Float array of real numbers; text, complex and sparse values are refused."""
     if sp.issparse(value):
         raise TypeError(f"{name} is sparse; make it dense with toarray().")
@@ -167,7 +171,7 @@ def as_doubles(name, value):
         ) from None
 
 
-def check_weights(sample_weight, n):
+def check_weights(sample_weight: Any, n: int) -> FloatArray | None:
     """Float array of nonnegative finite weights, or None."""
     if sample_weight is None:
         return None
@@ -190,7 +194,7 @@ def check_weights(sample_weight, n):
     return w
 
 
-def check_multipliers(init, n):
+def check_multipliers(init: Any, n: int) -> FloatArray:
     """Float array of starting multipliers >= 0."""
     init = as_doubles("init", init)
     if init.shape != (n,):
@@ -200,7 +204,7 @@ def check_multipliers(init, n):
     return init
 
 
-def check_range(name, array, limit=_LARGEST_ENTRY):
+def check_range(name: str, array: Any, limit: float = _LARGEST_ENTRY) -> None:
     """Refuse finite entries beyond a limit, by default that of their summed squares."""
     entries = array.data if sp.issparse(array) else array
     largest = float(max(entries.max(initial=0), -entries.min(initial=0)))
@@ -211,7 +215,7 @@ def check_range(name, array, limit=_LARGEST_ENTRY):
         )
 
 
-def check_kernel_size(name, largest):
+def check_kernel_size(name: str, largest: float) -> None:
     """Refuse kernel values that leave single precision, in which solvers keep them."""
     if not largest <= LARGEST_KERNEL:
         raise ValueError(
@@ -220,7 +224,7 @@ def check_kernel_size(name, largest):
         )
 
 
-def check_signs(y):
+def check_signs(y: Any) -> FloatArray:
     """Labels as -1.0 and +1.0, both present."""
     if sp.issparse(y):
         raise TypeError("y is sparse; pass a dense array of labels.")
@@ -238,7 +242,7 @@ def check_signs(y):
     return np.ascontiguousarray(as_doubles("y", y))
 
 
-def check_gram(K, n=None):
+def check_gram(K: Any, n: int | None = None) -> FloatArray:
     """Square, finite, symmetric kernel matrix in double precision."""
     if sp.issparse(K):
         raise ValueError(
@@ -268,7 +272,7 @@ def check_gram(K, n=None):
     return K
 
 
-def check_memory(name, value, needed):
+def check_memory(name: str, value: object, needed: float) -> None:
     """Refuse work beyond the memory of the machine, before it is asked for."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

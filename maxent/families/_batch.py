@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any, NoReturn, Self
+
 import numpy as np
+
+from maxent._support.typing import NDArray
 
 
 class Batch:
@@ -11,8 +16,12 @@ class Batch:
     A class lists its parameters and stores them, checked, with `_set`.
     """
 
-    _core = ()  # pairs (parameter, how many trailing axes belong to one distribution)
-    _common = ()  # constructor arguments that the whole batch shares
+    # pairs (parameter, how many trailing axes belong to one distribution)
+    _core: tuple[tuple[str, int], ...] = ()
+    # constructor arguments that the whole batch shares
+    _common: tuple[str, ...] = ()
+
+    batch_shape: tuple[int, ...]
 
     def _set(self, parameters, **common):
         """Store checked parameters, broadcast to one batch and read-only."""
@@ -36,7 +45,7 @@ class Batch:
         self.__dict__.update(common)
 
     @classmethod
-    def _from_valid(cls, parameters, common):
+    def _from_valid(cls, parameters: dict[str, Any], common: dict[str, Any]) -> Self:
         value = cls.__new__(cls)
         value._set(parameters, **common)
         return value
@@ -45,7 +54,7 @@ class Batch:
         """What the support and the statistics depend on, as keywords."""
         return {name: getattr(self, name) for name in self._common}
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         """Constructor arguments as a dict.
 
         Returns
@@ -56,29 +65,29 @@ class Batch:
         names = [name for name, _ in self._core]
         return {name: getattr(self, name) for name in [*names, *self._common]}
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(
             f"{type(self).__name__} is immutable; make a new one with another {name}."
         )
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{type(self).__name__} is immutable.")
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.batch_shape:
             raise TypeError(
                 "a single distribution has no len(); its batch shape is ()."
             )
         return self.batch_shape[0]
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Self:
         number = np.arange(int(np.prod(self.batch_shape))).reshape(self.batch_shape)
         return self._take(np.asarray(number[index]))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Self]:
         return (self[i] for i in range(len(self)))
 
-    def _take(self, number):
+    def _take(self, number: NDArray[Any]) -> Self:
         """The members with these numbers; the shape of `number` is the new batch."""
         taken = {}
         for name, core in self._core:
@@ -92,27 +101,27 @@ class Batch:
         common = {name: getattr(self, name) for name in self._common}
         return self._from_valid(taken, common)
 
-    def _flat(self):
+    def _flat(self) -> Self:
         """The same members along one batch axis."""
         if len(self.batch_shape) == 1:
             return self
         return self._take(np.arange(int(np.prod(self.batch_shape))))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
         mine, theirs = self.parameters(), other.parameters()
         return all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         # adding zero: -0.0 equals 0.0 but has other bits
         inside = [np.asarray(a) + 0.0 for a in self.parameters().values()]
         return hash((type(self), *((a.shape, a.tobytes()) for a in inside)))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (type(self), self.parameters())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         inside = ", ".join(
             f"{name}={_short(value)}" for name, value in self.parameters().items()
         )

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArray, NDArray
 
 SUM_TOLERANCE = 1e-8  # how far probabilities may sum from one, and norms be from one
 _ASYMMETRY = 1e-8  # of the largest entry
 
 
-def label(name, index):
+def label(name: str, index: Iterable[Any]) -> str:
     """Name of one entry of an array, as an error quotes it."""
     index = tuple(int(i) for i in index)
     return name + (f"[{', '.join(map(str, index))}]" if index else "")
 
 
-def first(mask):
+def first(mask: NDArray[Any]) -> tuple[Any, ...]:
     """Index of the first true entry."""
     return tuple(np.argwhere(mask)[0])
 
 
-def real_array(name, value, n_axes=0):
+def real_array(name: str, value: ArrayLike, n_axes: int = 0) -> FloatArray:
     """A copy of a parameter: finite doubles with at least `n_axes` axes."""
     array = np.array(v.as_doubles(name, value))
     if array.ndim < n_axes:
@@ -38,32 +42,32 @@ def real_array(name, value, n_axes=0):
     return array
 
 
-def _each(name, array, allowed, rule):
+def _each(name: str, array: FloatArray, allowed: NDArray[Any], rule: str) -> FloatArray:
     if not allowed.all():
         at = first(~allowed)
         raise ValueError(f"{label(name, at)}={array[at]:.10g} must be {rule}.")
     return array
 
 
-def positive_array(name, value, n_axes=0):
+def positive_array(name: str, value: ArrayLike, n_axes: int = 0) -> FloatArray:
     """Entries > 0."""
     array = real_array(name, value, n_axes)
     return _each(name, array, array > 0, "> 0")
 
 
-def nonnegative_array(name, value):
+def nonnegative_array(name: str, value: ArrayLike) -> FloatArray:
     """Entries >= 0."""
     array = real_array(name, value)
     return _each(name, array, array >= 0, ">= 0")
 
 
-def probability_array(name, value, n_axes=0):
+def probability_array(name: str, value: ArrayLike, n_axes: int = 0) -> FloatArray:
     """Entries in [0, 1]."""
     array = real_array(name, value, n_axes)
     return _each(name, array, (array >= 0) & (array <= 1), "in [0, 1]")
 
 
-def simplex_array(name, value):
+def simplex_array(name: str, value: ArrayLike) -> FloatArray:
     """Probabilities that sum to one along the last axis."""
     array = probability_array(name, value, 1)
     total = array.sum(axis=-1)
@@ -77,7 +81,7 @@ def simplex_array(name, value):
     return array
 
 
-def unit_array(name, value):
+def unit_array(name: str, value: ArrayLike) -> FloatArray:
     """Vectors of length one along the last axis."""
     array = real_array(name, value, 1)
     norm = np.linalg.norm(array, axis=-1)
@@ -91,14 +95,16 @@ def unit_array(name, value):
     return array
 
 
-def is_symmetric(array):
+def is_symmetric(array: FloatArray) -> NDArray[np.bool_]:
     """Which matrices are symmetric up to rounding."""
     scale = np.abs(array).max(axis=(-2, -1))
     difference = np.abs(array - array.swapaxes(-2, -1)).max(axis=(-2, -1))
     return difference <= _ASYMMETRY * scale
 
 
-def positive_definite_array(name, value, remedy):
+def positive_definite_array(
+    name: str, value: ArrayLike, remedy: str
+) -> tuple[FloatArray, FloatArray]:
     """Symmetric positive definite matrices and their lower Cholesky factors."""
     array = real_array(name, value, 2)
     if array.shape[-1] != array.shape[-2]:
@@ -116,10 +122,10 @@ def positive_definite_array(name, value, remedy):
     return array, factor
 
 
-def cholesky(name, array, remedy):
+def cholesky(name: str, array: FloatArray, remedy: str) -> FloatArray:
     """Lower Cholesky factors; the worst matrix is named if one has none."""
     try:
-        return np.linalg.cholesky(array)
+        return np.asarray(np.linalg.cholesky(array), dtype=np.float64)
     except np.linalg.LinAlgError:
         smallest = np.linalg.eigvalsh(array)[..., 0]
         at = np.unravel_index(np.argmin(smallest), smallest.shape)
@@ -129,12 +135,12 @@ def cholesky(name, array, remedy):
     )
 
 
-def are_counts(X):
+def are_counts(X: FloatArray) -> NDArray[np.bool_]:
     """Which entries are integers >= 0."""
     return (X >= 0) & (np.floor(X) == X)
 
 
-def rows(X, event_shape):
+def rows(X: ArrayLike, event_shape: tuple[int | None, ...]) -> FloatArray:
     """Data as finite doubles (..., n_samples, *event); None allows any size of an axis.
 
     Integers beyond 2**53 would be rounded; they do not occur as data of these families.
@@ -158,7 +164,9 @@ def rows(X, event_shape):
     return X
 
 
-def row_weights(weights, shape):
+def row_weights(
+    weights: ArrayLike | None, shape: tuple[int, ...]
+) -> tuple[FloatArray, FloatArray]:
     """Weights (..., n_samples) >= 0 of rows of this shape, and their sums."""
     n = shape[-1]
     if n == 0:

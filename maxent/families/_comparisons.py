@@ -14,17 +14,21 @@ page of the documentation.
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.typing import FloatArrayOrScalar
+from maxent.families._batch import Batch
 from maxent.families._inner import inner, paired
 from maxent.families._pairs import mirrored, tiles
 
 
-class Comparisons:
+class Comparisons(Batch):
     """What compares two batches of one family; part of `ExponentialFamily`."""
 
-    def kl(self, other):
+    def kl(self, other: Self) -> FloatArrayOrScalar:
         """Relative entropy KL(p || q) of all pairs.
 
         Parameters
@@ -49,7 +53,7 @@ class Comparisons:
         out = np.maximum(P._kl(Q), 0.0)  # rounding may leave it just below zero
         return out.reshape(self.batch_shape + other.batch_shape)[()]
 
-    def log_affinity(self, other, rho):
+    def log_affinity(self, other: Self, rho: float) -> FloatArrayOrScalar:
         """Log-affinity, log of the integral of p^rho q^rho, of all pairs.
 
         Parameters
@@ -86,7 +90,7 @@ class Comparisons:
         # adding zero: no -0.0 on the diagonal
         return (L.reshape(self.batch_shape + other.batch_shape) + 0.0)[()]
 
-    def affinity_range(self):
+    def affinity_range(self) -> tuple[FloatArrayOrScalar, FloatArrayOrScalar]:
         """Open interval of powers for which the affinity with itself is finite.
 
         Returns
@@ -96,7 +100,8 @@ class Comparisons:
             integrable, so that affinities of all pairs are finite.
         """
         low, high = self._affinity_range()
-        return tuple(np.broadcast_to(end, self.batch_shape)[()] for end in (low, high))
+        low = np.broadcast_to(low, self.batch_shape)[()]
+        return low, np.broadcast_to(high, self.batch_shape)[()]
 
     def _check_comparable(self, other):
         if type(other) is not type(self):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from maxent._support.typing import FloatArray, NDArray
 
-def inner(T, eta):
+
+def inner(T: FloatArray, eta: FloatArray) -> FloatArray:
     """T . eta with 0 * inf = 0: the statistics of every row against every parameter.
 
     T is (..., n, k) and eta (batch, k); the result is (batch, n), the leading axes of
@@ -24,13 +28,13 @@ def inner(T, eta):
     return out
 
 
-def paired(T, eta):
+def paired(T: FloatArray, eta: FloatArray) -> FloatArray:
     """T . eta entry by entry of the batch, with 0 * inf = 0; (batch,)."""
     with np.errstate(invalid="ignore"):
         return np.where((T == 0) | (eta == 0), 0.0, T * eta).sum(axis=-1)
 
 
-def _product(T, eta):
+def _product(T: NDArray[Any], eta: NDArray[Any]) -> NDArray[Any]:
     T, eta = np.asarray(T, dtype=np.float64), np.asarray(eta, dtype=np.float64)
     if T.ndim == 2:
         flat = eta.reshape(-1, eta.shape[-1]) @ T.T
@@ -38,7 +42,7 @@ def _product(T, eta):
     return np.matmul(T, eta[..., None])[..., 0]
 
 
-def weighted_mean(W, total, T):
+def weighted_mean(W: FloatArray, total: FloatArray, T: FloatArray) -> FloatArray:
     """sum_t W[..., t] T[..., t, :] / total, (..., k)."""
     share = W / total[..., None]
     if T.ndim == 2:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxent._support.typing import FloatArray
+
 _TILE = 2**18  # numbers in one array of a tile: about what a second-level cache holds
 # Squared distances below this share of the squared norms are taken from differences:
 # the product form has lost two digits there, and the rest are at rounding level.
@@ -13,13 +15,13 @@ _CLOSE = 1e-2
 _BLOCKED = 16
 
 
-def tiles(n_rows, width):
+def tiles(n_rows: int, width: int) -> list[slice]:
     """Slices of rows, `width` numbers each, that make arrays of a bounded size."""
     step = max(1, _TILE // max(width, 1))
     return [slice(lo, min(lo + step, n_rows)) for lo in range(0, n_rows, step)]
 
 
-def mirrored(L):
+def mirrored(L: FloatArray) -> FloatArray:
     """A square matrix whose lower triangle repeats the upper one exactly (in place)."""
     i, j = np.tril_indices(len(L), -1)
     L[i, j] = L[j, i]

@@ -14,18 +14,25 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from typing import Any, Self
 
 import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
+from maxent._support.typing import (
+    ArrayLike,
+    FloatArray,
+    FloatArrayOrScalar,
+    NDArray,
+    RandomState,
+)
 from maxent.families import _checks
-from maxent.families._batch import Batch
 from maxent.families._comparisons import Comparisons
 from maxent.families._inner import inner, paired, weighted_mean
 
 
-class ExponentialFamily(Comparisons, Batch, ABC):
+class ExponentialFamily(Comparisons, ABC):
     """Batch of distributions of one exponential family; base class.
 
     A batch is an immutable value: its parameters are checked once and stored as
@@ -71,22 +78,24 @@ class ExponentialFamily(Comparisons, Batch, ABC):
     """
 
     @property
-    def event_shape(self):
+    def event_shape(self) -> tuple[int, ...]:
         """Shape of one observation."""
         return ()
 
     # -- coordinates ---------------------------------------------------------------
     @functools.cached_property
-    def natural_parameters(self):
+    def natural_parameters(self) -> FloatArray:
         """Natural parameters eta, (batch, k)."""
         return _frozen(self._natural())
 
     @functools.cached_property
-    def mean_parameters(self):
+    def mean_parameters(self) -> FloatArray:
         """Mean of the statistics, the gradient of the cumulant, (batch, k)."""
         return _frozen(self._mean())
 
-    def cumulant(self, natural_parameters=None):
+    def cumulant(
+        self, natural_parameters: ArrayLike | None = None
+    ) -> FloatArrayOrScalar:
         """Cumulant (log-partition function) A.
 
         Parameters
@@ -110,10 +119,10 @@ class ExponentialFamily(Comparisons, Batch, ABC):
         return self._cumulant(eta)[()]
 
     @functools.cached_property
-    def _own_cumulant(self):
+    def _own_cumulant(self) -> FloatArray:
         return _frozen(self._cumulant_here())
 
-    def sufficient_statistics(self, X):
+    def sufficient_statistics(self, X: ArrayLike) -> FloatArray:
         """Statistics T(x) of rows.
 
         Parameters
@@ -150,7 +159,7 @@ class ExponentialFamily(Comparisons, Batch, ABC):
             )
 
     # -- one batch -----------------------------------------------------------------
-    def log_prob(self, X):
+    def log_prob(self, X: ArrayLike) -> FloatArray:
         """Log-density, or log-probability of discrete data.
 
         Parameters
@@ -175,7 +184,7 @@ class ExponentialFamily(Comparisons, Batch, ABC):
             X = np.where(np.expand_dims(inside, axes), X, self._inner_point())
         return np.where(inside, self._log_prob(X), -np.inf)
 
-    def entropy(self):
+    def entropy(self) -> FloatArrayOrScalar:
         """Entropy in nats, differential for densities.
 
         Returns
@@ -185,7 +194,7 @@ class ExponentialFamily(Comparisons, Batch, ABC):
         """
         return np.asarray(self._entropy())[()]
 
-    def moments(self):
+    def moments(self) -> tuple[FloatArrayOrScalar, FloatArrayOrScalar]:
         """Mean and variance of every coordinate.
 
         Returns
@@ -197,7 +206,7 @@ class ExponentialFamily(Comparisons, Batch, ABC):
         mean, variance = self._moments()
         return np.asarray(mean)[()], np.asarray(variance)[()]
 
-    def sample(self, n, random_state=None):
+    def sample(self, n: int, random_state: RandomState = None) -> NDArray[Any]:
         """Independent draws.
 
         Parameters
@@ -214,7 +223,13 @@ class ExponentialFamily(Comparisons, Batch, ABC):
         return self._sample(v.check_count("n", n), as_generator(random_state))
 
     @classmethod
-    def fit(cls, X, weights=None, *, smoothing=0.0):
+    def fit(
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        smoothing: float = 0.0,
+    ) -> Self:
         """Maximum-likelihood fit to weighted rows.
 
         Parameters
@@ -247,7 +262,9 @@ class ExponentialFamily(Comparisons, Batch, ABC):
         return cls._solve(cls._summary(X, W, total), total)
 
     @classmethod
-    def _rows_to_fit(cls, X, weights, **fixed):
+    def _rows_to_fit(
+        cls, X: ArrayLike, weights: ArrayLike | None, **fixed: Any
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Checked rows in the support, their weights and the sums of these."""
         X = _checks.rows(X, cls._event_to_fit(**fixed))
         lead = X.ndim - len(cls._event_to_fit(**fixed))
@@ -273,7 +290,38 @@ class ExponentialFamily(Comparisons, Batch, ABC):
             )
         return weighted_mean(W, total, T)
 
-    # -- what a family states or improves ------------------------------------------
+    # -- what a family states ------------------------------------------------------
+    @classmethod
+    @abstractmethod
+    def _statistics(cls, X: FloatArray, **fixed: Any) -> FloatArray:
+        """T(x) of rows in the support, (..., n_samples, k)."""
+
+    @abstractmethod
+    def _natural(self) -> FloatArray:
+        """Natural parameters, (batch, k)."""
+
+    @abstractmethod
+    def _mean(self) -> FloatArray:
+        """Mean of the statistics, (batch, k)."""
+
+    @abstractmethod
+    def _cumulant(self, eta: FloatArray) -> FloatArray:
+        """A(eta), +inf outside the domain, (...)."""
+
+    @abstractmethod
+    def _moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of every coordinate, (batch, event)."""
+
+    @abstractmethod
+    def _sample(self, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Draws (batch, n, event)."""
+
+    @classmethod
+    def _solve(cls, summary: Any, total: FloatArray) -> Self:
+        """Fit from what `_summary` returns; none in families with their own `fit`."""
+        raise NotImplementedError
+
+    # -- what a family improves ----------------------------------------------------
     @classmethod
     def _event_to_fit(cls, **fixed):
         """Event shape that data to fit must have; None is any size."""
@@ -315,7 +363,7 @@ class ExponentialFamily(Comparisons, Batch, ABC):
         return self._own_cumulant - own - self._expected_log_base()
 
 
-def _frozen(array):
+def _frozen(array: ArrayLike) -> FloatArray:
     array = np.asarray(array)
     array.setflags(write=False)
     return array

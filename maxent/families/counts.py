@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from scipy.special import gammaln, i0e
 
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._inner import weighted_mean
 from maxent.families._series import (
@@ -75,9 +78,10 @@ class Poisson(_Counts):
            [-0.5,  0. ]])
     """
 
-    _core = (("rate", 0),)
+    _core: tuple[tuple[str, int], ...] = (("rate", 0),)
+    rate: FloatArray
 
-    def __init__(self, rate):
+    def __init__(self, rate: ArrayLike) -> None:
         self._set({"rate": _checks.nonnegative_array("rate", rate)})
 
     def _natural(self):
@@ -114,7 +118,13 @@ class Poisson(_Counts):
         return rng.poisson(self.rate[..., None], size=self.batch_shape + (n,))
 
     @classmethod
-    def fit(cls, X, weights=None, *, smoothing=0.0):
+    def fit(
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        smoothing: float = 0.0,
+    ) -> Self:
         return cls(cls._smoothed_mean(X, weights, smoothing))
 
 
@@ -149,10 +159,12 @@ class NegativeBinomial(_Counts):
     NegativeBinomial(prob=0.5, r=3.0)
     """
 
-    _core = (("prob", 0),)
-    _common = ("r",)
+    _core: tuple[tuple[str, int], ...] = (("prob", 0),)
+    _common: tuple[str, ...] = ("r",)
+    prob: FloatArray
+    r: float
 
-    def __init__(self, prob, r):
+    def __init__(self, prob: ArrayLike, r: float) -> None:
         prob = _checks.probability_array("prob", _checks.positive_array("prob", prob))
         self._set({"prob": prob}, r=v.check_positive("r", r))
 
@@ -227,7 +239,14 @@ class NegativeBinomial(_Counts):
         return rng.negative_binomial(self.r, self.prob[..., None], size=size)
 
     @classmethod
-    def fit(cls, X, weights=None, *, smoothing=0.0, r):
+    def fit(  # type: ignore[override]  # r has no default
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        smoothing: float = 0.0,
+        r: float,
+    ) -> Self:
         """Maximum-likelihood success probability for a given r.
 
         Parameters
@@ -283,15 +302,21 @@ class Geometric(NegativeBinomial):
     (3.0, 12.0)
     """
 
-    _common = ()
+    _common: tuple[str, ...] = ()
     r = 1.0
 
-    def __init__(self, prob):
+    def __init__(self, prob: ArrayLike) -> None:
         prob = _checks.probability_array("prob", _checks.positive_array("prob", prob))
         self._set({"prob": prob})
 
     @classmethod
-    def fit(cls, X, weights=None, *, smoothing=0.0):
+    def fit(  # type: ignore[override]  # r is 1
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        smoothing: float = 0.0,
+    ) -> Self:
         """Maximum-likelihood success probability.
 
         Parameters

@@ -8,6 +8,7 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._bessel import log_bessel
 from maxent.families._matching import log_root
@@ -52,9 +53,11 @@ class VonMisesFisher(ExponentialFamily):
     array([      0. , -292892.9, -292892.9])
     """
 
-    _core = (("mean_direction", 1), ("concentration", 0))
+    _core: tuple[tuple[str, int], ...] = (("mean_direction", 1), ("concentration", 0))
+    mean_direction: FloatArray
+    concentration: FloatArray
 
-    def __init__(self, mean_direction, concentration):
+    def __init__(self, mean_direction: ArrayLike, concentration: ArrayLike) -> None:
         direction = _checks.unit_array("mean_direction", mean_direction)
         if direction.shape[-1] < 2:
             raise ValueError(
@@ -65,7 +68,7 @@ class VonMisesFisher(ExponentialFamily):
         self._set({"mean_direction": direction, "concentration": concentration})
 
     @property
-    def event_shape(self):
+    def event_shape(self) -> tuple[int, ...]:
         """Shape of one observation, (d,)."""
         return self.mean_direction.shape[-1:]
 

@@ -8,14 +8,16 @@ Source: Jaakkola, Meila & Jebara (1999), section 3.6 and eq. (46).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxent._support import validation as v
 from maxent._support.categories import check_codes
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families.dirichlet_tables import DirichletTables, check_table
 
 
@@ -58,13 +60,22 @@ class DirichletBayesNet(DirichletTables):
     -7.167038
     """
 
-    def __init__(self, pseudo_counts, parents=None, n_categories=None):
+    parents: tuple[tuple[int, ...], ...]
+    n_categories: tuple[int, ...]
+
+    def __init__(
+        self,
+        pseudo_counts: float | Sequence[ArrayLike],
+        parents: Iterable[Iterable[int]] | None = None,
+        n_categories: Iterable[int] | None = None,
+    ) -> None:
         if n_categories is None:
             if v.is_real(pseudo_counts):
                 raise ValueError(
                     "n_categories is needed if pseudo_counts is one number."
                 )
-            n_categories = [np.shape(table)[-1] for table in pseudo_counts]
+            given = cast(Sequence[ArrayLike], pseudo_counts)
+            n_categories = [np.shape(table)[-1] for table in given]
         sizes = [v.check_count("n_categories", r) for r in n_categories]
         if not sizes:
             raise ValueError("there are no tables; a net needs at least one feature.")
@@ -85,26 +96,16 @@ class DirichletBayesNet(DirichletTables):
             size = v.check_positive("pseudo_counts", pseudo_counts)
             tables = [np.full(shape, size / np.prod(shape)) for shape in shapes]
         else:
-            if len(pseudo_counts) != len(shapes):
-                raise ValueError(
-                    f"pseudo_counts has {len(pseudo_counts)} tables; one for each of "
-                    f"the {len(shapes)} features is needed."
-                )
-            tables = [
-                check_table(k, table, shape)
-                for k, (table, shape) in enumerate(
-                    zip(pseudo_counts, shapes, strict=True)
-                )
-            ]
+            tables = _check_tables(cast(Sequence[ArrayLike], pseudo_counts), shapes)
         self._set_cells(tables)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"DirichletBayesNet(parents={list(self.parents)!r}, "
             f"n_categories={list(self.n_categories)!r})"
         )
 
-    def get_spec(self):
+    def get_spec(self) -> dict[str, Any]:
         """Parameters by name, enough to build an equal value.
 
         Returns
@@ -166,7 +167,11 @@ class DirichletProduct(DirichletBayesNet):
     array([[3., 1., 1., 1.]])
     """
 
-    def __init__(self, pseudo_counts, n_categories=None):
+    def __init__(
+        self,
+        pseudo_counts: float | Sequence[ArrayLike],
+        n_categories: Iterable[int] | None = None,
+    ) -> None:
         if v.is_real(pseudo_counts):
             each = v.check_positive("pseudo_counts", pseudo_counts)
             if n_categories is None:
@@ -176,13 +181,13 @@ class DirichletProduct(DirichletBayesNet):
             pseudo_counts = [
                 np.full(v.check_count("n_categories", r), each) for r in n_categories
             ]
-        tables = [np.reshape(table, (1, -1)) for table in pseudo_counts]
-        super().__init__(tables)
+        given = cast(Sequence[ArrayLike], pseudo_counts)
+        super().__init__([np.reshape(table, (1, -1)) for table in given])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DirichletProduct(n_categories={list(self.n_categories)!r})"
 
-    def get_spec(self):
+    def get_spec(self) -> dict[str, Any]:
         """Parameters by name, enough to build an equal value.
 
         Returns
@@ -193,7 +198,24 @@ class DirichletProduct(DirichletBayesNet):
         return {"pseudo_counts": [table[0] for table in self.pseudo_counts]}
 
 
-def check_parents(parents, n):
+def _check_tables(
+    tables: Sequence[ArrayLike], shapes: list[tuple[int, int]]
+) -> list[FloatArray]:
+    """Pseudo-counts > 0 of these shapes, as copies."""
+    if len(tables) != len(shapes):
+        raise ValueError(
+            f"pseudo_counts has {len(tables)} tables; one for each of the "
+            f"{len(shapes)} features is needed."
+        )
+    return [
+        check_table(k, table, shape)
+        for k, (table, shape) in enumerate(zip(tables, shapes, strict=True))
+    ]
+
+
+def check_parents(
+    parents: Iterable[Iterable[int]], n: int
+) -> tuple[tuple[int, ...], ...]:
     """Tuple of parents for each of n features, without a cycle."""
     if isinstance(parents, str) or not isinstance(parents, Iterable):
         raise ValueError(

@@ -13,11 +13,14 @@ Source: Jaakkola, Meila & Jebara (1999), section 3.6 and eq. (46).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import polygamma, psi
 
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
 
@@ -34,6 +37,7 @@ class DirichletTables(ConjugatePrior):
         One array a node, of shape (parent configurations, categories).
     """
 
+    pseudo_counts: list[FloatArray]
     _largest = 0.0
     _log_gain = 0.0  # log of the normaliser, less that before the update with rows
 
@@ -162,14 +166,14 @@ class DirichletCounts(DirichletTables):
     array([[5., 3.]])
     """
 
-    def __init__(self, pseudo_counts):
+    def __init__(self, pseudo_counts: ArrayLike) -> None:
         table = np.reshape(pseudo_counts, (1, -1))
         self._set_cells([check_table(0, table, table.shape)])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"DirichletCounts(pseudo_counts={self.pseudo_counts[0][0]!r})"
 
-    def get_spec(self):
+    def get_spec(self) -> dict[str, Any]:
         """Parameters by name, enough to build an equal value.
 
         Returns
@@ -200,7 +204,7 @@ class DirichletCounts(DirichletTables):
         return X
 
 
-def check_table(k, table, shape):
+def check_table(k: int, table: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     """Pseudo-counts > 0 of this shape, as a copy."""
     table = np.array(v.as_doubles(f"pseudo_counts[{k}]", table))
     if table.shape != shape:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import log_expit, logsumexp, rel_entr
 
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._inner import weighted_mean
 from maxent.families._pairs import tiles
@@ -48,9 +50,10 @@ class Bernoulli(ExponentialFamily):
     Bernoulli(prob=0.666667)
     """
 
-    _core = (("prob", 0),)
+    _core: tuple[tuple[str, int], ...] = (("prob", 0),)
+    prob: FloatArray
 
-    def __init__(self, prob):
+    def __init__(self, prob: ArrayLike) -> None:
         self._set({"prob": _checks.probability_array("prob", prob)})
 
     @functools.cached_property
@@ -101,7 +104,13 @@ class Bernoulli(ExponentialFamily):
         return (rng.random(size=shape) < self.prob[..., None]).astype(np.int64)
 
     @classmethod
-    def fit(cls, X, weights=None, *, smoothing=0.0):
+    def fit(
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        smoothing: float = 0.0,
+    ) -> Self:
         smoothing = v.check_nonnegative("smoothing", smoothing)
         X, W, total = cls._rows_to_fit(X, weights)
         ones = weighted_mean(W, total, X[..., None])[..., 0] * total
@@ -140,9 +149,10 @@ class Categorical(ExponentialFamily):
            [0.25, 0.5 ]])
     """
 
-    _core = (("prob", 1),)
+    _core: tuple[tuple[str, int], ...] = (("prob", 1),)
+    prob: FloatArray
 
-    def __init__(self, prob):
+    def __init__(self, prob: ArrayLike) -> None:
         self._set({"prob": _checks.simplex_array("prob", prob)})
 
     def _fixed(self):
@@ -204,7 +214,14 @@ class Categorical(ExponentialFamily):
         return out
 
     @classmethod
-    def fit(cls, X, weights=None, *, smoothing=0.0, n_categories=None):
+    def fit(
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        smoothing: ArrayLike = 0.0,
+        n_categories: int | None = None,
+    ) -> Self:
         """Weighted frequencies of the categories.
 
         Parameters
@@ -238,7 +255,7 @@ class Categorical(ExponentialFamily):
                 )
             n_categories = int(most) + 1
         k = v.check_count("n_categories", n_categories)
-        smoothing = pseudo_counts(smoothing, k)
+        added = pseudo_counts(smoothing, k)
         X, W, _ = cls._rows_to_fit(X, weights, n_categories=k)
         codes, n = X.astype(np.intp), X.shape[-1]
         if codes.ndim == 1:
@@ -253,11 +270,11 @@ class Categorical(ExponentialFamily):
             weight = np.broadcast_to(W, shape).reshape(-1)
             counts = np.bincount(cell, weight, minlength=member.size * k)
             counts = counts.reshape(shape[:-1] + (k,))
-        counts = counts + smoothing
+        counts = counts + added
         return cls(counts / counts.sum(axis=-1, keepdims=True))
 
 
-def pseudo_counts(smoothing, k):
+def pseudo_counts(smoothing: ArrayLike, k: int) -> FloatArray:
     """Smoothing of a fit as counts >= 0 of k categories, or one for all."""
     c = _checks.nonnegative_array("smoothing", smoothing)
     if c.shape not in ((), (k,)):

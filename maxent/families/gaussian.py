@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._inner import weighted_mean
 from maxent.families._pairs import squared_distances, sum_log_det, tiles
@@ -30,8 +33,10 @@ _REMEDY = "Add a ridge to its diagonal, or use DiagonalGaussian."
 class AnyGaussian(ExponentialFamily):
     """What the three have in common: d, rows, the affinity; fits of means."""
 
+    mean: FloatArray
+
     @property
-    def event_shape(self):
+    def event_shape(self) -> tuple[int, ...]:
         return self.mean.shape[-1:]
 
     @classmethod
@@ -59,8 +64,32 @@ class AnyGaussian(ExponentialFamily):
         constant = (0.5 - rho) * self._d * _LOG_2PI - 0.5 * self._d * math.log(rho)
         return constant + 0.5 * ((1.0 - rho) * own - log_det - rho * distance)
 
+    # -- the matrix or the variances of one distribution, without its batch axes ---
     @classmethod
-    def fit(cls, X, weights=None, *, smoothing=0.0):
+    @abstractmethod
+    def _spread_shape(cls, d: int) -> tuple[int, ...]:
+        """Shape of (co)variances in d dimensions."""
+
+    @classmethod
+    @abstractmethod
+    def _spread(cls, R: FloatArray, share: FloatArray, smoothing: float) -> FloatArray:
+        """(Co)variances of centred rows with weights that sum to one."""
+
+    @classmethod
+    @abstractmethod
+    def _check_spread(
+        cls, spread: FloatArray, rounding: FloatArray, smoothing: float
+    ) -> None:
+        """Refuse (co)variances that are singular."""
+
+    @classmethod
+    def fit(
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        smoothing: float = 0.0,
+    ) -> Self:
         """Weighted mean and (co)variance.
 
         Parameters
@@ -97,14 +126,15 @@ class AnyGaussian(ExponentialFamily):
         spread = np.empty((math.prod(batch), *cls._spread_shape(d)))
         numbers = np.arange(len(spread)).reshape(batch)
         for part in tiles(len(spread), n * d):
-            at = tuple(np.unravel_index(numbers.reshape(-1)[part], batch or (1,)))
-            at = at if batch else (None,)
+            at: tuple[Any, ...] = (None,)
+            if batch:
+                at = np.unravel_index(numbers.reshape(-1)[part], batch)
             R = X[at] - mean[at][:, None, :]
             spread[part] = cls._spread(R, W[at], smoothing)
         spread = spread.reshape(batch + spread.shape[1:])
         # what rounding alone leaves of the variance of a constant column
         cls._check_spread(spread, (8 * np.finfo(float).eps * largest) ** 2, smoothing)
-        return cls(mean + origin[..., 0, :], spread)
+        return cls(mean + origin[..., 0, :], spread)  # type: ignore[call-arg]
 
 
 class Gaussian(AnyGaussian):
@@ -139,9 +169,10 @@ class Gaussian(AnyGaussian):
            [0.043937, 1.      ]])
     """
 
-    _core = (("mean", 1), ("cov", 2))
+    _core: tuple[tuple[str, int], ...] = (("mean", 1), ("cov", 2))
+    cov: FloatArray
 
-    def __init__(self, mean, cov):
+    def __init__(self, mean: ArrayLike, cov: ArrayLike) -> None:
         mean = _checks.real_array("mean", mean, 1)
         cov, factor = _checks.positive_definite_array("cov", cov, _REMEDY)
         if cov.shape[-1] != mean.shape[-1]:

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._pairs import squared_distances, tiles
 from maxent.families.gaussian import AnyGaussian, of_member
@@ -39,9 +40,10 @@ class DiagonalGaussian(AnyGaussian):
     DiagonalGaussian(mean=[1., 3.], var=[1., 4.])
     """
 
-    _core = (("mean", 1), ("var", 1))
+    _core: tuple[tuple[str, int], ...] = (("mean", 1), ("var", 1))
+    var: FloatArray
 
-    def __init__(self, mean, var):
+    def __init__(self, mean: ArrayLike, var: ArrayLike) -> None:
         mean = _checks.real_array("mean", mean, 1)
         var = _checks.positive_array("var", var, 1)
         if var.shape[-1] != mean.shape[-1]:
@@ -147,9 +149,10 @@ class SphericalGaussian(AnyGaussian):
     -1.0
     """
 
-    _core = (("mean", 1), ("var", 0))
+    _core: tuple[tuple[str, int], ...] = (("mean", 1), ("var", 0))
+    var: FloatArray
 
-    def __init__(self, mean, var):
+    def __init__(self, mean: ArrayLike, var: ArrayLike) -> None:
         mean = _checks.real_array("mean", mean, 1)
         self._set({"mean": mean, "var": _checks.positive_array("var", var)})
 

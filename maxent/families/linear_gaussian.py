@@ -9,12 +9,14 @@ Source: Jaakkola, Meila & Jebara (1999), section 3.6, for continuous nodes.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.special import gammaln, polygamma, psi
 
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
 
@@ -50,8 +52,14 @@ class NormalGamma(ConjugatePrior):
     """
 
     _log_measure = -0.5 * _LOG_2PI
+    mean: FloatArray
+    precision: FloatArray
+    shape: float
+    rate: float
 
-    def __init__(self, mean, precision, shape, rate):
+    def __init__(
+        self, mean: ArrayLike, precision: ArrayLike, shape: float, rate: float
+    ) -> None:
         mean = v.as_doubles("mean", mean)
         precision = v.as_doubles("precision", precision)
         if mean.ndim != 1 or precision.shape != (len(mean), len(mean)):
@@ -84,13 +92,13 @@ class NormalGamma(ConjugatePrior):
             array.setflags(write=False)
         self._lower = lower
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"NormalGamma(mean={self.mean!r}, precision={self.precision!r}, "
             f"shape={self.shape:g}, rate={self.rate:g})"
         )
 
-    def get_spec(self):
+    def get_spec(self) -> dict[str, Any]:
         """Parameters by name, enough to build an equal value.
 
         Returns

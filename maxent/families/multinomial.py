@@ -6,11 +6,13 @@ Probabilities may be zero; what follows is taken as a limit, 0 log 0 = 0.
 from __future__ import annotations
 
 import functools
+from typing import Self
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._inner import weighted_mean
 from maxent.families._pairs import tiles
@@ -57,15 +59,17 @@ class Multinomial(ExponentialFamily):
            [0.154, 0.308, 0.538]])
     """
 
-    _core = (("prob", 1),)
-    _common = ("total",)
+    _core: tuple[tuple[str, int], ...] = (("prob", 1),)
+    _common: tuple[str, ...] = ("total",)
+    prob: FloatArray
+    total: int
 
-    def __init__(self, prob, total):
+    def __init__(self, prob: ArrayLike, total: int) -> None:
         total = v.check_count("total", total)
         self._set({"prob": _checks.simplex_array("prob", prob)}, total=total)
 
     @property
-    def event_shape(self):
+    def event_shape(self) -> tuple[int, ...]:
         """Shape of one observation, (k,)."""
         return self.prob.shape[-1:]
 
@@ -178,7 +182,14 @@ class Multinomial(ExponentialFamily):
         return rng.multinomial(self.total, prob[..., None, :], size=size)
 
     @classmethod
-    def fit(cls, X, weights=None, *, smoothing=0.0, total=None):
+    def fit(
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        smoothing: ArrayLike = 0.0,
+        total: int | None = None,
+    ) -> Self:
         """Weighted frequencies of the categories in the counts.
 
         Parameters
@@ -207,7 +218,7 @@ class Multinomial(ExponentialFamily):
         if total is not None:
             total = v.check_count("total", total)
         X, W, weight = cls._rows_to_fit(X, weights, total=None)
-        smoothing = pseudo_counts(smoothing, X.shape[-1])
+        added = pseudo_counts(smoothing, X.shape[-1])
         if total is None:
             sums = X.sum(axis=-1)
             if sums.min() != sums.max() or sums.max() < 1:
@@ -217,7 +228,7 @@ class Multinomial(ExponentialFamily):
                     "probabilities of rows of several lengths."
                 )
             total = int(sums.max())
-        counts = weighted_mean(W, weight, X) * weight[..., None] + smoothing
+        counts = weighted_mean(W, weight, X) * weight[..., None] + added
         drawn = counts.sum(axis=-1, keepdims=True)
         if not (drawn > 0).all():
             raise ValueError(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf
@@ -21,6 +22,7 @@ from scipy.special import multigammaln, psi, zeta
 from maxent._core import normal_wishart as kernel
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
 
@@ -74,7 +76,14 @@ class NormalInverseWishart(ConjugatePrior):
     (3,)
     """
 
-    def __init__(self, mean, mean_precision, df, scale):
+    mean: FloatArray
+    mean_precision: float
+    df: float
+    scale: FloatArray
+
+    def __init__(
+        self, mean: ArrayLike, mean_precision: float, df: float, scale: ArrayLike
+    ) -> None:
         mean = v.as_doubles("mean", mean)
         scale = v.as_doubles("scale", scale)
         if mean.ndim != 1 or not len(mean):
@@ -112,13 +121,13 @@ class NormalInverseWishart(ConjugatePrior):
         self._whitened_rows = (None, None, None)
 
     @classmethod
-    def _make(cls, *parameters):
+    def _make(cls, *parameters: Any) -> Self:
         value = object.__new__(cls)
         value._set(*parameters)
         return value
 
     @classmethod
-    def improper(cls, n_features):
+    def improper(cls, n_features: int) -> Self:
         """The flat prior over mean and covariance, of density ``|V|^(-(d + 2) / 2)``.
 
         Parameters
@@ -135,7 +144,7 @@ class NormalInverseWishart(ConjugatePrior):
         return cls._make(np.zeros(d), 0.0, 0.0, np.zeros((d, d)))
 
     @classmethod
-    def weak(cls, X, weight=None):
+    def weak(cls, X: ArrayLike, weight: ArrayLike | None = None) -> Self:
         """A proper prior worth one row: mean and variances of the data.
 
         Parameters
@@ -156,6 +165,7 @@ class NormalInverseWishart(ConjugatePrior):
             If a feature is constant, or nearly.
         """
         X = v.as_doubles("X", X)
+        weight = None if weight is None else v.as_doubles("weight", weight)
         mean = np.average(X, axis=0, weights=weight)
         variance = np.average((X - mean) ** 2, axis=0, weights=weight)
         narrow = np.flatnonzero(~(variance > 1e-28 * mean**2))
@@ -179,14 +189,14 @@ class NormalInverseWishart(ConjugatePrior):
             self.mean, self.mean_precision, self.df, self.scale, self._lower
         )
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"NormalInverseWishart(mean={self.mean!r}, "
             f"mean_precision={self.mean_precision:g}, df={self.df:g}, "
             f"scale={self.scale!r})"
         )
 
-    def get_spec(self):
+    def get_spec(self) -> dict[str, Any]:
         """Parameters by name, enough to build an equal value.
 
         Returns

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from scipy.special import digamma, gammaln
 
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._inner import weighted_mean
 from maxent.families._matching import shape_from_gap
@@ -51,9 +54,10 @@ class Exponential(_Positive):
     Exponential(scale=3.)
     """
 
-    _core = (("scale", 0),)
+    _core: tuple[tuple[str, int], ...] = (("scale", 0),)
+    scale: FloatArray
 
-    def __init__(self, scale):
+    def __init__(self, scale: ArrayLike) -> None:
         self._set({"scale": _checks.positive_array("scale", scale)})
 
     @classmethod
@@ -77,7 +81,13 @@ class Exponential(_Positive):
         return rng.exponential(self.scale[..., None], size=self.batch_shape + (n,))
 
     @classmethod
-    def fit(cls, X, weights=None, *, smoothing=0.0):
+    def fit(
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        smoothing: float = 0.0,
+    ) -> Self:
         smoothing = v.check_nonnegative("smoothing", smoothing)
         X, W, total = cls._rows_to_fit(X, weights)
         mean = weighted_mean(W, total, X[..., None])[..., 0]
@@ -118,9 +128,11 @@ class Gamma(_Positive):
     array([ 1., inf])
     """
 
-    _core = (("shape", 0), ("scale", 0))
+    _core: tuple[tuple[str, int], ...] = (("shape", 0), ("scale", 0))
+    shape: FloatArray
+    scale: FloatArray
 
-    def __init__(self, shape, scale):
+    def __init__(self, shape: ArrayLike, scale: ArrayLike) -> None:
         shape = _checks.positive_array("shape", shape)
         self._set({"shape": shape, "scale": _checks.positive_array("scale", scale)})
 

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._matching import dirichlet_from_mean_logs
 from maxent.families.base import ExponentialFamily
@@ -75,9 +76,11 @@ class Beta(_Proportions):
     0.0
     """
 
-    _core = (("a", 0), ("b", 0))
+    _core: tuple[tuple[str, int], ...] = (("a", 0), ("b", 0))
+    a: FloatArray
+    b: FloatArray
 
-    def __init__(self, a, b):
+    def __init__(self, a: ArrayLike, b: ArrayLike) -> None:
         a, b = _checks.positive_array("a", a), _checks.positive_array("b", b)
         self._set({"a": a, "b": b})
 
@@ -142,9 +145,10 @@ class Dirichlet(_Proportions):
     array([0.125, 0.25 , 0.625])
     """
 
-    _core = (("alpha", 1),)
+    _core: tuple[tuple[str, int], ...] = (("alpha", 1),)
+    alpha: FloatArray
 
-    def __init__(self, alpha):
+    def __init__(self, alpha: ArrayLike) -> None:
         alpha = _checks.positive_array("alpha", alpha, 1)
         if alpha.shape[-1] < 2:
             raise ValueError(
@@ -154,7 +158,7 @@ class Dirichlet(_Proportions):
         self._set({"alpha": alpha})
 
     @property
-    def event_shape(self):
+    def event_shape(self) -> tuple[int, ...]:
         """Shape of one observation, (k,)."""
         return self.alpha.shape[-1:]
 

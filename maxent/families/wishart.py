@@ -12,6 +12,7 @@ import math
 import numpy as np
 from scipy.special import digamma, multigammaln
 
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._inner import weighted_mean
 from maxent.families._matching import shape_from_gap
@@ -26,9 +27,11 @@ _LOG_2 = math.log(2.0)
 class _AnyWishart(ExponentialFamily):
     """Parameters, rows and what both have in common; p x p matrices."""
 
-    _core = (("df", 0), ("scale", 2))
+    _core: tuple[tuple[str, int], ...] = (("df", 0), ("scale", 2))
+    df: FloatArray
+    scale: FloatArray
 
-    def __init__(self, df, scale):
+    def __init__(self, df: ArrayLike, scale: ArrayLike) -> None:
         scale, factor = _checks.positive_definite_array("scale", scale, _REMEDY)
         df, p = _checks.real_array("df", df), scale.shape[-1]
         if not (df > p - 1).all():
@@ -53,7 +56,7 @@ class _AnyWishart(ExponentialFamily):
         return self.scale.shape[-1]
 
     @property
-    def event_shape(self):
+    def event_shape(self) -> tuple[int, ...]:
         """Shape of one observation, (p, p)."""
         return self.scale.shape[-2:]
 
