@@ -6,35 +6,52 @@ Numba; the parts load when first used.
 
 from __future__ import annotations
 
-import importlib
+from maxent._support.lazy import lazy_exports
+
+TYPE_CHECKING = False  # see maxent._support.lazy
 
 __version__ = "0.1.0"
 
 _SUBPACKAGES = ("datasets", "discrimination", "displays", "families", "kernels")
 _HOMES = {
-    "MEDClassifier": "maxent.discrimination",
-    "MEDRegressor": "maxent.discrimination",
-    "MEDFeatureSelector": "maxent.discrimination",
-    "MEDGaussianClassifier": "maxent.discrimination",
-    "MEDBayesNetClassifier": "maxent.discrimination",
-    "MEDTreeClassifier": "maxent.discrimination",
-    "ChowLiuClassifier": "maxent.discrimination",
-    "MEDOutlierDetector": "maxent.discrimination",
-    "FisherFeatures": "maxent.kernels",
-    "save": "maxent._support.persistence",
-    "load": "maxent._support.persistence",
+    "discrimination": (
+        "MEDClassifier",
+        "MEDRegressor",
+        "MEDFeatureSelector",
+        "MEDGaussianClassifier",
+        "MEDBayesNetClassifier",
+        "MEDTreeClassifier",
+        "ChowLiuClassifier",
+        "MEDOutlierDetector",
+    ),
+    "kernels": ("FisherFeatures",),
+    "_support.persistence": ("load", "save"),
 }
 
-__all__ = ["__version__", *_SUBPACKAGES, *_HOMES]
-
-
-def __getattr__(name):
-    if name in _SUBPACKAGES:
-        return importlib.import_module(f"maxent.{name}")
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'maxent' has no attribute {name!r}")
-
-
-def __dir__():
-    return sorted(__all__)
+if TYPE_CHECKING:
+    from maxent import (
+        datasets as datasets,
+        discrimination as discrimination,
+        displays as displays,
+        families as families,
+        kernels as kernels,
+    )
+    from maxent._support.persistence import (
+        load as load,
+        save as save,
+    )
+    from maxent.discrimination import (
+        ChowLiuClassifier as ChowLiuClassifier,
+        MEDBayesNetClassifier as MEDBayesNetClassifier,
+        MEDClassifier as MEDClassifier,
+        MEDFeatureSelector as MEDFeatureSelector,
+        MEDGaussianClassifier as MEDGaussianClassifier,
+        MEDOutlierDetector as MEDOutlierDetector,
+        MEDRegressor as MEDRegressor,
+        MEDTreeClassifier as MEDTreeClassifier,
+    )
+    from maxent.kernels import FisherFeatures as FisherFeatures
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(
+        __name__, _HOMES, subpackages=_SUBPACKAGES, more=("__version__",)
+    )

@@ -8,13 +8,17 @@ error.  Heavy imports are inside the functions, so that ``maxent --help`` answer
 once.
 """
 
+from __future__ import annotations
+
 import argparse
 import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from maxent._support.console import OutputError, discard, show, tell
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Parameters
@@ -37,12 +41,12 @@ def main(argv=None):
         return 2
 
 
-def _main(argv):
+def _main(argv: Sequence[str] | None) -> int:
     """Parse and run; every foreseen failure becomes one sentence and a code."""
     try:
         args = _parser().parse_args(argv)
     except SystemExit as end:  # --help, --version or wrong usage
-        return end.code or 0
+        return int(end.code or 0)
     args.given = {
         name: (flags[-1], vars(args)[name])
         for name, (flags, _) in PARAMETERS.items()
@@ -64,7 +68,7 @@ def _main(argv):
         return _fail(args, "interrupted", code=130)
 
 
-def _run(args):
+def _run(args: argparse.Namespace) -> int:
     from maxent import _commands
 
     try:
@@ -82,16 +86,16 @@ def _run(args):
     return outcome.code
 
 
-def _no_output(error):
+def _no_output(error: OutputError) -> str:
     return f"standard output cannot be written ({error})"
 
 
-def _fail(args, message, code=2):
+def _fail(args: argparse.Namespace, message: object, code: int = 2) -> int:
     tell(f"maxent {args.command}: {_one_line(message)}")
     return code
 
 
-def _one_line(message):
+def _one_line(message: object) -> str:
     return " ".join(str(message).split())
 
 
@@ -99,33 +103,39 @@ def _one_line(message):
 
 
 class _Parser(argparse.ArgumentParser):
-    def print_help(self, file=None):
+    def print_help(self, file: object = None) -> None:
         show(self.format_help())
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
         tell(f"{self.prog}: {_one_line(message)} (see {self.prog} --help)")
         self.exit(2)
 
 
 class _Version(argparse.Action):
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> NoReturn:
         import maxent
 
         show(f"maxent {maxent.__version__}\n")
         parser.exit()
 
 
-def _gamma(text):
+def _gamma(text: str) -> str | float:
     return text if text in ("scale", "auto") else _float(text, "scale, auto")
 
 
-def _bias(text):
+def _bias(text: str) -> str | float | None:
     if text in ("flat", "kkt", "none"):  # "kkt" is an older word for "flat"
         return None if text == "none" else "flat"
     return _float(text, "flat, none")
 
 
-def _float(text, words):
+def _float(text: str, words: str) -> float:
     try:
         return float(text)
     except ValueError:
@@ -135,7 +145,7 @@ def _float(text, words):
 
 
 # Options of `fit` that become parameters of the estimator, if they are given.
-PARAMETERS = {
+PARAMETERS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "kernel": (["--kernel"], {"choices": ["rbf", "linear", "poly", "sigmoid"]}),
     "C": (["-C", "--C"], {"type": float, "help": "bound of every multiplier, > 0"}),
     "margin": (
@@ -177,7 +187,7 @@ PARAMETERS = {
 }
 
 
-def _parser():
+def _parser() -> _Parser:
     parser = _Parser(
         prog="maxent",
         allow_abbrev=False,
@@ -243,13 +253,15 @@ def _parser():
     return parser
 
 
-def _command(commands, name, text):
+def _command(
+    commands: argparse._SubParsersAction[_Parser], name: str, text: str
+) -> _Parser:
     return commands.add_parser(
         name, help=text, description=text.capitalize() + ".", allow_abbrev=False
     )
 
 
-def _file_options(command):
+def _file_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--label",
         metavar="NAME|INDEX",

@@ -14,14 +14,23 @@ The checksum finds damage, not malice: whoever can change the file can recompute
 Estimators therefore check their fitted arrays again before predicting.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
 import stat
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
+
+from maxent._support.typing import PathLike
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 from maxent._support.archive import (
     ModelFileError,
@@ -76,13 +85,18 @@ class ModelFile:
     class_name: str
     format_version: int
     maxent_version: str
-    params: dict
-    fitted: dict
-    extra: dict
+    params: dict[str, Any]
+    fitted: dict[str, Any]
+    extra: dict[str, Any]
     checksum: str
 
 
-def save(estimator, path, *, extra=None):
+def save(
+    estimator: BaseEstimator,
+    path: PathLike,
+    *,
+    extra: dict[str, Any] | None = None,
+) -> None:
     """Save a fitted estimator to a model file, whole or not at all.
 
     Parameters
@@ -166,7 +180,7 @@ def save(estimator, path, *, extra=None):
         write_arrays(stream, members)
 
 
-def load(path):
+def load(path: PathLike) -> Any:
     """Load the estimator of a model file.
 
     Parameters
@@ -188,7 +202,7 @@ def load(path):
     return load_with_extra(path)[0]
 
 
-def load_with_extra(path):
+def load_with_extra(path: PathLike) -> tuple[Any, dict[str, Any]]:
     """Load the estimator of a model file and what was saved beside it.
 
     Parameters
@@ -223,7 +237,9 @@ def load_with_extra(path):
     return estimator, model.extra
 
 
-def read_model(path, *, make=lambda name, spec: spec):
+def read_model(
+    path: PathLike, *, make: Callable[[str, Any], Any] = lambda name, spec: spec
+) -> ModelFile:
     """Read and check a model file without making its estimator.
 
     Parameters
@@ -261,12 +277,12 @@ def read_model(path, *, make=lambda name, spec: spec):
             ) from error
 
 
-def resolve_class(class_name):
+def resolve_class(class_name: str) -> type[Any]:
     """The class that the registry keeps under a name, imported when asked for."""
     return resolve(CLASSES[class_name])
 
 
-def _version():
+def _version() -> str:
     import maxent
 
     version = getattr(maxent, "__version__", None)
@@ -280,7 +296,7 @@ def _version():
     return version
 
 
-def _read_archive(stream, make):
+def _read_archive(stream: BinaryIO, make: Callable[[str, Any], Any]) -> ModelFile:
     size = os.fstat(stream.fileno()).st_size
     with zipfile.ZipFile(stream) as archive:
         infos = members_of(archive, size)
@@ -320,7 +336,9 @@ def _read_archive(stream, make):
     return model
 
 
-def _metadata(archive, infos):
+def _metadata(
+    archive: zipfile.ZipFile, infos: dict[str, zipfile.ZipInfo]
+) -> dict[str, Any]:
     if infos["metadata"].file_size > MAX_METADATA_BYTES + 1024:
         raise ModelFileError("its metadata are too large")
     array = read_array(archive, infos["metadata"], "metadata")
@@ -338,11 +356,11 @@ def _metadata(archive, infos):
     return metadata
 
 
-def _no_constant(token):
+def _no_constant(token: str) -> NoReturn:
     raise ValueError(f"unexpected {token} in the metadata")
 
 
-def _make_value(name, spec):
+def _make_value(name: str, spec: Any) -> Any:
     """Value of a class of the registry `VALUES`."""
     if name not in VALUES:
         raise ModelFileError(f"it holds a value of the unknown class {name[:60]!r}")

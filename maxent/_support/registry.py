@@ -1,6 +1,9 @@
 """The classes that a model file may name; nothing else of a file is ever called."""
 
+from __future__ import annotations
+
 import importlib
+from typing import Any
 
 # The only estimators that a model file may name.
 CLASSES = {
@@ -46,12 +49,12 @@ VALUES = {
 }
 
 
-def rebuilt(cls, spec):
+def rebuilt(cls: type[Any], spec: Any) -> Any:
     """Value of a class from what its ``get_spec`` returned."""
     return cls.from_spec(spec) if hasattr(cls, "from_spec") else cls(**spec)
 
 
-def resolve(home):
+def resolve(home: str) -> type[Any]:
     """The class at "module:class", imported when asked for."""
     module, _, attribute = home.partition(":")
     return getattr(importlib.import_module(module), attribute)

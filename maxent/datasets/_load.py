@@ -4,10 +4,17 @@ Importing this module loads neither scikit-learn nor pandas.  The files and wher
 come from are described in the README beside them.
 """
 
+from __future__ import annotations
+
 import csv
 from importlib import resources
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 _CRABS_DESCR = """\
 Leptograpsus crabs
@@ -62,7 +69,33 @@ References
 """
 
 
-def load_crabs(*, target="sex", return_X_y=False, as_frame=False):
+@overload
+def load_crabs(
+    *,
+    target: Literal["sex", "species"] = ...,
+    return_X_y: Literal[False] = ...,
+    as_frame: bool = ...,
+) -> Bunch: ...
+@overload
+def load_crabs(
+    *,
+    target: Literal["sex", "species"] = ...,
+    return_X_y: Literal[True],
+    as_frame: Literal[False] = ...,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+@overload
+def load_crabs(
+    *,
+    target: Literal["sex", "species"] = ...,
+    return_X_y: bool,
+    as_frame: bool = ...,
+) -> Any: ...
+def load_crabs(
+    *,
+    target: Literal["sex", "species"] = "sex",
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Any:
     """Load the Leptograpsus crabs (classification, 200 rows, 5 measurements).
 
     ==================  =======================
@@ -140,7 +173,33 @@ def load_crabs(*, target="sex", return_X_y=False, as_frame=False):
     )
 
 
-def load_breast_cancer_wisconsin(*, missing="drop", return_X_y=False, as_frame=False):
+@overload
+def load_breast_cancer_wisconsin(
+    *,
+    missing: Literal["drop", "nan"] = ...,
+    return_X_y: Literal[False] = ...,
+    as_frame: bool = ...,
+) -> Bunch: ...
+@overload
+def load_breast_cancer_wisconsin(
+    *,
+    missing: Literal["drop", "nan"] = ...,
+    return_X_y: Literal[True],
+    as_frame: Literal[False] = ...,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+@overload
+def load_breast_cancer_wisconsin(
+    *,
+    missing: Literal["drop", "nan"] = ...,
+    return_X_y: bool,
+    as_frame: bool = ...,
+) -> Any: ...
+def load_breast_cancer_wisconsin(
+    *,
+    missing: Literal["drop", "nan"] = "drop",
+    return_X_y: bool = False,
+    as_frame: bool = False,
+) -> Any:
     """Load Breast Cancer Wisconsin, original (classification, 9 cytology scores).
 
     This is the database of 1991 with integer scores, not the diagnostic one of 1995

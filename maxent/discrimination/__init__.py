@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from maxent._support.lazy import lazy_exports
 
+TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "margins": (
         "MarginPrior",
@@ -41,4 +42,61 @@ _HOMES = {
     "chow_liu": ("ChowLiuClassifier",),
 }
 
-__all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
+if TYPE_CHECKING:
+    from maxent._support.results import (
+        DualResult as DualResult,
+        Status as Status,
+    )
+    from maxent.discrimination.chow_liu import ChowLiuClassifier as ChowLiuClassifier
+    from maxent.discrimination.classifier import MEDClassifier as MEDClassifier
+    from maxent.discrimination.duals.block_dual import solve_blocks as solve_blocks
+    from maxent.discrimination.duals.kernel_dual import (
+        dual_path as dual_path,
+        solve_dual as solve_dual,
+        solve_kernel_dual as solve_kernel_dual,
+    )
+    from maxent.discrimination.duals.linear_dual import (
+        solve_linear_dual as solve_linear_dual,
+    )
+    from maxent.discrimination.duals.max_margin import (
+        MaxMargin as MaxMargin,
+        max_margin as max_margin,
+    )
+    from maxent.discrimination.generative import (
+        MEDBayesNetClassifier as MEDBayesNetClassifier,
+        MEDGaussianClassifier as MEDGaussianClassifier,
+    )
+    from maxent.discrimination.kernel_blocks import (
+        GaussianCentre as GaussianCentre,
+        GaussianScores as GaussianScores,
+    )
+    from maxent.discrimination.margins import (
+        CustomMargin as CustomMargin,
+        ErlangMargin as ErlangMargin,
+        ExponentialMargin as ExponentialMargin,
+        FixedMargin as FixedMargin,
+        GaussianMargin as GaussianMargin,
+        HingeMargin as HingeMargin,
+        LaplaceMargin as LaplaceMargin,
+        LogisticMargin as LogisticMargin,
+        MarginPrior as MarginPrior,
+        UniformExponentialMargin as UniformExponentialMargin,
+        margin_from_spec as margin_from_spec,
+    )
+    from maxent.discrimination.outliers import MEDOutlierDetector as MEDOutlierDetector
+    from maxent.discrimination.regressor import MEDRegressor as MEDRegressor
+    from maxent.discrimination.selection import MEDFeatureSelector as MEDFeatureSelector
+    from maxent.discrimination.trees import MEDTreeClassifier as MEDTreeClassifier
+    from maxent.models.trees.chow_liu import (
+        chow_liu_tree as chow_liu_tree,
+        max_spanning_tree as max_spanning_tree,
+    )
+    from maxent.models.trees.dirichlet_trees import DirichletTrees as DirichletTrees
+    from maxent.models.trees.partition import (
+        sample_spanning_trees as sample_spanning_trees,
+        spanning_tree_covariance as spanning_tree_covariance,
+        spanning_tree_log_partition as spanning_tree_log_partition,
+    )
+    from maxent.models.trees.spanning_trees import SpanningTrees as SpanningTrees
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

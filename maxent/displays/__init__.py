@@ -8,10 +8,9 @@ loaded when something is drawn.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from maxent._support.lazy import lazy_exports
 
+TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "margin_prior": ("MarginPriorDisplay",),
     "boundary": ("MEDBoundaryDisplay",),
@@ -22,8 +21,6 @@ _HOMES = {
     "edge_weights": ("EdgeWeightsDisplay",),
     "tree_graph": ("TreeGraphDisplay",),
 }
-
-__all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
 
 if TYPE_CHECKING:
     from maxent.displays.boundary import MEDBoundaryDisplay as MEDBoundaryDisplay
@@ -36,3 +33,5 @@ if TYPE_CHECKING:
     from maxent.displays.path import DualPathDisplay as DualPathDisplay
     from maxent.displays.roc import ROCComparisonDisplay as ROCComparisonDisplay
     from maxent.displays.tree_graph import TreeGraphDisplay as TreeGraphDisplay
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from maxent._support.lazy import lazy_exports
 
+TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "base": ("ExponentialFamily",),
     "gaussian": ("Gaussian",),
@@ -23,4 +24,49 @@ _HOMES = {
     "directional": ("VonMisesFisher",),
 }
 
-__all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
+if TYPE_CHECKING:
+    from maxent.families.base import ExponentialFamily as ExponentialFamily
+    from maxent.families.block import Block as Block
+    from maxent.families.conjugate import (
+        ConjugateBlock as ConjugateBlock,
+        ConjugatePrior as ConjugatePrior,
+    )
+    from maxent.families.counts import (
+        Geometric as Geometric,
+        NegativeBinomial as NegativeBinomial,
+        Poisson as Poisson,
+    )
+    from maxent.families.directional import VonMisesFisher as VonMisesFisher
+    from maxent.families.dirichlet_nets import (
+        DirichletBayesNet as DirichletBayesNet,
+        DirichletProduct as DirichletProduct,
+    )
+    from maxent.families.dirichlet_tables import DirichletCounts as DirichletCounts
+    from maxent.families.discrete import (
+        Bernoulli as Bernoulli,
+        Categorical as Categorical,
+    )
+    from maxent.families.gaussian import Gaussian as Gaussian
+    from maxent.families.independent import (
+        DiagonalGaussian as DiagonalGaussian,
+        SphericalGaussian as SphericalGaussian,
+    )
+    from maxent.families.linear_gaussian import NormalGamma as NormalGamma
+    from maxent.families.multinomial import Multinomial as Multinomial
+    from maxent.families.normal_wishart import (
+        NormalInverseWishart as NormalInverseWishart,
+    )
+    from maxent.families.positive import (
+        Exponential as Exponential,
+        Gamma as Gamma,
+    )
+    from maxent.families.simplex import (
+        Beta as Beta,
+        Dirichlet as Dirichlet,
+    )
+    from maxent.families.wishart import (
+        InverseWishart as InverseWishart,
+        Wishart as Wishart,
+    )
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from maxent._support.lazy import lazy_exports
 
+TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "fisher": ("FisherFeatures", "fisher_kernel"),
 }
 
-__all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
+if TYPE_CHECKING:
+    from maxent.kernels.fisher import (
+        FisherFeatures as FisherFeatures,
+        fisher_kernel as fisher_kernel,
+    )
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -14,6 +14,8 @@ Source: Jaakkola, Meila & Jebara (1999), eq. (20); Jaakkola & Haussler (1999).
 
 from __future__ import annotations
 
+from typing import Any, Literal, Self, TypeAlias
+
 import numpy as np
 from sklearn.base import (
     BaseEstimator,
@@ -27,21 +29,24 @@ from maxent._core import gram as _gram
 from maxent._support import validation as v
 from maxent._support.fitted import FittedState, check_fitted, check_scores, fresh_state
 from maxent._support.threads import effective_threads, single_threaded_blas
+from maxent._support.typing import ArrayLike, FloatArray, NDArray
 from maxent.kernels._whitening import is_estimated, learn_whitening, whiten
+
+Information: TypeAlias = Literal["empirical", "diagonal", "identity"]
 
 _LINEAR = (0, 1.0, 0.0, 1)  # the kernel of the compiled Gram tiles
 
 
 def fisher_kernel(
-    scores,
-    other=None,
+    scores: ArrayLike,
+    other: ArrayLike | None = None,
     *,
-    information="empirical",
-    reference=None,
-    ridge=0.0,
-    center=False,
-    n_jobs=None,
-):
+    information: Information | ArrayLike = "empirical",
+    reference: ArrayLike | None = None,
+    ridge: float = 0.0,
+    center: bool = False,
+    n_jobs: int | None = None,
+) -> FloatArray:
     """Fisher kernel between score vectors.
 
     ``K[i, j] = scores[i]' F^{-1} other[j]`` (JMJ 1999, eq. 20).
@@ -215,13 +220,24 @@ default="empirical"
     True
     """
 
-    def __init__(self, information="empirical", *, ridge=0.0, center=False):
+    mean_: FloatArray
+    factor_: FloatArray
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    def __init__(
+        self,
+        information: Information | ArrayLike = "empirical",
+        *,
+        ridge: float = 0.0,
+        center: bool = False,
+    ) -> None:
         self.information = information
         self.ridge = ridge
         self.center = center
 
     @fresh_state
-    def fit(self, X, y=None):
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Learn the information.
 
         Parameters
@@ -241,7 +257,7 @@ default="empirical"
             )
         return self
 
-    def transform(self, X):
+    def transform(self, X: ArrayLike) -> FloatArray:
         """Whitened scores.
 
         Parameters
