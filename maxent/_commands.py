@@ -228,8 +228,7 @@ def predict(args):
         header = [f"{prefix}_{c}" for c in estimator.classes_.tolist()]
     _write_rows(args.output, header, values)
     if table.y is not None:
-        error = _error(labels, table.y, vars(estimator))
-        tell(f"error: {error}")
+        tell(f"error: {_error(labels, table.y, vars(estimator))}")
     return Outcome(written=args.output)
 
 

@@ -5,8 +5,10 @@ import functools
 import importlib
 import inspect
 import pathlib
+import runpy
 
 import pytest
+from checks import user_types
 
 import maxent
 from maxent._support.lazy import home
@@ -139,14 +141,12 @@ def plain_function(value):
 
 def lacking(function):
     """What of a signature has no annotation."""
-    missing = []
-    for k, (name, parameter) in enumerate(
-        inspect.signature(function).parameters.items()
-    ):
+    missing, signature = [], inspect.signature(function)
+    for k, (name, parameter) in enumerate(signature.parameters.items()):
         is_self = k == 0 and name in ("self", "cls")
         if not is_self and parameter.annotation is inspect.Parameter.empty:
             missing.append(name)
-    if inspect.signature(function).return_annotation is inspect.Signature.empty:
+    if signature.return_annotation is inspect.Signature.empty:
         missing.append("return")
     return missing
 
@@ -175,3 +175,51 @@ def test_a_signature_without_types_is_seen():
         return a
 
     assert lacking(function) == ["b", "c", "return"]
+
+
+# -- the check of types ----------------------------------------------------------------
+SCRIPTS = sorted((pathlib.Path(__file__).parent / "typing").glob("*.py"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_script_whose_types_are_checked_runs(script, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if "matplotlib" in script.read_text(encoding="utf-8"):
+        pytest.importorskip("matplotlib")
+    runpy.run_path(str(script))
+
+
+def test_code_of_a_page_stands_on_its_lines(tmp_path):
+    page = tmp_path / "page.rst"
+    page.write_text(
+        "Text\n\n>>> a = [1,\n...      2]\n>>> a[0]\n1\n\n"
+        ">>> a[2]\nTraceback (most recent call last):\n    ...\nIndexError: no\n"
+    )
+    expected = ["", "", "a = [1,", "     2]", "a[0]"]
+    assert user_types.code_of(page).split("\n")[:8] == [*expected, "", "", ""]
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n\n```python\nb = 1\n```\n\n```bash\nls\n```\n")
+    assert user_types.code_of(page).split() == ["b", "=", "1"]
+    assert user_types.code_of(page).split("\n")[3] == "b = 1"
+
+
+def test_mistakes_that_are_not_reported_and_reports_of_no_mistake_are_seen(tmp_path):
+    path = tmp_path / "mistakes.py"
+    path.write_text("f(1)\nf(c=3)  # error\nf(d=3)  # error\n")
+    errors = [(path, 1, "unexpected"), (path, 2, "no parameter c")]
+    missed = user_types.missed(path, errors)
+    assert [(line, text) for _, line, text in missed] == [
+        (3, "is not reported"),
+        (1, "unexpected"),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_checkers_refuse_every_mistake(checker):
+    pytest.importorskip(checker)
+    settings = ["--config-file", user_types.SCRIPTS / "mypy.ini"]
+    for path in sorted(user_types.SCRIPTS.glob("errors/*.py")):
+        options = settings if checker == "mypy" else []
+        errors = getattr(user_types, checker)(*options, path)
+        assert user_types.missed(path, errors) == []

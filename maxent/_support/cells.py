@@ -35,7 +35,7 @@ class Table:
 
     X: Any
     y: np.ndarray | None
-    feature_names: list | None
+    feature_names: list[str] | None
     label_name: str | None
     label_index: int | None
     format: str

@@ -28,7 +28,7 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
         )
     if random_state is None:
         return np.random.default_rng()
-    if isinstance(random_state, numbers.Integral) and random_state >= 0:
+    if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
         return np.random.default_rng(int(random_state))
     raise ValueError(
         f"random_state={v.shown(random_state)} must be None, an integer >= 0, or a "

@@ -1,0 +1,22 @@
+"""Outlier detection with a Gaussian, a prior of one's own, and a kernel block."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent import MEDOutlierDetector
+from maxent.families import NormalInverseWishart
+
+rng = np.random.default_rng(0)
+X = np.concatenate([rng.normal(size=(80, 2)), rng.normal(5.0, 0.5, size=(4, 2))])
+
+detector = MEDOutlierDetector("gaussian", quantile=0.5).fit(X)
+signs: NDArray[np.int64] = detector.predict(X)
+scores: NDArray[np.float64] = detector.score_samples(X)
+print((signs < 0).sum(), scores.min(), detector.offset_)
+
+wide = NormalInverseWishart(np.zeros(2), 1.0, 4.0, 4.0 * np.eye(2))
+strict = MEDOutlierDetector(wide, level=-3.0, margin="exponential", tol=1e-6)
+print(strict.fit(X).decision_function([[0.0, 0.0], [9.0, 9.0]]))
+print(strict.fit_predict(X, sample_weight=np.ones(len(X))).shape)
