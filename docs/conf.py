@@ -5,10 +5,14 @@ the network, neither at build time nor by the finished pages.
 """
 
 import re
+import sys
+from pathlib import Path
 
 from docutils.utils.math.latex2mathml import tex2mathml
 
 import maxent
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "maxent"
 author = "The maxent developers"
@@ -20,9 +24,10 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "matplotlib.sphinxext.plot_directive",
+    "reference_pages",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "performance_tables.rst"]
+exclude_patterns = ["_build", "_extensions", "performance_tables.rst"]
 default_role = "literal"
 smartquotes = False
 
@@ -30,7 +35,7 @@ smartquotes = False
 autosummary_generate = True
 autodoc_typehints = "none"  # types are in the docstrings
 autodoc_member_order = "bysource"
-numpydoc_show_class_members = False  # the templates list them
+numpydoc_show_class_members = False  # the pages show them in full
 numpydoc_class_members_toctree = False
 
 # -- references that must resolve ------------------------------------------------------

@@ -246,11 +246,12 @@ def test_every_public_name_is_in_the_reference():
 
 
 # -- the whole -------------------------------------------------------------------------
-@needs_docs
-@pytest.mark.slow
-def test_documentation_builds_without_a_warning(tmp_path):
+@pytest.fixture(scope="module")
+def built_pages(tmp_path_factory):
+    """Folder of the documentation, built with warnings as errors."""
     for part in ("sphinx", "numpydoc", "furo", "matplotlib"):
         pytest.importorskip(part)
+    tmp_path = tmp_path_factory.mktemp("documentation")
     # a copy, because the reference is generated beside the pages; they quote the others
     for part in ("docs", "maxent/_core", "examples"):
         if (ROOT / part).exists():
@@ -258,7 +259,47 @@ def test_documentation_builds_without_a_warning(tmp_path):
             shutil.copytree(ROOT / part, tmp_path / part, ignore=unwanted)
     options = ["-W", "--keep-going", "-n", "-q", "-b", "html"]
     run("-m", "sphinx", *options, tmp_path / "docs", tmp_path / "html", timeout=600)
-    assert (tmp_path / "html" / "index.html").exists()
+    return tmp_path / "html"
+
+
+@needs_docs
+@pytest.mark.slow
+def test_documentation_builds_without_a_warning(built_pages):
+    assert (built_pages / "index.html").exists()
+
+
+def public_methods(cls):
+    """Names of the methods that users of a class find, scikit-learn's included."""
+    found = {name: getattr(cls, name) for name in dir(cls) if not name.startswith("_")}
+    homes = {n: getattr(f, "__module__", None) for n, f in found.items() if callable(f)}
+    return {n for n, home in homes.items() if home and home[:6] in ("maxent", "sklear")}
+
+
+@needs_docs
+@pytest.mark.slow
+def test_page_of_a_class_shows_every_public_method(built_pages):
+    missing = {}
+    for case in PUBLIC:
+        name, thing = case.values
+        if not inspect.isclass(thing) or name.count(".") < 2:
+            continue  # the reference has the estimators below their packages
+        page = built_pages / "api" / "generated" / f"{name}.html"
+        shown = set(re.findall(rf'id="{name}\.(\w+)"', page.read_text("utf-8")))
+        if not public_methods(thing) <= shown:
+            missing[name] = sorted(public_methods(thing) - shown)
+    assert not missing
+
+
+def test_methods_asked_for_are_those_that_users_find():
+    from maxent.discrimination import MEDTreeClassifier
+    from maxent.families import Gaussian, NormalInverseWishart
+
+    estimator = {"fit", "predict", "decision_function", "score", "get_params"}
+    assert estimator | {"set_params", "sample_trees"} <= public_methods(
+        MEDTreeClassifier
+    )
+    assert {"fit", "log_prob", "sample", "kl"} <= public_methods(Gaussian)
+    assert {"posterior", "block", "weak"} <= public_methods(NormalInverseWishart)
 
 
 @needs_docs

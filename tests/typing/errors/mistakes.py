@@ -37,4 +37,4 @@ Poisson(1.0).kl(Gaussian([0.0], [[1.0]]))  # error
 Poisson(1.0).sample()  # error
 Poisson(1.0).rate = 2.0  # error
 maxent.load()  # error
-maxent.discriminate  # error
+print(maxent.discriminate)  # error
