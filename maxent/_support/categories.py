@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
+from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
 
 MOST_CATEGORIES = 65535  # codes are kept in two bytes; one is kept for missing values
@@ -36,9 +39,11 @@ class CategoricalMixin:
         return [len(known) for known in self.categories_]
 
 
-def learn_categories(X):
+def learn_categories(X: NDArray[Any]) -> list[NDArray[Any]]:
     """Sorted categories of every column; of objects as numbers or text if they are."""
-    missing = np.equal(X, None) if X.dtype == object else np.zeros(X.shape, dtype=bool)
+    missing = np.zeros(X.shape, dtype=bool)
+    if X.dtype == object:
+        missing = np.asarray(np.asarray(None) == X, dtype=bool)
     if missing.any():
         row, k = np.argwhere(missing)[0]
         raise ValueError(
@@ -63,7 +68,9 @@ def learn_categories(X):
     return out
 
 
-def encode_categories(X, categories, handle_unknown="error"):
+def encode_categories(
+    X: NDArray[Any], categories: list[NDArray[Any]], handle_unknown: str = "error"
+) -> NDArray[np.intp]:
     """Codes (n, n_features) of categorical features; -1 for unknown categories."""
     codes = np.empty(X.shape, dtype=np.intp)
     if len(categories) != X.shape[1] or not all(map(len, categories)):

@@ -4,30 +4,50 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from maxent._support.registry import rebuilt
 from maxent._support.validation import shown
+
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 
 class FittedState:
     """Mixin of estimators: missing fitted attributes are errors that name them."""
 
-    def __getattr__(self, name):
-        """Raise NotFittedError, an AttributeError too, for a fitted attribute."""
-        if not _is_fitted_name(name) or hasattr(type(self), name):
-            return super().__getattribute__(name)  # raises what the attribute says
-        from sklearn.exceptions import NotFittedError
+    # hidden from type checkers, which would take every misspelled name for a good one
+    if not TYPE_CHECKING:
 
-        raise NotFittedError(
-            f"this {type(self).__name__} instance has no attribute {name!r}: it is not "
-            "fitted, or the attribute was deleted. Call 'fit' first."
-        )
+        def __getattr__(self, name):
+            """Raise NotFittedError, an AttributeError too, for a fitted attribute."""
+            if not _is_fitted_name(name) or hasattr(type(self), name):
+                return super().__getattribute__(name)  # raises what the attribute says
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(
+                f"this {type(self).__name__} instance has no attribute {name!r}: it is "
+                "not fitted, or the attribute was deleted. Call 'fit' first."
+            )
 
 
-def fresh_state(fit):
+class CertifiedState(FittedState):
+    """Fitted attributes that every estimator with a dual has."""
+
+    duality_gap_: float
+    objective_: float
+    objective_history_: NDArray[np.float64]
+    n_iter_: int
+    converged_: bool
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+
+def fresh_state(fit: _Fit) -> _Fit:
     """Decorate `fit` so that an estimator holds the state of one finished fit, or none.
 
     What an earlier fit has learnt is removed at the start, and what this one has learnt
@@ -36,7 +56,7 @@ def fresh_state(fit):
     """
 
     @functools.wraps(fit)
-    def fit_afresh(self, *args, **kwargs):
+    def fit_afresh(self: Any, *args: Any, **kwargs: Any) -> Any:
         _remove_fitted(self)
         try:
             return fit(self, *args, **kwargs)
@@ -44,7 +64,7 @@ def fresh_state(fit):
             _remove_fitted(self)
             raise
 
-    return fit_afresh
+    return cast(_Fit, fit_afresh)
 
 
 def _is_fitted_name(name):
@@ -153,11 +173,13 @@ def check_scores(scores, X):
     )
 
 
-_known_values = {}  # id -> weak reference, arrays it had when it was checked
+_known_values: dict[
+    int, Any
+] = {}  # id -> weak reference, arrays it had when it was checked
 
 
 # Arrays found finite, by identity; an entry goes with its array.
-_known_finite = weakref.WeakValueDictionary()
+_known_finite: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def _same_arrays(before, now):

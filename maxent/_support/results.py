@@ -5,10 +5,12 @@ from __future__ import annotations
 import enum
 import warnings
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from maxent._support.callers import user_stacklevel
+from maxent._support.typing import FloatArray, FloatArrayOrScalar
 
 
 class Status(enum.StrEnum):
@@ -105,17 +107,17 @@ class DualResult:
         square of the unit of the targets.
     """
 
-    lam: np.ndarray
-    bias: float | np.ndarray
+    lam: FloatArray
+    bias: FloatArrayOrScalar
     objective: float
     gap: float
     n_iter: int
     status: Status
     solver: str = ""
-    history: list = field(default_factory=list)
-    coef: np.ndarray | None = None
+    history: list[tuple[int, float, float]] = field(default_factory=list)
+    coef: FloatArrayOrScalar = None
     max_iter: int | None = None
-    blocks: list | None = None
+    blocks: list[Any] | None = None
     kkt_violation: float | None = None
     kkt_tol: float | None = None
     unit: float = 1.0

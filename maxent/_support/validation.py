@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._support.typing import FloatArray, NDArray
+from maxent._support.typing import Bias, FloatArray, NDArray
 
 _MOST_THREADS = 1024  # more would end the process where the system has no more to give
 _LARGEST_ENTRY = 1e150  # sums of 1e8 squares stay in double precision
@@ -124,11 +124,13 @@ def bias_word(bias: Any) -> Any:
     return "flat" if isinstance(bias, str) and bias == "kkt" else bias
 
 
-def check_bias(bias: Any) -> str | float | None:
+def check_bias(bias: Any) -> Bias:
     """ "flat" (or "kkt"), None, or the variance of a Gaussian prior as a float."""
     bias = bias_word(bias)
-    if bias is None or (isinstance(bias, str) and bias == "flat"):
-        return bias
+    if bias is None:
+        return None
+    if isinstance(bias, str) and bias == "flat":
+        return "flat"
     if is_real(bias) and 0 < bias < np.inf:
         return float(bias)
     raise ValueError(

@@ -18,8 +18,12 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1 and section 3.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+
+from maxent._support.typing import ArrayLike, FloatArray, IntArray
 
 
 class Block(ABC):
@@ -47,12 +51,12 @@ class Block(ABC):
     """
 
     n_rows: int
-    rank = 0
-    largest = np.inf
-    cheap_products = False
+    rank: int = 0
+    largest: float = np.inf
+    cheap_products: bool = False
 
     @abstractmethod
-    def log_partition(self, a):
+    def log_partition(self, a: FloatArray) -> float:
         """Log Z at real row weights.
 
         Parameters
@@ -67,7 +71,7 @@ class Block(ABC):
         """
 
     @abstractmethod
-    def mean(self, a):
+    def mean(self, a: FloatArray) -> FloatArray:
         """Expected log-likelihood of every row: the gradient of log Z.
 
         Parameters
@@ -82,7 +86,7 @@ class Block(ABC):
         """
 
     @abstractmethod
-    def hessian_factor(self, a):
+    def hessian_factor(self, a: FloatArray) -> FloatArray:
         """Factor of the Hessian of log Z.
 
         Parameters
@@ -96,7 +100,7 @@ class Block(ABC):
             F with Hessian F F'.
         """
 
-    def barrier_factor(self, a, curvature):
+    def barrier_factor(self, a: FloatArray, curvature: FloatArray) -> FloatArray:
         """Factor of the Hessian of log Z and of a curvature along the slacks.
 
         Parameters
@@ -117,7 +121,7 @@ class Block(ABC):
         ]
         return np.column_stack([self.hessian_factor(a), *along])
 
-    def hessian_product(self, a, x):
+    def hessian_product(self, a: FloatArray, x: FloatArray) -> FloatArray:
         """Hessian of log Z times a vector.
 
         Parameters
@@ -135,7 +139,9 @@ class Block(ABC):
         factor = self.hessian_factor(a)
         return factor @ (factor.T @ x)
 
-    def hessian_among(self, a, rows, curvature=None):
+    def hessian_among(
+        self, a: FloatArray, rows: IntArray, curvature: FloatArray | None = None
+    ) -> Callable[[FloatArray], FloatArray]:
         """Products with the Hessian of log Z between some rows.
 
         Parameters
@@ -154,7 +160,7 @@ class Block(ABC):
             elsewhere.
         """
 
-        def product(x):
+        def product(x: FloatArray) -> FloatArray:
             full = np.zeros(self.n_rows)
             full[rows] = x
             out = self.hessian_product(a, full)
@@ -164,7 +170,9 @@ class Block(ABC):
 
         return product
 
-    def hessian_matrix(self, a, rows, curvature=None):
+    def hessian_matrix(
+        self, a: FloatArray, rows: IntArray, curvature: FloatArray | None = None
+    ) -> FloatArray | None:
         """The Hessian of log Z between some rows, if it is cheaper than its products.
 
         Parameters
@@ -183,7 +191,7 @@ class Block(ABC):
         """
         return None
 
-    def slacks(self, a):
+    def slacks(self, a: FloatArray) -> FloatArray | None:
         """Slacks of the linear inequalities that make up the domain.
 
         Parameters
@@ -199,7 +207,7 @@ class Block(ABC):
         """
         return None
 
-    def slack_changes(self, x):
+    def slack_changes(self, x: FloatArray) -> FloatArray:
         """Change of the slacks.
 
         Parameters
@@ -216,7 +224,7 @@ class Block(ABC):
             f"{type(self).__name__}.slacks needs a method slack_changes beside it."
         )
 
-    def slack_gradient(self, z):
+    def slack_gradient(self, z: FloatArray) -> FloatArray:
         """Gradient of a weighted sum of the slacks.
 
         Parameters
@@ -233,7 +241,7 @@ class Block(ABC):
             f"{type(self).__name__}.slacks needs a method slack_gradient beside it."
         )
 
-    def with_slack_duals(self, duals):
+    def with_slack_duals(self, duals: FloatArray) -> Block | None:
         """The block whose posteriors account for slacks that vanish.
 
         Where log Z is finite, or all but finite, as a slack goes to zero, an optimum
@@ -254,7 +262,7 @@ class Block(ABC):
         """
         return None
 
-    def max_step(self, a, direction):
+    def max_step(self, a: FloatArray, direction: FloatArray) -> float:
         """How far weights may move along a line.
 
         Parameters
@@ -271,7 +279,7 @@ class Block(ABC):
         """
         return np.inf
 
-    def posterior(self, a):
+    def posterior(self, a: FloatArray) -> Any:
         """What an estimator keeps to score new rows.
 
         Parameters
@@ -288,7 +296,7 @@ class Block(ABC):
         """
         return None
 
-    def score(self, a, X):
+    def score(self, a: FloatArray, X: ArrayLike) -> FloatArray:
         """Expected log-likelihood of new rows at given weights.
 
         Parameters
@@ -321,7 +329,7 @@ _OPTIONAL = (
 )
 
 
-def as_block(value):
+def as_block(value: Any) -> Block | None:
     """A value as a Block, with the defaults of the class for what it does not define.
 
     Parameters
@@ -360,4 +368,4 @@ class _AdaptedBlock(Block):
         return as_block, (self._value,)
 
     # abstract in the base class; answered by the value
-    log_partition = mean = hessian_factor = None
+    log_partition = mean = hessian_factor = None  # type: ignore[assignment]

@@ -6,10 +6,13 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1 and section 3.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArray, IntArray, MatrixLike
 from maxent.families.block import Block
 
 
@@ -26,7 +29,9 @@ class ConjugatePrior(ABC):
     #: see :class:`Block`
     _cheap_products = False
 
-    def block(self, X, base_weight=None):
+    def block(
+        self, X: MatrixLike, base_weight: ArrayLike | None = None
+    ) -> ConjugateBlock:
         """Bind the prior to rows.
 
         Parameters
@@ -42,7 +47,7 @@ class ConjugatePrior(ABC):
         """
         return ConjugateBlock(self, X, base_weight)
 
-    def posterior(self, X, weight=None):
+    def posterior(self, X: MatrixLike, weight: ArrayLike | None = None) -> Self:
         """The prior updated with weighted rows.
 
         Parameters
@@ -74,7 +79,7 @@ class ConjugatePrior(ABC):
             )
         return found
 
-    def expected_log_prob(self, X):
+    def expected_log_prob(self, X: MatrixLike) -> FloatArray:
         """Expected log-likelihood of rows under this prior.
 
         Parameters
@@ -89,7 +94,7 @@ class ConjugatePrior(ABC):
         """
         return self._expected(self._prepare(X))
 
-    def predictive_log_prob(self, X):
+    def predictive_log_prob(self, X: MatrixLike) -> FloatArray:
         """Log of the expected likelihood of rows under this prior.
 
         Parameters
@@ -189,8 +194,13 @@ class ConjugateBlock(Block):
         Weights that the rows have from the start.
     """
 
-    def __init__(self, prior, X, base_weight=None):
-        self.prior = prior
+    def __init__(
+        self,
+        prior: ConjugatePrior,
+        X: MatrixLike,
+        base_weight: ArrayLike | None = None,
+    ) -> None:
+        self.prior: Any = prior  # slacks are for priors that have some
         self.data = prior._prepare(X)
         self.n_rows = prior._length(self.data)
         self.rank = prior._rank(self.data)
@@ -201,7 +211,7 @@ class ConjugateBlock(Block):
             if base_weight is None
             else _check_real_weights("base_weight", base_weight, self.n_rows)
         )
-        self._last = []  # the last few posteriors: solvers come back to them
+        self._last: list[Any] = []  # the last few posteriors: solvers come back to them
         start = self._at(np.zeros(self.n_rows))
         if start is None:
             raise ValueError(self.prior._why_improper(self.data, self.base_weight))
@@ -218,7 +228,7 @@ class ConjugateBlock(Block):
         self._last = [(key, posterior), *self._last[:2]]
         return posterior
 
-    def posterior(self, a):
+    def posterior(self, a: FloatArray) -> Any:
         """The posterior at given weights.
 
         Parameters
@@ -234,26 +244,28 @@ class ConjugateBlock(Block):
         found = self._at(a)
         return None if found is None else found._without_rows()
 
-    def log_partition(self, a):
+    def log_partition(self, a: FloatArray) -> float:
         found = self._at(a)
         if found is None:
             return np.inf
         measure = self.prior._log_measure * float(np.sum(a))
         return found._log_normalizer() - self._start + measure
 
-    def mean(self, a):
+    def mean(self, a: FloatArray) -> FloatArray:
         return self._inside(a)._expected(self.data)
 
-    def hessian_factor(self, a):
+    def hessian_factor(self, a: FloatArray) -> FloatArray:
         return self._inside(a)._factor(self.data)
 
-    def barrier_factor(self, a, curvature):
+    def barrier_factor(self, a: FloatArray, curvature: FloatArray) -> FloatArray:
         return self._inside(a)._factor(self.data, curvature)
 
-    def hessian_product(self, a, x):
+    def hessian_product(self, a: FloatArray, x: FloatArray) -> FloatArray:
         return self._inside(a)._product(self.data, x)
 
-    def hessian_among(self, a, rows, curvature=None):
+    def hessian_among(
+        self, a: FloatArray, rows: IntArray, curvature: FloatArray | None = None
+    ) -> Callable[[FloatArray], FloatArray]:
         part = self.prior._part(self.data, rows)
         if part is None:
             return super().hessian_among(a, rows, curvature)
@@ -262,28 +274,30 @@ class ConjugateBlock(Block):
             return lambda x: posterior._product(part, x)
         return lambda x: posterior._product(part, x, curvature)
 
-    def hessian_matrix(self, a, rows, curvature=None):
+    def hessian_matrix(
+        self, a: FloatArray, rows: IntArray, curvature: FloatArray | None = None
+    ) -> FloatArray | None:
         part = self.prior._part(self.data, rows)
         return None if part is None else self._inside(a)._matrix(part, curvature)
 
-    def slacks(self, a):
+    def slacks(self, a: FloatArray) -> FloatArray | None:
         return self._inside(a)._slacks()
 
-    def slack_changes(self, x):
+    def slack_changes(self, x: FloatArray) -> FloatArray:
         return self.prior._slack_changes(self.data, x)
 
-    def slack_gradient(self, z):
+    def slack_gradient(self, z: FloatArray) -> FloatArray:
         return self.prior._slack_gradient(self.data, z)
 
-    def with_slack_duals(self, duals):
+    def with_slack_duals(self, duals: FloatArray) -> Block | None:
         if self.prior._with_slack_duals(duals) is None:
             return None
         return _WithSlackDuals(self, duals)
 
-    def max_step(self, a, direction):
+    def max_step(self, a: FloatArray, direction: FloatArray) -> float:
         return self._inside(a)._max_step(self.data, direction)
 
-    def score(self, a, X):
+    def score(self, a: FloatArray, X: ArrayLike) -> FloatArray:
         return self._inside(a).expected_log_prob(X)
 
     def _inside(self, a):
