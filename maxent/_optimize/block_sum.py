@@ -9,6 +9,7 @@ blocks answer is checked here: they may be a user's own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
@@ -40,10 +41,10 @@ class _Point:
     """Multipliers (their bytes, quick to compare), and what they cost to know."""
 
     key: bytes
-    weights: list
-    value: tuple | None = None
+    weights: list[Any]
+    value: tuple[Any, ...] | None = None
     factor: np.ndarray | None = None
-    curvatures: list | None = None
+    curvatures: list[Any] | None = None
 
 
 class BlockSum:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Potential:
         Supremum of u; may be infinite.
     """
 
-    core_spec: tuple
+    core_spec: tuple[Any, ...]
 
     @property
     def upper(self):

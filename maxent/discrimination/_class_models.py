@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,11 +16,16 @@ from maxent._support.fitted import (
     check_scores,
     check_value,
 )
+from maxent._support.typing import ArrayLike, NDArray
 from maxent.discrimination._class_rows import labels_of
 
 
 class ClassModels(FittedState, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base class: a subclass says where its models are and what they say of rows."""
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
 
     @abstractmethod
     def _validated(self, X, *y, reset=True):
@@ -58,7 +64,7 @@ class ClassModels(FittedState, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
             scores = [self._score_rows(model, X) for model in models]
         return check_scores(np.column_stack(scores), X)
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class labels.
 
         Parameters

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
-from maxent._support.fitted import check_fitted, fresh_state
+from maxent._support.fitted import CertifiedState, check_fitted, fresh_state
 from maxent._support.results import (
     progress_of,
     store_certificate,
     warn_not_converged,
 )
+from maxent._support.typing import ArrayLike, FloatArray, IntArray
 from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._class_rows import class_rows, leave_one_out_bound
 from maxent.discrimination._margin_parameters import (
@@ -62,8 +64,15 @@ def least_errors_bias(scores, y, weight):
     return -0.5 * float(ends[k] + ends[k + 1])
 
 
-class GenerativeClassifier(ClassModels):
+class GenerativeClassifier(CertifiedState, ClassModels):
     """Base class; a subclass defines `_validated`, `_prior` and its parameters."""
+
+    posteriors_: list[Any]
+    intercept_: FloatArray
+    support_: IntArray
+    dual_coef_: FloatArray
+    level_: float
+    loo_bound_: float
 
     #: what a fit says if no row asked for a multiplier
     _idle = (
@@ -72,7 +81,9 @@ class GenerativeClassifier(ClassModels):
     )
 
     @fresh_state
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the class models.
 
         Parameters
@@ -97,7 +108,7 @@ class GenerativeClassifier(ClassModels):
         margin, level, unit = self._checked_margin()
         self._check_parameters()
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
-        X, y = self._validated(X, y)
+        data, y = self._validated(X, y)
         self.classes_, keep, codes, weight, _ = class_rows(
             type(self).__name__, y, sample_weight, None
         )
@@ -107,8 +118,8 @@ class GenerativeClassifier(ClassModels):
                 f"bias='train_error' is for two classes, and y has {m}; use "
                 "bias='flat'."
             )
-        X = self._learn_encoding(X if len(keep) == len(X) else X[keep])
-        blocks = self._class_blocks(X, codes, weight)
+        data = self._learn_encoding(data if len(keep) == len(data) else data[keep])
+        blocks = self._class_blocks(data, codes, weight)
         pairs = ClassPairs(codes, m, weight)
         self.level_ = float(self._level(level, blocks, pairs))
         margin = at_level(margin, self.level_)
@@ -246,7 +257,7 @@ class GenerativeClassifier(ClassModels):
             return scores[:, 1] - scores[:, 0] + self.intercept_[0]
         return scores + self.intercept_
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> FloatArray:
         """Decision values, in nats.
 
         Parameters

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
-from maxent._support.fitted import FittedState, check_fitted
+from maxent._support.fitted import CertifiedState, check_fitted
 from maxent._support.results import progress_of, store_certificate
 from maxent._support.threads import effective_threads, single_threaded_blas
+from maxent._support.typing import FloatArray, IntArray
 from maxent._support.vector_kernels import (
     apply_kernel,
     check_features,
@@ -24,8 +27,15 @@ _LINEAR_SOLVERS = ("coordinate", "newton")
 _LINEAR_STEPS = 5000  # epochs of coordinate ascent; max_iter counts steps of two rows
 
 
-class KernelMachineMixin(FittedState):
+class KernelMachineMixin(CertifiedState):
     """Fitted state and prediction of f(x) = dual_coef_ @ k(support, x) + intercept_."""
+
+    support_: IntArray
+    support_vectors_: Any  # an array, or CSR
+    dual_coef_: FloatArray
+    intercept_: FloatArray
+    coef_: FloatArray
+    gamma_: float
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal, Self
+
 import numpy as np
 from scipy.special import logsumexp
 
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
 from maxent._support.fitted import check_fitted, fresh_state
+from maxent._support.typing import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    NDArray,
+    Numbers,
+    Unknown,
+)
 from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._class_rows import class_rows
 from maxent.discrimination._tree_parameters import check_two_features, class_tables
@@ -69,13 +79,27 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
     array(['same', 'other'], dtype='<U5')
     """
 
-    def __init__(self, ess=1.0, *, class_prior="empirical", handle_unknown="ignore"):
+    categories_: list[NDArray[Any]]
+    trees_: IntArray
+    information_: FloatArray
+    models_: list[SpanningTrees]
+    class_log_prior_: FloatArray
+
+    def __init__(
+        self,
+        ess: float = 1.0,
+        *,
+        class_prior: Literal["empirical", "uniform"] | Numbers = "empirical",
+        handle_unknown: Unknown = "ignore",
+    ) -> None:
         self.ess = ess
         self.class_prior = class_prior
         self.handle_unknown = handle_unknown
 
     @fresh_state
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit a tree a class.
 
         Parameters
@@ -99,19 +123,19 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
             ``ess=0`` with a pair of categories that a class never has.
         """
         v.check_nonnegative("ess", self.ess)
-        X, y = self._validated(X, y)
-        check_two_features(self, X)
+        data, y = self._validated(X, y)
+        check_two_features(self, data)
         self.classes_, keep, codes, weight, _ = class_rows(
             type(self).__name__, y, sample_weight, None
         )
         self.class_log_prior_ = self._log_prior(codes, weight)
-        X = self._learn_encoding(X[keep])
+        data = self._learn_encoding(data[keep])
         sizes = self._sizes()
         trees, information, self.models_ = [], [], []
         for k in range(len(self.classes_)):
             own = codes == k
             edges, mutual = chow_liu_tree(
-                X[own],
+                data[own],
                 sample_weight=weight[own],
                 ess=float(self.ess),
                 n_categories=sizes,
@@ -121,7 +145,9 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
             information.append(mutual)
             allowed = np.full((len(sizes), len(sizes)), -np.inf)
             allowed[edges[:, 0], edges[:, 1]] = allowed[edges[:, 1], edges[:, 0]] = 0.0
-            self.models_.append(class_tables(self, X, own, weight, k, sizes, allowed))
+            self.models_.append(
+                class_tables(self, data, own, weight, k, sizes, allowed)
+            )
         self.trees_, self.information_ = np.array(trees), np.array(information)
         return self
 
@@ -149,7 +175,7 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         check_fitted("class_log_prior_", self.class_log_prior_, scores.shape[1:])
         return scores + self.class_log_prior_
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Logarithms of the posterior probabilities of the classes.
 
         Parameters
@@ -165,7 +191,7 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         joint = self._decision(X)
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Posterior probabilities of the classes.
 
         Parameters

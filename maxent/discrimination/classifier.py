@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal, Self
+
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -10,12 +12,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support.fitted import check_fitted_classes, fresh_state
 from maxent._support.results import progress_of, warn_not_converged
+from maxent._support.typing import (
+    ArrayLike,
+    Bias,
+    ClassWeight,
+    FloatArray,
+    Gamma,
+    Kernel,
+    MarginName,
+    MatrixLike,
+    NDArray,
+)
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import binary_problem
 from maxent.discrimination.duals.multiclass_dual import solve_multiclass
+from maxent.discrimination.margins.base import MarginPrior
 
 
 def _has_probabilities(self):
@@ -142,25 +156,28 @@ default="rbf"
     True
     """
 
+    classes_: NDArray[Any]
+    loo_bound_: float
+
     def __init__(
         self,
-        kernel="rbf",
-        C=1.0,
+        kernel: Kernel = "rbf",
+        C: float = 1.0,
         *,
-        margin="exponential",
-        sharpness=10.0,
-        bias="flat",
-        solver="auto",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        class_weight=None,
-        tol=1e-3,
-        max_iter=10_000_000,
-        cache_size=500,
-        n_jobs=None,
-        verbose=False,
-    ):
+        margin: MarginName | MarginPrior = "exponential",
+        sharpness: float = 10.0,
+        bias: Bias = "flat",
+        solver: Literal["auto", "interior", "smo", "coordinate", "newton"] = "auto",
+        gamma: Gamma = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: ClassWeight = None,
+        tol: float = 1e-3,
+        max_iter: int = 10_000_000,
+        cache_size: float = 500,
+        n_jobs: int | None = None,
+        verbose: int = False,
+    ) -> None:
         self.kernel = kernel
         self.C = C
         self.margin = margin
@@ -178,7 +195,9 @@ default="rbf"
         self.verbose = verbose
 
     @fresh_state
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the machine.
 
         Parameters
@@ -254,7 +273,7 @@ for kernel="precomputed"
             "kernel='linear' also 'coordinate'."
         )
 
-    def decision_function(self, X):
+    def decision_function(self, X: MatrixLike) -> FloatArray:
         """Decision values.
 
         Parameters
@@ -275,7 +294,7 @@ for kernel="precomputed"
         scores = self._scores(X, outputs)
         return scores[:, 0] if outputs == 1 else scores
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Class labels.
 
         Parameters
@@ -291,7 +310,7 @@ for kernel="precomputed"
         return labels_of(self.decision_function(X), self.classes_)
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Class probabilities; only for the logistic margin prior.
 
         Parameters

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -10,7 +12,9 @@ from sklearn.utils.validation import validate_data
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.categories import CategoricalMixin
+from maxent._support.typing import FloatArray, MarginName, NDArray, Unknown
 from maxent.discrimination._generative_base import GenerativeClassifier
+from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
 
@@ -113,18 +117,18 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
     def __init__(
         self,
-        C=3.0,
+        C: float = 3.0,
         *,
-        margin="exponential",
-        level=None,
-        percentile=25,
-        prior=None,
-        tempering=1.0,
-        bias="flat",
-        tol=1e-8,
-        max_iter=200,
-        verbose=False,
-    ):
+        margin: MarginName | MarginPrior = "exponential",
+        level: float | None = None,
+        percentile: float = 25,
+        prior: Literal["improper", "weak"] | NormalInverseWishart | None = None,
+        tempering: float = 1.0,
+        bias: Literal["flat", "train_error"] = "flat",
+        tol: float = 1e-8,
+        max_iter: int = 200,
+        verbose: int = False,
+    ) -> None:
         self.C = C
         self.margin = margin
         self.level = level
@@ -178,7 +182,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         return own and super()._prior_saw_no_row()
 
     @property
-    def means_(self):
+    def means_(self) -> FloatArray:
         """Expected mean of every class, (n_classes, n_features)."""
         return np.array([p.mean for p in self.posteriors_])
 
@@ -239,22 +243,24 @@ objective_history_, n_iter_, converged_, n_features_in_
     array([1])
     """
 
+    categories_: list[NDArray[Any]]
+
     def __init__(
         self,
-        parents=None,
-        ess=1.0,
+        parents: Sequence[Sequence[int]] | None = None,
+        ess: float = 1.0,
         *,
-        C=3.0,
-        margin="exponential",
-        level=None,
-        percentile=25,
-        tempering=1.0,
-        bias="flat",
-        handle_unknown="ignore",
-        tol=1e-8,
-        max_iter=200,
-        verbose=False,
-    ):
+        C: float = 3.0,
+        margin: MarginName | MarginPrior = "exponential",
+        level: float | None = None,
+        percentile: float = 25,
+        tempering: float = 1.0,
+        bias: Literal["flat", "train_error"] = "flat",
+        handle_unknown: Unknown = "ignore",
+        tol: float = 1e-8,
+        max_iter: int = 200,
+        verbose: int = False,
+    ) -> None:
         self.parents = parents
         self.ess = ess
         self.C = C

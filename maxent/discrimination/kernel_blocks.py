@@ -13,10 +13,13 @@ Source: Jaakkola, Meila & Jebara (1999), sections 2 and 4; Schoelkopf et al. (20
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
+from maxent._support.typing import ArrayLike, Gamma, NamedKernel
 from maxent._support.vector_kernels import (
     VectorKernel,
     apply_kernel,
@@ -29,7 +32,14 @@ from maxent.families.block import Block
 class _KernelModel:
     """A kernel with its parameters; `block(X)` binds it to rows."""
 
-    def __init__(self, kernel="rbf", *, gamma="scale", degree=3, coef0=0.0):
+    def __init__(
+        self,
+        kernel: NamedKernel = "rbf",
+        *,
+        gamma: Gamma = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+    ) -> None:
         check_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
         if callable(kernel) or kernel == "precomputed":
             raise ValueError(
@@ -39,15 +49,15 @@ class _KernelModel:
         self.kernel, self.gamma = kernel, gamma
         self.degree, self.coef0 = degree, coef0
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self.kernel!r}, gamma={self.gamma!r})"
 
     @property
-    def scales_with_rows(self):
+    def scales_with_rows(self) -> bool:
         """Whether the rows that the model is bound to set its gamma."""
         return self.kernel != "linear" and isinstance(self.gamma, str)
 
-    def get_spec(self):
+    def get_spec(self) -> dict[str, Any]:
         """Parameters by name, enough to build an equal value."""
         return {
             "kernel": self.kernel,
@@ -56,7 +66,7 @@ class _KernelModel:
             "coef0": self.coef0,
         }
 
-    def block(self, X, base_weight=None):
+    def block(self, X: ArrayLike, base_weight: None = None) -> Block:
         """Bind the model to rows.
 
         Parameters
@@ -75,7 +85,7 @@ class _KernelModel:
         if X.ndim != 2 or not len(X):
             raise ValueError(f"X has shape {X.shape}; rows of features are expected.")
         v.check_range("X", X)
-        return self._block(self, X)
+        return self._block(self, X)  # type: ignore[attr-defined]
 
     def _parameters(self, X):
         return {
@@ -253,7 +263,7 @@ class KernelPosterior:
         self.scale = v.check_number("scale", scale)
         self.norm = v.check_number("norm", norm)
 
-    def get_spec(self):
+    def get_spec(self) -> dict[str, Any]:
         """Parameters by name, enough to build an equal value."""
         return {
             "model": self.model,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal, Protocol, Self
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import psi
@@ -11,13 +13,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxent._support import validation as v
 from maxent._support.categories import encode_categories, learn_categories
 from maxent._support.fitted import (
-    FittedState,
+    CertifiedState,
     check_fitted,
     check_scores,
     check_value,
     fresh_state,
 )
 from maxent._support.results import progress_of, store_certificate
+from maxent._support.typing import (
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    Likelihood,
+    MarginName,
+    NDArray,
+)
 from maxent.discrimination._generative_base import (
     say_how_it_ended,
     weighted_percentile,
@@ -30,6 +40,7 @@ from maxent.discrimination._margin_parameters import (
 from maxent.discrimination._tree_parameters import check_two_features
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.kernel_blocks import GaussianCentre
+from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.block import as_block
 from maxent.families.dirichlet_nets import DirichletProduct
 from maxent.families.normal_wishart import NormalInverseWishart
@@ -39,7 +50,14 @@ _MODELS = ("gaussian", "multinomial", "tree")
 _CATEGORICAL = {"multinomial": DirichletProduct, "tree": DirichletTrees}
 
 
-class MEDOutlierDetector(FittedState, OutlierMixin, BaseEstimator):
+class OutlierModel(Protocol):
+    """What a detector needs of a model: blocks of rows."""
+
+    def block(self, X: Any, /) -> Any:
+        """Bind the model to rows."""
+
+
+class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
     """Anomaly detection: every training row gets a log-likelihood of about a level.
 
     The Bayes posterior explains the bulk and leaves rare rows with very low likelihood;
@@ -118,19 +136,27 @@ n_features_in_
     array([ 1, -1])
     """
 
+    posterior_: Any
+    level_: float
+    offset_: float
+    support_: IntArray
+    dual_coef_: FloatArray
+    categories_: list[NDArray[Any]]
+    loo_bound_: float
+
     def __init__(
         self,
-        model="gaussian",
+        model: Literal["gaussian", "multinomial", "tree"] | OutlierModel = "gaussian",
         *,
-        level=None,
-        quantile=0.2,
-        C=1.0,
-        margin="exponential",
-        likelihood="expected",
-        tol=1e-8,
-        max_iter=200,
-        verbose=False,
-    ):
+        level: float | None = None,
+        quantile: float = 0.2,
+        C: float = 1.0,
+        margin: MarginName | MarginPrior = "exponential",
+        likelihood: Likelihood = "expected",
+        tol: float = 1e-8,
+        max_iter: int = 200,
+        verbose: int = False,
+    ) -> None:
         self.model = model
         self.level = level
         self.quantile = quantile
@@ -148,7 +174,12 @@ n_features_in_
         return tags
 
     @fresh_state
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Fit the model of normal rows.
 
         Parameters
@@ -239,15 +270,15 @@ n_features_in_
                 "object with a method block(X)."
             )
 
-    def _validated(self, X, reset=True):
+    def _validated(self, X: ArrayLike, reset: bool = True) -> NDArray[Any]:
         if self._categorical():
-            X = validate_data(self, X, dtype=None, reset=reset)
+            data: NDArray[Any] = validate_data(self, X, dtype=None, reset=reset)
             if self._is("tree"):
-                check_two_features(self, X)
-            return X
-        X = validate_data(self, X, dtype=np.float64, reset=reset)
-        v.check_range("X", X)
-        return X
+                check_two_features(self, data)
+            return data
+        data = validate_data(self, X, dtype=np.float64, reset=reset)
+        v.check_range("X", data)
+        return data
 
     def _prior(self, X, weight):
         if self._is("gaussian"):
@@ -296,7 +327,7 @@ n_features_in_
         undetermined = isinstance(self.model, GaussianCentre) and not lam.any()
         return undetermined or getattr(self.model, "scales_with_rows", False)
 
-    def score_samples(self, X):
+    def score_samples(self, X: ArrayLike) -> FloatArray:
         """Log-likelihoods of rows, in nats: the smaller, the stranger.
 
         Parameters
@@ -311,7 +342,7 @@ n_features_in_
             Expected log-likelihoods, or logs of expected likelihoods (`likelihood`).
         """
         check_is_fitted(self)
-        needed = _CATEGORICAL[self.model] if self._categorical() else object
+        needed = _CATEGORICAL[str(self.model)] if self._categorical() else object
         if not (
             isinstance(self.posterior_, needed)
             and hasattr(self.posterior_, "expected_log_prob")
@@ -347,7 +378,7 @@ n_features_in_
         totals = np.array([t.sum() for t in self.posterior_.pseudo_counts])
         return missing @ (log(1.0) - log(totals))
 
-    def decision_function(self, X):
+    def decision_function(self, X: ArrayLike) -> FloatArray:
         """Scores above the offset: negative for outliers, in nats.
 
         Parameters
@@ -364,7 +395,7 @@ n_features_in_
         check_fitted("offset_", np.asarray(self.offset_), ())
         return scores - self.offset_
 
-    def predict(self, X):
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
         """1 for rows like the training rows, -1 for outliers.
 
         Parameters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -10,10 +12,20 @@ from maxent._optimize.rows import BOTH
 from maxent._support import validation as v
 from maxent._support.fitted import fresh_state
 from maxent._support.results import warn_not_converged
+from maxent._support.typing import (
+    ArrayLike,
+    Bias,
+    FloatArray,
+    Gamma,
+    Kernel,
+    MarginName,
+    MatrixLike,
+)
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import regression_margin
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import SignedProblem, in_units
+from maxent.discrimination.margins.base import MarginPrior
 
 _SMALLEST_UNIT = 1e-100  # its square is still a number
 _LARGEST_TARGET = 1e15  # beyond it no digits are left to tell a residual from zero
@@ -109,23 +121,25 @@ converged_, gamma_, n_features_in_
 
     def __init__(
         self,
-        kernel="rbf",
-        C=1.0,
-        epsilon=0.1,
+        kernel: Kernel = "rbf",
+        C: float = 1.0,
+        epsilon: float = 0.1,
         *,
-        margin="exponential",
-        sharpness=10.0,
-        bias="flat",
-        solver="auto",
-        gamma="scale",
-        degree=3,
-        coef0=0.0,
-        tol=1e-3,
-        max_iter=10_000_000,
-        cache_size=500,
-        n_jobs=None,
-        verbose=False,
-    ):
+        margin: MarginName
+        | Literal["uniform_exponential"]
+        | MarginPrior = "exponential",
+        sharpness: float = 10.0,
+        bias: Bias = "flat",
+        solver: Literal["auto", "interior", "smo", "coordinate", "newton"] = "auto",
+        gamma: Gamma = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        max_iter: int = 10_000_000,
+        cache_size: float = 500,
+        n_jobs: int | None = None,
+        verbose: int = False,
+    ) -> None:
         self.kernel = kernel
         self.C = C
         self.epsilon = epsilon
@@ -143,7 +157,9 @@ converged_, gamma_, n_features_in_
         self.verbose = verbose
 
     @fresh_state
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit the machine.
 
         Parameters
@@ -176,7 +192,7 @@ for kernel="precomputed"
                 "margin='hinge' with a large C for a hard tube."
             )
         X, y = self._validated(X, y, y_numeric=True)
-        y = y.astype(np.float64)
+        y = np.array(y, dtype=np.float64)
         if not np.isfinite(y).all():  # a None among objects has become NaN by now
             raise ValueError(
                 f"y[{int(np.argmin(np.isfinite(y)))}] is missing or not finite; drop "
@@ -213,7 +229,7 @@ for kernel="precomputed"
             warn_not_converged("MEDRegressor", result, tol, self.max_iter)
         return self
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> FloatArray:
         """Predicted targets.
 
         Parameters

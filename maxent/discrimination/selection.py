@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
@@ -9,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxent._support import validation as v
 from maxent._support.fitted import (
-    FittedState,
+    CertifiedState,
     check_fitted,
     check_fitted_classes,
     check_scores,
@@ -20,13 +22,24 @@ from maxent._support.results import (
     store_certificate,
     warn_not_converged,
 )
+from maxent._support.typing import (
+    ArrayLike,
+    Bias,
+    ClassWeight,
+    FloatArray,
+    IntArray,
+    MarginName,
+    MatrixLike,
+    NDArray,
+)
 from maxent._support.vector_kernels import LARGEST_FEATURE
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination.duals._selection_dual import solve_selection
+from maxent.discrimination.margins.base import MarginPrior
 
 
-class MEDFeatureSelector(FittedState, SelectorMixin, ClassifierMixin, BaseEstimator):
+class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEstimator):
     """Linear classification with a random switch on every feature.
 
     Weights are Gaussian and each is switched on with a prior probability; the
@@ -100,20 +113,28 @@ class MEDFeatureSelector(FittedState, SelectorMixin, ClassifierMixin, BaseEstima
     array([0, 3])
     """
 
+    classes_: NDArray[Any]
+    coef_: FloatArray
+    inclusion_proba_: FloatArray
+    intercept_: FloatArray
+    support_: IntArray
+    dual_coef_: FloatArray
+    loo_bound_: float
+
     def __init__(
         self,
-        prior_inclusion=0.1,
-        C=1.0,
+        prior_inclusion: float = 0.1,
+        C: float = 1.0,
         *,
-        margin="exponential",
-        sharpness=10.0,
-        bias="flat",
-        threshold=0.5,
-        class_weight=None,
-        tol=1e-6,
-        max_iter=500,
-        verbose=False,
-    ):
+        margin: MarginName | MarginPrior = "exponential",
+        sharpness: float = 10.0,
+        bias: Bias = "flat",
+        threshold: float = 0.5,
+        class_weight: ClassWeight = None,
+        tol: float = 1e-6,
+        max_iter: int = 500,
+        verbose: int = False,
+    ) -> None:
         self.prior_inclusion = prior_inclusion
         self.C = C
         self.margin = margin
@@ -132,7 +153,9 @@ class MEDFeatureSelector(FittedState, SelectorMixin, ClassifierMixin, BaseEstima
         return tags
 
     @fresh_state
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Fit weights and switches.
 
         Parameters
@@ -218,7 +241,7 @@ class MEDFeatureSelector(FittedState, SelectorMixin, ClassifierMixin, BaseEstima
         check_fitted("inclusion_proba_", inclusion, (self.n_features_in_,))
         return inclusion > threshold
 
-    def decision_function(self, X):
+    def decision_function(self, X: MatrixLike) -> FloatArray:
         """Decision values, positive for ``classes_[1]``.
 
         Parameters
@@ -240,7 +263,7 @@ class MEDFeatureSelector(FittedState, SelectorMixin, ClassifierMixin, BaseEstima
             scores = np.asarray(X @ self.coef_[0]) + self.intercept_[0]
         return check_scores(scores, X)
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Class labels.
 
         Parameters

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
 from maxent._support.random_state import draw_seed
+from maxent._support.typing import (
+    ArrayLike,
+    Bias,
+    FloatArray,
+    IntArray,
+    Likelihood,
+    MarginName,
+    NDArray,
+    RandomState,
+    Unknown,
+)
 from maxent._support.validation import check_memory
 from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.discrimination._margin_parameters import generative_margin
@@ -20,6 +33,7 @@ from maxent.discrimination._tree_parameters import (
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE, class_maps
 from maxent.discrimination.duals.max_margin import max_margin
+from maxent.discrimination.margins.base import MarginPrior
 from maxent.models.trees._prior import TreePrior
 from maxent.models.trees.dirichlet_trees import DirichletTrees
 
@@ -145,22 +159,25 @@ n_iter_, converged_, n_features_in_
         "trees."
     )
 
+    categories_: list[NDArray[Any]]
+    max_margin_: float
+
     def __init__(
         self,
-        parameters="fixed",
-        C=5.0,
+        parameters: Literal["fixed", "dirichlet"] = "fixed",
+        C: float = 5.0,
         *,
-        margin="exponential",
-        level=None,
-        ess=1.0,
-        bias="flat",
-        likelihood="expected",
-        edge_prior=None,
-        handle_unknown="ignore",
-        tol=1e-8,
-        max_iter=1000,
-        verbose=False,
-    ):
+        margin: MarginName | MarginPrior = "exponential",
+        level: float | str | None = None,
+        ess: float = 1.0,
+        bias: Bias = "flat",
+        likelihood: Likelihood = "expected",
+        edge_prior: ArrayLike | None = None,
+        handle_unknown: Unknown = "ignore",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        verbose: int = False,
+    ) -> None:
         self.parameters = parameters
         self.C = C
         self.margin = margin
@@ -305,21 +322,21 @@ n_iter_, converged_, n_features_in_
         return posterior.expected_log_prob(X)
 
     @property
-    def edge_probabilities_(self):
+    def edge_probabilities_(self) -> FloatArray:
         """Probability of every edge, (n_classes, n_features, n_features)."""
         return np.array([p.edge_probabilities for p in self.posteriors_])
 
     @property
-    def edge_log_weights_(self):
+    def edge_log_weights_(self) -> FloatArray:
         """Log weight of every edge, (n_classes, n_features, n_features)."""
         return np.array([p.log_weights for p in self.posteriors_])
 
     @property
-    def best_trees_(self):
+    def best_trees_(self) -> IntArray:
         """Edges of the most probable trees, (n_classes, n_features - 1, 2)."""
         return np.array([p.best_tree for p in self.posteriors_])
 
-    def sample_trees(self, size=1, random_state=None):
+    def sample_trees(self, size: int = 1, random_state: RandomState = None) -> IntArray:
         """Random trees of every class.
 
         Parameters

@@ -29,7 +29,7 @@ from maxent._core import gram as _gram
 from maxent._support import validation as v
 from maxent._support.fitted import FittedState, check_fitted, check_scores, fresh_state
 from maxent._support.threads import effective_threads, single_threaded_blas
-from maxent._support.typing import ArrayLike, FloatArray, NDArray
+from maxent._support.typing import ArrayLike, FloatArray, NDArray, Numbers
 from maxent.kernels._whitening import is_estimated, learn_whitening, whiten
 
 Information: TypeAlias = Literal["empirical", "diagonal", "identity"]
@@ -41,7 +41,7 @@ def fisher_kernel(
     scores: ArrayLike,
     other: ArrayLike | None = None,
     *,
-    information: Information | ArrayLike = "empirical",
+    information: Information | Numbers = "empirical",
     reference: ArrayLike | None = None,
     ridge: float = 0.0,
     center: bool = False,
@@ -227,7 +227,7 @@ default="empirical"
 
     def __init__(
         self,
-        information: Information | ArrayLike = "empirical",
+        information: Information | Numbers = "empirical",
         *,
         ridge: float = 0.0,
         center: bool = False,

@@ -15,7 +15,9 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,11 +29,13 @@ from maxent._optimize.projected_newton import projected_newton
 from maxent._optimize.rows import Rows
 from maxent._optimize.secant_newton import secant_newton
 from maxent._support import validation as v
-from maxent._support.results import Status
+from maxent._support.results import DualResult, Status
 from maxent._support.threads import single_threaded_blas
+from maxent._support.typing import ArrayLike, Bias, Callback, MatrixLike
 from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals._signed_dual import clip_to_domain
 from maxent.discrimination.margins.base import (
+    MarginPrior,
     check_is_margin,
     check_positive_mean,
 )
@@ -42,20 +46,20 @@ _FEW = 100  # steps of the interior point, which takes 10 to 60 where it converg
 
 
 def solve_blocks(
-    blocks,
-    maps,
-    margin,
+    blocks: Sequence[Any],
+    maps: Sequence[MatrixLike],
+    margin: MarginPrior,
     *,
-    bias=None,
-    incidence=None,
-    sample_weight=None,
-    level=None,
-    solver="auto",
-    tol=1e-8,
-    max_iter=200,
-    init=None,
-    callback=None,
-):
+    bias: Bias = None,
+    incidence: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    level: ArrayLike | None = None,
+    solver: Literal["auto", "interior", "newton"] = "auto",
+    tol: float = 1e-8,
+    max_iter: int = 200,
+    init: ArrayLike | None = None,
+    callback: Callback | None = None,
+) -> DualResult:
     """Solve the dual of discrimination over any blocks.
 
     Parameters
@@ -137,25 +141,26 @@ def solve_blocks(
         check_is_margin(margin)
     tol, max_iter = v.check_stop(tol, max_iter)
     v.check_callback(callback)
-    blocks, maps = check_blocks(blocks, maps)
-    n = maps[0].shape[1]
+    found, linear = check_blocks(blocks, maps)
+    n = linear[0].shape[1]
     bias = v.check_bias(bias)
     E = None if bias is None else check_incidence(incidence, n)
     rows = _checked_rows(margin, n, sample_weight, level)
-    solver = _choose_solver(solver, rows.potential, blocks)
+    solve = _choose_solver(solver, rows.potential, found)
     if init is not None:
         init = clip_to_domain(v.check_multipliers(init, n), rows)
     flat = E if bias == "flat" else None
-    gaussian = None if E is None or flat is not None else np.sqrt(bias) * E
-    R = BlockSum(blocks, maps, gaussian)
+    variance = bias if isinstance(bias, float) else None
+    gaussian = None if variance is None else np.sqrt(variance) * E
+    R = BlockSum(found, linear, gaussian)
     with single_threaded_blas():
-        result = solver(
+        result: DualResult = solve(
             *(rows, R, flat), tol=tol, max_iter=max_iter, init=init, callback=callback
         )
         if result.objective <= tol:
             prefer_zero(result, rows, R, flat, tol)
-    if gaussian is not None:
-        result.bias = bias * (E.T @ result.lam)
+    if variance is not None and E is not None:
+        result.bias = variance * (E.T @ result.lam)
     refuse_inseparable(margin, result, easier="a lower level")
     return result
 

@@ -5,9 +5,21 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 2; Jebara & Jaakkola (2000).
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.results import DualResult
+from maxent._support.typing import (
+    ArrayLike,
+    Bias,
+    Callback,
+    Gamma,
+    KernelFunction,
+    MatrixLike,
+    NamedKernel,
+)
 from maxent._support.vector_kernels import (
     VectorKernel,
     check_features,
@@ -20,7 +32,7 @@ from maxent.discrimination.duals._signed_dual import (
     solve_signed,
 )
 from maxent.discrimination.duals._two_class_input import TwoClassInput
-from maxent.discrimination.margins.base import check_positive_mean
+from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 
 
 def _check_options(margin, bias, tol, max_iter, solver, callback):
@@ -39,18 +51,18 @@ def _unsigned(data, result, name):
 
 
 def solve_dual(
-    K,
-    y,
-    margin,
+    K: ArrayLike,
+    y: ArrayLike,
+    margin: MarginPrior,
     *,
-    bias="flat",
-    sample_weight=None,
-    tol=1e-6,
-    max_iter=10_000_000,
-    init=None,
-    solver="auto",
-    callback=None,
-):
+    bias: Bias = "flat",
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 10_000_000,
+    init: ArrayLike | None = None,
+    solver: Literal["auto", "interior", "smo"] = "auto",
+    callback: Callback | None = None,
+) -> DualResult:
     """Solve the two-class maximum entropy discrimination dual of a kernel matrix.
 
     maximise ``sum_t phi_t(lam_t) - 1/2 sum_st lam_s lam_t y_s y_t K_st`` over
@@ -122,24 +134,24 @@ def solve_dual(
 
 
 def solve_kernel_dual(
-    X,
-    y,
-    margin,
+    X: MatrixLike,
+    y: ArrayLike,
+    margin: MarginPrior,
     *,
-    kernel="rbf",
-    gamma="scale",
-    degree=3,
-    coef0=0.0,
-    bias="flat",
-    sample_weight=None,
-    tol=1e-6,
-    max_iter=10_000_000,
-    init=None,
-    solver="auto",
-    cache_size=500.0,
-    n_jobs=None,
-    callback=None,
-):
+    kernel: NamedKernel | KernelFunction = "rbf",
+    gamma: Gamma = "scale",
+    degree: int = 3,
+    coef0: float = 0.0,
+    bias: Bias = "flat",
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 10_000_000,
+    init: ArrayLike | None = None,
+    solver: Literal["auto", "interior", "smo"] = "auto",
+    cache_size: float = 500.0,
+    n_jobs: int | None = None,
+    callback: Callback | None = None,
+) -> DualResult:
     """Solve the two-class dual from feature vectors, computing K as needed.
 
     As :func:`solve_dual`, but kernel values are computed in tiles, in single
@@ -224,19 +236,19 @@ def _checked_features(X):
 
 
 def dual_path(
-    K,
-    y,
-    margin,
-    C,
+    K: ArrayLike,
+    y: ArrayLike,
+    margin: MarginPrior,
+    C: ArrayLike,
     *,
-    bias="flat",
-    sample_weight=None,
-    tol=1e-6,
-    max_iter=10_000_000,
-    init=None,
-    solver="auto",
-    callback=None,
-):
+    bias: Bias = "flat",
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 10_000_000,
+    init: ArrayLike | None = None,
+    solver: Literal["auto", "interior", "smo"] = "auto",
+    callback: Callback | None = None,
+) -> list[DualResult]:
     """Solve the dual over a path of C, each solution started from the one before.
 
     Parameters
@@ -283,7 +295,8 @@ def dual_path(
         raise ValueError(f"C={v.shown(C)} must be a list of finite numbers > 0.")
     w = v.check_weights(sample_weight, len(y))
     w = np.ones(len(y)) if w is None else w
-    results, before = [None] * len(C), None
+    results: list[Any] = [None] * len(C)
+    before = None
     for k in np.argsort(C, kind="stable"):
         unit = margin.unit_weight(C[k])
         if before is not None:

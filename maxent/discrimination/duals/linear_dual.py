@@ -11,21 +11,24 @@ al. (2008).
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.rows import tolerance_for
 from maxent._support import validation as v
-from maxent._support.results import Status, relative_gap
+from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
+from maxent._support.typing import ArrayLike, Bias, Callback, MatrixLike
 from maxent.discrimination.duals._coordinate_ascent import coordinate_ascent
 from maxent.discrimination.duals._linear_problem import LinearProblem
 from maxent.discrimination.duals._primal_newton import primal_newton
 from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals._signed_dual import clip_to_domain
 from maxent.discrimination.duals._two_class_input import TwoClassInput
-from maxent.discrimination.margins.base import check_positive_mean
+from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 
 _SMALL = 400
 _INTERIOR_STEPS = 500  # hard problems take 100
@@ -138,19 +141,19 @@ def _interior(linear, tol, max_iter, init, callback):
 
 
 def solve_linear_dual(
-    X,
-    y,
-    margin,
+    X: MatrixLike,
+    y: ArrayLike,
+    margin: MarginPrior,
     *,
-    bias="flat",
-    sample_weight=None,
-    tol=1e-6,
-    max_iter=1000,
-    init=None,
-    solver="auto",
-    random_state=0,
-    callback=None,
-):
+    bias: Bias = "flat",
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    init: ArrayLike | None = None,
+    solver: Literal["auto", "coordinate", "newton", "interior"] = "auto",
+    random_state: int = 0,
+    callback: Callback | None = None,
+) -> DualResult:
     """Solve the two-class dual with the linear kernel, without forming it.
 
     Parameters

@@ -13,12 +13,14 @@ Source: Jaakkola, Meila & Jebara (1999), sections 3.4 and 3.7.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import linprog
 
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, Bias, FloatArray, MatrixLike
 from maxent.discrimination.duals.block_dual import check_blocks, check_incidence
 from maxent.families.conjugate import ConjugateBlock
 from maxent.models.trees.spanning_trees import SpanningTrees, best_tree_scores
@@ -46,12 +48,20 @@ class MaxMargin:
 
     lower: float
     upper: float
-    shares: np.ndarray
+    shares: FloatArray
     n_iter: int
     converged: bool
 
 
-def max_margin(blocks, maps, *, bias=None, incidence=None, tol=1e-6, max_iter=1000):
+def max_margin(
+    blocks: Sequence[ConjugateBlock],
+    maps: Sequence[MatrixLike],
+    *,
+    bias: Bias = None,
+    incidence: ArrayLike | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+) -> MaxMargin:
     """Largest margin that all constraints can meet in expectation.
 
     Beyond it, discrimination with ``margin="fixed"`` has no solution; below it, it has

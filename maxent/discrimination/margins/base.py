@@ -11,11 +11,13 @@ the errata page of the documentation.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from maxent._optimize.potential import Potential
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArrayOrScalar
 
 
 class MarginPrior:
@@ -52,41 +54,41 @@ class MarginPrior:
     CustomMargin : A prior of your own, from three functions.
     """
 
-    name = ""
-    has_level = True  # can it be moved by `with_level`?
+    name: str = ""
+    has_level: bool = True  # can it be moved by `with_level`?
     _kind = -1
-    _upper = 1.0  # supremum of u
+    _upper: float = 1.0  # supremum of u
 
-    def __init__(self, rate=10.0, level=1.0):
+    def __init__(self, rate: float = 10.0, level: float = 1.0) -> None:
         self.rate = v.check_positive("rate", rate)
         self.level = v.check_number("level", level)
 
     # -- description ---------------------------------------------------------------
     @property
-    def _shape(self):
+    def _shape(self) -> float:
         return 1.0
 
     @cached_property
-    def unit_potential(self):
+    def unit_potential(self) -> Potential:
         """Unit function g with its conjugate and its properties, for the solvers."""
         return Potential(self.core_spec)
 
     @property
-    def core_spec(self):
+    def core_spec(self) -> tuple[Any, ...]:
         """Tuple understood by the compiled kernels."""
         return (self._kind, self._shape, self._upper, 0, 0, 0)
 
     @property
-    def upper(self):
+    def upper(self) -> float:
         """Supremum of the multipliers for a row of weight one (may be infinite)."""
         return self._upper * self.rate
 
     @property
-    def prior_mean(self):
+    def prior_mean(self) -> float:
         """Mean margin under the prior, phi'(0): where the loss starts."""
         return float(self.mean(0.0))
 
-    def unit_weight(self, C):
+    def unit_weight(self, C: float) -> float:
         """Row weight for which `C` has the meaning it has in the estimators.
 
         It is the slope of the loss far below the margin (for the Gaussian prior the
@@ -104,7 +106,7 @@ class MarginPrior:
         """
         return C / self.rate
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         """Constructor arguments as a dict.
 
         Returns
@@ -114,7 +116,7 @@ class MarginPrior:
         """
         return {"rate": self.rate, "level": self.level}
 
-    def with_level(self, level):
+    def with_level(self, level: float) -> Self:
         """Same prior, moved to another level.
 
         Parameters
@@ -134,7 +136,7 @@ class MarginPrior:
         """
         return type(self)(**{**self.parameters(), "level": level})
 
-    def get_spec(self):
+    def get_spec(self) -> dict[str, Any]:
         """JSON-able description, read back by :func:`margin_from_spec`.
 
         Returns
@@ -150,7 +152,7 @@ class MarginPrior:
         return {"name": self.name, **self.parameters()}
 
     @classmethod
-    def from_spec(cls, spec):
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
         """Prior described by a dict of constructor arguments.
 
         Parameters
@@ -165,16 +167,18 @@ class MarginPrior:
         """
         return cls(**{key: value for key, value in spec.items() if key != "name"})
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         inside = ", ".join(
             f"{key}={value!r}" for key, value in self.parameters().items()
         )
         return f"{type(self).__name__}({inside})"
 
-    def __eq__(self, other):
-        return type(self) is type(other) and self.parameters() == other.parameters()
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MarginPrior) or type(self) is not type(other):
+            return False
+        return self.parameters() == other.parameters()
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((type(self), tuple(self.parameters().items())))
 
     # -- values --------------------------------------------------------------------
@@ -184,7 +188,7 @@ class MarginPrior:
         x = np.asarray(x, dtype=np.float64)
         return function(np.ascontiguousarray(x).reshape(-1)).reshape(x.shape)[()]
 
-    def potential(self, lam):
+    def potential(self, lam: ArrayLike) -> FloatArrayOrScalar:
         """Dual potential phi(lam) = -log E exp(-lam gamma).
 
         Parameters
@@ -202,7 +206,7 @@ class MarginPrior:
         # outside the domain level * lam may be infinite too, and inf - inf is NaN
         return self.level * np.where(np.isneginf(g), 0.0, lam) + g
 
-    def mean(self, lam):
+    def mean(self, lam: ArrayLike) -> FloatArrayOrScalar:
         """Mean margin under the tilted prior, phi'(lam).
 
         Parameters
@@ -221,7 +225,7 @@ class MarginPrior:
             + self._shaped(self.unit_potential.slope, lam / self.rate) / self.rate
         )
 
-    def curvature(self, lam):
+    def curvature(self, lam: ArrayLike) -> FloatArrayOrScalar:
         """Variance of the margin under the tilted prior, -phi''(lam).
 
         Parameters
@@ -239,7 +243,7 @@ class MarginPrior:
             self._shaped(self.unit_potential.curvature, lam / self.rate) / self.rate**2
         )
 
-    def loss(self, m):
+    def loss(self, m: ArrayLike) -> FloatArrayOrScalar:
         """Loss ell(m) = sup over lam of phi(lam) - lam m.
 
         Parameters
@@ -254,7 +258,7 @@ class MarginPrior:
         """
         return self._shaped(self.unit_potential.loss, self._shortfall(m))
 
-    def loss_slope(self, m):
+    def loss_slope(self, m: ArrayLike) -> FloatArrayOrScalar:
         """Derivative ell'(m) of the loss, minus the multiplier that belongs to m.
 
         Parameters
@@ -269,7 +273,7 @@ class MarginPrior:
         """
         return -self.rate * self._shaped(self.unit_potential.argmax, self._shortfall(m))
 
-    def fenchel_young(self, lam, m):
+    def fenchel_young(self, lam: ArrayLike, m: ArrayLike) -> FloatArrayOrScalar:
         """Share of a row in the duality gap, ell(m) + lam m - phi(lam).
 
         Parameters

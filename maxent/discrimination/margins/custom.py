@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -47,7 +49,13 @@ class CustomMargin(MarginPrior):
     has_level = False
     _kind = 8
 
-    def __init__(self, potential, mean, curvature, upper=math.inf):
+    def __init__(
+        self,
+        potential: Callable[[float], float],
+        mean: Callable[[float], float],
+        curvature: Callable[[float], float],
+        upper: float = math.inf,
+    ) -> None:
         super().__init__(1.0, 0.0)
         self._upper = v.check_positive("upper", upper, allow_inf=True)
         self._functions = tuple(
@@ -63,7 +71,7 @@ class CustomMargin(MarginPrior):
             self._become_linear()
 
     @property
-    def core_spec(self):
+    def core_spec(self) -> tuple[Any, ...]:
         """Tuple understood by the compiled kernels."""
         if self._kind != CustomMargin._kind:
             return super().core_spec
@@ -89,17 +97,17 @@ class CustomMargin(MarginPrior):
             self.rate, self._upper = self._upper, 1.0
         del self.unit_potential  # computed by the checks
 
-    def unit_weight(self, C):
+    def unit_weight(self, C: float) -> float:
         # multipliers stay below C
         return C / self._upper if math.isfinite(self._upper) else C
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         return {"functions": self._functions, "upper": self._upper}
 
-    def with_level(self, level):
+    def with_level(self, level: float) -> NoReturn:
         raise ValueError("a CustomMargin has its level inside its functions.")
 
-    def get_spec(self):
+    def get_spec(self) -> NoReturn:
         raise ValueError(
             "a CustomMargin holds compiled functions, which a model file cannot "
             "carry; use one of the named margin priors to save a model."

@@ -7,6 +7,7 @@ with the corrections listed on the errata page of the documentation.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from maxent._support import validation as v
 from maxent.discrimination.margins.base import MarginPrior
@@ -63,15 +64,17 @@ class ErlangMargin(MarginPrior):
     name = "erlang"
     _kind = 1
 
-    def __init__(self, shape=2, rate=10.0, level=1.0):
+    def __init__(
+        self, shape: float = 2, rate: float = 10.0, level: float = 1.0
+    ) -> None:
         self.shape = v.check_positive("shape", shape)
         super().__init__(rate, level)
 
     @property
-    def _shape(self):
+    def _shape(self) -> float:
         return self.shape
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         return {"shape": self.shape, **super().parameters()}
 
 
@@ -119,7 +122,7 @@ class GaussianMargin(MarginPrior):
     _kind = 3
     _upper = math.inf
 
-    def unit_weight(self, C):
+    def unit_weight(self, C: float) -> float:
         # the loss becomes C d**2 / 2
         return C / self.rate**2
 
@@ -147,7 +150,7 @@ class LogisticMargin(MarginPrior):
     name = "logistic"
     _kind = 4
 
-    def __init__(self, rate=1.0, level=0.0):
+    def __init__(self, rate: float = 1.0, level: float = 0.0) -> None:
         super().__init__(rate, level)
 
 
@@ -173,14 +176,14 @@ class FixedMargin(MarginPrior):
     _kind = 5
     _upper = math.inf
 
-    def __init__(self, level=1.0):
+    def __init__(self, level: float = 1.0) -> None:
         super().__init__(1.0, level)
 
-    def unit_weight(self, C):
+    def unit_weight(self, C: float) -> float:
         # hard margins have no trade-off
         return 1.0
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         return {"level": self.level}
 
 
@@ -206,13 +209,13 @@ class HingeMargin(MarginPrior):
     name = "hinge"
     _kind = 6
 
-    def __init__(self, level=1.0):
+    def __init__(self, level: float = 1.0) -> None:
         super().__init__(1.0, level)
 
-    def unit_weight(self, C):
+    def unit_weight(self, C: float) -> float:
         return C
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         return {"level": self.level}
 
 
@@ -242,19 +245,21 @@ class UniformExponentialMargin(MarginPrior):
     name = "uniform_exponential"
     _kind = 7
 
-    def __init__(self, width=0.1, rate=10.0, level=0.0):
+    def __init__(
+        self, width: float = 0.1, rate: float = 10.0, level: float = 0.0
+    ) -> None:
         self.width = v.check_positive("width", width)
         super().__init__(rate, level)
 
     @property
-    def _shape(self):
+    def _shape(self) -> float:
         return self.width * self.rate
 
-    def parameters(self):
+    def parameters(self) -> dict[str, Any]:
         return {"width": self.width, **super().parameters()}
 
 
-MARGINS = {
+MARGINS: dict[str, type[MarginPrior]] = {
     cls.name: cls
     for cls in (
         ExponentialMargin,
@@ -269,7 +274,7 @@ MARGINS = {
 }
 
 
-def margin_from_spec(spec):
+def margin_from_spec(spec: dict[str, Any]) -> MarginPrior:
     """Margin prior from the dict that ``get_spec`` returned.
 
     Parameters

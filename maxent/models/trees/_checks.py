@@ -6,13 +6,21 @@ import numpy as np
 
 from maxent._core.triangles import first_suspect
 from maxent._support import validation as v
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent._support.validation import check_memory
 
 _DISCONNECTED, _NO_MEMORY = 1, 2  # as in triangles.pxd
 _LARGEST = 1e100  # entries up to here need no closer look
 
 
-def check_square(name, value, *, copies, one=False, none="-inf for no edge"):
+def check_square(
+    name: str,
+    value: ArrayLike,
+    *,
+    copies: int,
+    one: bool = False,
+    none: str = "-inf for no edge",
+) -> FloatArray:
     """Contiguous (..., n, n): symmetric, n >= 2, neither NaN nor +inf at any pair.
 
     `none` says in errors how a missing edge is written.
@@ -76,7 +84,9 @@ def _place(at, lo, batch):
     return _shown_place(int(i) for i in (*lead, *at[1:]))
 
 
-def check_log_weights(log_weights, *, copies=2, one=False):
+def check_log_weights(
+    log_weights: ArrayLike, *, copies: int = 2, one: bool = False
+) -> FloatArray:
     weights = check_square("log_weights", log_weights, copies=copies, one=one)
     diagonal = np.diagonal(weights, axis1=-2, axis2=-1)
     if (diagonal != -np.inf).any():
@@ -89,7 +99,7 @@ def check_log_weights(log_weights, *, copies=2, one=False):
     return weights
 
 
-def check_edge_values(name, value, n):
+def check_edge_values(name: str, value: ArrayLike, n: int) -> FloatArray:
     shape = v.shape_of(name, value)
     if shape[-2:] != (n, n):
         raise ValueError(f"{name} has shape {shape}; (..., {n}, {n}) is needed.")

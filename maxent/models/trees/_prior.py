@@ -6,6 +6,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
+from maxent._support.typing import FloatArray, IntArray, RandomState
 from maxent.families.conjugate import ConjugatePrior
 from maxent.models.trees._checks import check_log_weights
 from maxent.models.trees._counts import TreeRows
@@ -58,16 +59,16 @@ class TreePrior(ConjugatePrior):
         return self._covariance
 
     @property
-    def edge_probabilities(self):
+    def edge_probabilities(self) -> FloatArray:
         """Probability of every edge, (n, n); they add up to 2 (n - 1)."""
         return self._trees()[1]
 
     @property
-    def best_tree(self):
+    def best_tree(self) -> IntArray:
         """Edges (n - 1, 2) of the most probable tree, u < v, sorted."""
         return max_spanning_tree(self.log_weights)
 
-    def sample_trees(self, size=1, random_state=None):
+    def sample_trees(self, size: int = 1, random_state: RandomState = None) -> IntArray:
         """Independent random trees.
 
         Parameters

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal, overload
+
 import numpy as np
 
 from maxent._core import maximum_tree as _maximum_tree
@@ -9,11 +11,12 @@ from maxent._core.tables import Columns
 from maxent._support import validation as v
 from maxent._support.categories import category_offsets, encode_columns
 from maxent._support.threads import effective_threads
+from maxent._support.typing import ArrayLike, FloatArray, IntArray
 from maxent._support.validation import check_memory
 from maxent.models.trees._checks import check_square, refuse
 
 
-def max_spanning_tree(weights):
+def max_spanning_tree(weights: ArrayLike) -> IntArray:
     """The spanning tree with the largest sum of weights.
 
     Of log weights, it is the most probable tree.
@@ -59,9 +62,32 @@ def max_spanning_tree(weights):
     return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
+@overload
 def chow_liu_tree(
-    X, *, sample_weight=None, ess=0.0, n_categories=None, return_information=False
-):
+    X: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = ...,
+    ess: float = ...,
+    n_categories: ArrayLike | None = ...,
+    return_information: Literal[False] = ...,
+) -> IntArray: ...
+@overload
+def chow_liu_tree(
+    X: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = ...,
+    ess: float = ...,
+    n_categories: ArrayLike | None = ...,
+    return_information: Literal[True],
+) -> tuple[IntArray, FloatArray]: ...
+def chow_liu_tree(
+    X: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    ess: float = 0.0,
+    n_categories: ArrayLike | None = None,
+    return_information: bool = False,
+) -> Any:
     """Maximum-likelihood tree of categorical data.
 
     The tree that maximises the sum of mutual informations over its edges (Chow & Liu
@@ -139,8 +165,9 @@ def chow_liu_tree(
     columns = Columns(codes, offset, weightless=weight is None)
     information = np.empty((n, n))
     if weight is not None:
-        weight = np.ascontiguousarray(weight / weight.max())  # no overflow of the sums
-        ess = ess / float(np.max(sample_weight))
+        largest = float(weight.max())
+        weight = np.ascontiguousarray(weight / largest)  # no overflow of the sums
+        ess = ess / largest
     columns.mutual_information(weight, ess, threads, information)
     edges = max_spanning_tree(information)
     return (edges, information) if return_information else edges

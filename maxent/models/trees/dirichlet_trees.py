@@ -7,11 +7,15 @@ count besides, which the n - 1 edges and the n columns leave with weight minus o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 from scipy.special import polygamma, psi
 
 from maxent._support import validation as v
 from maxent._support.categories import check_sizes
+from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families._special import log_gamma_ratio
 from maxent.models.trees._counts import (
     log_tables,
@@ -104,9 +108,16 @@ class DirichletTrees(TreePrior):
     """
 
     _largest = 0.0
-    cell_duals = None
+    pseudo_counts: FloatArray
+    cell_duals: FloatArray | None = None
 
-    def __init__(self, pseudo_counts, n_categories, log_weights=None, cell_duals=None):
+    def __init__(
+        self,
+        pseudo_counts: float | ArrayLike,
+        n_categories: Iterable[int],
+        log_weights: ArrayLike | None = None,
+        cell_duals: ArrayLike | None = None,
+    ) -> None:
         index = check_sizes(n_categories)
         weights = check_weights_of(index, log_weights)
         if v.is_real(pseudo_counts):
@@ -137,7 +148,7 @@ class DirichletTrees(TreePrior):
     def __repr__(self):
         return f"DirichletTrees(n_categories={list(self.n_categories)!r})"
 
-    def get_spec(self):
+    def get_spec(self) -> dict[str, Any]:
         """Parameters by name, enough to build an equal value.
 
         Returns
@@ -200,7 +211,7 @@ class DirichletTrees(TreePrior):
             )
 
     @property
-    def total(self):
+    def total(self) -> float:
         """Count of all rows, those of the prior included."""
         return float(self.pseudo_counts.diagonal()[: self.n_categories[0]].sum())
 

@@ -11,6 +11,8 @@ their sums belongs to ordered pairs.
 
 from __future__ import annotations
 
+from typing import Any, Literal, TypeAlias, overload
+
 import numpy as np
 
 from maxent._core import laplacian as _laplacian
@@ -19,13 +21,31 @@ from maxent._core import tree_sampling as _sampling
 from maxent._support import validation as v
 from maxent._support.random_state import draw_seed
 from maxent._support.threads import effective_threads, single_threaded_blas
+from maxent._support.typing import (
+    ArrayLike,
+    FloatArray,
+    FloatArrayOrScalar,
+    IntArray,
+    RandomState,
+)
 from maxent._support.validation import check_memory
 from maxent.models.trees._checks import check_edge_values, check_log_weights, refuse
 
+Method: TypeAlias = Literal["auto", "star-mesh", "cholesky"]
 _METHODS = {"auto": 0, "star-mesh": 0, "cholesky": 1}
 
 
-def spanning_tree_log_partition(log_weights, marginals=False, method="auto"):
+@overload
+def spanning_tree_log_partition(
+    log_weights: ArrayLike, marginals: Literal[False] = ..., method: Method = ...
+) -> FloatArrayOrScalar: ...
+@overload
+def spanning_tree_log_partition(
+    log_weights: ArrayLike, marginals: Literal[True], method: Method = ...
+) -> tuple[FloatArrayOrScalar, FloatArray]: ...
+def spanning_tree_log_partition(
+    log_weights: ArrayLike, marginals: bool = False, method: Method = "auto"
+) -> Any:
     """Log of the sum over all spanning trees, and the probabilities of edges.
 
     ``Z = sum_E prod_{uv in E} W_uv`` over the n^(n-2) trees is the determinant of the
@@ -118,10 +138,14 @@ def spanning_tree_log_partition(log_weights, marginals=False, method="auto"):
         place = np.unravel_index(b, shape) if shape else ()
         refuse(int(status[b]), weights[b], place)
     value = log_z.reshape(shape) if shape else float(log_z[0])
-    return (value, probability.reshape(*shape, n, n)) if marginals else value
+    if probability is None:
+        return value
+    return value, probability.reshape(*shape, n, n)
 
 
-def spanning_tree_covariance(log_weights, f, g):
+def spanning_tree_covariance(
+    log_weights: ArrayLike, f: ArrayLike, g: ArrayLike
+) -> FloatArrayOrScalar:
     """Covariance of two sums over the edges of a random tree.
 
     ``Cov( sum_{uv in E} f_uv, sum_{uv in E} g_uv )`` (JMJ 1999, eq. 59, with the
@@ -198,7 +222,9 @@ def spanning_tree_covariance(log_weights, f, g):
     return out if shape else float(out)
 
 
-def sample_spanning_trees(log_weights, size=1, random_state=None):
+def sample_spanning_trees(
+    log_weights: ArrayLike, size: int = 1, random_state: RandomState = None
+) -> IntArray:
     """Independent random trees, exactly from the distribution.
 
     Parameters

@@ -16,10 +16,14 @@ Source: Jaakkola, Meila & Jebara (1999), sections 3.3-3.5, appendices A and B. T
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any, Self
+
 import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.categories import check_sizes
+from maxent._support.typing import ArrayLike
 from maxent.models.trees._counts import TreeRows, log_tables, uniform_counts
 from maxent.models.trees._edge_moments import SMALL
 from maxent.models.trees._prior import (
@@ -90,7 +94,13 @@ class SpanningTrees(TreePrior):
            [0.52, 0.52, 0.  ]])
     """
 
-    def __init__(self, log_marginals, log_ratios, n_categories, log_weights=None):
+    def __init__(
+        self,
+        log_marginals: ArrayLike,
+        log_ratios: ArrayLike,
+        n_categories: Iterable[int],
+        log_weights: ArrayLike | None = None,
+    ) -> None:
         index = check_sizes(n_categories)
         single = np.array(v.as_doubles("log_marginals", log_marginals))
         if single.shape != (index.total,):
@@ -114,8 +124,14 @@ class SpanningTrees(TreePrior):
 
     @classmethod
     def fit(
-        cls, X, sample_weight=None, *, ess=1.0, n_categories=None, log_weights=None
-    ):
+        cls,
+        X: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        ess: float = 1.0,
+        n_categories: Iterable[int] | None = None,
+        log_weights: ArrayLike | None = None,
+    ) -> Self:
         """Tables from rows, with all trees alike.
 
         Parameters
@@ -148,8 +164,8 @@ class SpanningTrees(TreePrior):
             allowed = ~np.isneginf(check_weights_of(index, log_weights))
             cells &= index.expand(allowed)
         check_no_empty_cell(counts, index, cells)
-        tables = log_tables(counts, np.log, index, cells)
-        return cls._of(*tables, index, log_weights)
+        single, ratios = log_tables(counts, np.log, index, cells)
+        return cls._of(single, ratios, index, log_weights)
 
     @classmethod
     def _of(cls, single, ratios, index, log_weights):
@@ -167,7 +183,7 @@ class SpanningTrees(TreePrior):
     def __repr__(self):
         return f"SpanningTrees(n_categories={list(self.n_categories)!r})"
 
-    def get_spec(self):
+    def get_spec(self) -> dict[str, Any]:
         """Parameters by name, enough to build an equal value.
 
         Returns
