@@ -59,23 +59,6 @@ def subpackages_of(module):
 # -- annotations -----------------------------------------------------------------------
 # Modules whose public signatures have no types yet.
 NOT_YET = (
-    "maxent.discrimination._class_models",
-    "maxent.discrimination._generative_base",
-    "maxent.discrimination.chow_liu",
-    "maxent.discrimination.classifier",
-    "maxent.discrimination.duals.block_dual",
-    "maxent.discrimination.duals.kernel_dual",
-    "maxent.discrimination.duals.linear_dual",
-    "maxent.discrimination.duals.max_margin",
-    "maxent.discrimination.generative",
-    "maxent.discrimination.kernel_blocks",
-    "maxent.discrimination.margins.base",
-    "maxent.discrimination.margins.custom",
-    "maxent.discrimination.margins.priors",
-    "maxent.discrimination.outliers",
-    "maxent.discrimination.regressor",
-    "maxent.discrimination.selection",
-    "maxent.discrimination.trees",
     "maxent.displays.boundary",
     "maxent.displays.comparison",
     "maxent.displays.edge_weights",
@@ -84,13 +67,6 @@ NOT_YET = (
     "maxent.displays.path",
     "maxent.displays.roc",
     "maxent.displays.tree_graph",
-    "maxent.families.block",
-    "maxent.families.conjugate",
-    "maxent.models.trees._prior",
-    "maxent.models.trees.chow_liu",
-    "maxent.models.trees.dirichlet_trees",
-    "maxent.models.trees.partition",
-    "maxent.models.trees.spanning_trees",
 )
 
 

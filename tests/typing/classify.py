@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -33,9 +33,9 @@ search.fit(X_train, y_train)
 print(search.best_params_)
 
 
-def support_share(model: MEDClassifier, rows: NDArray[np.float64]) -> float:
+def support_share(model: MEDClassifier, rows: ArrayLike) -> float:
     """Share of rows that carry a multiplier."""
-    return len(model.support_) / len(rows)
+    return float(len(model.support_) / np.shape(rows)[0])
 
 
 print(support_share(machine, X_train))

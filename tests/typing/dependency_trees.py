@@ -39,8 +39,8 @@ print(generative.means_, generative.predict([[0.0, 0.0]]))
 W = rng.normal(size=(5, 5))
 W = W + W.T
 np.fill_diagonal(W, -np.inf)
-value: float = spanning_tree_log_partition(W)
-print(value, sample_spanning_trees(W, 2, random_state=1))
+value, probability = spanning_tree_log_partition(W, marginals=True)
+print(float(value), probability.shape, sample_spanning_trees(W, 2, random_state=1))
 first: SpanningTrees = trees.posteriors_[0]
 print(first.predictive_log_prob([[0, 1, 2, 0]]))
 print(chow_liu_tree(rng.integers(2, size=(50, 4))))

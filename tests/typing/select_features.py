@@ -15,8 +15,9 @@ X = rng.normal(size=(100, 6))
 X[y == "yes", 0] += 2.0
 
 selector = MEDFeatureSelector(0.5, C=10.0, bias=4.0).fit(X, y)
-kept: NDArray[np.bool_] = selector.get_support()
-print(kept, selector.inclusion_proba_, selector.predict(X)[:3], selector.coef_)
+kept = selector.get_support()
+chance: NDArray[np.float64] = selector.inclusion_proba_
+print(kept, chance, selector.predict(X)[:3], selector.coef_)
 
 steps = make_pipeline(
     StandardScaler(), MEDFeatureSelector(0.5), MEDClassifier(kernel="linear")

@@ -6,6 +6,7 @@ import numpy as np
 
 import maxent
 from maxent import (
+    ChowLiuClassifier,
     MEDClassifier,
     MEDOutlierDetector,
     MEDRegressor,
@@ -23,6 +24,7 @@ MEDClassifier(kernel="rfb")  # error
 MEDClassifier(C="ten")  # error
 MEDClassifier("rbf", 1.0, "exponential")  # error
 MEDRegressor(eps=0.1)  # error
+ChowLiuClassifier(class_prior="flat")  # error
 MEDOutlierDetector(quantile="0.2")  # error
 load_crabs(target="age")  # error
 ExponentialMargin("sharp")  # error
