@@ -99,8 +99,8 @@ def solve_blocks(
     DualResult
         `lam` (n,) and `bias` (k,) with plus sign, None without biases. `blocks` is None
         unless slacks of a block vanish at the optimum (see
-        :meth:`Block.with_slack_duals`); its posteriors at `lam` then are those that the
-        gap certifies.
+        :meth:`~maxent.families.Block.with_slack_duals`); its posteriors at `lam` then
+        are those that the gap certifies.
 
     Raises
     ------
