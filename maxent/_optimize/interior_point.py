@@ -157,7 +157,7 @@ class _InteriorPoint:
         status, n_iter = None, 0
         while status is None and n_iter < max_iter:
             n_iter += 1
-            products = state.complementarity() + self.domain.products()
+            products = state.complementarity() + self.domain.complementarity()
             new = self._advance(state, products)
             if new is None:
                 status = Status.STALLED
@@ -197,16 +197,18 @@ class _InteriorPoint:
         circles.
         """
         domain, has_end = self.domain, self.has_end
-        zero = _Targets(0.0, 0.0 if has_end else None, domain.below(0.0))
+        zero = _Targets(
+            0.0, 0.0 if has_end else None, domain.complementarity_target(0.0)
+        )
         affine = self._direction(state, solve, zero)
-        a = min(self._step_length(state, affine, 1.0), domain.room(affine.domain))
+        a = min(self._step_length(state, affine, 1.0), domain.max_share(affine.domain))
         after = state.moved(affine, a).complementarity()
-        after = after + domain.products(affine.domain, a)
+        after = after + domain.complementarity(affine.domain, a)
         mu = self._barrier_weight(state, products, after)
         return _Targets(
             mu - a * affine.lam * affine.z,
             mu + a * affine.lam * affine.t if has_end else None,
-            domain.below(mu, affine.domain, a),
+            domain.complementarity_target(mu, affine.domain, a),
         )
 
     def _barrier_weight(self, state, products, after):
@@ -216,13 +218,13 @@ class _InteriorPoint:
         mu = sigma * products / (n * (2 if self.has_end else 1) + domain.count)
         if domain.count:
             # complementarity must not go ahead of the conditions on the slopes
-            d = state.gradient + domain.pull() - rows.slope(state.lam)
+            d = state.gradient + domain.dual_gradient() - rows.slope(state.lam)
             ahead = rows.gap(state.lam, d) > products
             mu = max(mu, (0.3 if ahead else 0.1) * products / (n + domain.count))
         elif not self.R.homogeneous and rows.potential.finite_at_zero:
             # slacks that vanish long before the slopes do hold multipliers at zero;
             # infinite slopes do not, and change by log(10) where mu changes tenfold
-            residual = state.residual(domain.pull())
+            residual = state.residual(domain.dual_gradient())
             mu = max(mu, 1e-6 * residual / math.sqrt(n) * float(state.lam.mean()))
         return mu
 
@@ -231,19 +233,19 @@ class _InteriorPoint:
         step = self._direction(state, solve, targets)
         a = self._step_length(state, step, 0.99)
         a = min(a, 0.99 * self.R.max_step(state.lam, step.lam))
-        return step, min(a, 0.99 * self.domain.room(step.domain))
+        return step, min(a, 0.99 * self.domain.max_share(step.domain))
 
     def _direction(self, state, solve, targets):
         """Newton direction towards the targets of the products."""
         lam, z, t, room = state.lam, state.z, state.t, state.upper_slack
         below, above = targets.lower, targets.upper
-        rhs = state.gradient + self.domain.push(targets.domain) + below / lam
+        rhs = state.gradient + self.domain.target_gradient(targets.domain) + below / lam
         if t is not None:
             rhs = rhs - above / room
         step, db = solve(rhs, equality_residual(self.E, lam))
         dz = below / lam - z - z / lam * step
         dt = None if t is None else above / room - t + t / room * step
-        return _Step(step, db, dz, dt, self.domain.along(step, targets.domain))
+        return _Step(step, db, dz, dt, self.domain.direction(step, targets.domain))
 
     def _step_length(self, state, step, keep):
         """Largest step <= 1 that stays inside; a share `keep` of it if below 1."""
@@ -262,18 +264,18 @@ class _InteriorPoint:
         The share is halved while the step leaves the domain of R, which rounding or a
         block's own `max_step` may misjudge, and while the residual explodes.
         """
-        domain, residual = self.domain, state.residual(self.domain.pull())
+        domain, residual = self.domain, state.residual(self.domain.dual_gradient())
         max_residual = 10.0 * residual + 1e-6 * (1.0 + self.largest)
         for a in share * 0.5 ** np.arange(31):
             new = self._evaluated(state.moved(step, a))
             residual = np.inf
             if new.gradient is not None:
-                residual = new.residual(domain.pull(step.domain, a))
+                residual = new.residual(domain.dual_gradient(step.domain, a))
             if residual <= max_residual:
                 break
         if not (residual < np.inf and a > 0.0):
             return None
-        domain.go(new.lam, step.domain, a)
+        domain.update(new.lam, step.domain, a)
         return new
 
     def _evaluated(self, state, rebalance=True):

@@ -1,4 +1,4 @@
-"""Where the interior point starts: multipliers, biases, slacks and prices."""
+"""Where the interior point starts: multipliers, biases and all duals."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from maxent._optimize.bias import best_bias_of
 from maxent._optimize.certificate import repair_equality
-from maxent._optimize.slack_barrier import PricedSlacks
+from maxent._optimize.slack_barrier import PrimalDualSlacks
 
 
 def start_inside(rows, R, E, init=None):
-    """lam, b, slacks of zero and of the end, and the walls of R's domain.
+    """lam, b, duals of zero and of the end, and the slacks of R's domain.
 
     Parameters
     ----------
@@ -21,10 +21,10 @@ def start_inside(rows, R, E, init=None):
         Multipliers that are moved into the domain.
     """
     lam = _into_domain(R, _multipliers(rows, R, E, init))
-    z, t = _slacks(rows, R, lam)
-    walls = PricedSlacks(R, lam)
-    walls.price(0.02 * _scale(rows, lam))
-    return lam, np.zeros(0 if E is None else E.shape[1]), z, t, walls
+    z, t = _duals(rows, R, lam)
+    domain = PrimalDualSlacks(R, lam)
+    domain.init_duals(0.02 * _scale(rows, lam))
+    return lam, np.zeros(0 if E is None else E.shape[1]), z, t, domain
 
 
 def _multipliers(rows, R, E, init):
@@ -78,16 +78,16 @@ def _into_domain(R, lam):
     return lam
 
 
-def _slacks(rows, R, lam):
-    """Slacks of lam >= 0 and, if there is one, of the end: stationary if cheap."""
+def _duals(rows, R, lam):
+    """Duals of lam >= 0 and, if there is one, of the end: stationary if cheap."""
     if not rows.potential.has_end:
         share = 0.1 if R.homogeneous else 0.02
-        slack = share * _scale(rows, lam) / lam
+        z = share * _scale(rows, lam) / lam
         if R.homogeneous:
-            return slack, None
+            return z, None
         # margins of a model with a prior of its own start far above their levels
         _, margins = R.value_and_margins(lam)
-        return slack + np.maximum(margins - rows.slope(lam) - rows.q, 0.0), None
+        return z + np.maximum(margins - rows.slope(lam) - rows.q, 0.0), None
     _, margins = R.value_and_margins(lam)
     r = rows.q - margins + rows.slope(lam)
     mu = 0.1 * float(np.mean(lam * np.abs(r))) + 1e-10

@@ -1,4 +1,4 @@
-"""The way through the inside of a domain of linear inequalities.
+"""Barriers of domains of linear inequalities, for interior steps.
 
 A block whose log Z is finite where its slacks s(a) > 0 are, affine functions of its row
 weights, has a barrier of its own, but one that may be felt next to the boundary only:
@@ -67,7 +67,7 @@ class SlackBarrier:
 
     def lower(self, tol, J):
         """Lower mu; to zero where it is far below what the tolerance allows."""
-        self._most = self.mu  # a way that was gone needs no second time
+        self._most = self.mu  # a barrier solved once is not solved again
         self.mu *= _REDUCTION
         if self.mu * self.count < 1e-3 * tol * (1.0 + max(J, 0.0)):
             self.mu = 0.0
@@ -87,7 +87,9 @@ class SlackBarrier:
 
     def max_step(self, changes):
         """Supremum of t with slacks + t * changes > 0."""
-        return min((_room(s, ds) for s, ds in self._pairs(changes)), default=np.inf)
+        return min(
+            (_step_to_zero(s, ds) for s, ds in self._pairs(changes)), default=np.inf
+        )
 
     def gradient(self, changes=None):
         """Of mu sum log s, (n,); where the slacks have changed, if they have."""
@@ -96,13 +98,20 @@ class SlackBarrier:
         moved = [0.0] * len(self.known) if changes is None else changes
         return self._sum([self.mu / (s + ds) for s, ds in self._pairs(moved)])
 
-    def dual_gradient(self):
-        """Gradient of z's along the multipliers, (n,)."""
-        return self._sum(self.z)
+    def dual_gradient(self, move=None, a=0.0):
+        """Gradient of z's along the multipliers, (n,), after a share a of a move."""
+        if move is None:
+            return self._sum(self.z)
+        return self._sum([z + a * dz for z, dz in zip(self.z, move[1], strict=True)])
 
-    def complementarity(self):
-        """Sum of s z."""
-        return sum(float(s @ z) for s, z in zip(self.slacks, self.z, strict=True))
+    def complementarity(self, move=None, a=0.0):
+        """Sum of s z, after a share a of a move."""
+        if move is None:
+            return sum(float(s @ z) for s, z in zip(self.slacks, self.z, strict=True))
+        return sum(
+            float((s + a * ds) @ (z + a * dz))
+            for s, z, ds, dz in zip(self.slacks, self.z, *move, strict=True)
+        )
 
     def _sum(self, weights):
         """Gradient of the weighted sum of the slacks, (n,)."""
@@ -134,7 +143,7 @@ class SlackBarrier:
                 self.mu / s - z - z / s * ds
                 for s, z, ds in zip(self.slacks, self.z, changes, strict=True)
             ]
-            a = min(_room(z, dz) for z, dz in zip(self.z, steps, strict=True))
+            a = min(_step_to_zero(z, dz) for z, dz in zip(self.z, steps, strict=True))
             a = min(1.0, 0.98 * a)
             self.z = [z + a * dz for z, dz in zip(self.z, steps, strict=True)]
         weights = self.R.row_weights(lam)
@@ -152,14 +161,14 @@ class SlackBarrier:
         return zip(self.slacks, changes, strict=True)
 
 
-class PricedSlacks(SlackBarrier):
-    """The slacks and their prices z, which move with the multipliers, s z -> mu.
+class PrimalDualSlacks(SlackBarrier):
+    """The slacks and their duals z, which move with the multipliers, s z -> mu.
 
-    Changes of both come as pairs (ds, dz) of lists, one entry a block.
+    A move is a pair (ds, dz) of lists of their changes, one entry a block.
     """
 
-    def price(self, mu):
-        """Begin with prices mu / s."""
+    def init_duals(self, mu):
+        """Begin with duals mu / s."""
         self.mu = mu if self.count else 0.0
         self.z = [mu / s for s in self.slacks]
 
@@ -169,52 +178,38 @@ class PricedSlacks(SlackBarrier):
             return self.R.solver(lam, diagonal)
         return self.R.solver(lam, diagonal, curvatures=self.curvatures())
 
-    def pull(self, move=None, a=0.0):
-        """Gradient of z's along the multipliers, after a share a of a move."""
-        dz = [0.0] * len(self.z) if move is None else move[1]
-        return self._sum([z + a * c for z, c in zip(self.z, dz, strict=True)])
-
-    def push(self, below):
-        """The same at the prices that products of `below` ask for."""
-        return self._sum([p / s for p, s in zip(below, self.slacks, strict=True)])
-
-    def below(self, mu, move=None, a=0.0):
-        """Products to aim at, less what the linear model of the last neglects."""
+    def complementarity_target(self, mu, move=None, a=0.0):
+        """Products s z to aim at: mu, less what a linear model of a move neglects."""
         if move is None:
             return [np.full_like(s, mu) for s in self.slacks]
         return [mu - a * ds * dz for ds, dz in zip(*move, strict=True)]
 
-    def along(self, step, below):
+    def target_gradient(self, target):
+        """Gradient of z's along the multipliers at the duals target / s, (n,)."""
+        return self._sum([p / s for p, s in zip(target, self.slacks, strict=True)])
+
+    def direction(self, step, target):
         """The move that belongs to a step of the multipliers."""
         ds = self.changes(step)
         dz = [
             (p - z * (s + c)) / s
-            for p, z, s, c in zip(below, self.z, self.slacks, ds, strict=True)
+            for p, z, s, c in zip(target, self.z, self.slacks, ds, strict=True)
         ]
         return ds, dz
 
-    def room(self, move):
-        """Supremum of t with all slacks and prices > 0."""
-        prices = (_room(z, dz) for z, dz in zip(self.z, move[1], strict=True))
-        return min(self.max_step(move[0]), min(prices, default=np.inf))
+    def max_share(self, move):
+        """Supremum of the shares of a move with all slacks and duals > 0."""
+        duals = (_step_to_zero(z, dz) for z, dz in zip(self.z, move[1], strict=True))
+        return min(self.max_step(move[0]), min(duals, default=np.inf))
 
-    def products(self, move=None, a=0.0):
-        """Sum of s z, after a share a of a move."""
-        if move is None:
-            move = self.slacks, self.z
-        return sum(
-            float((s + a * ds) @ (z + a * dz))
-            for s, z, ds, dz in zip(self.slacks, self.z, *move, strict=True)
-        )
-
-    def go(self, lam, move, a):
+    def update(self, lam, move, a):
         """Make a share a of a move, to the multipliers lam."""
         self.z = [z + a * dz for z, dz in zip(self.z, move[1], strict=True)]
         weights = self.R.row_weights(lam) if self.count else None
         self.slacks = [block.slacks(weights[k]) for k, block, _, _ in self.known]
 
 
-def _room(x, dx):
+def _step_to_zero(x, dx):
     """Supremum of t with x + t dx > 0."""
     down = dx < 0
     return float(np.min(x[down] / -dx[down], initial=np.inf))
