@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from maxent._support.callers import user_stacklevel
-from maxent._support.typing import FloatArray, FloatArrayOrScalar
+from maxent._support.typing import Callback, FloatArray, FloatArrayOrScalar
 
 
 class Status(enum.StrEnum):
@@ -199,6 +199,48 @@ class Monitor:
     def converged(self):
         """Whether the best certification meets the tolerances."""
         return self.best is not None and self._meets(self.best)
+
+
+def resumed_callback(first: DualResult, callback: Callback | None) -> Callback:
+    """Callback for the solver that goes on where a first result ended.
+
+    It counts on, extends the history of the first result, and passes on to `callback`.
+    """
+    before, primal = first.n_iter, first.objective + first.gap
+
+    def progress(n_iter: int, objective: float, gap: float) -> None:
+        # no objective is above a primal value
+        entry = before + n_iter, objective, min(gap, primal - objective)
+        first.history.append(entry)
+        if callback is not None:
+            callback(*entry)
+
+    return progress
+
+
+def result_in_turn(
+    first: DualResult, other: DualResult, callback: Callback | None
+) -> DualResult:
+    """The better of two results in turn, with the steps and the history of both.
+
+    The solver of the other one was given :func:`resumed_callback`. The last entry of
+    the history is the certified one.
+    """
+    best = min(first, other, key=lambda one: one.relative_gap)
+    steps = first.n_iter + other.n_iter
+    last = (steps, best.objective, best.gap)
+    if first.history[-1:] != [last]:
+        first.history.append(last)
+        if callback is not None:
+            callback(*last)
+    held = None if other.max_iter is None else first.n_iter + other.max_iter
+    return replace(
+        best,
+        status=Status.CONVERGED if best.converged else other.status,
+        n_iter=steps,
+        max_iter=held,
+        history=first.history,
+    )
 
 
 @dataclass

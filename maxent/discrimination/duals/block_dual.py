@@ -29,7 +29,7 @@ from maxent._optimize.projected_newton import projected_newton
 from maxent._optimize.rows import Rows
 from maxent._optimize.secant_newton import secant_newton
 from maxent._support import validation as v
-from maxent._support.results import DualResult, Status
+from maxent._support.results import DualResult, Status, result_in_turn, resumed_callback
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, Bias, Callback, MatrixLike
 from maxent.discrimination.duals._refusals import refuse_inseparable
@@ -224,11 +224,11 @@ def _newton_then_interior(rows, R, E, *, max_iter, callback, init, **options):
     left = max_iter - first.n_iter
     if first.status is not Status.STALLED or not left:
         return first
-    progress = _resumed_callback(first, callback)
+    progress = resumed_callback(first, callback)
     other = _interior(
         rows, R, E, max_iter=left, callback=progress, init=None, **options
     )
-    return _better(first, other)
+    return result_in_turn(first, other, callback)
 
 
 def _interior_then_secants(rows, R, E, *, max_iter, callback, **options):
@@ -241,35 +241,11 @@ def _interior_then_secants(rows, R, E, *, max_iter, callback, **options):
         return first
     if not left:
         return first
-    progress = _resumed_callback(first, callback)
-    tol = options["tol"]
-    return _better(
-        first,
-        secant_newton(rows, R, E, tol=tol, max_iter=left, callback=progress),
+    progress = resumed_callback(first, callback)
+    other = secant_newton(
+        rows, R, E, tol=options["tol"], max_iter=left, callback=progress
     )
-
-
-def _better(first, other):
-    """Of two results in turn the better one, with the steps of both."""
-    best = min(first, other, key=lambda one: one.relative_gap)
-    status = Status.CONVERGED if best.converged else other.status
-    steps = first.n_iter + other.n_iter
-    history = [*first.history, (steps, best.objective, best.gap)]
-    return replace(best, status=status, n_iter=steps, history=history)
-
-
-def _resumed_callback(result, callback):
-    """Callback of a solver that goes on where a result ended."""
-    before, primal = result.n_iter, result.objective + result.gap
-
-    def progress(n_iter, objective, gap):
-        # no objective is above a primal value
-        entry = before + n_iter, objective, min(gap, primal - objective)
-        result.history.append(entry)
-        if callback is not None:
-            callback(*entry)
-
-    return progress
+    return result_in_turn(first, other, callback)
 
 
 def prefer_zero(result, rows, R, E, tol):

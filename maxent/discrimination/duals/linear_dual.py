@@ -19,7 +19,13 @@ from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.rows import tolerance_for
 from maxent._support import validation as v
-from maxent._support.results import DualResult, Status, relative_gap
+from maxent._support.results import (
+    DualResult,
+    Status,
+    relative_gap,
+    result_in_turn,
+    resumed_callback,
+)
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, Bias, Callback, MatrixLike
 from maxent.discrimination.duals._coordinate_ascent import coordinate_ascent
@@ -100,8 +106,10 @@ def _with_fallback(linear, solver, tol, max_iter, init, callback, seed):
     more = result.status is Status.MAX_ITER and result.n_iter < max_iter
     if not (cheap and (more or result.status is Status.STALLED)):
         return result
-    other = _interior(linear, tol, max_iter, result.lam, callback)
-    return result if result.gap < other.gap else other
+    left = max(max_iter - result.n_iter, 1)
+    progress = resumed_callback(result, callback)
+    other = _interior(linear, tol, left, result.lam, progress)
+    return result_in_turn(result, other, callback)
 
 
 def _interior_is_cheap(linear):
