@@ -1,0 +1,387 @@
+"""What every model shares: immutable parameters, EM with a trace, one fit a datum.
+
+A model is a value made by its constructor or by its classmethod `fit`. To add one:
+
+1. list the constructor's arguments in `_names`, check them in ``__init__`` and store
+   them by ``self._set(...)``;
+2. define `log_likelihood` and `sample`;
+3. define ``_fit(cls, data, *, ...)``, which returns the model with its `fit_result` and
+   never warns, and the public `fit`, which returns
+   ``cls._fit(...)._warned(tol, max_iter)``; `fit_many` then works.
+
+`maximize_by_em` is the one EM loop.
+
+Source: Dempster, Laird & Rubin (1977), theorem 1.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent._support.results import Monitor, Status
+
+P = TypeVar("P")
+
+# A fall of the objective below this share of 1 + |objective| is rounding: sums of 1e6
+# terms, each correct to 2e-16 of its size, lose at most 1e-10 of their size.
+ROUNDING = 1e-10
+
+
+@dataclass
+class EMResult:
+    """How an EM fit ended.
+
+    Attributes
+    ----------
+    objective : float
+        Objective at the returned parameters: the log-likelihood, or a lower bound of
+        it, plus the log-density of the prior where there is one.
+    n_iter : int
+        M steps taken in the run that is kept.
+    status : Status
+        ``"converged"`` only if the last gain is at most ``tol * (1 + |objective|)``;
+        ``"stalled"`` if the objective fell by more than rounding.
+    history : list of tuple (int, float, float)
+        M steps done, objective, and its gain since the step before.
+    residual : float or None
+        Largest relative change of a parameter in one more EM step.
+    objectives : list of float
+        Final objective of every start.
+    """
+
+    objective: float
+    n_iter: int
+    status: Status
+    history: list[tuple[int, float, float]] = field(default_factory=list)
+    residual: float | None = None
+    objectives: list[float] = field(default_factory=list)
+
+    @property
+    def converged(self) -> bool:
+        """True if the tolerance that was asked for is met."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def gain(self) -> float:
+        """Gain of the last step; inf where none was taken."""
+        return self.history[-1][2] if self.history else math.inf
+
+    @property
+    def objective_history(self) -> NDArray[np.float64]:
+        """Objective at the start and after every M step."""
+        return np.array([h[1] for h in self.history])
+
+
+class MonotoneMonitor(Monitor):
+    """Record of a loop whose objective never falls: the greatest one is the best.
+
+    Converged once the gain is at most ``tol * (1 + |objective|)``; `record` takes the
+    gain in the place of the gap.
+    """
+
+    def _meets(self, certified):
+        return certified.gap <= self.tol * (1.0 + abs(certified.objective))
+
+    def rank(self, certified):
+        """Points of greater objective come first, whether or not they converged."""
+        return -certified.objective
+
+    def fell(self) -> bool:
+        """Whether the last objective is below the one before by more than rounding."""
+        _, objective, gain = self.history[-1]
+        return gain < -ROUNDING * (1.0 + abs(objective))
+
+
+def maximize_by_em(
+    step: Callable[[P], tuple[float, P]],
+    starts: Iterable[P],
+    *,
+    tol: float,
+    max_iter: int,
+    change: Callable[[P, P], float] | None = None,
+    callback: Callable[[int, float, float], object] | None = None,
+) -> tuple[P, EMResult]:
+    """Run EM from every start and keep the greatest objective.
+
+    Parameters
+    ----------
+    step : callable
+        From parameters to (their objective, the parameters after one EM step).
+    starts : iterable
+        Parameters to start from.
+    tol : float
+        A run ends once a step gains at most ``tol * (1 + |objective|)``.
+    max_iter : int
+        M steps at most, of each run.
+    change : callable, optional
+        Relative change of two parameters, for the residual; None takes them as arrays
+        or tuples of arrays.
+    callback : callable(n_iter, objective, gain), optional
+        Called after every E step.
+
+    Returns
+    -------
+    parameters
+        The best that were seen.
+    EMResult
+
+    Raises
+    ------
+    FloatingPointError
+        If an objective is not finite; the iteration is named.
+    """
+    best, objectives = None, []
+    for start in starts:
+        point, result = _one_run(step, start, tol, max_iter, change, callback)
+        objectives.append(result.objective)
+        if best is None or result.objective > best[1].objective:
+            best = point, result
+    if best is None:
+        raise ValueError("EM needs at least one start.")
+    best[1].objectives = objectives
+    return best
+
+
+def _one_run(step, point, tol, max_iter, change, callback):
+    monitor = MonotoneMonitor(tol, callback)
+    previous, status = -math.inf, Status.MAX_ITER
+    for n_iter in range(max_iter + 1):
+        objective, following = step(point)
+        if not math.isfinite(objective):
+            raise FloatingPointError(
+                f"objective={objective} at EM iteration {n_iter}: the model gives some "
+                "data probability zero or infinity; scale the data, or use a prior "
+                "that keeps probabilities and variances above zero."
+            )
+        met = monitor.record(n_iter, objective, objective - previous, point)
+        if monitor.best.point is point:
+            residual = (change or relative_change)(point, following)
+        if monitor.fell() or met:
+            status = Status.STALLED if monitor.fell() else Status.CONVERGED
+            break
+        point, previous = following, objective
+    best = monitor.best
+    result = EMResult(
+        best.objective, n_iter, status, monitor.history, residual, [best.objective]
+    )
+    return best.point, result
+
+
+def relative_change(old: Any, new: Any) -> float:
+    """Largest ``|new - old| / (1 + |old|)`` over arrays or tuples of arrays."""
+    if isinstance(old, tuple):
+        return max((relative_change(a, b) for a, b in zip(old, new)), default=0.0)
+    old, new = np.asarray(old, dtype=np.float64), np.asarray(new, dtype=np.float64)
+    return float(np.max(np.abs(new - old) / (1.0 + np.abs(old)), initial=0.0))
+
+
+class Model(ABC):
+    """Immutable probabilistic model; base class.
+
+    Attributes
+    ----------
+    fit_result : EMResult or None
+        How the fit ended; None of a model that was not made by an iterative fit.
+    """
+
+    _names: ClassVar[tuple[str, ...]] = ()  # the constructor's arguments
+    _random: ClassVar[bool] = True  # whether `_fit` takes random_state
+
+    def _set(self, **parameters: Any) -> None:
+        """Store checked parameters; arrays are kept as they are, read-only."""
+        for value in parameters.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+        self.__dict__.update(parameters)
+
+    def _with_result(self, result: EMResult | None) -> Self:
+        """This model, new and not seen by anyone, with how its fit ended."""
+        self.__dict__["_fit_result"] = result
+        return self
+
+    @property
+    def fit_result(self) -> EMResult | None:
+        """How the fit ended; None of a model that no iterative fit has made."""
+        return self.__dict__.get("_fit_result")
+
+    def parameters(self) -> dict[str, Any]:
+        """Constructor arguments as a dict.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        return {name: getattr(self, name) for name in self._names}
+
+    def get_spec(self) -> dict[str, Any]:
+        """Constructor arguments, as model files keep them."""
+        return self.parameters()
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
+        """Model from what :meth:`get_spec` returned; it is checked again."""
+        return cls(**spec)
+
+    # -- what a model defines ------------------------------------------------------
+    @classmethod
+    @abstractmethod
+    def _fit(cls, data: Any, **options: Any) -> Self:
+        """Fit that never warns; its outcome is in `fit_result`."""
+
+    @classmethod
+    def _each(cls, data: Any) -> Sequence[Any]:
+        """The data of `fit_many`, each as `_fit` takes it."""
+        return data if isinstance(data, (list, tuple)) else list(data)
+
+    # -- fits ----------------------------------------------------------------------
+    @classmethod
+    def fit_many(
+        cls,
+        data: Any,
+        *,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        **options: Any,
+    ) -> list[Self]:
+        """Fit one model to each datum, in parallel.
+
+        Parameters
+        ----------
+        data : list
+            One entry a model.
+        n_jobs : int, optional
+            Processes, through joblib; None is one, or what
+            ``joblib.parallel_config`` says; -1 takes all CPUs.
+        random_state : int, Generator, RandomState or None, default=None
+            Seed of all fits; results do not depend on `n_jobs`.
+        **options
+            Further arguments of `fit`.
+
+        Returns
+        -------
+        list of models
+            In the order of the data.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Once, with the number of fits that did not converge.
+        """
+        from joblib import Parallel, delayed
+
+        n_jobs = v.check_jobs(n_jobs)
+        data = cls._each(data)
+        each = [options] * len(data)
+        if cls._random:
+            seeds = as_generator(random_state).spawn(len(data))
+            each = [{**options, "random_state": seed} for seed in seeds]
+        models = Parallel(n_jobs=n_jobs)(
+            delayed(cls._fit)(datum, **own) for datum, own in zip(data, each)
+        )
+        _warn_of_many(cls.__name__, models)
+        return models
+
+    def _warned(self, tol: float, max_iter: int) -> Self:
+        """This model, after a warning if its fit did not converge."""
+        result = self.fit_result
+        if result is not None and not result.converged:
+            _warn(type(self).__name__, result, tol, max_iter)
+        return self
+
+    # -- immutable -----------------------------------------------------------------
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(
+            f"{type(self).__name__} is immutable; make a new one with another {name}."
+        )
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable.")
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        mine, theirs = self.parameters(), other.parameters()
+        return all(_same(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *map(_hashable, self.parameters().values())))
+
+    def __reduce__(self):
+        return _restore, (type(self), self.parameters(), self.fit_result)
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{k}={_short(x)}" for k, x in self.parameters().items())
+        return f"{type(self).__name__}({inside})"
+
+
+def _restore(cls, parameters, result):
+    return cls(**parameters)._with_result(result)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    return bool(a == b)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.shape, (value + 0.0).tobytes()  # -0.0 equals 0.0
+    return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.size > 12:
+        return f"<array of shape {value.shape}>"
+    return " ".join(np.array2string(value, separator=", ", precision=6).split())
+
+
+def _warn(name: str, result: EMResult, tol: float, max_iter: int) -> None:
+    """One ConvergenceWarning that says how far EM came and what to change."""
+    if result.status is Status.STALLED:
+        reached = f"the objective fell by {-result.gain:.1e}"
+        remedy = "scale the data or use a stronger prior"
+    else:
+        reached = (
+            f"the last gain was {result.gain / (1 + abs(result.objective)):.1e} of the "
+            f"objective, tol={tol:g} asked"
+        )
+        remedy = f"raise max_iter (now {max_iter}) or tol"
+    _convergence_warning(
+        f"{name}.fit stopped with status {result.status.value!r} after "
+        f"{result.n_iter} iterations: {reached}; {remedy}.",
+        stacklevel=5,
+    )
+
+
+def _warn_of_many(name: str, models: Sequence[Model]) -> None:
+    open_ = [
+        m.fit_result for m in models if m.fit_result and not m.fit_result.converged
+    ]
+    if open_:
+        most = max(result.n_iter for result in open_)
+        _convergence_warning(
+            f"{name}.fit_many: {len(open_)} of {len(models)} fits did not converge "
+            f"(after up to {most} iterations); raise max_iter or tol. Each model's "
+            "fit_result says how it ended.",
+            stacklevel=4,
+        )
+
+
+def _convergence_warning(text: str, stacklevel: int) -> None:
+    from sklearn.exceptions import ConvergenceWarning
+
+    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)
