@@ -1,0 +1,391 @@
+"""Sequences of symbols or of vectors, read in one place.
+
+Accepted everywhere: a list of arrays; one array with `lengths`; strings with an
+alphabet; the path of a FASTA file or of a text file with one sequence a line. Inside,
+all sequences lie one after the other in one array, with offsets:
+
+    sequence i = values[offsets[i] : offsets[i + 1]].
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxent._support import validation as v
+
+MISSING = -1  # code of a symbol that was not observed
+_MOST_SYMBOLS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences one after the other.
+
+    Attributes
+    ----------
+    values : ndarray
+        Codes (n_steps,) of symbols, `MISSING` where none was observed; or vectors
+        (n_steps, d), a row of NaN where none was observed.
+    offsets : ndarray of int (n + 1,)
+        Where each sequence begins; the last entry is n_steps.
+    """
+
+    values: NDArray[Any]
+    offsets: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> NDArray[Any]:
+        return self.values[self.offsets[i] : self.offsets[i + 1]]
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def lengths(self) -> NDArray[np.intp]:
+        """Steps of every sequence."""
+        return np.diff(self.offsets)
+
+    def place(self, step: int) -> tuple[int, int]:
+        """Sequence of a step, and its place in it."""
+        i = int(np.searchsorted(self.offsets, step, side="right")) - 1
+        return i, int(step - self.offsets[i])
+
+    def singles(self) -> list[Sequences]:
+        """Every sequence on its own."""
+        return [Sequences(own, np.array([0, len(own)])) for own in self]
+
+
+# -- symbols -------------------------------------------------------------------------
+def symbol_sequences(
+    sequences: Any,
+    lengths: ArrayLike | None = None,
+    *,
+    alphabet: str | None = None,
+    n_symbols: int | None = None,
+    missing: str = "",
+) -> Sequences:
+    """Sequences of codes 0, 1, ...
+
+    Parameters
+    ----------
+    sequences : Sequences, list of str, list of array-like of int, array-like, or path
+        Strings need an alphabet. One array of codes, (n,) or (n, 1), is cut by
+        `lengths`, or is one sequence. Code -1 is a missing observation.
+    lengths : array-like of int, optional
+        Lengths of the sequences in one array.
+    alphabet : str, optional
+        The letters, in the order of their codes.
+    n_symbols : int, optional
+        Codes must be below it; the alphabet's size where there is one.
+    missing : str, default=""
+        Letters that stand for a missing observation, such as "N" in DNA.
+
+    Returns
+    -------
+    Sequences
+
+    Raises
+    ------
+    ValueError
+        For no sequence, an empty one, codes that are no integers or out of range, and
+        letters outside the alphabet; sequence and place are named.
+    """
+    if isinstance(sequences, os.PathLike):
+        sequences = read_sequences(sequences)[1]
+    if isinstance(sequences, str):
+        sequences = [sequences]
+    alphabet = check_alphabet(alphabet, missing)
+    if alphabet is not None:
+        n_symbols = len(alphabet)
+    if isinstance(sequences, Sequences):
+        found = sequences
+    elif _are_strings(sequences):
+        if lengths is not None:
+            raise ValueError("lengths belongs to one array of codes; strings have own.")
+        return _encoded(list(sequences), alphabet, missing)
+    else:
+        parts, ends = _parts(sequences, lengths, _codes_of)
+        found = Sequences(_joined(parts, np.intp), ends)
+    return _checked_codes(found, n_symbols)
+
+
+def check_alphabet(alphabet: str | None, missing: str = "") -> str | None:
+    """The letters, each of them once; none of them stands for a missing one."""
+    if alphabet is None:
+        return None
+    if not isinstance(alphabet, str) or not alphabet:
+        raise ValueError(
+            f"alphabet={v.shown(alphabet)} must be a string of letters, such as 'ACGT'."
+        )
+    twice = [a for i, a in enumerate(alphabet) if a in alphabet[:i] or a in missing]
+    if twice:
+        raise ValueError(
+            f"alphabet={v.shown(alphabet)} has the letter {twice[0]!r} twice, or "
+            "`missing` has it too; give every letter one meaning."
+        )
+    return alphabet
+
+
+def decoded(codes: NDArray[np.intp], alphabet: str) -> str:
+    """The string of codes; a missing one becomes "?"."""
+    return "".join(np.array([*alphabet, "?"])[codes])
+
+
+def _are_strings(sequences: Any) -> bool:
+    if isinstance(sequences, np.ndarray):
+        return sequences.dtype.kind in "UO" and all(
+            isinstance(one, str) for one in sequences.ravel()[:1]
+        )
+    try:
+        return isinstance(next(iter(sequences), None), str)
+    except TypeError:
+        return False
+
+
+def _encoded(strings: list[Any], alphabet: str | None, missing: str) -> Sequences:
+    """Codes of strings by one table from code points."""
+    if alphabet is None:
+        raise ValueError(
+            f"sequences[0]={v.shown(strings[0])} is a string: pass the letters in "
+            "order, for instance alphabet='ACGT'."
+        )
+    for i, one in enumerate(strings):
+        if not isinstance(one, str):
+            raise ValueError(
+                f"sequences[{i}]={v.shown(one)} is no string like the first one; give "
+                "all as strings or all as arrays of codes."
+            )
+    ends = _ends(np.array([len(one) for one in strings]))
+    points = np.frombuffer("".join(strings).encode("utf-32-le"), dtype="<u4")
+    letters = np.frombuffer((alphabet + missing).encode("utf-32-le"), dtype="<u4")
+    codes = np.r_[np.arange(len(alphabet)), np.full(len(missing), MISSING)]
+    order = np.argsort(letters)
+    at = np.minimum(np.searchsorted(letters[order], points), len(letters) - 1)
+    found = Sequences(codes[order][at], ends)
+    wrong = letters[order][at] != points
+    if wrong.any():
+        i, t = found.place(int(np.argmax(wrong)))
+        raise ValueError(
+            f"sequences[{i}][{t}]={strings[i][t]!r} is not in the alphabet "
+            f"{v.shown(alphabet)}. Add it, replace it, or name it in missing= if it "
+            "stands for an unknown letter."
+        )
+    return found
+
+
+def _codes_of(name: str, value: Any) -> NDArray[np.intp]:
+    """One array of codes."""
+    array = v.as_array(name, value)
+    if array.dtype.kind in "US" or (
+        array.dtype.kind == "O" and any(isinstance(x, str) for x in array.ravel()[:1])
+    ):
+        raise ValueError(
+            f"{name}={v.shown(value)} has text; join its letters to a string and pass "
+            "alphabet=, or number its symbols 0, 1, 2, ..."
+        )
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} has shape {array.shape}; a sequence of symbols is (n_steps,)."
+        )
+    if array.dtype.kind not in "iu":
+        array = v.as_doubles(name, array)
+        with np.errstate(invalid="ignore"):
+            wrong = ~(np.abs(array) < _MOST_SYMBOLS) | (np.floor(array) != array)
+        if wrong.any():
+            t = int(np.argmax(wrong))
+            raise ValueError(
+                f"{name}[{t}]={array[t]:g} is no code; codes are integers 0, 1, 2, ... "
+                f"and {MISSING} for a missing observation."
+            )
+    return array.astype(np.intp, copy=False)
+
+
+def _checked_codes(found: Sequences, n_symbols: int | None) -> Sequences:
+    codes = found.values
+    top = _MOST_SYMBOLS if n_symbols is None else n_symbols
+    wrong = (codes < MISSING) | (codes >= top)
+    if wrong.any():
+        i, t = found.place(int(np.argmax(wrong)))
+        raise ValueError(
+            f"sequences[{i}][{t}]={codes[np.argmax(wrong)]} is no code: codes are 0 to "
+            f"{top - 1}, or {MISSING} for a missing observation."
+        )
+    return found
+
+
+# -- vectors -------------------------------------------------------------------------
+def vector_sequences(
+    sequences: Any, lengths: ArrayLike | None = None, *, n_features: int | None = None
+) -> Sequences:
+    """Sequences of real vectors.
+
+    Parameters
+    ----------
+    sequences : Sequences, list of array-like (n_steps, d), array-like, or path
+        One array (n, d) is cut by `lengths`, or is one sequence; arrays (n_steps,) are
+        vectors of length one. A row of NaN is a missing observation.
+    lengths : array-like of int, optional
+        Lengths of the sequences in one array.
+    n_features : int, optional
+        The d that is expected.
+
+    Returns
+    -------
+    Sequences
+
+    Raises
+    ------
+    ValueError
+        For no sequence, an empty one, sizes that differ, infinite entries and rows of
+        which a part is NaN; sequence and place are named.
+    """
+    if isinstance(sequences, Sequences):
+        found = sequences
+    else:
+        parts, ends = _parts(sequences, lengths, _vectors_of)
+        sizes = [part.shape[1] for part in parts]
+        d = sizes[0] if n_features is None else n_features
+        for i, size in enumerate(sizes):
+            if size != d:
+                raise ValueError(
+                    f"sequences[{i}] has {size} columns; {d} are expected: all vectors "
+                    "must be of one size."
+                )
+        found = Sequences(_joined(parts, np.float64), ends)
+    if not np.isfinite(found.values).all():
+        _check_missing(found)
+    return found
+
+
+def _vectors_of(name: str, value: Any) -> NDArray[np.float64]:
+    array = v.as_doubles(name, value)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(
+            f"{name} has shape {array.shape}; a sequence of vectors is (n_steps, d)."
+        )
+    return array
+
+
+def _check_missing(found: Sequences) -> None:
+    lost = np.isnan(found.values)
+    wrong = np.isinf(found.values).any(axis=1) | (lost.any(axis=1) ^ lost.all(axis=1))
+    if wrong.any():
+        step = int(np.argmax(wrong))
+        i, t = found.place(step)
+        value = v.shown(found.values[step].tolist())
+        raise ValueError(
+            f"sequences[{i}][{t}]={value} is infinite, or a part of it is NaN; a "
+            "missing observation is a row of NaN only. Fill in the missing part or "
+            "drop the row."
+        )
+
+
+# -- both ----------------------------------------------------------------------------
+def _parts(sequences, lengths, read):
+    """Arrays of the sequences, and the offsets."""
+    if lengths is None and not _is_one_array(sequences):
+        parts = [read(f"sequences[{i}]", one) for i, one in enumerate(sequences)]
+        return parts, _ends(np.array([len(part) for part in parts], dtype=np.intp))
+    whole = read("sequences", sequences)
+    if lengths is None:
+        return [whole], _ends(np.array([len(whole)]))
+    given = np.atleast_1d(v.as_doubles("lengths", lengths))
+    if given.ndim != 1 or not (given == np.floor(given)).all() or (given < 1).any():
+        raise ValueError(f"lengths={v.shown(lengths)} must hold integers >= 1.")
+    if given.sum() != len(whole):
+        raise ValueError(
+            f"lengths add up to {given.sum():g} but sequences has {len(whole)} rows."
+        )
+    return [whole], _ends(given.astype(np.intp))
+
+
+def _is_one_array(sequences: Any) -> bool:
+    """Whether this is one array of steps and not a list of sequences."""
+    if hasattr(sequences, "ndim"):
+        return sequences.ndim > 2 or sequences.dtype.kind != "O"
+    try:
+        return np.ndim(next(iter(sequences), ())) == 0 and len(sequences) > 0
+    except TypeError:
+        raise TypeError(
+            f"sequences={v.shown(sequences)} must be a list of sequences, one array, "
+            "or a path."
+        ) from None
+    except ValueError:  # of a ragged first entry, which is refused by its name
+        return False
+
+
+def _joined(parts, dtype):
+    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return np.ascontiguousarray(joined, dtype=dtype)
+
+
+def _ends(lengths: NDArray[Any]) -> NDArray[np.intp]:
+    if not len(lengths):
+        raise ValueError("there is no sequence: sequences is empty.")
+    if (lengths == 0).any():
+        raise ValueError(
+            f"sequences[{int(np.argmin(lengths))}] is empty; drop empty sequences."
+        )
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+
+
+# -- files ---------------------------------------------------------------------------
+def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
+    """Names and strings of a FASTA file, or of a text file of one sequence a line.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file whose first entry begins with ">" is FASTA: its headers are the names.
+        Otherwise every line that is not blank is a sequence, named by its number. A
+        file whose name ends in ".gz" is unpacked.
+
+    Returns
+    -------
+    names, sequences : list of str
+
+    Raises
+    ------
+    ValueError
+        For a file without a sequence, and a header without one; the line is named.
+    """
+    opener = gzip.open if os.fspath(path).endswith(".gz") else open
+    names: list[str] = []
+    pieces: list[list[str]] = []
+    lines: list[int] = []
+    fasta = False
+    with opener(path, "rt", encoding="utf-8") as stream:
+        for number, line in enumerate(stream, 1):
+            text = line.strip()
+            if not text:
+                continue
+            fasta = fasta or (not pieces and text.startswith(">"))
+            if not fasta or text.startswith(">"):
+                names.append(text[1:].strip() if fasta else str(number))
+                pieces.append([])
+                lines.append(number)
+            if not (fasta and text.startswith(">")):
+                pieces[-1].append(text)
+    sequences = ["".join(part) for part in pieces]
+    if not sequences:
+        raise ValueError(f"{os.fspath(path)} has no sequence.")
+    for name, text, number in zip(names, sequences, lines):
+        if not text:
+            raise ValueError(
+                f"{os.fspath(path)}, line {number}: the header {name!r} has no "
+                "sequence below it."
+            )
+    return names, sequences
