@@ -41,6 +41,7 @@ EXTENSIONS = {
     "tables": [],
     "tree_tables": [],
     "normal_wishart": [],
+    "chain": [VECTOR, CORE + "chain_loops.c"],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.
@@ -90,6 +91,8 @@ def main():
             include_dirs=[CORE],
             depends=[
                 CORE + "vector.h",
+                CORE + "dispatch.h",
+                *(source.removesuffix("c") + "h" for source in sources),
                 CORE + "potentials.pxd",
                 CORE + "uniform_exponential.pxd",
             ],

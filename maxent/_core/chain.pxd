@@ -1,0 +1,63 @@
+"""Hidden Markov chains: scaled passes from chain_loops.h, passes in logs, Viterbi.
+
+A sequence of T steps is `row` (T,): the row of the emission table that each step shows,
+-1 where nothing was observed. Tables (rows, states) hold log-likelihoods less the
+largest of their row, so that a step costs no exponential.
+"""
+
+cdef extern from "chain_loops.h" nogil:
+    cdef enum:
+        MX_CHAIN_LANES
+        MX_CHAIN_RING
+
+    ctypedef struct mx_chain:
+        Py_ssize_t states
+        Py_ssize_t width
+        const double* start
+        const double* trans
+        const double* trans_t
+        const double* wide
+        const double* wide_t
+        const double* table
+        const double* ones
+        const double* log_trans
+        const double* log_table
+        int sparse
+
+    void mx_chain_forward_lanes(
+        const mx_chain* m, const Py_ssize_t** row, const Py_ssize_t* length,
+        Py_ssize_t T, int keep, double* alpha, double* inverse, double* log_scale,
+        int* lost) noexcept
+    void mx_chain_backward_lanes(
+        const mx_chain* m, const Py_ssize_t** row, const Py_ssize_t* length,
+        Py_ssize_t T, const double* alpha, const double* inverse, const double* weight,
+        double* beta, double* ring, double** counts, double* start_counts,
+        double* xi) noexcept
+    int mx_chain_forward_one(
+        const mx_chain* m, const Py_ssize_t* row, Py_ssize_t T, int keep, double* alpha,
+        double* inverse, double* log_scale) noexcept
+    void mx_chain_backward_one(
+        const mx_chain* m, const Py_ssize_t* row, Py_ssize_t T, const double* alpha,
+        const double* inverse, double weight, double* beta, double* ring,
+        double* counts, double* start_counts, double* xi) noexcept
+    void mx_chain_add_lanes(
+        const double* xi, const double* trans, Py_ssize_t n, double* out) noexcept
+    void mx_chain_kernel_lanes(
+        Py_ssize_t s, Py_ssize_t s2, Py_ssize_t steps, Py_ssize_t first,
+        const double* start, const double* trans, const double* psi,
+        const double* start2, const double* trans2, double* X, double* Y,
+        double* log_k, int* lost) noexcept
+    void mx_chain_table_kernel(
+        Py_ssize_t s, Py_ssize_t s2, Py_ssize_t letters, const double* E,
+        const double* E2, double* psi) noexcept
+
+# log_alpha[t, j] = log p(x_0..x_t, z_t = j); returns log p(x)
+cdef double log_forward(
+    const double* log_start, const double* log_trans, const double* log_table,
+    const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, double* log_alpha,
+) noexcept nogil
+# most likely states (T,); returns their log-probability; back (T, S) is scratch
+cdef double viterbi_path(
+    const double* log_start, const double* log_trans, const double* log_table,
+    const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, double* delta, int* back,
+    Py_ssize_t* path) noexcept nogil

@@ -1,0 +1,453 @@
+"""Hidden Markov chains: log-likelihoods, expected counts, Viterbi, product kernel.
+
+    alpha_t(j) = p(z_t = j | x_0..x_t)              forward, scaled to sum to one
+    gamma_t(j) = p(z_t = j | x), xi_t(i, j) = p(z_{t-1} = i, z_t = j | x)
+
+Sequences come sorted by length and go eight to a vector; long ones go alone, eight
+states to a vector. A sequence that underflows is redone in logs. Work is cut into
+chunks that depend on the problem only and joined in their order.
+
+Source: Rabiner (1989), section V.A; Jebara, Kondor & Howard (2004), section 4.2.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
+from libc.math cimport INFINITY, exp, log
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+import numpy as np
+
+cdef extern from "vector.h" nogil:
+    void mx_exp_shifted(
+        const double* x, double shift, double top, Py_ssize_t n, double* out) noexcept
+
+cdef enum:
+    MOST_CHUNKS = 64
+    CHUNK_STEPS = 16384         # steps of a chunk at least, if there are that many
+    LANE_MEMORY = 1 << 23       # doubles of the forward pass of one vector of sequences
+
+cdef double DENSE = 1e-100      # transitions below it may hide what underflows
+cdef double TINY = 1e-308       # what a likelihood that underflows is set to
+
+
+# -- in logs ---------------------------------------------------------------------------
+cdef inline double log_row(
+    const double* log_table, Py_ssize_t row, Py_ssize_t S, Py_ssize_t j,
+) noexcept nogil:
+    return 0. if row < 0 else log_table[row * S + j]
+
+
+cdef double log_total(const double* x, Py_ssize_t n) noexcept nogil:
+    """log sum exp x; -inf of nothing."""
+    cdef Py_ssize_t i
+    cdef double top = -INFINITY, value = 0.
+    for i in range(n):
+        top = max(top, x[i])
+    if top == -INFINITY:
+        return top
+    for i in range(n):
+        value += exp(x[i] - top)
+    return top + log(value)
+
+
+cdef double log_forward(
+    const double* log_start, const double* log_trans, const double* log_table,
+    const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, double* log_alpha,
+) noexcept nogil:
+    cdef Py_ssize_t t, i, j
+    cdef double top, value
+    cdef const double* prev
+    cdef double* own = log_alpha
+    for j in range(S):
+        own[j] = log_start[j] + log_row(log_table, row[0], S, j)
+    for t in range(1, T):
+        prev = log_alpha + (t - 1) * S
+        own = log_alpha + t * S
+        for j in range(S):
+            top, value = -INFINITY, 0.
+            for i in range(S):
+                top = max(top, prev[i] + log_trans[i * S + j])
+            if top > -INFINITY:
+                for i in range(S):
+                    value += exp(prev[i] + log_trans[i * S + j] - top)
+                top += log(value) + log_row(log_table, row[t], S, j)
+            own[j] = top
+    return log_total(own, S)
+
+
+cdef void log_counts(
+    const double* log_trans, const double* log_table, const Py_ssize_t* row,
+    Py_ssize_t T, Py_ssize_t S, const double* log_alpha, double log_lik, double weight,
+    double* log_beta,             # scratch (3, S)
+    double* counts, double* start_counts, double* trans_counts,
+) noexcept nogil:
+    """Backward pass; adds weight times the posteriors to the counts."""
+    cdef Py_ssize_t t, i, j
+    cdef double value
+    cdef double* term = log_beta + S
+    cdef double* ahead = log_beta + 2 * S
+    cdef const double* own
+    for i in range(S):
+        log_beta[i] = 0.
+    for t in range(T - 1, -1, -1):
+        own = log_alpha + t * S
+        if row[t] >= 0:
+            for i in range(S):
+                counts[row[t] * S + i] += weight * exp(own[i] + log_beta[i] - log_lik)
+        if t == 0:
+            for i in range(S):
+                start_counts[i] += weight * exp(own[i] + log_beta[i] - log_lik)
+            return
+        own = log_alpha + (t - 1) * S
+        for j in range(S):
+            ahead[j] = log_beta[j] + log_row(log_table, row[t], S, j)
+        for i in range(S):
+            for j in range(S):
+                term[j] = log_trans[i * S + j] + ahead[j]
+                value = own[i] + term[j] - log_lik
+                if value > -INFINITY:
+                    trans_counts[i * S + j] += weight * exp(value)
+            log_beta[i] = log_total(term, S)
+
+
+cdef double viterbi_path(
+    const double* log_start, const double* log_trans, const double* log_table,
+    const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, double* delta, int* back,
+    Py_ssize_t* path,
+) noexcept nogil:
+    # delta (2, S) scratch, back (T, S) scratch; ties go to the first state
+    cdef Py_ssize_t t, i, j
+    cdef double value
+    cdef double* prev
+    cdef double* own = delta
+    for j in range(S):
+        own[j] = log_start[j] + log_row(log_table, row[0], S, j)
+    for t in range(1, T):
+        prev = delta + ((t - 1) & 1) * S
+        own = delta + (t & 1) * S
+        for j in range(S):
+            own[j] = prev[0] + log_trans[j]
+            back[t * S + j] = 0
+        for i in range(1, S):
+            for j in range(S):
+                value = prev[i] + log_trans[i * S + j]
+                back[t * S + j] = <int>i if value > own[j] else back[t * S + j]
+                own[j] = value if value > own[j] else own[j]
+        if row[t] >= 0:
+            for j in range(S):
+                own[j] += log_table[row[t] * S + j]
+    i = 0
+    for j in range(1, S):
+        if own[j] > own[i]:
+            i = j
+    value = own[i]
+    for t in range(T - 1, -1, -1):
+        path[t] = i
+        if t > 0:
+            i = back[t * S + i]
+    return value
+
+
+# -- chunks of sequences ---------------------------------------------------------------
+cdef struct Pass:
+    # What all chunks share. Sequences by falling length in `order`; group g has the
+    # sequences order[first[g]] .. order[first[g + 1] - 1], one or a vector of them.
+    mx_chain m
+    const double* log_start
+    const Py_ssize_t* row
+    const Py_ssize_t* offset
+    const Py_ssize_t* order
+    const Py_ssize_t* first
+    const Py_ssize_t* group     # first group of each chunk
+    const double* weight
+    double* log_lik             # (n,), NaN where lost
+    double* counts              # (chunks or 1, rows, states)
+    Py_ssize_t counts_step      # from one chunk to the next, 0 if rows belong to steps
+    double* start_counts        # (chunks, states)
+    double* trans_counts        # (chunks, states, states)
+
+
+cdef int one_group(
+    const Pass* p, Py_ssize_t chunk, Py_ssize_t g, double* memory,
+) noexcept nogil:
+    """Forward pass of a group, and its counts if they are asked for."""
+    cdef Py_ssize_t S = p.m.states, width = p.m.width, l, i, lo = p.first[g]
+    cdef Py_ssize_t n = p.first[g + 1] - lo
+    cdef Py_ssize_t T = p.offset[p.order[lo] + 1] - p.offset[p.order[lo]]
+    cdef bint keep = p.counts != NULL, lanes = n > 1
+    cdef Py_ssize_t size = S * MX_CHAIN_LANES if lanes else width
+    cdef Py_ssize_t steps = T if keep else 2
+    cdef double* alpha = memory
+    cdef double* inverse = alpha + steps * size
+    cdef double* beta = inverse + T * MX_CHAIN_LANES
+    cdef double* ring = beta + 2 * size
+    cdef double* xi = ring + MX_CHAIN_RING * size
+    cdef const Py_ssize_t* row[MX_CHAIN_LANES]
+    cdef double* to[MX_CHAIN_LANES]
+    cdef Py_ssize_t length[MX_CHAIN_LANES]
+    cdef double log_scale[MX_CHAIN_LANES]
+    cdef double weight[MX_CHAIN_LANES]
+    cdef int lost[MX_CHAIN_LANES]
+    cdef double* start_counts
+    cdef double* trans_counts
+    for l in range(MX_CHAIN_LANES):
+        row[l], length[l], weight[l], to[l] = NULL, 0, 0., NULL
+        if l < n:
+            i = p.order[lo + l]
+            row[l] = p.row + p.offset[i]
+            length[l] = p.offset[i + 1] - p.offset[i]
+    if lanes:
+        mx_chain_forward_lanes(
+            &p.m, row, length, T, keep, alpha, inverse if keep else NULL, log_scale,
+            lost)
+    else:
+        lost[0] = mx_chain_forward_one(
+            &p.m, row[0], T, keep, alpha, inverse if keep else NULL, log_scale)
+    for l in range(n):
+        i = p.order[lo + l]
+        p.log_lik[i] = INFINITY - INFINITY if lost[l] else log_scale[l]
+        if keep:
+            weight[l] = 0. if lost[l] else p.weight[i]
+            to[l] = p.counts + chunk * p.counts_step
+    if not keep:
+        return 0
+    start_counts = p.start_counts + chunk * S
+    trans_counts = p.trans_counts + chunk * S * S
+    memset(xi, 0, S * size * sizeof(double))
+    if lanes:
+        mx_chain_backward_lanes(
+            &p.m, row, length, T, alpha, inverse, weight, beta, ring, to, start_counts,
+            xi)
+        mx_chain_add_lanes(xi, p.m.trans, S * S, trans_counts)
+    elif not lost[0]:
+        mx_chain_backward_one(
+            &p.m, row[0], T, alpha, inverse, weight[0], beta, ring, to[0],
+            start_counts, xi)
+        for i in range(S):
+            for l in range(S):
+                trans_counts[i * S + l] += xi[i * width + l] * p.m.trans[i * S + l]
+    return 0
+
+
+cdef int one_chunk(const Pass* p, Py_ssize_t chunk) noexcept nogil:
+    """All groups of a chunk, or 1 without memory."""
+    cdef Py_ssize_t g, T, i, size = max(p.m.states * MX_CHAIN_LANES, p.m.width)
+    cdef Py_ssize_t most = 0
+    cdef double* memory
+    for g in range(p.group[chunk], p.group[chunk + 1]):
+        i = p.order[p.first[g]]
+        T = p.offset[i + 1] - p.offset[i]
+        i = p.first[g + 1] - p.first[g]
+        i = p.m.states * MX_CHAIN_LANES if i > 1 else p.m.width
+        most = max(most, (T if p.counts != NULL else 2) * i + T * MX_CHAIN_LANES)
+    memory = <double*>malloc(
+        (most + (2 + MX_CHAIN_RING + p.m.states) * size) * sizeof(double))
+    if memory == NULL:
+        return 1
+    for g in range(p.group[chunk], p.group[chunk + 1]):
+        one_group(p, chunk, g, memory)
+    free(memory)
+    return 0
+
+
+cdef int all_chunks(const Pass* p, Py_ssize_t n_chunks, int n_threads) except -1:
+    """Every chunk on one thread, with looks for Ctrl-C between them."""
+    cdef Py_ssize_t c, first, stop
+    cdef int failed = 0
+    for first in range(0, n_chunks, n_threads):
+        stop = min(first + n_threads, n_chunks)
+        if stop - first > 1:
+            for c in prange(first, stop, nogil=True, schedule="static", chunksize=1,
+                            num_threads=n_threads):
+                failed |= one_chunk(p, c)
+        else:
+            with nogil:
+                failed = one_chunk(p, first)
+        if failed:
+            raise MemoryError("the forward pass of the longest sequence needs more "
+                              "memory than there is; cut it, or use fewer states")
+        PyErr_CheckSignals()
+    return 0
+
+
+cdef Py_ssize_t cut(
+    const Py_ssize_t[::1] offset, const Py_ssize_t[::1] order, Py_ssize_t S,
+    Py_ssize_t[::1] first, Py_ssize_t[::1] group, Py_ssize_t* n_groups,
+) noexcept:
+    """Groups and chunks; returns the number of chunks."""
+    cdef Py_ssize_t n = order.shape[0], i = 0, g = 0, c = 0, k, T, steps, held = 0
+    cdef Py_ssize_t least = max(<Py_ssize_t>CHUNK_STEPS, offset[n] // MOST_CHUNKS + 1)
+    group[0] = 0
+    while i < n:
+        first[g] = i
+        T = offset[order[i] + 1] - offset[order[i]]
+        steps = 0
+        for k in range(i, min(i + MX_CHAIN_LANES, n)):
+            steps += offset[order[k] + 1] - offset[order[k]]
+        # a vector costs about as much as three sequences alone
+        if steps >= 3 * T and T * S * MX_CHAIN_LANES <= LANE_MEMORY:
+            i = min(i + MX_CHAIN_LANES, n)
+        else:
+            steps = T
+            i += 1
+        g += 1
+        held += steps
+        if held >= least or i == n:
+            c += 1
+            group[c], held = g, 0
+    first[g] = n
+    n_groups[0] = g
+    return c
+
+
+def expect(
+    const double[::1] start,              # IN  (states,)
+    const double[:, ::1] trans,           # IN  (states, states)
+    const double[:, ::1] log_table,       # IN  (rows, states), largest of a row 0
+    const Py_ssize_t[::1] row,            # IN  (steps,), -1 where nothing was observed
+    const Py_ssize_t[::1] offset,         # IN  (n + 1,)
+    const Py_ssize_t[::1] order,          # IN  (n,), by falling length
+    weights,                              # IN  (n,), or None: log-likelihoods only
+    bint shared,                          # whether sequences share rows of the table
+    int n_threads,
+):
+    """Log-likelihoods (n,) and weighted expected counts of all sequences.
+
+    Returns log_lik, counts (rows, states) of states by row of the table, start_counts
+    (states,), trans_counts (states, states); the counts are None without weights.
+    """
+    cdef Py_ssize_t S = start.shape[0], n = order.shape[0], rows = log_table.shape[0]
+    cdef Py_ssize_t width = (S + MX_CHAIN_LANES - 1) // MX_CHAIN_LANES * MX_CHAIN_LANES
+    cdef Py_ssize_t n_chunks, n_groups, i, j
+    cdef Pass p
+    cdef const double[::1] weight
+    cdef double[::1] log_lik = np.empty(n), ones = np.ones(S)
+    cdef Py_ssize_t[::1] first = np.empty(n + 1, np.intp), group = np.empty_like(first)
+    cdef double[:, ::1] table = np.empty((rows, S)), trans_t = np.transpose(trans).copy()
+    cdef double[:, ::1] wide = np.zeros((width, width)), wide_t = wide.copy()
+    cdef double[:, ::1] log_trans
+    cdef double[::1] log_start
+    cdef double[:, :, ::1] counts, trans_counts
+    cdef double[:, ::1] start_counts
+    with np.errstate(divide="ignore"):
+        log_trans, log_start = np.log(trans), np.log(start)
+    if rows:
+        exponentiate(&log_table[0, 0], rows * S, &table[0, 0])
+    wide[:S, :S] = trans
+    wide_t[:S, :S] = trans_t
+    n_chunks = cut(offset, order, S, first, group, &n_groups)
+    p.m.states, p.m.width = S, width
+    p.m.start, p.m.trans, p.m.trans_t = &start[0], &trans[0, 0], &trans_t[0, 0]
+    p.m.wide, p.m.wide_t, p.m.ones = &wide[0, 0], &wide_t[0, 0], &ones[0]
+    p.m.table = &table[0, 0] if rows else NULL
+    p.m.log_table = &log_table[0, 0] if rows else NULL
+    p.m.log_trans, p.log_start = &log_trans[0, 0], &log_start[0]
+    p.m.sparse = 0
+    for i in range(S):
+        for j in range(S):
+            p.m.sparse |= trans[i, j] < DENSE
+    p.row, p.offset, p.order = &row[0], &offset[0], &order[0]
+    p.first, p.group, p.log_lik = &first[0], &group[0], &log_lik[0]
+    p.counts = NULL
+    if weights is not None:
+        weight = weights
+        counts = np.zeros((n_chunks if shared else 1, max(rows, 1), S))
+        start_counts = np.zeros((n_chunks, S))
+        trans_counts = np.zeros((n_chunks, S, S))
+        p.weight, p.counts = &weight[0], &counts[0, 0, 0]
+        p.counts_step = rows * S if shared else 0
+        p.start_counts, p.trans_counts = &start_counts[0, 0], &trans_counts[0, 0, 0]
+    all_chunks(&p, n_chunks, n_threads)
+    redo_in_logs(&p, n)
+    out = np.asarray(log_lik)
+    if weights is None:
+        return out, None, None, None
+    return (out, joined(counts)[:rows], joined(start_counts), joined(trans_counts))
+
+
+def joined(parts):
+    """Sum over chunks, in their order."""
+    total = np.array(parts[0])
+    for c in range(1, parts.shape[0]):
+        total += np.asarray(parts[c])
+    return total
+
+
+cdef void exponentiate(const double* x, Py_ssize_t n, double* out) noexcept nogil:
+    """exp; what underflows stays above zero unless it is zero."""
+    cdef Py_ssize_t i
+    mx_exp_shifted(x, 0., 0., n, out)
+    for i in range(n):
+        if out[i] < TINY:
+            out[i] = TINY if x[i] > -INFINITY else 0.
+
+
+cdef int redo_in_logs(const Pass* p, Py_ssize_t n) except -1:
+    """Sequences whose scaled pass has underflowed; their counts go to chunk 0."""
+    cdef Py_ssize_t i, S = p.m.states, T
+    cdef double* memory
+    cdef const Py_ssize_t* row
+    for i in range(n):
+        if p.log_lik[i] == p.log_lik[i]:
+            continue
+        row, T = p.row + p.offset[i], p.offset[i + 1] - p.offset[i]
+        memory = <double*>malloc((T + 3) * S * sizeof(double))
+        if memory == NULL:
+            raise MemoryError
+        with nogil:
+            p.log_lik[i] = log_forward(
+                p.log_start, p.m.log_trans, p.m.log_table, row, T, S, memory)
+            if p.counts != NULL and p.log_lik[i] > -INFINITY:
+                log_counts(
+                    p.m.log_trans, p.m.log_table, row, T, S, memory, p.log_lik[i],
+                    p.weight[i], memory + T * S, p.counts, p.start_counts,
+                    p.trans_counts)
+        free(memory)
+        PyErr_CheckSignals()
+    return 0
+
+
+# -- Viterbi ---------------------------------------------------------------------------
+def viterbi(
+    const double[::1] log_start,          # IN  (states,)
+    const double[:, ::1] log_trans,       # IN  (states, states)
+    const double[:, ::1] log_table,       # IN  (rows, states)
+    const Py_ssize_t[::1] row,            # IN  (steps,)
+    const Py_ssize_t[::1] offset,         # IN  (n + 1,)
+    int n_threads,
+):
+    """Most likely state paths (steps,) and their log-probabilities (n,)."""
+    cdef Py_ssize_t S = log_start.shape[0], n = offset.shape[0] - 1, i, first, stop
+    cdef Py_ssize_t[::1] path = np.empty(row.shape[0], np.intp)
+    cdef double[::1] log_prob = np.empty(n)
+    cdef const double* table = &log_table[0, 0] if log_table.shape[0] else NULL
+    cdef int failed = 0
+    cdef Py_ssize_t wave = 64 * n_threads
+    for first in range(0, n, wave):
+        stop = min(first + wave, n)
+        for i in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
+                        num_threads=n_threads):
+            failed |= one_path(
+                &log_start[0], &log_trans[0, 0], table, &row[offset[i]],
+                offset[i + 1] - offset[i], S, &path[offset[i]], &log_prob[i])
+        if failed:
+            raise MemoryError
+        PyErr_CheckSignals()
+    return np.asarray(path), np.asarray(log_prob)
+
+
+cdef int one_path(
+    const double* log_start, const double* log_trans, const double* log_table,
+    const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, Py_ssize_t* path,
+    double* log_prob,
+) noexcept nogil:
+    cdef double* delta = <double*>malloc(2 * S * sizeof(double))
+    cdef int* back = <int*>malloc(T * S * sizeof(int))
+    cdef int failed = delta == NULL or back == NULL
+    if not failed:
+        log_prob[0] = viterbi_path(
+            log_start, log_trans, log_table, row, T, S, delta, back, path)
+    free(delta)
+    free(back)
+    return failed

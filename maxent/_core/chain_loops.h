@@ -1,0 +1,74 @@
+/* Loops over Markov chains with scaled probabilities, eight sequences or eight states a
+ * vector.  See chain.pyx for what they compute. */
+#ifndef MAXENT_CHAIN_LOOPS_H
+#define MAXENT_CHAIN_LOOPS_H
+#include "vector.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Lanes of a vector; arrays over lanes have this as their last axis. */
+#if defined(__GNUC__)
+#define MX_CHAIN_LANES 8
+#else
+#define MX_CHAIN_LANES 1
+#endif
+#define MX_CHAIN_RING 32 /* steps between two additions to the transition counts */
+
+/* A hidden Markov model and what its steps show; row -1 of `table` is all ones. */
+typedef struct {
+    mx_size states;
+    mx_size width;       /* states, rounded up to whole vectors */
+    const double *start; /* (states,) */
+    const double *trans; /* (states, states) */
+    const double *trans_t;
+    const double *wide;   /* trans with zeros, (width, width) */
+    const double *wide_t; /* trans_t with zeros */
+    const double *table;  /* (rows, states) likelihoods over the largest of the row */
+    const double *ones;   /* (states,) */
+    const double *log_trans, *log_table;
+    int sparse; /* whether a transition is below 1e-100 */
+} mx_chain;
+
+/* Forward pass of MX_CHAIN_LANES sequences, `length` 0 where there is none.  alpha is
+ * (T, states, lanes) if keep, else (2, states, lanes); inverse (T, lanes) receives one
+ * over the scale of each step, or NULL.  lost[l]: the lane has underflowed. */
+void mx_chain_forward_lanes(const mx_chain *m, const mx_size *const *row,
+                            const mx_size *length, mx_size T, int keep, double *alpha,
+                            double *inverse, double *log_scale, int *lost);
+/* Backward pass of the same; adds weight[l] times the posteriors to counts[row], start
+ * counts and transition counts xi (states, states, lanes, without the factor trans).
+ * beta (2, states, lanes) and ring (MX_CHAIN_RING, states, lanes) are scratch. */
+void mx_chain_backward_lanes(const mx_chain *m, const mx_size *const *row,
+                             const mx_size *length, mx_size T, const double *alpha,
+                             const double *inverse, const double *weight, double *beta,
+                             double *ring, double *const *counts, double *start_counts,
+                             double *xi);
+/* The same of one sequence: alpha (T or 2, width), inverse (T,), xi (states, width).
+ * Without keep a step that underflows is redone in logs. Returns whether it is lost. */
+int mx_chain_forward_one(const mx_chain *m, const mx_size *row, mx_size T, int keep,
+                         double *alpha, double *inverse, double *log_scale);
+void mx_chain_backward_one(const mx_chain *m, const mx_size *row, mx_size T,
+                           const double *alpha, const double *inverse, double weight,
+                           double *beta, double *ring, double *counts,
+                           double *start_counts, double *xi);
+/* sum over lanes times trans, added to (states, states) */
+void mx_chain_add_lanes(const double *xi, const double *trans, mx_size n, double *out);
+
+/* Product kernel of one model with as many as there are lanes: start (s,), trans
+ * (s, s), psi (s, s2, lanes) elementary kernels, start2 (s2, lanes), trans2
+ * (s2, s2, lanes).  log_k (n_out, lanes) of the horizons first .. steps, n_out =
+ * steps - first + 1.  X and Y (s, s2, lanes) are scratch.  lost[l] as above. */
+void mx_chain_kernel_lanes(mx_size s, mx_size s2, mx_size steps, mx_size first,
+                           const double *start, const double *trans, const double *psi,
+                           const double *start2, const double *trans2, double *X,
+                           double *Y, double *log_k, int *lost);
+/* psi[a, b] = sum_o E[a, o] E2[b, o]; E (s, letters), E2 (s2, letters, lanes) */
+void mx_chain_table_kernel(mx_size s, mx_size s2, mx_size letters, const double *E,
+                           const double *E2, double *psi);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
