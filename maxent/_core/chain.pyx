@@ -451,3 +451,35 @@ cdef int one_path(
     free(delta)
     free(back)
     return failed
+
+
+# -- draws -----------------------------------------------------------------------------
+def draw_states(
+    const double[::1] start,              # IN  (states,), cumulative
+    const double[:, ::1] trans,           # IN  (contexts, states), cumulative
+    const double[::1] uniform,            # IN  (steps,), in [0, 1)
+    const Py_ssize_t[::1] offset,         # IN  (n + 1,)
+):
+    """State paths (steps,). Context of the next state: (context * states + state) mod
+    contexts, which is the state itself for as many contexts as states."""
+    cdef Py_ssize_t S = trans.shape[1], C = trans.shape[0], n = offset.shape[0] - 1
+    cdef Py_ssize_t i, t, lo, hi, mid, context
+    cdef Py_ssize_t[::1] path = np.empty(uniform.shape[0], np.intp)
+    cdef const double* edge
+    cdef double u
+    with nogil:
+        for i in range(n):
+            context = 0
+            for t in range(offset[i], offset[i + 1]):
+                edge = &start[0] if t == offset[i] else &trans[context, 0]
+                u = uniform[t] * edge[S - 1]
+                lo, hi = 0, S - 1
+                while lo < hi:
+                    mid = (lo + hi) // 2
+                    if edge[mid] > u:
+                        hi = mid
+                    else:
+                        lo = mid + 1
+                path[t] = lo
+                context = (context * S + lo) % C
+    return np.asarray(path)

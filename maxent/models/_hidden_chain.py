@@ -1,0 +1,451 @@
+"""What hidden Markov models share, whatever they emit.
+
+    p(x, z) = start[z_0] prod_t transition[z_{t-1}, z_t] prod_t p(x_t | z_t)
+
+A kind of emission states the log-likelihoods of its observations and its M step.
+
+Source: Rabiner (1989), sections III and V.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
+
+from maxent._core import chain
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent._support.sequences import Sequences
+from maxent._support.threads import effective_threads
+from maxent.families import _checks
+from maxent.models.base import Model, maximize_by_em
+
+Array = NDArray[np.float64]
+
+
+def states_per_sequence(length: int, n_symbols: int, zeta: float = 0.1) -> int:
+    """Number of hidden states for a sequence of a given length.
+
+    The least integer M with ``(M - 1) (M + n_symbols + 1) > zeta * length``: about
+    `zeta` free parameters a letter.
+
+    Parameters
+    ----------
+    length : int
+        Letters of the sequence, >= 1.
+    n_symbols : int
+        Size of the alphabet, >= 1.
+    zeta : float, default=0.1
+        Free parameters a letter, > 0.
+
+    Returns
+    -------
+    int
+        At least 2.
+
+    References
+    ----------
+    Jebara, Kondor & Howard (2004), section 8.2.
+
+    Examples
+    --------
+    >>> from maxent.models import states_per_sequence
+    >>> [states_per_sequence(T, 4) for T in (24, 70, 10000)]
+    [2, 3, 30]
+    """
+    length = v.check_count("length", length)
+    n_symbols = v.check_count("n_symbols", n_symbols)
+    limit = v.check_positive("zeta", zeta) * length
+    half = 0.5 * n_symbols
+    M = max(2, int(np.sqrt(half**2 + limit + n_symbols + 1) - half))
+    while (M - 1) * (M + n_symbols + 1) <= limit:
+        M += 1
+    while M > 2 and (M - 2) * (M + n_symbols) > limit:
+        M -= 1
+    return M
+
+
+@dataclass
+class Counts:
+    """Weighted expected counts of sequences under a model."""
+
+    log_likelihood: Array  # (n,)
+    start: Array  # (states,)
+    transition: Array  # (states, states)
+    emission: Array  # (rows, states): by symbol, or by step
+
+
+class Observations:
+    """Sequences as the compiled passes read them: rows of a table of log-likelihoods.
+
+    Parameters
+    ----------
+    sequences : Sequences
+    row : ndarray of int (n_steps,)
+        Row of the table that each step shows; -1 where nothing was observed.
+    shared : bool
+        Whether several steps show one row, as with symbols.
+    """
+
+    def __init__(self, sequences: Sequences, row: NDArray[np.intp], shared: bool):
+        self.sequences, self.shared = sequences, shared
+        self.row = np.ascontiguousarray(row, dtype=np.intp)
+        self.order = np.argsort(-sequences.lengths, kind="stable").astype(np.intp)
+
+    def expect(
+        self,
+        start: Array,
+        transition: Array,
+        log_table: Array,
+        weights: Array | None,
+        n_jobs: int | None = None,
+    ) -> Counts:
+        """Log-likelihoods and, unless `weights` is None, expected counts."""
+        relative, top = relative_rows(log_table)
+        found = chain.expect(
+            np.ascontiguousarray(start),
+            np.ascontiguousarray(transition),
+            relative,
+            self.row,
+            self.sequences.offsets,
+            self.order,
+            weights,
+            self.shared,
+            effective_threads(n_jobs),
+        )
+        log_lik, emission, starts, transitions = found
+        return Counts(log_lik + self.sums(top), starts, transitions, emission)
+
+    def sums(self, top: Array) -> Array:
+        """Sums over the steps of each sequence of what its rows have, (n,)."""
+        if not top.any():
+            return np.zeros(len(self.sequences))
+        steps = np.where(self.row >= 0, top[self.row], 0.0)
+        return np.add.reduceat(steps, self.sequences.offsets[:-1])
+
+
+def relative_rows(log_table: Array) -> tuple[Array, Array]:
+    """Rows less their largest entry, and these; a row of -inf stays as it is."""
+    top = log_table.max(axis=1) if len(log_table) else np.zeros(0)
+    top = np.where(np.isfinite(top), top, 0.0)
+    return np.ascontiguousarray(log_table - top[:, None]), top
+
+
+def check_chain(start: ArrayLike, transition: ArrayLike) -> tuple[Array, Array]:
+    """Start (n_states,) and transition probabilities (n_states, n_states)."""
+    first = _checks.simplex_array("start", start)
+    rows = _checks.simplex_array("transition", transition)
+    if first.ndim != 1 or rows.shape != (len(first),) * 2:
+        raise ValueError(
+            f"start has shape {first.shape} and transition {rows.shape}; (n_states,) "
+            "and (n_states, n_states) are expected."
+        )
+    return first, rows
+
+
+def with_pseudo_counts(counts: Array, smoothing: float, old: Array) -> Array:
+    """Rows of counts as probabilities; rows without any keep the old ones."""
+    counts = counts + smoothing
+    total = counts.sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(total > 0, counts / total, old)
+
+
+class HiddenMarkovModel(Model):
+    """Hidden Markov model; base class of the kinds of emission.
+
+    Attributes
+    ----------
+    start : ndarray (n_states,)
+    transition : ndarray (n_states, n_states)
+    emission : family batch (n_states,)
+    """
+
+    start: Array
+    transition: Array
+    emission: Any
+    _fit_names: ClassVar[tuple[str, ...]] = ()  # EM's arrays, as keywords
+
+    @property
+    def n_states(self) -> int:
+        """Number of hidden states."""
+        return len(self.start)
+
+    # -- what a kind of emission defines -----------------------------------------------
+    @abstractmethod
+    def _read(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
+        """Sequences that fit this model."""
+
+    @staticmethod
+    @abstractmethod
+    def _observations(sequences: Sequences) -> Observations:
+        """Sequences as rows of `_log_table`."""
+
+    @abstractmethod
+    def _log_table(self, sequences: Sequences) -> Array:
+        """Log-likelihoods (rows, n_states) of what the steps show."""
+
+    @abstractmethod
+    def _written(self, values: NDArray[Any]) -> Any:
+        """One drawn sequence as `sample` returns it."""
+
+    # -- inference -----------------------------------------------------------------
+    def log_likelihood(
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        n_jobs: int | None = None,
+    ) -> Array:
+        """Log-likelihood of every sequence.
+
+        Parameters
+        ----------
+        sequences : list of sequences, array-like, or path
+            As for `fit`.
+        lengths : array-like of int, optional
+            Lengths of the sequences in one array.
+        n_jobs : int, optional
+            Threads; the result has the same bits for any number.
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+            In nats; -inf of a sequence that the model cannot produce.
+        """
+        found, seen = self._seen(sequences, lengths)
+        table = self._log_table(found)
+        counts = seen.expect(self.start, self.transition, table, None, n_jobs)
+        return counts.log_likelihood
+
+    def posterior(
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        n_jobs: int | None = None,
+    ) -> list[Array]:
+        """Posterior probabilities of the states at every step.
+
+        Parameters
+        ----------
+        sequences, lengths, n_jobs
+            As for `log_likelihood`.
+
+        Returns
+        -------
+        list of ndarray (n_steps, n_states)
+            One for each sequence; rows sum to one.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot produce a sequence; it is named.
+        """
+        found, seen = self._seen(sequences, lengths)
+        # a row for every step, those without an observation included
+        table, row = self._log_table(found), seen.row
+        log_table = np.zeros((len(row), self.n_states))
+        log_table[row >= 0] = table[row[row >= 0]]
+        steps = Observations(found, np.arange(len(row)), shared=False)
+        counts = steps.expect(
+            self.start, self.transition, log_table, np.ones(len(found)), n_jobs
+        )
+        impossible = np.isneginf(counts.log_likelihood)
+        if impossible.any():
+            raise ValueError(
+                f"sequences[{int(np.argmax(impossible))}] has probability 0 under the "
+                "model, so its states have no posterior; fit with smoothing > 0."
+            )
+        return list(Sequences(counts.emission, found.offsets))
+
+    def viterbi(
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        n_jobs: int | None = None,
+    ) -> tuple[list[NDArray[np.intp]], Array]:
+        """Most likely state path of every sequence.
+
+        Parameters
+        ----------
+        sequences, lengths, n_jobs
+            As for `log_likelihood`.
+
+        Returns
+        -------
+        paths : list of ndarray of int (n_steps,)
+            Ties go to the state of the lowest number.
+        log_prob : ndarray (n_sequences,)
+            Log-probability of path and sequence together.
+        """
+        found, seen = self._seen(sequences, lengths)
+        with np.errstate(divide="ignore"):
+            start, transition = np.log(self.start), np.log(self.transition)
+        path, log_prob = chain.viterbi(
+            start,
+            transition,
+            np.ascontiguousarray(self._log_table(found)),
+            seen.row,
+            found.offsets,
+            effective_threads(n_jobs),
+        )
+        return list(Sequences(path, found.offsets)), log_prob
+
+    def _seen(self, sequences, lengths):
+        found = self._read(sequences, lengths)
+        return found, self._observations(found)
+
+    @overload
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = ...,
+        *,
+        return_states: Literal[False] = ...,
+    ) -> list[Any]: ...
+    @overload
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = ...,
+        *,
+        return_states: Literal[True],
+    ) -> tuple[list[Any], list[NDArray[np.intp]]]: ...
+    def sample(self, n, length, random_state=None, *, return_states=False):
+        """Draw sequences.
+
+        Parameters
+        ----------
+        n : int
+            Number of sequences, >= 1.
+        length : int or array-like of int (n,)
+            Steps of each, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+            The same seed gives the same draws.
+        return_states : bool, default=False
+            Return the hidden states too.
+
+        Returns
+        -------
+        sequences : list
+            Arrays, or strings of a model with an alphabet.
+        states : list of ndarray of int (n_steps,)
+            Only if `return_states`.
+        """
+        rng = as_generator(random_state)
+        offsets = drawn_offsets(n, length)
+        states = chain.draw_states(
+            np.cumsum(self.start),
+            np.cumsum(self.transition, axis=1),
+            rng.random(offsets[-1]),
+            offsets,
+        )
+        values = None
+        for k in range(self.n_states):
+            own = np.flatnonzero(states == k)
+            if len(own):
+                drawn = self.emission[k].sample(len(own), rng)
+                if values is None:
+                    values = np.empty((len(states), *drawn.shape[1:]), drawn.dtype)
+                values[own] = drawn
+        sequences = [self._written(one) for one in Sequences(values, offsets)]
+        if return_states:
+            return sequences, list(Sequences(states, offsets))
+        return sequences
+
+    # -- EM ------------------------------------------------------------------------
+    @classmethod
+    def _best_of(
+        cls,
+        problem: HiddenChainProblem,
+        starts: Any,
+        fixed: dict[str, Any],
+        tol: float,
+        max_iter: int,
+    ) -> Self:
+        """EM from every start; the model of the greatest objective."""
+        best, result = maximize_by_em(problem.step, starts, tol=tol, max_iter=max_iter)
+        return cls(*best, **fixed)._with_result(result)
+
+
+class HiddenChainProblem:
+    """One EM step of a hidden Markov model, for `maximize_by_em`.
+
+    Parameters are tuples (start, transition, what the emission has). The objective is
+    the weighted log-likelihood plus, up to a constant, the log-density of Dirichlet
+    priors with parameters 1 + smoothing, and of the emission's own prior.
+    """
+
+    def __init__(
+        self,
+        seen: Observations,
+        weights: Array,
+        smoothing: float,
+        n_jobs: int | None = None,
+    ):
+        self.seen, self.weights = seen, weights
+        self.smoothing, self.n_jobs = smoothing, n_jobs
+
+    def step(self, point: tuple[Array, ...]) -> tuple[float, tuple[Array, ...]]:
+        """Objective at a point, and the point after one EM step."""
+        start, transition, *emission = point
+        table, log_prior = self.log_table(*emission)
+        counts = self.seen.expect(start, transition, table, self.weights, self.n_jobs)
+        objective = float(self.weights @ counts.log_likelihood) + log_prior
+        c = self.smoothing
+        if c > 0:
+            objective += c * float(np.log(start).sum() + np.log(transition).sum())
+        following = (
+            with_pseudo_counts(counts.start, c, start),
+            with_pseudo_counts(counts.transition, c, transition),
+            *self.fit_emission(counts.emission, *emission),
+        )
+        return objective, following
+
+    def log_table(self, *emission: Array) -> tuple[Array, float]:
+        """Log-likelihoods (rows, n_states), and the log-density of the prior."""
+        raise NotImplementedError
+
+    def fit_emission(self, counts: Array, *emission: Array) -> tuple[Array, ...]:
+        """M step of the emission from expected counts (rows, n_states)."""
+        raise NotImplementedError
+
+
+def table_log_prior(table: Array, smoothing: float) -> float:
+    """Log-density of Dirichlet priors 1 + smoothing, up to a constant."""
+    return float(xlogy(smoothing, table).sum()) if smoothing > 0 else 0.0
+
+
+def drawn_offsets(n: int, length: ArrayLike) -> NDArray[np.intp]:
+    """Offsets of `n` sequences of one or of given lengths."""
+    n = v.check_count("n", n)
+    lengths = v.as_doubles("length", length)
+    fits = lengths.shape in ((), (n,)) and (lengths == np.floor(lengths)).all()
+    if not fits or not (lengths >= 1).all():
+        raise ValueError(
+            f"length={v.shown(length)} must be an integer >= 1, or {n} of them."
+        )
+    lengths = np.broadcast_to(lengths, (n,))
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+
+
+def sequence_weights(weights: ArrayLike | None, n: int) -> Array:
+    """Weights (n,) of sequences, ones by default."""
+    if weights is None:
+        return np.ones(n)
+    array = _checks.nonnegative_array("weights", weights)
+    if array.shape != (n,) or not array.any():
+        raise ValueError(
+            f"weights has shape {array.shape}; one weight >= 0 for each of the {n} "
+            "sequences is needed, and one of them > 0."
+        )
+    return array
