@@ -453,25 +453,134 @@ cdef int one_path(
     return failed
 
 
+# -- product kernel --------------------------------------------------------------------
+cdef struct Models:
+    # Models of one number of states; the second ones, n2 of them, in vectors: lane l of
+    # vector v is model v * lanes + l, arrays (vectors, ..., lanes).
+    Py_ssize_t n
+    Py_ssize_t states
+    const double* start
+    const double* trans
+    const double* table         # (n, states, letters), or NULL
+
+
+cdef int kernel_row(
+    const Models* P, const Models* Q, Py_ssize_t letters, const double* psi,
+    Py_ssize_t i, Py_ssize_t steps, Py_ssize_t first, bint lower, double* log_k,
+    Py_ssize_t n_out,
+) noexcept nogil:
+    """Row i of the Gram matrices; entries before the vector of i only if not lower."""
+    cdef Py_ssize_t s = P.states, s2 = Q.states, lanes = MX_CHAIN_LANES, v, l, h, j
+    cdef Py_ssize_t block = s * s2 * lanes
+    cdef double* memory = <double*>malloc(
+        (3 * block + n_out * lanes) * sizeof(double))
+    cdef double* own = memory
+    cdef double* out = memory + 3 * block
+    cdef const double* given
+    cdef int lost[MX_CHAIN_LANES]
+    if memory == NULL:
+        return 1
+    for v in range(i // lanes if lower else 0, (Q.n + lanes - 1) // lanes):
+        if P.table != NULL:
+            mx_chain_table_kernel(
+                s, s2, letters, P.table + i * s * letters,
+                Q.table + v * s2 * letters * lanes, own)
+            given = own
+        else:
+            given = psi + v * block
+        mx_chain_kernel_lanes(
+            s, s2, steps, first, P.start + i * s, P.trans + i * s * s, given,
+            Q.start + v * s2 * lanes, Q.trans + v * s2 * s2 * lanes, memory + block,
+            memory + 2 * block, out, lost)
+        for l in range(min(lanes, Q.n - v * lanes)):
+            j = v * lanes + l
+            for h in range(n_out):
+                log_k[h * P.n * Q.n + i * Q.n + j] = (
+                    INFINITY - INFINITY if lost[l] else out[h * lanes + l])
+    free(memory)
+    return 0
+
+
+def hmm_kernel(
+    const double[:, ::1] start,           # IN  (n, s), to the power rho, as all here
+    const double[:, :, ::1] trans,        # IN  (n, s, s)
+    table,                                # IN  (n, s, letters), or None
+    const double[:, :, ::1] start2,       # IN  (vectors, s2, lanes)
+    const double[:, :, :, ::1] trans2,    # IN  (vectors, s2, s2, lanes)
+    table2,                               # IN  (vectors, s2, letters, lanes), or None
+    psi,                                  # IN  (n, vectors, s, s2, lanes), or None
+    Py_ssize_t n2,                        # models in the vectors
+    Py_ssize_t steps,                     # T: sequences x_0..x_T
+    bint every,                           # all horizons 0..T, or T alone
+    bint lower,                           # both sides are the same: upper triangle
+    int n_threads,
+):
+    """Log product kernels (horizons, n, n2) of pairs of hidden Markov models.
+
+    The elementary kernels psi come from tables, or are given. NaN where a pair has
+    underflowed; entries below the diagonal are undefined if `lower`.
+    """
+    cdef Py_ssize_t n = start.shape[0], s = start.shape[1], s2 = start2.shape[1]
+    cdef Py_ssize_t n_out = steps + 1 if every else 1, first = 0 if every else steps
+    cdef Py_ssize_t i, lo, stop, letters = 0, wave, stride = 0
+    cdef double[:, :, ::1] log_k = np.full((n_out, n, n2), np.nan)
+    cdef const double[:, :, ::1] own
+    cdef const double[:, :, :, ::1] others
+    cdef const double[:, :, :, :, ::1] pairs
+    cdef const double* given = NULL
+    cdef Models P, Q
+    cdef int failed = 0
+    P.n, P.states, P.table = n, s, NULL
+    Q.n, Q.states, Q.table = n2, s2, NULL
+    if n == 0 or n2 == 0:
+        return np.asarray(log_k)
+    P.start, P.trans = &start[0, 0], &trans[0, 0, 0]
+    Q.start, Q.trans = &start2[0, 0, 0], &trans2[0, 0, 0, 0]
+    if table is not None:
+        own, others = table, table2
+        letters = own.shape[2]
+        P.table, Q.table = &own[0, 0, 0], &others[0, 0, 0, 0]
+    else:
+        pairs = psi
+        given, stride = &pairs[0, 0, 0, 0, 0], pairs[0].size
+    # about 10 ms between two looks for Ctrl-C
+    wave = 10000000 // (1 + n2 * (steps + 1) * s * s2 * (s + s2) // MX_CHAIN_LANES)
+    wave = max(<Py_ssize_t>1, wave) * n_threads
+    for lo in range(0, n, wave):
+        stop = min(lo + wave, n)
+        for i in prange(lo, stop, nogil=True, schedule="dynamic", chunksize=1,
+                        num_threads=n_threads):
+            failed |= kernel_row(
+                &P, &Q, letters, given + i * stride, i, steps, first, lower,
+                &log_k[0, 0, 0], n_out)
+        if failed:
+            raise MemoryError
+        PyErr_CheckSignals()
+    return np.asarray(log_k)
+
+
 # -- draws -----------------------------------------------------------------------------
-def draw_states(
-    const double[::1] start,              # IN  (states,), cumulative
-    const double[:, ::1] trans,           # IN  (contexts, states), cumulative
+def draw_chain(
+    const double[:, ::1] edges,           # IN  (contexts, symbols), cumulative
+    const Py_ssize_t[::1] context,        # IN  (n,), context of the first draw
     const double[::1] uniform,            # IN  (steps,), in [0, 1)
     const Py_ssize_t[::1] offset,         # IN  (n + 1,)
 ):
-    """State paths (steps,). Context of the next state: (context * states + state) mod
-    contexts, which is the state itself for as many contexts as states."""
-    cdef Py_ssize_t S = trans.shape[1], C = trans.shape[0], n = offset.shape[0] - 1
-    cdef Py_ssize_t i, t, lo, hi, mid, context
+    """Symbols (steps,), drawn one after the other given the context of each.
+
+    The context after symbol o is (context * symbols + o) mod contexts: the last symbols
+    as digits; o itself with as many contexts as symbols.
+    """
+    cdef Py_ssize_t S = edges.shape[1], C = edges.shape[0], n = offset.shape[0] - 1
+    cdef Py_ssize_t i, t, lo, hi, mid, at
     cdef Py_ssize_t[::1] path = np.empty(uniform.shape[0], np.intp)
     cdef const double* edge
     cdef double u
     with nogil:
         for i in range(n):
-            context = 0
+            at = context[i]
             for t in range(offset[i], offset[i + 1]):
-                edge = &start[0] if t == offset[i] else &trans[context, 0]
+                edge = &edges[at, 0]
                 u = uniform[t] * edge[S - 1]
                 lo, hi = 0, S - 1
                 while lo < hi:
@@ -481,5 +590,5 @@ def draw_states(
                     else:
                         lo = mid + 1
                 path[t] = lo
-                context = (context * S + lo) % C
+                at = (at * S + lo) % C
     return np.asarray(path)

@@ -6,6 +6,8 @@ from maxent._support.lazy import lazy_exports
 
 _HOMES = {
     "base": ("EMResult", "Model"),
+    "markov": ("MarkovChain",),
+    "mixture": ("Mixture",),
     "hmm": ("CategoricalHMM", "GaussianHMM"),
     "_hidden_chain": ("states_per_sequence",),
 }

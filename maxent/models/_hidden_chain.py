@@ -22,7 +22,7 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
-from maxent.families import _checks
+from maxent.families import Categorical, _checks
 from maxent.models.base import Model, maximize_by_em
 
 Array = NDArray[np.float64]
@@ -343,11 +343,16 @@ class HiddenMarkovModel(Model):
         """
         rng = as_generator(random_state)
         offsets = drawn_offsets(n, length)
-        states = chain.draw_states(
-            np.cumsum(self.start),
+        first = drawn_indices(self.start, len(offsets) - 1, rng)
+        states = np.empty(offsets[-1], dtype=np.intp)
+        later = np.ones(len(states), dtype=bool)
+        later[offsets[:-1]] = False
+        states[offsets[:-1]] = first
+        states[later] = chain.draw_chain(
             np.cumsum(self.transition, axis=1),
-            rng.random(offsets[-1]),
-            offsets,
+            first,
+            rng.random(np.count_nonzero(later)),
+            offsets - np.arange(len(offsets)),
         )
         values = None
         for k in range(self.n_states):
@@ -436,6 +441,11 @@ def drawn_offsets(n: int, length: ArrayLike) -> NDArray[np.intp]:
         )
     lengths = np.broadcast_to(lengths, (n,))
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+
+
+def drawn_indices(prob: Array, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Independent draws of an index."""
+    return Categorical(prob).sample(n, rng).astype(np.intp)
 
 
 def sequence_weights(weights: ArrayLike | None, n: int) -> Array:

@@ -1,0 +1,422 @@
+"""Finite mixtures of the distributions of any family, fitted by EM."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp, softmax
+
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent.families import ExponentialFamily, Gaussian, _checks
+from maxent.models.base import Model, maximize_by_em
+
+Array = NDArray[np.float64]
+
+
+class Mixture(Model):
+    """Finite mixture ``p(x) = sum_h weights[h] p_h(x)``.
+
+    Parameters
+    ----------
+    weights : array-like (n_components,)
+        Probabilities of the components; zeros are allowed.
+    components : family batch (n_components,)
+        For instance ``Gaussian(mean, cov)`` with means (n_components, d).
+
+    Attributes
+    ----------
+    weights : ndarray (n_components,)
+    components : ExponentialFamily
+    fit_result : EMResult or None
+        How the fit ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.families import Poisson
+    >>> from maxent.models import Mixture
+    >>> M = Mixture([0.5, 0.5], Poisson([1.0, 20.0]))
+    >>> X = M.sample(500, random_state=0)
+    >>> fitted = Mixture.fit(X, n_components=2, family=Poisson, random_state=0)
+    >>> np.sort(fitted.components.rate).round(0)
+    array([ 1., 20.])
+    """
+
+    _names = ("weights", "components")
+    weights: Array
+    components: ExponentialFamily
+
+    def __init__(self, weights: ArrayLike, components: ExponentialFamily) -> None:
+        share = _checks.simplex_array("weights", weights)
+        if not isinstance(components, ExponentialFamily):
+            raise TypeError(
+                f"components={v.shown(components)} must be a batch of a family, for "
+                "instance maxent.families.Gaussian(mean, cov)."
+            )
+        if share.ndim != 1 or components.batch_shape != share.shape:
+            raise ValueError(
+                f"weights has shape {share.shape} and components are a batch of shape "
+                f"{components.batch_shape}; both must be (n_components,)."
+            )
+        self._set(weights=share, components=components)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.weights)
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one observation."""
+        return self.components.event_shape
+
+    @functools.cached_property
+    def _log_weights(self) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights)
+
+    def _joint(self, X: ArrayLike) -> Array:
+        """log weights[h] p_h(x), (n_components, n_samples)."""
+        log_prob = self.components.log_prob(X)
+        if log_prob.ndim != 2:
+            raise ValueError(
+                f"X has shape {np.shape(X)}; rows (n_samples, *{self.event_shape}) are "
+                "expected."
+            )
+        return log_prob + self._log_weights[:, None]
+
+    def log_prob(self, X: ArrayLike) -> Array:
+        """Log-density, or log-probability of discrete data.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, event)
+            Rows.
+
+        Returns
+        -------
+        ndarray (n_samples,)
+            In nats; -inf outside the support of all components.
+        """
+        return logsumexp(self._joint(X), axis=0)
+
+    def log_likelihood(self, X: ArrayLike) -> float:
+        """Sum of the log-densities of rows.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, event)
+            Rows, as independent draws.
+
+        Returns
+        -------
+        float
+            In nats.
+        """
+        return float(self.log_prob(X).sum())
+
+    def posterior(self, X: ArrayLike) -> Array:
+        """Posterior probabilities of the components.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, event)
+            Rows inside the support.
+
+        Returns
+        -------
+        ndarray (n_samples, n_components)
+            Rows sum to one.
+
+        Raises
+        ------
+        ValueError
+            If no component can produce a row; the first one is named.
+        """
+        joint = self._joint(X)
+        impossible = np.isneginf(joint).all(axis=0)
+        if impossible.any():
+            raise ValueError(
+                f"X[{int(np.argmax(impossible))}] has probability 0 under every "
+                "component, so it has no posterior."
+            )
+        return softmax(joint, axis=0).T
+
+    def sample(
+        self, n: int, random_state: Any = None, *, return_components: bool = False
+    ) -> Any:
+        """Independent draws.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+            The same seed gives the same draws.
+        return_components : bool, default=False
+            Return the components that the rows come from too.
+
+        Returns
+        -------
+        X : ndarray (n, event)
+        components : ndarray of int (n,)
+            Only if `return_components`.
+        """
+        n = v.check_count("n", n)
+        rng = as_generator(random_state)
+        which = rng.choice(self.n_components, size=n, p=self.weights)
+        X = None
+        for h in np.unique(which):
+            own = np.flatnonzero(which == h)
+            drawn = self.components[h].sample(len(own), rng)
+            if X is None:
+                X = np.empty((n, *drawn.shape[1:]), drawn.dtype)
+            X[own] = drawn
+        return (X, which) if return_components else X
+
+    def get_spec(self) -> dict[str, Any]:
+        """Constructor arguments, as model files keep them."""
+        family = type(self.components)
+        return {
+            "weights": self.weights,
+            "family": family.__name__,
+            "components": self.components.parameters(),
+        }
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
+        """Mixture from what :meth:`get_spec` returned; it is checked again."""
+        import maxent.families
+
+        family = getattr(maxent.families, str(spec["family"]), None)
+        if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
+            raise ValueError(f"family={v.shown(spec['family'])} is no known family.")
+        return cls(spec["weights"], family(**spec["components"]))
+
+    # -- fit -----------------------------------------------------------------------
+    @classmethod
+    def fit(
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        n_components: int = 2,
+        family: type[ExponentialFamily] = Gaussian,
+        smoothing: float = 0.01,
+        init: Mixture | ArrayLike | None = None,
+        n_init: int = 3,
+        tol: float = 1e-8,
+        max_iter: int = 2000,
+        random_state: Any = None,
+        family_options: dict[str, Any] | None = None,
+    ) -> Self:
+        """Fit by EM from several starts.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, event)
+            Rows in the support of the family.
+        weights : array-like (n_samples,), optional
+            Weights >= 0; weight 2 equals the row twice.
+        n_components : int, default=2
+        family : class, default=Gaussian
+            Of the components; any with a `fit` to weighted rows.
+        smoothing : float, default=0.01
+            Pseudo-observations >= 0 of every component, distributed like all the rows
+            (a conjugate prior), and pseudo-counts of its weight. They keep a component
+            from shrinking to one row; with 0 the likelihood may be unbounded.
+        init : Mixture or array-like (n_samples, n_components), optional
+            Start of a single run: a mixture, or posterior probabilities of the
+            components; `n_components` and `n_init` are then not read.
+        n_init : int, default=3
+            Starts; the run of the greatest objective is kept.
+        tol : float, default=1e-8
+            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+        max_iter : int, default=2000
+            EM steps of a run at most.
+        random_state : int, Generator, RandomState or None, default=None
+            Source of the starts.
+        family_options : dict, optional
+            Further arguments of the family's `fit`, such as ``n_categories``.
+
+        Returns
+        -------
+        Mixture
+            Its `fit_result` has the objective after every step.
+
+        Raises
+        ------
+        ValueError
+            If a row is outside the support, or a component has no maximum-likelihood
+            fit with ``smoothing=0``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the kept run reached `max_iter`.
+
+        Notes
+        -----
+        The objective is
+
+            sum_i w_i log p(x_i) + smoothing * sum_h (log weights[h] + mean log p_h(x)),
+
+        the mean over all rows by their weights. It never falls.
+
+        References
+        ----------
+        Dempster, Laird & Rubin (1977), section 4.3.
+        """
+        model = cls._fit(
+            X,
+            weights,
+            n_components=n_components,
+            family=family,
+            smoothing=smoothing,
+            init=init,
+            n_init=n_init,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+            family_options=family_options,
+        )
+        return model._warned(tol, max_iter)
+
+    @classmethod
+    def _fit(
+        cls,
+        X,
+        weights=None,
+        *,
+        n_components=2,
+        family=Gaussian,
+        smoothing=0.01,
+        init=None,
+        n_init=3,
+        tol=1e-8,
+        max_iter=2000,
+        random_state=None,
+        family_options=None,
+    ):
+        tol, max_iter = v.check_stop(tol, max_iter)
+        if isinstance(init, Mixture):
+            family = type(init.components)
+        problem = MixtureProblem(X, weights, family, smoothing, family_options or {})
+        if init is None:
+            k = v.check_count("n_components", n_components)
+            n_init = v.check_count("n_init", n_init)
+            starts = problem.starts(k, n_init, as_generator(random_state))
+        elif isinstance(init, Mixture):
+            starts = [(init.weights, init.components)]
+        else:
+            shares = v.as_doubles("init", init)
+            if shares.ndim != 2 or len(shares) != len(problem.X):
+                raise ValueError(
+                    f"init has shape {shares.shape}; ({len(problem.X)}, n_components) "
+                    "is expected."
+                )
+            _checks.simplex_array("init", shares)
+            starts = [problem.maximum(shares.T, None)]
+        best, result = maximize_by_em(
+            problem.step, starts, tol=tol, max_iter=max_iter, change=_change
+        )
+        return cls(*best)._with_result(result)
+
+
+class MixtureProblem:
+    """One EM step of a mixture, for `maximize_by_em`; points are (weights, batch)."""
+
+    def __init__(self, X, weights, family, smoothing, options):
+        if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
+            raise TypeError(
+                f"family={v.shown(family)} must be a class of maxent.families."
+            )
+        self.smoothing = v.check_nonnegative("smoothing", smoothing)
+        self.X = v.as_doubles("X", X)
+        if self.X.ndim == 0 or not len(self.X):
+            raise ValueError(f"X has shape {self.X.shape}; there is no row to fit.")
+        n = len(self.X)
+        own = np.ones(n) if weights is None else v.as_doubles("weights", weights)
+        self.own, _ = _checks.row_weights(own, (n,))
+        self.share = self.own / self.own.sum()
+        self.family, self.options = family, options
+
+    def starts(self, k, n_init, rng):
+        """Random rows as centres, and every row with a random share of the nearest.
+
+        Components of the rows' posterior under equal weights, so any family will do.
+        """
+        rows = self.X.reshape(len(self.X), -1)
+        deviation = np.sqrt(self.share @ np.square(rows - self.share @ rows))
+        rows = rows / np.where(deviation > 0, deviation, 1.0)
+        for _ in range(n_init):
+            centres = _spread_rows(rows, self.share, k, rng)
+            distance = np.stack([np.square(rows - c).sum(axis=1) for c in centres])
+            shares = 0.1 / k + 0.9 * (distance == distance.min(axis=0))
+            shares = shares * rng.uniform(0.9, 1.1, size=shares.shape)
+            yield self.maximum(shares / shares.sum(axis=0), None)
+
+    def step(self, point):
+        """Objective at a point, and the point after one EM step."""
+        weights, components = point
+        log_prob = components.log_prob(self.X)
+        with np.errstate(divide="ignore"):
+            joint = log_prob + np.log(weights)[:, None]
+        total = logsumexp(joint, axis=0)
+        used = self.own > 0
+        objective = float(self.own[used] @ total[used])
+        if self.smoothing:
+            prior = np.log(weights).sum() + (log_prob[:, used] @ self.share[used]).sum()
+            objective += self.smoothing * float(prior)
+        with np.errstate(invalid="ignore"):
+            shares = np.where(used, np.exp(joint - total), 0.0)
+        return objective, self.maximum(shares, components)
+
+    def maximum(self, shares, old):
+        """M step from posterior probabilities (n_components, n_samples)."""
+        mass = shares * self.own
+        counts = mass.sum(axis=1) + self.smoothing
+        rows = mass + self.smoothing * self.share
+        used = rows.sum(axis=1) > 0
+        fitted = self.family.fit(self.X, rows[used], **self.options)
+        if not used.all():  # a component without a row stays as it is
+            place = np.where(used, np.cumsum(used) - 1, 0)
+            fitted = _merged(fitted[place], old, used)
+        return counts / counts.sum(), fitted
+
+
+def _merged(new, old, used):
+    """Members of `new` where used, else of `old`."""
+    parts = {}
+    for name, value in new.parameters().items():
+        if isinstance(value, np.ndarray) and value.shape[:1] == used.shape:
+            axes = (slice(None),) + (None,) * (value.ndim - 1)
+            value = np.where(used[axes], value, getattr(old, name))
+        parts[name] = value
+    return type(new)(**parts)
+
+
+def _change(old, new):
+    """Relative change of weights and parameters."""
+    from maxent.models.base import relative_change
+
+    def arrays(point):
+        inside = point[1].parameters().values()
+        return (point[0], *(a for a in inside if isinstance(a, np.ndarray)))
+
+    return relative_change(arrays(old), arrays(new))
+
+
+def _spread_rows(rows, share, k, rng):
+    """Rows drawn one after the other by their squared distance to those drawn."""
+    centres = [rows[rng.choice(len(rows), p=share)]]
+    for _ in range(k - 1):
+        nearest = np.min([np.square(rows - c).sum(axis=1) for c in centres], axis=0)
+        chance = share * nearest
+        chance = chance / chance.sum() if chance.sum() > 0 else share
+        centres.append(rows[rng.choice(len(rows), p=chance)])
+    return centres
