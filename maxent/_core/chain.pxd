@@ -44,12 +44,11 @@ cdef extern from "chain_loops.h" nogil:
         const double* xi, const double* trans, Py_ssize_t n, double* out) noexcept
     void mx_chain_kernel_lanes(
         Py_ssize_t s, Py_ssize_t s2, Py_ssize_t steps, Py_ssize_t first,
-        const double* start, const double* trans, const double* psi,
-        const double* start2, const double* trans2, double* X, double* Y,
-        double* log_k, int* lost) noexcept
-    void mx_chain_table_kernel(
-        Py_ssize_t s, Py_ssize_t s2, Py_ssize_t letters, const double* E,
-        const double* E2, double* psi) noexcept
+        const double* trans, const double* psi, const double* trans2,
+        const double* end, double* X, double* Y, double* log_k, int* lost) noexcept
+    void mx_chain_outer_lanes(
+        Py_ssize_t s, Py_ssize_t s2, Py_ssize_t m, const double* F, const double* F2,
+        double* out) noexcept
 
 # log_alpha[t, j] = log p(x_0..x_t, z_t = j); returns log p(x)
 cdef double log_forward(

@@ -446,16 +446,16 @@ CLONES void mx_chain_backward_one(const mx_chain *m, const mx_size *row, mx_size
 }
 
 /* -- product kernel ---------------------------------------------------------------- */
-/* Y[a + p, b + q] = sum_i trans[i, a + p] X[i, b + q] */
-INLINE void left_tile(const double *trans, const lanes *X, mx_size s, mx_size s2,
+/* Y[a + p, b + q] = sum_i F[i, a + p] X[i, b + q]; F (m, s), X (m, s2, lanes) */
+INLINE void left_tile(const double *F, const lanes *X, mx_size m, mx_size s, mx_size s2,
                       mx_size a, mx_size b, const int na, const int nb, lanes *Y) {
-    lanes acc[4][2];
+    lanes acc[4][4];
     for (int p = 0; p < na; p++)
         for (int q = 0; q < nb; q++) acc[p][q] = all(0.0);
-    for (mx_size i = 0; i < s; i++)
+    for (mx_size i = 0; i < m; i++)
         for (int p = 0; p < na; p++)
             for (int q = 0; q < nb; q++)
-                acc[p][q] += trans[i * s + a + p] * X[i * s2 + b + q];
+                acc[p][q] += F[i * s + a + p] * X[i * s2 + b + q];
     for (int p = 0; p < na; p++)
         for (int q = 0; q < nb; q++) Y[(a + p) * s2 + b + q] = acc[p][q];
 }
@@ -463,7 +463,7 @@ INLINE void left_tile(const double *trans, const lanes *X, mx_size s, mx_size s2
 /* X[a + p, b + q] = psi[a + p, b + q] sum_i Y[a + p, i] trans2[i, b + q] */
 INLINE lanes right_tile(const lanes *trans2, const lanes *Y, const lanes *psi, mx_size s2,
                         mx_size a, mx_size b, const int na, const int nb, lanes *X) {
-    lanes acc[4][2], sum = all(0.0);
+    lanes acc[4][4], sum = all(0.0);
     for (int p = 0; p < na; p++)
         for (int q = 0; q < nb; q++) acc[p][q] = all(0.0);
     for (mx_size i = 0; i < s2; i++)
@@ -480,69 +480,66 @@ INLINE lanes right_tile(const lanes *trans2, const lanes *Y, const lanes *psi, m
     return sum;
 }
 
-INLINE lanes kernel_step(const double *trans, const lanes *trans2, const lanes *psi,
-                         mx_size s, mx_size s2, lanes *X, lanes *Y) {
-    mx_size a = 0, b;
+INLINE void left_rows(const double *F, const lanes *X, mx_size m, mx_size s, mx_size s2,
+                      mx_size a, const int na, lanes *Y) {
+    mx_size b = 0;
+    for (; b + 4 <= s2; b += 4) left_tile(F, X, m, s, s2, a, b, na, 4, Y);
+    if (b + 2 <= s2) left_tile(F, X, m, s, s2, a, b, na, 2, Y), b += 2;
+    if (b < s2) left_tile(F, X, m, s, s2, a, b, na, 1, Y);
+}
+
+INLINE void left_product(const double *F, const lanes *X, mx_size m, mx_size s,
+                         mx_size s2, lanes *Y) {
+    mx_size a = 0;
+    for (; a + 4 <= s; a += 4) left_rows(F, X, m, s, s2, a, 4, Y);
+    if (a + 2 <= s) left_rows(F, X, m, s, s2, a, 2, Y), a += 2;
+    if (a < s) left_rows(F, X, m, s, s2, a, 1, Y);
+}
+
+INLINE lanes right_rows(const lanes *trans2, const lanes *Y, const lanes *psi, mx_size s2,
+                        mx_size a, const int na, lanes *X) {
     lanes sum = all(0.0);
-    for (; a + 4 <= s; a += 4) {
-        for (b = 0; b + 2 <= s2; b += 2) left_tile(trans, X, s, s2, a, b, 4, 2, Y);
-        if (b < s2) left_tile(trans, X, s, s2, a, b, 4, 1, Y);
-    }
-    for (; a < s; a++) {
-        for (b = 0; b + 2 <= s2; b += 2) left_tile(trans, X, s, s2, a, b, 1, 2, Y);
-        if (b < s2) left_tile(trans, X, s, s2, a, b, 1, 1, Y);
-    }
-    for (a = 0; a + 4 <= s; a += 4) {
-        for (b = 0; b + 2 <= s2; b += 2)
-            sum += right_tile(trans2, Y, psi, s2, a, b, 4, 2, X);
-        if (b < s2) sum += right_tile(trans2, Y, psi, s2, a, b, 4, 1, X);
-    }
-    for (; a < s; a++) {
-        for (b = 0; b + 2 <= s2; b += 2)
-            sum += right_tile(trans2, Y, psi, s2, a, b, 1, 2, X);
-        if (b < s2) sum += right_tile(trans2, Y, psi, s2, a, b, 1, 1, X);
-    }
+    mx_size b = 0;
+    for (; b + 4 <= s2; b += 4) sum += right_tile(trans2, Y, psi, s2, a, b, na, 4, X);
+    if (b + 2 <= s2) sum += right_tile(trans2, Y, psi, s2, a, b, na, 2, X), b += 2;
+    if (b < s2) sum += right_tile(trans2, Y, psi, s2, a, b, na, 1, X);
     return sum;
 }
 
 CLONES void mx_chain_kernel_lanes(mx_size s, mx_size s2, mx_size steps, mx_size first,
-                                  const double *start, const double *trans,
-                                  const double *psi_, const double *start2_,
-                                  const double *trans2_, double *X_, double *Y_,
-                                  double *log_k, int *lost) {
-    const lanes *psi = (const lanes *)psi_, *start2 = (const lanes *)start2_;
+                                  const double *trans, const double *psi_,
+                                  const double *trans2_, const double *end_, double *X_,
+                                  double *Y_, double *log_k, int *lost) {
+    const lanes *psi = (const lanes *)psi_, *end = (const lanes *)end_;
     const lanes *trans2 = (const lanes *)trans2_;
     lanes *X = (lanes *)X_, *Y = (lanes *)Y_;
     product scale = {all(1.0), BITS(all(0.0)), 0};
     mask bad = BITS(all(0.0));
     lanes sum = all(0.0);
-    for (mx_size a = 0; a < s; a++)
-        for (mx_size b = 0; b < s2; b++) {
-            X[a * s2 + b] = start[a] * start2[b] * psi[a * s2 + b];
-            sum += X[a * s2 + b];
-        }
+    mx_size a, k;
+    for (k = 0; k < s * s2; k++) sum += X[k] *= psi[k];
     for (mx_size t = 0;; t++) {
+        if (t == steps && end) {
+            sum = all(0.0);
+            for (k = 0; k < s * s2; k++) sum += X[k] * end[k];
+        }
         bad |= ~(LESS(all(LEAST), sum) & LESS(sum, all(1e290)));
         sum = choose(bad, all(1.0), sum);
-        lanes inv = 1.0 / sum;
-        for (mx_size k = 0; k < s * s2; k++) X[k] *= inv;
         multiply(&scale, sum);
         if (t >= first) log_product(&scale, log_k + (t - first) * L);
         if (t == steps) break;
-        sum = kernel_step(trans, trans2, psi, s, s2, X, Y);
+        lanes inv = 1.0 / sum;
+        for (k = 0; k < s * s2; k++) X[k] *= inv;
+        left_product(trans, X, s, s, s2, Y);
+        sum = all(0.0);
+        for (a = 0; a + 4 <= s; a += 4) sum += right_rows(trans2, Y, psi, s2, a, 4, X);
+        if (a + 2 <= s) sum += right_rows(trans2, Y, psi, s2, a, 2, X), a += 2;
+        if (a < s) sum += right_rows(trans2, Y, psi, s2, a, 1, X);
     }
     for (int l = 0; l < L; l++) lost[l] = LANE(bad, l) != 0;
 }
 
-CLONES void mx_chain_table_kernel(mx_size s, mx_size s2, mx_size letters,
-                                  const double *E, const double *E2_, double *psi_) {
-    const lanes *E2 = (const lanes *)E2_;
-    lanes *psi = (lanes *)psi_;
-    for (mx_size a = 0; a < s; a++)
-        for (mx_size b = 0; b < s2; b++) {
-            lanes acc = all(0.0);
-            for (mx_size o = 0; o < letters; o++)
-                acc += E[a * letters + o] * E2[b * letters + o];
-            psi[a * s2 + b] = acc;
-        }
+CLONES void mx_chain_outer_lanes(mx_size s, mx_size s2, mx_size m, const double *F,
+                                 const double *F2, double *out) {
+    left_product(F, (const lanes *)F2, m, s, s2, (lanes *)out);
 }
