@@ -163,8 +163,9 @@ CLONES void mx_chain_forward_lanes(const mx_chain *m, const mx_size *const *row,
 }
 
 /* xi[i, j] += sum_s before[s, i] after[s, j]; a tile of it */
-INLINE void outer_tile(const lanes *before, const lanes *after, mx_size steps, mx_size n,
-                       mx_size i, mx_size j, const int ni, const int nj, lanes *xi) {
+INLINE void outer_tile(const lanes *before, const lanes *after, mx_size steps,
+                       mx_size n, mx_size i, mx_size j, const int ni, const int nj,
+                       lanes *xi) {
     lanes acc[4][4];
     for (int a = 0; a < ni; a++)
         for (int b = 0; b < nj; b++) acc[a][b] = all(0.0);
@@ -460,9 +461,10 @@ INLINE void left_tile(const double *F, const lanes *X, mx_size m, mx_size s, mx_
         for (int q = 0; q < nb; q++) Y[(a + p) * s2 + b + q] = acc[p][q];
 }
 
-/* X[a + p, b + q] = psi[a + p, b + q] sum_i Y[a + p, i] trans2[i, b + q] */
-INLINE lanes right_tile(const lanes *trans2, const lanes *Y, const lanes *psi, mx_size s2,
-                        mx_size a, mx_size b, const int na, const int nb, lanes *X) {
+/* X[a + p, b + q] = scale psi[a + p, b + q] sum_i Y[a + p, i] trans2[i, b + q] */
+INLINE lanes right_tile(const lanes *trans2, const lanes *Y, const lanes *psi,
+                        lanes scale, mx_size s2, mx_size a, mx_size b, const int na,
+                        const int nb, lanes *X) {
     lanes acc[4][4], sum = all(0.0);
     for (int p = 0; p < na; p++)
         for (int q = 0; q < nb; q++) acc[p][q] = all(0.0);
@@ -474,7 +476,7 @@ INLINE lanes right_tile(const lanes *trans2, const lanes *Y, const lanes *psi, m
     for (int p = 0; p < na; p++)
         for (int q = 0; q < nb; q++) {
             mx_size at = (a + p) * s2 + b + q;
-            X[at] = acc[p][q] * psi[at];
+            X[at] = acc[p][q] * psi[at] * scale;
             sum += X[at];
         }
     return sum;
@@ -484,7 +486,10 @@ INLINE void left_rows(const double *F, const lanes *X, mx_size m, mx_size s, mx_
                       mx_size a, const int na, lanes *Y) {
     mx_size b = 0;
     for (; b + 4 <= s2; b += 4) left_tile(F, X, m, s, s2, a, b, na, 4, Y);
-    if (b + 2 <= s2) left_tile(F, X, m, s, s2, a, b, na, 2, Y), b += 2;
+    if (b + 2 <= s2) {
+        left_tile(F, X, m, s, s2, a, b, na, 2, Y);
+        b += 2;
+    }
     if (b < s2) left_tile(F, X, m, s, s2, a, b, na, 1, Y);
 }
 
@@ -492,17 +497,24 @@ INLINE void left_product(const double *F, const lanes *X, mx_size m, mx_size s,
                          mx_size s2, lanes *Y) {
     mx_size a = 0;
     for (; a + 4 <= s; a += 4) left_rows(F, X, m, s, s2, a, 4, Y);
-    if (a + 2 <= s) left_rows(F, X, m, s, s2, a, 2, Y), a += 2;
+    if (a + 2 <= s) {
+        left_rows(F, X, m, s, s2, a, 2, Y);
+        a += 2;
+    }
     if (a < s) left_rows(F, X, m, s, s2, a, 1, Y);
 }
 
-INLINE lanes right_rows(const lanes *trans2, const lanes *Y, const lanes *psi, mx_size s2,
-                        mx_size a, const int na, lanes *X) {
+INLINE lanes right_rows(const lanes *trans2, const lanes *Y, const lanes *psi,
+                        lanes scale, mx_size s2, mx_size a, const int na, lanes *X) {
     lanes sum = all(0.0);
     mx_size b = 0;
-    for (; b + 4 <= s2; b += 4) sum += right_tile(trans2, Y, psi, s2, a, b, na, 4, X);
-    if (b + 2 <= s2) sum += right_tile(trans2, Y, psi, s2, a, b, na, 2, X), b += 2;
-    if (b < s2) sum += right_tile(trans2, Y, psi, s2, a, b, na, 1, X);
+    for (; b + 4 <= s2; b += 4)
+        sum += right_tile(trans2, Y, psi, scale, s2, a, b, na, 4, X);
+    if (b + 2 <= s2) {
+        sum += right_tile(trans2, Y, psi, scale, s2, a, b, na, 2, X);
+        b += 2;
+    }
+    if (b < s2) sum += right_tile(trans2, Y, psi, scale, s2, a, b, na, 1, X);
     return sum;
 }
 
@@ -529,12 +541,15 @@ CLONES void mx_chain_kernel_lanes(mx_size s, mx_size s2, mx_size steps, mx_size 
         if (t >= first) log_product(&scale, log_k + (t - first) * L);
         if (t == steps) break;
         lanes inv = 1.0 / sum;
-        for (k = 0; k < s * s2; k++) X[k] *= inv;
         left_product(trans, X, s, s, s2, Y);
         sum = all(0.0);
-        for (a = 0; a + 4 <= s; a += 4) sum += right_rows(trans2, Y, psi, s2, a, 4, X);
-        if (a + 2 <= s) sum += right_rows(trans2, Y, psi, s2, a, 2, X), a += 2;
-        if (a < s) sum += right_rows(trans2, Y, psi, s2, a, 1, X);
+        for (a = 0; a + 4 <= s; a += 4)
+            sum += right_rows(trans2, Y, psi, inv, s2, a, 4, X);
+        if (a + 2 <= s) {
+            sum += right_rows(trans2, Y, psi, inv, s2, a, 2, X);
+            a += 2;
+        }
+        if (a < s) sum += right_rows(trans2, Y, psi, inv, s2, a, 1, X);
     }
     for (int l = 0; l < L; l++) lost[l] = LANE(bad, l) != 0;
 }

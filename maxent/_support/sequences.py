@@ -103,6 +103,7 @@ def symbol_sequences(
         sequences = read_sequences(sequences)[1]
     if isinstance(sequences, str):
         sequences = [sequences]
+    sequences = _listed(sequences)
     alphabet = check_alphabet(alphabet, missing)
     if alphabet is not None:
         n_symbols = len(alphabet)
@@ -250,6 +251,7 @@ def vector_sequences(
         For no sequence, an empty one, sizes that differ, infinite entries and rows of
         which a part is NaN; sequence and place are named.
     """
+    sequences = _listed(sequences)
     if isinstance(sequences, Sequences):
         found = sequences
     else:
@@ -294,6 +296,11 @@ def _check_missing(found: Sequences) -> None:
 
 
 # -- both ----------------------------------------------------------------------------
+def _listed(sequences: Any) -> Any:
+    """An iterator as the list of what it yields."""
+    return list(sequences) if isinstance(sequences, Iterator) else sequences
+
+
 def _parts(sequences, lengths, read):
     """Arrays of the sequences, and the offsets."""
     if lengths is None and not _is_one_array(sequences):

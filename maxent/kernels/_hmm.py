@@ -62,7 +62,8 @@ def log_hmm_kernel(
     same = Q is None
     Q = P if Q is None else Q
     out = np.empty((horizon + 1 if every else 1, len(P), len(Q)))
-    rows, columns = _groups(P, rho), _groups(Q, rho)
+    rows = _groups(P, rho)
+    columns = rows if same else _groups(Q, rho)
     for g, left in enumerate(rows):
         for h, right in enumerate(columns):
             if same and h < g:

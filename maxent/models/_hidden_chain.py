@@ -405,10 +405,9 @@ class HiddenChainProblem:
         start, transition, *emission = point
         table, log_prior = self.log_table(*emission)
         counts = self.seen.expect(start, transition, table, self.weights, self.n_jobs)
-        objective = float(self.weights @ counts.log_likelihood) + log_prior
-        c = self.smoothing
-        if c > 0:
-            objective += c * float(np.log(start).sum() + np.log(transition).sum())
+        used, c = self.weights > 0, self.smoothing
+        objective = float(self.weights[used] @ counts.log_likelihood[used]) + log_prior
+        objective += table_log_prior(start, c) + table_log_prior(transition, c)
         following = (
             with_pseudo_counts(counts.start, c, start),
             with_pseudo_counts(counts.transition, c, transition),

@@ -90,7 +90,8 @@ class MonotoneMonitor(Monitor):
     """
 
     def _meets(self, certified):
-        return certified.gap <= self.tol * (1.0 + abs(certified.objective))
+        size = abs(certified.objective)
+        return size < math.inf and certified.gap <= self.tol * (1.0 + size)
 
     def rank(self, certified):
         """Points of greater objective come first, whether or not they converged."""
@@ -138,7 +139,7 @@ def maximize_by_em(
     Raises
     ------
     FloatingPointError
-        If an objective is not finite; the iteration is named.
+        If an objective is not finite, but for -inf at a start; the iteration is named.
     """
     best, objectives = None, []
     for start in starts:
@@ -154,17 +155,19 @@ def maximize_by_em(
 
 def _one_run(step, point, tol, max_iter, change, callback):
     monitor = MonotoneMonitor(tol, callback)
-    previous, status = -math.inf, Status.MAX_ITER
+    previous, status, residual = -math.inf, Status.MAX_ITER, None
     for n_iter in range(max_iter + 1):
         objective, following = step(point)
-        if not math.isfinite(objective):
+        # a start may have entries of density zero, which the first step moves
+        if not math.isfinite(objective) and (n_iter or objective != -math.inf):
             raise FloatingPointError(
                 f"objective={objective} at EM iteration {n_iter}: the model gives some "
                 "data probability zero or infinity; scale the data, or use a prior "
                 "that keeps probabilities and variances above zero."
             )
-        met = monitor.record(n_iter, objective, objective - previous, point)
-        if monitor.best.point is point:
+        gain = objective - previous if previous > -math.inf else math.inf
+        met = monitor.record(n_iter, objective, gain, point)
+        if monitor.best is not None and monitor.best.point is point:
             residual = (change or relative_change)(point, following)
         if monitor.fell() or met:
             status = Status.STALLED if monitor.fell() else Status.CONVERGED

@@ -669,10 +669,14 @@ def free_parameters(kind: str, d: int) -> int:
 
 def gaussians(mean: ArrayLike, cov: ArrayLike) -> Any:
     """Batch of Gaussians of the kind that the axes of `cov` say."""
-    ndim = v.as_doubles("cov", cov).ndim
-    if ndim == 3:
-        return Gaussian(mean, cov)
-    return (SphericalGaussian if ndim == 1 else DiagonalGaussian)(mean, cov)
+    shape = v.as_doubles("cov", cov).shape
+    family = {1: SphericalGaussian, 2: DiagonalGaussian, 3: Gaussian}.get(len(shape))
+    if family is None:
+        raise ValueError(
+            f"cov has shape {shape}; (n_states, d, d), (n_states, d) or (n_states,) is "
+            "expected."
+        )
+    return family(mean, cov)
 
 
 def covariances(emission: Any) -> Array:
@@ -709,6 +713,12 @@ class GaussianProblem(HiddenChainProblem):
         self.X, self.rows = X, X[self.shown]
         v.check_range("sequences", self.rows)
         self.share = own[self.shown] / own.sum()
+        constant = (self.rows == self.rows[0]).all(axis=0)
+        if constant.any():
+            raise ValueError(
+                f"column {int(np.argmax(constant))} of the sequences is constant, so "
+                "its variance is zero; drop it."
+            )
 
     def log_table(self, mean: Array, cov: Array) -> tuple[Array, float]:
         table = gaussian_table(gaussians(mean, cov), self.X)

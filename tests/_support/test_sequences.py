@@ -1,0 +1,107 @@
+"""Sequences: the same inside whatever form they come in; what is wrong is named."""
+
+import gzip
+import pathlib
+
+import numpy as np
+import pytest
+from refusals import refused
+
+from maxent._support.sequences import (
+    decoded,
+    read_sequences,
+    symbol_sequences,
+    vector_sequences,
+)
+
+CODES = [[0, 1, 2], [2], [1, -1]]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        CODES,
+        tuple(np.array(x) for x in CODES),
+        [np.array(x, dtype=np.int8) for x in CODES],
+        [np.array(x, dtype=float)[:, None] for x in CODES],
+        iter(CODES),
+        np.array([np.array(x) for x in CODES], dtype=object),
+    ],
+)
+def test_lists_of_codes(form):
+    found = symbol_sequences(form)
+    assert len(found) == 3
+    assert [x.tolist() for x in found] == CODES
+    assert found.lengths.tolist() == [3, 1, 2]
+    assert found.place(4) == (2, 0)
+    assert [one[0].tolist() for one in found.singles()] == CODES
+
+
+def test_one_array_with_lengths():
+    flat = np.concatenate(CODES)
+    for X in (flat, flat[:, None], flat.tolist()):
+        assert [x.tolist() for x in symbol_sequences(X, [3, 1, 2])] == CODES
+        assert [x.tolist() for x in symbol_sequences(X)] == [flat.tolist()]
+    V = np.arange(12.0).reshape(6, 2)
+    assert [len(x) for x in vector_sequences(V, [4, 2])] == [4, 2]
+
+
+def test_strings():
+    found = symbol_sequences(["ABC", "C", "B?"], alphabet="ABC", missing="?")
+    assert [x.tolist() for x in found] == CODES
+    assert [decoded(x, "ABC") for x in found] == ["ABC", "C", "B?"]
+    assert len(symbol_sequences("ABBA", alphabet="AB")) == 1
+    greek = symbol_sequences(["βα"], alphabet="αβ")
+    assert greek[0].tolist() == [1, 0]
+    frame = np.array(["AB", "B"], dtype=object)
+    assert symbol_sequences(frame, alphabet="AB").lengths.tolist() == [2, 1]
+
+
+def test_files(tmp_path):
+    fasta = tmp_path / "a.fasta"
+    fasta.write_text(">x 1\nAC\nGT\n\n>y\nA\n")
+    assert read_sequences(fasta) == (["x 1", "y"], ["ACGT", "A"])
+    lines = tmp_path / "a.txt"
+    lines.write_text("ACGT\n\nA\n")
+    assert read_sequences(lines) == (["1", "3"], ["ACGT", "A"])
+    packed = tmp_path / "a.fa.gz"
+    with gzip.open(packed, "wt") as stream:
+        stream.write(fasta.read_text())
+    assert read_sequences(packed) == read_sequences(fasta)
+    assert len(symbol_sequences(pathlib.Path(fasta), alphabet="ACGT")) == 2
+    fasta.write_text(">x\n>y\nA\n")
+    refused(lambda: read_sequences(fasta), "line 1: the header 'x'")
+    lines.write_text("\n")
+    refused(lambda: read_sequences(lines), "no sequence")
+
+
+def test_missing_vectors():
+    X = [[[0.0, 1.0], [np.nan, np.nan]], [[2.0, 3.0]]]
+    assert np.isnan(vector_sequences(X).values[1]).all()
+    assert vector_sequences([[1.0, 2.0], [3.0]]).values.shape == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "call, match",
+    [
+        (lambda: symbol_sequences(3), "sequences=3"),
+        (lambda: symbol_sequences([]), "no sequence"),
+        (lambda: symbol_sequences([[0], []]), r"sequences\[1\] is empty"),
+        (lambda: symbol_sequences(["A", 3], alphabet="A"), r"sequences\[1\]=3"),
+        (lambda: symbol_sequences(["A"], alphabet="AA"), "twice"),
+        (lambda: symbol_sequences(["A"], alphabet="AB", missing="B"), "twice"),
+        (lambda: symbol_sequences(["A"], alphabet=3), "alphabet=3"),
+        (lambda: symbol_sequences([["A", "B"]]), r"sequences\[0\]=\['A', 'B'\]"),
+        (lambda: symbol_sequences([[0, 5]], n_symbols=3), r"sequences\[0\]\[1\]=5"),
+        (lambda: symbol_sequences([[0, -2]]), r"sequences\[0\]\[1\]=-2"),
+        (lambda: symbol_sequences([[0, np.nan]]), r"sequences\[0\]\[1\]=nan"),
+        (lambda: symbol_sequences([0, 1], [1]), "lengths add up to 1"),
+        (lambda: symbol_sequences([0, 1], [2, 0]), "lengths="),
+        (lambda: symbol_sequences(["A"], [1], alphabet="A"), "lengths belongs"),
+        (lambda: vector_sequences([np.zeros((2, 2)), np.zeros((2, 3))]), "3 columns"),
+        (lambda: vector_sequences([np.zeros((2, 2, 2))]), "has shape"),
+        (lambda: vector_sequences([[[np.inf]]]), r"sequences\[0\]\[0\]"),
+    ],
+)
+def test_bad_input_is_named(call, match):
+    refused(call, match)

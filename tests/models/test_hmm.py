@@ -1,0 +1,377 @@
+"""Hidden Markov models against enumeration, their own laws, and hmmlearn."""
+
+import pickle
+
+import numpy as np
+import pytest
+from models.sequence_cases import random_codes, random_gaussian_hmm, random_hmm
+from oracles.sequence_models import log_emission_of, posteriors
+from refusals import refused
+from sklearn.exceptions import ConvergenceWarning
+
+from maxent.families import Categorical
+from maxent.models import CategoricalHMM, GaussianHMM, states_per_sequence
+
+KINDS = ("full", "diagonal", "spherical")
+sizes = pytest.mark.parametrize(
+    "S, O, sparse", [(1, 2, False), (2, 3, False), (3, 2, True), (5, 4, False)]
+)
+
+
+def oracle(model, codes):
+    rows = log_emission_of(model.emission.prob, codes)
+    return posteriors(model.start, model.transition, rows)
+
+
+@sizes
+def test_likelihood_posterior_and_path_by_enumeration(S, O, sparse, rng):
+    model = random_hmm(rng, S, O, sparse)
+    sequences = random_codes(rng, 12, O, high=6)
+    log_lik, posterior = model.log_likelihood(sequences), model.posterior(sequences)
+    found, log_prob = model.viterbi(sequences)
+    for i, codes in enumerate(sequences):
+        value, gamma, _, _path, best = oracle(model, codes)
+        np.testing.assert_allclose(log_lik[i], value, rtol=1e-12)
+        np.testing.assert_allclose(posterior[i], gamma, atol=1e-12)
+        np.testing.assert_allclose(log_prob[i], best, rtol=1e-12)
+        rows = log_emission_of(model.emission.prob, codes)
+        own = np.log(model.start[found[i][0]]) + rows[0, found[i][0]]
+        for t in range(1, len(codes)):
+            own += np.log(model.transition[found[i][t - 1], found[i][t]])
+            own += rows[t, found[i][t]]
+        np.testing.assert_allclose(own, best, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gaussian_likelihood_and_posterior_by_enumeration(kind, rng):
+    model = random_gaussian_hmm(rng, 3, 2, kind)
+    assert model.covariance_type == kind
+    sequences = [rng.normal(size=(n, 2)) for n in (1, 4, 6)]
+    sequences[1][2] = np.nan
+    for x, value, gamma in zip(
+        sequences, model.log_likelihood(sequences), model.posterior(sequences)
+    ):
+        rows = model.emission.log_prob(np.nan_to_num(x)).T
+        rows[np.isnan(x[:, 0])] = 0.0
+        expected, posterior, *_ = posteriors(model.start, model.transition, rows)
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        np.testing.assert_allclose(gamma, posterior, atol=1e-12)
+
+
+def one_step_by_enumeration(model, sequences, weights, c):
+    """EM step of all tables from expected counts."""
+    start = np.full(model.n_states, c)
+    transition = np.full((model.n_states,) * 2, c)
+    table = np.full((model.n_states, model.n_symbols), c)
+    for codes, w in zip(sequences, weights):
+        _, gamma, xi, *_ = oracle(model, codes)
+        start += w * gamma[0]
+        transition += w * xi
+        for t, o in enumerate(codes):
+            if o >= 0:
+                table[:, o] += w * gamma[t]
+    return [a / a.sum(axis=-1, keepdims=True) for a in (start, transition, table)]
+
+
+@sizes
+def test_em_step_by_enumeration(S, O, sparse, rng):
+    model = random_hmm(rng, S, O, sparse)
+    sequences = random_codes(rng, 11, O, low=2, high=6)
+    weights = rng.uniform(0.1, 2.0, size=11)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        fit = CategoricalHMM.fit(
+            sequences,
+            init=model,
+            weights=weights,
+            smoothing=0.3,
+            max_iter=1,
+            tol=1e-300,
+        )
+    expected = one_step_by_enumeration(model, sequences, weights, 0.3)
+    for found, own in zip((fit.start, fit.transition, fit.emission.prob), expected):
+        np.testing.assert_allclose(found, own, atol=1e-12)
+
+
+def worst_step(fit):
+    """Least gain of an EM step, in units of 1 + |objective|."""
+    history = fit.fit_result.objective_history
+    return np.min(np.diff(history) / (1 + np.abs(history[1:])), initial=np.inf)
+
+
+def em_problems(rng, n):
+    """Fits of random small problems of both kinds, with and without smoothing."""
+    for k in range(n):
+        S, c = int(rng.integers(1, 5)), float(rng.choice([0.0, 0.01, 1.0]))
+        more = {"n_init": 1, "max_iter": 60, "tol": 1e-13, "random_state": k}
+        if k % 2:
+            d, kind = int(rng.integers(1, 3)), KINDS[k // 2 % 3]
+            X = [rng.normal(size=(int(rng.integers(2, 30)), d)) for _ in range(4)]
+            X[0][0] = np.nan
+            yield GaussianHMM._fit(
+                X, S, covariance_type=kind, smoothing=max(c, 0.01), **more
+            )
+        else:
+            X = random_codes(rng, int(rng.integers(1, 12)), 3, high=30)
+            yield CategoricalHMM._fit(X, S, n_symbols=3, smoothing=c, **more)
+
+
+def test_em_never_falls(rng):
+    worst = min(worst_step(fit) for fit in em_problems(rng, 30))
+    assert worst > -1e-12
+
+
+@pytest.mark.slow
+def test_em_never_falls_in_many_problems(rng):
+    worst = min(worst_step(fit) for fit in em_problems(rng, 1000))
+    print(f"worst EM step: {worst:.2e} of 1 + |objective|")
+    assert worst > -1e-12
+
+
+def test_converged_fits_are_fixed_points(rng):
+    truth = random_hmm(rng, 2, 3)
+    fit = CategoricalHMM.fit(truth.sample(30, 20, rng), 2, random_state=1)
+    result = fit.fit_result
+    assert result.converged and result.residual < 0.01
+    assert result.objective == max(result.objectives)
+    np.testing.assert_allclose(result.objective_history[-1], result.objective)
+    again = CategoricalHMM.fit(truth.sample(30, 20, 0), init=fit, max_iter=5000)
+    assert again.fit_result.n_iter >= 0
+
+
+def test_weights_are_repetitions(rng):
+    model = random_hmm(rng, 2, 3)
+    X = random_codes(rng, 5, 3, low=2)
+    options = {"init": model, "max_iter": 4, "tol": 1e-300}
+    with pytest.warns(ConvergenceWarning):
+        a = CategoricalHMM.fit(X, weights=[2, 1, 0, 1, 1], **options)
+    with pytest.warns(ConvergenceWarning):
+        b = CategoricalHMM.fit([X[0], X[0], X[1], X[3], X[4]], **options)
+    np.testing.assert_allclose(a.transition, b.transition, atol=1e-12)
+    np.testing.assert_allclose(a.emission.prob, b.emission.prob, atol=1e-12)
+
+
+def test_order_of_sequences_and_of_states_does_not_matter(rng):
+    model = random_hmm(rng, 3, 4)
+    X = random_codes(rng, 20, 4)
+    value = model.log_likelihood(X)
+    np.testing.assert_allclose(model.log_likelihood(X[::-1])[::-1], value, rtol=1e-13)
+    k = rng.permutation(3)
+    other = CategoricalHMM(model.start[k], model.transition[k][:, k], model.emission[k])
+    np.testing.assert_allclose(other.log_likelihood(X), value, rtol=1e-12)
+
+
+def test_missing_observations_are_summed_over(rng):
+    model = random_hmm(rng, 3, 3)
+    codes = [0, -1, 2, -1]
+    every = [[0, a, 2, b] for a in range(3) for b in range(3)]
+    total = np.logaddexp.reduce(model.log_likelihood(every))
+    np.testing.assert_allclose(model.log_likelihood([codes]), total, rtol=1e-12)
+
+
+def test_draws_have_the_frequencies_of_the_model(rng):
+    model = random_hmm(rng, 2, 3)
+    X, Z = model.sample(4000, 3, rng, return_states=True)
+    pairs = np.zeros((2, 2))
+    np.add.at(pairs, tuple(np.array(Z)[:, 1:].T), 1)
+    law = model.start @ model.transition
+    law = law[:, None] * model.transition
+    assert np.abs(pairs / 4000 - law).max() < 6 * 0.5 / np.sqrt(4000)
+    for k in range(2):
+        own = np.array(X)[np.array(Z) == k]
+        share = np.bincount(own, minlength=3) / max(len(own), 1)
+        spread = 6 * 0.5 / np.sqrt(max(len(own), 1))
+        assert np.abs(share - model.emission.prob[k]).max() < spread
+    assert [len(x) for x in model.sample(3, [1, 5, 2], 0)] == [1, 5, 2]
+    one, two = model.sample(2, 9, 5), model.sample(2, 9, 5)
+    assert all(np.array_equal(a, b) for a, b in zip(one, two))
+
+
+def test_fit_finds_the_model_that_drew_the_data(rng):
+    truth = CategoricalHMM(
+        [0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], [[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]]
+    )
+    X = truth.sample(300, 60, rng)
+    fit = CategoricalHMM.fit(X, 2, random_state=0)
+    assert fit.log_likelihood(X).sum() > truth.log_likelihood(X).sum() - 1.0
+    k = np.argsort(-fit.emission.prob[:, 0])
+    assert np.abs(fit.transition[k][:, k] - truth.transition).max() < 0.05
+
+
+def test_strings_and_files(tmp_path, rng):
+    strings = ["ACGTAC", "GGNTA", "TTTT"]
+    fit = CategoricalHMM.fit(strings, 2, alphabet="ACGT", missing="N", random_state=0)
+    codes = [["ACGT".find(a) for a in s] for s in strings]
+    as_codes = CategoricalHMM(fit.start, fit.transition, fit.emission)
+    np.testing.assert_array_equal(
+        fit.log_likelihood(strings), as_codes.log_likelihood(codes)
+    )
+    path = tmp_path / "some.fasta"
+    path.write_text(">one\nACG\nTAC\n>two\nGGNTA\n>three\nTTTT\n")
+    np.testing.assert_array_equal(fit.log_likelihood(path), fit.log_likelihood(strings))
+    assert set("".join(fit.sample(3, 10, 0))) <= set("ACGT")
+    X, lengths = np.concatenate(codes), [6, 5, 4]
+    np.testing.assert_array_equal(
+        as_codes.log_likelihood(X[:, None], lengths), fit.log_likelihood(strings)
+    )
+
+
+def test_unvisited_states_keep_their_rows():
+    init = CategoricalHMM(
+        [1.0, 0.0], [[1.0, 0.0], [0.3, 0.7]], [[0.5, 0.5], [0.2, 0.8]]
+    )
+    fit = CategoricalHMM.fit([[0, 1, 1]], init=init, smoothing=0.0)
+    np.testing.assert_array_equal(fit.transition[1], [0.3, 0.7])
+    np.testing.assert_array_equal(fit.emission.prob[1], [0.2, 0.8])
+    gaussian = GaussianHMM([1.0, 0.0], init.transition, [[0.0], [9.0]], [1.0, 1.0])
+    fit = GaussianHMM.fit([[0.0, 1.0, 3.0]], init=gaussian, smoothing=0.0)
+    assert fit.mean[1, 0] == 9.0 and fit.cov[1] == 1.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_smoothing_keeps_covariances_from_vanishing(kind, rng):
+    X = [rng.normal(size=(8, 2))]
+    fit = GaussianHMM.fit(X, 4, covariance_type=kind, random_state=0)
+    total = np.cov(X[0].T, bias=True)
+    # a state that takes n <= 8 observations keeps c / (n + c) of the overall covariance
+    least = 0.01 / 8.01 * np.linalg.eigvalsh(total)[0]
+    spread = fit.cov if kind == "full" else fit.emission.moments()[1]
+    smallest = np.linalg.eigvalsh(spread).min() if kind == "full" else spread.min()
+    assert smallest >= least * (1 - 1e-9)
+
+
+def test_fit_many_fits_every_sequence_with_its_own_number_of_states(rng):
+    X = random_codes(rng, 6, 3, low=30, high=60, missing=0.0) + [
+        rng.integers(0, 3, size=400)
+    ]
+    one = CategoricalHMM.fit_many(X, random_state=0, tol=1e-6, zeta=0.2)
+    assert [m.n_states for m in one] == [states_per_sequence(len(x), 3, 0.2) for x in X]
+    assert all(m.n_symbols == 3 and m.fit_result.converged for m in one)
+    again = CategoricalHMM.fit_many(X, random_state=0, tol=1e-6, zeta=0.2, n_jobs=2)
+    assert one == again
+    assert [m.fit_result.objective for m in again] == [
+        m.fit_result.objective for m in one
+    ]
+    with pytest.warns(ConvergenceWarning, match="7 of 7"):
+        CategoricalHMM.fit_many(X, max_iter=1, tol=1e-15, random_state=0)
+
+
+def test_states_of_the_paper():
+    for O in (2, 4, 20):
+        for T in range(1, 400):
+            M = states_per_sequence(T, O, 0.1)
+            assert M >= 2 and (M - 1) * (M + O + 1) > 0.1 * T
+            assert M == 2 or (M - 2) * (M + O) <= 0.1 * T
+    assert states_per_sequence(10**4, 4) == 30
+
+
+def test_values_are_immutable_equal_and_pickled(rng):
+    for model in (random_hmm(rng, 2, 3), random_gaussian_hmm(rng, 2, 2)):
+        again = pickle.loads(pickle.dumps(model))
+        assert again == model and hash(again) == hash(model)
+        assert type(model).from_spec(model.get_spec()) == model
+        with pytest.raises(AttributeError, match="immutable"):
+            model.start = 0
+        with pytest.raises(ValueError, match="read-only"):
+            model.transition[0, 0] = 1.0
+        assert repr(model).startswith(type(model).__name__ + "(start=")
+    with pytest.warns(ConvergenceWarning):
+        fit = CategoricalHMM.fit([[0, 1, 1, 0]], 2, max_iter=1, random_state=0)
+    assert pickle.loads(pickle.dumps(fit)).fit_result == fit.fit_result
+
+
+HALF = [[0.5, 0.5], [0.5, 0.5]]
+
+
+@pytest.mark.parametrize(
+    "call, match",
+    [
+        (lambda: CategoricalHMM([0.5, 0.4], HALF, HALF), "start sums to 0.9"),
+        (lambda: CategoricalHMM([1.0], HALF, HALF), r"start has shape \(1,\)"),
+        (lambda: CategoricalHMM([0.5, 0.5], HALF, [[1.0]]), "emission has shape"),
+        (lambda: CategoricalHMM([0.5, 0.5], HALF, HALF, "ABC"), "alphabet='ABC'"),
+        (lambda: GaussianHMM([0.5, 0.5], HALF, [0.0, 1.0], 1.0), "cov has shape"),
+        (lambda: CategoricalHMM.fit([[0, 1]], 0), "n_states=0"),
+        (lambda: CategoricalHMM.fit([[0, 1]], 2, smoothing=-1), "smoothing=-1"),
+        (lambda: CategoricalHMM.fit([[0, 1]], 2, weights=[0.0]), "weights"),
+        (lambda: CategoricalHMM.fit([], 2), "there is no sequence"),
+        (lambda: CategoricalHMM.fit([[0, 1], []], 2), r"sequences\[1\] is empty"),
+        (lambda: CategoricalHMM.fit(["AC"], 2), "alphabet='ACGT'"),
+        (
+            lambda: CategoricalHMM.fit(["AC", "AXC"], 2, alphabet="AC"),
+            r"sequences\[1\]\[1\]='X'",
+        ),
+        (lambda: CategoricalHMM.fit([[0, 0.5]], 2), r"sequences\[0\]\[1\]=0.5"),
+        (lambda: CategoricalHMM.fit([[0, 1]], 2, init=3), "init=3"),
+        (
+            lambda: CategoricalHMM([0.5, 0.5], HALF, HALF).log_likelihood([[0, 2]]),
+            r"sequences\[0\]\[1\]=2",
+        ),
+        (lambda: CategoricalHMM([1.0], [[1.0]], [[1.0, 0.0]]).posterior([[1]]), "prob"),
+        (lambda: GaussianHMM.fit([[[0.0, np.nan]]], 1), r"sequences\[0\]\[0\]"),
+        (lambda: GaussianHMM.fit([[[1.0], [1.0]]], 1), "column 0"),
+        (lambda: GaussianHMM.fit([[[np.nan]]], 1), "missing"),
+        (
+            lambda: GaussianHMM.fit([[[1.0], [2.0]]], 1, covariance_type="tied"),
+            "covariance_type='tied'",
+        ),
+        (lambda: CategoricalHMM.from_hmmlearn(3), "model=3"),
+    ],
+)
+def test_bad_input_is_named(call, match):
+    refused(call, match)
+
+
+def test_impossible_data_end_a_fit_with_a_reason():
+    init = CategoricalHMM([1.0], [[1.0]], [[1.0, 0.0]])
+    with pytest.raises(FloatingPointError, match="probability zero"):
+        CategoricalHMM.fit([[0, 1]], init=init, smoothing=0.0)
+    assert init.log_likelihood([[0, 1], [0]]).tolist() == [-np.inf, 0.0]
+
+
+# -- hmmlearn ------------------------------------------------------------------------
+def refit(h, X, lengths, n_iter):
+    """Fit of hmmlearn from the parameters that it has, without priors."""
+    h.init_params, h.covars_prior, h.min_covar = "", 0.0, 0.0
+    h.n_iter = h.monitor_.n_iter = n_iter
+    h.tol = h.monitor_.tol = -np.inf
+    return h.fit(X, lengths)
+
+
+@pytest.mark.parametrize("n_iter", [1, 30])
+def test_categorical_fit_equals_hmmlearn(n_iter, rng):
+    pytest.importorskip("hmmlearn")
+    X = random_hmm(rng, 3, 5).sample(20, rng.integers(20, 60, size=20), rng)
+    init = random_hmm(rng, 3, 5)
+    init = CategoricalHMM.from_hmmlearn(init.to_hmmlearn())
+    flat, lengths = np.concatenate(X)[:, None], [len(x) for x in X]
+    peer = refit(init.to_hmmlearn(), flat, lengths, n_iter)
+    with pytest.warns(ConvergenceWarning):
+        ours = CategoricalHMM.fit(
+            X, init=init, smoothing=0, max_iter=n_iter, tol=1e-300
+        )
+    np.testing.assert_allclose(
+        ours.log_likelihood(X).sum(), peer.score(flat, lengths), rtol=1e-10
+    )
+    assert CategoricalHMM.from_hmmlearn(ours.to_hmmlearn()) == ours
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gaussian_fit_equals_hmmlearn(kind, rng):
+    pytest.importorskip("hmmlearn")
+    X = random_gaussian_hmm(rng, 3, 2, kind).sample(20, 30, rng)
+    init = random_gaussian_hmm(rng, 3, 2, kind)
+    flat, lengths = np.concatenate(X), [30] * 20
+    peer = refit(init.to_hmmlearn(), flat, lengths, 15)
+    with pytest.warns(ConvergenceWarning):
+        ours = GaussianHMM.fit(X, init=init, smoothing=0, max_iter=15, tol=1e-300)
+    np.testing.assert_allclose(
+        ours.log_likelihood(X).sum(), peer.score(flat, lengths), rtol=1e-9
+    )
+    assert GaussianHMM.from_hmmlearn(ours.to_hmmlearn()) == ours
+
+
+def test_states_without_batch_are_refused():
+    refused(
+        lambda: CategoricalHMM([1.0], [[1.0]], Categorical([0.5, 0.5])),
+        "emission has shape",
+    )

@@ -1,0 +1,105 @@
+"""Markov chains against enumeration, counts by hand, and their hidden form."""
+
+import numpy as np
+import pytest
+from models.sequence_cases import random_codes
+from oracles.sequence_models import log_markov
+from refusals import refused
+
+from maxent.models import MarkovChain
+
+orders = pytest.mark.parametrize("order", [0, 1, 2, 3])
+
+
+def random_markov(rng, order, O):
+    n = O**order
+    return MarkovChain(
+        rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(O), size=n), order
+    )
+
+
+@orders
+def test_likelihood_by_enumeration(order, rng):
+    model = random_markov(rng, order, 2)
+    for missing in (0.0, 0.3):
+        X = random_codes(rng, 15, 2, high=6, missing=missing)
+        expected = [log_markov(model.start, model.transition, order, x) for x in X]
+        # of probabilities near one the oracle's sum keeps 1e-16, whatever their log
+        np.testing.assert_allclose(
+            model.log_likelihood(X), expected, rtol=1e-12, atol=1e-14
+        )
+
+
+@orders
+def test_hidden_form_has_the_same_law(order, rng):
+    model = random_markov(rng, order, 3)
+    X = random_codes(rng, 20, 3, high=12, missing=0.0)
+    np.testing.assert_allclose(
+        model.as_hmm().log_likelihood(X), model.log_likelihood(X), rtol=1e-11
+    )
+
+
+@orders
+def test_fit_counts(order, rng):
+    X = random_codes(rng, 9, 2, high=9, missing=0.2)
+    w = rng.uniform(0.5, 2.0, size=9)
+    for where in ("first", "all"):
+        fit = MarkovChain.fit(
+            X, order, weights=w, n_symbols=2, smoothing=0.5, start=where
+        )
+        cells = np.full((2**order, 2), 0.5)
+        first = np.full(2**order, 0.5)
+        for x, own in zip(X, w):
+            for t in range(len(x) + 1):
+                window = x[t - order : t] if t >= order else [-1]
+                if any(o < 0 for o in window):
+                    continue
+                digits = int("".join(map(str, window)) or "0", 2)
+                seen = t >= order and (order > 0 or t < len(x))
+                if seen and (where == "all" or t == order):
+                    first[digits] += own
+                if t < len(x) and x[t] >= 0:
+                    cells[digits, x[t]] += own
+        np.testing.assert_allclose(
+            fit.transition, cells / cells.sum(axis=1, keepdims=True), rtol=1e-13
+        )
+        if order:
+            np.testing.assert_allclose(fit.start, first / first.sum(), rtol=1e-13)
+
+
+@orders
+def test_draws_have_the_law_of_the_chain(order, rng):
+    model = random_markov(rng, order, 2)
+    n, T = 4000, order + 1
+    codes = np.array(model.sample(n, T, rng)) @ 2 ** np.arange(T)[::-1]
+    law = (model.start[:, None] * model.transition).ravel()
+    share = np.bincount(codes, minlength=2**T) / n
+    assert np.abs(share - law).max() < 6 * 0.5 / np.sqrt(n)
+
+
+def test_contexts_without_counts_are_uniform():
+    fit = MarkovChain.fit([[0, 0, 0]], 1, n_symbols=2, smoothing=0.0)
+    np.testing.assert_array_equal(fit.transition, [[1.0, 0.0], [0.5, 0.5]])
+    np.testing.assert_array_equal(fit.start, [1.0, 0.0])
+
+
+def test_fit_many_is_one_fit_each(rng):
+    strings = ["ACCA", "CCC", "AAAC"]
+    many = MarkovChain.fit_many(strings, order=1, alphabet="AC")
+    assert many == [MarkovChain.fit([s], 1, alphabet="AC") for s in strings]
+    assert many[0].fit_result is None
+
+
+@pytest.mark.parametrize(
+    "call, match",
+    [
+        (lambda: MarkovChain([1.0], [[0.5, 0.5]], -1), "order=-1"),
+        (lambda: MarkovChain([1.0], [[0.5, 0.5]], 1), r"start has shape \(1,\)"),
+        (lambda: MarkovChain([1.0], [[0.5, 0.4]], 0), "sums to 0.9"),
+        (lambda: MarkovChain.fit(["AB"], 1), "alphabet="),
+        (lambda: MarkovChain.fit([[0, 1]], 1, start="last"), "start='last'"),
+        (lambda: MarkovChain.fit([[0, 1]], 1).sample(1, 0), "length=0"),
+    ],
+)
+def test_bad_input_is_named(call, match):
+    refused(call, match)
