@@ -106,7 +106,7 @@ class Observations:
         n_jobs: int | None = None,
     ) -> Counts:
         """Log-likelihoods and, unless `weights` is None, expected counts."""
-        relative, top = relative_rows(log_table)
+        relative, top = relative_rows(log_table, self.shared)
         found = chain.expect(
             np.ascontiguousarray(start),
             np.ascontiguousarray(transition),
@@ -129,10 +129,15 @@ class Observations:
         return np.add.reduceat(steps, self.sequences.offsets[:-1])
 
 
-def relative_rows(log_table: Array) -> tuple[Array, Array]:
-    """Rows less their largest entry, and these; a row of -inf stays as it is."""
+def relative_rows(log_table: Array, shared: bool) -> tuple[Array, Array]:
+    """Rows less their largest entry, and these; a row of -inf stays as it is.
+
+    Rows of probabilities that do not come near underflow stay as they are too.
+    """
     top = log_table.max(axis=1) if len(log_table) else np.zeros(0)
     top = np.where(np.isfinite(top), top, 0.0)
+    if shared and (np.abs(top + 50.0) <= 50.0).all():
+        return np.ascontiguousarray(log_table), np.zeros_like(top)
     return np.ascontiguousarray(log_table - top[:, None]), top
 
 
