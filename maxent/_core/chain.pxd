@@ -23,6 +23,10 @@ cdef extern from "chain_loops.h" nogil:
         const double* log_trans
         const double* log_table
         int sparse
+        const double* own_start
+        const double* own_trans
+        const double* own_trans_t
+        const double** own_table
 
     void mx_chain_forward_lanes(
         const mx_chain* m, const Py_ssize_t** row, const Py_ssize_t* length,

@@ -192,6 +192,7 @@ cdef int one_group(
     cdef int lost[MX_CHAIN_LANES]
     cdef double* start_counts
     cdef double* trans_counts
+    cdef double* first = xi + S * size
     for l in range(MX_CHAIN_LANES):
         row[l], length[l], weight[l], to[l] = NULL, 0, 0., NULL
         if l < n:
@@ -218,8 +219,10 @@ cdef int one_group(
     memset(xi, 0, S * size * sizeof(double))
     if lanes:
         mx_chain_backward_lanes(
-            &p.m, row, length, T, alpha, inverse, weight, beta, ring, to, start_counts,
-            xi)
+            &p.m, row, length, T, alpha, inverse, weight, beta, ring, to, first, xi)
+        for i in range(S):
+            for l in range(MX_CHAIN_LANES):
+                start_counts[i] += first[i * MX_CHAIN_LANES + l]
         mx_chain_add_lanes(xi, p.m.trans, S * S, trans_counts)
     elif not lost[0]:
         mx_chain_backward_one(
@@ -248,7 +251,7 @@ cdef int one_chunk(const Pass* p, Py_ssize_t chunk) noexcept nogil:
         i = p.m.states * MX_CHAIN_LANES if i > 1 else p.m.width
         most = max(most, (T if p.counts != NULL else 2) * i + T * MX_CHAIN_LANES)
     memory = <double*>malloc(
-        (most + (2 + MX_CHAIN_RING + p.m.states) * size + 8) * sizeof(double))
+        (most + (3 + MX_CHAIN_RING + p.m.states) * size + 8) * sizeof(double))
     if memory == NULL:
         return 1
     for g in range(p.group[chunk], p.group[chunk + 1]):
@@ -349,6 +352,8 @@ def expect(
     p.m.table = &table[0, 0] if rows else NULL
     p.m.log_table = &log_table[0, 0] if rows else NULL
     p.m.log_trans, p.log_start = &log_trans[0, 0], &log_start[0]
+    p.m.own_start = p.m.own_trans = p.m.own_trans_t = NULL
+    p.m.own_table = NULL
     p.m.sparse = 0
     for i in range(S):
         for j in range(S):
@@ -412,6 +417,117 @@ cdef int redo_in_logs(const Pass* p, Py_ssize_t n) except -1:
         free(memory)
         PyErr_CheckSignals()
     return 0
+
+
+# -- a model for each sequence ---------------------------------------------------------
+cdef struct Each:
+    # Models by falling length of their sequence, row[begin .. begin + length - 1]; lane l
+    # of vector v is model v * lanes + l.
+    Py_ssize_t n
+    Py_ssize_t states
+    Py_ssize_t rows
+    const double* start         # (vectors, states, lanes)
+    const double* trans         # (vectors, states, states, lanes)
+    const double* trans_t
+    const double* table         # (n, rows, states)
+    const double* ones
+    const Py_ssize_t* row
+    const Py_ssize_t* begin     # (n,)
+    const Py_ssize_t* length
+    int sparse
+    double* log_lik             # (n,), NaN where lost
+    double* start_counts        # (vectors, states, lanes)
+    double* trans_counts        # (vectors, states, states, lanes)
+    double* counts              # (n, rows, states)
+
+
+cdef int one_vector(const Each* p, Py_ssize_t v) noexcept nogil:
+    """Forward and backward pass of the models of one vector; 1 without memory."""
+    cdef Py_ssize_t S = p.states, L = MX_CHAIN_LANES, size = S * L, l, i, k
+    cdef Py_ssize_t T = p.length[v * L]
+    cdef double* memory = <double*>malloc(
+        (T * (size + L) + (2 + MX_CHAIN_RING) * size + 8) * sizeof(double))
+    cdef double* alpha = aligned(memory)
+    cdef double* inverse = alpha + T * size
+    cdef double* beta = inverse + T * L
+    cdef double* ring = beta + 2 * size
+    cdef double* xi = p.trans_counts + v * S * size
+    cdef const Py_ssize_t* row[MX_CHAIN_LANES]
+    cdef double* to[MX_CHAIN_LANES]
+    cdef const double* table[MX_CHAIN_LANES]
+    cdef Py_ssize_t length[MX_CHAIN_LANES]
+    cdef double log_scale[MX_CHAIN_LANES]
+    cdef double weight[MX_CHAIN_LANES]
+    cdef int lost[MX_CHAIN_LANES]
+    cdef mx_chain m
+    if memory == NULL:
+        return 1
+    m.states, m.sparse, m.ones = S, p.sparse, p.ones
+    m.own_start, m.own_table = p.start + v * size, table
+    m.own_trans, m.own_trans_t = p.trans + v * S * size, p.trans_t + v * S * size
+    m.trans = m.trans_t = m.start = m.table = NULL
+    for l in range(L):
+        row[l], length[l], to[l], table[l] = NULL, 0, NULL, p.ones
+        i = v * L + l
+        if i < p.n:
+            row[l], length[l] = p.row + p.begin[i], p.length[i]
+            to[l] = p.counts + i * p.rows * S
+            table[l] = p.table + i * p.rows * S
+    mx_chain_forward_lanes(&m, row, length, T, 1, alpha, inverse, log_scale, lost)
+    for l in range(min(L, p.n - v * L)):
+        p.log_lik[v * L + l] = INFINITY - INFINITY if lost[l] else log_scale[l]
+    for l in range(L):
+        weight[l] = 0. if lost[l] or length[l] == 0 else 1.
+    mx_chain_backward_lanes(
+        &m, row, length, T, alpha, inverse, weight, beta, ring, to,
+        p.start_counts + v * size, xi)
+    for k in range(S * size):
+        xi[k] *= m.own_trans[k]
+    free(memory)
+    return 0
+
+
+def expect_each(
+    const double[:, :, ::1] start,        # IN  (vectors, states, lanes)
+    const double[:, :, :, ::1] trans,     # IN  (vectors, states, states, lanes)
+    const double[:, :, :, ::1] trans_t,   # IN  the same, transposed
+    const double[:, :, ::1] table,        # IN  (n, rows, states) probabilities
+    const Py_ssize_t[::1] row,            # IN  (steps,), -1 where nothing was observed
+    const Py_ssize_t[::1] begin,          # IN  (n,), where each sequence begins
+    const Py_ssize_t[::1] length,         # IN  (n,), falling
+    int n_threads,
+):
+    """Log-likelihoods (n,) and expected counts of sequences, each under its own model.
+
+    Returns log_lik (NaN where a sequence underflows), start counts (vectors, states,
+    lanes), transition counts (vectors, states, states, lanes), counts (n, rows, states).
+    """
+    cdef Py_ssize_t n = length.shape[0], S = start.shape[1], v, first, stop
+    cdef Py_ssize_t vectors = start.shape[0], wave = 64 * n_threads
+    cdef double[::1] log_lik = np.empty(n), ones = np.ones(S)
+    cdef double[:, :, ::1] starts = np.zeros_like(start)
+    cdef double[:, :, :, ::1] moves = np.zeros_like(trans)
+    cdef double[:, :, ::1] counts = np.zeros_like(table)
+    cdef Each p
+    cdef int failed = 0
+    p.n, p.states, p.rows = n, S, table.shape[1]
+    p.start, p.trans = &start[0, 0, 0], &trans[0, 0, 0, 0]
+    p.trans_t, p.table, p.ones = &trans_t[0, 0, 0, 0], &table[0, 0, 0], &ones[0]
+    p.row, p.begin, p.length = &row[0], &begin[0], &length[0]
+    p.log_lik = &log_lik[0]
+    p.start_counts, p.trans_counts = &starts[0, 0, 0], &moves[0, 0, 0, 0]
+    p.counts = &counts[0, 0, 0]
+    p.sparse = np.min(trans) < DENSE
+    for first in range(0, vectors, wave):
+        stop = min(first + wave, vectors)
+        for v in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
+                        num_threads=n_threads):
+            failed |= one_vector(&p, v)
+        if failed:
+            raise MemoryError
+        PyErr_CheckSignals()
+    return (np.asarray(log_lik), np.asarray(starts), np.asarray(moves),
+            np.asarray(counts))
 
 
 # -- Viterbi ---------------------------------------------------------------------------

@@ -103,11 +103,35 @@ INLINE void product_with(const lanes *x, const double *M, mx_size n, lanes *out)
     if (j < n) mix(x, M, n, j, 1, out);
 }
 
+/* acc[k] = sum_i x[i] M[i, j + k], a matrix for each lane */
+INLINE void mix_own(const lanes *x, const lanes *M, mx_size n, mx_size j,
+                    const int width, lanes *out) {
+    lanes acc[4];
+    for (int k = 0; k < width; k++) acc[k] = all(0.0);
+    for (mx_size i = 0; i < n; i++) {
+        lanes own = x[i];
+        for (int k = 0; k < width; k++) acc[k] += own * M[i * n + j + k];
+    }
+    for (int k = 0; k < width; k++) out[j + k] = acc[k];
+}
+
+INLINE void move(const lanes *x, const double *M, const double *own, mx_size n,
+                 lanes *out) {
+    mx_size j = 0;
+    if (!own) {
+        product_with(x, M, n, out);
+        return;
+    }
+    for (; j + 4 <= n; j += 4) mix_own(x, (const lanes *)own, n, j, 4, out);
+    for (; j < n; j++) mix_own(x, (const lanes *)own, n, j, 1, out);
+}
+
 INLINE void show(const mx_chain *m, const mx_size *const *row, const mx_size *length,
                  mx_size t, const double **e) {
     for (int l = 0; l < L; l++) {
         mx_size r = t < length[l] ? row[l][t] : -1;
-        e[l] = r < 0 ? m->ones : m->table + r * m->states;
+        const double *table = m->own_table ? m->own_table[l] : m->table;
+        e[l] = r < 0 ? m->ones : table + r * m->states;
     }
 }
 
@@ -130,9 +154,11 @@ CLONES void mx_chain_forward_lanes(const mx_chain *m, const mx_size *const *row,
         mask small = BITS(all(0.0));
         show(m, row, length, t, e);
         if (t > 0)
-            product_with(prev, m->trans, n, next);
+            move(prev, m->trans, m->own_trans, n, next);
         else
-            for (mx_size j = 0; j < n; j++) next[j] = all(m->start[j]);
+            for (mx_size j = 0; j < n; j++)
+                next[j] = m->own_start ? ((const lanes *)m->own_start)[j]
+                                       : all(m->start[j]);
         if (m->sparse)
             for (mx_size j = 0; j < n; j++) {
                 lanes b = gather(e, j), ahead = next[j];
@@ -221,7 +247,7 @@ CLONES void mx_chain_backward_lanes(const mx_chain *m, const mx_size *const *row
         if (t == T - 1)
             for (mx_size i = 0; i < n; i++) beta[i] = all(0.0);
         else
-            product_with(ring + (RING - held) * n, m->trans_t, n, beta);
+            move(ring + (RING - held) * n, m->trans_t, m->own_trans_t, n, beta);
         if (held == RING) {
             add_outer(alpha + t * n, ring, held, n, xi);
             held = 0;
@@ -249,7 +275,7 @@ CLONES void mx_chain_backward_lanes(const mx_chain *m, const mx_size *const *row
         }
     }
     if (held) add_outer(alpha, ring + (RING - held) * n, held, n, xi);
-    for (mx_size i = 0; i < n; i++) start_counts[i] += total(post[i]);
+    for (mx_size i = 0; i < n; i++) ((lanes *)start_counts)[i] = post[i];
 }
 
 CLONES void mx_chain_add_lanes(const double *xi_, const double *trans, mx_size n,

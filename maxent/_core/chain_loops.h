@@ -29,6 +29,10 @@ typedef struct {
     const double *ones;   /* (states,) */
     const double *log_trans, *log_table;
     int sparse; /* whether a transition is below 1e-100 */
+    /* or a model of its own for each lane: start (states, lanes), transitions (states,
+     * states, lanes), tables (lanes,) of pointers; else NULL */
+    const double *own_start, *own_trans, *own_trans_t;
+    const double *const *own_table;
 } mx_chain;
 
 /* Forward pass of MX_CHAIN_LANES sequences, `length` 0 where there is none.  alpha is
@@ -38,7 +42,8 @@ void mx_chain_forward_lanes(const mx_chain *m, const mx_size *const *row,
                             const mx_size *length, mx_size T, int keep, double *alpha,
                             double *inverse, double *log_scale, int *lost);
 /* Backward pass of the same; adds weight[l] times the posteriors to counts[row], start
- * counts and transition counts xi (states, states, lanes, without the factor trans).
+ * counts (states, lanes) and transition counts xi (states, states, lanes, without the
+ * factor trans).
  * beta (2, states, lanes) and ring (MX_CHAIN_RING, states, lanes) are scratch. */
 void mx_chain_backward_lanes(const mx_chain *m, const mx_size *const *row,
                              const mx_size *length, mx_size T, const double *alpha,

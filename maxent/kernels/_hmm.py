@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from maxent._core import chain
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent.families import Categorical
+from maxent.models._many_chains import LANES, in_vectors
 
 Array = NDArray[np.float64]
 
-LANES = chain.lanes()  # models in one vector of the compiled loop
 _DENSE = 1e-100  # transitions below it may hide what underflows
 _MOST_PSI = 1 << 24  # elementary kernels in memory at a time
 
@@ -142,19 +142,6 @@ def stacked(batches: list[Any]) -> Any:
     return type(first)(
         **parts, **{name: getattr(first, name) for name in first._common}
     )
-
-
-def in_vectors(array: Array) -> Array:
-    """(n, ...) to (vectors, ..., lanes), the last vector filled up with zeros."""
-    n = len(array)
-    full = np.zeros((-(-n // LANES) * LANES, *array.shape[1:]))
-    full[:n] = array
-    full = np.moveaxis(full.reshape(-1, LANES, *array.shape[1:]), 1, -1)
-    memory = np.empty(full.size + LANES)  # begins with a whole cache line
-    skip = -memory.ctypes.data % 64 // 8
-    out = memory[skip : skip + full.size].reshape(full.shape)
-    out[...] = full
-    return out
 
 
 def letters_at_ends(letters: int, s: int, s2: int, horizon: int) -> int:

@@ -31,6 +31,7 @@ from maxent._support.random_state import as_generator
 from maxent._support.results import Monitor, Status
 
 P = TypeVar("P")
+Points = tuple[NDArray[np.float64], ...]
 
 # A fall of the objective below this share of 1 + |objective| is rounding: sums of 1e6
 # terms, each correct to 2e-16 of its size, lose at most 1e-10 of their size.
@@ -160,11 +161,7 @@ def _one_run(step, point, tol, max_iter, change, callback):
         objective, following = step(point)
         # a start may have entries of density zero, which the first step moves
         if not math.isfinite(objective) and (n_iter or objective != -math.inf):
-            raise FloatingPointError(
-                f"objective={objective} at EM iteration {n_iter}: the model gives some "
-                "data probability zero or infinity; scale the data, or use a prior "
-                "that keeps probabilities and variances above zero."
-            )
+            raise FloatingPointError(_not_finite(objective, n_iter))
         gain = objective - previous if previous > -math.inf else math.inf
         met = monitor.record(n_iter, objective, gain, point)
         if monitor.best is not None and monitor.best.point is point:
@@ -178,6 +175,114 @@ def _one_run(step, point, tol, max_iter, change, callback):
         best.objective, n_iter, status, monitor.history, residual, [best.objective]
     )
     return best.point, result
+
+
+def maximize_many_by_em(
+    step: Callable[[NDArray[np.intp], Points], tuple[NDArray[np.float64], Points]],
+    points: Points,
+    *,
+    tol: float,
+    max_iter: int,
+) -> tuple[Points, list[EMResult]]:
+    """Run EM on many problems at once, each by the rule of `maximize_by_em`.
+
+    Parameters
+    ----------
+    step : callable
+        From the numbers (k,) of the problems that still run and their points to their
+        objectives (k,) and their points after one EM step.
+    points : tuple of ndarray (n, ...)
+        Starts of all problems.
+    tol : float
+        A problem ends once a step gains at most ``tol * (1 + |objective|)``.
+    max_iter : int
+        M steps at most, of each problem.
+
+    Returns
+    -------
+    points : tuple of ndarray (n, ...)
+        The best that each problem has seen.
+    results : list of EMResult
+
+    Raises
+    ------
+    FloatingPointError
+        If an objective is not finite, but for -inf at a start.
+    """
+    n = len(points[0])
+    best = tuple(np.array(part) for part in points)
+    top, previous = np.full(n, -np.inf), np.full(n, -np.inf)
+    ended = np.full(n, max_iter)
+    residual = np.zeros(n)
+    status = [Status.MAX_ITER] * n
+    trace: list[NDArray[np.float64]] = []
+    running, now = np.arange(n), points
+    for n_iter in range(max_iter + 1):
+        objective, following = step(running, now)
+        _check_objectives(objective, n_iter)
+        trace.append(np.full(n, np.nan))
+        trace[-1][running] = objective
+        with np.errstate(invalid="ignore"):
+            gain = objective - previous[running]
+        size = 1.0 + np.abs(objective)
+        better = objective > top[running]
+        at = running[better]
+        for part, new in zip(best, now):
+            part[at] = new[better]
+        top[at] = objective[better]
+        fell = gain < -ROUNDING * size
+        with np.errstate(invalid="ignore"):
+            done = (gain <= tol * size) & (size < np.inf)
+        if n_iter == max_iter:
+            done = np.ones(len(running), dtype=bool)
+        for k in np.flatnonzero(done):
+            i = running[k]
+            ended[i] = n_iter
+            residual[i] = relative_change(
+                tuple(part[k] for part in now), tuple(part[k] for part in following)
+            )
+            if fell[k]:
+                status[i] = Status.STALLED
+            elif gain[k] <= tol * size[k]:
+                status[i] = Status.CONVERGED
+        previous[running] = objective
+        now = tuple(part[~done] for part in following)
+        running = running[~done]
+        if not len(running):
+            break
+    history = np.array(trace)
+    results = []
+    for i in range(n):
+        own = history[: ended[i] + 1, i]
+        gains = np.concatenate([[np.inf], np.diff(own)])
+        if len(own) > 1 and own[0] == -np.inf:
+            gains[1] = np.inf
+        steps = list(zip(range(len(own)), own.tolist(), gains.tolist()))
+        results.append(
+            EMResult(
+                float(top[i]),
+                int(ended[i]),
+                status[i],
+                steps,
+                float(residual[i]),
+                [float(top[i])],
+            )
+        )
+    return best, results
+
+
+def _check_objectives(objective, n_iter):
+    wrong = ~np.isfinite(objective) & ~((objective == -np.inf) & (n_iter == 0))
+    if wrong.any():
+        raise FloatingPointError(_not_finite(objective[wrong][0], n_iter))
+
+
+def _not_finite(objective, n_iter):
+    return (
+        f"objective={objective} at EM iteration {n_iter}: the model gives some data "
+        "probability zero or infinity; scale the data, or use a prior that keeps "
+        "probabilities and variances above zero."
+    )
 
 
 def relative_change(old: Any, new: Any) -> float:
@@ -292,7 +397,7 @@ class Model(ABC):
         models = Parallel(n_jobs=n_jobs)(
             delayed(cls._fit)(datum, **own) for datum, own in zip(data, each)
         )
-        _warn_of_many(cls.__name__, models)
+        warn_of_many(cls.__name__, models)
         return models
 
     def _warned(self, tol: float, max_iter: int) -> Self:
@@ -370,7 +475,8 @@ def _warn(name: str, result: EMResult, tol: float, max_iter: int) -> None:
     )
 
 
-def _warn_of_many(name: str, models: Sequence[Model]) -> None:
+def warn_of_many(name: str, models: Sequence[Model]) -> None:
+    """One ConvergenceWarning for all fits that did not converge."""
     open_ = [
         m.fit_result for m in models if m.fit_result and not m.fit_result.converged
     ]

@@ -16,6 +16,7 @@ from maxent._support.sequences import (
     symbol_sequences,
     vector_sequences,
 )
+from maxent._support.threads import effective_threads
 from maxent.families import Categorical, DiagonalGaussian, Gaussian, SphericalGaussian
 from maxent.models._hidden_chain import (
     Array,
@@ -28,6 +29,8 @@ from maxent.models._hidden_chain import (
     table_log_prior,
     with_pseudo_counts,
 )
+from maxent.models._many_chains import fit_tables
+from maxent.models.base import warn_of_many
 
 __all__ = ["CategoricalHMM", "GaussianHMM", "states_per_sequence"]
 
@@ -278,6 +281,81 @@ class CategoricalHMM(HiddenMarkovModel):
             starts = random_tables(found.values, n_states, n_symbols, n_init, rng)
         fixed = {"alphabet": alphabet, "missing": missing}
         return cls._best_of(problem, starts, fixed, tol, max_iter)
+
+    @classmethod
+    def fit_many(
+        cls,
+        data: Any,
+        *,
+        n_states: int | None = None,
+        lengths: ArrayLike | None = None,
+        alphabet: str | None = None,
+        missing: str = "",
+        n_symbols: int | None = None,
+        smoothing: float = 0.01,
+        zeta: float = 0.1,
+        n_init: int = 3,
+        tol: float = 1e-8,
+        max_iter: int = 2000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> list[Self]:
+        """Fit one model to each sequence, all of them at once.
+
+        Parameters
+        ----------
+        data : list of str or of array-like of int, array-like, or path
+            Sequences as for `fit`.
+        n_states : int, optional
+            The same for all; None takes :func:`states_per_sequence` of each length.
+        lengths, alphabet, missing, n_symbols, smoothing, zeta, n_init, tol, max_iter
+            As for `fit`; all models have the same symbols.
+        random_state : int, Generator, RandomState or None, default=None
+            Seed of all starts.
+        n_jobs : int, optional
+            Threads; the result has the same bits for any number.
+
+        Returns
+        -------
+        list of CategoricalHMM
+            In the order of the sequences.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Once, with the number of fits that did not converge.
+        """
+        tol, max_iter = v.check_stop(tol, max_iter)
+        smoothing = v.check_nonnegative("smoothing", smoothing)
+        n_init = v.check_count("n_init", n_init)
+        found = symbol_sequences(
+            data, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
+        )
+        n_symbols = alphabet_size(found, alphabet, n_symbols)
+        if n_states is not None:
+            n_states = v.check_count("n_states", n_states)
+        rngs = as_generator(random_state).spawn(len(found))
+        starts = [
+            list(
+                random_tables(
+                    codes,
+                    n_states or states_per_sequence(len(codes), n_symbols, zeta),
+                    n_symbols,
+                    n_init,
+                    rng,
+                )
+            )
+            for codes, rng in zip(found, rngs)
+        ]
+        fits = fit_tables(
+            found, starts, smoothing, tol, max_iter, effective_threads(n_jobs)
+        )
+        models = [
+            cls(*point, alphabet=alphabet, missing=missing)._with_result(result)
+            for point, result in fits
+        ]
+        warn_of_many(cls.__name__, models)
+        return models
 
     # -- hmmlearn --------------------------------------------------------------------
     @classmethod
@@ -611,6 +689,10 @@ class GaussianHMM(HiddenMarkovModel):
             n_init = v.check_count("n_init", n_init)
             starts = clustered_starts(problem, n_states, n_init, rng)
         return cls._best_of(problem, starts, {}, tol, max_iter)
+
+    @classmethod
+    def _each(cls, data: Any) -> list[Sequences]:
+        return vector_sequences(data).singles()
 
     # -- hmmlearn --------------------------------------------------------------------
     @classmethod
