@@ -12,7 +12,14 @@ TYPE_CHECKING = False  # see maxent._support.lazy
 
 __version__ = "0.1.0"
 
-_SUBPACKAGES = ("datasets", "discrimination", "displays", "families", "kernels")
+_SUBPACKAGES = (
+    "datasets",
+    "discrimination",
+    "displays",
+    "families",
+    "kernels",
+    "models",
+)
 _HOMES = {
     "discrimination": (
         "MEDClassifier",

@@ -1,4 +1,5 @@
-"""Pictures of margin priors, machines, dual paths, scores and dependency trees.
+"""Pictures of margin priors, machines, dual paths, scores, dependency trees
+and hidden states.
 
 Displays in the manner of scikit-learn: class methods such as ``from_estimator`` draw,
 on Axes given as ``ax`` or on a new figure, and return the display; ``plot`` draws it
@@ -20,6 +21,7 @@ _HOMES = {
     "path": ("DualPathDisplay",),
     "edge_weights": ("EdgeWeightsDisplay",),
     "tree_graph": ("TreeGraphDisplay",),
+    "state_path": ("StatePathDisplay",),
 }
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ LANES = chain.lanes()  # models in one vector of the compiled loops
 
 
 def in_vectors(array: Array) -> Array:
-    """(n, ...) to (vectors, ..., lanes), the last vector filled up with its last one."""
+    """(n, ...) to (vectors, ..., lanes); the last member fills the last vector up."""
     n = len(array)
     index = np.minimum(np.arange(-(-n // LANES) * LANES), n - 1)
     full = array[index].reshape(-1, LANES, *array.shape[1:])

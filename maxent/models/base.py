@@ -209,66 +209,69 @@ def maximize_many_by_em(
     FloatingPointError
         If an objective is not finite, but for -inf at a start.
     """
-    n = len(points[0])
-    best = tuple(np.array(part) for part in points)
-    top, previous = np.full(n, -np.inf), np.full(n, -np.inf)
-    ended = np.full(n, max_iter)
-    residual = np.zeros(n)
-    status = [Status.MAX_ITER] * n
-    trace: list[NDArray[np.float64]] = []
-    running, now = np.arange(n), points
+    runs = _ManyRuns(points, tol)
+    running, now = np.arange(len(points[0])), points
     for n_iter in range(max_iter + 1):
         objective, following = step(running, now)
-        _check_objectives(objective, n_iter)
-        trace.append(np.full(n, np.nan))
-        trace[-1][running] = objective
-        with np.errstate(invalid="ignore"):
-            gain = objective - previous[running]
-        size = 1.0 + np.abs(objective)
-        better = objective > top[running]
-        at = running[better]
-        for part, new in zip(best, now):
-            part[at] = new[better]
-        top[at] = objective[better]
-        fell = gain < -ROUNDING * size
-        with np.errstate(invalid="ignore"):
-            done = (gain <= tol * size) & (size < np.inf)
-        if n_iter == max_iter:
-            done = np.ones(len(running), dtype=bool)
-        for k in np.flatnonzero(done):
-            i = running[k]
-            ended[i] = n_iter
-            residual[i] = relative_change(
-                tuple(part[k] for part in now), tuple(part[k] for part in following)
-            )
-            if fell[k]:
-                status[i] = Status.STALLED
-            elif gain[k] <= tol * size[k]:
-                status[i] = Status.CONVERGED
-        previous[running] = objective
+        done = runs.record(running, now, following, objective, n_iter)
         now = tuple(part[~done] for part in following)
         running = running[~done]
         if not len(running):
             break
-    history = np.array(trace)
-    results = []
-    for i in range(n):
-        own = history[: ended[i] + 1, i]
-        gains = np.concatenate([[np.inf], np.diff(own)])
-        if len(own) > 1 and own[0] == -np.inf:
-            gains[1] = np.inf
-        steps = list(zip(range(len(own)), own.tolist(), gains.tolist()))
-        results.append(
-            EMResult(
-                float(top[i]),
-                int(ended[i]),
-                status[i],
-                steps,
-                float(residual[i]),
-                [float(top[i])],
-            )
-        )
-    return best, results
+    return runs.best, [runs.result(i) for i in range(len(points[0]))]
+
+
+class _ManyRuns:
+    """Best points, traces and ends of many runs; the rule is that of `_one_run`."""
+
+    def __init__(self, points, tol):
+        n = len(points[0])
+        self.tol, self.trace = tol, []
+        self.best = tuple(np.array(part) for part in points)
+        self.top, self.previous = np.full(n, -np.inf), np.full(n, -np.inf)
+        self.n_iter, self.residual = np.zeros(n, dtype=int), np.zeros(n)
+        self.status = [Status.MAX_ITER] * n
+
+    def record(self, running, now, following, objective, n_iter):
+        """Keep what runs have reached; which of them have ended."""
+        _check_objectives(objective, n_iter)
+        row = np.full(len(self.top), np.nan)
+        row[running] = objective
+        self.trace.append(row)
+        better = objective > self.top[running]
+        at = running[better]
+        for part, new in zip(self.best, now):
+            part[at] = new[better]
+        self.top[at] = objective[better]
+        before = self.previous[running]
+        known = before > -np.inf  # a start may have the objective -inf
+        gain = np.where(known, objective - np.where(known, before, 0.0), np.inf)
+        size = 1.0 + np.abs(objective)
+        fell = gain < -ROUNDING * size
+        done = known & (gain <= self.tol * size)
+        self.previous[running], self.n_iter[running] = objective, n_iter
+        change = [_row_change(a, b) for a, b in zip(now, following)]
+        self.residual[running] = np.max(change, axis=0)
+        for k in np.flatnonzero(done):
+            self.status[running[k]] = Status.STALLED if fell[k] else Status.CONVERGED
+        return done
+
+    def result(self, i):
+        """How run i ended."""
+        own = np.array([row[i] for row in self.trace[: self.n_iter[i] + 1]])
+        gain = np.full(len(own), np.inf)
+        known = np.isfinite(own[:-1])
+        gain[1:][known] = np.diff(own)[known]
+        steps = list(zip(range(len(own)), own.tolist(), gain.tolist()))
+        top = float(self.top[i])
+        residual = float(self.residual[i])
+        return EMResult(top, len(own) - 1, self.status[i], steps, residual, [top])
+
+
+def _row_change(old, new):
+    """`relative_change` of every member."""
+    change = np.abs(new - old) / (1.0 + np.abs(old))
+    return change.reshape(len(old), -1).max(axis=1)
 
 
 def _check_objectives(objective, n_iter):

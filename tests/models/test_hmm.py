@@ -9,8 +9,10 @@ from oracles.sequence_models import log_emission_of, posteriors
 from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
 
+from maxent._support.sequences import symbol_sequences
 from maxent.families import Categorical
 from maxent.models import CategoricalHMM, GaussianHMM, states_per_sequence
+from maxent.models._many_chains import fit_tables
 
 KINDS = ("full", "diagonal", "spherical")
 sizes = pytest.mark.parametrize(
@@ -253,6 +255,43 @@ def test_fit_many_fits_every_sequence_with_its_own_number_of_states(rng):
     ]
     with pytest.warns(ConvergenceWarning, match="7 of 7"):
         CategoricalHMM.fit_many(X, max_iter=1, tol=1e-15, random_state=0)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_many_fits_at_once_are_the_fits_one_by_one(sparse, rng):
+    X = symbol_sequences(random_codes(rng, 11, 3, low=2, high=40), n_symbols=3)
+    starts = [random_hmm(rng, 1 + i % 3, 3, sparse and i % 3) for i in range(11)]
+    points = [[(m.start, m.transition, m.emission.prob)] for m in starts]
+    many = fit_tables(X, points, 0.1, 1e-7, 300, 1)
+    for codes, init, (point, result) in zip(X, starts, many):
+        one = CategoricalHMM._fit(
+            [codes], init=init, smoothing=0.1, tol=1e-7, max_iter=300
+        )
+        for a, b in zip(point, (one.start, one.transition, one.emission.prob)):
+            np.testing.assert_allclose(a, b, atol=1e-9)
+        assert result.n_iter == one.fit_result.n_iter
+        assert result.status == one.fit_result.status
+        np.testing.assert_allclose(
+            result.history, one.fit_result.history, rtol=1e-6, atol=1e-9
+        )
+        np.testing.assert_allclose(
+            result.residual, one.fit_result.residual, rtol=1e-3, atol=1e-9
+        )
+
+
+def test_many_fits_of_sequences_that_underflow(rng):
+    # 0 1 0 1 ... from states that hardly ever show these symbols in this order
+    init = [([1.0, 0.0], [[0.0, 1.0], [1.0, 0.0]], [[1e-200, 1.0], [1.0, 1e-200]])]
+    init = [tuple(np.array(part) for part in point) for point in init]
+    X = symbol_sequences([[0, 1] * 5, [0, 0, 1]], n_symbols=2)
+    many = fit_tables(X, [init, init], 0.0, 1e-12, 5, 1)
+    for codes, (_, result) in zip(X, many):
+        one = CategoricalHMM._fit(
+            [codes], init=CategoricalHMM(*init[0]), smoothing=0.0, tol=1e-12, max_iter=5
+        )
+        np.testing.assert_allclose(
+            result.objective, one.fit_result.objective, rtol=1e-12
+        )
 
 
 def test_states_of_the_paper():
