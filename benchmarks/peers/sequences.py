@@ -12,6 +12,7 @@ forward  log-likelihood of one sequence of 20,000 steps, 16 states.
 """
 
 import argparse
+import functools
 import statistics
 import time
 
@@ -96,19 +97,19 @@ def em(options, report):
         flat, lengths = np.concatenate(X)[:, None], [len(x) for x in X]
         for implementation in ("scaling", "log"):
             few, most = 1, 4 if implementation == "log" else 11
+            fits = {
+                "ours": functools.partial(our_fit, init, X),
+                "peer": functools.partial(
+                    peer_fit, init, flat, lengths, implementation=implementation
+                ),
+            }
             clocks = {"ours": [], "peer": []}
             for _ in range(options.pairs):
-                for name, fit in (
-                    ("ours", lambda k: our_fit(init, X, k)),
-                    (
-                        "peer",
-                        lambda k: peer_fit(init, flat, lengths, k, implementation),
-                    ),
-                ):
+                for name, fit in fits.items():
                     seconds = []
                     for k in (few, most):
                         start = time.process_time()
-                        fit(k)
+                        fit(n_iter=k)
                         seconds.append(time.process_time() - start)
                     clocks[name].append((seconds[1] - seconds[0]) / (most - few))
             ours = our_fit(init, X, most).log_likelihood(X).sum()

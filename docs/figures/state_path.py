@@ -21,6 +21,7 @@ axes = upper.subplots(2, 1, height_ratios=[1, 3], sharex=True)
 rich = int(np.argmax(model.emission.prob[:, 1]))
 names = ["GC-rich" if k == rich else "AT-rich" for k in range(2)]
 StatePathDisplay.from_model(model, strings[0], state_names=names).plot(axes)
+axes[0].set_title("One of 40 strings and the states that the fitted model sees in it")
 
 ax = lower.subplots()
 for seed in range(6):
@@ -30,3 +31,5 @@ for seed in range(6):
     ax.plot(run.objective_history, lw=1.2, label=f"start {seed}")
 ax.set(xlabel="EM step", ylabel="log-likelihood + log prior", xscale="symlog")
 ax.legend(fontsize="x-small", ncols=2, frameon=False)
+
+plt.show()

@@ -200,16 +200,13 @@ class StatePathDisplay:
             ax.axis("off")
             return
         if isinstance(self.sequence, str):
-            ax.axis("off")
-            if n <= _MOST_LETTERS:
-                for t, letter in enumerate(self.sequence):
-                    ax.text(t, 0.1, letter, ha="center", family="monospace", color=INK)
-                ax.set(ylim=(0, 1))
-                return
             letters = sorted(set(self.sequence))
             values = np.array([letters.index(a) for a in self.sequence])[:, None]
-            ax.axis("on")
             ax.set_yticks(range(len(letters)), letters)
+            ax.set(ylim=(-0.6, len(letters) - 0.4))
+            if n <= _MOST_LETTERS:
+                self._draw_letters(ax, letters, values[:, 0])
+                return
         else:
             values = v.as_doubles("sequence", self.sequence).reshape(n, -1)
         for k, column in enumerate(values.T):
@@ -221,6 +218,16 @@ class StatePathDisplay:
                 drawstyle="steps-mid",
             )
         ax.set(ylabel="observed")
+
+    def _draw_letters(self, ax, letters, level):
+        """Every letter at its own height."""
+        for k, letter in enumerate(letters):
+            at = np.flatnonzero(level == k)
+            plain = (
+                letter.isascii() and letter.isalnum()
+            )  # others mean something in TeX
+            marker = f"${letter}$" if plain else "s"
+            ax.plot(at, level[at], ls="", marker=marker, color=INK, mew=0.3)
 
 
 def _checked_path(path, n, S):

@@ -42,7 +42,7 @@ ROUNDING = 1e-10
 class EMResult:
     """How an EM fit ended.
 
-    Attributes
+    Parameters
     ----------
     objective : float
         Objective at the returned parameters: the log-likelihood, or a lower bound of
@@ -336,12 +336,29 @@ class Model(ABC):
         return {name: getattr(self, name) for name in self._names}
 
     def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them."""
+        """Constructor arguments, as model files keep them.
+
+        Returns
+        -------
+        dict
+            Of arrays, numbers and strings.
+        """
         return self.parameters()
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> Self:
-        """Model from what :meth:`get_spec` returned; it is checked again."""
+        """Model from what :meth:`get_spec` returned; it is checked again.
+
+        Parameters
+        ----------
+        spec : dict
+            As `get_spec` returns it.
+
+        Returns
+        -------
+        model
+            Of this class.
+        """
         return cls(**spec)
 
     # -- what a model defines ------------------------------------------------------

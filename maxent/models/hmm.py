@@ -126,7 +126,13 @@ class CategoricalHMM(HiddenMarkovModel):
         return int(self.emission.prob.shape[1])
 
     def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them."""
+        """Constructor arguments, as model files keep them.
+
+        Returns
+        -------
+        dict
+            Of arrays, numbers and strings.
+        """
         return {**self.parameters(), "emission": self.emission.prob}
 
     # -- data ----------------------------------------------------------------------
@@ -503,8 +509,8 @@ class GaussianHMM(HiddenMarkovModel):
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(np.repeat([0.0, 5.0, 0.0], 30)[:, None])
     >>> model = GaussianHMM.fit([x], 2, random_state=0)
-    >>> np.sort(model.mean[:, 0]).round(0)
-    array([-0.,  5.])
+    >>> np.abs(np.sort(model.mean[:, 0]) - [0, 5]).max() < 0.5
+    np.True_
     >>> paths, _ = model.viterbi([x])
     >>> int(np.count_nonzero(np.diff(paths[0])))
     2

@@ -179,7 +179,13 @@ class Mixture(Model):
         return (X, which) if return_components else X
 
     def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them."""
+        """Constructor arguments, as model files keep them.
+
+        Returns
+        -------
+        dict
+            Of arrays, numbers and strings.
+        """
         family = type(self.components)
         return {
             "weights": self.weights,
@@ -189,7 +195,17 @@ class Mixture(Model):
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> Self:
-        """Mixture from what :meth:`get_spec` returned; it is checked again."""
+        """Mixture from what :meth:`get_spec` returned; it is checked again.
+
+        Parameters
+        ----------
+        spec : dict
+            As `get_spec` returns it.
+
+        Returns
+        -------
+        Mixture
+        """
         import maxent.families
 
         family = getattr(maxent.families, str(spec["family"]), None)
