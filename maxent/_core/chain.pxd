@@ -30,13 +30,13 @@ cdef extern from "chain_loops.h" nogil:
 
     void mx_chain_forward_lanes(
         const mx_chain* m, const Py_ssize_t** row, const Py_ssize_t* length,
-        Py_ssize_t T, int keep, double* alpha, double* inverse, double* log_scale,
-        int* lost) noexcept
+        Py_ssize_t T, int keep, double* alpha, double* emission, double* inverse,
+        double* log_scale, int* lost) noexcept
     void mx_chain_backward_lanes(
         const mx_chain* m, const Py_ssize_t** row, const Py_ssize_t* length,
-        Py_ssize_t T, const double* alpha, const double* inverse, const double* weight,
-        double* beta, double* ring, double** counts, double* start_counts,
-        double* xi) noexcept
+        Py_ssize_t T, const double* alpha, const double* emission,
+        const double* inverse, const double* weight, double* beta, double* ring,
+        double** counts, double* start_counts, double* xi) noexcept
     int mx_chain_forward_one(
         const mx_chain* m, const Py_ssize_t* row, Py_ssize_t T, int keep, double* alpha,
         double* inverse, double* log_scale) noexcept

@@ -25,7 +25,7 @@ cdef extern from "vector.h" nogil:
 
 cdef enum:
     MOST_CHUNKS = 64
-    CHUNK_STEPS = 16384         # steps of a chunk at least, if there are that many
+    CHUNK_STEPS = 4096          # steps of a chunk at least, if there are that many
     LANE_MEMORY = 1 << 23       # doubles of the forward pass of one vector of sequences
 
 cdef double DENSE = 1e-100      # transitions below it may hide what underflows
@@ -181,7 +181,8 @@ cdef int one_group(
     cdef Py_ssize_t steps = T if keep else 2
     cdef double* alpha = memory
     cdef double* inverse = alpha + steps * size
-    cdef double* beta = inverse + T * MX_CHAIN_LANES
+    cdef double* emission = inverse + (T * MX_CHAIN_LANES if keep else 0)
+    cdef double* beta = emission + ((T if keep else 1) * size if lanes else 0)
     cdef double* ring = beta + 2 * size
     cdef double* xi = ring + MX_CHAIN_RING * size
     cdef const Py_ssize_t* row[MX_CHAIN_LANES]
@@ -201,8 +202,7 @@ cdef int one_group(
             length[l] = p.offset[i + 1] - p.offset[i]
     if lanes:
         mx_chain_forward_lanes(
-            &p.m, row, length, T, keep, alpha, inverse if keep else NULL, log_scale,
-            lost)
+            &p.m, row, length, T, keep, alpha, emission, inverse, log_scale, lost)
     else:
         lost[0] = mx_chain_forward_one(
             &p.m, row[0], T, keep, alpha, inverse if keep else NULL, log_scale)
@@ -219,7 +219,8 @@ cdef int one_group(
     memset(xi, 0, S * size * sizeof(double))
     if lanes:
         mx_chain_backward_lanes(
-            &p.m, row, length, T, alpha, inverse, weight, beta, ring, to, first, xi)
+            &p.m, row, length, T, alpha, emission, inverse, weight, beta, ring, to,
+            first, xi)
         for i in range(S):
             for l in range(MX_CHAIN_LANES):
                 start_counts[i] += first[i * MX_CHAIN_LANES + l]
@@ -248,8 +249,14 @@ cdef int one_chunk(const Pass* p, Py_ssize_t chunk) noexcept nogil:
         i = p.order[p.first[g]]
         T = p.offset[i + 1] - p.offset[i]
         i = p.first[g + 1] - p.first[g]
-        i = p.m.states * MX_CHAIN_LANES if i > 1 else p.m.width
-        most = max(most, (T if p.counts != NULL else 2) * i + T * MX_CHAIN_LANES)
+        # alpha and emissions, alpha alone; or two steps of alpha and one emission
+        if p.counts == NULL:
+            T, i = 2, 2 * size
+        elif i > 1:
+            i = 2 * p.m.states * MX_CHAIN_LANES
+        else:
+            i = p.m.width
+        most = max(most, T * (i + MX_CHAIN_LANES))
     memory = <double*>malloc(
         (most + (3 + MX_CHAIN_RING + p.m.states) * size + 8) * sizeof(double))
     if memory == NULL:
@@ -261,18 +268,14 @@ cdef int one_chunk(const Pass* p, Py_ssize_t chunk) noexcept nogil:
 
 
 cdef int all_chunks(const Pass* p, Py_ssize_t n_chunks, int n_threads) except -1:
-    """Every chunk on one thread, with looks for Ctrl-C between them."""
+    """Every chunk on one thread, with looks for Ctrl-C between some of them."""
     cdef Py_ssize_t c, first, stop
     cdef int failed = 0
-    for first in range(0, n_chunks, n_threads):
-        stop = min(first + n_threads, n_chunks)
-        if stop - first > 1:
-            for c in prange(first, stop, nogil=True, schedule="static", chunksize=1,
-                            num_threads=n_threads):
-                failed |= one_chunk(p, c)
-        else:
-            with nogil:
-                failed = one_chunk(p, first)
+    for first in range(0, n_chunks, 8 * n_threads):
+        stop = min(first + 8 * n_threads, n_chunks)
+        for c in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
+                        num_threads=n_threads):
+            failed |= one_chunk(p, c)
         if failed:
             raise MemoryError("the forward pass of the longest sequence needs more "
                               "memory than there is; cut it, or use fewer states")
@@ -446,9 +449,10 @@ cdef int one_vector(const Each* p, Py_ssize_t v) noexcept nogil:
     cdef Py_ssize_t S = p.states, L = MX_CHAIN_LANES, size = S * L, l, i, k
     cdef Py_ssize_t T = p.length[v * L]
     cdef double* memory = <double*>malloc(
-        (T * (size + L) + (2 + MX_CHAIN_RING) * size + 8) * sizeof(double))
+        (T * (2 * size + L) + (2 + MX_CHAIN_RING) * size + 8) * sizeof(double))
     cdef double* alpha = aligned(memory)
-    cdef double* inverse = alpha + T * size
+    cdef double* emission = alpha + T * size
+    cdef double* inverse = emission + T * size
     cdef double* beta = inverse + T * L
     cdef double* ring = beta + 2 * size
     cdef double* xi = p.trans_counts + v * S * size
@@ -473,13 +477,14 @@ cdef int one_vector(const Each* p, Py_ssize_t v) noexcept nogil:
             row[l], length[l] = p.row + p.begin[i], p.length[i]
             to[l] = p.counts + i * p.rows * S
             table[l] = p.table + i * p.rows * S
-    mx_chain_forward_lanes(&m, row, length, T, 1, alpha, inverse, log_scale, lost)
+    mx_chain_forward_lanes(
+        &m, row, length, T, 1, alpha, emission, inverse, log_scale, lost)
     for l in range(min(L, p.n - v * L)):
         p.log_lik[v * L + l] = INFINITY - INFINITY if lost[l] else log_scale[l]
     for l in range(L):
         weight[l] = 0. if lost[l] or length[l] == 0 else 1.
     mx_chain_backward_lanes(
-        &m, row, length, T, alpha, inverse, weight, beta, ring, to,
+        &m, row, length, T, alpha, emission, inverse, weight, beta, ring, to,
         p.start_counts + v * size, xi)
     for k in range(S * size):
         xi[k] *= m.own_trans[k]

@@ -137,10 +137,11 @@ INLINE void show(const mx_chain *m, const mx_size *const *row, const mx_size *le
 
 CLONES void mx_chain_forward_lanes(const mx_chain *m, const mx_size *const *row,
                                    const mx_size *length, mx_size T, int keep,
-                                   double *alpha_, double *inverse_, double *log_scale,
-                                   int *lost) {
+                                   double *alpha_, double *emission, double *inverse_,
+                                   double *log_scale, int *lost) {
     mx_size n = m->states;
     lanes *alpha = (lanes *)alpha_, *inverse = (lanes *)inverse_;
+    lanes *b = (lanes *)emission;
     const double *e[L];
     product scale = {all(1.0), BITS(all(0.0)), 0};
     lanes unseen = all(0.0);
@@ -153,6 +154,7 @@ CLONES void mx_chain_forward_lanes(const mx_chain *m, const mx_size *const *row,
         lanes sum = all(0.0);
         mask small = BITS(all(0.0));
         show(m, row, length, t, e);
+        for (mx_size j = 0; j < n; j++) b[j] = gather(e, j);
         if (t > 0)
             move(prev, m->trans, m->own_trans, n, next);
         else
@@ -161,15 +163,15 @@ CLONES void mx_chain_forward_lanes(const mx_chain *m, const mx_size *const *row,
                                        : all(m->start[j]);
         if (m->sparse)
             for (mx_size j = 0; j < n; j++) {
-                lanes b = gather(e, j), ahead = next[j];
-                next[j] = ahead * b;
+                lanes ahead = next[j];
+                next[j] = ahead * b[j];
                 sum += next[j];
                 small |= LESS(next[j], all(SMALL)) & LESS(all(0.0), ahead) &
-                         LESS(all(0.0), b);
+                         LESS(all(0.0), b[j]);
             }
         else
             for (mx_size j = 0; j < n; j++) {
-                next[j] *= gather(e, j);
+                next[j] *= b[j];
                 sum += next[j];
             }
         mask live = LESS(all((double)t), end);
@@ -181,7 +183,10 @@ CLONES void mx_chain_forward_lanes(const mx_chain *m, const mx_size *const *row,
             bad |= live & LESS(all(NOTICED), unseen);
         }
         for (mx_size j = 0; j < n; j++) next[j] *= inv;
-        if (inverse) inverse[t] = inv;
+        if (keep) {
+            inverse[t] = inv;
+            b += n;
+        }
         multiply(&scale, sum);
     }
     log_product(&scale, log_scale);
@@ -233,15 +238,16 @@ INLINE void add_counts(const lanes *posterior, mx_size n, const mx_size *const *
 
 CLONES void mx_chain_backward_lanes(const mx_chain *m, const mx_size *const *row,
                                     const mx_size *length, mx_size T,
-                                    const double *alpha_, const double *inverse_,
-                                    const double *weight, double *beta_, double *ring_,
+                                    const double *alpha_, const double *emission,
+                                    const double *inverse_, const double *weight,
+                                    double *beta_, double *ring_,
                                     double *const *counts, double *start_counts,
                                     double *xi_) {
     mx_size n = m->states, held = 0;
     const lanes *alpha = (const lanes *)alpha_, *inverse = (const lanes *)inverse_;
+    const lanes *b = (const lanes *)emission + T * n;
     lanes *beta = (lanes *)beta_, *post = beta + n;
     lanes *ring = (lanes *)ring_, *xi = (lanes *)xi_;
-    const double *e[L];
     for (mx_size t = T - 1; t >= 0; t--) {
         /* the ring holds w[t + 1], w[t + 2], ... in its last places */
         if (t == T - 1)
@@ -265,11 +271,11 @@ CLONES void mx_chain_backward_lanes(const mx_chain *m, const mx_size *const *row
         for (mx_size i = 0; i < n; i++) post[i] = own[i] * beta[i];
         add_counts(post, n, row, length, t, counts);
         if (t == 0) break;
-        show(m, row, length, t, e);
         held++;
-        lanes *w = ring + (RING - held) * n;
+        b -= n;
+        lanes *w = ring + (RING - held) * n, inv = inverse[t];
         for (mx_size j = 0; j < n; j++) {
-            w[j] = gather(e, j) * beta[j] * inverse[t];
+            w[j] = b[j] * beta[j] * inv;
             if (m->sparse) /* unreachable states have unbounded beta */
                 w[j] = choose(LESS(own[j], all(SMALL)), all(0.0), w[j]);
         }

@@ -36,20 +36,22 @@ typedef struct {
 } mx_chain;
 
 /* Forward pass of MX_CHAIN_LANES sequences, `length` 0 where there is none.  alpha is
- * (T, states, lanes) if keep, else (2, states, lanes); inverse (T, lanes) receives one
- * over the scale of each step, or NULL.  lost[l]: the lane has underflowed. */
+ * (T, states, lanes) if keep, else (2, states, lanes); emission likewise what the steps
+ * show, or (states, lanes) scratch; inverse (T, lanes), if keep, one over the scale of
+ * each step.  lost[l]: the lane has underflowed. */
 void mx_chain_forward_lanes(const mx_chain *m, const mx_size *const *row,
                             const mx_size *length, mx_size T, int keep, double *alpha,
-                            double *inverse, double *log_scale, int *lost);
+                            double *emission, double *inverse, double *log_scale,
+                            int *lost);
 /* Backward pass of the same; adds weight[l] times the posteriors to counts[row], start
  * counts (states, lanes) and transition counts xi (states, states, lanes, without the
  * factor trans).
  * beta (2, states, lanes) and ring (MX_CHAIN_RING, states, lanes) are scratch. */
 void mx_chain_backward_lanes(const mx_chain *m, const mx_size *const *row,
                              const mx_size *length, mx_size T, const double *alpha,
-                             const double *inverse, const double *weight, double *beta,
-                             double *ring, double *const *counts, double *start_counts,
-                             double *xi);
+                             const double *emission, const double *inverse,
+                             const double *weight, double *beta, double *ring,
+                             double *const *counts, double *start_counts, double *xi);
 /* The same of one sequence: alpha (T or 2, width), inverse (T,), xi (states, width).
  * Without keep a step that underflows is redone in logs. Returns whether it is lost. */
 int mx_chain_forward_one(const mx_chain *m, const mx_size *row, mx_size T, int keep,
