@@ -336,7 +336,8 @@ def expect(
     cdef const double[::1] weight
     cdef double[::1] log_lik = np.empty(n), ones = np.ones(S)
     cdef Py_ssize_t[::1] first = np.empty(n + 1, np.intp), group = np.empty_like(first)
-    cdef double[:, ::1] table = np.empty((rows, S)), trans_t = np.transpose(trans).copy()
+    cdef double[:, ::1] table = np.empty((rows, S))
+    cdef double[:, ::1] trans_t = np.transpose(trans).copy()
     cdef double[:, ::1] wide = np.zeros((width, width)), wide_t = wide.copy()
     cdef double[:, ::1] log_trans
     cdef double[::1] log_start
@@ -424,8 +425,8 @@ cdef int redo_in_logs(const Pass* p, Py_ssize_t n) except -1:
 
 # -- a model for each sequence ---------------------------------------------------------
 cdef struct Each:
-    # Models by falling length of their sequence, row[begin .. begin + length - 1]; lane l
-    # of vector v is model v * lanes + l.
+    # Models by falling length of their sequence, row[begin .. begin + length - 1];
+    # lane l of vector v is model v * lanes + l.
     Py_ssize_t n
     Py_ssize_t states
     Py_ssize_t rows
@@ -505,7 +506,8 @@ def expect_each(
     """Log-likelihoods (n,) and expected counts of sequences, each under its own model.
 
     Returns log_lik (NaN where a sequence underflows), start counts (vectors, states,
-    lanes), transition counts (vectors, states, states, lanes), counts (n, rows, states).
+    lanes), transition counts (vectors, states, states, lanes), counts (n, rows,
+    states).
     """
     cdef Py_ssize_t n = length.shape[0], S = start.shape[1], v, first, stop
     cdef Py_ssize_t vectors = start.shape[0], wave = 64 * n_threads
