@@ -18,56 +18,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
 from maxent._core import chain
-from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
-from maxent.families import Categorical, _checks
+from maxent.models._chain_input import (
+    Array,
+    drawn_indices,
+    drawn_offsets,
+    with_pseudo_counts,
+)
 from maxent.models.base import Model, maximize_by_em
-
-Array = NDArray[np.float64]
-
-
-def states_per_sequence(length: int, n_symbols: int, zeta: float = 0.1) -> int:
-    """Number of hidden states for a sequence of a given length.
-
-    The least integer M with ``(M - 1) (M + n_symbols + 1) > zeta * length``: about
-    `zeta` free parameters a letter.
-
-    Parameters
-    ----------
-    length : int
-        Letters of the sequence, >= 1.
-    n_symbols : int
-        Size of the alphabet, >= 1.
-    zeta : float, default=0.1
-        Free parameters a letter, > 0.
-
-    Returns
-    -------
-    int
-        At least 2.
-
-    References
-    ----------
-    Jebara, Kondor & Howard (2004), section 8.2.
-
-    Examples
-    --------
-    >>> from maxent.models import states_per_sequence
-    >>> [states_per_sequence(T, 4) for T in (24, 70, 10000)]
-    [2, 3, 30]
-    """
-    length = v.check_count("length", length)
-    n_symbols = v.check_count("n_symbols", n_symbols)
-    limit = v.check_positive("zeta", zeta) * length
-    half = 0.5 * n_symbols
-    M = max(2, int(np.sqrt(half**2 + limit + n_symbols + 1) - half))
-    while (M - 1) * (M + n_symbols + 1) <= limit:
-        M += 1
-    while M > 2 and (M - 2) * (M + n_symbols) > limit:
-        M -= 1
-    return M
 
 
 @dataclass
@@ -139,26 +99,6 @@ def relative_rows(log_table: Array, shared: bool) -> tuple[Array, Array]:
     if shared and (np.abs(top + 50.0) <= 50.0).all():
         return np.ascontiguousarray(log_table), np.zeros_like(top)
     return np.ascontiguousarray(log_table - top[:, None]), top
-
-
-def check_chain(start: ArrayLike, transition: ArrayLike) -> tuple[Array, Array]:
-    """Start (n_states,) and transition probabilities (n_states, n_states)."""
-    first = _checks.simplex_array("start", start)
-    rows = _checks.simplex_array("transition", transition)
-    if first.ndim != 1 or rows.shape != (len(first),) * 2:
-        raise ValueError(
-            f"start has shape {first.shape} and transition {rows.shape}; (n_states,) "
-            "and (n_states, n_states) are expected."
-        )
-    return first, rows
-
-
-def with_pseudo_counts(counts: Array, smoothing: float, old: Array) -> Array:
-    """Rows of counts as probabilities; rows without any keep the old ones."""
-    counts = counts + smoothing
-    total = counts.sum(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(total > 0, counts / total, old)
 
 
 class HiddenMarkovModel(Model):
@@ -432,34 +372,3 @@ class HiddenChainProblem:
 def table_log_prior(table: Array, smoothing: float) -> float:
     """Log-density of Dirichlet priors 1 + smoothing, up to a constant."""
     return float(xlogy(smoothing, table).sum()) if smoothing > 0 else 0.0
-
-
-def drawn_offsets(n: int, length: ArrayLike) -> NDArray[np.intp]:
-    """Offsets of `n` sequences of one or of given lengths."""
-    n = v.check_count("n", n)
-    lengths = v.as_doubles("length", length)
-    fits = lengths.shape in ((), (n,)) and (lengths == np.floor(lengths)).all()
-    if not fits or not (lengths >= 1).all():
-        raise ValueError(
-            f"length={v.shown(length)} must be an integer >= 1, or {n} of them."
-        )
-    lengths = np.broadcast_to(lengths, (n,))
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-
-
-def drawn_indices(prob: Array, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Independent draws of an index."""
-    return Categorical(prob).sample(n, rng).astype(np.intp)
-
-
-def sequence_weights(weights: ArrayLike | None, n: int) -> Array:
-    """Weights (n,) of sequences, ones by default."""
-    if weights is None:
-        return np.ones(n)
-    array = _checks.nonnegative_array("weights", weights)
-    if array.shape != (n,) or not array.any():
-        raise ValueError(
-            f"weights has shape {array.shape}; one weight >= 0 for each of the {n} "
-            "sequences is needed, and one of them > 0."
-        )
-    return array

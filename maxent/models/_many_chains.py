@@ -13,8 +13,8 @@ from scipy.special import xlogy
 
 from maxent._core import chain
 from maxent._support.sequences import Sequences
-from maxent.models._hidden_chain import Array, with_pseudo_counts
-from maxent.models.base import EMResult, maximize_many_by_em
+from maxent.models._chain_input import Array, with_pseudo_counts
+from maxent.models.em import EMResult, maximize_many_by_em
 
 LANES = chain.lanes()  # models in one vector of the compiled loops
 

@@ -17,15 +17,16 @@ from maxent._support.sequences import (
     symbol_sequences,
 )
 from maxent.families import _checks
-from maxent.models._hidden_chain import (
+from maxent.models._chain_input import (
     Array,
+    alphabet_size,
     drawn_indices,
     drawn_offsets,
     sequence_weights,
     with_pseudo_counts,
 )
 from maxent.models.base import Model
-from maxent.models.hmm import CategoricalHMM, alphabet_size
+from maxent.models.hmm import CategoricalHMM
 
 
 class MarkovChain(Model):

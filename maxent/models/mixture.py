@@ -12,7 +12,7 @@ from scipy.special import logsumexp, softmax
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import ExponentialFamily, Gaussian, _checks
-from maxent.models.base import Model, maximize_by_em
+from maxent.models.base import Model, maximize_by_em, relative_change
 
 Array = NDArray[np.float64]
 
@@ -418,7 +418,6 @@ def _merged(new, old, used):
 
 def _change(old, new):
     """Relative change of weights and parameters."""
-    from maxent.models.base import relative_change
 
     def arrays(point):
         inside = point[1].parameters().values()

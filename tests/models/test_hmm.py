@@ -4,7 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
-from models.sequence_cases import random_codes, random_gaussian_hmm, random_hmm
+from models.sequence_cases import (
+    random_chain,
+    random_codes,
+    random_gaussian_hmm,
+    random_hmm,
+)
 from oracles.sequence_models import log_emission_of, posteriors
 from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
@@ -257,6 +262,14 @@ def test_fit_many_fits_every_sequence_with_its_own_number_of_states(rng):
         CategoricalHMM.fit_many(X, max_iter=1, tol=1e-15, random_state=0)
 
 
+def test_fit_many_of_vectors_does_not_depend_on_the_processes(rng):
+    X = [rng.normal(size=(n, 2)) for n in (20, 35, 50)]
+    options = {"n_states": 2, "tol": 1e-6, "random_state": 3}
+    one = GaussianHMM.fit_many(X, **options)
+    assert [m.n_features for m in one] == [2, 2, 2]
+    assert one == GaussianHMM.fit_many(X, n_jobs=2, **options)
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_many_fits_at_once_are_the_fits_one_by_one(sparse, rng):
     X = symbol_sequences(random_codes(rng, 11, 3, low=2, high=40), n_symbols=3)
@@ -397,8 +410,12 @@ def test_categorical_fit_equals_hmmlearn(n_iter, rng):
 @pytest.mark.parametrize("kind", KINDS)
 def test_gaussian_fit_equals_hmmlearn(kind, rng):
     pytest.importorskip("hmmlearn")
-    X = random_gaussian_hmm(rng, 3, 2, kind).sample(20, 30, rng)
-    init = random_gaussian_hmm(rng, 3, 2, kind)
+    truth = random_gaussian_hmm(rng, 3, 2, kind)
+    X = truth.sample(20, 30, rng)
+    # near the truth: from elsewhere a state may shrink to one observation
+    init = GaussianHMM(
+        *random_chain(rng, 3), truth.mean + 0.3 * rng.normal(size=(3, 2)), truth.cov
+    )
     flat, lengths = np.concatenate(X), [30] * 20
     peer = refit(init.to_hmmlearn(), flat, lengths, 15)
     with pytest.warns(ConvergenceWarning):

@@ -1,0 +1,147 @@
+"""What sequence models are given: sizes, weights, chains, pseudo-counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxent._support import validation as v
+from maxent._support.sequences import Sequences
+from maxent.families import Categorical, _checks
+
+Array = NDArray[np.float64]
+
+
+def states_per_sequence(length: int, n_symbols: int, zeta: float = 0.1) -> int:
+    """Number of hidden states for a sequence of a given length.
+
+    The least integer M with ``(M - 1) (M + n_symbols + 1) > zeta * length``: about
+    `zeta` free parameters a letter.
+
+    Parameters
+    ----------
+    length : int
+        Letters of the sequence, >= 1.
+    n_symbols : int
+        Size of the alphabet, >= 1.
+    zeta : float, default=0.1
+        Free parameters a letter, > 0.
+
+    Returns
+    -------
+    int
+        At least 2.
+
+    References
+    ----------
+    Jebara, Kondor & Howard (2004), section 8.2.
+
+    Examples
+    --------
+    >>> from maxent.models import states_per_sequence
+    >>> [states_per_sequence(T, 4) for T in (24, 70, 10000)]
+    [2, 3, 30]
+    """
+    length = v.check_count("length", length)
+    n_symbols = v.check_count("n_symbols", n_symbols)
+    limit = v.check_positive("zeta", zeta) * length
+    half = 0.5 * n_symbols
+    M = max(2, int(np.sqrt(half**2 + limit + n_symbols + 1) - half))
+    while (M - 1) * (M + n_symbols + 1) <= limit:
+        M += 1
+    while M > 2 and (M - 2) * (M + n_symbols) > limit:
+        M -= 1
+    return M
+
+
+def check_chain(start: ArrayLike, transition: ArrayLike) -> tuple[Array, Array]:
+    """Start (n_states,) and transition probabilities (n_states, n_states)."""
+    first = _checks.simplex_array("start", start)
+    rows = _checks.simplex_array("transition", transition)
+    if first.ndim != 1 or rows.shape != (len(first),) * 2:
+        raise ValueError(
+            f"start has shape {first.shape} and transition {rows.shape}; (n_states,) "
+            "and (n_states, n_states) are expected."
+        )
+    return first, rows
+
+
+def with_pseudo_counts(counts: Array, smoothing: float, old: Array) -> Array:
+    """Rows of counts as probabilities; rows without any keep the old ones."""
+    counts = counts + smoothing
+    total = counts.sum(axis=-1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(total > 0, counts / total, old)
+
+
+def drawn_offsets(n: int, length: ArrayLike) -> NDArray[np.intp]:
+    """Offsets of `n` sequences of one or of given lengths."""
+    n = v.check_count("n", n)
+    lengths = v.as_doubles("length", length)
+    fits = lengths.shape in ((), (n,)) and (lengths == np.floor(lengths)).all()
+    if not fits or not (lengths >= 1).all():
+        raise ValueError(
+            f"length={v.shown(length)} must be an integer >= 1, or {n} of them."
+        )
+    lengths = np.broadcast_to(lengths, (n,))
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+
+
+def drawn_indices(prob: Array, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Independent draws of an index."""
+    return Categorical(prob).sample(n, rng).astype(np.intp)
+
+
+def sequence_weights(weights: ArrayLike | None, n: int) -> Array:
+    """Weights (n,) of sequences, ones by default."""
+    if weights is None:
+        return np.ones(n)
+    array = _checks.nonnegative_array("weights", weights)
+    if array.shape != (n,) or not array.any():
+        raise ValueError(
+            f"weights has shape {array.shape}; one weight >= 0 for each of the {n} "
+            "sequences is needed, and one of them > 0."
+        )
+    return array
+
+
+def alphabet_size(found: Sequences, alphabet: str | None, n_symbols: int | None) -> int:
+    """Number of symbols: as given, or the largest code plus one."""
+    if alphabet is not None:
+        return len(alphabet)
+    if n_symbols is not None:
+        return v.check_count("n_symbols", n_symbols)
+    return max(int(found.values.max(initial=0)) + 1, 1)
+
+
+def mean_length(found: Sequences) -> int:
+    """Mean length of sequences, rounded down."""
+    return max(1, int(found.offsets[-1] // len(found)))
+
+
+def check_init(init: Any, cls: type) -> None:
+    """Refuse a start that is no model of this kind."""
+    if not isinstance(init, cls):
+        raise TypeError(f"init={v.shown(init)} must be a {cls.__name__}.")
+
+
+def check_kind(model: Any, name: str, attribute: str) -> None:
+    """Refuse what is no fitted model of hmmlearn of this name."""
+    if type(model).__name__ != name or not hasattr(model, attribute):
+        raise TypeError(
+            f"model={v.shown(model)} must be a fitted hmmlearn.hmm.{name}; it has no "
+            f"{attribute}."
+        )
+
+
+def hmmlearn() -> Any:
+    """The module hmmlearn.hmm, or an error that says how to get it."""
+    try:
+        import hmmlearn.hmm
+    except ImportError:
+        raise ImportError(
+            "hmmlearn is not installed; `pip install hmmlearn` to convert models to it."
+        ) from None
+    return hmmlearn.hmm

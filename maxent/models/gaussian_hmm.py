@@ -1,0 +1,409 @@
+"""Hidden Markov models with Gaussian emissions, fitted by EM."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent._support.sequences import Sequences, vector_sequences
+from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
+from maxent.models._chain_input import (
+    Array,
+    check_chain,
+    check_init,
+    check_kind,
+    hmmlearn,
+    mean_length,
+    sequence_weights,
+    states_per_sequence,
+)
+from maxent.models._hidden_chain import (
+    HiddenChainProblem,
+    HiddenMarkovModel,
+    Observations,
+)
+
+
+class GaussianHMM(HiddenMarkovModel):
+    """Hidden Markov model of sequences of vectors.
+
+    Parameters
+    ----------
+    start : array-like (n_states,)
+        Probabilities of the first state.
+    transition : array-like (n_states, n_states)
+        ``transition[i, j]``: probability of state j after state i; rows sum to one.
+    mean : array-like (n_states, d)
+        Means of the observations in each state.
+    cov : array-like (n_states, d, d), (n_states, d) or (n_states,)
+        Covariance matrices; or variances of independent coordinates; or one variance
+        for all coordinates of a state.
+
+    Attributes
+    ----------
+    start, transition, mean, cov : ndarray
+    emission : Gaussian, DiagonalGaussian or SphericalGaussian
+        The batch of the states' distributions.
+    fit_result : EMResult or None
+        How the fit ended.
+
+    See Also
+    --------
+    CategoricalHMM : Sequences of symbols.
+
+    Notes
+    -----
+    A missing observation, a row of NaN, leaves the step's state free.
+
+    References
+    ----------
+    Rabiner (1989), sections III to V.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.models import GaussianHMM
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(np.repeat([0.0, 5.0, 0.0], 30)[:, None])
+    >>> model = GaussianHMM.fit([x], 2, random_state=0)
+    >>> np.abs(np.sort(model.mean[:, 0]) - [0, 5]).max() < 0.5
+    np.True_
+    >>> paths, _ = model.viterbi([x])
+    >>> int(np.count_nonzero(np.diff(paths[0])))
+    2
+    """
+
+    _names = ("start", "transition", "mean", "cov")
+    mean: Array
+    cov: Array
+
+    def __init__(
+        self,
+        start: ArrayLike,
+        transition: ArrayLike,
+        mean: ArrayLike,
+        cov: ArrayLike,
+    ) -> None:
+        first, rows = check_chain(start, transition)
+        emission = gaussians(mean, cov)
+        if emission.batch_shape != first.shape:
+            raise ValueError(
+                f"mean and cov are of {emission.batch_shape} states; start has "
+                f"{len(first)}."
+            )
+        self._set(
+            start=first, transition=rows, mean=emission.mean, cov=covariances(emission)
+        )
+        self.__dict__["emission"] = emission
+
+    @property
+    def n_features(self) -> int:
+        """Size d of an observation."""
+        return int(self.mean.shape[1])
+
+    @property
+    def covariance_type(self) -> Literal["full", "diagonal", "spherical"]:
+        """Kind of the covariances, by the number of axes of `cov`."""
+        kinds = {3: "full", 2: "diagonal", 1: "spherical"}
+        return kinds[self.cov.ndim]  # type: ignore[return-value]
+
+    # -- data ----------------------------------------------------------------------
+    def _read(self, sequences, lengths):
+        return vector_sequences(sequences, lengths, n_features=self.n_features)
+
+    @staticmethod
+    def _observations(sequences):
+        row = np.arange(len(sequences.values), dtype=np.intp)
+        row[np.isnan(sequences.values[:, 0])] = -1
+        return Observations(sequences, row, shared=False)
+
+    def _log_table(self, sequences):
+        return gaussian_table(self.emission, sequences.values)
+
+    def _written(self, values):
+        return values
+
+    # -- fits ----------------------------------------------------------------------
+    @classmethod
+    def fit(
+        cls,
+        sequences: Any,
+        n_states: int | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        covariance_type: Literal["full", "diagonal", "spherical"] = "full",
+        smoothing: float = 0.01,
+        zeta: float = 0.1,
+        init: GaussianHMM | None = None,
+        n_init: int = 3,
+        tol: float = 1e-8,
+        max_iter: int = 2000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Fit by EM (Baum-Welch) from several starts by k-means.
+
+        Parameters
+        ----------
+        sequences : list of array-like (n_steps, d), or array-like (n, d)
+            A row of NaN is a missing observation.
+        n_states : int, optional
+            None takes :func:`states_per_sequence` of the mean length, with the free
+            parameters of an emission plus one in the place of the alphabet's size.
+        lengths : array-like of int, optional
+            Lengths of the sequences in one array.
+        weights : array-like (n_sequences,), optional
+            Weights >= 0; weight 2 equals the sequence twice.
+        covariance_type : {"full", "diagonal", "spherical"}, default="full"
+        smoothing : float, default=0.01
+            Pseudo-counts >= 0 of every entry of start and transition, and
+            pseudo-observations of every state, distributed like all the data: a state
+            that takes n observations with covariance C and mean near that of all gets
+            ``(n C + smoothing V) / (n + smoothing)``, V the covariance of all. With 0
+            the likelihood may be unbounded.
+        zeta : float, default=0.1
+            Free parameters a step where `n_states` is None.
+        init : GaussianHMM, optional
+            Start of a single run, whose `covariance_type` is kept; `n_states` and
+            `n_init` are then not read.
+        n_init : int, default=3
+            Starts; the run of the greatest objective is kept.
+        tol : float, default=1e-8
+            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+        max_iter : int, default=2000
+            EM steps of a run at most.
+        random_state : int, Generator, RandomState or None, default=None
+            Source of the starts.
+        n_jobs : int, optional
+            Threads of the E step.
+
+        Returns
+        -------
+        GaussianHMM
+            Its `fit_result` has the objective after every step.
+
+        Raises
+        ------
+        ValueError
+            If a column of the data is constant, or a covariance becomes singular with
+            ``smoothing=0``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the kept run reached `max_iter`.
+        """
+        model = cls._fit(
+            sequences,
+            n_states,
+            lengths=lengths,
+            weights=weights,
+            covariance_type=covariance_type,
+            smoothing=smoothing,
+            zeta=zeta,
+            init=init,
+            n_init=n_init,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        return model._warned(tol, max_iter)
+
+    @classmethod
+    def _fit(
+        cls,
+        sequences,
+        n_states=None,
+        *,
+        lengths=None,
+        weights=None,
+        covariance_type="full",
+        smoothing=0.01,
+        zeta=0.1,
+        init=None,
+        n_init=3,
+        tol=1e-8,
+        max_iter=2000,
+        random_state=None,
+        n_jobs=None,
+    ):
+        tol, max_iter = v.check_stop(tol, max_iter)
+        smoothing = v.check_nonnegative("smoothing", smoothing)
+        v.check_choice("covariance_type", covariance_type, tuple(FAMILIES))
+        if init is not None:
+            check_init(init, cls)
+            covariance_type = init.covariance_type
+        d = None if init is None else init.n_features
+        found = vector_sequences(sequences, lengths, n_features=d)
+        weights = sequence_weights(weights, len(found))
+        problem = GaussianProblem(
+            cls._observations(found), weights, smoothing, covariance_type, n_jobs
+        )
+        if init is not None:
+            starts = [(init.start, init.transition, init.mean, init.cov)]
+        else:
+            if n_states is None:
+                own = free_parameters(covariance_type, problem.X.shape[1])
+                n_states = states_per_sequence(mean_length(found), own + 1, zeta)
+            n_states = v.check_count("n_states", n_states)
+            rng = as_generator(random_state)
+            n_init = v.check_count("n_init", n_init)
+            starts = clustered_starts(problem, n_states, n_init, rng)
+        return cls._best_of(problem, starts, {}, tol, max_iter)
+
+    @classmethod
+    def _each(cls, data: Any) -> list[Sequences]:
+        return vector_sequences(data).singles()
+
+    # -- hmmlearn --------------------------------------------------------------------
+    @classmethod
+    def from_hmmlearn(cls, model: Any) -> Self:
+        """Model from a fitted ``hmmlearn.hmm.GaussianHMM``.
+
+        Parameters
+        ----------
+        model : hmmlearn.hmm.GaussianHMM
+            Of any covariance type; "tied" becomes full covariances that are equal.
+
+        Returns
+        -------
+        GaussianHMM
+        """
+        check_kind(model, "GaussianHMM", "means_")
+        cov = np.asarray(model.covars_)  # always matrices, whatever the type
+        if model.covariance_type == "diag":
+            cov = np.diagonal(cov, axis1=1, axis2=2)
+        elif model.covariance_type == "spherical":
+            cov = cov[:, 0, 0]
+        return cls(model.startprob_, model.transmat_, model.means_, cov)
+
+    def to_hmmlearn(self) -> Any:
+        """This model as an ``hmmlearn.hmm.GaussianHMM``.
+
+        Returns
+        -------
+        hmmlearn.hmm.GaussianHMM
+            Fitted, with hmmlearn's default settings.
+
+        Raises
+        ------
+        ImportError
+            If hmmlearn is not installed.
+        """
+        kind = {"diagonal": "diag"}.get(self.covariance_type, self.covariance_type)
+        out = hmmlearn().GaussianHMM(self.n_states, covariance_type=kind)
+        out.startprob_, out.transmat_ = np.array(self.start), np.array(self.transition)
+        out.means_, out.n_features = np.array(self.mean), self.n_features
+        out.covars_ = np.array(self.cov)
+        return out
+
+
+FAMILIES = {
+    "full": Gaussian,
+    "diagonal": DiagonalGaussian,
+    "spherical": SphericalGaussian,
+}
+
+
+def free_parameters(kind: str, d: int) -> int:
+    """Free parameters of one Gaussian."""
+    return d + {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[kind]
+
+
+def gaussians(mean: ArrayLike, cov: ArrayLike) -> Any:
+    """Batch of Gaussians of the kind that the axes of `cov` say."""
+    shape = v.as_doubles("cov", cov).shape
+    family = {1: SphericalGaussian, 2: DiagonalGaussian, 3: Gaussian}.get(len(shape))
+    if family is None:
+        raise ValueError(
+            f"cov has shape {shape}; (n_states, d, d), (n_states, d) or (n_states,) is "
+            "expected."
+        )
+    return family(mean, cov)
+
+
+def covariances(emission: Any) -> Array:
+    """Covariance matrices or variances of a batch."""
+    return emission.cov if isinstance(emission, Gaussian) else emission.var
+
+
+def gaussian_table(emission: Any, X: Array) -> Array:
+    """Log-densities (n_steps, n_states); of rows of NaN those of zeros."""
+    return np.ascontiguousarray(emission.log_prob(np.nan_to_num(X, nan=0.0)).T)
+
+
+class GaussianProblem(HiddenChainProblem):
+    """EM of Gaussian emissions.
+
+    The prior of a state's mean and covariance is the likelihood of `smoothing` further
+    observations that are distributed like all the data,
+
+        smoothing / n * sum_t log p(x_t | state),
+
+    so the M step is the family's own fit to weighted rows.
+    """
+
+    def __init__(self, seen, weights, smoothing, kind, n_jobs=None):
+        super().__init__(seen, weights, smoothing, n_jobs)
+        self.kind = kind
+        X = seen.sequences.values
+        self.shown = seen.row >= 0
+        own = np.repeat(weights, seen.sequences.lengths) * self.shown
+        if not own.any():
+            raise ValueError(
+                "every observation is missing or has weight 0: there is nothing to fit."
+            )
+        self.X, self.rows = X, X[self.shown]
+        v.check_range("sequences", self.rows)
+        self.share = own[self.shown] / own.sum()
+        constant = (self.rows == self.rows[0]).all(axis=0)
+        if constant.any():
+            raise ValueError(
+                f"column {int(np.argmax(constant))} of the sequences is constant, so "
+                "its variance is zero; drop it."
+            )
+
+    def log_table(self, mean: Array, cov: Array) -> tuple[Array, float]:
+        table = gaussian_table(gaussians(mean, cov), self.X)
+        if not self.smoothing:
+            return table, 0.0
+        return table, self.smoothing * float((self.share @ table[self.shown]).sum())
+
+    def fit_emission(self, counts: Array, mean: Array, cov: Array):
+        weights = counts[self.shown].T + self.smoothing * self.share
+        used = weights.sum(axis=1) > 0  # the others keep what they have
+        fitted = FAMILIES[self.kind].fit(self.rows, weights[used])
+        mean, cov = np.array(mean), np.array(cov)
+        mean[used], cov[used] = fitted.mean, covariances(fitted)
+        return mean, cov
+
+
+def clustered_starts(problem, n_states, n_init, rng):
+    """Starts with the means and covariances of random k-means clusterings."""
+    from sklearn.cluster import KMeans
+
+    family = FAMILIES[problem.kind]
+    X = problem.rows
+    overall = family.fit(X, problem.share)
+    if len(X) > _MOST_CLUSTERED:
+        X = X[np.sort(rng.choice(len(X), _MOST_CLUSTERED, replace=False))]
+    scale = np.sqrt(overall.moments()[1])
+    k = min(n_states, len(np.unique(X, axis=0)))
+    for _ in range(n_init):
+        seed = int(rng.integers(2**31))
+        means = KMeans(k, n_init=1, random_state=seed).fit(X / scale).cluster_centers_
+        mean = overall.mean + rng.normal(size=(n_states, X.shape[1])) * scale
+        mean[:k] = means * scale
+        cov = np.repeat(0.5 * covariances(overall)[None], n_states, axis=0)
+        start = 0.9 * rng.dirichlet(np.ones(n_states)) + 0.1 / n_states
+        transition = rng.dirichlet(np.ones(n_states), size=n_states)
+        yield start, 0.9 * transition + 0.1 / n_states, mean, cov
+
+
+_MOST_CLUSTERED = 10000  # rows that a start looks at
