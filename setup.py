@@ -19,6 +19,7 @@ from setuptools.errors import CompileError, LinkError
 
 CORE = "maxent/_core/"
 VECTOR = CORE + "vector.c"
+PAIR_FILTER = CORE + "pair_filter.c"
 
 # name -> extra C sources
 EXTENSIONS = {
@@ -42,6 +43,7 @@ EXTENSIONS = {
     "tree_tables": [],
     "normal_wishart": [],
     "chain": [VECTOR, CORE + "chain_loops.c"],
+    "statespace": [PAIR_FILTER],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.
@@ -93,6 +95,7 @@ def main():
                 CORE + "vector.h",
                 CORE + "dispatch.h",
                 *(source.removesuffix("c") + "h" for source in sources),
+                CORE + "pair_filter.h",
                 CORE + "potentials.pxd",
                 CORE + "uniform_exponential.pxd",
             ],

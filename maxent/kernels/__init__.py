@@ -6,7 +6,9 @@ from maxent._support.lazy import lazy_exports
 
 TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
+    "_gaussian_parts": ("GaussianParts",),
     "fisher": ("FisherFeatures", "fisher_kernel"),
+    "lds": ("lds_affinity_parts", "lds_kernel"),
 }
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ _HOMES = {
     "hmm": ("CategoricalHMM",),
     "gaussian_hmm": ("GaussianHMM",),
     "_chain_input": ("states_per_sequence",),
+    "lds": ("LinearDynamicalSystem", "StatePosterior"),
 }
 
 __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -1,0 +1,322 @@
+"""EM for linear dynamical systems: expected products, M step, prior, start.
+
+    [A b] = (sum E s_t z') (sum E z z')^{-1},   Q = (scatter + nu Q0) / (count + nu)
+
+with z = (s_{t-1}, 1), and likewise [C c] and R from the observed steps, m and P from
+the first states. nu pseudo-observations of the covariances Q0 = P0 = I and R0 = (mean
+variance of the data) I are the prior: its log-density is
+-(nu / 2) (log|Q| + tr Q^{-1} Q0) and a constant.
+
+Sources: Shumway & Stoffer (1982); Ghahramani & Hinton (1996).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent._core import statespace
+from maxent._support.sequences import Sequences
+from maxent._support.threads import effective_threads
+from maxent.models._state_space import compiled, spectral_radius
+
+_LOG_2PI = math.log(2.0 * math.pi)
+_HALVINGS = 40  # of the step towards an unstable transition matrix
+
+
+class Parameters(NamedTuple):
+    """Arguments of the constructor, in its order."""
+
+    transition: Any
+    transition_cov: Any
+    observation: Any
+    observation_cov: Any
+    initial_mean: Any
+    initial_cov: Any
+    transition_offset: Any
+    observation_offset: Any
+
+    def compiled(self):
+        """Arrays for the compiled functions."""
+        return compiled(
+            self.initial_mean,
+            self.initial_cov,
+            self.transition,
+            self.transition_offset,
+            self.transition_cov,
+            self.observation,
+            self.observation_offset,
+            self.observation_cov,
+        )
+
+
+@dataclass(frozen=True)
+class Products:
+    """Sums of expected products over all sequences, z = (s, 1)."""
+
+    n_sequences: int
+    before: NDArray[np.float64]  # z_{t-1} z_{t-1}' over transitions, (n + 1, n + 1)
+    across: NDArray[np.float64]  # s_t z_{t-1}', (n, n + 1)
+    after: NDArray[np.float64]  # s_t s_t', (n, n)
+    seen: NDArray[np.float64]  # z_t z_t' over observed steps, (n + 1, n + 1)
+    xz: NDArray[np.float64]  # x_t z_t', (d, n + 1)
+    xx: NDArray[np.float64]  # (d, d)
+    first: NDArray[np.float64]  # s_0, (n,)
+    second: NDArray[np.float64]  # s_0 s_0', (n, n)
+
+    @classmethod
+    def of_row(cls, row: NDArray[np.float64], n: int, d: int, n_sequences: int):
+        """From a sum of the rows that the compiled function writes."""
+        m, parts, at = n + 1, [], 0
+        for shape in (
+            (m, m), (n, m), (n, n), (m, m), (d, m), (d, d), (n,), (n, n),
+        ):  # fmt: skip
+            size = math.prod(shape)
+            parts.append(row[at : at + size].reshape(shape))
+            at += size
+        return cls(n_sequences, *parts)
+
+
+def n_products(n: int, d: int) -> int:
+    """Numbers in a row of `Products`."""
+    m = n + 1
+    return 2 * m * m + n * m + n * n + d * m + d * d + n + n * n
+
+
+def expected_products(
+    parameters: Parameters, data: Sequences, n_jobs: int | None = None
+) -> tuple[float, Products]:
+    """Log-likelihood and expected products."""
+    n, d = parameters.initial_mean.shape[-1], data.values.shape[1]
+    N = len(data)
+    rows, values = np.empty((N, n_products(n, d))), np.empty(N)
+    bad = np.empty(N, dtype=np.intp)
+    statespace.statistics(
+        parameters.compiled(),
+        data.values,
+        data.offsets,
+        effective_threads(n_jobs),
+        rows,
+        values,
+        bad,
+    )
+    refuse_failure(bad)
+    observed = np.count_nonzero(~np.isnan(data.values[:, 0]))
+    log_likelihood = values.sum() - 0.5 * observed * d * _LOG_2PI
+    return log_likelihood, Products.of_row(rows.sum(axis=0), n, d, N)
+
+
+def refuse_failure(bad: NDArray[np.intp]) -> None:
+    """Error if the filter of a sequence met a covariance that is not definite."""
+    if (bad >= 0).any():
+        i = int(np.argmax(bad >= 0))
+        raise FloatingPointError(
+            f"the covariance of observation {bad[i]} of sequence {i}, given those "
+            "before it, is not positive definite in double precision: the state "
+            "covariance has grown beyond it. Use a transition of spectral radius <= 1, "
+            "or a larger observation_cov."
+        )
+
+
+@dataclass(frozen=True)
+class CovariancePrior:
+    """`count` pseudo-observations of covariances: identity, and `noise` times it."""
+
+    count: float
+    noise: float
+
+    def log_density(self, p: Parameters, fixed: frozenset[str]) -> float:
+        """Of the covariances that are fitted, without the constant."""
+        total = 0.0
+        for name in ("transition_cov", "initial_cov", "observation_cov"):
+            if name not in fixed and self.count > 0:
+                scale = self.noise if name == "observation_cov" else 1.0
+                total += self.term(getattr(p, name), scale)
+        return total
+
+    def term(self, cov: NDArray[np.float64], scale: float) -> float:
+        """-(count / 2) (log|cov| + scale tr cov^{-1})."""
+        values = np.linalg.eigvalsh(cov)
+        return -0.5 * self.count * float((np.log(values) + scale / values).sum())
+
+    def mode(self, scatter, count: float, scale: float):
+        """Covariance at the mode of the posterior; None without information."""
+        total = count + self.count
+        if total == 0:
+            return None
+        cov = (scatter + self.count * scale * np.eye(len(scatter))) / total
+        return 0.5 * (cov + cov.T)
+
+
+def regression(cross, second, slope, offset, fix_slope, fix_offset):
+    """[slope offset] that minimises the expected squared residual, and its scatter.
+
+    cross = sum y z', second = sum z z' with z = (s, 1).
+    """
+    n = len(second) - 1
+    if not fix_slope and not fix_offset:
+        both = solve_right(cross, second)
+        return both[:, :n], both[:, n]
+    if not fix_slope:
+        slope = solve_right(
+            cross[:, :n] - np.outer(offset, second[n, :n]), second[:n, :n]
+        )
+    elif not fix_offset:
+        offset = (cross[:, n] - slope @ second[:n, n]) / second[n, n]
+    return slope, offset
+
+
+def solve_right(cross, second):
+    """cross second^{-1}; of least norm where `second` is singular."""
+    scale = np.sqrt(np.maximum(np.diagonal(second), np.finfo(float).tiny))
+    scaled = second / scale[:, None] / scale
+    return np.linalg.lstsq(scaled, (cross / scale).T, rcond=1e-13)[0].T / scale
+
+
+def residual_scatter(slope, offset, square, cross, second):
+    """sum E (y - B z)(y - B z)' with B = [slope offset]."""
+    B = np.column_stack([slope, offset])
+    half = B @ cross.T
+    return square - half - half.T + B @ second @ B.T
+
+
+def stable_step(old, new):
+    """The last point on the way from `old` to `new` with spectral radius <= 1.
+
+    The expected log-likelihood is concave along it, so every point gains on `old`.
+    """
+    if spectral_radius(new) <= 1.0:
+        return new
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if spectral_radius(old + middle * (new - old)) <= 1.0:
+            low = middle
+        else:
+            high = middle
+    return old + low * (new - old)
+
+
+def maximised(
+    p: Parameters,
+    e: Products,
+    prior: CovariancePrior,
+    fixed: frozenset[str],
+    stable: bool,
+) -> Parameters:
+    """M step."""
+    new = p._asdict()
+    n = len(e.first)
+    n_transitions = e.before[n, n]
+    if n_transitions:
+        A, b = _transition_step(p, e, fixed, stable)
+        new["transition"], new["transition_offset"] = A, b
+        scatter = residual_scatter(A, b, e.after, e.across, e.before)
+        _cov_step(new, "transition_cov", scatter, n_transitions, prior, 1.0, fixed)
+    C, c = regression(
+        e.xz,
+        e.seen,
+        p.observation,
+        p.observation_offset,
+        "observation" in fixed,
+        "observation_offset" in fixed,
+    )
+    new["observation"], new["observation_offset"] = C, c
+    scatter = residual_scatter(C, c, e.xx, e.xz, e.seen)
+    _cov_step(new, "observation_cov", scatter, e.seen[n, n], prior, prior.noise, fixed)
+    if "initial_mean" not in fixed:
+        new["initial_mean"] = e.first / e.n_sequences
+    m = new["initial_mean"]
+    half = np.outer(m, e.first)
+    scatter = e.second - half - half.T + e.n_sequences * np.outer(m, m)
+    _cov_step(new, "initial_cov", scatter, e.n_sequences, prior, 1.0, fixed)
+    return Parameters(**new)
+
+
+def _transition_step(p, e, fixed, stable):
+    fix_A, fix_b = "transition" in fixed, "transition_offset" in fixed
+    A, b = regression(
+        e.across, e.before, p.transition, p.transition_offset, fix_A, fix_b
+    )
+    if stable and not fix_A:
+        limited = stable_step(p.transition, A)
+        if limited is not A:
+            A = limited
+            b = p.transition_offset
+            _, b = regression(e.across, e.before, A, b, True, fix_b)
+    return A, b
+
+
+def _cov_step(new, name, scatter, count, prior, scale, fixed):
+    if name not in fixed:
+        cov = prior.mode(scatter, count, scale)
+        if cov is not None:
+            new[name] = cov
+
+
+# -- start ---------------------------------------------------------------------------
+def start(
+    data: Sequences, n: int, noise: float, rng: np.random.Generator | None = None
+) -> Parameters:
+    """Principal components of windows as states of unit variance, then regressions.
+
+    A window holds as many rows as n states need; missing rows are interpolated. `rng`
+    adds noise to the states, for further starts.
+    """
+    d = data.values.shape[1]
+    width = -(-n // d)
+    filled = [_interpolated(x) for x in data]
+    windows = np.concatenate([_windows(x, width) for x in filled])
+    X = np.concatenate(filled)
+    centred = windows - windows.mean(axis=0)
+    _, s, Vt = np.linalg.svd(centred, full_matrices=False)
+    states = np.zeros((len(X), n))
+    k = min(n, len(s))
+    root = np.sqrt(max(len(X) - 1, 1))
+    kept = s[:k] > 1e-8 * max(s[0], 1e-300)
+    states[:, :k][:, kept] = (centred @ Vt[:k][kept].T) / s[:k][kept] * root
+    if rng is not None:
+        states = states + rng.normal(size=states.shape)
+    z = np.column_stack([states, np.ones(len(states))])
+    second = z.T @ z + np.diag(np.r_[np.full(n, 1e-3 * len(z)), 0.0])
+    C, c = regression(X.T @ z, second, None, None, False, False)
+    R = np.cov(X - states @ C.T - c, rowvar=False, bias=True).reshape(d, d)
+    last = np.zeros(len(z), dtype=bool)
+    last[data.offsets[1:] - 1] = True
+    firsts = np.zeros(len(z), dtype=bool)
+    firsts[data.offsets[:-1]] = True
+    A, b, Q = 0.5 * np.eye(n), np.zeros(n), np.eye(n)
+    if (~last).sum() > 1:
+        before, after = z[~last], states[~firsts]
+        second = before.T @ before
+        second = second + np.diag(np.r_[np.full(n, 1e-3 * len(before) + 1e-3), 0.0])
+        A, b = regression(after.T @ before, second, None, None, False, False)
+        A = A * min(1.0, 0.98 / max(spectral_radius(A), 1e-300))
+        b = (after - before[:, :n] @ A.T).mean(axis=0)
+        Q = np.cov(after - before[:, :n] @ A.T - b, rowvar=False, bias=True)
+        Q = Q.reshape(n, n) + 0.05 * np.eye(n)
+    R = R + 0.05 * noise * np.eye(d)
+    m = states[firsts].mean(axis=0)
+    return Parameters(A, Q, C, R, m, np.eye(n), b, c)
+
+
+def _interpolated(x):
+    """Rows with the missing ones on the lines between their neighbours."""
+    seen = np.flatnonzero(~np.isnan(x[:, 0]))
+    if len(seen) == len(x):
+        return x
+    if not len(seen):
+        return np.zeros_like(x)
+    t = np.arange(len(x))
+    return np.column_stack([np.interp(t, seen, column[seen]) for column in x.T])
+
+
+def _windows(x, width):
+    """Each row beside those before it, the first repeated at the beginning."""
+    padded = np.concatenate([np.repeat(x[:1], width - 1, axis=0), x])
+    parts = [padded[width - 1 - k : len(padded) - k] for k in range(width)]
+    return np.concatenate(parts, axis=1)

@@ -1,0 +1,569 @@
+"""Linear dynamical systems.
+
+    s_0 ~ N(m, P),   s_t = A s_{t-1} + b + N(0, Q),   x_t = C s_t + c + N(0, R)
+
+Sources: Shumway & Stoffer (1982); Jebara, Kondor & Howard (2004), section 4.5.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxent._core import statespace
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent._support.sequences import Sequences, vector_sequences
+from maxent.families import Gaussian
+from maxent.models import _lds_em as em
+from maxent.models import _state_space as checks
+from maxent.models.base import Model, maximize_by_em
+
+_LOG_2PI = math.log(2.0 * math.pi)
+
+Parameter = Literal[
+    "transition",
+    "transition_cov",
+    "observation",
+    "observation_cov",
+    "initial_mean",
+    "initial_cov",
+    "transition_offset",
+    "observation_offset",
+]
+
+
+@dataclass(frozen=True)
+class StatePosterior:
+    """Distribution of the states of one sequence given its observations.
+
+    Attributes
+    ----------
+    mean : ndarray (n_steps, n_states)
+        Given the whole sequence (smoothed).
+    cov : ndarray (n_steps, n_states, n_states)
+    lag_cov : ndarray (n_steps - 1, n_states, n_states)
+        Cov(s_{t+1}, s_t) given the whole sequence.
+    filtered_mean, filtered_cov : ndarray
+        Given the observations up to the step.
+    predicted_mean, predicted_cov : ndarray
+        Given the observations before the step.
+    log_likelihood : float
+        Log-density of the sequence.
+    """
+
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    lag_cov: NDArray[np.float64]
+    filtered_mean: NDArray[np.float64]
+    filtered_cov: NDArray[np.float64]
+    predicted_mean: NDArray[np.float64]
+    predicted_cov: NDArray[np.float64]
+    log_likelihood: float
+
+
+class LinearDynamicalSystem(Model):
+    """Linear dynamical system with Gaussian noise.
+
+    States ``s_t = A s_{t-1} + b + N(0, Q)`` that begin at ``s_0 ~ N(m, P)`` are seen as
+    ``x_t = C s_t + c + N(0, R)``.
+
+    Parameters
+    ----------
+    transition : array-like (n_states, n_states)
+        A.
+    transition_cov : array-like (n_states, n_states)
+        Q, symmetric positive semidefinite.
+    observation : array-like (n_features, n_states)
+        C.
+    observation_cov : array-like (n_features, n_features)
+        R, symmetric positive definite.
+    initial_mean : array-like (n_states,)
+        m.
+    initial_cov : array-like (n_states, n_states)
+        P, symmetric positive semidefinite.
+    transition_offset : array-like (n_states,) or float, default=0
+        b.
+    observation_offset : array-like (n_features,) or float, default=0
+        c.
+
+    Attributes
+    ----------
+    n_states, n_features : int
+    n_steps : int or None
+        Length of the time-varying parameters; None of a system that is constant.
+    fit_result : EMResult or None
+
+    See Also
+    --------
+    SwitchingLDS : The transition changes between regimes.
+    maxent.kernels.lds_kernel : Kernel between such systems.
+
+    Notes
+    -----
+    Every parameter but `initial_mean` and `initial_cov` may vary with time: it then has
+    a leading axis of steps. Entry t holds the step into state t and the observation at
+    t, so that entry 0 of `transition`, `transition_cov` and `transition_offset` is not
+    used. Such a system knows `n_steps` observations and is not fitted.
+
+    A change of coordinates of the states changes no result: the parameters are not
+    identified by data, likelihoods and kernels are.
+
+    References
+    ----------
+    Shumway & Stoffer (1982), An approach to time series smoothing and forecasting using
+    the EM algorithm, Journal of Time Series Analysis 3, 253-264.
+
+    Examples
+    --------
+    >>> from maxent.models import LinearDynamicalSystem
+    >>> model = LinearDynamicalSystem(
+    ...     transition=[[0.9]], transition_cov=[[0.2]], observation=[[1.0]],
+    ...     observation_cov=[[0.1]], initial_mean=[0.0], initial_cov=[[1.0]])
+    >>> x = model.sample(200, random_state=0)
+    >>> x.shape, model.log_likelihood(x).round(2)
+    ((200, 1), array([-171.34]))
+    >>> fitted = LinearDynamicalSystem.fit(x, n_states=1)
+    >>> bool(fitted.log_likelihood(x)[0] > model.log_likelihood(x)[0])
+    True
+    """
+
+    _names = em.Parameters._fields
+
+    transition: NDArray[np.float64]
+    transition_cov: NDArray[np.float64]
+    observation: NDArray[np.float64]
+    observation_cov: NDArray[np.float64]
+    initial_mean: NDArray[np.float64]
+    initial_cov: NDArray[np.float64]
+    transition_offset: NDArray[np.float64]
+    observation_offset: NDArray[np.float64]
+    n_states: int
+    n_features: int
+    n_steps: int | None
+
+    def __init__(
+        self,
+        transition: ArrayLike,
+        transition_cov: ArrayLike,
+        observation: ArrayLike,
+        observation_cov: ArrayLike,
+        initial_mean: ArrayLike,
+        initial_cov: ArrayLike,
+        transition_offset: ArrayLike = 0.0,
+        observation_offset: ArrayLike = 0.0,
+    ) -> None:
+        A = checks.square_arrays("transition", transition)
+        n = A.shape[-1]
+        C = checks.shaped_like("observation", observation, n)
+        d = C.shape[-2]
+        found = em.Parameters(
+            A,
+            checks.covariances("transition_cov", transition_cov, n),
+            C,
+            checks.covariances("observation_cov", observation_cov, d, definite=True),
+            checks.shaped("initial_mean", initial_mean, (n,)),
+            checks.covariances("initial_cov", initial_cov, n),
+            checks.shaped("transition_offset", transition_offset, (n,)),
+            checks.shaped("observation_offset", observation_offset, (d,)),
+        )
+        lengths = []
+        for name, array in zip(self._names, found):
+            core = 1 if name.endswith(("mean", "offset")) else 2
+            constant = name.startswith("initial")
+            if array.ndim > core + (not constant):
+                axes = "no axis of steps" if constant else "one axis of steps at most"
+                raise ValueError(f"{name} has shape {array.shape}; it has {axes}.")
+            if array.ndim > core:
+                lengths.append((name, len(array)))
+        self._set(
+            **found._asdict(),
+            n_states=n,
+            n_features=d,
+            n_steps=checks.record_count(lengths),
+        )
+
+    @functools.cached_property
+    def _compiled(self) -> checks.Arrays:
+        """Arrays for the compiled functions."""
+        return self._parameters.compiled()
+
+    # -- laws --------------------------------------------------------------------------
+    @property
+    def _parameters(self) -> em.Parameters:
+        return em.Parameters(**self.parameters())
+
+    def spectral_radius(self) -> float:
+        """Largest modulus of an eigenvalue of the transition matrix.
+
+        Returns
+        -------
+        float
+            Below 1 the system is stable.
+        """
+        return checks.spectral_radius(self.transition)
+
+    def marginals(self, horizon: int) -> Gaussian:
+        """Distribution of every observation x_0 .. x_T on its own.
+
+        Parameters
+        ----------
+        horizon : int
+            T >= 0.
+
+        Returns
+        -------
+        Gaussian
+            Batch of shape ``(T + 1,)``.
+        """
+        T = check_horizon(horizon, self)
+        _, _, A, b, Q, C, c, R, which = self._compiled
+        which = np.zeros(T + 1, dtype=np.intp) if len(A) == 1 else which
+        mean, cov = self.initial_mean, self.initial_cov
+        means, covs = np.empty((T + 1, self.n_features)), []
+        for t, r in enumerate(which[: T + 1]):
+            if t:
+                mean, cov = A[r] @ mean + b[r], A[r] @ cov @ A[r].T + Q[r]
+            means[t] = C[r] @ mean + c[r]
+            covs.append(C[r] @ cov @ C[r].T + R[r])
+        return Gaussian(means, 0.5 * (np.array(covs) + np.swapaxes(covs, 1, 2)))
+
+    def log_likelihood(
+        self, sequences: Any, lengths: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Log-density of every sequence.
+
+        Parameters
+        ----------
+        sequences : array-like (n_steps, n_features), or list of such
+            A row of NaN is a missing observation.
+        lengths : array-like of int, optional
+            Lengths of the sequences in one array.
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+            In nats.
+        """
+        data = self._read(sequences, lengths)
+        log_det, far = np.empty((2, len(data.values)))
+        bad = statespace.log_likelihoods(
+            self._compiled, data.values, data.offsets, log_det, far
+        )
+        if bad >= 0:
+            i, t = data.place(bad)
+            failed = np.full(i + 1, -1, dtype=np.intp)
+            failed[i] = t
+            em.refuse_failure(failed)
+        observed = ~np.isnan(data.values[:, 0])
+        terms = log_det + far + self.n_features * _LOG_2PI * observed
+        return -0.5 * np.add.reduceat(terms, data.offsets[:-1])
+
+    def posterior(
+        self, sequences: Any, lengths: ArrayLike | None = None
+    ) -> list[StatePosterior]:
+        """Distribution of the states of every sequence (Kalman smoother).
+
+        Parameters
+        ----------
+        sequences : array-like (n_steps, n_features), or list of such
+        lengths : array-like of int, optional
+
+        Returns
+        -------
+        list of StatePosterior
+            One per sequence.
+        """
+        data = self._read(sequences, lengths)
+        arrays = self._compiled
+        return [smoothed(arrays, x, self.n_states, i) for i, x in enumerate(data)]
+
+    def sample(self, n_steps: int, random_state: Any = None) -> NDArray[np.float64]:
+        """Draw one sequence.
+
+        Parameters
+        ----------
+        n_steps : int
+            Its length, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+
+        Returns
+        -------
+        ndarray (n_steps, n_features)
+        """
+        return self.sample_states(n_steps, random_state)[1]
+
+    def sample_states(
+        self, n_steps: int, random_state: Any = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Draw one sequence of states and observations.
+
+        Parameters
+        ----------
+        n_steps : int
+            Its length, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+
+        Returns
+        -------
+        states : ndarray (n_steps, n_states)
+        observations : ndarray (n_steps, n_features)
+        """
+        T = v.check_count("n_steps", n_steps)
+        check_horizon(T - 1, self)
+        rng = as_generator(random_state)
+        return draw(self._compiled, T, rng)
+
+    def _read(self, sequences, lengths=None) -> Sequences:
+        data = vector_sequences(sequences, lengths, n_features=self.n_features)
+        if self.n_steps is not None and data.lengths.max() > self.n_steps:
+            i = int(np.argmax(data.lengths))
+            raise ValueError(
+                f"sequences[{i}] has {data.lengths[i]} steps; the time-varying "
+                f"parameters end after n_steps={self.n_steps}."
+            )
+        return data
+
+    # -- fits --------------------------------------------------------------------------
+    @classmethod
+    def fit(
+        cls,
+        sequences: Any,
+        n_states: int | None = None,
+        lengths: ArrayLike | None = None,
+        *,
+        prior: float = 0.1,
+        fixed: Iterable[Parameter] = (),
+        stable: bool = True,
+        init: LinearDynamicalSystem | None = None,
+        n_init: int = 1,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+        callback: Callable[[int, float, float], object] | None = None,
+        random_state: Any = None,
+    ) -> Self:
+        """Fit by EM: maximum a posteriori, monotone.
+
+        Parameters
+        ----------
+        sequences : array-like (n_steps, n_features), or list of such
+            A row of NaN is a missing observation.
+        n_states : int, optional
+            Dimension of the states; not needed with `init`.
+        lengths : array-like of int, optional
+            Lengths of the sequences in one array.
+        prior : float, default=0.1
+            Pseudo-observations, >= 0, of each covariance: the identity for
+            `transition_cov` and `initial_cov` (states start with variance one), the
+            mean variance of the data for `observation_cov`. 0 is maximum likelihood,
+            which drives `initial_cov` to zero where there is one sequence.
+        fixed : iterable of str, default=()
+            Names of parameters that keep the value they start with.
+        stable : bool, default=True
+            Keep the spectral radius of `transition` at most one.
+        init : LinearDynamicalSystem, optional
+            Start; None takes principal components of windows of the data.
+        n_init : int, default=1
+            Starts; those after the first add noise to the states. The best is kept.
+        max_iter : int, default=500
+            EM steps at most.
+        tol : float, default=1e-4
+            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+        n_jobs : int, optional
+            Threads over sequences.
+        callback : callable(n_iter, objective, gain), optional
+            Called after every E step.
+        random_state : int, Generator, RandomState or None, default=None
+            Used by starts after the first.
+
+        Returns
+        -------
+        LinearDynamicalSystem
+            Its `fit_result` has the trace.
+
+        Raises
+        ------
+        ValueError
+            If the data or the options are no valid ones.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` steps were not enough.
+        """
+        return cls._fit(
+            sequences,
+            n_states,
+            lengths,
+            prior=prior,
+            fixed=fixed,
+            stable=stable,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            n_jobs=n_jobs,
+            callback=callback,
+            random_state=random_state,
+        )._warned(tol, max_iter)
+
+    @classmethod
+    def _fit(
+        cls,
+        sequences,
+        n_states=None,
+        lengths=None,
+        *,
+        prior=0.1,
+        fixed=(),
+        stable=True,
+        init=None,
+        n_init=1,
+        max_iter=500,
+        tol=1e-4,
+        n_jobs=None,
+        callback=None,
+        random_state=None,
+    ):
+        v.check_stop(tol, max_iter)
+        prior = v.check_nonnegative("prior", prior)
+        n_init = v.check_count("n_init", n_init)
+        fixed = check_fixed(fixed, cls._names)
+        data = vector_sequences(sequences, lengths)
+        n = n_states_of(init, n_states)
+        data, centre, noise = centred(data)
+        law = em.CovariancePrior(prior, noise)
+        starts = _starts(data, n, noise, centre, init, n_init, fixed, random_state)
+        centred_fixed = fixed
+
+        def step(p):
+            value, products = em.expected_products(p, data, n_jobs)
+            new = em.maximised(p, products, law, centred_fixed, stable)
+            return value + law.log_density(p, centred_fixed), new
+
+        best, result = maximize_by_em(
+            step, starts, tol=tol, max_iter=max_iter, callback=callback
+        )
+        best = best._replace(observation_offset=best.observation_offset + centre)
+        return cls(**best._asdict())._with_result(result)
+
+    @classmethod
+    def _each(cls, data: Any) -> Sequence[Any]:
+        return vector_sequences(data).singles()
+
+
+# -- what the fits of state-space models share -----------------------------------------
+def check_horizon(horizon, model, name: str = "horizon") -> int:
+    """T >= 0 that the model's time-varying parameters reach."""
+    if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 0:
+        raise ValueError(f"{name}={v.shown(horizon)} must be an integer >= 0.")
+    if model.n_steps is not None and horizon >= model.n_steps:
+        raise ValueError(
+            f"{name}={horizon} needs {horizon + 1} steps; the time-varying parameters "
+            f"end after n_steps={model.n_steps}."
+        )
+    return int(horizon)
+
+
+def check_fixed(fixed: Iterable[str], names: Sequence[str]) -> frozenset[str]:
+    """Names of parameters that a fit keeps."""
+    fixed = (fixed,) if isinstance(fixed, str) else tuple(fixed)
+    for name in fixed:
+        if name not in names:
+            raise ValueError(
+                f"fixed={v.shown(fixed)} has no parameter {name!r}: choose from "
+                f"{', '.join(names)}."
+            )
+    return frozenset(fixed)
+
+
+def n_states_of(init, n_states: int | None) -> int:
+    if init is None:
+        if n_states is None:
+            raise ValueError("n_states=None: give n_states, or init.")
+        return v.check_count("n_states", n_states)
+    if n_states not in (None, init.n_states):
+        raise ValueError(f"n_states={n_states} but init has {init.n_states} states.")
+    return init.n_states
+
+
+def centred(data: Sequences) -> tuple[Sequences, NDArray[np.float64], float]:
+    """Data about their mean, the mean, and the mean variance (1 of constant data)."""
+    seen = data.values[~np.isnan(data.values[:, 0])]
+    if not len(seen):
+        raise ValueError("every row is missing (NaN); there is nothing to fit.")
+    v.check_range("sequences", seen)
+    centre = seen.mean(axis=0)
+    variance = float(np.square(seen - centre).mean())
+    noise = variance if variance > 0 else 1.0
+    values = np.ascontiguousarray(data.values - centre)
+    return Sequences(values, data.offsets), centre, noise
+
+
+def _starts(data, n, noise, centre, init, n_init, fixed, random_state):
+    if init is not None:
+        if init.n_steps is not None:
+            raise ValueError(
+                f"init varies over n_steps={init.n_steps}; only systems that are "
+                "constant in time are fitted."
+            )
+        if init.n_features != data.values.shape[1]:
+            raise ValueError(
+                f"init has {init.n_features} features; the sequences have "
+                f"{data.values.shape[1]}."
+            )
+        p = init._parameters
+        yield p._replace(observation_offset=p.observation_offset - centre)
+    elif fixed:
+        raise ValueError(f"fixed={sorted(fixed)} needs init, whose values are kept.")
+    rng = as_generator(random_state)
+    for k in range(init is not None, n_init):
+        p = em.start(data, n, noise, rng if k else None)
+        if init is not None:  # further starts keep what is fixed
+            kept = init._parameters._replace(
+                observation_offset=init.observation_offset - centre
+            )
+            p = p._replace(**{name: getattr(kept, name) for name in fixed})
+        yield p
+
+
+def smoothed(arrays, x, n: int, number: int = 0) -> StatePosterior:
+    """Posterior of one sequence under compiled arrays."""
+    T, d = x.shape
+    vectors = [np.empty((T, n)) for _ in range(3)]
+    matrices = [np.empty((T, n, n)) for _ in range(4)]
+    log_det, far = np.empty((2, T))
+    pm, fm, m = vectors
+    pP, fP, P, lag = matrices
+    x = np.ascontiguousarray(x)
+    bad = statespace.smooth(arrays, x, pm, pP, fm, fP, m, P, lag, log_det, far)
+    if bad >= 0:
+        failed = np.full(number + 1, -1, dtype=np.intp)
+        failed[number] = bad
+        em.refuse_failure(failed)
+    observed = np.count_nonzero(~np.isnan(x[:, 0]))
+    value = -0.5 * float(log_det.sum() + far.sum() + d * observed * _LOG_2PI)
+    return StatePosterior(m, P, lag[:-1], fm, fP, pm, pP, value)
+
+
+def draw(arrays, T: int, rng: np.random.Generator):
+    """States and observations of one sequence."""
+    mean, cov, A, b, Q, C, c, R, which = arrays
+    which = which[:T] if len(A) > 1 else np.zeros(T, dtype=np.intp)
+    Q_root, R_root = checks.root(Q), checks.root(R)
+    n, d = len(mean), R.shape[-1]
+    noise, blur = rng.normal(size=(T, n)), rng.normal(size=(T, d))
+    s = np.empty((T, n))
+    s[0] = mean + checks.root(cov) @ noise[0]
+    for t in range(1, T):
+        r = which[t]
+        s[t] = A[r] @ s[t - 1] + b[r] + Q_root[r] @ noise[t]
+    x = np.einsum("tij,tj->ti", C[which], s) + c[which]
+    return s, x + np.einsum("tij,tj->ti", R_root[which], blur)

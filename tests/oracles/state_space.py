@@ -1,0 +1,85 @@
+"""Dense joint Gaussians of linear dynamical systems; written apart from the package."""
+
+import itertools
+import math
+
+import numpy as np
+
+
+def at(X, t, axes):
+    """Parameter of step t: constant, or with a leading axis of steps."""
+    return X[t] if X.ndim > axes else X
+
+
+def joint(model, T):
+    """Mean and covariance of the states and of the observations 0 .. T, dense."""
+    n, d = model.n_states, model.n_features
+    size = (T + 1) * n
+    # s = G (stacked noise) with s_t = A_t s_{t-1} + noise_t
+    G, mean, Q = np.eye(size), np.zeros(size), np.zeros((size, size))
+    mean[:n], Q[:n, :n] = model.initial_mean, model.initial_cov
+    for t in range(1, T + 1):
+        here, before = slice(t * n, t * n + n), slice(t * n - n, t * n)
+        A = at(model.transition, t, 2)
+        mean[here] = A @ mean[before] + at(model.transition_offset, t, 1)
+        G[here] += A @ G[before]
+        Q[here, here] = at(model.transition_cov, t, 2)
+    S = G @ Q @ G.T
+    H, c = np.zeros(((T + 1) * d, size)), np.zeros((T + 1) * d)
+    R = np.zeros(((T + 1) * d, (T + 1) * d))
+    for t in range(T + 1):
+        rows = slice(t * d, t * d + d)
+        H[rows, t * n : t * n + n] = at(model.observation, t, 2)
+        c[rows] = at(model.observation_offset, t, 1)
+        R[rows, rows] = at(model.observation_cov, t, 2)
+    return mean, S, H @ mean + c, H @ S @ H.T + R, H @ S
+
+
+def log_density(x, mean, cov):
+    """Of one vector; entries that are NaN are left out."""
+    x = np.ravel(x)
+    seen = ~np.isnan(x)
+    r, cov = (x - mean)[seen], cov[np.ix_(seen, seen)]
+    sign, log_det = np.linalg.slogdet(cov)
+    assert sign > 0
+    return -0.5 * (
+        log_det + r @ np.linalg.solve(cov, r) + len(r) * math.log(2 * math.pi)
+    )
+
+
+def conditioned(model, x):
+    """Mean and covariance of all states given the sequence."""
+    mean, S, mx, Sx, HS = joint(model, len(x) - 1)
+    seen = ~np.isnan(np.ravel(x))
+    gain = np.linalg.solve(Sx[np.ix_(seen, seen)], HS[seen]).T
+    return mean + gain @ (np.ravel(x) - mx)[seen], S - gain @ HS[seen]
+
+
+def log_affinity(mean, cov, mean2, cov2, rho):
+    """log int N(x; mean, cov)^rho N(x; mean2, cov2)^rho dx by completing the square."""
+    K, K2 = np.linalg.inv(cov), np.linalg.inv(cov2)
+    D = len(mean)
+    both = rho * (K + K2)
+    h = rho * (K @ mean + K2 @ mean2)
+    constant = rho * (mean @ K @ mean + mean2 @ K2 @ mean2)
+
+    def log_det(M):
+        return np.linalg.slogdet(M)[1]
+
+    value = -rho * D * math.log(2 * math.pi) - 0.5 * rho * (
+        log_det(cov) + log_det(cov2)
+    )
+    value += 0.5 * (h @ np.linalg.solve(both, h) - constant)
+    return value + 0.5 * D * math.log(2 * math.pi) - 0.5 * log_det(both)
+
+
+def lds_log_kernel(p, q, T, rho):
+    """Exact kernel from the dense joint laws."""
+    _, _, m, S, _ = joint(p, T)
+    _, _, m2, S2, _ = joint(q, T)
+    return log_affinity(m, S, m2, S2, rho)
+
+
+def paths(n_values, length):
+    """All sequences of values 0 .. n_values - 1."""
+    return itertools.product(range(n_values), repeat=length)
