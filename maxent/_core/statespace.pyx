@@ -4,7 +4,8 @@
 
 The filter updates by P <- (I - K C) P (I - K C)' + K R K' (Joseph), the smoother by
 
-    P_t|T = (I - J A) P_t|t (I - J A)' + J (P_{t+1}|T + Q) J',   J = P_t|t A' P_{t+1|t}^-
+    P_t|T = (I - J A) P_t|t (I - J A)' + J (P_{t+1}|T + Q) J',
+    J = P_t|t A' P_{t+1|t}^-1
 
 with a generalised inverse, so that both keep covariances positive semidefinite and Q and
 P may be singular.  Sizes are small: plain loops, no BLAS, cost O(n_steps (n + d)^3).

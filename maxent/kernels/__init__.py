@@ -8,6 +8,7 @@ TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "_gaussian_parts": ("GaussianParts",),
     "fisher": ("FisherFeatures", "fisher_kernel"),
+    "linear_gaussian": ("linear_gaussian_kernel",),
     "lds": ("lds_affinity_parts", "lds_kernel"),
 }
 

@@ -12,6 +12,10 @@ _HOMES = {
     "hmm": ("CategoricalHMM",),
     "gaussian_hmm": ("GaussianHMM",),
     "_chain_input": ("states_per_sequence",),
+    "base": ("EMResult", "Model"),
+    "hmm": ("CategoricalHMM", "GaussianHMM"),
+    "_hidden_chain": ("states_per_sequence",),
+    "linear_gaussian": ("LinearGaussianNetwork",),
     "lds": ("LinearDynamicalSystem", "StatePosterior"),
 }
 

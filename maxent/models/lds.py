@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families import Gaussian
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
+from maxent.models._hidden_chain import drawn_offsets
 from maxent.models.base import Model, maximize_by_em
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -126,9 +127,9 @@ class LinearDynamicalSystem(Model):
     >>> model = LinearDynamicalSystem(
     ...     transition=[[0.9]], transition_cov=[[0.2]], observation=[[1.0]],
     ...     observation_cov=[[0.1]], initial_mean=[0.0], initial_cov=[[1.0]])
-    >>> x = model.sample(200, random_state=0)
+    >>> x = model.sample(1, 200, random_state=0)[0]
     >>> x.shape, model.log_likelihood(x).round(2)
-    ((200, 1), array([-171.34]))
+    ((200, 1), array([-179.61]))
     >>> fitted = LinearDynamicalSystem.fit(x, n_states=1)
     >>> bool(fitted.log_likelihood(x)[0] > model.log_likelihood(x)[0])
     True
@@ -284,41 +285,50 @@ class LinearDynamicalSystem(Model):
         arrays = self._compiled
         return [smoothed(arrays, x, self.n_states, i) for i, x in enumerate(data)]
 
-    def sample(self, n_steps: int, random_state: Any = None) -> NDArray[np.float64]:
-        """Draw one sequence.
+    @overload
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = ...,
+        *,
+        return_states: Literal[False] = ...,
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = ...,
+        *,
+        return_states: Literal[True],
+    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]: ...
+    def sample(self, n, length, random_state=None, *, return_states=False):
+        """Draw sequences.
 
         Parameters
         ----------
-        n_steps : int
-            Its length, >= 1.
+        n : int
+            Number of sequences, >= 1.
+        length : int or array-like of int (n,)
+            Steps of each, >= 1.
         random_state : int, Generator, RandomState or None, default=None
+            The same seed gives the same draws.
+        return_states : bool, default=False
+            Return the states too.
 
         Returns
         -------
-        ndarray (n_steps, n_features)
+        sequences : list of ndarray (n_steps, n_features)
+        states : list of ndarray (n_steps, n_states)
+            Only if `return_states`.
         """
-        return self.sample_states(n_steps, random_state)[1]
-
-    def sample_states(
-        self, n_steps: int, random_state: Any = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Draw one sequence of states and observations.
-
-        Parameters
-        ----------
-        n_steps : int
-            Its length, >= 1.
-        random_state : int, Generator, RandomState or None, default=None
-
-        Returns
-        -------
-        states : ndarray (n_steps, n_states)
-        observations : ndarray (n_steps, n_features)
-        """
-        T = v.check_count("n_steps", n_steps)
-        check_horizon(T - 1, self)
+        lengths = np.diff(drawn_offsets(n, length))
+        check_horizon(int(lengths.max()) - 1, self)
         rng = as_generator(random_state)
-        return draw(self._compiled, T, rng)
+        drawn = [draw(self._compiled, int(T), rng) for T in lengths]
+        sequences = [x for _, x in drawn]
+        return (sequences, [s for s, _ in drawn]) if return_states else sequences
 
     def _read(self, sequences, lengths=None) -> Sequences:
         data = vector_sequences(sequences, lengths, n_features=self.n_features)

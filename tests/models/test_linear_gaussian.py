@@ -1,0 +1,208 @@
+"""Linear Gaussian networks and their kernel."""
+
+import numpy as np
+import pytest
+from models.state_space_cases import covariance, random_lds
+from oracles import state_space as dense
+from refusals import refused
+from scipy import stats
+
+from maxent.kernels import lds_kernel, linear_gaussian_kernel
+from maxent.models import LinearGaussianNetwork
+
+ORDER = [("h", 2), ("a", 1), ("g", 1), ("b", 3)]
+ABOVE = {"a": ["h"], "g": ["h", "a"], "b": ["g", "a"]}
+
+
+def random_net(rng, order=ORDER, above=ABOVE, observed=("b", "a")):
+    size = dict(order)
+    return LinearGaussianNetwork(
+        order,
+        {
+            (child, parent): rng.normal(size=(size[child], size[parent]))
+            for child, parents in above.items()
+            for parent in parents
+        },
+        {name: rng.normal(size=n) for name, n in order},
+        {name: covariance(rng, n) for name, n in order},
+        observed,
+    )
+
+
+def test_moments_are_those_of_draws_from_node_to_node(rng):
+    net = random_net(rng)
+    n = 20000
+    X, hidden = net.sample(n, rng, return_hidden=True)
+    both = np.column_stack([hidden[:, :2], X[:, 3], hidden[:, 2], X[:, :3]])
+    error = (both.mean(axis=0) - net.mean) / np.sqrt(np.diagonal(net.cov) / n)
+    assert np.abs(error).max() < 5.0
+    white = np.linalg.solve(np.linalg.cholesky(net.cov), (both - net.mean).T)
+    assert np.abs(white @ white.T / n - np.eye(7)).max() < 5.0 * np.sqrt(2.0 / n)
+
+
+def test_likelihood_is_the_product_of_the_nodes_where_all_are_observed(rng):
+    net = random_net(rng, observed=["h", "a", "g", "b"])
+    X = net.sample(5, rng)
+    place = {"h": slice(0, 2), "a": slice(2, 3), "g": slice(3, 4), "b": slice(4, 7)}
+    total = np.zeros(5)
+    for own in place.values():
+        mean = net.offsets[own] + X @ net.coefficients[own].T
+        for i in range(5):
+            law = stats.multivariate_normal(mean[i], net.covs[own, own])
+            total[i] += law.logpdf(X[i, own])
+    np.testing.assert_allclose(net.log_likelihood(X), total, atol=1e-10)
+
+
+def test_posterior_times_marginal_is_the_joint_law(rng):
+    net = random_net(rng)
+    X = net.sample(3, rng)
+    mean, cov = net.posterior(X)
+    whole = net.marginal(["h", "g", "b", "a"])
+    for i in range(3):
+        point = rng.normal(size=3)
+        own = stats.multivariate_normal(mean[i], cov).logpdf(point)
+        joint = whole.log_prob(np.r_[point, X[i]][None])[0]
+        assert own + net.log_likelihood(X)[i] == pytest.approx(joint, abs=1e-9)
+
+
+def test_parameters_may_be_blocks_or_whole_matrices(rng):
+    net = random_net(rng)
+    assert LinearGaussianNetwork(**net.parameters()) == net
+    assert LinearGaussianNetwork.from_spec(net.get_spec()) == net
+
+
+def test_a_fit_without_hidden_nodes_is_regression(rng):
+    net = random_net(rng, observed=["h", "a", "g", "b"])
+    X, w = net.sample(60, rng), rng.uniform(0.1, 2.0, 60)
+    fitted = LinearGaussianNetwork.fit(X, ORDER, ABOVE, weights=w)
+    assert fitted.fit_result.converged
+    Z = np.column_stack([X[:, 3], X[:, 2], np.ones(60)])
+    root = np.sqrt(w)[:, None]
+    slope, *_ = np.linalg.lstsq(root * Z, root * X[:, 4:], rcond=None)
+    np.testing.assert_allclose(fitted.coefficients[4:, [3, 2]], slope[:2].T, atol=1e-8)
+    np.testing.assert_allclose(fitted.offsets[4:], slope[2], atol=1e-8)
+    r = X[:, 4:] - Z @ slope
+    np.testing.assert_allclose(
+        fitted.covs[4:, 4:], (r * w[:, None]).T @ r / w.sum(), atol=1e-8
+    )
+
+
+def worst_step(seed):
+    rng = np.random.default_rng(seed)
+    names = [(f"x{i}", int(rng.integers(1, 3))) for i in range(rng.integers(2, 5))]
+    above = {
+        names[i][0]: [names[j][0] for j in range(i) if rng.random() < 0.6]
+        for i in range(len(names))
+    }
+    shown = [name for name, _ in names if rng.random() < 0.6] or [names[-1][0]]
+    net = random_net(rng, names, above, shown)
+    X = net.sample(int(rng.integers(1, 40)), rng)
+    fitted = LinearGaussianNetwork.fit(
+        X, names, above, shown, prior=rng.choice([0.1, 1.0]), max_iter=20, tol=1e-15,
+        random_state=rng,
+    )  # fmt: skip
+    trace = fitted.fit_result.objective_history
+    steps = np.diff(trace) / (1.0 + np.abs(trace[1:]))
+    return steps.min(initial=0.0)
+
+
+@pytest.mark.filterwarnings("ignore:LinearGaussianNetwork")
+def test_em_never_falls(seed):
+    # sums of some hundred terms, each correct to a few units in the last place
+    assert min(worst_step([seed, k]) for k in range(25)) > -1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:LinearGaussianNetwork")
+def test_em_never_falls_in_1000_random_problems(seed):
+    worst = min(worst_step([seed, k]) for k in range(1000))
+    print(f"worst relative step {worst:.1e}")
+    assert worst > -1e-12
+
+
+def test_a_hidden_cause_is_factor_analysis(rng):
+    """EM reaches the likelihood of scikit-learn's factor analysis."""
+    from sklearn.decomposition import FactorAnalysis
+
+    order = [("f", 1), *((f"x{i}", 1) for i in range(4))]
+    above = {f"x{i}": ["f"] for i in range(4)}
+    shown = [f"x{i}" for i in range(4)]
+    X = random_net(rng, order, above, shown).sample(300, rng)
+    fitted = LinearGaussianNetwork.fit(
+        X, order, above, shown, tol=1e-12, max_iter=20000, random_state=0
+    )
+    peer = FactorAnalysis(1, tol=1e-12, max_iter=20000, svd_method="lapack").fit(X)
+    value = fitted.log_likelihood(X).mean()
+    assert value > peer.score(X) - 1e-6
+
+
+# -- kernel ----------------------------------------------------------------------------
+def test_kernel_is_that_of_the_observed_gaussians(rng):
+    P = [random_net(rng), random_net(rng, observed=["a", "b"])]
+    P.append(random_net(rng, [("b", 3), ("a", 1)], {"a": ["b"]}, ["a", "b"]))
+    rho = [0.25, 0.5, 0.8, 1.0, 1.7]
+    L = linear_gaussian_kernel(P, rho=rho, log=True)
+    laws = [net.marginal(["b", "a"]) for net in P]
+    for i, p in enumerate(laws):
+        for j, q in enumerate(laws):
+            for k, power in enumerate(rho):
+                value = dense.log_affinity(p.mean, p.cov, q.mean, q.cov, power)
+                assert L[i, j, k] == pytest.approx(value, rel=1e-9, abs=1e-9)
+    K = linear_gaussian_kernel(P, normalize=True)
+    np.testing.assert_array_equal(np.diagonal(K), 1.0)
+    np.testing.assert_allclose(linear_gaussian_kernel(P[:1], P[1:]), K[:1, 1:])
+
+
+def test_a_system_written_as_a_network_has_the_same_kernel(rng):
+    systems = [random_lds(rng, 2, 2) for _ in range(3)]
+    nets = []
+    for p in systems:
+        order = [(f"s{t}", 2) for t in range(4)] + [(f"x{t}", 2) for t in range(4)]
+        coefficients, offsets, covs = {}, {}, {}
+        for t in range(4):
+            coefficients[f"x{t}", f"s{t}"] = p.observation
+            offsets[f"x{t}"], covs[f"x{t}"] = p.observation_offset, p.observation_cov
+            offsets[f"s{t}"], covs[f"s{t}"] = p.initial_mean, p.initial_cov
+            if t:
+                coefficients[f"s{t}", f"s{t - 1}"] = p.transition
+                offsets[f"s{t}"], covs[f"s{t}"] = p.transition_offset, p.transition_cov
+        shown = [f"x{t}" for t in range(4)]
+        nets.append(LinearGaussianNetwork(order, coefficients, offsets, covs, shown))
+    for rho in (0.3, 1.0):
+        np.testing.assert_allclose(
+            linear_gaussian_kernel(nets, rho=rho, log=True),
+            lds_kernel(systems, rho=rho, horizon=3, log=True),
+            atol=1e-9,
+        )
+
+
+def test_what_is_no_network_is_refused(rng):
+    make = LinearGaussianNetwork
+    order = ["a", "b"]
+    refused(
+        lambda: make(order, {("a", "b"): 1.0}), "'b' is a parent of 'a' but does not"
+    )
+    refused(lambda: make(order, {("a", "c"): 1.0}), "has the key.*child, parent")
+    refused(
+        lambda: make(order, np.ones((2, 2))), r"coefficients\[0, 0\]=1 is not below"
+    )
+    refused(lambda: make(["a", "a"], {}), "each of them once")
+    refused(lambda: make(order, {}, covs={"a": 1.0}), "no covariance of node 'b'")
+    refused(lambda: make(order, {}, covs={"a": 1.0, "b": -1.0}), "covs.'b'. is not pos")
+    refused(lambda: make(order, {}, covs=[[1, 0.5], [0.5, 1]]), "outside the blocks")
+    refused(
+        lambda: make(order, {}, observed=["c"]), "which is no node: choose from a, b"
+    )
+    refused(lambda: make(order, {}, offsets={"c": 1.0}), "'c', which is no node")
+    net = make(order, {}, covs={"a": 1.0, "b": 0.0}, observed=["b"])
+    refused(lambda: linear_gaussian_kernel([net]), r"P\[0\] is singular.*rho >= 1")
+    refused(lambda: net.log_likelihood([[1.0]]), "not positive definite")
+    other = make(order, {}, observed=["a"])
+    refused(lambda: linear_gaussian_kernel([other, make(order, {}, observed=["b"])]),
+            "observed nodes")  # fmt: skip
+    X = rng.normal(size=(5, 2))
+    X[:, 1] = X[:, 0]
+    refused(
+        lambda: make.fit(X, order, {"b": ["a"]}), "covs.'b'. is singular.*prior > 0"
+    )
+    refused(lambda: make.fit(X, order, {"a": ["b"]}), "does not come before it")
