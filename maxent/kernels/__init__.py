@@ -9,6 +9,7 @@ _HOMES = {
     "_gaussian_parts": ("GaussianParts",),
     "fisher": ("FisherFeatures", "fisher_kernel"),
     "linear_gaussian": ("linear_gaussian_kernel",),
+    "switching": ("SwitchingPaths", "switching_lds_kernel"),
     "lds": ("lds_affinity_parts", "lds_kernel"),
 }
 

@@ -16,6 +16,7 @@ _HOMES = {
     "hmm": ("CategoricalHMM", "GaussianHMM"),
     "_hidden_chain": ("states_per_sequence",),
     "linear_gaussian": ("LinearGaussianNetwork",),
+    "switching": ("SwitchingLDS", "SwitchingPosterior"),
     "lds": ("LinearDynamicalSystem", "StatePosterior"),
 }
 

@@ -1,0 +1,245 @@
+"""Kernel between switching linear dynamical systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent.kernels._gaussian_parts import check_powers
+from maxent.kernels._lds_pairs import pair_parts
+from maxent.kernels._lists import check_horizons, check_models
+from maxent.models.switching import SwitchingLDS
+
+Array = NDArray[np.float64]
+
+
+class SwitchingPaths:
+    """Switching systems with the paths of regimes that stand for each of them.
+
+    Kernels of lists that keep their paths are blocks of one positive semidefinite
+    matrix, whatever the number of paths.
+
+    Parameters
+    ----------
+    models : list of SwitchingLDS
+    horizon : int
+        T >= 0: paths have T regimes.
+    n_paths : int or None, default=8
+        Paths drawn for each model; None takes all of them, with their probabilities.
+    random_state : int, Generator, RandomState or None, default=None
+        Every model draws from a stream of its own.
+
+    Attributes
+    ----------
+    models : list of SwitchingLDS
+    horizon : int
+    paths : list of ndarray of int (n_paths, T)
+    log_weights : list of ndarray (n_paths,)
+        Logarithms of weights that sum to one.
+    log_paths : list of ndarray (n_paths,)
+        Log-probabilities of the paths.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[SwitchingLDS],
+        *,
+        horizon: int,
+        n_paths: int | None = 8,
+        random_state: Any = None,
+    ) -> None:
+        self.models = check_models("models", models, SwitchingLDS)
+        horizons, one = check_horizons(horizon)
+        if not one:
+            raise ValueError(f"horizon={v.shown(horizon)} must be one integer.")
+        self.horizon = int(horizons[0])
+        self.paths: list[NDArray[np.intp]] = []
+        self.log_weights: list[Array] = []
+        self.log_paths: list[Array] = []
+        if n_paths is not None:
+            n_paths = v.check_count("n_paths", n_paths)
+        streams = as_generator(random_state).spawn(len(self.models))
+        for model, rng in zip(self.models, streams):
+            if n_paths is None:
+                paths = model.all_paths(self.horizon)
+                log_paths = model.log_path(paths)
+                possible = log_paths > -np.inf
+                paths, log_paths = paths[possible], log_paths[possible]
+                log_weights = log_paths
+            else:
+                paths = model.sample_paths(n_paths, self.horizon, rng)
+                log_paths = model.log_path(paths)
+                log_weights = np.full(n_paths, -np.log(n_paths))
+            self.paths.append(paths)
+            self.log_paths.append(log_paths)
+            self.log_weights.append(log_weights)
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def _weights(self, rho: float, power: str) -> list[Array]:
+        """Logarithms of the weights of the paths."""
+        if power == "observations":
+            return self.log_weights
+        return [w + (rho - 1.0) * p for w, p in zip(self.log_weights, self.log_paths)]
+
+    def _arrays(self) -> list[Any]:
+        return [
+            arrays
+            for model, paths in zip(self.models, self.paths)
+            for arrays in model._compiled(paths)
+        ]
+
+
+def switching_lds_kernel(
+    P: Sequence[SwitchingLDS] | SwitchingPaths,
+    Q: Sequence[SwitchingLDS] | SwitchingPaths | None = None,
+    *,
+    rho: float = 0.5,
+    horizon: int | None = None,
+    n_paths: int | None = 8,
+    power: Literal["observations", "joint"] = "observations",
+    log: bool = False,
+    normalize: bool = False,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Array:
+    """Return the product kernel of switching systems, by shared paths of regimes.
+
+    k = sum_{q,q'} w(q) w'(q') int p(x | q)^rho p'(x | q')^rho dx
+
+    Parameters
+    ----------
+    P, Q : list of SwitchingLDS, or SwitchingPaths
+        Numbers of states and regimes may differ. Q None is P. Pass
+        :class:`SwitchingPaths` to compare new models with old ones: their paths must be
+        the same in all calls.
+    rho : float, default=0.5
+        Power > 0.
+    horizon : int, optional
+        T >= 0: sequences have T + 1 observations. Needed unless P has it.
+    n_paths : int or None, default=8
+        Paths drawn once for each model; all pairs of them are compared. None takes all
+        paths with their probabilities, which is exact.
+    power : {"observations", "joint"}, default="observations"
+        What is raised to rho for each path: with "observations" the law of the
+        sequence given the path, w = p(q); with "joint" the law of both, w = p(q)^rho.
+        The same at rho = 1; neither is the kernel of the marginal laws elsewhere.
+    log : bool, default=False
+        Return logarithms.
+    normalize : bool, default=False
+        Divide by the square roots of the kernels of each model with itself.
+    random_state : int, Generator, RandomState or None, default=None
+        For the paths.
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    ndarray (len(P), len(Q))
+        Positive semidefinite for any number of paths. Drawn paths make the diagonal too
+        large by a share of order 1 / n_paths.
+
+    Raises
+    ------
+    ValueError
+        For models over different spaces, and too many paths to enumerate.
+
+    References
+    ----------
+    Jebara, Kondor & Howard (2004), Probability product kernels, section 5.1.
+
+    Examples
+    --------
+    >>> from maxent.kernels import switching_lds_kernel
+    >>> from maxent.models import SwitchingLDS
+    >>> def model(a):
+    ...     return SwitchingLDS(
+    ...         [0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]], [[[a]], [[-a]]],
+    ...         [[[0.2]], [[0.2]]], [[1.0]], [[0.1]], [0.0], [[1.0]])
+    >>> P = [model(0.1), model(0.5), model(0.9)]
+    >>> switching_lds_kernel(P, horizon=5, n_paths=None, normalize=True).round(3)
+    array([[1.   , 0.975, 0.862],
+           [0.975, 1.   , 0.93 ],
+           [0.862, 0.93 , 1.   ]])
+    """
+    rho = v.check_positive("rho", rho)
+    check_powers(rho)
+    v.check_choice("power", power, ("observations", "joint"))
+    rng = as_generator(random_state)
+    options = {"n_paths": n_paths, "random_state": rng}
+    left = _with_paths("P", P, horizon, options)
+    right = left if Q is None else _with_paths("Q", Q, left.horizon, options)
+    check_models("Q", right.models, SwitchingLDS, like=left.models)
+    if right.horizon != left.horizon:
+        raise ValueError(
+            f"P has horizon={left.horizon} but Q has horizon={right.horizon}; kernels "
+            "compare sequences of one length."
+        )
+    L = _log_kernel(left, None if Q is None else right, rho, power, n_jobs)
+    if normalize:
+        own = np.diagonal(L) if Q is None else _log_self(left, rho, power, n_jobs)
+        other = own if Q is None else _log_self(right, rho, power, n_jobs)
+        L = L - 0.5 * (own[:, None] + other)
+        if Q is None:
+            np.fill_diagonal(L, 0.0)
+    if log:
+        return L
+    with np.errstate(over="ignore"):
+        return np.exp(L)
+
+
+def _with_paths(name, models, horizon, options):
+    if isinstance(models, SwitchingPaths):
+        if horizon not in (None, models.horizon):
+            raise ValueError(
+                f"horizon={horizon} but {name} has paths for horizon={models.horizon}."
+            )
+        return models
+    if horizon is None:
+        raise ValueError("horizon=None: give the horizon, an integer >= 0.")
+    models = check_models(name, models, SwitchingLDS)
+    return SwitchingPaths(models, horizon=horizon, **options)
+
+
+def _log_kernel(left, right, rho, power, n_jobs):
+    """Kernels of all pairs of paths, summed by blocks of models."""
+    horizons = np.array([left.horizon], dtype=np.intp)
+    parts = pair_parts(
+        left._arrays(), None if right is None else right._arrays(), horizons, n_jobs
+    )
+    L = parts.log_kernel(rho)[..., 0]
+    rows = np.concatenate(left._weights(rho, power))
+    other = left if right is None else right
+    columns = np.concatenate(other._weights(rho, power))
+    L = L + rows[:, None] + columns
+    i = np.cumsum([0, *(len(p) for p in left.paths)])
+    j = np.cumsum([0, *(len(p) for p in other.paths)])
+    out = np.array(
+        [
+            [logsumexp(L[i[a] : i[a + 1], j[b] : j[b + 1]]) for b in range(len(other))]
+            for a in range(len(left))
+        ]
+    )
+    if right is None:
+        a, b = np.tril_indices(len(out), -1)
+        out[a, b] = out[b, a]
+    return out
+
+
+def _log_self(side, rho, power, n_jobs):
+    """Kernel of every model with itself, by its own paths."""
+    out = np.empty(len(side))
+    horizons = np.array([side.horizon], dtype=np.intp)
+    weights = side._weights(rho, power)
+    for i, (model, paths) in enumerate(zip(side.models, side.paths)):
+        parts = pair_parts(model._compiled(paths), None, horizons, n_jobs)
+        L = parts.log_kernel(rho)[..., 0]
+        out[i] = logsumexp(L + weights[i][:, None] + weights[i])
+    return out

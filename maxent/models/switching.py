@@ -1,0 +1,631 @@
+"""Switching linear dynamical systems.
+
+    s_t = A_q s_{t-1} + b_q + N(0, Q_q)   with q = q_t, a Markov chain of regimes
+    x_t = C s_t + c + N(0, R)
+
+Source: Jebara, Kondor & Howard (2004), section 5.1.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent._support.sequences import Sequences, vector_sequences
+from maxent.models import _lds_em as lds_em
+from maxent.models import _state_space as checks
+from maxent.models import _switching_em as em
+from maxent.models._hidden_chain import check_chain, drawn_offsets
+from maxent.models.base import Model, maximize_by_em
+from maxent.models.lds import LinearDynamicalSystem, centred, draw, n_states_of
+
+_MOST_PATHS = 2**16  # paths that are enumerated
+_SWEEPS = 500  # updates of the beliefs at fixed parameters, at most
+_SETTLED = 1e-10  # relative gain of a sweep that ends them
+
+
+@dataclass(frozen=True)
+class SwitchingPosterior:
+    """Variational distribution of the states and regimes of one sequence.
+
+    Attributes
+    ----------
+    mean : ndarray (n_steps, n_states)
+    cov : ndarray (n_steps, n_states, n_states)
+    regimes : ndarray (n_steps - 1, n_regimes)
+        Probabilities of the regimes of the steps into s_1, s_2, ...
+    bound : float
+        Lower bound of the log-likelihood that it certifies.
+    """
+
+    mean: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    regimes: NDArray[np.float64]
+    bound: float
+
+
+class SwitchingLDS(Model):
+    """Linear dynamical system whose transition changes between regimes.
+
+    A Markov chain of regimes q_1, q_2, ... chooses the step into each state:
+    ``s_t = A_q s_{t-1} + b_q + N(0, Q_q)``; states begin at ``s_0 ~ N(m, P)`` and are
+    seen as ``x_t = C s_t + c + N(0, R)``.
+
+    Parameters
+    ----------
+    start : array-like (n_regimes,)
+        Probabilities of q_1, the regime of the step into s_1.
+    switching : array-like (n_regimes, n_regimes)
+        Probabilities of the next regime; rows sum to one.
+    transition : array-like (n_regimes, n_states, n_states)
+        A of every regime.
+    transition_cov : array-like (n_regimes, n_states, n_states)
+        Q of every regime, symmetric positive semidefinite.
+    observation : array-like (n_features, n_states)
+        C.
+    observation_cov : array-like (n_features, n_features)
+        R, symmetric positive definite.
+    initial_mean : array-like (n_states,)
+        m.
+    initial_cov : array-like (n_states, n_states)
+        P, symmetric positive semidefinite.
+    transition_offset : array-like (n_regimes, n_states) or float, default=0
+        b of every regime.
+    observation_offset : array-like (n_features,) or float, default=0
+        c.
+
+    Attributes
+    ----------
+    n_regimes, n_states, n_features : int
+    fit_result : EMResult or None
+        Its objective is a lower bound of the log-likelihood, plus the prior.
+
+    See Also
+    --------
+    LinearDynamicalSystem : One regime.
+    maxent.kernels.switching_lds_kernel : Kernel between such systems.
+
+    References
+    ----------
+    Ghahramani & Hinton (2000), Variational learning for switching state-space models,
+    Neural Computation 12, 831-864.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.models import SwitchingLDS
+    >>> model = SwitchingLDS(
+    ...     start=[0.5, 0.5], switching=[[0.9, 0.1], [0.1, 0.9]],
+    ...     transition=[[[0.9]], [[-0.9]]], transition_cov=[[[0.2]], [[0.2]]],
+    ...     observation=[[1.0]], observation_cov=[[0.1]],
+    ...     initial_mean=[0.0], initial_cov=[[1.0]])
+    >>> x, regimes = model.sample(1, 10, random_state=0, return_regimes=True)
+    >>> bool(model.lower_bound(x)[0] <= model.log_likelihood(x)[0])
+    True
+    >>> model.posterior(x)[0].regimes.shape
+    (9, 2)
+    """
+
+    _names = em.Parameters._fields
+
+    n_steps = None  # systems do not vary with time beyond their regimes
+
+    start: NDArray[np.float64]
+    switching: NDArray[np.float64]
+    transition: NDArray[np.float64]
+    transition_cov: NDArray[np.float64]
+    observation: NDArray[np.float64]
+    observation_cov: NDArray[np.float64]
+    initial_mean: NDArray[np.float64]
+    initial_cov: NDArray[np.float64]
+    transition_offset: NDArray[np.float64]
+    observation_offset: NDArray[np.float64]
+
+    def __init__(
+        self,
+        start: ArrayLike,
+        switching: ArrayLike,
+        transition: ArrayLike,
+        transition_cov: ArrayLike,
+        observation: ArrayLike,
+        observation_cov: ArrayLike,
+        initial_mean: ArrayLike,
+        initial_cov: ArrayLike,
+        transition_offset: ArrayLike = 0.0,
+        observation_offset: ArrayLike = 0.0,
+    ) -> None:
+        start, switching = check_chain(start, switching)
+        K = len(start)
+        A = checks.square_arrays("transition", transition)
+        n = A.shape[-1]
+        Q = checks.covariances("transition_cov", transition_cov, n)
+        for name, array in (("transition", A), ("transition_cov", Q)):
+            if array.shape != (K, n, n):
+                raise ValueError(
+                    f"{name} has shape {array.shape}, expected ({K}, {n}, {n}): one "
+                    "matrix per regime."
+                )
+        C = checks.shaped_like("observation", observation, n)
+        d = C.shape[-2]
+        found = em.Parameters(
+            start,
+            switching,
+            A,
+            Q,
+            C,
+            checks.covariances("observation_cov", observation_cov, d, definite=True),
+            checks.shaped("initial_mean", initial_mean, (n,)),
+            checks.covariances("initial_cov", initial_cov, n),
+            checks.shaped("transition_offset", transition_offset, (K, n)),
+            checks.shaped("observation_offset", observation_offset, (d,)),
+        )
+        for name in self._names[4:]:
+            array = getattr(found, name)
+            core = 1 if name in ("initial_mean", "observation_offset") else 2
+            if array.ndim != core:
+                raise ValueError(
+                    f"{name} has shape {array.shape}, expected {core} "
+                    f"{'axis' if core == 1 else 'axes'}."
+                )
+        self._set(**found._asdict())
+
+    @property
+    def n_regimes(self) -> int:
+        """Number of regimes."""
+        return len(self.start)
+
+    @property
+    def n_states(self) -> int:
+        """Dimension of the states."""
+        return len(self.initial_mean)
+
+    @property
+    def n_features(self) -> int:
+        """Dimension of the observations."""
+        return len(self.observation)
+
+    @property
+    def _parameters(self) -> em.Parameters:
+        return em.Parameters(**self.parameters())
+
+    # -- laws --------------------------------------------------------------------------
+    def given_path(self, path: ArrayLike) -> LinearDynamicalSystem:
+        """The time-varying linear system of a path of regimes.
+
+        Parameters
+        ----------
+        path : array-like of int (n_steps - 1,)
+            Regimes of the steps into s_1, s_2, ...
+
+        Returns
+        -------
+        LinearDynamicalSystem
+            Of `n_steps` observations.
+        """
+        path = self._check_path(path)
+        at = np.concatenate([[0], path])
+        return LinearDynamicalSystem(
+            self.transition[at],
+            self.transition_cov[at],
+            self.observation,
+            self.observation_cov,
+            self.initial_mean,
+            self.initial_cov,
+            self.transition_offset[at],
+            self.observation_offset,
+        )
+
+    def _check_path(self, path: ArrayLike) -> NDArray[np.intp]:
+        path = np.asarray(path)
+        regimes = path.astype(np.intp) if path.size else np.zeros(0, dtype=np.intp)
+        if regimes.ndim != 1 or (path != regimes).any() or (
+            ((regimes < 0) | (regimes >= self.n_regimes)).any()
+        ):  # fmt: skip
+            raise ValueError(
+                f"path={v.shown(path.tolist())} must hold regimes 0 to "
+                f"{self.n_regimes - 1}."
+            )
+        return regimes
+
+    def _compiled(self, paths: NDArray[np.intp]) -> list[checks.Arrays]:
+        """Arrays of the systems of many paths (n, steps), for compiled functions."""
+        arrays = checks.compiled(
+            self.initial_mean,
+            self.initial_cov,
+            self.transition,
+            self.transition_offset,
+            self.transition_cov,
+            self.observation,
+            self.observation_offset,
+            self.observation_cov,
+        )[:-1]
+        which = np.concatenate([np.zeros((len(paths), 1), np.intp), paths], axis=1)
+        return [(*arrays, np.ascontiguousarray(own)) for own in which]
+
+    def log_path(self, paths: ArrayLike) -> NDArray[np.float64]:
+        """Log-probabilities of paths of regimes.
+
+        Parameters
+        ----------
+        paths : array-like of int (n_paths, n_steps - 1)
+
+        Returns
+        -------
+        ndarray (n_paths,)
+        """
+        paths = np.asarray(paths, dtype=np.intp)
+        with np.errstate(divide="ignore"):
+            start, switching = np.log(self.start), np.log(self.switching)
+        if paths.shape[1] == 0:
+            return np.zeros(len(paths))
+        steps = switching[paths[:, :-1], paths[:, 1:]].sum(axis=1)
+        return start[paths[:, 0]] + steps
+
+    def sample_paths(
+        self, n: int, length: int, random_state: Any = None
+    ) -> NDArray[np.intp]:
+        """Draw paths of regimes.
+
+        Parameters
+        ----------
+        n : int
+            Number of paths, >= 1.
+        length : int
+            Regimes of each, >= 0: one less than the observations.
+        random_state : int, Generator, RandomState or None, default=None
+
+        Returns
+        -------
+        ndarray of int (n, length)
+        """
+        rng = as_generator(random_state)
+        uniform = rng.random((v.check_count("n", n), length))
+        paths = np.empty((n, length), dtype=np.intp)
+        last = self.n_regimes - 1
+        for t in range(length):
+            p = self.switching[paths[:, t - 1]] if t else np.tile(self.start, (n, 1))
+            edges = np.cumsum(p, axis=1)
+            above = (uniform[:, t : t + 1] * edges[:, -1:] >= edges).sum(axis=1)
+            paths[:, t] = np.minimum(above, last)
+        return paths
+
+    def all_paths(self, length: int) -> NDArray[np.intp]:
+        """All paths of regimes of a length.
+
+        Parameters
+        ----------
+        length : int
+
+        Returns
+        -------
+        ndarray of int (n_regimes ** length, length)
+
+        Raises
+        ------
+        ValueError
+            If there are more than 65536.
+        """
+        count = float(self.n_regimes) ** length
+        if count > _MOST_PATHS:
+            raise ValueError(
+                f"{self.n_regimes} regimes over {length} steps have {count:.3g} paths, "
+                f"more than {_MOST_PATHS}: use lower_bound, or draw paths."
+            )
+        paths = list(itertools.product(range(self.n_regimes), repeat=length))
+        return np.array(paths, dtype=np.intp).reshape(len(paths), length)
+
+    def log_likelihood(
+        self, sequences: Any, lengths: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Log-density of every sequence, by the sum over all paths of regimes.
+
+        Parameters
+        ----------
+        sequences : array-like (n_steps, n_features), or list of such
+            A row of NaN is a missing observation.
+        lengths : array-like of int, optional
+            Lengths of the sequences in one array.
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+
+        Raises
+        ------
+        ValueError
+            If a sequence has more than 65536 paths; :meth:`lower_bound` has no such
+            limit.
+        """
+        data = self._read(sequences, lengths)
+        out = np.empty(len(data))
+        for i, x in enumerate(data):
+            paths = self.all_paths(len(x) - 1)
+            terms = self.log_path(paths)
+            for k in np.flatnonzero(terms > -np.inf):
+                terms[k] += self.given_path(paths[k]).log_likelihood(x)[0]
+            out[i] = logsumexp(terms)
+        return out
+
+    def lower_bound(
+        self, sequences: Any, lengths: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Lower bound of the log-density of every sequence.
+
+        Parameters
+        ----------
+        sequences, lengths
+            As in :meth:`log_likelihood`.
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+            From a structured variational distribution; exact with one regime.
+        """
+        return self._beliefs(self._read(sequences, lengths))[1].bounds
+
+    def posterior(
+        self, sequences: Any, lengths: ArrayLike | None = None
+    ) -> list[SwitchingPosterior]:
+        """Variational distribution of states and regimes of every sequence.
+
+        Parameters
+        ----------
+        sequences, lengths
+            As in :meth:`log_likelihood`.
+
+        Returns
+        -------
+        list of SwitchingPosterior
+        """
+        data = self._read(sequences, lengths)
+        _, q = self._beliefs(data)
+        ends = data.offsets - np.arange(len(data.offsets))
+        return [
+            SwitchingPosterior(
+                q.mean[lo:hi], q.cov[lo:hi], q.regimes[ends[i] : ends[i + 1]], bound
+            )
+            for i, (lo, hi, bound) in enumerate(
+                zip(data.offsets[:-1], data.offsets[1:], q.bounds.tolist())
+            )
+        ]
+
+    def _beliefs(self, data):
+        """Variational distributions at these parameters, from even regimes."""
+        for name in ("transition_cov", "initial_cov"):
+            array = getattr(self, name)
+            if np.linalg.eigvalsh(array).min() <= 0:
+                raise ValueError(
+                    f"{name} is singular; the variational distribution of the states "
+                    "needs positive definite covariances. Add a ridge to its diagonal."
+                )
+        problem, p = em.Problem(data), self._parameters
+        K = self.n_regimes
+        regimes = np.full((len(problem.into), K), 1.0 / K)
+        old = -np.inf
+        for _ in range(_SWEEPS):
+            q = problem.believe(p, regimes)
+            total, regimes = q.bounds.sum(), q.regimes
+            if total - old <= _SETTLED * (1.0 + abs(total)):
+                break
+            old = total
+        return problem, q
+
+    def _read(self, sequences, lengths=None) -> Sequences:
+        return vector_sequences(sequences, lengths, n_features=self.n_features)
+
+    @overload
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = ...,
+        *,
+        return_regimes: Literal[False] = ...,
+    ) -> list[NDArray[np.float64]]: ...
+    @overload
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = ...,
+        *,
+        return_regimes: Literal[True],
+    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.intp]]]: ...
+    def sample(self, n, length, random_state=None, *, return_regimes=False):
+        """Draw sequences.
+
+        Parameters
+        ----------
+        n : int
+            Number of sequences, >= 1.
+        length : int or array-like of int (n,)
+            Steps of each, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+            The same seed gives the same draws.
+        return_regimes : bool, default=False
+            Return the paths of regimes too.
+
+        Returns
+        -------
+        sequences : list of ndarray (n_steps, n_features)
+        regimes : list of ndarray of int (n_steps - 1,)
+            Only if `return_regimes`.
+        """
+        rng = as_generator(random_state)
+        sequences, regimes = [], []
+        for T in np.diff(drawn_offsets(n, length)).tolist():
+            path = self.sample_paths(1, T - 1, rng)
+            sequences.append(draw(self._compiled(path)[0], T, rng)[1])
+            regimes.append(path[0])
+        return (sequences, regimes) if return_regimes else sequences
+
+    # -- fits --------------------------------------------------------------------------
+    @classmethod
+    def fit(
+        cls,
+        sequences: Any,
+        n_regimes: int | None = None,
+        n_states: int | None = None,
+        lengths: ArrayLike | None = None,
+        *,
+        prior: float = 0.1,
+        smoothing: float = 1.0,
+        stable: bool = True,
+        init: SwitchingLDS | None = None,
+        n_init: int = 1,
+        max_iter: int = 500,
+        tol: float = 1e-4,
+        callback: Callable[[int, float, float], object] | None = None,
+        random_state: Any = None,
+    ) -> Self:
+        """Fit by structured variational EM; the bound never falls.
+
+        Parameters
+        ----------
+        sequences : array-like (n_steps, n_features), or list of such
+            A row of NaN is a missing observation.
+        n_regimes, n_states : int, optional
+            Not needed with `init`.
+        lengths : array-like of int, optional
+            Lengths of the sequences in one array.
+        prior : float, default=0.1
+            Pseudo-observations, > 0, of each covariance: the identity for those of the
+            states, the mean variance of the data for `observation_cov`.
+        smoothing : float, default=1.0
+            Pseudo-counts >= 0 of every start and switch.
+        stable : bool, default=True
+            Keep the spectral radius of every transition at most one.
+        init : SwitchingLDS, optional
+            Start; None takes a linear dynamical system and random segments.
+        n_init : int, default=1
+            Starts; the best is kept.
+        max_iter : int, default=500
+            EM steps at most.
+        tol : float, default=1e-4
+            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+        callback : callable(n_iter, objective, gain), optional
+        random_state : int, Generator, RandomState or None, default=None
+
+        Returns
+        -------
+        SwitchingLDS
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` steps were not enough.
+        """
+        return cls._fit(
+            sequences,
+            n_regimes,
+            n_states,
+            lengths,
+            prior=prior,
+            smoothing=smoothing,
+            stable=stable,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
+            random_state=random_state,
+        )._warned(tol, max_iter)
+
+    @classmethod
+    def _fit(
+        cls, sequences, n_regimes=None, n_states=None, lengths=None, *, prior=0.1,
+        smoothing=1.0, stable=True, init=None, n_init=1, max_iter=500, tol=1e-4,
+        callback=None, random_state=None,
+    ):  # fmt: skip
+        v.check_stop(tol, max_iter)
+        prior = v.check_positive("prior", prior)
+        smoothing = v.check_nonnegative("smoothing", smoothing)
+        K = _regimes_of(init, n_regimes)
+        n = n_states_of(init, n_states)
+        data = vector_sequences(sequences, lengths)
+        data, centre, noise = centred(data)
+        law, problem = lds_em.CovariancePrior(prior, noise), em.Problem(data)
+        rng = as_generator(random_state)
+        starts = [
+            _start(problem, K, n, noise, centre, init if k == 0 else None, rng, law)
+            for k in range(v.check_count("n_init", n_init))
+        ]
+
+        def step(point):
+            p, regimes = em.Parameters(*point[0]), point[1]
+            q = problem.believe(p, regimes)
+            new = em.maximised(problem, p, q, law, smoothing, stable)
+            objective = float(q.bounds.sum()) + em.log_prior(p, law, smoothing)
+            return objective, (tuple(new), q.regimes)
+
+        (best, _), result = maximize_by_em(
+            step, starts, tol=tol, max_iter=max_iter, callback=callback
+        )
+        best = em.Parameters(*best)
+        best = best._replace(observation_offset=best.observation_offset + centre)
+        return cls(**best._asdict())._with_result(result)
+
+    @classmethod
+    def _each(cls, data: Any) -> Sequence[Any]:
+        return vector_sequences(data).singles()
+
+
+def _regimes_of(init, n_regimes):
+    if init is None:
+        if n_regimes is None:
+            raise ValueError("n_regimes=None: give n_regimes, or init.")
+        return v.check_count("n_regimes", n_regimes)
+    if n_regimes not in (None, init.n_regimes):
+        raise ValueError(f"n_regimes={n_regimes} but init has {init.n_regimes}.")
+    return init.n_regimes
+
+
+def _start(problem, K, n, noise, centre, init, rng, law):
+    """Parameters and regime probabilities to start from."""
+    if init is not None:
+        if init.n_features != len(centre):
+            raise ValueError(
+                f"init has {init.n_features} features; the sequences have "
+                f"{len(centre)}."
+            )
+        p = init._parameters
+        p = p._replace(observation_offset=p.observation_offset - centre)
+        return tuple(p), np.full((len(problem.into), K), 1.0 / K)
+    one = lds_em.start(problem.data, n, noise)
+    for _ in range(10):  # a few steps of one system: states that fit the data
+        _, products = lds_em.expected_products(one, problem.data)
+        one = lds_em.maximised(one, products, law, frozenset(), True)
+    switching = np.full((K, K), 0.1 / K) + 0.9 * np.eye(K)
+    p = em.Parameters(
+        np.full(K, 1.0 / K),
+        switching,
+        np.stack([one.transition] * K),
+        np.stack([one.transition_cov] * K),
+        one.observation,
+        one.observation_cov,
+        one.initial_mean,
+        one.initial_cov,
+        np.stack([one.transition_offset] * K),
+        one.observation_offset,
+    )
+    regimes = em.random_segments(problem, K, rng)
+    if K > 1 and len(problem.into):  # regressions by segment make the regimes differ
+        q = problem.believe(p, regimes)
+        segments = em.Beliefs(
+            q.mean, q.cov, q.lag, regimes, q.start_counts, q.switch_counts, q.bounds
+        )
+        new = em.maximised(problem, p, segments, law, 1.0, True)
+        p = p._replace(
+            transition=new.transition,
+            transition_cov=new.transition_cov,
+            transition_offset=new.transition_offset,
+        )
+    return tuple(p), regimes

@@ -1,0 +1,257 @@
+"""Switching systems: enumeration of regimes, variational EM, kernel."""
+
+import itertools
+
+import numpy as np
+import pytest
+from models.state_space_cases import covariance, random_lds
+from oracles import state_space as dense
+from refusals import refused
+
+from maxent.kernels import SwitchingPaths, lds_kernel, switching_lds_kernel
+from maxent.models import LinearDynamicalSystem, SwitchingLDS
+
+pytestmark = pytest.mark.filterwarnings("ignore:SwitchingLDS.fit")
+
+
+def random_switching(rng, K=2, n=2, d=2):
+    each = [random_lds(rng, n, d, radius=rng.uniform(0.3, 0.95)) for _ in range(K)]
+    return SwitchingLDS(
+        rng.dirichlet(np.ones(K)),
+        rng.dirichlet(np.ones(K), size=K),
+        [p.transition for p in each],
+        [p.transition_cov for p in each],
+        each[0].observation,
+        each[0].observation_cov,
+        each[0].initial_mean,
+        covariance(rng, n),
+        [p.transition_offset for p in each],
+        each[0].observation_offset,
+    )
+
+
+def as_switching(p, K=1):
+    return SwitchingLDS(
+        np.full(K, 1.0 / K),
+        np.full((K, K), 1.0 / K),
+        [p.transition] * K,
+        [p.transition_cov] * K,
+        p.observation,
+        p.observation_cov,
+        p.initial_mean,
+        p.initial_cov,
+        [p.transition_offset] * K,
+        p.observation_offset,
+    )
+
+
+def paths_with_weights(model, T):
+    """Paths and probabilities, by their definition."""
+    for path in itertools.product(range(model.n_regimes), repeat=T):
+        weight = 1.0
+        for t, k in enumerate(path):
+            weight *= model.start[k] if t == 0 else model.switching[path[t - 1], k]
+        yield path, weight
+
+
+def frozen_path(model, path):
+    """The linear system of a path, from the parameters alone."""
+    at = [0, *path]
+    return LinearDynamicalSystem(
+        model.transition[at],
+        model.transition_cov[at],
+        model.observation,
+        model.observation_cov,
+        model.initial_mean,
+        model.initial_cov,
+        model.transition_offset[at],
+        model.observation_offset,
+    )
+
+
+def test_likelihood_is_the_sum_over_paths_and_bounds_are_below(rng):
+    for K, n, d in ((1, 2, 1), (2, 2, 2), (3, 1, 2)):
+        model = random_switching(rng, K, n, d)
+        for x in model.sample(3, [5, 1, 4], rng):
+            total = 0.0
+            for path, weight in paths_with_weights(model, len(x) - 1):
+                _, _, m, S, _ = dense.joint(frozen_path(model, path), len(x) - 1)
+                total += weight * np.exp(dense.log_density(x, m, S))
+            exact = model.log_likelihood(x)[0]
+            assert exact == pytest.approx(np.log(total), abs=1e-9)
+            bound = model.lower_bound(x)[0]
+            assert bound <= exact + 1e-9
+            if K == 1:
+                assert bound == pytest.approx(exact, abs=1e-9)
+
+
+def test_one_regime_is_a_linear_dynamical_system(rng):
+    p = random_lds(rng, 2, 2)
+    x = p.sample(1, 12, rng)[0]
+    x[4] = np.nan
+    for K in (1, 3):
+        model = as_switching(p, K)
+        expected = p.log_likelihood(x)[0]
+        assert model.lower_bound(x)[0] == pytest.approx(expected, abs=1e-8)
+        found, other = model.posterior(x)[0], p.posterior(x)[0]
+        np.testing.assert_allclose(found.mean, other.mean, atol=1e-9)
+        np.testing.assert_allclose(found.cov, other.cov, atol=1e-9)
+        np.testing.assert_allclose(found.regimes, 1.0 / K, atol=1e-9)
+
+
+def worst_step(seed):
+    rng = np.random.default_rng(seed)
+    K, n, d = rng.integers(1, 4), rng.integers(1, 4), rng.integers(1, 4)
+    model = random_switching(rng, K, n, d)
+    T = rng.integers(1, 20, rng.integers(1, 4))
+    data = model.sample(len(T), T, rng)
+    for x in data:
+        x[1:][rng.random(len(x) - 1) < 0.1] = np.nan
+    options = {"prior": rng.choice([0.1, 1.0]), "smoothing": rng.choice([0.0, 1.0])}
+    if rng.random() < 0.5:
+        options["init"] = random_switching(rng, K, n, d)
+    else:
+        options |= {"n_regimes": int(K), "n_states": int(n)}
+    fitted = SwitchingLDS.fit(data, max_iter=15, tol=1e-15, random_state=rng, **options)
+    trace = fitted.fit_result.objective_history
+    assert np.abs(np.linalg.eigvals(fitted.transition)).max() <= 1.0 + 1e-9
+    return (np.diff(trace) / (1.0 + np.abs(trace[1:]))).min(initial=np.inf)
+
+
+def test_the_bound_never_falls(seed):
+    # rounding of sums of some hundred terms, of inverses of well-conditioned matrices
+    assert min(worst_step([seed, k]) for k in range(20)) > -1e-10
+
+
+@pytest.mark.slow
+def test_the_bound_never_falls_in_1000_random_problems(seed):
+    worst = min(worst_step([seed, k]) for k in range(1000))
+    print(f"worst relative step {worst:.1e}")
+    assert worst > -1e-10
+
+
+def test_a_fit_finds_regimes_that_differ(rng):
+    turn = np.array([[0.0, -0.95], [0.95, 0.0]])
+    model = SwitchingLDS(
+        [0.5, 0.5],
+        [[0.97, 0.03], [0.03, 0.97]],
+        [turn, -turn],
+        [0.05 * np.eye(2)] * 2,
+        np.eye(2),
+        0.05 * np.eye(2),
+        [3.0, 0.0],
+        np.eye(2),
+    )
+    data, regimes = model.sample(8, 50, rng, return_regimes=True)
+    fitted = SwitchingLDS.fit(data, 2, 2, n_init=4, random_state=0)
+    guess = np.concatenate([q.regimes.argmax(axis=1) for q in fitted.posterior(data)])
+    hits = (guess == np.concatenate(regimes)).mean()
+    assert max(hits, 1.0 - hits) > 0.9
+
+
+def test_samples_follow_the_chain(rng):
+    model = random_switching(rng, 3)
+    paths = model.sample_paths(4000, 3, rng)
+    assert paths.shape == (4000, 3)
+    counts = np.zeros(27)
+    np.add.at(counts, paths @ [9, 3, 1], 1)
+    expected = np.array([w for _, w in paths_with_weights(model, 3)])
+    z = (counts - 4000 * expected) / np.sqrt(4000 * expected + 1)
+    assert np.abs(z).max() < 5.0
+    x, regimes = model.sample(2, [4, 1], rng, return_regimes=True)
+    assert [len(a) for a in x] == [4, 1]
+    assert [len(a) for a in regimes] == [3, 0]
+
+
+# -- kernel ----------------------------------------------------------------------------
+@pytest.mark.parametrize("rho", [0.3, 1.0, 1.5])
+@pytest.mark.parametrize("power", ["observations", "joint"])
+def test_kernel_over_all_paths_is_the_double_sum(rng, rho, power):
+    P = [random_switching(rng, 2, 2), random_switching(rng, 3, 1)]
+    K = switching_lds_kernel(P, rho=rho, horizon=2, n_paths=None, power=power, log=True)
+    for i, p in enumerate(P):
+        for j, q in enumerate(P):
+            total = 0.0
+            for a, w in paths_with_weights(p, 2):
+                for b, u in paths_with_weights(q, 2):
+                    own = dense.lds_log_kernel(
+                        frozen_path(p, a), frozen_path(q, b), 2, rho
+                    )
+                    factor = (w * u) ** (rho if power == "joint" else 1.0)
+                    total += factor * np.exp(own)
+            assert K[i, j] == pytest.approx(np.log(total), abs=1e-9)
+
+
+def test_one_regime_has_the_kernel_of_linear_systems(rng):
+    P = [random_lds(rng, 2, 2), random_lds(rng, 3, 2), random_lds(rng, 2, 2)]
+    S = [as_switching(p) for p in P]
+    L = switching_lds_kernel(S, rho=0.4, horizon=5, n_paths=1, log=True)
+    np.testing.assert_allclose(
+        L, lds_kernel(P, rho=0.4, horizon=5, log=True), atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("n_paths", [1, 3, 7])
+def test_shared_paths_make_definite_kernels(rng, n_paths):
+    P = [random_switching(rng, 2, 2) for _ in range(6)]
+    for power in ("observations", "joint"):
+        K = switching_lds_kernel(
+            P, rho=0.5, horizon=6, n_paths=n_paths, power=power, normalize=True,
+            random_state=0,
+        )  # fmt: skip
+        np.testing.assert_array_equal(K, K.T)
+        np.testing.assert_array_equal(np.diagonal(K), 1.0)
+        assert np.linalg.eigvalsh(K)[0] > -1e-12 * len(K)
+
+
+def test_shared_paths_are_unbiased_off_the_diagonal(rng):
+    P = [random_switching(rng, 2, 1) for _ in range(2)]
+    exact = switching_lds_kernel(P, rho=0.5, horizon=4, n_paths=None)
+    draws = np.array(
+        [
+            switching_lds_kernel(P, rho=0.5, horizon=4, n_paths=3, random_state=rng)
+            for _ in range(300)
+        ]
+    )
+    error = draws.std(axis=0) / np.sqrt(len(draws))
+    assert abs(draws[:, 0, 1].mean() - exact[0, 1]) < 5.0 * error[0, 1]
+    assert draws[:, 0, 0].mean() > exact[0, 0] - 5.0 * error[0, 0]
+
+
+def test_new_models_meet_the_paths_of_old_ones(rng):
+    models = [random_switching(rng, 2, 2) for _ in range(5)]
+    whole = SwitchingPaths(models, horizon=4, n_paths=3, random_state=1)
+    K = switching_lds_kernel(whole, normalize=True)
+    old = SwitchingPaths(models, horizon=4, n_paths=3, random_state=1)
+    for side, part in ((whole, slice(0, 3)), (old, slice(3, 5))):
+        side.models, side.paths = side.models[part], side.paths[part]
+        side.log_paths = side.log_paths[part]
+        side.log_weights = side.log_weights[part]
+    new = switching_lds_kernel(old, whole, normalize=True)
+    np.testing.assert_allclose(new, K[3:, :3], rtol=1e-10)
+
+
+def test_input_that_does_not_fit_is_refused(rng):
+    model = random_switching(rng, 2, 2)
+    given = model.parameters()
+    refused(lambda: SwitchingLDS(**{**given, "start": [0.5, 0.6]}), "start sums to 1.1")
+    one = {**given, "transition": given["transition"][:1]}
+    refused(lambda: SwitchingLDS(**one), "transition has shape .*one matrix per regime")
+    flat = {**given, "observation_cov": np.zeros((2, 2))}
+    refused(lambda: SwitchingLDS(**flat), "observation_cov is not positive definite")
+    refused(
+        lambda: model.log_likelihood(np.ones((30, 2))), "5.37e.08 paths.*lower_bound"
+    )
+    refused(lambda: model.given_path([0, 2]), "must hold regimes 0 to 1")
+    refused(lambda: SwitchingLDS.fit(np.ones((4, 2)), n_states=2), "n_regimes=None")
+    refused(lambda: SwitchingLDS.fit(np.ones((4, 2)), 2, 2, prior=0), "prior=0 must be")
+    P = [model]
+    refused(lambda: switching_lds_kernel(P), "horizon=None: give the horizon")
+    refused(lambda: switching_lds_kernel(P, horizon=3, rho=-1), "rho=-1 must be")
+    refused(lambda: switching_lds_kernel(P, horizon=3, n_paths=0), "n_paths=0 must be")
+    refused(lambda: switching_lds_kernel(P, horizon=40, n_paths=None), "draw paths")
+    other = [random_switching(rng, 2, 2, 3)]
+    refused(lambda: switching_lds_kernel(P, other, horizon=3), "n_features=3")
+    still = {**given, "transition_cov": np.zeros((2, 2, 2))}
+    still = SwitchingLDS(**still)
+    refused(lambda: still.lower_bound(np.ones((3, 2))), "transition_cov is singular")
