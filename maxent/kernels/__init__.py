@@ -10,6 +10,7 @@ _HOMES = {
     "fisher": ("FisherFeatures", "fisher_kernel"),
     "linear_gaussian": ("linear_gaussian_kernel",),
     "switching": ("SwitchingPaths", "switching_lds_kernel"),
+    "factorial": ("factorial_hmm_kernel",),
     "lds": ("lds_affinity_parts", "lds_kernel"),
 }
 

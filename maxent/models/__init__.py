@@ -17,6 +17,7 @@ _HOMES = {
     "_hidden_chain": ("states_per_sequence",),
     "linear_gaussian": ("LinearGaussianNetwork",),
     "switching": ("SwitchingLDS", "SwitchingPosterior"),
+    "factorial": ("FactorialHMM",),
     "lds": ("LinearDynamicalSystem", "StatePosterior"),
 }
 

@@ -1,0 +1,188 @@
+"""Markov chains that are coupled through a quadratic energy of the sum of their means.
+
+    p(q) ~ prod_c pi^c A^c ... prod_t exp(-r_t' L r_t / 2),  r_t = y_t - sum_c W^c_q
+
+Mean field over chains, each kept whole: chain c meets the local evidence
+
+    h_t(i) = W_i' L (y_t - sum_{c' != c} E m^{c'}_t) - W_i' L W_i / 2
+
+and is updated by forward-backward, which raises the lower bound of log Z. For small
+chains the sum over all states is exact: one axis per chain, each transition along its
+own.
+
+Sources: Ghahramani & Jordan (1997), Factorial hidden Markov models, appendix C; Jebara,
+Kondor & Howard (2004), section 6.1, with the corrections on the errata page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from maxent._support.sequences import Sequences
+from maxent.models._hidden_chain import Observations
+
+Array = NDArray[np.float64]
+_SETTLED = 1e-10  # relative gain of a sweep that ends mean field
+_SWEEPS = 10_000
+
+
+class CoupledChains:
+    """Mean field of coupled chains over sequences that lie one after the other.
+
+    Parameters
+    ----------
+    starts, transitions : sequences of ndarray
+        Tables of every chain, (S,) and (S, S); powers of probabilities need not sum to
+        one.
+    means : sequence of ndarray (S, d)
+    precision : ndarray (d, d)
+        L.
+    target : ndarray (steps, d)
+        y; rows of NaN carry no energy.
+    offsets : ndarray of int (sequences + 1,)
+    beliefs : sequence of ndarray (steps, S)
+        Probabilities of the states of every chain to start from.
+    """
+
+    def __init__(self, starts, transitions, means, precision, target, offsets, beliefs):
+        self.offsets = offsets
+        self.seen = ~np.isnan(target[:, 0])
+        self.target = np.where(self.seen[:, None], target, 0.0)
+        steps = Sequences(np.empty(len(target)), offsets)
+        self.steps = Observations(steps, np.arange(len(target)), shared=False)
+        self.beliefs = list(beliefs)
+        C, N = len(starts), len(offsets) - 1
+        self.entropy: list[float] = [np.nan] * C
+        self.start_counts: list[Array] = [np.zeros(0)] * C
+        self.switch_counts: list[Array] = [np.zeros(0)] * C
+        self.free = np.zeros((C, N))  # E log p(q) + H per sequence, at the last update
+        self.set(starts, transitions, means, precision)
+
+    def set(self, starts, transitions, means, precision) -> None:
+        """Other parameters, the same beliefs."""
+        self.starts, self.transitions = list(starts), list(transitions)
+        self.means, self.precision = list(means), precision
+        self.expected = [q @ W for q, W in zip(self.beliefs, self.means)]
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return len(self.starts)
+
+    def update(self, c: int) -> None:
+        """Replace the distribution of chain c by the best one given the others."""
+        others = sum(
+            (m for k, m in enumerate(self.expected) if k != c),
+            np.zeros_like(self.target),
+        )
+        LW = self.means[c] @ self.precision
+        own = 0.5 * np.einsum("id,id->i", LW, self.means[c])
+        h = ((self.target - others) @ LW.T - own) * self.seen[:, None]
+        found = self.steps.expect(
+            self.starts[c], self.transitions[c], h, np.ones(len(self.offsets) - 1), 1
+        )
+        q = found.emission
+        self.beliefs[c], self.expected[c] = q, q @ self.means[c]
+        energy = np.add.reduceat((q * h).sum(axis=1), self.offsets[:-1])
+        self.free[c] = found.log_likelihood - energy
+        self.start_counts[c], self.switch_counts[c] = found.start, found.transition
+        self.entropy[c] = self.free[c].sum() - self._log_tables(c)
+
+    def _log_tables(self, c):
+        return float(
+            xlogy(self.start_counts[c], self.starts[c]).sum()
+            + xlogy(self.switch_counts[c], self.transitions[c]).sum()
+        )
+
+    def energies(self) -> Array:
+        """Expected energy of every step, (steps,)."""
+        r = self.target - sum(self.expected)
+        out = np.einsum("td,de,te->t", r, self.precision, r)
+        for q, W, m in zip(self.beliefs, self.means, self.expected):
+            square = np.einsum("id,de,ie->i", W, self.precision, W)
+            out += q @ square - np.einsum("td,de,te->t", m, self.precision, m)
+        return -0.5 * out * self.seen
+
+    def bound(self) -> float:
+        """Lower bound of log Z, after every chain has been updated once."""
+        chains = sum(
+            self.entropy[c] + self._log_tables(c) for c in range(self.n_chains)
+        )
+        return float(chains + self.energies().sum())
+
+    def bounds(self) -> Array:
+        """The same for every sequence, at the parameters of the last updates."""
+        energy = np.add.reduceat(self.energies(), self.offsets[:-1])
+        return self.free.sum(axis=0) + energy
+
+    def sweep(self) -> None:
+        """Update every chain."""
+        for c in range(self.n_chains):
+            self.update(c)
+
+    def settle(self) -> float:
+        """Sweep until the bound gains less than 1e-10 of its size."""
+        self.sweep()
+        value = self.bound()
+        for _ in range(_SWEEPS):
+            self.sweep()
+            new = self.bound()
+            if new - value <= _SETTLED * (1.0 + abs(new)):
+                break
+            value = new
+        return new
+
+
+def random_beliefs(
+    sizes: Sequence[int], steps: int, rng: np.random.Generator
+) -> list[Array]:
+    """Random probabilities of the states of every chain at every step."""
+    return [rng.dirichlet(np.ones(S), size=steps) for S in sizes]
+
+
+def total_means(means: Sequence[Array]) -> Array:
+    """Sums of one mean per chain, (S_1 ... S_C, d), the last chain fastest."""
+    out = np.zeros((1, means[0].shape[1]))
+    for W in means:
+        out = (out[:, None] + W).reshape(-1, W.shape[1])
+    return out
+
+
+def exact_log_sums(
+    starts: Sequence[Array],
+    transitions: Sequence[Array],
+    log_tables: Sequence[Array] | Array,
+    n_steps: int,
+) -> Array:
+    """log of the sum over all paths of the first steps, for every number of steps.
+
+    `log_tables` has the potentials of all joint states (S_1 ... S_C,), one for every
+    step or one for all. Costs n_steps (S_1 ... S_C) (S_1 + ... + S_C) multiplications.
+    """
+    shape = [len(start) for start in starts]
+    X = np.ones(())
+    for start in starts:
+        X = X[..., None] * start
+    out, total = np.empty(n_steps), 0.0
+    one = isinstance(log_tables, np.ndarray) and log_tables.ndim == 1
+    for t in range(n_steps):
+        if t:
+            for c, A in enumerate(transitions):
+                X = np.moveaxis(np.tensordot(A, X, axes=(0, c)), 0, c)
+        if t == 0 or not one:
+            table = log_tables if one else log_tables[t]
+            top = table.max()
+            weight = np.exp(table - top).reshape(shape)
+        X = X * weight
+        z = X.sum()
+        if z == 0.0:
+            out[t:] = -np.inf
+            return out
+        total += np.log(z) + top
+        X /= z
+        out[t] = total
+    return out

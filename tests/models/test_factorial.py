@@ -1,0 +1,235 @@
+"""Factorial hidden Markov models: enumeration, mean field, EM, kernel."""
+
+import itertools
+
+import numpy as np
+import pytest
+from models.state_space_cases import covariance
+from oracles import state_space as dense
+from refusals import refused
+from scipy import stats
+from scipy.special import logsumexp
+
+from maxent.kernels import factorial_hmm_kernel
+from maxent.models import FactorialHMM, GaussianHMM
+from maxent.models._coupled_chains import CoupledChains, random_beliefs
+
+pytestmark = pytest.mark.filterwarnings("ignore:FactorialHMM.fit")
+
+
+def random_factorial(rng, sizes=(2, 3), d=2):
+    return FactorialHMM(
+        [rng.dirichlet(np.ones(S)) for S in sizes],
+        [rng.dirichlet(np.ones(S), size=S) for S in sizes],
+        [rng.normal(size=(S, d)) for S in sizes],
+        covariance(rng, d),
+    )
+
+
+def all_paths(model, T, power=1.0):
+    """Log-weights of all joint paths and their means (T, d)."""
+    states = list(itertools.product(*(range(S) for S in model.n_states)))
+    for path in itertools.product(states, repeat=T):
+        weight, means = 0.0, []
+        for t, q in enumerate(path):
+            for c, i in enumerate(q):
+                A, pi = model.transition[c], model.start[c]
+                weight += power * np.log(pi[i] if t == 0 else A[path[t - 1][c], i])
+            means.append(sum(W[i] for W, i in zip(model.mean, q)))
+        yield weight, np.array(means)
+
+
+def test_likelihood_is_the_sum_over_joint_paths_and_bounds_are_below(rng):
+    for sizes, d in (((2, 2), 1), ((3,), 2), ((1, 2, 2), 2)):
+        model = random_factorial(rng, sizes, d)
+        data = model.sample(3, [3, 1, 2], rng)
+        data[0][1] = np.nan
+        exact = model.log_likelihood(data)
+        bounds = model.lower_bound(data, n_init=3)
+        for x, value, bound in zip(data, exact, bounds):
+            terms = []
+            for weight, means in all_paths(model, len(x)):
+                for row, m in zip(x, means):
+                    if not np.isnan(row[0]):
+                        law = stats.multivariate_normal(m, model.cov)
+                        weight += law.logpdf(row)
+                terms.append(weight)
+            assert value == pytest.approx(logsumexp(terms), abs=1e-9)
+            assert bound <= value + 1e-9
+            if len(sizes) == 1:
+                assert bound == pytest.approx(value, abs=1e-9)
+
+
+def test_one_chain_is_a_hidden_markov_model(rng):
+    model = random_factorial(rng, (3,), 2)
+    hmm = GaussianHMM(
+        model.start[0], model.transition[0], model.mean[0], np.stack([model.cov] * 3)
+    )
+    x = model.sample(1, 15, rng)
+    np.testing.assert_allclose(
+        model.log_likelihood(x), hmm.log_likelihood(x), atol=1e-9
+    )
+    found, expected = model.posterior(x)[0][0], hmm.posterior(x)[0]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def mean_field_trace(rng):
+    """Bounds after every update of a chain, the exact value, under random powers."""
+    p = random_factorial(rng, tuple(rng.integers(1, 4, rng.integers(1, 4))), 2)
+    rho, T = rng.uniform(0.2, 1.5), int(rng.integers(1, 8))
+    x = p.sample(1, T, rng)[0]
+    starts = [pi**rho for pi in p.start]
+    transitions = [A**rho for A in p.transition]
+    precision = rho * np.linalg.inv(p.cov)
+    chains = CoupledChains(
+        starts, transitions, p.mean, precision, x, np.array([0, T]),
+        random_beliefs(p.n_states, T, rng),
+    )  # fmt: skip
+    chains.sweep()
+    trace = [chains.bound()]
+    for _ in range(6):
+        for c in range(p.n_chains):
+            chains.update(c)
+            trace.append(chains.bound())
+    assert trace[-1] == pytest.approx(chains.bounds().sum(), abs=1e-9)
+    terms = []
+    if np.prod(p.n_states) ** T <= 3000:
+        for weight, means in all_paths(p, T, rho):
+            r = x - means
+            terms.append(weight - 0.5 * np.einsum("td,de,te->", r, precision, r))
+    return np.array(trace), logsumexp(terms) if terms else np.inf
+
+
+def test_mean_field_rises_with_every_update_and_stays_below_the_sum(rng):
+    for _ in range(40):
+        trace, exact = mean_field_trace(rng)
+        # rounding of sums of some hundred terms of size 1 to 100
+        assert np.diff(trace).min() > -1e-11 * (1.0 + np.abs(trace[-1]))
+        assert trace[-1] <= exact + 1e-9
+
+
+def worst_step(seed):
+    rng = np.random.default_rng(seed)
+    sizes = tuple(rng.integers(1, 4, rng.integers(1, 4)).tolist())
+    model = random_factorial(rng, sizes, int(rng.integers(1, 4)))
+    T = rng.integers(1, 20, rng.integers(1, 4))
+    data = model.sample(len(T), T, rng)
+    for x in data:
+        x[1:][rng.random(len(x) - 1) < 0.1] = np.nan
+    options = {
+        "smoothing": rng.choice([0.0, 0.1, 1.0]),
+        "shrinkage": rng.choice([0.01, 1.0]),
+        "ridge": rng.choice([0.01, 1.0]),
+    }
+    if rng.random() < 0.3:
+        options["init"] = random_factorial(rng, sizes, data[0].shape[1])
+    else:
+        options["n_states"] = sizes
+    fitted = FactorialHMM.fit(data, max_iter=15, tol=1e-15, random_state=rng, **options)
+    trace = fitted.fit_result.objective_history
+    return (np.diff(trace) / (1.0 + np.abs(trace[1:]))).min(initial=np.inf)
+
+
+def test_the_bound_never_falls(seed):
+    # rounding of sums of some hundred terms
+    assert min(worst_step([seed, k]) for k in range(20)) > -1e-11
+
+
+@pytest.mark.slow
+def test_the_bound_never_falls_in_1000_random_problems(seed):
+    worst = min(worst_step([seed, k]) for k in range(1000))
+    print(f"worst relative step {worst:.1e}")
+    assert worst > -1e-11
+
+
+def test_a_fit_finds_two_independent_switches(rng):
+    slow = [[0.9, 0.1], [0.1, 0.9]]
+    model = FactorialHMM(
+        [[0.5, 0.5]] * 2, [slow] * 2, [[[0.0], [1.0]], [[0.0], [3.0]]], [[0.02]]
+    )
+    data = model.sample(6, 60, rng)
+    fitted = FactorialHMM.fit(data, [2, 2], n_init=6, random_state=0)
+    steps = sorted(float(abs(W[1] - W[0])[0]) for W in fitted.mean)
+    np.testing.assert_allclose(steps, [1.0, 3.0], atol=0.15)
+
+
+def test_data_far_from_the_origin_are_fitted_alike(rng):
+    x = random_factorial(rng).sample(2, 20, rng)
+    near = FactorialHMM.fit(x, [2, 2], max_iter=5, random_state=0)
+    far = FactorialHMM.fit([a + 1e6 for a in x], [2, 2], max_iter=5, random_state=0)
+    np.testing.assert_allclose(near.cov, far.cov, atol=1e-6)
+
+
+# -- kernel ----------------------------------------------------------------------------
+@pytest.mark.parametrize("rho", [0.5, 1.0, 1.6])
+def test_exact_kernel_is_the_sum_over_paths_and_mean_field_is_below(rng, rho):
+    P = [random_factorial(rng, (2, 2), 2), random_factorial(rng, (3,), 2)]
+    L = factorial_hmm_kernel(P, rho=rho, horizon=[0, 1], log=True)
+    bound = factorial_hmm_kernel(
+        P, rho=rho, horizon=[0, 1], log=True, method="collapsed"
+    )
+    assert (bound <= L + 1e-9).all()
+    for i, p in enumerate(P):
+        for j, q in enumerate(P):
+            for T in (0, 1):
+                terms = []
+                for weight, m in all_paths(p, T + 1, rho):
+                    for other, m2 in all_paths(q, T + 1, rho):
+                        own = sum(
+                            dense.log_affinity(a, p.cov, b, q.cov, rho)
+                            for a, b in zip(m, m2)
+                        )
+                        terms.append(weight + other + own)
+                assert L[i, j, T] == pytest.approx(logsumexp(terms), abs=1e-9)
+
+
+def test_exact_kernels_are_definite_and_blocks_of_each_other(rng):
+    P = [random_factorial(rng, (2, 2), 2) for _ in range(5)]
+    K = factorial_hmm_kernel(P, horizon=6, normalize=True)
+    np.testing.assert_array_equal(np.diagonal(K), 1.0)
+    assert np.linalg.eigvalsh(K)[0] > -1e-12 * len(K)
+    part = factorial_hmm_kernel(P[:2], P[2:], horizon=6, normalize=True)
+    np.testing.assert_allclose(part, K[:2, 2:], rtol=1e-10)
+
+
+def test_mean_field_is_exact_where_chains_do_not_interact(rng):
+    P = [random_factorial(rng, (2, 3), 2) for _ in range(2)]
+    still = [
+        FactorialHMM(p.start, p.transition, [0.0 * W for W in p.mean], p.cov) for p in P
+    ]
+    exact, bound = (
+        factorial_hmm_kernel(still, horizon=4, log=True, method=m, n_init=1)
+        for m in ("exact", "collapsed")
+    )
+    np.testing.assert_allclose(bound, exact, atol=1e-9)
+
+
+def test_many_chains_are_bounded(rng):
+    P = [random_factorial(rng, (3,) * 7, 2) for _ in range(2)]
+    L = factorial_hmm_kernel(P, horizon=3, log=True, n_init=1)
+    assert np.isfinite(L).all()
+    refused(
+        lambda: factorial_hmm_kernel(P, horizon=3, method="exact"),
+        "4.78e.06 joint states of two models.*method='collapsed'",
+    )
+
+
+def test_input_that_does_not_fit_is_refused(rng):
+    p = random_factorial(rng)
+    given = p.parameters()
+    refused(lambda: FactorialHMM(**{**given, "start": given["start"][:1]}), "1 chains")
+    wrong = [given["transition"][0], 2.0 * given["transition"][1]]
+    refused(lambda: FactorialHMM(**{**given, "transition": wrong}), "chain 1: trans")
+    refused(lambda: FactorialHMM(**{**given, "cov": -np.eye(2)}), "cov is not positive")
+    refused(
+        lambda: FactorialHMM(**{**given, "mean": [0, [[1]]]}), r"mean\[1\] has shape"
+    )
+    refused(lambda: FactorialHMM.fit(np.ones((4, 2))), "n_states=None: give the states")
+    refused(lambda: FactorialHMM.fit(np.ones((4, 2)), [2, 0]), "n_states=0 must be")
+    refused(lambda: factorial_hmm_kernel([p], rho=0, horizon=2), "rho=0 must be")
+    other = random_factorial(rng, d=3)
+    refused(lambda: factorial_hmm_kernel([p, other], horizon=2), "n_features=3")
+    big = random_factorial(rng, (10,) * 7)
+    refused(lambda: big.log_likelihood(np.ones((2, 2))), "1e.07 joint states")
+    assert FactorialHMM.from_spec(p.get_spec()) == p
+    assert hash(FactorialHMM(**given)) == hash(p)
