@@ -1,4 +1,4 @@
-"""Small classic data sets, bundled with the package."""
+"""Small classic data sets, bundled with the package, and makers of synthetic ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ TYPE_CHECKING = False  # see maxent._support.lazy
 
 _HOMES = {
     "_load": ("load_breast_cancer_wisconsin", "load_crabs"),
+    "_series": ("make_switching_series",),
 }
 
 if TYPE_CHECKING:
@@ -15,5 +16,6 @@ if TYPE_CHECKING:
         load_breast_cancer_wisconsin as load_breast_cancer_wisconsin,
         load_crabs as load_crabs,
     )
+    from maxent.datasets._series import make_switching_series as make_switching_series
 else:
     __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

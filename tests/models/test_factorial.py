@@ -221,9 +221,8 @@ def test_input_that_does_not_fit_is_refused(rng):
     wrong = [given["transition"][0], 2.0 * given["transition"][1]]
     refused(lambda: FactorialHMM(**{**given, "transition": wrong}), "chain 1: trans")
     refused(lambda: FactorialHMM(**{**given, "cov": -np.eye(2)}), "cov is not positive")
-    refused(
-        lambda: FactorialHMM(**{**given, "mean": [0, [[1]]]}), r"mean\[1\] has shape"
-    )
+    mean = [0.0, np.ones((4, 2))]
+    refused(lambda: FactorialHMM(**{**given, "mean": mean}), r"mean\[1\] has shape")
     refused(lambda: FactorialHMM.fit(np.ones((4, 2))), "n_states=None: give the states")
     refused(lambda: FactorialHMM.fit(np.ones((4, 2)), [2, 0]), "n_states=0 must be")
     refused(lambda: factorial_hmm_kernel([p], rho=0, horizon=2), "rho=0 must be")
