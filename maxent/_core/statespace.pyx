@@ -43,6 +43,10 @@ cdef extern from "pair_filter.h" nogil:
         double* log_det, double* distance, unsigned char* suspect) noexcept
 
 PAIRS = MX_PAIRS
+ALIGNMENT = ALIGNED     # of packed lanes, in bytes
+
+cdef enum:
+    ALIGNED = 64
 
 # A pivot of at most this share of its diagonal entry is rounding: a direction without
 # variance.
@@ -752,13 +756,15 @@ def pair_terms(
     p.n, p.m, p.d, p.n_horizons, p.horizons = n, m, d, H, &horizons[0]
     p.row_step, p.lane_step = step_n if rows_vary else 0, step_m if lanes_vary else 0
     p.triangular, p.freeze = triangular, freeze
-    cdef Py_ssize_t room = mx_pair_scratch(n, m, d) + 2 * MX_PAIRS * H
+    cdef Py_ssize_t room = (mx_pair_scratch(n, m, d) + 2 * MX_PAIRS * H + 7) // 8 * 8
     cdef Py_ssize_t size = lanes.shape[1] * MX_PAIRS
     cdef double cost = 1. * (n + m) ** 3 * (T + 1) * M
     cdef Py_ssize_t block = min(N, n_threads * max(1, <Py_ssize_t>(2e7 / cost)))
-    cdef double* scratch = <double*>malloc(block * room * sizeof(double))
-    if scratch == NULL:
+    cdef double* memory = <double*>malloc(block * room * sizeof(double) + ALIGNED)
+    if memory == NULL:
         raise MemoryError
+    cdef double* scratch = <double*>(
+        (<size_t>memory + ALIGNED - 1) // ALIGNED * ALIGNED)
     try:
         for first in range(0, N, block):
             stop = min(first + block, N)
@@ -771,4 +777,4 @@ def pair_terms(
                     &distance[i, 0, 0], &suspect[i, 0])
             PyErr_CheckSignals()
     finally:
-        free(scratch)
+        free(memory)
