@@ -43,7 +43,7 @@ class GaussianParts:
 
     The last axis is the horizons' where there are several.
 
-    Attributes
+    Parameters
     ----------
     dimension : int or ndarray (n_horizons,)
         Dimension D of the laws.
@@ -128,7 +128,20 @@ class GaussianParts:
     def kernel(
         self, rho: ArrayLike = 0.5, *, log: bool = False, normalize: bool = False
     ) -> Array:
-        """The kernel or its logarithm, normalised or not."""
+        """The kernel, normalised or not.
+
+        Parameters
+        ----------
+        rho : float or array-like (n_powers,), default=0.5
+        log : bool, default=False
+            Return logarithms.
+        normalize : bool, default=False
+            Divide by the square roots of the kernels of each law with itself.
+
+        Returns
+        -------
+        ndarray (n, m, [n_horizons], [n_powers])
+        """
         L = self.log_normalized(rho) if normalize else self.log_kernel(rho)
         if log:
             return L

@@ -44,7 +44,7 @@ Parameter = Literal[
 class StatePosterior:
     """Distribution of the states of one sequence given its observations.
 
-    Attributes
+    Parameters
     ----------
     mean : ndarray (n_steps, n_states)
         Given the whole sequence (smoothed).

@@ -36,7 +36,7 @@ _SETTLED = 1e-10  # relative gain of a sweep that ends them
 class SwitchingPosterior:
     """Variational distribution of the states and regimes of one sequence.
 
-    Attributes
+    Parameters
     ----------
     mean : ndarray (n_steps, n_states)
     cov : ndarray (n_steps, n_states, n_states)
