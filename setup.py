@@ -19,7 +19,6 @@ from setuptools.errors import CompileError, LinkError
 
 CORE = "maxent/_core/"
 VECTOR = CORE + "vector.c"
-PAIR_FILTER = CORE + "pair_filter.c"
 
 # name -> extra C sources
 EXTENSIONS = {
@@ -42,6 +41,9 @@ EXTENSIONS = {
     "tables": [],
     "tree_tables": [],
     "normal_wishart": [],
+    "statespace": [],
+    "expected_states": [],
+    "system_pairs": [CORE + "pair_filter.c"],
     "chain": [VECTOR, CORE + "chain_loops.c"],
     "statespace": [PAIR_FILTER],
 }

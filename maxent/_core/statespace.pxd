@@ -1,4 +1,4 @@
-"""Kalman filter of one sequence, and of differences of systems, as C functions."""
+"""Kalman filter and smoother of one sequence, as C functions."""
 
 cdef struct System:
     # Parameters of a linear dynamical system in C order. Step t, into state t, and the
@@ -44,3 +44,10 @@ cdef void kalman_smoother(
     double* lag,                # OUT  (n_steps - 1, n, n) Cov(s_{t + 1}, s_t)
     double* scratch,            # smoother_scratch(n) doubles
 ) noexcept nogil
+
+# From (initial_mean, initial_cov, transition, ..., which), checked; the tuple must
+# outlive the result.
+cdef System system_of(tuple arrays, Py_ssize_t n_steps) except *
+
+# Longest of sequences with these offsets, which are checked.
+cdef Py_ssize_t longest(const Py_ssize_t[::1] offsets, Py_ssize_t steps) except -1

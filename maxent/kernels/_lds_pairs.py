@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import statespace
+from maxent._core import statespace, system_pairs
 from maxent._support.threads import effective_threads
 from maxent.kernels._gaussian_parts import GaussianParts
 from maxent.models._state_space import Arrays
@@ -40,14 +40,14 @@ class Packed:
 
     def lanes(self) -> NDArray[np.float64]:
         """Systems side by side (blocks, size, PAIRS); the last one repeats."""
-        width = statespace.PAIRS
+        width = system_pairs.PAIRS
         blocks = -(-len(self.rows) // width)
         at = np.minimum(np.arange(blocks * width), len(self.rows) - 1)
         wide = self.rows[at].reshape(blocks, width, -1).swapaxes(1, 2)
         # vectors that cross no cache line: a third less time
-        bytes_ = wide.size * 8 + statespace.ALIGNMENT
+        bytes_ = wide.size * 8 + system_pairs.ALIGNMENT
         memory = np.empty(bytes_ // 8)
-        skip = -memory.ctypes.data % statespace.ALIGNMENT // 8
+        skip = -memory.ctypes.data % system_pairs.ALIGNMENT // 8
         out = memory[skip : skip + wide.size].reshape(wide.shape)
         out[:] = wide
         return out
@@ -112,7 +112,7 @@ def _terms(g, h, symmetric, options):
     shape = (len(g.rows), len(h.rows))
     log_det = np.zeros((*shape, len(horizons)))
     distance, marks = np.zeros_like(log_det), np.zeros(shape, dtype=np.uint8)
-    statespace.pair_terms(
+    system_pairs.pair_terms(
         g.rows, g.n, g.varies, h.lanes(), h.n, h.varies, d, horizons, symmetric,
         triangular, freeze, n_threads, log_det, distance, marks,
     )  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import statespace
+from maxent._core import expected_states
 from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent.models._state_space import compiled, spectral_radius
@@ -95,7 +95,7 @@ def expected_products(
     N = len(data)
     rows, values = np.empty((N, n_products(n, d))), np.empty(N)
     bad = np.empty(N, dtype=np.intp)
-    statespace.statistics(
+    expected_states.statistics(
         parameters.compiled(),
         data.values,
         data.offsets,

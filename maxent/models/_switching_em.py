@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import statespace
+from maxent._core import expected_states
 from maxent._support.sequences import Sequences
 from maxent.models import _lds_em as em
 from maxent.models._hidden_chain import Observations, with_pseudo_counts
@@ -121,7 +121,7 @@ class Problem:
         log_det = np.empty(len(self.data))
         for i in range(len(self.data)):
             lo, hi = self.data.offsets[i : i + 2]
-            value = statespace.information_chain(
+            value = expected_states.information_chain(
                 diagonal[lo:hi], below[lo : hi - 1], linear[lo:hi], mean[lo:hi],
                 cov[lo:hi], lag[lo : hi - 1],
             )  # fmt: skip
