@@ -32,6 +32,7 @@ cdef extern from "pair_filter.h" nogil:
 
 cdef enum:
     ALIGNED = 64
+    WORK = 20000000         # multiplications of a thread between two looks for Ctrl-C
 
 PAIRS = MX_PAIRS
 ALIGNMENT = ALIGNED     # of packed lanes, in bytes
@@ -39,14 +40,14 @@ ALIGNMENT = ALIGNED     # of packed lanes, in bytes
 
 cdef void one_row(
     const mx_pairs* p, const double* row, const double* lanes, Py_ssize_t lane_size,
-    Py_ssize_t first, Py_ssize_t blocks, Py_ssize_t columns, double* scratch,
+    Py_ssize_t first, Py_ssize_t stop, Py_ssize_t columns, double* scratch,
     double* log_det, double* distance, unsigned char* suspect) noexcept nogil:
-    """One system against all blocks from `first` on; outputs (columns, n_horizons)."""
+    """One system against blocks first .. stop - 1; outputs (columns, n_horizons)."""
     cdef Py_ssize_t b, l, h, H = p.n_horizons, j
     cdef double* both = scratch + mx_pair_scratch(p.n, p.m, p.d)
     cdef double* far = both + MX_PAIRS * H
     cdef unsigned char marks[MX_PAIRS]
-    for b in range(first, blocks):
+    for b in range(first, stop):
         mx_pair_filter(p, row, lanes + b * lane_size, scratch, both, far, marks)
         for l in range(min(<Py_ssize_t>MX_PAIRS, columns - b * MX_PAIRS)):
             j = b * MX_PAIRS + l
@@ -102,8 +103,12 @@ def pair_terms(
     p.triangular, p.freeze = triangular, freeze
     cdef Py_ssize_t room = (mx_pair_scratch(n, m, d) + 2 * MX_PAIRS * H + 7) // 8 * 8
     cdef Py_ssize_t size = lanes.shape[1] * MX_PAIRS
-    cdef double cost = 1. * (n + m) ** 3 * (T + 1) * M
-    cdef Py_ssize_t block = min(N, n_threads * max(1, <Py_ssize_t>(2e7 / cost)))
+    # about a millisecond of work: so many blocks of one row, or so many rows of all
+    cdef double cost = 8. * (n + m) ** 3 * (T + 1)
+    cdef Py_ssize_t wide = min(blocks, max(1, <Py_ssize_t>(WORK / cost)))
+    cdef Py_ssize_t block = min(
+        N, n_threads * max(1, <Py_ssize_t>(WORK / (cost * blocks))))
+    cdef Py_ssize_t column
     cdef double* memory = <double*>malloc(block * room * sizeof(double) + ALIGNED)
     if memory == NULL:
         raise MemoryError
@@ -112,13 +117,14 @@ def pair_terms(
     try:
         for first in range(0, N, block):
             stop = min(first + block, N)
-            for i in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
-                            num_threads=n_threads):
-                one_row(
-                    &p, &rows[i, 0], &lanes[0, 0, 0], size,
-                    i // MX_PAIRS if symmetric else 0, blocks, M,
-                    scratch + (i - first) * room, &log_det[i, 0, 0],
-                    &distance[i, 0, 0], &suspect[i, 0])
-            PyErr_CheckSignals()
+            for column in range(0, blocks, wide):
+                for i in prange(first, stop, nogil=True, schedule="dynamic",
+                                chunksize=1, num_threads=n_threads):
+                    one_row(
+                        &p, &rows[i, 0], &lanes[0, 0, 0], size,
+                        max(column, i // MX_PAIRS if symmetric else 0),
+                        min(column + wide, blocks), M, scratch + (i - first) * room,
+                        &log_det[i, 0, 0], &distance[i, 0, 0], &suspect[i, 0])
+                PyErr_CheckSignals()
     finally:
         free(memory)

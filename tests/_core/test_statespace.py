@@ -15,7 +15,7 @@ def test_arrays_that_do_not_fit_are_refused(rng):
     for k in range(9):
         wrong = list(arrays)
         wrong[k] = wrong[k][:-1].copy() if k != 8 else np.array([0, 1, 3])
-        with pytest.raises(ValueError, match="do not fit|names no record"):
+        with pytest.raises(ValueError, match=r"do not fit|names no record"):
             statespace.log_likelihoods(tuple(wrong), x, ends, *two)
     for bad in ([0, 2], [1, 3], [0, 0, 3], [0]):
         with pytest.raises(ValueError, match="offsets"):
