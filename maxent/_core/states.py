@@ -1,0 +1,258 @@
+"""Sums over all states of binary units with pairwise weights.
+
+    p(x) = exp(sum_{i<j} W_ij x_i x_j + sum_i b_i x_i) / Phi,     x in {0, 1}^M
+
+Below 2^16 states: tables of 2^M numbers made by doubling (a unit that is switched on
+adds its bias and its row of weights, itself a table made by doubling) and folded again
+for the moments, about six passes in all, by Numba. From there on two tables of half of
+the units each, whose cross energies and cross moments are matrix products of blocks
+that stay in cache; no table of 2^M numbers is made.
+
+Compiled when first used and cached on disk.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from scipy.special import logsumexp
+
+HALVES_FROM = 16  # units
+_BLOCK = 1 << 17  # states per block of the products
+
+
+@njit(cache=True, nogil=True)
+def _energies(weights, bias):
+    """Table of the exponents, (2^M,); bit j of the index is unit j."""
+    m = len(bias)
+    out = np.zeros(1 << m)
+    row = np.zeros(1 << max(m - 1, 0))
+    for j in range(m):
+        size = 1 << j
+        row[0] = bias[j]
+        for i in range(j):
+            step, w = 1 << i, weights[j, i]
+            for s in range(step):
+                row[step + s] = row[s] + w
+        for s in range(size):
+            out[size + s] = out[s] + row[s]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _exponentials(table):
+    """Table to exp(table - max) in place; log of the sum of exp(table)."""
+    top = -np.inf
+    for s in range(len(table)):
+        top = max(top, table[s])
+    total = 0.0
+    for s in range(len(table)):
+        table[s] = math.exp(table[s] - top)
+        total += table[s]
+    scale = 1.0 / total
+    for s in range(len(table)):
+        table[s] *= scale
+    return top + math.log(total)
+
+
+@njit(cache=True, nogil=True)
+def _fold(table, m, out):
+    """Pair moments of a table over m units, which is destroyed; diagonal: E x_i."""
+    part = np.empty(1 << max(m - 1, 0))
+    for i in range(m - 1, -1, -1):
+        size = 1 << i
+        for s in range(size):
+            part[s] = table[size + s]
+            table[s] += table[size + s]
+        for j in range(i - 1, -1, -1):
+            half, total = 1 << j, 0.0
+            for s in range(half):
+                total += part[half + s]
+                part[s] += part[half + s]
+            out[i, j] = total
+            out[j, i] = total
+        out[i, i] = part[0]
+
+
+@njit(cache=True, nogil=True)
+def pair_moments_direct(weights, bias):
+    """log Phi and E x x' by tables; weights symmetric (M, M), its diagonal unused."""
+    m = len(bias)
+    table = _energies(weights, bias)
+    log_phi = _exponentials(table)
+    out = np.empty((m, m))
+    _fold(table, m, out)
+    return log_phi, out
+
+
+@njit(cache=True, nogil=True)
+def _by_value(prob, value, n_values, m):
+    """out[v, i, j] = sum of the probabilities of states of value v with i and j on."""
+    out = np.zeros((n_values, m, m))
+    on = np.empty(m, np.int64)
+    for s in range(len(prob)):
+        k = 0
+        for i in range(m):
+            if (s >> i) & 1:
+                on[k] = i
+                k += 1
+        at = value[s]
+        for a in range(k):
+            for b in range(a + 1):
+                out[at, on[a], on[b]] += prob[s]
+    for at in range(n_values):
+        for i in range(m):
+            for j in range(i):
+                out[at, j, i] = out[at, i, j]
+    return out
+
+
+def feature_sums(free):
+    """f# of every state, (2^M,): how many free pairs and free biases are active.
+
+    free : symmetric boolean (M, M); the diagonal says which biases are free.
+    """
+    count = np.asarray(free, dtype=np.float64)
+    return np.rint(_energies(count, np.diagonal(count).copy())).astype(np.int64)
+
+
+def moments_by_value(weights, bias, value, n_values):
+    """log Phi and E x x' 1[value(x) = v] for v < n_values, by tables (small M)."""
+    table = _energies(weights, bias)
+    log_phi = _exponentials(table)
+    return log_phi, _by_value(table, value, n_values, len(bias))
+
+
+def all_states(m):
+    """Table of all states, float (2^m, m); bit j of the row number is unit j."""
+    return ((np.arange(1 << m)[:, None] >> np.arange(m)) & 1).astype(np.float64)
+
+
+class HalfTables:
+    """Sums over the states of M units as sums over pairs of half states.
+
+    Parameters
+    ----------
+    first, second : int arrays
+        Units of the two halves.
+    """
+
+    def __init__(self, first, second):
+        self.units = np.asarray(first), np.asarray(second)
+        self.tables = [all_states(len(u)) for u in self.units]
+
+    def _own_energies(self, half, weights, bias):
+        """Exponents of the states of one half by themselves."""
+        units, X = self.units[half], self.tables[half]
+        W = weights[np.ix_(units, units)].copy()
+        np.fill_diagonal(W, 2.0 * bias[units])
+        return 0.5 * ((X @ W) * X).sum(axis=1)
+
+    def _blocks(self, weights, bias):
+        """(row slice, row weights, table, row, shift) over blocks of the first half.
+
+        exp of the exponents is e^shift * row weight * table * row. Where all cross
+        energies are within 500 nats the table (the low units of the block) serves all
+        blocks and the row is that of its high units, so that 2^M exponentials become
+        products.
+        """
+        (X, Y), across = self.tables, weights[np.ix_(*self.units)]
+        own = [self._own_energies(h, weights, bias) for h in (0, 1)]
+        low = int(math.log2(max(_BLOCK // len(Y), 1)))
+        low = min(low, X.shape[1])
+        size = 1 << low
+        if np.abs(across).sum() + np.ptp(own[1]) < 500.0:
+            table = np.exp(X[:size, :low] @ (across[:low] @ Y.T))
+            second = own[1] - own[1].max()
+            shift = own[0].max() + own[1].max()
+            factor = np.exp(own[0] - own[0].max())
+            high = across[low:] @ Y.T
+            for start in range(0, len(X), size):
+                part = slice(start, start + size)
+                base = np.exp(X[start, low:] @ high + second)
+                yield part, factor[part], table, base, shift
+            return
+        room, ones, row = np.empty((size, len(Y))), np.ones(size), np.ones(len(Y))
+        for start in range(0, len(X), size):
+            part = slice(start, start + size)
+            block = np.matmul(X[part] @ across, Y.T, out=room)
+            block += own[0][part, None]
+            block += own[1]
+            shift = block.max()
+            block -= shift
+            yield part, ones, np.exp(block, out=block), row, shift
+
+    def log_partition(self, weights, bias):
+        """log Phi."""
+        each = [
+            shift + math.log(factor @ (table @ row))
+            for _, factor, table, row, shift in self._blocks(weights, bias)
+        ]
+        return float(logsumexp(each))
+
+    def pair_moments(self, weights, bias):
+        """log Phi and E x x', its diagonal E x; one pass over all states."""
+        X, Y = self.tables
+        log_phi = -np.inf
+        row, col = np.zeros(len(X)), np.zeros(len(Y))
+        cross = np.zeros((X.shape[1], Y.shape[1]))
+        ones = np.hstack([Y, np.ones((len(Y), 1))])
+        for part, factor, table, base, shift in self._blocks(weights, bias):
+            sums = (table @ (base[:, None] * ones)) * factor[:, None]
+            new = np.logaddexp(log_phi, shift + math.log(sums[:, -1].sum()))
+            old, scale = math.exp(log_phi - new), math.exp(shift - new)
+            if old != 1.0:
+                for total in (row, col, cross):
+                    total *= old
+            row[part] = scale * sums[:, -1]
+            col += scale * (factor @ table) * base
+            cross += scale * (X[part].T @ sums[:, :-1])
+            log_phi = new
+        m = X.shape[1] + Y.shape[1]
+        return float(log_phi), self._assembled(X, Y, row, col, cross, m)
+
+    def _assembled(self, A, B, row, col, cross, m):
+        out = np.empty((m, m))
+        first, second = self.units
+        out[np.ix_(first, first)] = (A.T * row) @ A
+        out[np.ix_(second, second)] = (B.T * col) @ B
+        out[np.ix_(first, second)] = cross
+        out[np.ix_(second, first)] = cross.T
+        return out
+
+    def moments_by_counts(self, weights, bias, value, n_values):
+        """log Phi and E x x' by value(k1, k2) of the numbers of active units.
+
+        value : int array (m1 + 1, m2 + 1).
+        """
+        log_phi = self.log_partition(weights, bias)
+        (X, Y), m = self.tables, len(bias)
+        out = np.zeros((n_values, m, m))
+        counts = X.sum(axis=1).astype(int)
+        order = np.argsort(Y.sum(axis=1), kind="stable")
+        sorted_second = Y[order]
+        edges = np.searchsorted(sorted_second.sum(axis=1), np.arange(Y.shape[1] + 2))
+        for part, factor, table, base, shift in self._blocks(weights, bias):
+            scale = factor * math.exp(shift - log_phi)
+            block = (table * base)[:, order] * scale[:, None]
+            for k1 in np.unique(counts[part]):
+                rows = counts[part] == k1
+                A, P = X[part][rows], block[rows]
+                for k2 in range(Y.shape[1] + 1):
+                    cols = slice(edges[k2], edges[k2 + 1])
+                    B, Q = sorted_second[cols], P[:, cols]
+                    sums = Q.sum(axis=1), Q.sum(axis=0), A.T @ Q @ B
+                    out[value[k1, k2]] += self._assembled(A, B, *sums, m)
+        return log_phi, out
+
+
+def split_evenly(m):
+    """Halves of m units."""
+    return np.arange(m // 2), np.arange(m // 2, m)
+
+
+def pair_moments(weights, bias):
+    """log Phi and E x x' of M units: tables below 2^16 states, halves from there on."""
+    if len(bias) < HALVES_FROM:
+        return pair_moments_direct(weights, bias)
+    return HalfTables(*split_evenly(len(bias))).pair_moments(weights, bias)
