@@ -136,12 +136,15 @@ def _coordinate_root(u, rest, data, states, target, lam, weight):
     `rest` is the mass of the states where the feature is zero. Newton steps inside a
     bracket: the derivative falls in gamma.
     """
-    largest = 0.0
+    largest, least = 0.0, np.inf
     for e in range(len(states)):
         largest = max(largest, data[e])
+        least = min(least, data[e])
+    if rest > 0.0:
+        least = 0.0
     low, high, gamma = -np.inf, np.inf, 0.0
     for _ in range(_STEPS):
-        top = max(gamma * largest, 0.0)
+        top = max(gamma * largest, gamma * least)
         s0, s1, s2 = _column_sums(u, top, data, states, gamma)
         total = s0 + rest * math.exp(-top)
         mean = s1 / total
@@ -151,11 +154,13 @@ def _coordinate_root(u, rest, data, states, target, lam, weight):
             low = gamma
         else:
             high = gamma
-        step = gradient / slope if slope > 0.0 else np.inf
+        step = gradient / slope if slope > 0.0 else math.copysign(np.inf, gradient)
         # a quasi-logistic derivative: longer steps than these leave its bend
         step = min(max(step, -8.0 / largest), 8.0 / largest)
         new = gamma + step
-        if new <= low or new >= high:
+        if step == 0.0:
+            break
+        if (new <= low or new >= high) and high - low < np.inf:
             new = 0.5 * (low + high)
         done = abs(new - gamma) <= 1e-15 * (1.0 + abs(gamma))
         gamma = new
@@ -165,13 +170,25 @@ def _coordinate_root(u, rest, data, states, target, lam, weight):
 
 
 @njit(cache=True, nogil=True)
-def coordinate_sweep(u, indptr, states, data, target, weight, lam):
+def _mass_outside(u, states):
+    """Sum of u over the states that are not among the sorted ones."""
+    total, e = 0.0, 0
+    for s in range(len(u)):
+        if e < len(states) and states[e] == s:
+            e += 1
+        else:
+            total += u[s]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def coordinate_sweep(u, indptr, states, data, target, weight, bound, lam):
     """One sweep of sequential scaling: every weight in turn to its exact maximiser.
 
     Features are the columns of a CSC matrix (indptr, states, data), all >= 0. `u` are
     unnormalised probabilities, of which the sum is near one; `u` and `lam` are changed
     in place. Features of 0 and 1 without penalty take the closed form
-    gamma = logit(target) - logit(E f). Returns the sum of u.
+    gamma = logit(target) - logit(E f). No weight leaves [-bound, bound].
     """
     total = u.sum()
     for i in range(len(lam)):
@@ -184,15 +201,22 @@ def coordinate_sweep(u, indptr, states, data, target, weight, lam):
         for e in range(lo, hi):
             own += u[states[e]]
             binary = binary and data[e] == 1.0
-        rest = max(total - own, 0.0)
+        rest = total - own
+        if rest < 1e-3 * total:  # the difference has lost its digits
+            rest = _mass_outside(u, states[lo:hi])
+            total = own + rest
         if binary and weight[i] == 0.0:
             if rest == 0.0:  # a constant
                 continue
-            gamma = math.log(target[i] / (1.0 - target[i])) - math.log(own / rest)
+            if target[i] <= 0.0 or target[i] >= 1.0:
+                gamma = np.inf if target[i] > 0.5 else -np.inf
+            else:
+                gamma = math.log(target[i] / (1.0 - target[i])) - math.log(own / rest)
         else:
             gamma = _coordinate_root(
                 u, rest, data[lo:hi], states[lo:hi], target[i], lam[i], weight[i]
             )
+        gamma = min(max(lam[i] + gamma, -bound), bound) - lam[i]
         if gamma == 0.0:
             continue
         lam[i] += gamma
@@ -207,4 +231,3 @@ def coordinate_sweep(u, indptr, states, data, target, weight, lam):
             total = 1.0
         if i % 64 == 63:  # rounding of the running sum
             total = u.sum()
-    return u.sum()

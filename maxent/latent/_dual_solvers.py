@@ -1,0 +1,238 @@
+"""Minimisers of the complete-data dual D(lam) = log Phi - lam . eta + U*(lam).
+
+Each takes a `DualProblem` and a start and returns (lam, iterations). The measure of all
+is the residual: how far lam is from stationary, relative to 1 + |eta|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from maxent.latent._penalty import L2
+from maxent.latent._scaling import scaled
+from maxent.latent._space import FeatureSpace
+
+NEWTON_UP_TO = 500  # weights: a factorisation of 500 x 500 takes about a millisecond
+_FAR = 1e3  # weights beyond it, with an unmet moment, say that the dual has no minimum
+
+
+class DualProblem:
+    """A feature space, targets and a penalty, with a record of the iterations."""
+
+    def __init__(self, space: FeatureSpace, target, penalty, tol: float, callback=None):
+        self.space, self.target, self.penalty = space, target, penalty
+        self.tol, self.callback = tol, callback
+        self.scale = 1.0 + np.abs(target)
+        self.history: list[tuple[int, float, float]] = []
+
+    def value(self, lam: NDArray) -> float:
+        log_phi, _ = self.space.probabilities(lam)
+        return float(log_phi - lam @ self.target + self.penalty.value(lam))
+
+    def evaluate(self, lam: NDArray):
+        """Dual, p, E f, and the relative residual."""
+        log_phi, p, mean = self.space.evaluate(lam)
+        dual = float(log_phi - lam @ self.target + self.penalty.value(lam))
+        residual = self.penalty.residual(lam, mean - self.target)
+        return dual, p, mean, float(np.max(np.abs(residual) / self.scale))
+
+    def record(self, n_iter: int, dual: float, residual: float) -> bool:
+        """Keep an iteration; whether it meets the tolerance."""
+        self.history.append((n_iter, dual, residual))
+        if self.callback is not None:
+            self.callback(n_iter, dual, residual)
+        return residual <= self.tol
+
+    def gradient(self, lam: NDArray, mean: NDArray) -> NDArray:
+        return mean - self.target + self.penalty.gradient(lam)
+
+
+def scaling(problem: DualProblem, lam: NDArray, max_iter: int, method: str):
+    """Generalised, improved or sequential iterative scaling."""
+    for n_iter in range(max_iter + 1):
+        dual, _, _, residual = problem.evaluate(lam)
+        if problem.record(n_iter, dual, residual) or n_iter == max_iter:
+            break
+        lam = scaled(
+            problem.space, lam, problem.target, problem.penalty.weight, method
+        )
+    return lam, n_iter
+
+
+def lbfgs(problem: DualProblem, lam: NDArray, max_iter: int):
+    """L-BFGS, finished by Newton-CG where it stops short of the tolerance."""
+    if not problem.penalty.smooth:
+        return _box(problem, lam, max_iter)
+    steps = [0]
+
+    def both(x):
+        dual, _, mean, _ = problem.evaluate(x)
+        return dual, problem.gradient(x, mean)
+
+    def progress(x):
+        steps[0] += 1
+        dual, _, _, residual = problem.evaluate(x)
+        if problem.record(steps[0], dual, residual):
+            raise StopIteration
+
+    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20}
+    options |= {"ftol": 0.0, "gtol": 0.5 * problem.tol}
+    result = minimize(
+        both, lam, jac=True, method="L-BFGS-B", callback=progress, options=options
+    )
+    if problem.evaluate(result.x)[3] <= problem.tol or steps[0] >= max_iter:
+        return result.x, steps[0]
+    return newton(problem, result.x, max_iter, start=steps[0], direct=False)
+
+
+def newton(
+    problem: DualProblem,
+    lam: NDArray,
+    max_iter: int,
+    start: int = 0,
+    direct: bool = True,
+):
+    """Damped Newton; steps by a factorisation, or by conjugate gradients."""
+    dual, p, mean, residual = problem.evaluate(lam)
+    for n_iter in range(start, max_iter + 1):
+        if problem.record(n_iter, dual, residual) or n_iter == max_iter:
+            break
+        g = problem.gradient(lam, mean)
+        step = (_direct_step if direct else _cg_step)(problem, lam, p, mean, g)
+        new = _line_search(problem, lam, step, dual, g @ step, residual)
+        if new is None:
+            break
+        lam, (dual, p, mean, residual) = new
+        if np.abs(lam).max() > _FAR and residual > problem.tol:
+            break
+    return lam, n_iter
+
+
+def _direct_step(problem, lam, p, mean, g):
+    H = problem.space.covariance(p, mean)
+    if isinstance(problem.penalty, L2):
+        H[np.diag_indices_from(H)] += problem.penalty.weight
+    else:
+        H += np.column_stack(
+            [problem.penalty.curvature(lam, e) for e in np.eye(len(lam))]
+        )
+    diagonal = np.sqrt(np.maximum(np.diag(H), 1e-300))
+    C = H / diagonal[:, None] / diagonal
+    try:
+        # collinear features: the ridge leaves p, and chooses among equal weights
+        C[np.diag_indices_from(C)] += 1e-13 * len(lam)
+        step = -cho_solve(cho_factor(C), g / diagonal) / diagonal
+        if np.isfinite(step).all() and g @ step < 0:
+            return step
+    except LinAlgError:
+        pass
+    return -np.linalg.lstsq(H, g, rcond=1e-12)[0]
+
+
+def _cg_step(problem, lam, p, mean, g):
+    """Conjugate gradients on H x = -g to a tenth of the gradient, then more."""
+    size = np.linalg.norm(g)
+    x, r = np.zeros_like(g), -g
+    d, rr = r.copy(), float(r @ r)
+    for _ in range(min(10 * len(g), 500)):
+        Hd = problem.space.covariance_product(p, mean, d)
+        Hd = Hd + problem.penalty.curvature(lam, d)
+        curvature = float(d @ Hd)
+        if curvature <= 1e-14 * float(d @ d):
+            break
+        alpha = rr / curvature
+        x += alpha * d
+        r -= alpha * Hd
+        new = float(r @ r)
+        if np.sqrt(new) <= min(0.1, np.sqrt(size)) * size:
+            break
+        d, rr = r + (new / rr) * d, new
+    return x if x.any() else -g
+
+
+def _line_search(problem, lam, step, dual, slope, residual):
+    """Halve until the dual falls; where it is flat to rounding, the residual."""
+    if not np.isfinite(slope) or slope >= 0:
+        return None
+    t, flat = 1.0, 1e-13 * (1.0 + abs(dual))
+    for _ in range(50):
+        new = lam + t * step
+        found = problem.evaluate(new)
+        if found[0] <= dual + 1e-4 * t * slope or (
+            found[0] <= dual + flat and found[3] < residual
+        ):
+            return new, found
+        t *= 0.5
+    return None
+
+
+def _box(problem: DualProblem, lam: NDArray, max_iter: int):
+    """lam = u - w, u, w >= 0, by L-BFGS-B; then Newton on the weights left nonzero."""
+    n, width = len(lam), problem.penalty.width
+    steps = [0]
+
+    def both(x):
+        lam = x[:n] - x[n:]
+        log_phi, _, mean = problem.space.evaluate(lam)
+        g = mean - problem.target
+        dual = float(log_phi - lam @ problem.target + width @ (x[:n] + x[n:]))
+        return dual, np.concatenate([g + width, width - g])
+
+    def progress(x):
+        steps[0] += 1
+
+    start = np.concatenate([np.maximum(lam, 0.0), np.maximum(-lam, 0.0)])
+    result = minimize(
+        both,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * (2 * n),
+        callback=progress,
+        options={"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-9},
+    )
+    lam = result.x[:n] - result.x[n:]
+    return _active_newton(problem, lam, max_iter, steps[0])
+
+
+def _active_newton(problem, lam, max_iter, n_iter):
+    """Newton on the nonzero weights, whose signs stay; others enter if they must."""
+    width = problem.penalty.width
+    for n_iter in range(n_iter, max_iter + 1):
+        dual, p, mean, residual = problem.evaluate(lam)
+        if problem.record(n_iter, dual, residual):
+            break
+        excess = mean - problem.target
+        sign = np.where(lam != 0, np.sign(lam), -np.sign(excess))
+        active = (lam != 0) | (np.abs(excess) > width)
+        g = (excess + width * sign)[active]
+        H = problem.space.covariance(p, mean)[np.ix_(active, active)]
+        step = np.zeros_like(lam)
+        step[active] = -np.linalg.lstsq(H, g, rcond=1e-12)[0]
+        t, best = 1.0, None
+        for _ in range(40):
+            new = lam + t * step
+            new[active & (new * sign < 0)] = 0.0
+            found = problem.evaluate(new)
+            if found[0] < dual or found[3] < residual:
+                best = new
+                break
+            t *= 0.5
+        if best is None:
+            break
+        lam = best
+    return lam, n_iter
+
+
+SOLVERS: dict[str, Callable] = {
+    "newton": newton,
+    "lbfgs": lbfgs,
+    "gis": lambda *a: scaling(*a, method="gis"),
+    "iis": lambda *a: scaling(*a, method="iis"),
+    "scgis": lambda *a: scaling(*a, method="scgis"),
+}

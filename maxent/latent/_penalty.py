@@ -1,0 +1,152 @@
+"""Penalties of the dual: conjugates U* of convex costs U of unmet moments.
+
+The penalised problem is
+
+    min_lam  log Phi - lam . eta + U*(lam),
+
+whose dual asks for the largest regularised entropy H(p) - U(eps), where
+eps = E f - eta is what is left unmet. At the optimum eps is in -dU*(lam).
+
+Source: Wang, Schuurmans & Zhao (2012), section 8.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxent._support import validation as v
+
+
+@runtime_checkable
+class ConvexPenalty(Protocol):
+    """A convex U, given by its conjugate and the gradient of that."""
+
+    def conjugate(self, lam: NDArray[np.float64]) -> float:
+        """U*(lam), convex and differentiable."""
+
+    def conjugate_gradient(self, lam: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Gradient of U*, of the shape of lam."""
+
+
+class L2:
+    """U* = sum lam_i^2 / (2 s2_i); an infinite s2 leaves a weight free."""
+
+    smooth = True
+
+    def __init__(self, sigma2: ArrayLike, n: int):
+        self.weight = 1.0 / positive_vector("sigma2", sigma2, n, allow_inf=True)
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """Which weights have no penalty."""
+        return self.weight == 0.0
+
+    def value(self, lam):
+        return 0.5 * np.sum(self.weight * lam * lam, axis=-1)
+
+    def gradient(self, lam):
+        return self.weight * lam
+
+    def curvature(self, lam, x):
+        """Hessian of U* times x."""
+        return self.weight * x
+
+    def cost(self, lam):
+        """U at the unmet moments that belong to lam."""
+        return self.value(lam)
+
+    def residual(self, lam, excess):
+        """How far lam is from stationary, given E f - eta."""
+        return excess + self.gradient(lam)
+
+
+class Box:
+    """U* = sum w_i |lam_i|: moments are met within w_i."""
+
+    smooth = False
+    weight = None
+
+    def __init__(self, width: ArrayLike, n: int):
+        self.width = positive_vector("width", width, n, zero=True)
+        self.free = self.width == 0.0
+
+    def value(self, lam):
+        return np.sum(self.width * np.abs(lam), axis=-1)
+
+    def cost(self, lam):
+        return np.zeros(np.shape(lam)[:-1])[()]
+
+    def residual(self, lam, excess):
+        """Distance of 0 from excess + the subgradient of U*."""
+        inside = np.sign(excess) * np.maximum(np.abs(excess) - self.width, 0.0)
+        return np.where(lam == 0.0, inside, excess + self.width * np.sign(lam))
+
+
+class Convex:
+    """U* of the caller's."""
+
+    smooth = True
+    weight = None
+
+    def __init__(self, penalty: ConvexPenalty, n: int):
+        self.penalty = penalty
+        self.free = np.zeros(n, dtype=bool)
+
+    def value(self, lam):
+        return float(self.penalty.conjugate(lam))
+
+    def gradient(self, lam):
+        return np.asarray(self.penalty.conjugate_gradient(lam), dtype=np.float64)
+
+    def curvature(self, lam, x):
+        """Hessian of U* times x, by central differences of its gradient."""
+        h = 1e-5 * (1.0 + np.abs(lam).max()) / max(np.abs(x).max(), 1e-300)
+        return (self.gradient(lam + h * x) - self.gradient(lam - h * x)) / (2.0 * h)
+
+    def cost(self, lam):
+        return float(lam @ self.gradient(lam)) - self.value(lam)
+
+    def residual(self, lam, excess):
+        return excess + self.gradient(lam)
+
+
+def make_penalty(penalty, sigma2, width, n):
+    """The penalty that the arguments of `fit_maxent` describe."""
+    if isinstance(penalty, str):
+        v.check_choice("penalty", penalty, ("l2", "box"))
+        if penalty == "box":
+            if width is None:
+                raise ValueError("penalty='box' needs width, how far moments may be.")
+            return Box(width, n)
+        if width is not None:
+            raise ValueError(
+                f"width={v.shown(width)} has no meaning with penalty='l2'; use sigma2."
+            )
+        return L2(sigma2, n)
+    if not isinstance(penalty, ConvexPenalty):
+        raise TypeError(
+            f"penalty={v.shown(penalty)} must be 'l2', 'box', or an object with the "
+            "methods conjugate(lam) and conjugate_gradient(lam)."
+        )
+    return Convex(penalty, n)
+
+
+def positive_vector(name, value, n, *, allow_inf=False, zero=False):
+    """Vector (n,) of a number or n numbers > 0 (>= 0 with `zero`)."""
+    array = v.as_doubles(name, value)
+    if array.ndim > 1 or (array.ndim == 1 and array.shape != (n,)):
+        raise ValueError(
+            f"{name} has shape {array.shape}; expected a number or ({n},)."
+        )
+    array = np.broadcast_to(array, (n,))
+    wrong = ~(array >= 0 if zero else array > 0)
+    if not allow_inf:
+        wrong |= np.isinf(array)
+    if wrong.any():
+        bad = array[np.flatnonzero(wrong)[0]]
+        kind = "finite and " if not allow_inf else ""
+        raise ValueError(f"{name}={bad} must be {kind}{'>= 0' if zero else '> 0'}.")
+    return array.copy()

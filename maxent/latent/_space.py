@@ -1,0 +1,174 @@
+"""Log-linear models over an enumerated space.
+
+    p(x) = q(x) exp(lam . f(x)) / Phi(lam),   x = 1..S
+
+Weights come with leading axes (restarts): lam (..., N) gives log Phi (...), p (..., S)
+and means (..., N).
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from maxent._support import validation as v
+
+# Histograms of the feature sum are (N, K); beyond this many numbers they do not pay.
+_LARGEST_HISTOGRAM = 5e7
+
+
+class FeatureSpace:
+    """Features of all states, (S, N) dense or CSR, and the log of a base measure."""
+
+    def __init__(self, features: ArrayLike, log_prior: ArrayLike | None = None):
+        self.F = check_features("features", features)
+        self.n_states, self.n_features = self.F.shape
+        self.sparse = sp.issparse(self.F)
+        self.log_prior = check_log_prior(log_prior, self.n_states)
+
+    def exponents(self, lam: NDArray) -> NDArray:
+        """lam . f(x) + log q(x), (..., S)."""
+        lam = np.asarray(lam)
+        if self.sparse:
+            flat = (self.F @ lam.reshape(-1, self.n_features).T).T
+            out = flat.reshape(lam.shape[:-1] + (self.n_states,))
+        else:
+            out = lam @ self.F.T
+        return out if self.log_prior is None else out + self.log_prior
+
+    def probabilities(self, lam: NDArray) -> tuple[NDArray, NDArray]:
+        """log Phi and p."""
+        u = self.exponents(lam)
+        log_phi = logsumexp(u, axis=-1)
+        return log_phi, np.exp(u - log_phi[..., None])
+
+    def mean(self, p: NDArray) -> NDArray:
+        """Means of the features under probabilities (..., S)."""
+        if not self.sparse:
+            return p @ self.F
+        flat = (self.F.T @ p.reshape(-1, self.n_states).T).T
+        return flat.reshape(p.shape[:-1] + (self.n_features,))
+
+    def evaluate(self, lam: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """log Phi, p and E f."""
+        log_phi, p = self.probabilities(lam)
+        return log_phi, p, self.mean(p)
+
+    def covariance(self, p: NDArray, mean: NDArray) -> NDArray:
+        """Covariance of the features under one p, dense (N, N)."""
+        if self.sparse:
+            weighted = self.F.multiply(p[:, None]).tocsr()
+            second = (self.F.T @ weighted).toarray()
+        else:
+            second = (self.F.T * p) @ self.F
+        return second - np.outer(mean, mean)
+
+    def covariance_product(self, p: NDArray, mean: NDArray, x: NDArray) -> NDArray:
+        """Covariance times a vector: F'(p * (F x)) - m (m . x)."""
+        return self.F.T @ (p * (self.F @ x)) - mean * (mean @ x)
+
+    @functools.cached_property
+    def extremes(self) -> tuple[NDArray, NDArray]:
+        """Smallest and largest value of every feature over states with q > 0."""
+        F = self.F
+        if self.log_prior is not None and np.isneginf(self.log_prior).any():
+            F = F[np.isfinite(self.log_prior)]
+        if self.sparse:
+            low, high = F.min(axis=0), F.max(axis=0)
+            low, high = (
+                np.asarray(a.todense() if sp.issparse(a) else a).ravel()
+                for a in (low, high)
+            )
+            return low, high
+        return F.min(axis=0), F.max(axis=0)
+
+    # -- what scaling needs: features >= 0 --------------------------------------------
+    @functools.cached_property
+    def shift(self) -> NDArray[np.float64]:
+        """What is added to the features so that none is negative.
+
+        A constant added to a feature changes log Phi only: neither p nor lam.
+        """
+        return np.maximum(-self.extremes[0], 0.0)
+
+    @functools.cached_property
+    def shifted(self) -> sp.csr_array:
+        """Features + shift, CSR."""
+        if self.shift.any():
+            dense = self.F.toarray() if self.sparse else self.F
+            return sp.csr_array(dense + self.shift)
+        return sp.csr_array(self.F)
+
+    @functools.cached_property
+    def by_feature(self) -> sp.csc_array:
+        """Features + shift, CSC."""
+        return self.shifted.tocsc()
+
+    @functools.cached_property
+    def sums(self) -> NDArray[np.float64]:
+        """f#(x), the sum of the shifted features."""
+        return np.asarray(self.shifted.sum(axis=1)).ravel()
+
+    @functools.cached_property
+    def sum_values(self) -> tuple[NDArray, NDArray]:
+        """Distinct values of f# and the number of each state's."""
+        # sums that differ by rounding alone are one value
+        scale = max(float(self.sums.max(initial=0.0)), 1.0)
+        rounded = np.round(self.sums / scale, 13) * scale
+        values, bucket = np.unique(rounded, return_inverse=True)
+        if len(values) * self.n_features > _LARGEST_HISTOGRAM:
+            raise ValueError(
+                f"the feature sum takes {len(values)} values over {self.n_features} "
+                "features, too many for method='iis'; use method='gis' or 'lbfgs'."
+            )
+        return values, bucket
+
+
+def check_features(name: str, features: ArrayLike) -> NDArray | sp.csr_array:
+    """Dense float or CSR matrix (S, N), finite, with a state and a feature."""
+    if sp.issparse(features):
+        F = sp.csr_array(features, dtype=np.float64)
+        F.sum_duplicates()
+        entries = F.data
+    else:
+        F = np.ascontiguousarray(v.as_doubles(name, features))
+        entries = F
+    if F.ndim != 2 or 0 in F.shape:
+        raise ValueError(
+            f"{name} has shape {F.shape}; expected (n_states, n_features), both >= 1."
+        )
+    if not np.isfinite(entries).all():
+        raise ValueError(f"{name} contains NaN or infinity.")
+    v.check_range(name, F)
+    return F
+
+
+def check_log_prior(log_prior: ArrayLike | None, n: int) -> NDArray | None:
+    """Finite or -inf, (n,), not -inf everywhere."""
+    if log_prior is None:
+        return None
+    q = v.as_doubles("log_prior", log_prior)
+    if q.shape != (n,):
+        raise ValueError(f"log_prior has shape {q.shape}, expected ({n},).")
+    if np.isnan(q).any() or np.isposinf(q).any() or np.isneginf(q).all():
+        raise ValueError(
+            "log_prior must hold finite numbers or -inf, at least one of them finite."
+        )
+    return q
+
+
+def check_moments(name: str, target: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Finite vector of n numbers."""
+    eta = v.as_doubles(name, target)
+    if eta.shape != (n,):
+        raise ValueError(
+            f"{name} has shape {eta.shape}, expected ({n},): one mean per feature."
+        )
+    if not np.isfinite(eta).all():
+        at = int(np.flatnonzero(~np.isfinite(eta))[0])
+        raise ValueError(f"{name}[{at}]={eta[at]} must be finite.")
+    return eta
