@@ -7,10 +7,22 @@ from typing import TYPE_CHECKING, Any
 from maxent._support.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from maxent.latent._model import FiniteLatentModel as FiniteLatentModel
+    from maxent.latent._model import LogLinearModel as LogLinearModel
+    from maxent.latent._em_is import EMISResult as EMISResult
+    from maxent.latent._em_is import em_is as em_is
+    from maxent.latent._pool import (
+        NoAdmissibleCandidateError as NoAdmissibleCandidateError,
+    )
+    from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
     from maxent.latent.moments import MaxEntResult as MaxEntResult
     from maxent.latent.moments import fit_maxent as fit_maxent
 
 _HOMES = {
+    "_model": ("FiniteLatentModel", "LogLinearModel"),
+    "_em_is": ("EMISResult", "em_is"),
+    "_pool": ("NoAdmissibleCandidateError",),
+    "candidates": ("LatentMaxEnt",),
     "moments": ("MaxEntResult", "fit_maxent"),
 }
 

@@ -1,0 +1,418 @@
+"""EM with iterative scaling as its M step, for log-linear models with hidden variables.
+
+    E step   eta = sum_y pt(y) E_lam[f | y]
+    M step   K steps of iterative scaling (or another ascent) towards E f = eta
+
+L = sum_y pt(y) log p(y), penalised by sum lam^2 / (2 s2), never falls at any inner
+step. Its gradient is eta - E f - lam / s2: stationary points are the feasible ones.
+
+Sources: Wang, Schuurmans & Zhao (2012), algorithm 1, theorems 3.1 and 4.2; Riezler
+(1999) for K = 1; Lauritzen (1995).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from maxent._support import validation as v
+from maxent._support.results import Status
+from maxent.latent._model import LogLinearModel
+from maxent.latent._penalty import positive_vector
+from maxent.latent._scaling import SCALING
+
+Array = NDArray[np.float64]
+MStep = Literal["iis", "gis", "scgis", "newton", "cg", "lbfgs"]
+M_STEPS = ("iis", "gis", "scgis", "newton", "cg", "lbfgs")
+
+# A fall of L below this share of 1 + |L| is more than rounding: exact code has an error.
+ROUNDING = 1e-10
+
+
+@dataclass
+class EMISResult:
+    """A stationary point of the likelihood, or a batch of them.
+
+    With a batch of starts all fields but `history` have a leading axis.
+
+    Attributes
+    ----------
+    lam : ndarray (N,) or (R, N)
+        Weights.
+    log_likelihood : float or ndarray (R,)
+        Average log-likelihood L, per observation.
+    objective : float or ndarray (R,)
+        L less the penalty.
+    entropy : float or ndarray (R,)
+        Joint entropy of the model, log Phi - lam . E f; with a prior measure q less
+        its mean log, that is minus the divergence from it.
+    log_partition : float or ndarray (R,)
+        log Phi.
+    target : ndarray (N,) or (R, N)
+        eta, the means given the data.
+    residual : float or ndarray (R,)
+        ``max_i |dL/dlam_i| / (1 + |eta_i|)``, penalty included; weights at the bound
+        count only if the gradient points inside.
+    n_iter : int or ndarray (R,)
+        E steps taken.
+    status : Status or list of Status
+        ``"converged"`` only if the residual is at most the tolerance.
+    at_bound : ndarray of bool (N,) or (R, N)
+        Weights at the bound.
+    history : list of tuple (int, float or ndarray, float or ndarray)
+        E steps done, objective and residual.
+    """
+
+    lam: Array
+    log_likelihood: float | Array
+    objective: float | Array
+    entropy: float | Array
+    log_partition: float | Array
+    target: Array
+    residual: float | Array
+    n_iter: int | NDArray[np.intp]
+    status: Status | list[Status]
+    at_bound: NDArray[np.bool_]
+    history: list[tuple[int, Any, Any]] = field(default_factory=list)
+
+    @property
+    def converged(self) -> bool:
+        """True if every restart met the tolerance."""
+        every = self.status if isinstance(self.status, list) else [self.status]
+        return all(each is Status.CONVERGED for each in every)
+
+
+@dataclass
+class Likelihood:
+    """The penalised likelihood of a model on data, with bounds of its weights."""
+
+    model: LogLinearModel
+    observed: Any
+    weight: Array
+    bound: float = np.inf
+
+    def evaluate(self, lam: Array):
+        """(Posterior, log Phi, mean, objective, gradient, relative residual)."""
+        found, log_phi, mean = self.model.expectation(lam, self.observed)
+        penalty = 0.5 * np.sum(self.weight * lam * lam, axis=-1)
+        gradient = found.target - mean - self.weight * lam
+        outward = (np.abs(lam) >= self.bound) & (gradient * lam > 0)
+        size = np.where(outward, 0.0, np.abs(gradient)) / (1 + np.abs(found.target))
+        objective = found.log_likelihood - penalty
+        return found, log_phi, mean, objective, gradient, size.max(axis=-1)
+
+
+def em_is(
+    model: LogLinearModel,
+    data: ArrayLike,
+    lam0: ArrayLike,
+    *,
+    inner: int = 4,
+    method: MStep = "iis",
+    sigma2: ArrayLike = np.inf,
+    tol: float = 1e-6,
+    max_iter: int = 10_000,
+    bound: float = np.inf,
+    sample_weight: ArrayLike | None = None,
+    callback: Callable[[int, Array, Array], object] | None = None,
+) -> EMISResult:
+    """Return a stationary point of the likelihood of a log-linear latent model.
+
+    EM whose M step is a few steps of iterative scaling (EM-IS). The likelihood never
+    falls, whatever `inner`.
+
+    Parameters
+    ----------
+    model : LogLinearModel
+        Such as :class:`FiniteLatentModel`.
+    data : array-like
+        Observed values, as the model takes them.
+    lam0 : array-like (N,) or (R, N)
+        Weights to start from; R starts run as one batch.
+    inner : int, default=4
+        Steps of each M step, K >= 1; 1 takes the E step anew for each.
+    method : {"iis", "gis", "scgis", "newton", "cg", "lbfgs"}, default="iis"
+        Steps of the M step: improved, generalised or sequential (one weight at a time
+        to its exact maximiser) iterative scaling; Newton; conjugate gradients; L-BFGS.
+    sigma2 : float or array-like (N,), default=inf
+        Variance of the penalty sum lam_i^2 / (2 s2_i) of the average log-likelihood.
+        A prior of variance v and T observations give s2 = T v.
+    tol : float, default=1e-6
+        Relative gradient asked for.
+    max_iter : int, default=10000
+        Bound on the E steps.
+    bound : float, default=inf
+        Weights stay within [-bound, bound]. Features that the data never show have
+        target 0 and without penalty no finite weight.
+    sample_weight : array-like (n_samples,), optional
+        Weights >= 0 of the data.
+    callback : callable(n_iter, objective, residual), optional
+        Called after every E step, with arrays (R,).
+
+    Returns
+    -------
+    EMISResult
+
+    Raises
+    ------
+    ValueError
+        For parameters outside their domains, and for weights that would be infinite.
+    FloatingPointError
+        If the likelihood falls by more than rounding.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If a start did not meet the tolerance.
+
+    See Also
+    --------
+    LatentMaxEnt : Many starts and the choice among their ends.
+
+    References
+    ----------
+    Wang, Schuurmans & Zhao (2012), The latent maximum entropy principle, algorithm 1.
+
+    Examples
+    --------
+    Three values from two hidden classes:
+
+    >>> import numpy as np
+    >>> from maxent.latent import FiniteLatentModel, em_is
+    >>> f = np.zeros((3, 2, 3))
+    >>> f[:, 0, 0] = 1.0
+    >>> f[:, 0, 1] = f[:, 1, 2] = np.arange(3.0)
+    >>> y = [0] * 50 + [1] * 10 + [2] * 40
+    >>> result = em_is(FiniteLatentModel(f), y, [0.0, 1.0, -1.0])
+    >>> result.converged, round(result.log_likelihood, 4)
+    (True, -0.9433)
+    """
+    likelihood = checked_likelihood(model, data, sigma2, bound, sample_weight)
+    inner, method = v.check_count("inner", inner), v.check_choice(
+        "method", method, M_STEPS
+    )
+    tol, max_iter = v.check_stop(tol, max_iter)
+    lam = v.as_doubles("lam0", lam0)
+    single = lam.ndim == 1
+    lam = np.atleast_2d(lam).copy()
+    if lam.ndim != 2 or lam.shape[1] != model.n_features or not np.isfinite(lam).all():
+        raise ValueError(
+            f"lam0 has shape {np.shape(lam0)}; expected ({model.n_features},) or "
+            f"(n_starts, {model.n_features}), finite."
+        )
+    lam = np.clip(lam, -likelihood.bound, likelihood.bound)
+    result = run(likelihood, lam, inner, method, tol, max_iter, callback)
+    if not result.converged:
+        _warn(result, tol, max_iter)
+    return _first(result) if single else result
+
+
+def checked_likelihood(model, data, sigma2, bound, sample_weight):
+    """The likelihood that the arguments describe."""
+    if not isinstance(model, LogLinearModel):
+        raise TypeError(
+            f"model={v.shown(model)} must be a LogLinearModel, such as "
+            "FiniteLatentModel(features)."
+        )
+    s2 = positive_vector("sigma2", sigma2, model.n_features, allow_inf=True)
+    bound = v.check_positive("bound", bound, allow_inf=True)
+    return Likelihood(model, model.observe(data, sample_weight), 1.0 / s2, bound)
+
+
+def run(
+    likelihood: Likelihood,
+    lam: Array,
+    inner: int,
+    method: str,
+    tol: float,
+    max_iter: int,
+    callback: Callable | None = None,
+) -> EMISResult:
+    """EM-IS from a batch of starts (R, N); restarts that have converged rest."""
+    lam = np.array(lam)
+    R = len(lam)
+    n_iter, residual = np.zeros(R, dtype=int), np.full(R, np.inf)
+    objective, history = np.full(R, -np.inf), []
+    active = np.arange(R)
+    for iteration in range(max_iter + 1):
+        own = lam[active]
+        found, _, _, value, _, left = likelihood.evaluate(own)
+        _check_rise(objective[active], value, iteration)
+        objective[active], residual[active] = value, left
+        n_iter[active] = iteration
+        history.append((iteration, objective.copy(), residual.copy()))
+        if callback is not None:
+            callback(iteration, objective, residual)
+        open_ = left > tol
+        if not open_.any() or iteration == max_iter:
+            break
+        active, own = active[open_], own[open_]
+        target = found.target[open_]
+        lam[active] = m_step(likelihood, own, target, inner, method)
+    return summary(likelihood, lam, n_iter, tol, history)
+
+
+def m_step(
+    likelihood: Likelihood, lam: Array, target: Array, inner: int, method: str
+) -> Array:
+    """Weights (R, N) after an M step of `inner` steps towards target (R, N)."""
+    model, weight, bound = likelihood.model, likelihood.weight, likelihood.bound
+    if method in SCALING:
+        for _ in range(inner):
+            lam = model.scaled(lam, target, weight, method, bound)
+        if not np.isfinite(lam).all():
+            at = int(np.argwhere(~np.isfinite(lam))[0, 1])
+            raise ValueError(
+                f"feature {at} has mean zero given the data, so its weight would be "
+                "infinite; set sigma2 < inf (a penalty) or a finite bound."
+            )
+        return lam
+    step = _newton if method == "newton" else _minimized
+    return np.stack(
+        [step(likelihood, x, eta, inner, method) for x, eta in zip(lam, target)]
+    )
+
+
+def _complete(likelihood, lam, target):
+    """Complete-data dual at one lam and its gradient."""
+    log_phi, mean = likelihood.model.partition(lam[None])
+    w = likelihood.weight
+    dual = float(log_phi[0] - lam @ target + 0.5 * np.sum(w * lam * lam))
+    return dual, mean[0] - target + w * lam
+
+
+def _minimized(likelihood, lam, target, inner, method):
+    """A few iterations of SciPy's conjugate gradients or L-BFGS on the dual."""
+    name = {"cg": "CG", "lbfgs": "L-BFGS-B"}[method]
+    bounds, bound = None, likelihood.bound
+    if method == "lbfgs" and np.isfinite(bound):
+        bounds = [(-bound, bound)] * len(lam)
+
+    def both(x):
+        return _complete(likelihood, x, target)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = minimize(
+            both,
+            lam,
+            jac=True,
+            method=name,
+            bounds=bounds,
+            options={"maxiter": inner, "gtol": 1e-12},
+        )
+    new = np.clip(result.x, -bound, bound)
+    return new if both(new)[0] <= both(lam)[0] else lam
+
+
+def _newton(likelihood, lam, target, inner, method):
+    """Damped Newton steps on the dual, within the bounds."""
+    for _ in range(inner):
+        dual, g = _complete(likelihood, lam, target)
+        bound = likelihood.bound
+        free = ~((np.abs(lam) >= bound) & (g * lam < 0))
+        H = likelihood.model.covariance(lam) + np.diag(likelihood.weight)
+        H = H[np.ix_(free, free)]
+        ridge = 1e-12 * max(np.trace(H), 1e-300)
+        step = np.zeros_like(lam)
+        step[free] = -cho_solve(cho_factor(H + ridge * np.eye(len(H))), g[free])
+        for t in 0.5 ** np.arange(40):
+            new = np.clip(lam + t * step, -bound, bound)
+            if _complete(likelihood, new, target)[0] < dual:
+                break
+        else:
+            return lam
+        lam = new
+    return lam
+
+
+def polished(likelihood: Likelihood, lam: Array, tol: float, max_iter: int) -> Array:
+    """L-BFGS on the penalised likelihood from one lam; kept if it does not fall."""
+    bound = likelihood.bound
+    bounds = [(-bound, bound)] * len(lam) if np.isfinite(bound) else None
+    scale = 1.0 + np.abs(likelihood.evaluate(lam[None])[0].target[0])
+
+    def both(x):
+        _, _, _, value, gradient, _ = likelihood.evaluate(x[None])
+        return -value[0], -gradient[0]
+
+    start = both(lam)[0]
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 30}
+    options |= {"ftol": 0.0, "gtol": 0.5 * tol * scale.min()}
+    result = minimize(
+        both, lam, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    return result.x if result.fun <= start else lam
+
+
+def summary(likelihood, lam, n_iter, tol, history):
+    """The result at weights (R, N), all evaluated anew."""
+    found, log_phi, mean, objective, _, residual = likelihood.evaluate(lam)
+    status = [
+        Status.CONVERGED if left <= tol else Status.MAX_ITER for left in residual
+    ]
+    return EMISResult(
+        lam=lam,
+        log_likelihood=found.log_likelihood,
+        objective=objective,
+        entropy=log_phi - np.sum(lam * mean, axis=-1),
+        log_partition=log_phi,
+        target=found.target,
+        residual=residual,
+        n_iter=np.asarray(n_iter),
+        status=status,
+        at_bound=np.abs(lam) >= likelihood.bound,
+        history=history,
+    )
+
+
+def _first(result):
+    """The result of a batch of one as that of one start."""
+    return EMISResult(
+        lam=result.lam[0],
+        log_likelihood=float(result.log_likelihood[0]),
+        objective=float(result.objective[0]),
+        entropy=float(result.entropy[0]),
+        log_partition=float(result.log_partition[0]),
+        target=result.target[0],
+        residual=float(result.residual[0]),
+        n_iter=int(result.n_iter[0]),
+        status=result.status[0],
+        at_bound=result.at_bound[0],
+        history=[(n, float(v[0]), float(r[0])) for n, v, r in result.history],
+    )
+
+
+def _check_rise(old, new, iteration):
+    fall = old - new
+    if not np.isfinite(new).all():
+        raise FloatingPointError(
+            f"the log-likelihood is {new[~np.isfinite(new)][0]} at E step {iteration}: "
+            "the model gives some data probability zero; check log_prior and lam0."
+        )
+    if (fall > ROUNDING * (1.0 + np.abs(new))).any():
+        raise FloatingPointError(
+            f"the log-likelihood fell by {fall.max():.1e} at E step {iteration}; the "
+            "model's posterior and partition do not belong together."
+        )
+
+
+def _warn(result, tol, max_iter):
+    from sklearn.exceptions import ConvergenceWarning
+
+    residual = np.atleast_1d(result.residual)
+    open_ = residual > tol
+    warnings.warn(
+        f"em_is: {open_.sum()} of {len(residual)} starts stopped after {max_iter} "
+        f"E steps with a relative gradient of {residual.max():.2e}, tol={tol:g} asked; "
+        "raise max_iter or inner, or use method='newton'.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,234 @@
+"""Log-linear models with hidden variables: what EM-IS and the candidates ask of them.
+
+    p(y, z) = q(y, z) exp(lam . f(y, z)) / Phi(lam),  y observed, z hidden
+
+All methods take weights with one leading axis (restarts), (R, N).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp, xlogy
+
+from maxent._support import validation as v
+from maxent.latent._scaling import scaled
+from maxent.latent._space import FeatureSpace, check_features, check_log_prior
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class Posterior:
+    """E step: average log of the numerator, and the means given the data."""
+
+    log_numerator: Array  # (R,)  sum_y pt(y) log sum_z q exp(lam . f)
+    target: Array  # (R, N)  eta = sum_y pt(y) E[f | y]
+    log_likelihood: Array  # (R,)
+
+
+class LogLinearModel(ABC):
+    """Log-linear model over observed and hidden variables; base class.
+
+    Attributes
+    ----------
+    n_features : int
+        Weights of the model.
+    """
+
+    n_features: int
+    has_hessian = False
+
+    @abstractmethod
+    def observe(self, data: Any, sample_weight: ArrayLike | None = None) -> Any:
+        """Check data; what `posterior` takes."""
+
+    @abstractmethod
+    def partition(self, lam: Array) -> tuple[Array, Array]:
+        """log Phi (R,) and the model's means (R, N)."""
+
+    @abstractmethod
+    def posterior(self, lam: Array, observed: Any) -> tuple[Array, Array]:
+        """Average log sum_z q exp(lam . f) (R,) and the means given the data (R, N)."""
+
+    @abstractmethod
+    def scaled(
+        self, lam: Array, target: Array, weight: Array, method: str, bound: float
+    ) -> Array:
+        """Weights after one step of iterative scaling towards `target`."""
+
+    def covariance(self, lam: Array) -> Array:
+        """Covariance of the features under one lam (N,)."""
+        raise ValueError(
+            f"{type(self).__name__} has no covariance of its features; use a method "
+            "other than 'newton'."
+        )
+
+    def hessian(self, lam: Array, observed: Any) -> Array:
+        """Hessian of L at one lam: mean covariance given y less covariance."""
+        raise NotImplementedError
+
+    def dependence(self, lam: Array, observed: Any) -> Array:
+        """I(Y; Z) in nats, (R,)."""
+        raise NotImplementedError
+
+    def start(self, rng: np.random.Generator) -> Array:
+        """Random weights (N,)."""
+        return rng.normal(size=self.n_features)
+
+    def expectation(self, lam: Array, observed: Any) -> tuple[Posterior, Array, Array]:
+        """E step, log Phi and model means at lam (R, N)."""
+        numerator, target = self.posterior(lam, observed)
+        log_phi, mean = self.partition(lam)
+        return Posterior(numerator, target, numerator - log_phi), log_phi, mean
+
+
+class FiniteLatentModel(LogLinearModel):
+    """Log-linear model over finitely many observed and hidden values.
+
+    ``p(y, z) = q(y, z) exp(lam . f(y, z)) / Phi(lam)``.
+
+    Parameters
+    ----------
+    features : array-like (n_observed, n_hidden, n_features)
+        f(y, z) for every observed value y and hidden value z.
+    log_prior : array-like (n_observed, n_hidden), optional
+        log q up to a constant; None is uniform.
+
+    See Also
+    --------
+    em_is : Maximum likelihood of the observed values.
+    LatentMaxEnt : Many starts, and the choice by entropy.
+
+    Notes
+    -----
+    All R x n_observed x n_hidden probabilities are held at a time, for R restarts.
+
+    Examples
+    --------
+    Two hidden classes and three observed values; features say class 0, and the value
+    in each class:
+
+    >>> import numpy as np
+    >>> from maxent.latent import FiniteLatentModel
+    >>> f = np.zeros((3, 2, 3))
+    >>> f[:, 0, 0] = 1.0
+    >>> f[:, 0, 1] = f[:, 1, 2] = np.arange(3.0)
+    >>> FiniteLatentModel(f).n_features
+    3
+    """
+
+    has_hessian = True
+
+    def __init__(self, features: ArrayLike, log_prior: ArrayLike | None = None):
+        f = v.as_doubles("features", features)
+        if f.ndim != 3 or 0 in f.shape:
+            raise ValueError(
+                f"features has shape {f.shape}; expected (n_observed, n_hidden, "
+                "n_features), all >= 1: f(y, z) for every pair of values."
+            )
+        self.shape = f.shape[:2]
+        self.n_features = f.shape[2]
+        if log_prior is not None:
+            q = v.as_doubles("log_prior", log_prior)
+            if q.shape != self.shape:
+                raise ValueError(
+                    f"log_prior has shape {q.shape}, expected {self.shape}."
+                )
+            log_prior = check_log_prior(q.ravel(), q.size)
+        flat = check_features("features", f.reshape(-1, self.n_features))
+        self.space = FeatureSpace(flat, log_prior)
+
+    def observe(
+        self, data: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Array:
+        """Empirical distribution of observed values.
+
+        Parameters
+        ----------
+        data : array-like of int (n_samples,)
+            Numbers of the observed values, 0 .. n_observed - 1.
+        sample_weight : array-like (n_samples,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        ndarray (n_observed,)
+            Shares, which sum to one.
+        """
+        codes = v.as_array("data", data)
+        if codes.ndim != 1 or not len(codes):
+            raise ValueError(
+                f"data has shape {codes.shape}; expected (n_samples,), not empty."
+            )
+        values = v.as_doubles("data", codes)
+        n = self.shape[0]
+        wrong = (values != np.floor(values)) | (values < 0) | (values >= n)
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            raise ValueError(
+                f"data[{at}]={codes[at]} is no number of an observed value; use "
+                f"integers 0..{n - 1}, the first axis of features."
+            )
+        weight = v.check_weights(sample_weight, len(codes))
+        counts = np.bincount(values.astype(np.intp), weights=weight, minlength=n)
+        return counts / counts.sum()
+
+    def _joint(self, lam):
+        return self.space.exponents(lam).reshape(lam.shape[:-1] + self.shape)
+
+    def partition(self, lam: Array) -> tuple[Array, Array]:
+        """log Phi (R,) and the model's means (R, N)."""
+        log_phi, _, mean = self.space.evaluate(lam)
+        return log_phi, mean
+
+    def posterior(self, lam: Array, observed: Array) -> tuple[Array, Array]:
+        """Average log sum_z q exp(lam . f) (R,) and the means given the data (R, N)."""
+        u = self._joint(lam)
+        top = logsumexp(u, axis=-1)
+        rho = np.exp(u - np.where(np.isfinite(top), top, 0.0)[..., None])
+        rho *= observed[:, None]
+        seen = observed > 0
+        numerator = top[..., seen] @ observed[seen]
+        return numerator, self.space.mean(rho.reshape(lam.shape[:-1] + (-1,)))
+
+    def scaled(
+        self, lam: Array, target: Array, weight: Array, method: str, bound: float
+    ) -> Array:
+        """Weights after one step of iterative scaling towards `target`."""
+        return scaled(self.space, lam, target, weight, method, bound)
+
+    def covariance(self, lam: Array) -> Array:
+        """Covariance of the features under one lam (N,)."""
+        _, p, mean = self.space.evaluate(lam)
+        return self.space.covariance(p, mean)
+
+    def hessian(self, lam: Array, observed: Array) -> Array:
+        """Hessian of L at one lam: mean covariance given y less covariance."""
+        u = self._joint(lam)
+        rho = np.exp(u - logsumexp(u, axis=-1, keepdims=True))
+        F = self.space.F.reshape(*self.shape, -1)
+        given = np.einsum("yz,yzn->yn", rho, F)
+        weighted = (rho * observed[:, None]).reshape(-1)
+        inner = (self.space.F.T * weighted) @ self.space.F
+        return inner - (given.T * observed) @ given - self.covariance(lam)
+
+    def dependence(self, lam: Array, observed: Array) -> Array:
+        """I(Y; Z) under the model, nats, (R,)."""
+        p = self.space.probabilities(lam)[1].reshape(lam.shape[:-1] + self.shape)
+
+        def entropy(q):
+            return -xlogy(q, q).sum(axis=-1)
+
+        hidden, seen = p.sum(axis=-2), p.sum(axis=-1)
+        joint = entropy(p.reshape(lam.shape[:-1] + (-1,)))
+        return np.maximum(entropy(hidden) + entropy(seen) - joint, 0.0)
+
+    def start(self, rng: np.random.Generator) -> Array:
+        """Random weights (N,): standard normal over the range of each feature."""
+        span = np.ptp(np.stack(self.space.extremes), axis=0)
+        return rng.normal(size=self.n_features) / np.where(span > 0, span, 1.0)

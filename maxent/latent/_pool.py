@@ -1,0 +1,173 @@
+"""Candidates of one model from many starts: the four gates, and the choice.
+
+A candidate is admitted only if all hold:
+
+    converged       its relative gradient is within the tolerance
+    bounded         its entropy is finite and no component vanishes
+    dependent       I(Y; Z) is above a threshold: Z is not idle
+    local maximum   no direction leads up in likelihood
+
+Without these the choice by entropy is decided by which stationary points were reached:
+the independent model is feasible and has the largest entropy of all, and a run that
+stops early near a saddle wins over every maximum.
+
+Source: Wang, Schuurmans & Zhao (2012), algorithm 2 and section 9.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent._support import validation as v
+
+Selection = Literal["entropy", "likelihood"]
+SELECTIONS = ("entropy", "likelihood")
+
+# reason -> (what is wrong, what to do)
+REASONS = {
+    "not_converged": ("gradient above tol", "raise max_iter or tol"),
+    "unbounded": (
+        "a component vanishes or a weight grows without limit",
+        "use a penalty or prior, or more data",
+    ),
+    "independent": (
+        "hidden and observed variables are independent",
+        "raise n_init, or use fewer hidden values",
+    ),
+    "not_local_maximum": (
+        "a saddle or minimum of the likelihood",
+        "raise n_init",
+    ),
+}
+_SAME = 1e-5  # relative difference of L and H within which candidates are compared
+
+
+class NoAdmissibleCandidateError(ValueError):
+    """No candidate passed the gates; the message counts why."""
+
+
+def reasons(
+    residual: NDArray,
+    tol: float,
+    bounded: NDArray,
+    dependence: NDArray,
+    mi_tol: float,
+    maximum: NDArray,
+) -> NDArray[np.str_]:
+    """First gate that each candidate fails, "" if none."""
+    out = np.full(len(residual), "", dtype="<U17")
+    gates = [
+        ("not_local_maximum", ~maximum),
+        ("independent", ~(dependence > mi_tol)),
+        ("not_converged", ~(residual <= tol)),
+        ("unbounded", ~bounded),
+    ]
+    for name, wrong in gates:
+        out[wrong] = name
+    return out
+
+
+def groups(likelihood: NDArray, entropy: NDArray, same: Any = None) -> NDArray[np.intp]:
+    """Number of the distinct solution that each candidate is.
+
+    Candidates are compared where likelihood and entropy agree within 1e-5 relative;
+    same(i, j) then decides (equal up to a permutation of hidden values).
+    """
+    out = np.full(len(likelihood), -1, dtype=np.intp)
+    leaders: list[int] = []
+    for i in np.argsort(-likelihood, kind="stable"):
+        for g, j in enumerate(leaders):
+            near = abs(likelihood[i] - likelihood[j]) <= _SAME * (
+                1.0 + abs(likelihood[j])
+            ) and abs(entropy[i] - entropy[j]) <= _SAME * (1.0 + abs(entropy[j]))
+            if near and (same is None or same(i, j)):
+                out[i] = g
+                break
+        else:
+            out[i] = len(leaders)
+            leaders.append(int(i))
+    return out
+
+
+def chosen(table: dict[str, NDArray], selection: str) -> int:
+    """The admitted candidate of largest entropy or likelihood (penalised if so)."""
+    column = table["regularized_entropy" if selection == "entropy" else "objective"]
+    admitted = np.flatnonzero(table["reason"] == "")
+    return int(admitted[np.argmax(column[admitted])])
+
+
+def rejections(table: dict[str, NDArray]) -> dict[str, int]:
+    """How many candidates each gate rejected."""
+    return {name: int((table["reason"] == name).sum()) for name in REASONS}
+
+
+def check_admitted(name: str, table: dict[str, NDArray]) -> None:
+    """Raise with the counts per reason if no candidate is admitted."""
+    if (table["reason"] == "").any():
+        return
+    parts = [
+        f"{count} {reason} ({REASONS[reason][0]}: {REASONS[reason][1]})"
+        for reason, count in rejections(table).items()
+        if count
+    ]
+    raise NoAdmissibleCandidateError(
+        f"{name}: none of {len(table['reason'])} candidates is admissible: "
+        + "; ".join(parts)
+        + "."
+    )
+
+
+class CandidatePool:
+    """What estimators with candidates share: the table, the gates, the choice.
+
+    A subclass sets `candidates_` and `_keep(i)`, which makes candidate i the model.
+    """
+
+    selection: str
+    candidates_: dict[str, NDArray]
+
+    def _settle(self, table: dict[str, NDArray]) -> None:
+        """Store the table and the choice asked for."""
+        check_admitted(type(self).__name__, table)
+        self.candidates_, self.rejected_ = table, rejections(table)
+        self._choose(self.selection)
+
+    def _choose(self, selection: str) -> None:
+        self.selected_ = chosen(self.candidates_, selection)
+        table, i = self.candidates_, self.selected_
+        self.log_likelihood_ = float(table["log_likelihood"][i])
+        self.entropy_ = float(table["entropy"][i])
+        self.objective_ = float(table["objective"][i])
+        self.residual_ = float(table["residual"][i])
+        self.converged_ = True  # a gate
+        self._keep(i)
+
+    def _keep(self, i: int) -> None:
+        raise NotImplementedError
+
+    def select(self, selection: Selection) -> Self:
+        """Same fit with another choice among its candidates.
+
+        Parameters
+        ----------
+        selection : {"entropy", "likelihood"}
+            "entropy": latent maximum entropy; "likelihood": maximum likelihood. With a
+            penalty or prior the regularised entropy and the penalised likelihood.
+
+        Returns
+        -------
+        estimator
+            A fitted copy; nothing is fitted again.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        v.check_choice("selection", selection, SELECTIONS)
+        other = copy.copy(self)
+        other.selection = selection
+        other._choose(selection)
+        return other

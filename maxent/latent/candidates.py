@@ -1,0 +1,425 @@
+"""LatentMaxEnt: feasible log-linear models from many starts, chosen by entropy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from maxent._support import validation as v
+from maxent._support.compiling import compiled
+from maxent._support.random_state import as_generator
+from maxent.latent._em_is import (
+    M_STEPS,
+    Likelihood,
+    MStep,
+    checked_likelihood,
+    polished,
+    run,
+    summary,
+)
+from maxent.latent._model import FiniteLatentModel, LogLinearModel
+from maxent.latent._pool import (
+    SELECTIONS,
+    CandidatePool,
+    Selection,
+    groups,
+    reasons,
+)
+
+_CHUNK = 10  # starts of one batch: the same for any number of processes
+_HESSIAN_UP_TO = 500  # weights; beyond, candidates are perturbed instead
+
+
+class LatentMaxEnt(CandidatePool, BaseEstimator):
+    """Latent maximum entropy over finitely many values, from many starts.
+
+    Maximum entropy subject to ``E f_i = sum_y pt(y) E[f_i | y]``, where the hidden
+    variable's distribution given y is the model's own. Within log-linear models the
+    feasible ones are the stationary points of the likelihood: EM-IS finds many, gates
+    admit the sound ones, and the one of largest entropy (or likelihood) is kept.
+
+    Parameters
+    ----------
+    features : array-like (n_observed, n_hidden, n_features) or LogLinearModel
+        f(y, z) for every observed and every hidden value.
+    n_init : int, default=20
+        Random starts, >= 1. Start i depends on `random_state` and i only.
+    selection : {"entropy", "likelihood"}, default="entropy"
+        Choice among the admitted candidates. With `sigma2` finite, the regularised
+        entropy H - U or the penalised likelihood.
+    sigma2 : float or array-like (n_features,), default=inf
+        Variance of the penalty sum lam_i^2 / (2 s2_i) of the average log-likelihood.
+    bound : float, default=inf
+        Weights stay within [-bound, bound].
+    method : {"iis", "gis", "scgis", "newton", "cg", "lbfgs"}, default="iis"
+        M step, as for :func:`em_is`.
+    inner : int, default=4
+        Steps of each M step.
+    em_iter : int, default=50
+        E steps that find the basin; what has not converged by then is polished by
+        L-BFGS on the likelihood.
+    tol : float, default=1e-6
+        Relative gradient of an admitted candidate.
+    max_iter : int, default=5000
+        Bound on the iterations of the polishing.
+    mi_tol : float, default=1e-4
+        I(Y; Z) in nats above which a candidate counts as dependent; -1 admits all.
+    check_maximum : bool, default=True
+        Admit local maxima of the likelihood only; False is the literal principle.
+    init : array-like (n_starts, n_features), optional
+        Weights of further starts, before the random ones.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the starts.
+    n_jobs : int, optional
+        Processes, through joblib; candidates do not depend on it.
+    verbose : bool or int, default=False
+        Print what is done.
+
+    Attributes
+    ----------
+    lam_ : ndarray (n_features,)
+        Weights of the chosen candidate.
+    log_likelihood_, entropy_, objective_, residual_ : float
+        Of the chosen candidate: average log-likelihood, joint entropy, likelihood less
+        the penalty, relative gradient.
+    candidates_ : dict of ndarray (n_starts,)
+        Columns: "log_likelihood", "objective", "entropy", "regularized_entropy",
+        "residual", "dependence", "curvature" (largest eigenvalue of the Hessian of the
+        objective), "n_iter", "reason" ("" if admitted) and "group" (equal solutions
+        share one). ``pandas.DataFrame(candidates_)`` shows them.
+    rejected_ : dict {str: int}
+        Candidates rejected by each gate.
+    candidate_weights_ : ndarray (n_starts, n_features)
+        Weights of all candidates.
+    selected_ : int
+        Row of the chosen one.
+    converged_ : bool
+        True: an admitted candidate has converged.
+
+    See Also
+    --------
+    em_is : One start.
+    LMEGaussianMixture : Mixtures of Gaussians.
+
+    Notes
+    -----
+    This is log-linear latent maximum entropy: the log-linear form is an assumption of
+    the paper's algorithm, and a joint distribution outside it can have larger entropy.
+    The choice by entropy is no better than that by likelihood in general; compare both
+    with :meth:`select`.
+
+    References
+    ----------
+    Wang, Schuurmans & Zhao (2012), The latent maximum entropy principle, algorithm 2.
+
+    Examples
+    --------
+    Two coins of which one is drawn at random, thrown three times: y counts heads.
+
+    >>> import numpy as np
+    >>> from scipy.special import gammaln
+    >>> from maxent.latent import LatentMaxEnt
+    >>> heads = np.arange(4.0)
+    >>> f = np.zeros((4, 2, 3))
+    >>> f[:, 0, 0] = 1.0                  # which coin
+    >>> f[:, 0, 1] = f[:, 1, 2] = heads   # its heads
+    >>> ways = -gammaln(heads + 1) - gammaln(4 - heads)
+    >>> y = np.repeat([0, 1, 2, 3], [30, 20, 20, 30])
+    >>> model = LatentMaxEnt(f, n_init=5, random_state=0)
+    >>> model = model.fit(y)
+    >>> round(model.entropy_, 3), model.rejected_["not_converged"]
+    (1.9, 0)
+    """
+
+    def __init__(
+        self,
+        features: ArrayLike | LogLinearModel,
+        n_init: int = 20,
+        selection: Selection = "entropy",
+        *,
+        sigma2: ArrayLike = np.inf,
+        bound: float = np.inf,
+        method: MStep = "iis",
+        inner: int = 4,
+        em_iter: int = 50,
+        tol: float = 1e-6,
+        max_iter: int = 5000,
+        mi_tol: float = 1e-4,
+        check_maximum: bool = True,
+        init: ArrayLike | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ):
+        self.features = features
+        self.n_init = n_init
+        self.selection = selection
+        self.sigma2 = sigma2
+        self.bound = bound
+        self.method = method
+        self.inner = inner
+        self.em_iter = em_iter
+        self.tol = tol
+        self.max_iter = max_iter
+        self.mi_tol = mi_tol
+        self.check_maximum = check_maximum
+        self.init = init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def fit(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> LatentMaxEnt:
+        """Find candidates and keep one.
+
+        Parameters
+        ----------
+        X : array-like of int (n_samples,)
+            Numbers of the observed values; what the model's ``observe`` takes.
+        y : None
+            Ignored.
+        sample_weight : array-like (n_samples,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        NoAdmissibleCandidateError
+            If the gates reject every candidate; the counts are in the message.
+        ValueError
+            For parameters outside their domains.
+        """
+        v.check_choice("selection", self.selection, SELECTIONS)
+        n_init = v.check_count("n_init", self.n_init)
+        model = self._model()
+        likelihood = checked_likelihood(
+            model, X, self.sigma2, self.bound, sample_weight
+        )
+        starts = self._starts(model, n_init)
+        table, weights = candidates(
+            likelihood,
+            starts,
+            method=v.check_choice("method", self.method, M_STEPS),
+            inner=v.check_count("inner", self.inner),
+            em_iter=v.check_count("em_iter", self.em_iter),
+            tol=v.check_positive("tol", self.tol),
+            max_iter=v.check_count("max_iter", self.max_iter),
+            mi_tol=v.check_number("mi_tol", self.mi_tol),
+            check_maximum=self.check_maximum,
+            n_jobs=v.check_jobs(self.n_jobs),
+            verbose=self.verbose,
+        )
+        self.candidate_weights_ = weights
+        self._settle(table)
+        return self
+
+    def _model(self):
+        if isinstance(self.features, LogLinearModel):
+            return self.features
+        return FiniteLatentModel(self.features)
+
+    def _starts(self, model, n_init):
+        given = np.empty((0, model.n_features))
+        if self.init is not None:
+            given = np.atleast_2d(v.as_doubles("init", self.init))
+            if given.shape[1:] != (model.n_features,) or not np.isfinite(given).all():
+                raise ValueError(
+                    f"init has shape {np.shape(self.init)}; expected (n_starts, "
+                    f"{model.n_features}), finite."
+                )
+        rngs = as_generator(self.random_state).spawn(n_init)
+        return np.vstack([given, *(model.start(rng)[None] for rng in rngs)])
+
+    def _keep(self, i):
+        self.lam_ = self.candidate_weights_[i].copy()
+        self.n_iter_ = int(self.candidates_["n_iter"][i])
+
+    def _finite(self):
+        check_is_fitted(self)
+        model = self._model()
+        if not isinstance(model, FiniteLatentModel):
+            raise ValueError(
+                f"{type(model).__name__} has no table of values; use its own methods."
+            )
+        return model
+
+    def joint_proba(self) -> NDArray[np.float64]:
+        """Joint probabilities.
+
+        Returns
+        -------
+        ndarray (n_observed, n_hidden)
+            p(y, z) of the chosen candidate.
+        """
+        model = self._finite()
+        return model.space.probabilities(self.lam_)[1].reshape(model.shape)
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Log-probability of observed values.
+
+        Parameters
+        ----------
+        X : array-like of int (n_samples,)
+            Numbers of observed values.
+
+        Returns
+        -------
+        ndarray (n_samples,)
+            log p(y), nats.
+        """
+        model = self._finite()
+        model.observe(X)
+        u = model._joint(self.lam_)
+        log_y = logsumexp(u, axis=1) - logsumexp(u)
+        return log_y[np.asarray(X, dtype=np.intp)]
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Mean log-probability.
+
+        Parameters
+        ----------
+        X : array-like of int (n_samples,)
+            Numbers of observed values.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Nats per observation.
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Probabilities of the hidden values.
+
+        Parameters
+        ----------
+        X : array-like of int (n_samples,)
+            Numbers of observed values.
+
+        Returns
+        -------
+        ndarray (n_samples, n_hidden)
+            p(z | y).
+        """
+        model = self._finite()
+        model.observe(X)
+        joint = self.joint_proba()
+        given = joint / joint.sum(axis=1, keepdims=True)
+        return given[np.asarray(X, dtype=np.intp)]
+
+
+def candidates(
+    likelihood: Likelihood,
+    starts: NDArray[np.float64],
+    *,
+    method: str,
+    inner: int,
+    em_iter: int,
+    tol: float,
+    max_iter: int,
+    mi_tol: float,
+    check_maximum: bool,
+    n_jobs: int | None = None,
+    verbose: bool | int = False,
+) -> tuple[dict[str, NDArray], NDArray[np.float64]]:
+    """Table of the stationary points from starts (R, N), and their weights."""
+    from joblib import Parallel, delayed
+
+    if method in ("gis", "iis", "scgis"):
+        compiled("scaling", verbose=bool(verbose))
+    options = (method, inner, em_iter, tol, max_iter, check_maximum)
+    parts = Parallel(n_jobs=n_jobs)(
+        delayed(_chunk)(likelihood, starts[lo : lo + _CHUNK], *options)
+        for lo in range(0, len(starts), _CHUNK)
+    )
+    table = {k: np.concatenate([p[0][k] for p in parts]) for k in parts[0][0]}
+    weights = np.concatenate([p[1] for p in parts])
+    bounded = np.isfinite(table["entropy"]) & np.isfinite(weights).all(axis=1)
+    table["reason"] = reasons(
+        table["residual"],
+        tol,
+        bounded,
+        table["dependence"],
+        mi_tol,
+        table.pop("maximum"),
+    )
+    table["group"] = groups(table["log_likelihood"], table["entropy"])
+    if verbose:
+        n = int((table["reason"] == "").sum())
+        print(f"candidates: {n} of {len(weights)} admitted")
+    return table, weights
+
+
+def _chunk(likelihood, starts, method, inner, em_iter, tol, max_iter, check_maximum):
+    """Candidates of a few starts, as one batch."""
+    bound = likelihood.bound
+    starts = np.clip(starts, -bound, bound)
+    result = run(likelihood, starts, inner, method, tol, em_iter)
+    lam, n_iter = result.lam, np.array(result.n_iter)
+    for r in np.flatnonzero(result.residual > tol):
+        lam[r] = polished(likelihood, lam[r], tol, max_iter)
+    end = summary(likelihood, lam, n_iter, tol, [])
+    curvature, maximum = np.full(len(lam), np.nan), np.ones(len(lam), dtype=bool)
+    if check_maximum:
+        for r in np.flatnonzero(end.residual <= tol):
+            curvature[r], maximum[r] = _curvature(likelihood, lam[r], tol, max_iter)
+    cost = end.log_likelihood - end.objective
+    table = {
+        "log_likelihood": end.log_likelihood,
+        "objective": end.objective,
+        "entropy": end.entropy,
+        "regularized_entropy": end.entropy - cost,
+        "residual": end.residual,
+        "dependence": likelihood.model.dependence(lam, likelihood.observed),
+        "curvature": curvature,
+        "n_iter": n_iter,
+        "maximum": maximum,
+    }
+    return table, lam
+
+
+def _curvature(likelihood, lam, tol, max_iter):
+    """Largest eigenvalue of the Hessian, and whether lam is a local maximum.
+
+    Weights at the bound are held. Eigenvalues within the rounding of the two
+    covariances are zero (redundant features). Without a Hessian: one perturbed run.
+    """
+    model = likelihood.model
+    if not model.has_hessian or model.n_features > _HESSIAN_UP_TO:
+        return np.nan, _survives(likelihood, lam, tol, max_iter)
+    free = np.abs(lam) < likelihood.bound
+    H = model.hessian(lam, likelihood.observed) - np.diag(likelihood.weight)
+    H = H[np.ix_(free, free)]
+    if not len(H):
+        return 0.0, True
+    size = max(np.abs(H).max(), np.trace(model.covariance(lam)) / len(lam), 1e-300)
+    largest = float(np.linalg.eigvalsh(H)[-1])
+    return largest, largest <= 1e-7 * size
+
+
+def _survives(likelihood, lam, tol, max_iter):
+    """Whether a perturbed run comes back to the same likelihood."""
+    rng = np.random.default_rng(0)
+    moved = lam + 1e-3 * (1.0 + np.abs(lam)) * rng.normal(size=lam.shape)
+    moved = np.clip(moved, -likelihood.bound, likelihood.bound)
+    again = polished(likelihood, moved, tol, max_iter)
+    old, new = likelihood.evaluate(np.stack([lam, again]))[3]
+    return bool(new <= old + 1e-7 * (1.0 + abs(old)))
