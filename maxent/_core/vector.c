@@ -367,3 +367,118 @@ CLONES void mx_edge_row(double *restrict w, const double *restrict g,
         w[j] = p < 1.0 ? p : 1.0;
     }
 }
+
+/* log x for 1 <= x < 2^500: the exponent by bits, log(1 + z) of the fraction */
+INLINE double log_above_one(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, 8);
+    uint64_t whole = (bits >> 52) - 1023;
+    uint64_t fraction = (bits & 0xfffffffffffffULL) | 0x3ff0000000000000ULL;
+    uint64_t number = whole | 0x4330000000000000ULL; /* 2^52 + whole as a double */
+    double m, e;
+    memcpy(&m, &fraction, 8);
+    memcpy(&e, &number, 8);
+    return log1p_unit(m - 1.0) + (e - 4503599627370496.0) * 6.93147180559945286e-1;
+}
+
+/* sum a b and sum a b c in eight lanes; m is a multiple of 8 */
+INLINE double dot2(const double *a, const double *b, mx_size m) {
+    double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    for (mx_size t = 0; t < m; t += 8)
+        for (int l = 0; l < 8; l++) lane[l] += a[t + l] * b[t + l];
+    return ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
+           ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+}
+
+INLINE double sum1(const double *a, mx_size m) {
+    double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    for (mx_size t = 0; t < m; t += 8)
+        for (int l = 0; l < 8; l++) lane[l] += a[t + l];
+    return ((lane[0] + lane[4]) + (lane[1] + lane[5])) +
+           ((lane[2] + lane[6]) + (lane[3] + lane[7]));
+}
+
+/* acc = squared length of root (y - mean) a row; dev = y - mean by coordinate */
+INLINE void whitened_lengths(const double *y, mx_size stride, mx_size m, mx_size d,
+                             int diagonal, const double *mean, const double *root,
+                             double *dev, double *z, double *acc) {
+    for (mx_size t = 0; t < m; t++) acc[t] = 0.0;
+    for (mx_size a = 0; a < d; a++) {
+        const double *from = y + a * stride;
+        double *to = dev + a * MX_MIXTURE_BLOCK;
+        double at = mean[a];
+        for (mx_size t = 0; t < m; t++) to[t] = from[t] - at;
+        if (diagonal) {
+            double r = root[a];
+            for (mx_size t = 0; t < m; t++) acc[t] += (r * to[t]) * (r * to[t]);
+            continue;
+        }
+        const double *row = root + a * (a + 1) / 2;
+        for (mx_size t = 0; t < m; t++) z[t] = row[a] * to[t];
+        for (mx_size b = 0; b < a; b++) {
+            const double *other = dev + b * MX_MIXTURE_BLOCK;
+            double r = row[b];
+            for (mx_size t = 0; t < m; t++) z[t] += r * other[t];
+        }
+        for (mx_size t = 0; t < m; t++) acc[t] += z[t] * z[t];
+    }
+}
+
+CLONES double mx_mixture_block(const double *y, mx_size stride, const double *w,
+                               mx_size m, mx_size d, mx_size K, int diagonal,
+                               const double *log_scale, const double *mean,
+                               const double *root, double *rho, double *scratch,
+                               double *n, double *s1, double *s2) {
+    const mx_size B = MX_MIXTURE_BLOCK, P = diagonal ? d : d * (d + 1) / 2;
+    double *dev = scratch, *z = scratch + d * B, *top = z + B;
+    for (mx_size k = 0; k < K; k++) {
+        double *own = rho + k * B, scale = log_scale[k];
+        whitened_lengths(y, stride, m, d, diagonal, mean + k * d, root + k * P, dev, z,
+                         own);
+        for (mx_size t = 0; t < m; t++) own[t] = scale - 0.5 * own[t];
+        if (k == 0)
+            for (mx_size t = 0; t < m; t++) top[t] = own[t];
+        else
+            for (mx_size t = 0; t < m; t++) top[t] = own[t] > top[t] ? own[t] : top[t];
+    }
+    for (mx_size t = 0; t < m; t++) z[t] = 0.0;
+    for (mx_size k = 0; k < K; k++) {
+        double *own = rho + k * B;
+        for (mx_size t = 0; t < m; t++) {
+            own[t] = exp_f64(own[t] - top[t]);
+            z[t] += own[t];
+        }
+    }
+    for (mx_size t = 0; t < m; t++) {
+        top[t] += log_above_one(z[t]);
+        z[t] = w[t] / z[t];
+    }
+    double total = dot2(w, top, m);
+    for (mx_size k = 0; k < K; k++) {
+        double *own = rho + k * B;
+        for (mx_size t = 0; t < m; t++) own[t] *= z[t];
+        n[k] += sum1(own, m);
+    }
+    for (mx_size k = 0; k < K; k++) {
+        const double *own = rho + k * B;
+        double *first = s1 + k * d, *second = s2 + k * P;
+        for (mx_size a = 0; a < d; a++) {
+            const double *from = y + a * stride;
+            double *to = dev + a * B;
+            double at = mean[k * d + a];
+            for (mx_size t = 0; t < m; t++) to[t] = from[t] - at;
+        }
+        for (mx_size a = 0; a < d; a++) {
+            const double *one = dev + a * B;
+            for (mx_size t = 0; t < m; t++) z[t] = own[t] * one[t];
+            first[a] += sum1(z, m);
+            if (diagonal) {
+                second[a] += dot2(z, one, m);
+                continue;
+            }
+            for (mx_size b = 0; b <= a; b++)
+                second[a * (a + 1) / 2 + b] += dot2(z, dev + b * B, m);
+        }
+    }
+    return total;
+}

@@ -56,6 +56,19 @@ void mx_triangle_range(const double *x, mx_size n, double *least, double *larges
 void mx_edge_row(double *w, const double *g, const double *diagonal, double own,
                  mx_size n);
 
+/* One block of m rows (a multiple of 8, at most MX_MIXTURE_BLOCK) of an EM pass over a
+ * mixture of K Gaussians in d dimensions.  Rows lie by coordinate: y[j * stride + t].
+ * root holds the lower triangles, by rows, of inverse Cholesky factors (K, d (d+1) / 2),
+ * or of diagonal ones their diagonals (K, d).  With rho the posteriors of the block, adds
+ * sum w rho to n (K), sum w rho (y - mean) to s1 (K, d) and sum w rho (y - mean)(y -
+ * mean)', packed as root is, to s2.  Returns sum w log p(y).  rho has room for
+ * K * MX_MIXTURE_BLOCK and scratch for (d + 2) * MX_MIXTURE_BLOCK doubles. */
+#define MX_MIXTURE_BLOCK 256
+double mx_mixture_block(const double *y, mx_size stride, const double *w, mx_size m,
+                        mx_size d, mx_size K, int diagonal, const double *log_scale,
+                        const double *mean, const double *root, double *rho,
+                        double *scratch, double *n, double *s1, double *s2);
+
 /* number of bits set in both of two rows of 64-bit words */
 mx_size mx_count_both(const uint64_t *a, const uint64_t *b, mx_size words);
 

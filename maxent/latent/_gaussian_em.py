@@ -1,0 +1,439 @@
+"""EM of Gaussian mixtures in standardised coordinates, all restarts at a time.
+
+    theta_k = (nu_k - 1 + n_k) / sum,   mu_k = (tau_k m_k + sum rho y) / (tau_k + n_k)
+    Sigma_k = [V_k + sum rho (y - mu)(y - mu)' + tau_k (mu - m)(mu - m)']
+              / (a_k - d + n_k)
+
+without a prior with nu = 1, tau = 0, V = 0, a = d. Data are brought to zero mean and
+unit (co)variance first, so that starts, thresholds and tolerances do not depend on the
+units of the data.
+
+Source: Wang, Schuurmans & Zhao (2012), eqs. (33)-(37), corrected (see the errata);
+Gauvain & Lee (1994).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+
+from maxent._core.mixture import em_pass
+from maxent._support import validation as v
+from maxent._support.threads import effective_threads
+from maxent.latent._mixture_em import Step
+
+Array = NDArray[np.float64]
+_LOG_2PI = math.log(2.0 * math.pi)
+# A component has vanished below this share of the weight, or below this determinant
+# relative to the pooled one.
+VANISHED = 1e-10
+
+
+@dataclass(frozen=True)
+class MixturePrior:
+    """Prior of a Gaussian mixture: Dirichlet weights, normal-Wishart components.
+
+    ``log prior = (nu - 1) sum log theta_k + sum_k [(a - d)/2 log|P_k| - tau/2 (mu_k -
+    m)' P_k (mu_k - m) - tr(V P_k)/2]``, with precisions ``P = Sigma^{-1}``. The same
+    for all components.
+
+    Parameters
+    ----------
+    mean : array-like (d,)
+        m, where means are expected.
+    scale : array-like (d, d)
+        V, symmetric and positive definite, in squared units of the data.
+    mean_count : float, default=0.01
+        tau > 0: the prior of a mean counts as so many rows.
+    df : float, optional
+        a > d; None is d + 2, so that the prior counts as two rows.
+    weight_count : float, default=1.0
+        nu >= 1; 1 is flat.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.latent import MixturePrior
+    >>> MixturePrior(mean=np.zeros(2), scale=np.eye(2)).df
+    4.0
+    """
+
+    mean: ArrayLike
+    scale: ArrayLike
+    mean_count: float = 0.01
+    df: float | None = None
+    weight_count: float = 1.0
+
+    def __post_init__(self):
+        mean, scale = v.as_doubles("mean", self.mean), v.as_doubles("scale", self.scale)
+        d = len(mean) if mean.ndim == 1 else 0
+        if d == 0 or scale.shape != (d, d):
+            raise ValueError(
+                f"mean has shape {mean.shape} and scale {scale.shape}; expected (d,) "
+                "and (d, d)."
+            )
+        if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
+            raise ValueError("mean and scale must be finite.")
+        if not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale)[0] <= 0:
+            raise ValueError("scale must be symmetric and positive definite.")
+        df = float(d + 2 if self.df is None else v.check_positive("df", self.df))
+        if df <= d:
+            raise ValueError(f"df={df:g} must be above d={d}: a > d keeps Sigma > 0.")
+        if v.check_positive("weight_count", self.weight_count) < 1:
+            raise ValueError(
+                f"weight_count={self.weight_count:g} must be >= 1; below, weights "
+                "could become negative."
+            )
+        v.check_positive("mean_count", self.mean_count)
+        for name, value in (("mean", mean), ("scale", scale), ("df", df)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def weak(cls, X: ArrayLike, weight_count: float = 1.0) -> MixturePrior:
+        """Prior at the mean of rows, with their covariance as its scale.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, d)
+            Rows.
+        weight_count : float, default=1.0
+            nu.
+
+        Returns
+        -------
+        MixturePrior
+        """
+        X = v.as_doubles("X", X)
+        cov = np.atleast_2d(np.cov(X.T, bias=True))
+        ridge = 1e-6 * np.trace(cov) / len(cov)
+        scale = cov + ridge * np.eye(len(cov))
+        return cls(X.mean(axis=0), scale, weight_count=weight_count)
+
+    def get_spec(self) -> dict:
+        """Parameters, as model files keep them."""
+        names = ("mean", "scale", "mean_count", "df", "weight_count")
+        return {name: getattr(self, name) for name in names}
+
+
+class GaussianEM:
+    """EM on parameter vectors (log weights, means, log-Cholesky factors)."""
+
+    def __init__(self, X, w, K, kind, prior=None, n_jobs=None):
+        self.W, self.K, self.kind = float(w.sum()), K, kind
+        self.n, self.d = X.shape
+        self.diagonal = kind != "full"
+        self.centre = w @ X / self.W
+        R = X - self.centre
+        self.scale = self._pooled_factor(R, w)
+        Y = np.ascontiguousarray(self.standardised(X).T)
+        pad = -self.n % 8
+        self.y = np.ascontiguousarray(np.pad(Y, ((0, 0), (0, pad))))
+        self.w = np.pad(np.asarray(w, dtype=np.float64), (0, pad))
+        self.tril = np.tril_indices(self.d)
+        self.P = self.d if self.diagonal else len(self.tril[0])
+        self.threads = effective_threads(n_jobs)
+        self._set_prior(prior)
+
+    # -- coordinates -------------------------------------------------------------------
+    def _pooled_factor(self, R, w):
+        """L with covariance L L'; the pooled spread that all else is relative to."""
+        cov = (R.T * w) @ R / self.W
+        var = np.diag(cov).copy()
+        largest = np.abs(R).max(axis=0, initial=0.0) + np.abs(self.centre)
+        flat = np.flatnonzero(var <= (8 * np.finfo(float).eps * largest) ** 2)
+        if len(flat):
+            raise ValueError(
+                f"column {flat[0]} of X is constant, so its variance is zero and the "
+                "likelihood has no maximum; drop the column."
+            )
+        if self.kind == "spherical":
+            return math.sqrt(var.mean()) * np.eye(self.d)
+        if self.kind == "diag":
+            return np.diag(np.sqrt(var))
+        s = np.sqrt(var)
+        if np.linalg.eigvalsh(cov / s[:, None] / s)[0] <= 10 * self.d * 2.3e-16:
+            raise ValueError(
+                "the covariance of X is singular: rows lie in a plane. Drop columns, "
+                "add rows, or use covariance_type='diag'."
+            )
+        return np.linalg.cholesky(cov)
+
+    def standardised(self, X):
+        return solve_triangular(self.scale, (X - self.centre).T, lower=True).T
+
+    @property
+    def log_det(self):
+        """log |L|: what entropies and densities differ by between the coordinates."""
+        return float(np.log(np.diag(self.scale)).sum())
+
+    def _set_prior(self, prior):
+        self.prior = prior
+        d = self.d
+        self.nu, self.tau, self.a = 1.0, 0.0, float(d)
+        self.m, self.V = np.zeros(d), np.zeros((d, d))
+        if prior is None:
+            return
+        if len(prior.mean) != d:
+            raise ValueError(
+                f"the prior is of {len(prior.mean)} columns and X has {d}."
+            )
+        self.nu, self.tau, self.a = prior.weight_count, prior.mean_count, prior.df
+        self.m = self.standardised(prior.mean[None])[0]
+        half = solve_triangular(self.scale, prior.scale, lower=True)
+        self.V = solve_triangular(self.scale, half.T, lower=True)
+
+    # -- parameter vectors -----------------------------------------------------------
+    def pack(self, theta, mean, factor):
+        """Vectors (R, K + K d + K P); factor (R, K, d, d), or (R, K, d) diagonal."""
+        R = len(theta)
+        if self.diagonal:
+            entries = np.log(factor)
+        else:
+            entries = factor[..., self.tril[0], self.tril[1]].copy()
+            on = self.tril[0] == self.tril[1]
+            entries[..., on] = np.log(entries[..., on])
+        return np.hstack([np.log(theta), mean.reshape(R, -1), entries.reshape(R, -1)])
+
+    def unpack(self, phi):
+        R, K, d = len(phi), self.K, self.d
+        log_theta = phi[:, :K]
+        theta = np.exp(log_theta - log_theta.max(axis=1, keepdims=True))
+        theta /= theta.sum(axis=1, keepdims=True)
+        mean = phi[:, K : K + K * d].reshape(R, K, d)
+        entries = phi[:, K + K * d :].reshape(R, K, self.P)
+        if self.diagonal:
+            return theta, mean, np.exp(np.clip(entries, -300.0, 300.0))
+        factor = np.zeros((R, K, d, d))
+        on = self.tril[0] == self.tril[1]
+        entries = np.where(on, np.exp(np.clip(entries, -300.0, 300.0)), entries)
+        factor[..., self.tril[0], self.tril[1]] = entries
+        return theta, mean, factor
+
+    def covariances(self, factor):
+        if self.diagonal:
+            return factor**2
+        return factor @ factor.swapaxes(-2, -1)
+
+    # -- one step ----------------------------------------------------------------------
+    def sums(self, theta, mean, factor):
+        """Likelihood sum and the weighted moments about the means."""
+        R, K = theta.shape
+        if self.diagonal:
+            root = 1.0 / factor
+            log_det = np.log(factor).sum(axis=-1)
+        else:
+            inverse = np.linalg.inv(factor)
+            root = inverse[..., self.tril[0], self.tril[1]]
+            log_det = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+        with np.errstate(divide="ignore"):
+            log_scale = np.log(theta) - log_det - 0.5 * self.d * _LOG_2PI
+        log_scale = np.maximum(log_scale, -1e300)
+        L, n = np.zeros(R), np.zeros((R, K))
+        s1, s2 = np.zeros((R, K, self.d)), np.zeros((R, K, self.P))
+        em_pass(
+            self.y,
+            self.w,
+            self.diagonal,
+            np.ascontiguousarray(log_scale),
+            np.ascontiguousarray(mean),
+            np.ascontiguousarray(root),
+            L,
+            n,
+            s1,
+            s2,
+            self.threads,
+        )
+        if not self.diagonal:
+            full = np.empty((R, K, self.d, self.d))
+            full[..., self.tril[0], self.tril[1]] = s2
+            full[..., self.tril[1], self.tril[0]] = s2
+            s2 = full
+        return L, n, s1, s2
+
+    def m_step(self, mean, n, s1, s2):
+        """Weights, means and covariances from the sums."""
+        n = np.maximum(n, 1e-300)
+        theta = (self.nu - 1.0 + n) / (self.nu - 1.0 + n).sum(axis=-1, keepdims=True)
+        shift = s1 / n[..., None]
+        own = mean + shift
+        new = (self.tau * self.m + n[..., None] * own) / (self.tau + n)[..., None]
+        off, away = own - new, new - self.m
+        below = self.a - self.d + n
+        if self.diagonal:
+            scatter = s2 + n[..., None] * (off**2 - shift**2)
+            cov = np.diag(self.V) + scatter + self.tau * away**2
+            cov = cov / below[..., None]
+            if self.kind == "spherical":
+                average = cov.mean(axis=-1, keepdims=True)
+                cov = np.broadcast_to(average, cov.shape).copy()
+            return theta, new, cov
+        outer = off[..., :, None] * off[..., None, :]
+        outer -= shift[..., :, None] * shift[..., None, :]
+        cov = self.V + s2 + n[..., None, None] * outer
+        cov += self.tau * away[..., :, None] * away[..., None, :]
+        return theta, new, cov / below[..., None, None]
+
+    def factors(self, cov):
+        """Cholesky factors (or roots of variances), and which are sound."""
+        if self.diagonal:
+            sound = (cov > 0).all(axis=-1)
+            factor = np.sqrt(np.where(sound[..., None], cov, 1.0))
+            log_det = 2.0 * np.log(factor).sum(axis=-1)
+        else:
+            factor, sound = cholesky(cov)
+            diagonal = np.diagonal(factor, axis1=-2, axis2=-1)
+            log_det = 2.0 * np.log(diagonal).sum(axis=-1)
+        return factor, sound & (log_det > math.log(VANISHED))
+
+    def em(self, phi: Array) -> Step:
+        """One EM step of every restart."""
+        theta, mean, factor = self.unpack(phi)
+        L, n, s1, s2 = self.sums(theta, mean, factor)
+        objective = L / self.W
+        if self.prior is not None:
+            objective = objective + self.log_prior(theta, mean, factor) / self.W
+        new = self.m_step(mean, n, s1, s2)
+        new_factor, sound = self.factors(new[2])
+        broken = ~(sound & (n > VANISHED * self.W)).all(axis=1)
+        broken |= ~np.isfinite(objective)
+        following = self.pack(np.maximum(new[0], 1e-300), new[1], new_factor)
+        old = theta, mean, self.covariances(factor)
+        return Step(objective, following, self._residual(old, new), broken)
+
+    def _residual(self, old, new):
+        """Largest relative difference of the means of the features, (R,)."""
+        worst = np.zeros(len(old[0]))
+        for a, b in zip(self._moments(*old), self._moments(*new)):
+            size = np.abs(b - a) / (1.0 + np.abs(b))
+            worst = np.maximum(worst, size.reshape(len(size), -1).max(axis=1))
+        return worst
+
+    def _moments(self, theta, mean, cov):
+        if self.diagonal:
+            second = cov + mean**2
+        else:
+            second = cov + mean[..., :, None] * mean[..., None, :]
+        share = theta.reshape(theta.shape + (1,) * (second.ndim - 2))
+        return theta, theta[..., None] * mean, share * second
+
+    def log_prior(self, theta, mean, factor):
+        """Log prior up to a constant, (R,); 0 without one."""
+        out = (self.nu - 1.0) * np.log(theta).sum(axis=-1)
+        away = mean - self.m
+        if self.diagonal:
+            log_det = 2.0 * np.log(factor).sum(axis=-1)
+            length = ((away / factor) ** 2).sum(axis=-1)
+            trace = (np.diag(self.V) / factor**2).sum(axis=-1)
+        else:
+            diagonal = np.diagonal(factor, axis1=-2, axis2=-1)
+            log_det = 2.0 * np.log(diagonal).sum(axis=-1)
+            inverse = np.linalg.inv(factor)
+            length = ((inverse @ away[..., None])[..., 0] ** 2).sum(axis=-1)
+            trace = np.einsum("rkij,jl,rkil->rk", inverse, self.V, inverse)
+        each = -(self.a - self.d) * log_det - self.tau * length - trace
+        return out + 0.5 * each.sum(axis=-1)
+
+    # -- of the ends -------------------------------------------------------------------
+    def entropy(self, phi):
+        """Joint entropy in the units of the data, (R,)."""
+        theta, _, factor = self.unpack(phi)
+        diagonal = factor if self.diagonal else np.diagonal(factor, 0, -2, -1)
+        log_det = np.log(diagonal).sum(axis=-1)
+        own = 0.5 * self.d * (_LOG_2PI + 1.0) + log_det - np.log(theta)
+        return np.sum(theta * own, axis=-1) + self.log_det
+
+    def posteriors(self, phi):
+        """rho (K, n) of one restart, and log p(y) in standardised coordinates."""
+        theta, mean, factor = (a[0] for a in self.unpack(phi[None]))
+        y = self.y[:, : self.n]
+        u = np.empty((self.K, self.n))
+        for k in range(self.K):
+            z = self._whitened(y, mean[k], factor[k])
+            log_det = np.log(factor[k] if self.diagonal else np.diag(factor[k])).sum()
+            u[k] = np.log(theta[k]) - log_det - 0.5 * (z * z).sum(axis=0)
+        u -= 0.5 * self.d * _LOG_2PI
+        top = np.logaddexp.reduce(u, axis=0)
+        return np.exp(u - top), top
+
+    def _whitened(self, y, mean, factor):
+        dev = y - mean[:, None]
+        if self.diagonal:
+            return dev / factor[:, None]
+        return solve_triangular(factor, dev, lower=True)
+
+    def missing_share(self, phi):
+        """Largest share of information that the labels hold; > 1 at a saddle.
+
+        The largest lam with M v = lam I v, for I the covariance of the features of the
+        complete data and M the mean of their covariance given y: the slowest rate of
+        EM. The Hessian of L is M - I, so a local maximum has it at most 1. Components
+        enter in their own standardised coordinates, which changes nothing.
+        """
+        rho, _ = self.posteriors(phi)
+        theta, mean, factor = (a[0] for a in self.unpack(phi[None]))
+        y, w = self.y[:, : self.n], self.w[: self.n] / self.W
+        stats, normal = zip(
+            *(self._statistics(self._whitened(y, mean[k], factor[k])) for k in
+              range(self.K))
+        )
+        p = len(stats[0])
+        given = np.concatenate([rho[k] * stats[k] for k in range(self.K)])
+        inner = np.zeros((self.K * p, self.K * p))
+        complete, e = np.zeros_like(inner), np.zeros(self.K * p)
+        for k in range(self.K):
+            part = slice(k * p, (k + 1) * p)
+            inner[part, part] = (stats[k] * (w * rho[k])) @ stats[k].T
+            complete[part, part] = theta[k] * normal[k]
+            e[part] = theta[k] * normal[k][:, 0]
+        missing = inner - (given * w) @ given.T
+        complete -= np.outer(e, e)
+        keep = np.arange(self.K * p) != 0  # the weights add up to one
+        return _largest_ratio(missing[np.ix_(keep, keep)], complete[np.ix_(keep, keep)])
+
+    def _statistics(self, z):
+        """1, z and the free second powers; their second moments under a normal."""
+        d = self.d
+        if self.kind == "spherical":
+            rows = np.vstack([np.ones(z.shape[1]), z, (z * z).sum(axis=0)])
+            M = np.eye(d + 2)
+            M[0, -1] = M[-1, 0] = d
+            M[-1, -1] = d * (d + 2.0)
+            return rows, M
+        i, j = (np.arange(d),) * 2 if self.kind == "diag" else self.tril
+        rows = np.vstack([np.ones(z.shape[1]), z, z[i] * z[j]])
+        square = (i == j).astype(float)
+        M = np.eye(len(rows))
+        M[0, d + 1 :] = M[d + 1 :, 0] = square
+        second = np.outer(square, square)
+        second[np.diag_indices_from(second)] += np.where(square > 0, 2.0, 1.0)
+        M[d + 1 :, d + 1 :] = second
+        return rows, M
+
+
+def _largest_ratio(A, B):
+    """Largest lam of A v = lam B v, B positive definite."""
+    from scipy.linalg import eigh
+
+    scale = 1.0 / np.sqrt(np.diag(B))
+    A, B = A * scale * scale[:, None], B * scale * scale[:, None]
+    return float(eigh(A, B, eigvals_only=True)[-1])
+
+
+def cholesky(A):
+    """Factors of matrices (..., d, d), and which are positive definite."""
+    A = 0.5 * (A + A.swapaxes(-2, -1))
+    try:
+        return np.linalg.cholesky(A), np.ones(A.shape[:-2], dtype=bool)
+    except np.linalg.LinAlgError:
+        pass
+    L, sound = np.empty_like(A), np.ones(A.shape[:-2], dtype=bool)
+    for at in np.ndindex(A.shape[:-2]):
+        try:
+            L[at] = np.linalg.cholesky(A[at])
+        except np.linalg.LinAlgError:
+            L[at], sound[at] = np.eye(A.shape[-1]), False
+    return L, sound

@@ -1,0 +1,150 @@
+"""EM of mixtures from many starts at a time, accelerated and monotone.
+
+EM as a map on parameter vectors, extrapolated by its last two steps where that raises
+the likelihood (squared extrapolation), so that crawling near saddles is left behind.
+Every step that is kept raises the objective.
+
+Source: Varadhan & Roland (2008), scheme S3, for the extrapolation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent.latent._em_is import ROUNDING
+
+Array = NDArray[np.float64]
+_PLAIN = 10  # EM steps before the first extrapolation
+
+
+@dataclass
+class Step:
+    """One EM step from parameters (R, P)."""
+
+    objective: Array  # (R,) average log-likelihood, plus log prior / W
+    following: Array  # (R, P) parameters after the M step
+    residual: Array  # (R,) max |E_new f - E_old f| / (1 + |E_new f|): the gradient
+    broken: NDArray[np.bool_]  # (R,) a component has vanished
+
+
+class MixtureProblem(Protocol):
+    """EM on parameter vectors."""
+
+    def em(self, phi: Array) -> Step:
+        """One EM step of every restart."""
+
+
+@dataclass
+class Runs:
+    """Where the restarts ended."""
+
+    phi: Array
+    objective: Array
+    residual: Array
+    n_iter: NDArray[np.intp]  # EM steps
+    broken: NDArray[np.bool_]
+    history: list[tuple[int, float]]  # EM steps, best objective so far
+
+
+def climb(
+    problem: MixtureProblem,
+    phi: Array,
+    tol: float,
+    max_iter: int,
+    *,
+    accelerate: bool = True,
+    change_tol: float = 0.0,
+    callback: Callable[[int, float], object] | None = None,
+) -> Runs:
+    """EM from every start until its relative gradient is within tol.
+
+    With `change_tol` a run also ends once the objective gains less in a plain step.
+    """
+    R = len(phi)
+    out = Runs(
+        phi.copy(),
+        np.full(R, -np.inf),
+        np.full(R, np.inf),
+        np.zeros(R, dtype=np.intp),
+        np.zeros(R, dtype=bool),
+        [],
+    )
+    active, x0, first = np.arange(R), phi.copy(), problem.em(phi)
+    steps = 1
+    while True:
+        out.phi[active], out.objective[active] = x0, first.objective
+        out.residual[active], out.broken[active] = first.residual, first.broken
+        out.n_iter[active] = steps
+        out.history.append((steps, float(out.objective.max())))
+        if callback is not None:
+            callback(steps, float(out.objective.max()))
+        open_ = (first.residual > tol) & ~first.broken
+        if not open_.any() or steps >= max_iter:
+            return out
+        active, x0, first = active[open_], x0[open_], _taken(first, open_)
+        second = problem.em(first.following)
+        steps += 1
+        _check_rise(first, second, steps)
+        gain = second.objective - first.objective
+        x, step = first.following, second
+        if accelerate and steps > _PLAIN:
+            x, step = _extrapolated(problem, x0, first, second)
+            steps += 1
+        ended = (gain <= change_tol) if change_tol else np.zeros(len(gain), dtype=bool)
+        if ended.any():
+            at = active[ended]
+            out.phi[at], out.objective[at] = x[ended], step.objective[ended]
+            out.residual[at], out.broken[at] = step.residual[ended], step.broken[ended]
+            out.n_iter[at] = steps
+            if ended.all():
+                return out
+            active, x, step = active[~ended], x[~ended], _taken(step, ~ended)
+        x0, first = x, step
+
+
+def _extrapolated(problem, x0, first, second):
+    """The extrapolated points where they are better than the EM steps, else these."""
+    x1, x2 = first.following, second.following
+    r = x1 - x0
+    curve = (x2 - x1) - r
+    size = np.linalg.norm(curve, axis=1)
+    with np.errstate(all="ignore"):
+        alpha = np.linalg.norm(r, axis=1) / size
+    alpha = np.where(np.isfinite(alpha), np.clip(alpha, 1.0, 1e4), 1.0)[:, None]
+    trial = x0 + 2.0 * alpha * r + alpha**2 * curve
+    trial = np.where(np.isfinite(trial), trial, x1)
+    third = problem.em(trial)
+    better = (third.objective >= second.objective) & ~third.broken
+    x = np.where(better[:, None], trial, x1)
+    return x, Step(
+        np.where(better, third.objective, second.objective),
+        np.where(better[:, None], third.following, second.following),
+        np.where(better, third.residual, second.residual),
+        np.where(better, third.broken, second.broken),
+    )
+
+
+def _taken(step, keep):
+    return Step(
+        step.objective[keep],
+        step.following[keep],
+        step.residual[keep],
+        step.broken[keep],
+    )
+
+
+def _check_rise(first, second, steps):
+    """A fall beyond rounding is an error of ours, except where a component vanishes."""
+    fall = first.objective - second.objective
+    wrong = ~(fall <= ROUNDING * (1.0 + np.abs(first.objective)))
+    wrong &= ~(first.broken | second.broken)
+    if wrong.any():
+        raise FloatingPointError(
+            f"the log-likelihood fell by {fall[wrong].max():.1e} at EM step {steps}; "
+            "scale the data, or set a prior that keeps covariances away from zero."
+        )
