@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from maxent.latent._pool import (
         NoAdmissibleCandidateError as NoAdmissibleCandidateError,
     )
+    from maxent.latent._gaussian_em import MixturePrior as MixturePrior
     from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
+    from maxent.latent.mixtures import LMEGaussianMixture as LMEGaussianMixture
     from maxent.latent.moments import MaxEntResult as MaxEntResult
     from maxent.latent.moments import fit_maxent as fit_maxent
 
@@ -22,6 +24,8 @@ _HOMES = {
     "_model": ("FiniteLatentModel", "LogLinearModel"),
     "_em_is": ("EMISResult", "em_is"),
     "_pool": ("NoAdmissibleCandidateError",),
+    "_gaussian_em": ("MixturePrior",),
+    "mixtures": ("LMEGaussianMixture",),
     "candidates": ("LatentMaxEnt",),
     "moments": ("MaxEntResult", "fit_maxent"),
 }

@@ -93,13 +93,21 @@ class MixturePrior:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def weak(cls, X: ArrayLike, weight_count: float = 1.0) -> MixturePrior:
+    def weak(
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        weight_count: float = 1.0,
+    ) -> MixturePrior:
         """Prior at the mean of rows, with their covariance as its scale.
 
         Parameters
         ----------
         X : array-like (n_samples, d)
             Rows.
+        weights : array-like (n_samples,), optional
+            Weights >= 0 of the rows.
         weight_count : float, default=1.0
             nu.
 
@@ -108,10 +116,13 @@ class MixturePrior:
         MixturePrior
         """
         X = v.as_doubles("X", X)
-        cov = np.atleast_2d(np.cov(X.T, bias=True))
+        w = np.ones(len(X)) if weights is None else v.check_weights(weights, len(X))
+        mean = w @ X / w.sum()
+        R = X - mean
+        cov = (R.T * w) @ R / w.sum()
         ridge = 1e-6 * np.trace(cov) / len(cov)
-        scale = cov + ridge * np.eye(len(cov))
-        return cls(X.mean(axis=0), scale, weight_count=weight_count)
+        scale = cov + (ridge if ridge > 0 else 1.0) * np.eye(len(cov))
+        return cls(mean, scale, weight_count=weight_count)
 
     def get_spec(self) -> dict:
         """Parameters, as model files keep them."""
@@ -128,7 +139,7 @@ class GaussianEM:
         self.diagonal = kind != "full"
         self.centre = w @ X / self.W
         R = X - self.centre
-        self.scale = self._pooled_factor(R, w)
+        self.scale = self._pooled_factor(R, w, prior)
         Y = np.ascontiguousarray(self.standardised(X).T)
         pad = -self.n % 8
         self.y = np.ascontiguousarray(np.pad(Y, ((0, 0), (0, pad))))
@@ -139,9 +150,11 @@ class GaussianEM:
         self._set_prior(prior)
 
     # -- coordinates -------------------------------------------------------------------
-    def _pooled_factor(self, R, w):
+    def _pooled_factor(self, R, w, prior):
         """L with covariance L L'; the pooled spread that all else is relative to."""
         cov = (R.T * w) @ R / self.W
+        if prior is not None and prior.scale.shape == cov.shape:
+            cov += prior.scale / self.W
         var = np.diag(cov).copy()
         largest = np.abs(R).max(axis=0, initial=0.0) + np.abs(self.centre)
         flat = np.flatnonzero(var <= (8 * np.finfo(float).eps * largest) ** 2)

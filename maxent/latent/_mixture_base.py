@@ -1,0 +1,346 @@
+"""What mixtures with candidates share: starts, gates, predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from maxent._support import validation as v
+from maxent._support.fitted import check_fitted
+from maxent._support.random_state import as_generator
+from maxent.latent._mixture_em import climb
+from maxent.latent._pool import SELECTIONS, CandidatePool, groups, reasons
+
+Array = NDArray[np.float64]
+_SADDLE = 1e-6  # how far above 1 the share of missing information is at a saddle
+
+
+class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
+    """Mixture fitted from many starts; base class.
+
+    A subclass says how data are read (`_problem`), starts drawn (`_start`), what the
+    ends are worth (`_ends`), and how a candidate becomes the model (`_keep`).
+    """
+
+    _estimator_type = "density_estimator"
+
+    def _check_settings(self) -> None:
+        v.check_count("n_components", self.n_components)
+        v.check_count("n_init", self.n_init)
+        v.check_choice("selection", self.selection, SELECTIONS)
+        v.check_stop(self.tol, self.max_iter)
+        v.check_number("mi_tol", self.mi_tol)
+        v.check_jobs(self.n_jobs)
+
+    def _rows(self, X, sample_weight):
+        """Checked rows of positive weight, their weights."""
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        v.check_range("X", X)
+        weight = v.check_weights(sample_weight, len(X))
+        weight = np.ones(len(X)) if weight is None else weight
+        X, weight = X[weight > 0], weight[weight > 0]
+        if len(X) < self.n_components:
+            raise ValueError(
+                f"n_components={self.n_components} is more than the {len(X)} rows "
+                "(n_samples) of positive weight; lower it or add rows."
+            )
+        return X, weight
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None):
+        """Find candidates from many starts and keep one.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+        sample_weight : array-like (n_samples,), optional
+            Weight w stands for w copies of the row; 0 drops it.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        NoAdmissibleCandidateError
+            If the gates reject every candidate; the counts are in the message.
+        ValueError
+            For parameters outside their domains, NaN or infinity, fewer rows than
+            components.
+        """
+        self._check_settings()
+        X, weight = self._rows(X, sample_weight)
+        problem = self._problem(X, weight)
+        rngs = as_generator(self.random_state).spawn(self.n_init)
+        n_init = 1 if self.n_components == 1 else self.n_init
+        starts = [self._start(problem, X, weight, rng) for rng in rngs[:n_init]]
+        starts = np.stack(self._given(problem) + starts)
+        report = self._reporter(len(starts))
+        runs = climb(problem, starts, self.tol, self.max_iter, callback=report)
+        self.objective_history_ = np.array([h[1] for h in runs.history])
+        table = self._table(problem, runs)
+        self._candidate_parameters(problem, runs.phi)
+        if self.verbose:
+            n = int((table["reason"] == "").sum())
+            print(f"{type(self).__name__}: {n} of {len(starts)} candidates admitted")
+        self._settle(table)
+        return self
+
+    def _reporter(self, n):
+        if not self.verbose:
+            return None
+        name = type(self).__name__
+
+        def show(steps, best):
+            if steps % 10 == 1:
+                print(f"{name}: {steps} EM steps of {n} starts, best L={best:.6g}")
+
+        return show
+
+    def _given(self, problem):
+        """Starts given by the user."""
+        return []
+
+    # -- gates -------------------------------------------------------------------------
+    def _table(self, problem, runs):
+        """The candidates' columns, gates included."""
+        sound = ~runs.broken & np.isfinite(runs.objective)
+        L, entropy, dependence, regularized = self._ends(problem, runs, sound)
+        with np.errstate(invalid="ignore"):
+            group = groups(
+                np.where(sound, L, -np.inf), np.where(sound, entropy, -np.inf)
+            )
+        group = np.where(sound, group, -1)
+        curvature, maximum = np.full(len(L), np.nan), np.ones(len(L), dtype=bool)
+        converged = runs.residual <= self.tol
+        if self.check_maximum and self.n_components > 1:
+            ready = sound & converged
+            for g in np.unique(group[ready]):
+                members = np.flatnonzero(ready & (group == g))
+                found = self._curvature(problem, runs, members[0])
+                curvature[members], maximum[members] = found
+        mi_tol = self.mi_tol if self.n_components > 1 else -1.0
+        table = {
+            "log_likelihood": L,
+            "objective": runs.objective - self._log_det(problem),
+            "entropy": entropy,
+            "regularized_entropy": regularized,
+            "residual": runs.residual,
+            "dependence": dependence,
+            "curvature": curvature,
+            "n_iter": runs.n_iter,
+            "group": group,
+        }
+        table["reason"] = reasons(
+            runs.residual, self.tol, sound, dependence, mi_tol, maximum
+        )
+        return table
+
+    def _log_det(self, problem):
+        """What log-densities lose from the problem's coordinates to the data's."""
+        return 0.0
+
+    def _curvature(self, problem, runs, i):
+        """(largest relative curvature, whether it is a local maximum)."""
+        if self._has_prior():
+            return np.nan, self._survives(problem, runs, i)
+        share = problem.missing_share(runs.phi[i])
+        return share - 1.0, share <= 1.0 + _SADDLE
+
+    def _has_prior(self):
+        return False
+
+    def _survives(self, problem, runs, i):
+        """Whether a perturbed run comes back to the same objective."""
+        rng = np.random.default_rng(0)
+        phi = runs.phi[i]
+        moved = phi + 1e-3 * rng.normal(size=phi.shape)
+        again = climb(problem, moved[None], self.tol, self.max_iter)
+        old = runs.objective[i]
+        return bool(again.objective[0] <= old + 1e-7 * (1.0 + abs(old)))
+
+    # -- predictions -------------------------------------------------------------------
+    def _log_joint(self, X):
+        """log theta_k p_k(x), (n, K)."""
+        raise NotImplementedError
+
+    def _joint_of(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        v.check_range("X", X)
+        check_fitted("weights_", self.weights_, (len(self.weights_),))
+        return self._log_joint(X)
+
+    def score_samples(self, X: ArrayLike) -> Array:
+        """Log-density of rows.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray (n,)
+            Nats.
+        """
+        return np.logaddexp.reduce(self._joint_of(X), axis=1)
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Mean log-density.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Nats per row.
+        """
+        return float(self.score_samples(X).mean())
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Posterior probabilities of the components.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray (n, n_components)
+            Rows sum to one.
+        """
+        joint = self._joint_of(X)
+        return np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Most probable component of each row.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of int (n,)
+            Numbers of components.
+        """
+        return self._joint_of(X).argmax(axis=1)
+
+    def fit_predict(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[np.intp]:
+        """Fit, and return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features)
+            Rows.
+        y : None
+            Ignored.
+        sample_weight : array-like (n_samples,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        ndarray of int (n_samples,)
+            Numbers of components.
+        """
+        return self.fit(X, y, sample_weight).predict(X)
+
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None
+    ) -> tuple[Array, NDArray[np.intp]]:
+        """Independent draws.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Draws, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+            None takes the estimator's.
+
+        Returns
+        -------
+        X : ndarray (n_samples, n_features)
+            Rows, grouped by component.
+        y : ndarray of int (n_samples,)
+            Their components.
+        """
+        check_is_fitted(self)
+        n = v.check_count("n_samples", n_samples)
+        rng = as_generator(
+            self.random_state if random_state is None else random_state
+        )
+        counts = rng.multinomial(n, self.weights_ / self.weights_.sum())
+        parts = [
+            self._component(k).sample(int(c), rng) for k, c in enumerate(counts) if c
+        ]
+        return np.concatenate(parts), np.repeat(np.arange(len(counts)), counts)
+
+    def _component(self, k):
+        """Component k as a distribution of one of the families."""
+        raise NotImplementedError
+
+    def _n_parameters(self):
+        raise NotImplementedError
+
+    def bic(self, X: ArrayLike) -> float:
+        """Bayesian information criterion; lower is better.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        float
+        """
+        n = len(X)
+        return float(-2.0 * self.score(X) * n + self._n_parameters() * np.log(n))
+
+    def aic(self, X: ArrayLike) -> float:
+        """Akaike information criterion; lower is better.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows.
+
+        Returns
+        -------
+        float
+        """
+        return float(-2.0 * self.score(X) * len(X) + 2 * self._n_parameters())
+
+    @property
+    def lower_bound_(self):
+        """Objective of the chosen candidate, under scikit-learn's name."""
+        return self.objective_
+
+
+
+
+def mean_posterior_entropy(rho, w):
+    """sum_t w_t H(rho_t) / sum w; rho (K, n)."""
+    return float(-(xlogy(rho, rho).sum(axis=0) @ w) / w.sum())
+
+
+def weight_entropy(theta):
+    return float(-xlogy(theta, theta).sum())

@@ -1,0 +1,317 @@
+"""Mixtures of Gaussians by latent maximum entropy, maximum likelihood or MAP."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxent._support import validation as v
+from maxent._support.fitted import check_fitted
+from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
+from maxent.latent._gaussian_em import GaussianEM, MixturePrior
+from maxent.latent._mixture_base import (
+    LatentMixture,
+    mean_posterior_entropy,
+    weight_entropy,
+)
+from maxent.latent._pool import Selection
+
+Array = NDArray[np.float64]
+_KINDS = ("full", "diag", "spherical")
+
+
+class LMEGaussianMixture(LatentMixture):
+    """Gaussian mixture chosen among stationary points of the likelihood.
+
+    EM from many starts gives many feasible models; gates admit the local maxima that
+    have converged, keep all components apart and let none vanish. Of these the one of
+    largest joint entropy (latent maximum entropy), or of largest likelihood, is kept.
+    Methods and attributes are those of :class:`sklearn.mixture.GaussianMixture`.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Components, >= 1; 1 has a closed form.
+    covariance_type : {"full", "diag", "spherical"}, default="full"
+        Covariance matrices; "spherical" has one variance per component.
+    n_init : int, default=20
+        Random starts, >= 1, run as one batch. Start i depends on `random_state` and i
+        only, so that 20 starts extend 10.
+    selection : {"entropy", "likelihood"}, default="entropy"
+        Choice among the admitted candidates; see :meth:`select`.
+    prior : MixturePrior, "weak" or None, default=None
+        Prior of weights, means and covariances: maximum a posteriori estimates, and
+        the regularised entropy for the choice. "weak" is ``MixturePrior.weak(X)``;
+        with it rows may lie in a plane.
+    init_params : {"random_from_data", "random"}, default="random_from_data"
+        Starts: means at rows with the pooled covariance, or random posteriors.
+    weights_init : array-like (n_components,), optional
+        Weights of a further start; needs `means_init`.
+    means_init : array-like (n_components, n_features), optional
+        Means of a further start.
+    precisions_init : array-like, optional
+        Precisions of a further start, shaped as `precisions_`.
+    tol : float, default=1e-6
+        Relative gradient of an admitted candidate, in standardised coordinates.
+    max_iter : int, default=10000
+        Bound on the EM steps of a start.
+    mi_tol : float, default=1e-4
+        I(Y; Z) in nats above which a candidate counts as dependent; -1 admits all.
+    check_maximum : bool, default=True
+        Admit local maxima only; False is the literal principle.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the starts, and of :meth:`sample`.
+    n_jobs : int, optional
+        Threads, one start each. Results do not depend on it.
+    verbose : bool or int, default=False
+        Print EM steps and what was admitted.
+
+    Attributes
+    ----------
+    weights_ : ndarray (n_components,)
+        Weights of the components.
+    means_ : ndarray (n_components, n_features)
+        Means.
+    covariances_, precisions_, precisions_cholesky_ : ndarray
+        (n_components, n_features, n_features); (n_components, n_features) for "diag"
+        and (n_components,) for "spherical".
+    log_likelihood_, entropy_, objective_, lower_bound_, residual_ : float
+        Of the chosen candidate: mean log-likelihood per row, joint entropy, mean
+        log-likelihood plus log prior / W (twice), relative gradient.
+    candidates_ : dict of ndarray (n_starts,)
+        Columns as for :class:`LatentMaxEnt`; "curvature" is the largest share of
+        missing information less one, above 0 at a saddle.
+    rejected_ : dict {str: int}
+        Candidates rejected by each gate.
+    candidate_weights_, candidate_means_, candidate_covariances_ : ndarray
+        Parameters of all candidates.
+    selected_ : int
+        Row of the chosen candidate.
+    n_iter_, converged_, objective_history_, n_features_in_
+        EM steps of the chosen candidate, True, the best objective after each step.
+
+    See Also
+    --------
+    sklearn.mixture.GaussianMixture : Maximum likelihood, one start by default.
+    LMEDirichletMixture : Rows of proportions.
+
+    Notes
+    -----
+    A pass costs O(R n K d^2) for R starts. Entropies compare candidates of one model
+    on one data set; they cannot choose the number of components. The choice by entropy
+    wins where rows are few, and loses where they are many: look at both.
+
+    References
+    ----------
+    Wang, Schuurmans & Zhao (2012), The latent maximum entropy principle, sections 5,
+    6 and 9.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent import LMEGaussianMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(size=(50, 2)), rng.normal(size=(50, 2)) + 4])
+    >>> model = LMEGaussianMixture(2, random_state=0).fit(X)
+    >>> model.weights_.round(1), sorted(model.rejected_)[0]
+    (array([0.5, 0.5]), 'independent')
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        covariance_type: Literal["full", "diag", "spherical"] = "full",
+        n_init: int = 20,
+        selection: Selection = "entropy",
+        *,
+        prior: MixturePrior | Literal["weak"] | None = None,
+        init_params: Literal["random_from_data", "random"] = "random_from_data",
+        weights_init: ArrayLike | None = None,
+        means_init: ArrayLike | None = None,
+        precisions_init: ArrayLike | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        mi_tol: float = 1e-4,
+        check_maximum: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.n_init = n_init
+        self.selection = selection
+        self.prior = prior
+        self.init_params = init_params
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.mi_tol = mi_tol
+        self.check_maximum = check_maximum
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_settings(self):
+        super()._check_settings()
+        v.check_choice("covariance_type", self.covariance_type, _KINDS)
+        v.check_choice("init_params", self.init_params, ("random_from_data", "random"))
+        if not (
+            self.prior is None
+            or isinstance(self.prior, MixturePrior)
+            or (isinstance(self.prior, str) and self.prior == "weak")
+        ):
+            raise ValueError(
+                f"prior={v.shown(self.prior)} must be None, 'weak' or a MixturePrior."
+            )
+
+    def _has_prior(self):
+        return self.prior is not None
+
+    def _problem(self, X, weight):
+        prior = self.prior
+        if isinstance(prior, str):
+            prior = MixturePrior.weak(X, weight)
+        return GaussianEM(
+            X, weight, self.n_components, self.covariance_type, prior, self.n_jobs
+        )
+
+    def _start(self, problem, X, weight, rng):
+        K, d = self.n_components, problem.d
+        y = problem.y[:, : problem.n]
+        if self.init_params == "random":
+            rho = rng.random((K, problem.n))
+            rho *= problem.w[: problem.n] / rho.sum(axis=0)
+            n, s1 = rho.sum(axis=1), rho @ y.T
+            s2 = np.einsum("kt,at,bt->kab", rho, y, y)
+            if problem.diagonal:
+                s2 = np.einsum("kaa->ka", s2)
+            sums = n[None], s1[None], s2[None]
+            theta, mean, cov = problem.m_step(np.zeros((1, K, d)), *sums)
+            return problem.pack(theta, mean, problem.factors(cov)[0])[0]
+        theta = np.maximum(rng.dirichlet(np.ones(K)), 1e-3)
+        rows = rng.choice(problem.n, size=K, replace=False, p=weight / weight.sum())
+        one = np.ones(d) if problem.diagonal else np.eye(d)
+        factor = np.broadcast_to(one, (1, K, *one.shape))
+        return problem.pack(theta[None] / theta.sum(), y[:, rows].T[None], factor)[0]
+
+    def _given(self, problem):
+        if self.means_init is None:
+            if self.weights_init is not None or self.precisions_init is not None:
+                raise ValueError(
+                    "weights_init and precisions_init need means_init, with which they "
+                    "make one further start."
+                )
+            return []
+        K, d = self.n_components, problem.d
+        mean = _shaped("means_init", self.means_init, (K, d))
+        theta = np.full(K, 1.0 / K)
+        if self.weights_init is not None:
+            theta = _shaped("weights_init", self.weights_init, (K,))
+            if (theta <= 0).any() or abs(theta.sum() - 1.0) > 1e-6:
+                raise ValueError("weights_init must be > 0 and sum to one.")
+        mean = problem.standardised(mean)
+        one = np.ones(d) if problem.diagonal else np.eye(d)
+        factor = np.broadcast_to(one, (K, *one.shape))
+        if self.precisions_init is not None:
+            factor = self._given_factor(problem, K, d)
+        return [problem.pack(theta[None], mean[None], factor[None])[0]]
+
+    def _given_factor(self, problem, K, d):
+        shape = {"full": (K, d, d), "diag": (K, d), "spherical": (K,)}
+        P = _shaped("precisions_init", self.precisions_init, shape[problem.kind])
+        if problem.kind == "full":
+            half = np.linalg.solve(problem.scale, np.linalg.inv(P))
+            cov = np.linalg.solve(problem.scale, half.swapaxes(-2, -1))
+            return problem.factors(cov)[0]
+        P = P[:, None] * np.ones(d) if problem.kind == "spherical" else P
+        if (P <= 0).any():
+            raise ValueError("precisions_init must be > 0.")
+        return 1.0 / np.sqrt(P) / np.diag(problem.scale)
+
+    def _log_det(self, problem):
+        return problem.log_det
+
+    def _ends(self, problem, runs, sound):
+        """Likelihood, entropy, dependence and regularised entropy of the ends."""
+        R = len(sound)
+        L = runs.objective - problem.log_det
+        theta, mean, factor = problem.unpack(runs.phi)
+        if problem.prior is not None:
+            L = L - problem.log_prior(theta, mean, factor) / problem.W
+        with np.errstate(divide="ignore", invalid="ignore"):
+            entropy = np.where(sound, problem.entropy(runs.phi), -np.inf)
+        dependence, regularized = np.full(R, np.nan), entropy.copy()
+        for r in np.flatnonzero(sound):
+            rho, _ = problem.posteriors(runs.phi[r])
+            left = mean_posterior_entropy(rho, problem.w[: problem.n])
+            dependence[r] = weight_entropy(theta[r]) - left
+            if problem.prior is not None:
+                regularized[r] = left - (runs.objective[r] - problem.log_det)
+        return L, entropy, dependence, regularized
+
+    def _candidate_parameters(self, problem, phi):
+        theta, mean, factor = problem.unpack(phi)
+        scale = problem.scale
+        self.candidate_weights_ = theta
+        self.candidate_means_ = problem.centre + mean @ scale.T
+        if problem.diagonal:
+            cov = (factor * np.diag(scale)) ** 2
+            if problem.kind == "spherical":
+                cov = cov[..., 0]
+        else:
+            factor = scale @ factor
+            cov = factor @ factor.swapaxes(-2, -1)
+        self.candidate_covariances_ = cov
+
+    def _keep(self, i):
+        self.weights_ = self.candidate_weights_[i].copy()
+        self.means_ = self.candidate_means_[i].copy()
+        cov = self.covariances_ = self.candidate_covariances_[i].copy()
+        if self.covariance_type == "full":
+            eye = np.eye(cov.shape[-1])
+            root = np.linalg.solve(
+                np.linalg.cholesky(cov), np.broadcast_to(eye, cov.shape)
+            ).swapaxes(-2, -1)
+            self.precisions_cholesky_ = root
+            self.precisions_ = root @ root.swapaxes(-2, -1)
+        else:
+            self.precisions_cholesky_ = 1.0 / np.sqrt(cov)
+            self.precisions_ = 1.0 / cov
+        self.n_iter_ = int(self.candidates_["n_iter"][i])
+
+    # -- the model ---------------------------------------------------------------------
+    def _components(self):
+        """All components, as one batch of a family."""
+        K, d = len(self.weights_), self.n_features_in_
+        check_fitted("means_", self.means_, (K, d))
+        kinds = {
+            "full": (Gaussian, (K, d, d)),
+            "diag": (DiagonalGaussian, (K, d)),
+            "spherical": (SphericalGaussian, (K,)),
+        }
+        family, shape = kinds[self.covariance_type]
+        check_fitted("covariances_", self.covariances_, shape)
+        return family(self.means_, self.covariances_)
+
+    def _component(self, k):
+        return self._components()[k]
+
+    def _log_joint(self, X):
+        return self._components().log_prob(X).T + np.log(self.weights_)
+
+    def _n_parameters(self):
+        K, d = self.means_.shape
+        each = {"full": d * (d + 1) // 2, "diag": d, "spherical": 1}
+        return K * (d + each[self.covariance_type]) + K - 1
+
+
+def _shaped(name, value, shape):
+    array = v.as_doubles(name, value)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(f"{name} has shape {array.shape}; expected {shape}, finite.")
+    return array
