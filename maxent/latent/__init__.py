@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     )
     from maxent.latent._gaussian_em import MixturePrior as MixturePrior
     from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
+    from maxent.latent.classifier import MaxEntClassifier as MaxEntClassifier
+    from maxent.latent.dirichlet import LMEDirichletMixture as LMEDirichletMixture
     from maxent.latent.mixtures import LMEGaussianMixture as LMEGaussianMixture
+    from maxent.latent.model import MaxEntModel as MaxEntModel
+    from maxent.latent.model import SampledMaxEnt as SampledMaxEnt
     from maxent.latent.moments import MaxEntResult as MaxEntResult
     from maxent.latent.moments import fit_maxent as fit_maxent
 
@@ -25,6 +29,9 @@ _HOMES = {
     "_em_is": ("EMISResult", "em_is"),
     "_pool": ("NoAdmissibleCandidateError",),
     "_gaussian_em": ("MixturePrior",),
+    "classifier": ("MaxEntClassifier",),
+    "dirichlet": ("LMEDirichletMixture",),
+    "model": ("MaxEntModel", "SampledMaxEnt"),
     "mixtures": ("LMEGaussianMixture",),
     "candidates": ("LatentMaxEnt",),
     "moments": ("MaxEntResult", "fit_maxent"),

@@ -405,7 +405,7 @@ class GaussianEM:
         missing = inner - (given * w) @ given.T
         complete -= np.outer(e, e)
         keep = np.arange(self.K * p) != 0  # the weights add up to one
-        return _largest_ratio(missing[np.ix_(keep, keep)], complete[np.ix_(keep, keep)])
+        return largest_ratio(missing[np.ix_(keep, keep)], complete[np.ix_(keep, keep)])
 
     def _statistics(self, z):
         """1, z and the free second powers; their second moments under a normal."""
@@ -427,7 +427,7 @@ class GaussianEM:
         return rows, M
 
 
-def _largest_ratio(A, B):
+def largest_ratio(A, B):
     """Largest lam of A v = lam B v, B positive definite."""
     from scipy.linalg import eigh
 

@@ -1,0 +1,371 @@
+"""MaxEntModel and SampledMaxEnt: maximum-entropy distributions as values."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp, xlogy
+
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent.latent._space import FeatureSpace, check_moments
+from maxent.latent.moments import fit_maxent
+
+Array = NDArray[np.float64]
+_FEW_DRAWS = 100
+
+
+class MaxEntModel:
+    """Log-linear distribution over enumerated states.
+
+    ``p(x) = q(x) exp(lam . f(x)) / Phi(lam)``; an immutable value.
+
+    Parameters
+    ----------
+    features : array-like or CSR (n_states, n_features)
+        Feature values of every state.
+    lam : array-like (n_features,)
+        Weights.
+    log_prior : array-like (n_states,), optional
+        log q up to a constant; None is uniform.
+
+    Attributes
+    ----------
+    log_partition : float
+        log Phi(lam).
+    prob : ndarray (n_states,)
+        Probabilities.
+    fit_result : MaxEntResult or None
+        How the fit ended, of a model made by :meth:`fit`.
+
+    See Also
+    --------
+    fit_maxent : The function behind :meth:`fit`.
+    SampledMaxEnt : Spaces too large to enumerate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.latent import MaxEntModel
+    >>> faces = np.arange(1.0, 7.0)[:, None]
+    >>> die = MaxEntModel.fit(faces, [4.5])
+    >>> round(die.entropy(), 4), die.moments().round(6)
+    (1.6136, array([4.5]))
+    """
+
+    def __init__(
+        self, features: ArrayLike, lam: ArrayLike, log_prior: ArrayLike | None = None
+    ):
+        space = FeatureSpace(features, log_prior)
+        lam = check_moments("lam", lam, space.n_features).copy()
+        for array in (lam, space.log_prior):
+            if array is not None:
+                array.setflags(write=False)
+        self.__dict__.update(_space=space, lam=lam, fit_result=None)
+
+    @classmethod
+    def fit(cls, features: ArrayLike, target: ArrayLike, **options: Any) -> Self:
+        """Model of largest entropy with given means.
+
+        Parameters
+        ----------
+        features : array-like or CSR (n_states, n_features)
+            Feature values of every state.
+        target : array-like (n_features,)
+            Means to be met.
+        **options
+            Further arguments of :func:`fit_maxent`.
+
+        Returns
+        -------
+        MaxEntModel
+        """
+        result = fit_maxent(features, target, **options)
+        model = cls(features, result.lam, options.get("log_prior"))
+        model.__dict__["fit_result"] = result
+        return model
+
+    @property
+    def features(self) -> Array | sp.csr_array:
+        """Feature values of every state."""
+        return self._space.F
+
+    @property
+    def log_prior(self) -> Array | None:
+        """Log of the base measure."""
+        return self._space.log_prior
+
+    @functools.cached_property
+    def log_partition(self) -> float:
+        """log Phi(lam)."""
+        return float(logsumexp(self._space.exponents(self.lam)))
+
+    def log_prob(self) -> Array:
+        """Log-probabilities of all states.
+
+        Returns
+        -------
+        ndarray (n_states,)
+        """
+        return self._space.exponents(self.lam) - self.log_partition
+
+    @functools.cached_property
+    def prob(self) -> Array:
+        """Probabilities of all states."""
+        p = np.exp(self.log_prob())
+        p.setflags(write=False)
+        return p
+
+    def moments(self, features: ArrayLike | None = None) -> Array:
+        """Means of features.
+
+        Parameters
+        ----------
+        features : array-like (n_states, m), optional
+            None takes the model's own.
+
+        Returns
+        -------
+        ndarray (m,)
+        """
+        if features is None:
+            return self._space.mean(self.prob)
+        F = features if sp.issparse(features) else v.as_doubles("features", features)
+        if F.shape[0] != len(self.prob):
+            raise ValueError(
+                f"features has {F.shape[0]} rows and the model {len(self.prob)} states."
+            )
+        return F.T @ self.prob
+
+    def covariance(self) -> Array:
+        """Covariance of the features.
+
+        Returns
+        -------
+        ndarray (n_features, n_features)
+        """
+        return self._space.covariance(self.prob, self.moments())
+
+    def entropy(self) -> float:
+        """Entropy, nats.
+
+        Returns
+        -------
+        float
+        """
+        return float(-xlogy(self.prob, self.prob).sum())
+
+    def kl(self, other: MaxEntModel | ArrayLike) -> float:
+        """Kullback-Leibler divergence from another distribution over the states.
+
+        Parameters
+        ----------
+        other : MaxEntModel or array-like (n_states,)
+            The second distribution.
+
+        Returns
+        -------
+        float
+            KL(self || other), nats; inf where `other` excludes a state.
+        """
+        q = other.prob if isinstance(other, MaxEntModel) else np.asarray(other)
+        if q.shape != self.prob.shape:
+            raise ValueError(
+                f"other has shape {q.shape}, expected {self.prob.shape}: one "
+                "probability per state."
+            )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(self.prob > 0, self.prob * np.log(self.prob / q), 0.0)
+        return float(terms.sum())
+
+    def sample(self, n: int, random_state: Any = None) -> NDArray[np.intp]:
+        """Draw states.
+
+        Parameters
+        ----------
+        n : int
+            Draws, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+            Seed.
+
+        Returns
+        -------
+        ndarray of int (n,)
+            Numbers of states.
+        """
+        rng = as_generator(random_state)
+        return rng.choice(
+            len(self.prob), size=v.check_count("n", n), p=self.prob / self.prob.sum()
+        )
+
+    def get_spec(self) -> dict[str, Any]:
+        """Constructor arguments, as model files keep them.
+
+        Returns
+        -------
+        dict
+        """
+        return {"features": self.features, "lam": self.lam, "log_prior": self.log_prior}
+
+    @classmethod
+    def from_spec(cls, spec: dict[str, Any]) -> Self:
+        """Model from what :meth:`get_spec` returned.
+
+        Parameters
+        ----------
+        spec : dict
+            Constructor arguments.
+
+        Returns
+        -------
+        MaxEntModel
+        """
+        return cls(**spec)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable; make a new one.")
+
+    def __reduce__(self):
+        return type(self), (self.features, self.lam, self.log_prior)
+
+    def __repr__(self) -> str:
+        S, N = self._space.F.shape
+        return f"{type(self).__name__}(<{S} states, {N} features>)"
+
+
+class SampledMaxEnt(MaxEntModel):
+    """Log-linear distribution over a large or continuous space, by importance sampling.
+
+    Draws x_s of an auxiliary density r stand for the space: the model is exact finite
+    maximum entropy on them with prior weights q(x_s) / r(x_s).
+
+    Parameters
+    ----------
+    features : array-like or CSR (n_draws, n_features)
+        Features of the draws.
+    lam : array-like (n_features,)
+        Weights.
+    log_prior : array-like (n_draws,), optional
+        log q - log r of the draws.
+
+    Attributes
+    ----------
+    effective_sample_size : float
+        1 / sum p_s^2 of the weighted draws.
+
+    See Also
+    --------
+    MaxEntModel : Enumerated spaces.
+
+    Notes
+    -----
+    Moments have a Monte Carlo error of about one over the root of the effective sample
+    size; test them on fresh draws with :meth:`test_moments`.
+
+    Examples
+    --------
+    A variable with mean 0 and variance 1/4 from draws of a standard normal: Gaussian.
+
+    >>> import numpy as np
+    >>> from maxent.latent import SampledMaxEnt
+    >>> x = np.random.default_rng(0).normal(size=20000)
+    >>> f = np.column_stack([x, x**2])
+    >>> model = SampledMaxEnt.fit(f, [0.0, 0.25], log_density=-(x**2) / 2)
+    >>> model.effective_sample_size > 100
+    True
+    """
+
+    @classmethod
+    def fit(  # type: ignore[override]
+        cls,
+        features: ArrayLike,
+        target: ArrayLike,
+        *,
+        log_density: ArrayLike,
+        log_base: ArrayLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """Model of largest entropy with given means, over draws.
+
+        Parameters
+        ----------
+        features : array-like or CSR (n_draws, n_features)
+            Features of the draws.
+        target : array-like (n_features,)
+            Means to be met.
+        log_density : array-like (n_draws,)
+            log r of the draws, up to a constant.
+        log_base : array-like (n_draws,), optional
+            log q of the draws, up to a constant; None is flat.
+        **options
+            Further arguments of :func:`fit_maxent`.
+
+        Returns
+        -------
+        SampledMaxEnt
+
+        Warns
+        -----
+        UserWarning
+            If the effective sample size is below 100.
+        """
+        log_r = v.as_doubles("log_density", log_density)
+        if log_r.ndim != 1 or not np.isfinite(log_r).all():
+            raise ValueError(
+                "log_density must hold one finite number per draw: the log-density of "
+                "the distribution that the draws come from."
+            )
+        log_prior = -log_r
+        if log_base is not None:
+            log_prior = log_prior + v.as_doubles("log_base", log_base)
+        model = super().fit(features, target, log_prior=log_prior, **options)
+        if model.effective_sample_size < _FEW_DRAWS:
+            warnings.warn(
+                f"the effective sample size is {model.effective_sample_size:.3g} of "
+                f"{len(model.prob)} draws; take more draws, or an auxiliary "
+                "distribution nearer to the targets.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return model
+
+    @property
+    def effective_sample_size(self) -> float:
+        """1 / sum p_s^2."""
+        return float(1.0 / np.sum(self.prob**2))
+
+    def test_moments(
+        self, features: ArrayLike, log_density: ArrayLike, log_base: Any = None
+    ) -> tuple[Array, Array]:
+        """Means on fresh draws, and their standard errors.
+
+        Parameters
+        ----------
+        features : array-like (n_draws, n_features)
+            Features of draws that were not used to fit.
+        log_density : array-like (n_draws,)
+            Their log r.
+        log_base : array-like (n_draws,), optional
+            Their log q.
+
+        Returns
+        -------
+        mean : ndarray (n_features,)
+            Self-normalised importance estimates.
+        error : ndarray (n_features,)
+            Their standard errors.
+        """
+        log_prior = -v.as_doubles("log_density", log_density)
+        if log_base is not None:
+            log_prior = log_prior + v.as_doubles("log_base", log_base)
+        fresh = FeatureSpace(features, log_prior)
+        _, p, mean = fresh.evaluate(self.lam)
+        F = fresh.F.toarray() if fresh.sparse else fresh.F
+        return mean, np.sqrt((p**2) @ (F - mean) ** 2)
+
+
