@@ -22,7 +22,7 @@ _BLOCK = 1 << 17  # states per block of the products
 
 
 @njit(cache=True, nogil=True)
-def _energies(weights, bias):
+def energies(weights, bias):
     """Table of the exponents, (2^M,); bit j of the index is unit j."""
     m = len(bias)
     out = np.zeros(1 << m)
@@ -78,7 +78,7 @@ def _fold(table, m, out):
 def pair_moments_direct(weights, bias):
     """log Phi and E x x' by tables; weights symmetric (M, M), its diagonal unused."""
     m = len(bias)
-    table = _energies(weights, bias)
+    table = energies(weights, bias)
     log_phi = _exponentials(table)
     out = np.empty((m, m))
     _fold(table, m, out)
@@ -113,12 +113,12 @@ def feature_sums(free):
     free : symmetric boolean (M, M); the diagonal says which biases are free.
     """
     count = np.asarray(free, dtype=np.float64)
-    return np.rint(_energies(count, np.diagonal(count).copy())).astype(np.int64)
+    return np.rint(energies(count, np.diagonal(count).copy())).astype(np.int64)
 
 
 def moments_by_value(weights, bias, value, n_values):
     """log Phi and E x x' 1[value(x) = v] for v < n_values, by tables (small M)."""
-    table = _energies(weights, bias)
+    table = energies(weights, bias)
     log_phi = _exponentials(table)
     return log_phi, _by_value(table, value, n_values, len(bias))
 

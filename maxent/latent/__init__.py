@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         NoAdmissibleCandidateError as NoAdmissibleCandidateError,
     )
     from maxent.latent._gaussian_em import MixturePrior as MixturePrior
+    from maxent.latent.boltzmann import LMEBoltzmannMachine as LMEBoltzmannMachine
+    from maxent.latent.boltzmann import LMERBM as LMERBM
     from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
     from maxent.latent.classifier import MaxEntClassifier as MaxEntClassifier
     from maxent.latent.dirichlet import LMEDirichletMixture as LMEDirichletMixture
@@ -30,6 +32,7 @@ _HOMES = {
     "_pool": ("NoAdmissibleCandidateError",),
     "_gaussian_em": ("MixturePrior",),
     "classifier": ("MaxEntClassifier",),
+    "boltzmann": ("LMEBoltzmannMachine", "LMERBM"),
     "dirichlet": ("LMEDirichletMixture",),
     "model": ("MaxEntModel", "SampledMaxEnt"),
     "mixtures": ("LMEGaussianMixture",),
