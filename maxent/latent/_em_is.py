@@ -35,6 +35,10 @@ M_STEPS = ("iis", "gis", "scgis", "newton", "cg", "lbfgs")
 # A fall of L below this share of 1 + |L| is more than rounding: exact code has an error.
 ROUNDING = 1e-10
 
+_NEWTON_UP_TO = 300  # weights
+_BEFORE_NEWTON = 100  # iterations of L-BFGS
+_NEWTON_STEPS = 50
+
 
 @dataclass
 class EMISResult:
@@ -334,7 +338,25 @@ def _newton(likelihood, lam, target, inner, method):
 
 
 def polished(likelihood: Likelihood, lam: Array, tol: float, max_iter: int) -> Array:
-    """L-BFGS on the penalised likelihood from one lam; kept if it does not fall."""
+    """Ascent on the penalised likelihood from one lam; it never falls.
+
+    L-BFGS; where the model has a Hessian, Newton steps finish what crawls.
+    """
+    small = likelihood.model.has_hessian and len(lam) <= _NEWTON_UP_TO
+    left = max_iter
+    while left > 0:
+        step = min(left, _BEFORE_NEWTON) if small else left
+        lam = _lbfgs_ascent(likelihood, lam, tol, step)
+        left -= step
+        if likelihood.evaluate(lam[None])[5][0] <= tol or not small:
+            break
+        lam = _newton_ascent(likelihood, lam, tol)
+        if likelihood.evaluate(lam[None])[5][0] <= tol:
+            break
+    return lam
+
+
+def _lbfgs_ascent(likelihood, lam, tol, max_iter):
     bound = likelihood.bound
     bounds = [(-bound, bound)] * len(lam) if np.isfinite(bound) else None
     scale = 1.0 + np.abs(likelihood.evaluate(lam[None])[0].target[0])
@@ -350,6 +372,39 @@ def polished(likelihood: Likelihood, lam: Array, tol: float, max_iter: int) -> A
         both, lam, jac=True, method="L-BFGS-B", bounds=bounds, options=options
     )
     return result.x if result.fun <= start else lam
+
+
+def _newton_ascent(likelihood, lam, tol):
+    """Newton steps with the absolute values of the Hessian's eigenvalues.
+
+    They climb along every direction, so saddles are left. Weights at the bound whose
+    gradient points outside are held.
+    """
+    bound = likelihood.bound
+    for _ in range(_NEWTON_STEPS):
+        _, _, _, value, gradient, residual = likelihood.evaluate(lam[None])
+        if residual[0] <= 0.1 * tol:
+            break
+        g = gradient[0]
+        free = ~((np.abs(lam) >= bound) & (g * lam > 0))
+        H = likelihood.model.hessian(lam, likelihood.observed)
+        H = (H - np.diag(likelihood.weight))[np.ix_(free, free)]
+        size, axes = np.linalg.eigh(H)
+        size = np.maximum(np.abs(size), 1e-10 * max(np.abs(size).max(), 1e-300))
+        step = np.zeros_like(lam)
+        step[free] = axes @ ((axes.T @ g[free]) / size)
+        step *= min(1.0, 5.0 / max(np.abs(step).max(), 1e-300))
+        for t in 0.5 ** np.arange(30):
+            new = np.clip(lam + t * step, -bound, bound)
+            found = likelihood.evaluate(new[None])
+            if found[3][0] > value[0] or (
+                found[5][0] < residual[0] and found[3][0] >= value[0] - 1e-14
+            ):
+                break
+        else:
+            break
+        lam = new
+    return lam
 
 
 def summary(likelihood, lam, n_iter, tol, history):

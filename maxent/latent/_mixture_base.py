@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
 from maxent._support.random_state import as_generator
+from maxent._support.threads import single_threaded_blas
 from maxent.latent._mixture_em import climb
 from maxent.latent._pool import SELECTIONS, CandidatePool, groups, reasons
 
@@ -84,9 +85,10 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         starts = [self._start(problem, X, weight, rng) for rng in rngs[:n_init]]
         starts = np.stack(self._given(problem) + starts)
         report = self._reporter(len(starts))
-        runs = climb(problem, starts, self.tol, self.max_iter, callback=report)
+        with single_threaded_blas():
+            runs = climb(problem, starts, self.tol, self.max_iter, callback=report)
+            table = self._table(problem, runs)
         self.objective_history_ = np.array([h[1] for h in runs.history])
-        table = self._table(problem, runs)
         self._candidate_parameters(problem, runs.phi)
         if self.verbose:
             n = int((table["reason"] == "").sum())

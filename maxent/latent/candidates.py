@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxent._support import validation as v
 from maxent._support.compiling import compiled
 from maxent._support.random_state import as_generator
+from maxent._support.threads import single_threaded_blas
 from maxent.latent._em_is import (
     M_STEPS,
     Likelihood,
@@ -370,6 +371,15 @@ def candidates(
 
 def _chunk(likelihood, starts, method, inner, em_iter, tol, max_iter, check_maximum):
     """Candidates of a few starts, as one batch."""
+    with single_threaded_blas():
+        return _candidates_of(
+            likelihood, starts, method, inner, em_iter, tol, max_iter, check_maximum
+        )
+
+
+def _candidates_of(
+    likelihood, starts, method, inner, em_iter, tol, max_iter, check_maximum
+):
     bound = likelihood.bound
     starts = np.clip(starts, -bound, bound)
     result = run(likelihood, starts, inner, method, tol, em_iter)

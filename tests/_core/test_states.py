@@ -1,0 +1,54 @@
+"""Sums over all binary states: tables, halves, and splits by a feature sum."""
+
+import numpy as np
+import pytest
+from oracles.latent import boltzmann, coupling
+
+from maxent._core import states
+
+
+@pytest.mark.parametrize("M", [1, 2, 3, 6, 9])
+def test_pair_moments_are_those_of_the_loop_over_states(M, rng):
+    W, b = coupling(rng, M)
+    log_phi, second = boltzmann(W, b)
+    found = states.pair_moments(W, b)
+    assert found[0] == pytest.approx(log_phi, abs=1e-12)
+    np.testing.assert_allclose(found[1], second, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [0.3, 200.0])
+def test_halves_agree_with_tables(scale, rng):
+    # at scale 200 exponents span more than doubles do: blocks shift by their maxima
+    W, b = coupling(rng, 11, scale)
+    halves = states.HalfTables(*states.split_evenly(11))
+    log_phi, second = states.pair_moments_direct(W, b)
+    found = halves.pair_moments(W, b)
+    assert found[0] == pytest.approx(log_phi, rel=1e-13)
+    np.testing.assert_allclose(found[1], second, atol=1e-11)
+    assert halves.log_partition(W, b) == pytest.approx(log_phi, rel=1e-13)
+
+
+def test_seventeen_units_use_halves_and_agree(rng):
+    W, b = coupling(rng, 17, 0.2)
+    found, direct = states.pair_moments(W, b), states.pair_moments_direct(W, b)
+    assert found[0] == pytest.approx(direct[0], rel=1e-12)
+    np.testing.assert_allclose(found[1], direct[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("biased", [True, False])
+def test_moments_by_feature_sum(biased, rng):
+    M = 7
+    W, b = coupling(rng, M)
+    free = ~np.eye(M, dtype=bool) | biased
+    value = states.feature_sums(free)
+    k = np.array([int(s).bit_count() for s in range(1 << M)])
+    np.testing.assert_array_equal(value, k * (k + 1 if biased else k - 1) // 2)
+    top = value.max() + 1
+    log_phi, C = states.moments_by_value(W, b, value, top)
+    np.testing.assert_allclose(C.sum(axis=0), boltzmann(W, b)[1], atol=1e-12)
+    sizes = np.add.outer(np.arange(4), np.arange(5))
+    split = sizes * (sizes + 1 if biased else sizes - 1) // 2
+    halves = states.HalfTables(*states.split_evenly(M))
+    other = halves.moments_by_counts(W, b, split, top)
+    assert other[0] == pytest.approx(log_phi, abs=1e-12)
+    np.testing.assert_allclose(other[1], C, atol=1e-13)

@@ -1,0 +1,187 @@
+"""EM-IS: identities, monotone likelihood, agreement of its M steps."""
+
+import numpy as np
+import pytest
+from oracles.latent import latent
+from sklearn.exceptions import ConvergenceWarning
+
+from maxent.latent import FiniteLatentModel, em_is
+from maxent.latent._em_is import M_STEPS, Likelihood, m_step
+
+
+def problem(rng, shape=(5, 3, 4), n=60):
+    f = rng.normal(size=shape)
+    y = rng.choice(shape[0], size=n, p=rng.dirichlet(2.0 * np.ones(shape[0])))
+    return FiniteLatentModel(f), y, f
+
+
+def test_quantities_are_those_of_brute_force(rng):
+    model, y, f = problem(rng)
+    lam = rng.normal(size=4)
+    shares = np.bincount(y, minlength=5) / len(y)
+    exact = latent(f, lam, shares)
+    found, log_phi, mean = model.expectation(lam[None], model.observe(y))
+    assert found.log_likelihood[0] == pytest.approx(exact["L"], abs=1e-10)
+    assert log_phi[0] == pytest.approx(exact["log_phi"], abs=1e-10)
+    np.testing.assert_allclose(found.target[0], exact["eta"], atol=1e-10)
+    np.testing.assert_allclose(mean[0], exact["mean"], atol=1e-10)
+    assert exact["L"] == pytest.approx(exact["Q"] + exact["Hm"], abs=1e-10)
+    p = exact["p"]
+    own = np.sum(p * np.log(p / np.outer(p.sum(axis=1), p.sum(axis=0))))
+    assert model.dependence(lam[None], None)[0] == pytest.approx(own, abs=1e-10)
+
+
+def test_gradient_and_hessian_are_those_of_finite_differences(rng):
+    model, y, f = problem(rng)
+    shares, lam, h = np.bincount(y, minlength=5) / len(y), rng.normal(size=4), 1e-5
+    exact = latent(f, lam, shares)
+
+    def around(i):
+        return [latent(f, lam + s * h * np.eye(4)[i], shares) for s in (1, -1)]
+
+    pairs = [around(i) for i in range(4)]
+    slope = [(a["L"] - b["L"]) / (2 * h) for a, b in pairs]
+    np.testing.assert_allclose(exact["eta"] - exact["mean"], slope, atol=1e-8)
+    bend = [
+        ((a["eta"] - a["mean"]) - (b["eta"] - b["mean"])) / (2 * h) for a, b in pairs
+    ]
+    np.testing.assert_allclose(model.hessian(lam, shares), bend, atol=1e-7)
+
+
+def test_entropy_at_a_feasible_point(rng):
+    model, y, f = problem(rng)
+    shares = np.bincount(y, minlength=5) / len(y)
+    result = em_is(model, y, rng.normal(size=4), sigma2=50.0, method="newton",
+                   tol=1e-11)
+    exact = latent(f, result.lam, shares)
+    assert result.entropy == pytest.approx(exact["H"], abs=1e-9)
+    # -[Q - sum lam^2 / (2 s2)] = H - U, U = sum s2 eps^2 / 2, eps = -lam / s2
+    cost = np.sum(result.lam**2) / (2 * 50.0)
+    assert -(exact["Q"] - cost) == pytest.approx(exact["H"] - cost, abs=1e-8)
+    free = em_is(model, y, result.lam, method="newton", tol=1e-10, max_iter=20_000)
+    exact = latent(f, free.lam, shares)
+    assert exact["H"] == pytest.approx(-exact["Q"], abs=1e-7)
+    assert exact["L"] == pytest.approx(-exact["H"] + exact["Hm"], abs=1e-7)
+
+
+def worst_fall(seed, n_problems, inner):
+    """Largest fall of the penalised likelihood in any single inner step."""
+    worst = 0.0
+    for k in range(n_problems):
+        rng = np.random.default_rng([seed, k])
+        shape = tuple(rng.integers(2, 6, size=2)) + (int(rng.integers(1, 6)),)
+        f = rng.normal(size=shape) * 10.0 ** rng.uniform(-1, 1)
+        f = np.round(f) if k % 3 == 0 else f
+        model = FiniteLatentModel(f)
+        sigma2 = 10.0 ** rng.uniform(0, 3)
+        y = rng.integers(0, shape[0], size=20)
+        own = Likelihood(model, model.observe(y), np.full(shape[2], 1 / sigma2))
+        lam = rng.normal(size=(1, shape[2])) / max(np.abs(f).max(), 1.0)
+        method = ("gis", "iis", "scgis")[k % 3]
+        for _ in range(3):
+            found, _, _, value, _, _ = own.evaluate(lam)
+            for _ in range(inner):  # inner steps towards one target
+                lam = m_step(own, lam, found.target, 1, method)
+                new = own.evaluate(lam)[3]
+                worst = max(worst, float((value - new)[0] / (1 + abs(value[0]))))
+                value = new
+    return worst
+
+
+@pytest.mark.parametrize("inner", [1, 5])
+def test_likelihood_never_falls_at_any_inner_step(inner, seed):
+    assert worst_fall(seed, 40, inner) <= 1e-12
+
+
+@pytest.mark.slow
+def test_likelihood_never_falls_in_a_thousand_problems(seed):
+    assert worst_fall(seed, 1000, 4) <= 1e-12
+
+
+@pytest.mark.parametrize("method", M_STEPS)
+def test_every_m_step_climbs_to_a_feasible_point(method, rng):
+    model, y, f = problem(rng)
+    lam0 = 0.3 * rng.normal(size=(3, 4))
+    result = em_is(model, y, lam0, method=method, sigma2=20.0, tol=1e-8,
+                   max_iter=50_000)
+    assert result.converged
+    history = np.array([h[1] for h in result.history])
+    assert np.diff(history, axis=0).min() >= -1e-12
+    shares = np.bincount(y, minlength=5) / len(y)
+    for lam in result.lam:
+        exact = latent(f, lam, shares)
+        np.testing.assert_allclose(exact["eta"] - exact["mean"], lam / 20, atol=1e-7)
+
+
+def test_all_m_steps_find_the_same_maximum_from_near_it(rng):
+    model, y, _ = problem(rng)
+    near = em_is(model, y, rng.normal(size=4), sigma2=20.0, tol=1e-4).lam
+    ends = [
+        em_is(model, y, near, method=m, sigma2=20.0, tol=1e-10, max_iter=100_000)
+        for m in M_STEPS
+    ]
+    values = [end.objective for end in ends]
+    assert max(values) - min(values) <= 1e-8
+
+
+def test_constant_hidden_variable_is_complete_data_maxent(rng):
+    from maxent.latent import fit_maxent
+
+    f = rng.normal(size=(6, 1, 3))
+    y = np.arange(6).repeat(rng.integers(1, 5, size=6))
+    result = em_is(FiniteLatentModel(f), y, np.zeros(3), tol=1e-10, max_iter=100_000)
+    shares = np.bincount(y) / len(y)
+    exact = fit_maxent(f[:, 0], shares @ f[:, 0])
+    np.testing.assert_allclose(result.lam, exact.lam, atol=1e-6)
+
+
+def test_weights_are_repetition(rng):
+    model, y, _ = problem(rng)
+    w = rng.integers(0, 4, size=len(y))
+    a = model.observe(y, w.astype(float))
+    np.testing.assert_allclose(a, model.observe(np.repeat(y, w)), atol=1e-15)
+
+
+def test_bounds_hold_and_count_in_the_certificate(rng):
+    f = np.zeros((3, 2, 2))
+    f[2, :, 0] = 1.0  # a value that the data never show
+    f[:, 0, 1] = np.arange(3.0)
+    y = [0] * 30 + [1] * 20
+    result = em_is(FiniteLatentModel(f), y, np.zeros(2), bound=8.0, max_iter=50_000)
+    assert result.converged and result.at_bound[0] and result.lam[0] == -8.0
+    with pytest.raises(ValueError, match="feature 0 has mean zero"):
+        em_is(FiniteLatentModel(f), y, np.zeros(2))
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"model": 3}, "model=3 must be a LogLinearModel"),
+        ({"data": [0, 9]}, r"data\[1\]=9"),
+        ({"data": [0.5]}, r"data\[0\]=0.5"),
+        ({"data": []}, "not empty"),
+        ({"lam0": [0.0]}, "lam0 has shape"),
+        ({"lam0": [np.nan] * 4}, "finite"),
+        ({"inner": 0}, "inner=0"),
+        ({"method": "em"}, "method='em' is not known"),
+        ({"sigma2": -1.0}, "sigma2=-1"),
+        ({"bound": 0}, "bound=0"),
+        ({"sample_weight": [-1.0, 1.0]}, "negative"),
+    ],
+)
+def test_bad_input_is_named(change, words, rng):
+    model, _, _ = problem(rng)
+    good = {"model": model, "data": [0, 1], "lam0": np.zeros(4)}
+    with pytest.raises((ValueError, TypeError), match=words):
+        em_is(**(good | change))
+
+
+def test_features_of_a_wrong_shape_are_named():
+    with pytest.raises(ValueError, match="n_observed, n_hidden"):
+        FiniteLatentModel(np.zeros((3, 2)))
+
+
+def test_a_bound_on_the_steps_is_said(rng):
+    model, y, _ = problem(rng)
+    with pytest.warns(ConvergenceWarning, match="1 of 1 starts"):
+        em_is(model, y, rng.normal(size=4), max_iter=1)

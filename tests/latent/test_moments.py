@@ -1,0 +1,210 @@
+"""Complete-data maximum entropy: certificates, agreement, identities, refusals."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from oracles.latent import finite
+from scipy.special import logit
+from sklearn.exceptions import ConvergenceWarning
+
+from maxent.latent import MaxEntModel, SampledMaxEnt, fit_maxent
+
+METHODS = ["gis", "iis", "scgis", "lbfgs", "newton"]
+
+
+def problem(rng, binary=False, states=30, features=4):
+    """Features and means that some distribution with full support has."""
+    F = rng.normal(size=(states, features))
+    F = (F > 0.2).astype(float) if binary else F
+    p = rng.dirichlet(np.ones(states)) * 0.7 + 0.3 / states
+    return F, p @ F
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("sigma2", [np.inf, 2.0])
+@pytest.mark.parametrize("method", METHODS)
+def test_all_methods_reach_the_same_model(method, sigma2, binary, rng):
+    F, eta = problem(rng, binary)
+    options = {"sigma2": sigma2, "max_iter": 200_000}
+    exact = fit_maxent(F, eta, tol=1e-12, **options)
+    for features in (F, sp.csr_matrix(F)):
+        found = fit_maxent(features, eta, method=method, tol=1e-11, **options)
+        np.testing.assert_allclose(found.prob, exact.prob, atol=1e-8)
+        assert np.diff([h[1] for h in found.history]).max(initial=0.0) <= 1e-13 * (
+            1 + abs(found.objective)
+        )
+    log_phi, p = finite(F, exact.lam)
+    assert exact.log_partition == pytest.approx(log_phi, abs=1e-10)
+    np.testing.assert_allclose(exact.prob, p, atol=1e-12)
+    np.testing.assert_allclose(p @ F - eta, -exact.lam / sigma2, atol=1e-9)
+
+
+def test_dual_is_the_entropy_or_the_divergence(rng):
+    F, eta = problem(rng)
+    found = fit_maxent(F, eta, tol=1e-12)
+    assert found.objective == pytest.approx(found.entropy, abs=1e-10)
+    q = rng.dirichlet(np.ones(len(F)))
+    found = fit_maxent(F, eta, log_prior=np.log(q), tol=1e-12)
+    divergence = np.sum(found.prob * np.log(found.prob / q))
+    assert found.objective == pytest.approx(-divergence, abs=1e-10)
+
+
+def test_pythagorean_property(rng):
+    # D(p || p_lam) = D(p || p*) + D(p* || p_lam) for p with the moments of p*
+    F, _ = problem(rng)
+    p = rng.dirichlet(np.ones(len(F)))
+    best = fit_maxent(F, p @ F, tol=1e-12).prob
+    other = finite(F, rng.normal(size=F.shape[1]))[1]
+
+    def kl(a, b):
+        return np.sum(a * np.log(a / b))
+
+    assert kl(p, other) == pytest.approx(kl(p, best) + kl(best, other), abs=1e-9)
+
+
+def test_one_binary_feature_has_the_logit(rng):
+    found = fit_maxent([[0.0], [1.0]], [0.3], method="scgis")
+    assert found.lam[0] == pytest.approx(logit(0.3), abs=1e-12)
+
+
+def test_shifted_features_change_neither_weights_nor_probabilities(rng):
+    F, eta = problem(rng)
+    for sigma2 in (np.inf, 3.0):
+        a = fit_maxent(F, eta, method="iis", sigma2=sigma2, tol=1e-11)
+        b = fit_maxent(F + 5.0, eta + 5.0, method="iis", sigma2=sigma2, tol=1e-11,
+                       max_iter=100_000)
+        np.testing.assert_allclose(a.lam, b.lam, atol=1e-7)
+        np.testing.assert_allclose(a.prob, b.prob, atol=1e-8)
+
+
+def test_collinear_features_leave_the_probabilities_unique(rng):
+    F, eta = problem(rng)
+    doubled = np.column_stack([F, F[:, 0], np.ones(len(F))])
+    for method in ("newton", "lbfgs"):
+        found = fit_maxent(doubled, [*eta, eta[0], 1.0], method=method, tol=1e-10)
+        np.testing.assert_allclose(found.prob, fit_maxent(F, eta).prob, atol=1e-7)
+
+
+def test_box_penalty_meets_its_optimality_condition(rng):
+    F, eta = problem(rng)
+    width = 0.05
+    found = fit_maxent(F, eta, penalty="box", width=width, tol=1e-8)
+    excess = found.prob @ F - eta
+    assert np.abs(excess).max() <= width + 1e-7
+    at = found.lam != 0
+    np.testing.assert_allclose(excess[at], -width * np.sign(found.lam[at]), atol=1e-7)
+    assert found.regularized_entropy == pytest.approx(found.entropy)
+    assert found.entropy > fit_maxent(F, eta).entropy
+
+
+def test_a_penalty_of_functions_is_the_built_in_one(rng):
+    class Quadratic:
+        def conjugate(self, lam):
+            return 0.5 * np.sum(lam * lam) / 3.0
+
+        def conjugate_gradient(self, lam):
+            return lam / 3.0
+
+    F, eta = problem(rng)
+    a = fit_maxent(F, eta, penalty=Quadratic(), tol=1e-9)
+    b = fit_maxent(F, eta, sigma2=3.0, tol=1e-9)
+    np.testing.assert_allclose(a.prob, b.prob, atol=1e-9)
+    assert a.regularized_entropy == pytest.approx(b.regularized_entropy, abs=1e-8)
+    assert b.objective == pytest.approx(b.regularized_entropy, abs=1e-7)
+
+
+def test_a_prior_of_zero_excludes_a_state(rng):
+    F, _ = problem(rng)
+    log_q = np.zeros(len(F))
+    log_q[3] = -np.inf
+    p = rng.dirichlet(np.ones(len(F)))
+    p[3] = 0.0
+    found = fit_maxent(F, p @ F / p.sum(), log_prior=log_q)
+    assert found.prob[3] == 0.0 and found.converged
+
+
+@pytest.mark.parametrize(
+    "target, words",
+    [
+        ([1.5, 0.2], r"target\[0\]=1.5 is outside \[0, 1\]"),
+        ([0.0, 0.2], r"target\[0\]=0 is the smallest value"),
+        ([0.6, 0.6], r"outside the convex hull of the features are target\[[01]\]"),
+    ],
+)
+def test_moments_that_no_distribution_has_are_named(target, words):
+    F = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(ValueError, match=words):
+        fit_maxent(F, target)
+    assert fit_maxent(F, target, sigma2=1.0).converged
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"features": np.zeros((3, 0))}, "features has shape"),
+        ({"features": [[np.nan, 0.0]]}, "NaN"),
+        ({"target": [0.1]}, "target has shape"),
+        ({"target": [np.inf, 0.1]}, r"target\[0\]"),
+        ({"sigma2": 0.0}, "sigma2=0"),
+        ({"sigma2": [1.0, 2.0, 3.0]}, "sigma2 has shape"),
+        ({"method": "cg"}, "method='cg' is not known"),
+        ({"penalty": "box"}, "needs width"),
+        ({"penalty": 3}, "penalty=3 must be"),
+        ({"width": 0.1}, "width=0.1 has no meaning"),
+        ({"penalty": "box", "width": 0.1, "method": "iis"}, "penalty='l2' only"),
+        ({"penalty": "box", "width": -1.0}, "width=-1"),
+        ({"log_prior": [0.0, np.nan, 0.0]}, "log_prior must hold"),
+        ({"log_prior": [0.0]}, "log_prior has shape"),
+        ({"tol": -1}, "tol=-1"),
+        ({"init": [0.0]}, "init has shape"),
+    ],
+)
+def test_bad_input_is_named(change, words):
+    good = {"features": np.eye(3)[:, :2], "target": [0.2, 0.3]}
+    with pytest.raises((ValueError, TypeError), match=words):
+        fit_maxent(**(good | change))
+
+
+def test_a_bound_on_the_iterations_is_said(rng):
+    F, eta = problem(rng)
+    with pytest.warns(ConvergenceWarning, match="method='auto'"):
+        found = fit_maxent(F, eta, method="gis", max_iter=2)
+    assert not found.converged and found.n_iter == 2
+
+
+def test_model_is_an_immutable_value(rng):
+    F, eta = problem(rng)
+    model = MaxEntModel.fit(F, eta)
+    np.testing.assert_allclose(model.moments(), eta, atol=1e-7)
+    assert model.kl(model) == 0.0 and model.prob.sum() == pytest.approx(1.0)
+    again = MaxEntModel.from_spec(model.get_spec())
+    np.testing.assert_array_equal(again.prob, model.prob)
+    draws = model.sample(20_000, random_state=0)
+    error = np.sqrt(np.diag(model.covariance()) / 20_000)
+    assert (np.abs(F[draws].mean(axis=0) - eta) < 5 * error).all()
+    with pytest.raises(AttributeError, match="immutable"):
+        model.lam = 0
+    with pytest.raises(ValueError):
+        model.prob[0] = 1.0
+
+
+def test_sampled_space_recovers_a_gaussian(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(scale=1.5, size=40_000)
+    f = np.column_stack([x, x**2])
+    log_r = -(x**2) / (2 * 1.5**2)
+    model = SampledMaxEnt.fit(f, [0.3, 0.3**2 + 0.5], log_density=log_r)
+    # natural parameters of N(.3, .5) up to the Monte Carlo error
+    np.testing.assert_allclose(model.lam, [0.3 / 0.5, -1.0], rtol=0.15)
+    y = rng.normal(scale=1.5, size=40_000)
+    mean, error = model.test_moments(
+        np.column_stack([y, y**2]), -(y**2) / (2 * 1.5**2)
+    )
+    both = np.sqrt(2) * error  # of the draws fitted to and of the fresh ones
+    assert (np.abs(mean - [0.3, 0.59]) < 5 * both).all()
+
+
+def test_few_effective_draws_are_said(rng):
+    x = rng.normal(size=300)
+    with pytest.warns(UserWarning, match="effective sample size"):
+        SampledMaxEnt.fit(x[:, None], [2.0], log_density=-(x**2) / 2 + x**2)
