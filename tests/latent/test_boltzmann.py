@@ -1,0 +1,134 @@
+"""Boltzmann machines: sums against loops over states, fits, refusals."""
+
+import itertools
+
+import numpy as np
+import pytest
+from oracles.latent import boltzmann, coupling
+
+from maxent.latent import FiniteLatentModel, LMEBoltzmannMachine, LMERBM
+from maxent.latent._boltzmann_model import BoltzmannModel
+
+
+def free_weights(kind, J, L, rng):
+    M = J + L
+    if kind == "full":
+        return np.ones((M, M), dtype=bool)
+    if kind == "nobias":
+        return ~np.eye(M, dtype=bool)
+    if kind == "rbm":
+        free = np.eye(M, dtype=bool)
+        free[:J, J:] = free[J:, :J] = True
+        return free
+    free = np.triu(rng.random((M, M)) < 0.7)
+    free[0, 1] = True
+    return free | free.T
+
+
+def table_of(model):
+    """Features of every (v, h) as a finite model, by loops."""
+    J, L = model.J, model.L
+    f = np.zeros((1 << J, 1 << L, model.n_features))
+    for v, h in itertools.product(range(1 << J), range(1 << L)):
+        x = [(v >> i) & 1 for i in range(J)] + [(h >> i) & 1 for i in range(L)]
+        pairs = [x[i] * x[j] for i, j in zip(model.i, model.j)]
+        f[v, h] = pairs + [x[i] for i in model.biased]
+    return FiniteLatentModel(f)
+
+
+@pytest.mark.parametrize("kind", ["full", "nobias", "rbm", "mask"])
+@pytest.mark.parametrize("J, L", [(4, 2), (2, 3)])
+def test_sums_are_those_of_the_finite_model(kind, J, L, rng):
+    model = BoltzmannModel(J, L, free_weights(kind, J, L, rng))
+    reference, lam = table_of(model), rng.normal(size=(2, model.n_features))
+    V = rng.integers(0, 2, size=(30, J))
+    mine, theirs = model.observe(V), reference.observe(V @ (1 << np.arange(J)))
+    for a, b in zip(model.partition(lam), reference.partition(lam)):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+    target = reference.posterior(lam, theirs)[1]
+    for a, b in zip(model.posterior(lam, mine), reference.posterior(lam, theirs)):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+    np.testing.assert_allclose(
+        model.hessian(lam[0], mine), reference.hessian(lam[0], theirs), atol=1e-12
+    )
+    weight = np.full(model.n_features, 0.1)
+    for method in ("gis", "iis", "scgis"):
+        np.testing.assert_allclose(
+            model.scaled(lam, target, weight, method, 15.0),
+            reference.scaled(lam, target, weight, method, 15.0),
+            atol=1e-9,
+        )
+
+
+def test_layer_sums_are_those_of_all_states(rng):
+    J, L = 6, 3
+    model = BoltzmannModel(J, L, free_weights("rbm", J, L, rng))
+    W, b = model.matrices(rng.normal(size=model.n_features))
+    log_phi, second = boltzmann(W, b)
+    found = model._layer_sums(W, b)
+    assert found[0] == pytest.approx(log_phi, abs=1e-12)
+    np.testing.assert_allclose(
+        model.features_of(found[1]), model.features_of(second), atol=1e-12
+    )
+
+
+def data(rng, n=150):
+    J, L = 4, 1
+    model = BoltzmannModel(J, L, free_weights("full", J, L, rng))
+    W, b = coupling(rng, J + L)
+    lam = np.concatenate([W[model.i, model.j], b])
+    return model.sample(lam, n, rng)
+
+
+@pytest.mark.parametrize("machine", [LMEBoltzmannMachine, LMERBM])
+def test_fits_are_exact_models(machine, seed):
+    X = data(np.random.default_rng(seed))
+    model = machine(2, n_init=3, random_state=0).fit(X)
+    states = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
+    assert np.exp(model.score_samples(states)).sum() == pytest.approx(1.0, abs=1e-10)
+    assert model.score(X) == pytest.approx(model.log_likelihood_, abs=1e-9)
+    log_phi, _ = boltzmann(model.weights_, model.biases_)
+    assert model.log_partition_ == pytest.approx(log_phi, abs=1e-10)
+    hidden = model.transform(X)
+    assert hidden.shape == (150, 2) and (0 <= hidden).all() and (hidden <= 1).all()
+    draws = model.sample(4000, random_state=0)
+    p = np.exp(model.score_samples(states))
+    error = np.sqrt(p @ (states - p @ states) ** 2 / 4000)
+    assert (np.abs(draws.mean(axis=0) - p @ states) < 5 * error + 1e-12).all()
+    assert model.select("likelihood").objective_ >= model.objective_
+
+
+def test_gibbs_steps_keep_the_distribution(seed):
+    rng = np.random.default_rng(seed)
+    X = data(rng)
+    model = LMERBM(2, n_init=2, random_state=0).fit(X)
+    draws = model.gibbs(model.sample(6000, random_state=1), random_state=2)
+    states = np.array(list(itertools.product([0.0, 1.0], repeat=4)))
+    p = np.exp(model.score_samples(states))
+    error = np.sqrt(p @ (states - p @ states) ** 2 / 6000)
+    assert (np.abs(draws.mean(axis=0) - p @ states) < 5 * error + 1e-12).all()
+
+
+def test_weights_at_the_bound_are_said(rng):
+    X = np.array([[1.0, 0.0, 1.0]] * 8 + [[0.0, 1.0, 0.0]] * 8 + [[0.0, 0.0, 1.0]] * 4)
+    model = LMEBoltzmannMachine(
+        1, n_init=3, random_state=0, prior_variance=np.inf, bound=6.0, mi_tol=-1.0
+    ).fit(X)
+    assert len(model.at_bound_) and np.abs(model.lam_).max() <= 6.0
+
+
+def test_bad_input_is_named(rng):
+    X = data(rng)
+    with pytest.raises(ValueError, match=r"X\[0, 0\]=0.5 is not binary"):
+        LMEBoltzmannMachine(1).fit(np.where(X == X[0, 0], 0.5, X))
+    wide = rng.integers(0, 2, size=(10, 40)).astype(float)
+    with pytest.raises(ValueError, match=r"42 units have 2\^42 states .*LMERBM"):
+        LMEBoltzmannMachine(2).fit(wide)
+    with pytest.raises(ValueError, match="n_hidden=25"):
+        LMERBM(25).fit(wide)
+    with pytest.raises(ValueError, match="n_hidden=0"):
+        LMEBoltzmannMachine(0).fit(X)
+    with pytest.raises(ValueError, match="mask has shape"):
+        LMEBoltzmannMachine(1, mask=np.eye(3)).fit(X)
+    with pytest.raises(ValueError, match="prior_variance=0"):
+        LMERBM(1, prior_variance=0).fit(X)

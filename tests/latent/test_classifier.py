@@ -1,0 +1,83 @@
+"""MaxEntClassifier: scikit-learn's checks, LogisticRegression at the same C."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from maxent.latent import MaxEntClassifier, fit_maxent
+
+
+# equivalences of weights and repetitions are compared to seven digits
+@parametrize_with_checks([MaxEntClassifier(tol=1e-10)])
+def test_sklearn(estimator, check):
+    check(estimator)
+
+
+def rows(rng, classes, n=120, d=6):
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+    y = (X @ rng.normal(size=(d, classes)) + rng.normal(size=(n, classes))).argmax(1)
+    y[:classes] = np.arange(classes)
+    return X, y
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_equals_logistic_regression(classes, C, weighted, rng):
+    X, y = rows(rng, classes)
+    w = rng.gamma(1.0, size=len(y)) if weighted else None
+    peer = LogisticRegression(C=C, tol=1e-10, max_iter=10_000, solver="newton-cholesky")
+    peer.fit(X, y, sample_weight=w)
+    for data in (X, sp.csr_matrix(X)):
+        model = MaxEntClassifier(C=C, tol=1e-10).fit(data, y, sample_weight=w)
+        assert model.converged_ and model.residual_ <= 1e-10
+        np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-6)
+        np.testing.assert_allclose(
+            model.predict_proba(X), peer.predict_proba(X), atol=1e-6
+        )
+        assert np.diff(model.objective_history_).max() <= 1e-12
+
+
+def test_no_intercept_and_class_weights(rng):
+    X, y = rows(rng, 3)
+    options = {"fit_intercept": False, "class_weight": "balanced", "tol": 1e-10}
+    model = MaxEntClassifier(**options).fit(sp.csr_matrix(X), y)
+    counts = np.bincount(y)
+    w = (len(y) / (3 * counts))[y]
+    # the penalty's scale is C sum w, and balanced weights add up to n
+    same = MaxEntClassifier(fit_intercept=False, tol=1e-10).fit(X, y, sample_weight=w)
+    np.testing.assert_allclose(model.coef_, same.coef_, atol=1e-8)
+    assert not model.intercept_.any()
+
+
+def test_dual_is_that_of_conditional_maximum_entropy(rng):
+    # one context only: conditional maximum entropy is maximum entropy
+    y = np.array([0] * 5 + [1] * 3 + [2] * 2)
+    X = np.ones((10, 1))
+    model = MaxEntClassifier(C=0.7, fit_intercept=False, tol=1e-11).fit(X, y)
+    exact = fit_maxent(np.eye(3), np.bincount(y) / 10, sigma2=7.0, tol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(X[:1])[0], exact.prob, atol=1e-9)
+    assert model.objective_ == pytest.approx(exact.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [({"C": 0}, "C=0"), ({"tol": -1}, "tol=-1"), ({"max_iter": 0}, "max_iter=0")],
+)
+def test_bad_parameters_are_named(change, words, rng):
+    with pytest.raises(ValueError, match=words):
+        MaxEntClassifier(**change).fit(*rows(rng, 2))
+
+
+def test_one_class_is_refused(rng):
+    with pytest.raises(ValueError, match="one class only"):
+        MaxEntClassifier().fit(rng.normal(size=(5, 2)), np.zeros(5))
+
+
+def test_a_bound_on_the_steps_is_said(rng):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        model = MaxEntClassifier(max_iter=1).fit(*rows(rng, 3))
+    assert not model.converged_

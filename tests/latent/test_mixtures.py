@@ -1,0 +1,386 @@
+"""Mixtures: EM against scikit-learn, entropies, gates, priors, predictions."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import digamma, gammaln
+from scipy.stats import multivariate_normal
+from sklearn.mixture import GaussianMixture
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from maxent.latent import (
+    LMEDirichletMixture,
+    LMEGaussianMixture,
+    MixturePrior,
+    NoAdmissibleCandidateError,
+)
+from maxent.latent._gaussian_em import GaussianEM
+from maxent.latent._mixture_em import climb
+from maxent.latent.dirichlet import DirichletEM
+
+KINDS = ["full", "diag", "spherical"]
+
+
+@parametrize_with_checks(
+    [
+        LMEGaussianMixture(covariance_type="diag"),
+        LMEGaussianMixture(covariance_type="spherical"),
+        LMEGaussianMixture(prior="weak"),
+    ]
+)
+def test_sklearn(estimator, check):
+    check(estimator)
+
+
+def rows(rng, n=90, d=2):
+    X = rng.normal(size=(n, d)) * np.linspace(1.5, 1.0, d)
+    X[: n // 3] += 3.0
+    X[n // 3 : 2 * n // 3, 0] -= 3.0
+    return 10.0 * X + 5.0
+
+
+def starts(problem, rng, R=4):
+    K, d = problem.K, problem.d
+    theta = rng.dirichlet(5 * np.ones(K), size=R)
+    mean = rng.normal(size=(R, K, d))
+    one = np.ones(d) if problem.diagonal else np.eye(d)
+    factor = np.broadcast_to(one, (R, K, *one.shape))
+    return problem.pack(theta, mean, factor)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("steps", [1, 7])
+def test_em_is_that_of_sklearn(kind, steps, rng):
+    X = rows(rng)
+    problem = GaussianEM(X, np.ones(len(X)), 3, kind)
+    phi = starts(problem, rng, 1)
+    theta, mean, _ = problem.unpack(phi)
+    for _ in range(steps):
+        phi = problem.em(phi).following
+    scale = problem.scale @ problem.scale.T
+    given = {
+        "full": np.linalg.inv(scale)[None].repeat(3, axis=0),
+        "diag": (1 / np.diag(scale))[None].repeat(3, axis=0),
+        "spherical": np.full(3, 1 / scale[0, 0]),
+    }[kind]
+    peer = GaussianMixture(
+        3,
+        covariance_type=kind,
+        tol=0.0,
+        max_iter=steps,
+        reg_covar=0.0,
+        weights_init=theta[0],
+        means_init=problem.centre + mean[0] @ problem.scale.T,
+        precisions_init=given,
+    ).fit(X)
+    model = LMEGaussianMixture(3, kind)
+    model._candidate_parameters(problem, phi)
+    for name, theirs in (
+        ("weights", peer.weights_),
+        ("means", peer.means_),
+        ("covariances", peer.covariances_),
+    ):
+        ours = getattr(model, f"candidate_{name}_")[0]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("accelerate", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_objective_never_falls(kind, accelerate, rng):
+    X = rows(rng)
+    prior = MixturePrior.weak(X)
+    for each in (None, prior):
+        problem = GaussianEM(X, np.ones(len(X)), 3, kind, each)
+        phi, values = starts(problem, rng), []
+        for r in range(len(phi)):
+            runs = climb(problem, phi[r : r + 1], 1e-8, 300, accelerate=accelerate)
+            values = np.array([h[1] for h in runs.history])
+            assert np.diff(values).min() >= -1e-10 * (1 + np.abs(values).max())
+
+
+def joint_entropy(weights, means, covs, rng, n=200_000):
+    """Monte Carlo estimate of H(Y, Z) and its standard error."""
+    z = rng.choice(len(weights), size=n, p=weights)
+    terms = np.empty(n)
+    for k in range(len(weights)):
+        law = multivariate_normal(means[k], covs[k])
+        at = z == k
+        y = law.rvs(size=at.sum(), random_state=rng)
+        terms[at] = -np.log(weights[k]) - law.logpdf(y)
+    return terms.mean(), terms.std() / np.sqrt(n)
+
+
+def test_values_are_in_the_units_of_the_data(rng):
+    X = rows(rng)
+    model = LMEGaussianMixture(2, n_init=5, random_state=0).fit(X)
+    entropy, error = joint_entropy(
+        model.weights_, model.means_, model.covariances_, np.random.default_rng(0)
+    )
+    assert abs(model.entropy_ - entropy) < 5 * error
+    density = sum(
+        w * multivariate_normal(m, c).pdf(X)
+        for w, m, c in zip(model.weights_, model.means_, model.covariances_)
+    )
+    np.testing.assert_allclose(model.score_samples(X), np.log(density), atol=1e-9)
+    assert model.log_likelihood_ == pytest.approx(model.score(X), abs=1e-9)
+    # total moments are the sample's at a feasible point
+    mean = model.weights_ @ model.means_
+    second = np.einsum("k,kij->ij", model.weights_, model.covariances_)
+    second += np.einsum("k,ki,kj->ij", model.weights_, model.means_, model.means_)
+    np.testing.assert_allclose(mean, X.mean(axis=0), atol=1e-4)
+    np.testing.assert_allclose(second, X.T @ X / len(X), rtol=1e-4)
+
+
+def test_missing_share_is_the_rate_of_em_and_tells_saddles(rng):
+    X = rows(rng)
+    problem = GaussianEM(X, np.ones(len(X)), 2, "full")
+    pooled = problem.pack(
+        np.full((1, 2), 0.5), np.zeros((1, 2, 2)), np.tile(np.eye(2), (1, 2, 1, 1))
+    )
+    assert problem.em(pooled).residual[0] < 1e-12  # feasible
+    assert problem.missing_share(pooled[0]) > 1.0 + 1e-3  # and a saddle
+    end = climb(problem, starts(problem, rng), 1e-10, 20_000)
+    best = end.phi[np.argmax(end.objective)]
+    share = problem.missing_share(best)
+    x, h = best, 1e-6
+    J = np.column_stack(
+        [
+            (problem.em((x + h * e)[None]).following - problem.em((x - h * e)[None])
+             .following)[0] / (2 * h)
+            for e in np.eye(len(x))
+        ]
+    )
+    assert np.abs(np.linalg.eigvals(J)).max() == pytest.approx(share, abs=1e-5)
+    assert share < 1.0
+
+
+def test_gates_reject_the_pooled_model(rng):
+    X = rows(rng)
+    common = {"n_init": 4, "random_state": 0}
+    pooled = {"means_init": [X.mean(axis=0)] * 2, "weights_init": [0.5, 0.5]}
+    cov = np.cov(X.T, bias=True)
+    pooled["precisions_init"] = [np.linalg.inv(cov)] * 2
+    gated = LMEGaussianMixture(2, **common, **pooled).fit(X)
+    assert gated.candidates_["reason"][0] != ""
+    literal = LMEGaussianMixture(
+        2, mi_tol=-1.0, check_maximum=False, **common, **pooled
+    ).fit(X)
+    assert literal.selected_ == 0 and literal.entropy_ > gated.entropy_
+
+
+def test_entropies_shift_by_the_log_determinant(rng):
+    X = rows(rng)
+    A = rng.normal(size=(2, 2)) + 3 * np.eye(2)
+    options = {"n_components": 2, "n_init": 6, "random_state": 0}
+    a = LMEGaussianMixture(**options).fit(X)
+    log_det = np.log(abs(np.linalg.det(A)))
+    best = a.select("likelihood")
+    mean = best.means_ @ A.T
+    start = {"means_init": mean, "weights_init": best.weights_ / best.weights_.sum()}
+    start["precisions_init"] = np.linalg.inv(A @ best.covariances_ @ A.T)
+    b = LMEGaussianMixture(2, n_init=1, random_state=0, **start).fit(X @ A.T)
+    assert b.candidates_["entropy"][0] == pytest.approx(best.entropy_ + log_det)
+    assert b.candidates_["log_likelihood"][0] == pytest.approx(
+        best.log_likelihood_ - log_det
+    )
+
+
+def test_one_component_is_the_closed_form(rng):
+    X, w = rows(rng), rng.integers(0, 3, size=90).astype(float)
+    model = LMEGaussianMixture().fit(X, sample_weight=w)
+    np.testing.assert_allclose(model.means_[0], w @ X / w.sum())
+    np.testing.assert_allclose(
+        model.covariances_[0], np.cov(X.T, fweights=w.astype(int), bias=True)
+    )
+
+
+def test_map_is_stationary_and_its_limit_is_likelihood(rng):
+    X = rows(rng)
+    prior = MixturePrior(X.mean(axis=0), np.cov(X.T), mean_count=2.0, df=6.0,
+                         weight_count=1.5)
+    model = LMEGaussianMixture(2, prior=prior, n_init=4, random_state=0, tol=1e-8)
+    model.fit(X)
+    n, d = X.shape
+
+    def objective(shift):
+        theta = np.exp(np.log(model.weights_) + shift[:2])
+        theta /= theta.sum()
+        means = model.means_ + shift[2:6].reshape(2, 2)
+        total = np.sum((prior.weight_count - 1) * np.log(theta))
+        density = 0.0
+        for k in range(2):
+            L = np.linalg.cholesky(model.covariances_[k])
+            E = np.array([[shift[6 + 3 * k], 0], shift[7 + 3 * k : 9 + 3 * k]])
+            S = L @ (np.eye(2) + E) @ (np.eye(2) + E).T @ L.T
+            P, away = np.linalg.inv(S), means[k] - prior.mean
+            total += (prior.df - d) / 2 * np.linalg.slogdet(P)[1]
+            total -= prior.mean_count / 2 * away @ P @ away
+            total -= np.trace(prior.scale @ P) / 2
+            density = density + theta[k] * multivariate_normal(means[k], S).pdf(X)
+        return np.mean(np.log(density)) + total / n
+
+    h = 1e-5
+    slope = [
+        (objective(h * e) - objective(-h * e)) / (2 * h) for e in np.eye(12)
+    ]
+    np.testing.assert_allclose(slope, 0.0, atol=1e-6)
+    weak = MixturePrior(X.mean(axis=0), 1e-9 * np.eye(2), mean_count=1e-9, df=2 + 1e-9)
+    a = GaussianEM(X, np.ones(n), 2, "full", weak)
+    b = GaussianEM(X, np.ones(n), 2, "full")
+    phi = starts(b, rng)
+    np.testing.assert_allclose(a.em(phi).following, b.em(phi).following, atol=1e-6)
+
+
+def test_degenerate_starts_are_rejected_and_counted(rng):
+    X = rows(rng, 12)
+    X[0] += 300.0
+    model = LMEGaussianMixture(3, n_init=30, random_state=0).fit(X)
+    assert model.rejected_["unbounded"] > 0
+    assert np.isfinite(model.log_likelihood_)
+    with pytest.raises(NoAdmissibleCandidateError, match="unbounded"):
+        LMEGaussianMixture(6, n_init=5, random_state=0).fit(X[:7])
+
+
+def test_choices_replace_sklearn_in_one_line(rng):
+    X = rows(rng)
+    model = LMEGaussianMixture(
+        n_components=3, n_init=20, selection="likelihood", random_state=0
+    ).fit(X)
+    peer = GaussianMixture(3, n_init=5, random_state=0, tol=1e-6, max_iter=1000).fit(X)
+    assert model.lower_bound_ >= peer.lower_bound_ - 1e-5
+    for name in ("weights_", "means_", "covariances_", "precisions_",
+                 "precisions_cholesky_"):
+        assert getattr(model, name).shape == getattr(peer, name).shape
+    assert model._n_parameters() == peer._n_parameters()
+    np.testing.assert_allclose(
+        model.bic(X), -2 * len(X) * model.score(X) + 17 * np.log(len(X))
+    )
+    draws, z = model.sample(200, random_state=0)
+    assert draws.shape == (200, 2) and z.shape == (200,)
+    np.testing.assert_array_equal(model.predict(X), model.predict_proba(X).argmax(1))
+
+
+def test_any_number_of_threads_gives_the_same_bits(rng):
+    X = rows(rng)
+    one, two = (
+        LMEGaussianMixture(2, n_init=6, random_state=0, n_jobs=k).fit(X) for k in (1, 2)
+    )
+    np.testing.assert_array_equal(one.candidate_means_, two.candidate_means_)
+
+
+def test_weights_are_repetition_in_em(rng):
+    X, w = rows(rng), rng.integers(1, 4, size=90)
+    a = GaussianEM(X, w.astype(float), 2, "full")
+    b = GaussianEM(np.repeat(X, w, axis=0), np.ones(w.sum()), 2, "full")
+    phi = starts(a, rng)
+    np.testing.assert_allclose(a.em(phi).following, b.em(phi).following, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"n_components": 0}, "n_components=0"),
+        ({"n_components": 91}, "n_components=91 is more than the 90 rows"),
+        ({"covariance_type": "tied"}, "covariance_type='tied'"),
+        ({"n_init": 0}, "n_init=0"),
+        ({"prior": "strong"}, "prior='strong'"),
+        ({"prior": MixturePrior(np.zeros(3), np.eye(3))}, "3 columns and X has 2"),
+        ({"weights_init": [1.0]}, "need means_init"),
+        ({"means_init": [[0.0]]}, "means_init has shape"),
+        ({"tol": 0}, "tol=0"),
+    ],
+)
+def test_bad_parameters_are_named(change, words, rng):
+    with pytest.raises(ValueError, match=words):
+        LMEGaussianMixture(**change).fit(rows(rng))
+
+
+def test_bad_rows_are_named(rng):
+    X = rows(rng)
+    constant = X.copy()
+    constant[:, 1] = 7.0
+    with pytest.raises(ValueError, match="column 1 of X is constant"):
+        LMEGaussianMixture(2).fit(constant)
+    with pytest.raises(ValueError, match="singular"):
+        LMEGaussianMixture(2).fit(np.column_stack([X, X[:, 0] + X[:, 1]]))
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"df": 2.0}, "df=2 must be above d=2"),
+        ({"weight_count": 0.5}, "weight_count=0.5"),
+        ({"mean_count": 0.0}, "mean_count=0"),
+        ({"scale": -np.eye(2)}, "positive definite"),
+        ({"mean": [0.0]}, "mean has shape"),
+    ],
+)
+def test_bad_priors_are_named(change, words):
+    with pytest.raises(ValueError, match=words):
+        MixturePrior(**({"mean": np.zeros(2), "scale": np.eye(2)} | change))
+
+
+# -- Dirichlet mixtures --------------------------------------------------------------
+def proportions(rng, n=60):
+    return np.vstack([rng.dirichlet([2, 5, 1], n), rng.dirichlet([9, 2, 3], n)])
+
+
+def test_dirichlet_m_step_is_the_direct_maximum(rng):
+    X = proportions(rng)
+    problem = DirichletEM(X, np.ones(len(X)), 1)
+    step = problem.em(problem.pack(np.ones((1, 1)), np.ones((1, 1, 3))))
+    alpha = problem.unpack(step.following)[1][0, 0]
+    g = np.log(X).mean(axis=0)
+
+    def negative(log_a):
+        a = np.exp(log_a)
+        value = gammaln(a.sum()) - gammaln(a).sum() + (a - 1) @ g
+        return -value, -a * (digamma(a.sum()) - digamma(a) + g)
+
+    best = minimize(negative, np.zeros(3), jac=True, options={"gtol": 1e-10})
+    np.testing.assert_allclose(alpha, np.exp(best.x), rtol=1e-6)
+    assert negative(np.log(alpha))[0] <= best.fun + 1e-12
+
+
+def test_dirichlet_mixture_is_feasible_with_its_entropy(seed):
+    rng = np.random.default_rng(seed)
+    X = proportions(rng)
+    model = LMEDirichletMixture(2, n_init=5, random_state=0).fit(X)
+    values = model.objective_history_
+    assert np.diff(values).min() >= -1e-10
+    assert model.score(X) == pytest.approx(model.log_likelihood_, abs=1e-9)
+    draws = np.random.default_rng(1)
+    terms = []
+    for k, a in enumerate(model.alphas_):
+        y = draws.dirichlet(a, size=100_000)
+        log_p = np.log(y) @ (a - 1) + gammaln(a.sum()) - gammaln(a).sum()
+        terms.append(-log_p - np.log(model.weights_[k]))
+    mean = sum(w * t.mean() for w, t in zip(model.weights_, terms))
+    error = np.sqrt(sum(w**2 * t.var() / 1e5 for w, t in zip(model.weights_, terms)))
+    assert abs(model.entropy_ - mean) < 5 * error
+    draws, z = model.sample(50, random_state=0)
+    np.testing.assert_allclose(draws.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda X: -X, "Negative values"),
+        (lambda X: 2 * X, "row 0 of X sums to 2"),
+        (lambda X: X[:, :1], "minimum of 2"),
+        (lambda X: np.vstack([X, [1.0, 0.0, 0.0]]), r"X\[120, 1\]=0 .* smoothing"),
+        (lambda X: np.tile(X[:1], (9, 1)), "all rows of X are equal"),
+    ],
+)
+def test_rows_that_are_no_proportions_are_named(change, words, rng):
+    with pytest.raises(ValueError, match=words):
+        LMEDirichletMixture(2).fit(change(proportions(rng)))
+
+
+def test_smoothing_takes_zeros(rng):
+    X = np.vstack([proportions(rng), [1.0, 0.0, 0.0]])
+    model = LMEDirichletMixture(2, smoothing=1e-3, n_init=3, random_state=0).fit(X)
+    assert np.isfinite(model.score(X))
+
+
