@@ -9,6 +9,11 @@ from typing import Any
 CLASSES = {
     "ChowLiuClassifier": "maxent.discrimination:ChowLiuClassifier",
     "FisherFeatures": "maxent.kernels:FisherFeatures",
+    "LMEBoltzmannMachine": "maxent.latent.boltzmann:LMEBoltzmannMachine",
+    "LMEDirichletMixture": "maxent.latent.dirichlet:LMEDirichletMixture",
+    "LMEGaussianMixture": "maxent.latent.mixtures:LMEGaussianMixture",
+    "LMERBM": "maxent.latent.boltzmann:LMERBM",
+    "LatentMaxEnt": "maxent.latent.candidates:LatentMaxEnt",
     "MEDBayesNetClassifier": "maxent.discrimination:MEDBayesNetClassifier",
     "MEDClassifier": "maxent.discrimination:MEDClassifier",
     "MEDFeatureSelector": "maxent.discrimination:MEDFeatureSelector",
@@ -16,6 +21,7 @@ CLASSES = {
     "MEDOutlierDetector": "maxent.discrimination:MEDOutlierDetector",
     "MEDRegressor": "maxent.discrimination:MEDRegressor",
     "MEDTreeClassifier": "maxent.discrimination:MEDTreeClassifier",
+    "MaxEntClassifier": "maxent.latent.classifier:MaxEntClassifier",
 }
 
 # The only classes of values; each is rebuilt by `from_spec` or by its constructor, and
@@ -42,6 +48,7 @@ VALUES = {
         "models.lds": ("LinearDynamicalSystem",),
         "models.linear_gaussian": ("LinearGaussianNetwork",),
         "models.switching": ("SwitchingLDS",),
+        "latent._gaussian_em": ("MixturePrior",),
         "models.trees.dirichlet_trees": ("DirichletTrees",),
         "models.trees.spanning_trees": ("SpanningTrees",),
         "models.gaussian_hmm": ("GaussianHMM",),

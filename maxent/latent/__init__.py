@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from maxent._support.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from maxent.latent._model import FiniteLatentModel as FiniteLatentModel
-    from maxent.latent._model import LogLinearModel as LogLinearModel
     from maxent.latent._em_is import EMISResult as EMISResult
     from maxent.latent._em_is import em_is as em_is
+    from maxent.latent._gaussian_em import MixturePrior as MixturePrior
+    from maxent.latent._model import FiniteLatentModel as FiniteLatentModel
+    from maxent.latent._model import LogLinearModel as LogLinearModel
     from maxent.latent._pool import (
         NoAdmissibleCandidateError as NoAdmissibleCandidateError,
     )
-    from maxent.latent._gaussian_em import MixturePrior as MixturePrior
-    from maxent.latent.boltzmann import LMEBoltzmannMachine as LMEBoltzmannMachine
     from maxent.latent.boltzmann import LMERBM as LMERBM
+    from maxent.latent.boltzmann import LMEBoltzmannMachine as LMEBoltzmannMachine
     from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
     from maxent.latent.classifier import MaxEntClassifier as MaxEntClassifier
     from maxent.latent.dirichlet import LMEDirichletMixture as LMEDirichletMixture

@@ -53,9 +53,10 @@ class BoltzmannModel(LogLinearModel):
         if not self.n_features:
             raise ValueError("mask leaves no free weight; set some of its entries.")
         J = self.J
-        self.restricted = not (free[:J, :J] & ~np.eye(J, dtype=bool)).any() and not (
-            free[J:, J:] & ~np.eye(self.L, dtype=bool)
-        ).any()
+        self.restricted = (
+            not (free[:J, :J] & ~np.eye(J, dtype=bool)).any()
+            and not (free[J:, J:] & ~np.eye(self.L, dtype=bool)).any()
+        )
         self.check_size()
         self.has_hessian = (1 << min(self.M, 40)) * self.n_features <= _TABLE
         self._space: FeatureSpace | None = None

@@ -58,9 +58,7 @@ def scaling(problem: DualProblem, lam: NDArray, max_iter: int, method: str):
         dual, _, _, residual = problem.evaluate(lam)
         if problem.record(n_iter, dual, residual) or n_iter == max_iter:
             break
-        lam = scaled(
-            problem.space, lam, problem.target, problem.penalty.weight, method
-        )
+        lam = scaled(problem.space, lam, problem.target, problem.penalty.weight, method)
     return lam, n_iter
 
 
@@ -186,6 +184,7 @@ def _box(problem: DualProblem, lam: NDArray, max_iter: int):
     def progress(x):
         steps[0] += 1
 
+    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-9}
     start = np.concatenate([np.maximum(lam, 0.0), np.maximum(-lam, 0.0)])
     result = minimize(
         both,
@@ -194,16 +193,16 @@ def _box(problem: DualProblem, lam: NDArray, max_iter: int):
         method="L-BFGS-B",
         bounds=[(0.0, None)] * (2 * n),
         callback=progress,
-        options={"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-9},
+        options=options,
     )
     lam = result.x[:n] - result.x[n:]
     return _active_newton(problem, lam, max_iter, steps[0])
 
 
-def _active_newton(problem, lam, max_iter, n_iter):
+def _active_newton(problem, lam, max_iter, done):
     """Newton on the nonzero weights, whose signs stay; others enter if they must."""
     width = problem.penalty.width
-    for n_iter in range(n_iter, max_iter + 1):
+    for n_iter in range(done, max_iter + 1):
         dual, p, mean, residual = problem.evaluate(lam)
         if problem.record(n_iter, dual, residual):
             break

@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 MStep = Literal["iis", "gis", "scgis", "newton", "cg", "lbfgs"]
 M_STEPS = ("iis", "gis", "scgis", "newton", "cg", "lbfgs")
 
-# A fall of L below this share of 1 + |L| is more than rounding: exact code has an error.
+# A fall of L beyond this share of 1 + |L| is more than rounding: an error of the code.
 ROUNDING = 1e-10
 
 _NEWTON_UP_TO = 300  # weights
@@ -201,8 +201,9 @@ def em_is(
     (True, -0.9433)
     """
     likelihood = checked_likelihood(model, data, sigma2, bound, sample_weight)
-    inner, method = v.check_count("inner", inner), v.check_choice(
-        "method", method, M_STEPS
+    inner, method = (
+        v.check_count("inner", inner),
+        v.check_choice("method", method, M_STEPS),
     )
     tol, max_iter = v.check_stop(tol, max_iter)
     lam = v.as_doubles("lam0", lam0)
@@ -358,7 +359,7 @@ def polished(likelihood: Likelihood, lam: Array, tol: float, max_iter: int) -> A
         left -= step
         if likelihood.evaluate(lam[None])[5][0] <= tol or not small:
             break
-        lam = _newton_ascent(likelihood, lam, tol)
+        lam = _newton_ascent(likelihood, lam, tol, min(_NEWTON_STEPS, max_iter))
         if likelihood.evaluate(lam[None])[5][0] <= tol:
             break
     return lam
@@ -382,14 +383,14 @@ def _lbfgs_ascent(likelihood, lam, tol, max_iter):
     return result.x if result.fun <= start else lam
 
 
-def _newton_ascent(likelihood, lam, tol):
+def _newton_ascent(likelihood, lam, tol, max_iter):
     """Newton steps with the absolute values of the Hessian's eigenvalues.
 
     They climb along every direction, so saddles are left. Weights at the bound whose
     gradient points outside are held.
     """
     bound = likelihood.bound
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(max_iter):
         _, _, _, value, gradient, residual = likelihood.evaluate(lam[None])
         if residual[0] <= 0.1 * tol:
             break

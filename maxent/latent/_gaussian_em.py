@@ -31,6 +31,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 # A component has vanished below this share of the weight, or below this determinant
 # relative to the pooled one.
 VANISHED = 1e-10
+_WORTH_THREADS = 5e6  # multiplications, about two milliseconds
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,13 @@ class MixturePrior:
         return cls(mean, scale, weight_count=weight_count)
 
     def get_spec(self) -> dict:
-        """Parameters, as model files keep them."""
+        """Parameters, as model files keep them.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
         names = ("mean", "scale", "mean_count", "df", "weight_count")
         return {name: getattr(self, name) for name in names}
 
@@ -258,7 +265,7 @@ class GaussianEM:
             n,
             s1,
             s2,
-            self.threads,
+            self._threads_for(R),
         )
         if not self.diagonal:
             full = np.empty((R, K, self.d, self.d))
@@ -266,6 +273,11 @@ class GaussianEM:
             full[..., self.tril[1], self.tril[0]] = s2
             s2 = full
         return L, n, s1, s2
+
+    def _threads_for(self, R):
+        """One thread for passes so short that starting others costs more."""
+        work = R * self.K * self.n * (4 + self.d * (self.d + 3) // 2)
+        return min(self.threads, R) if work > _WORTH_THREADS else 1
 
     def m_step(self, mean, n, s1, s2):
         """Weights, means and covariances from the sums."""
@@ -390,8 +402,10 @@ class GaussianEM:
         theta, mean, factor = (a[0] for a in self.unpack(phi[None]))
         y, w = self.y[:, : self.n], self.w[: self.n] / self.W
         stats, normal = zip(
-            *(self._statistics(self._whitened(y, mean[k], factor[k])) for k in
-              range(self.K))
+            *(
+                self._statistics(self._whitened(y, mean[k], factor[k]))
+                for k in range(self.K)
+            )
         )
         p = len(stats[0])
         given = np.concatenate([rho[k] * stats[k] for k in range(self.K)])

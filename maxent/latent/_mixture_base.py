@@ -286,9 +286,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         """
         check_is_fitted(self)
         n = v.check_count("n_samples", n_samples)
-        rng = as_generator(
-            self.random_state if random_state is None else random_state
-        )
+        rng = as_generator(self.random_state if random_state is None else random_state)
         counts = rng.multinomial(n, self.weights_ / self.weights_.sum())
         parts = [
             self._component(k).sample(int(c), rng) for k, c in enumerate(counts) if c
@@ -335,8 +333,6 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
     def lower_bound_(self):
         """Objective of the chosen candidate, under scikit-learn's name."""
         return self.objective_
-
-
 
 
 def mean_posterior_entropy(rho, w):

@@ -34,10 +34,25 @@ class Posterior:
 class LogLinearModel(ABC):
     """Log-linear model over observed and hidden variables; base class.
 
+    ``p(y, z) = q(y, z) exp(lam . f(y, z)) / Phi(lam)``. Weights come with one leading
+    axis, (R, N): R restarts are treated at a time.
+
     Attributes
     ----------
     n_features : int
         Weights of the model.
+    has_hessian : bool
+        Whether `covariance` and `hessian` can be had.
+
+    See Also
+    --------
+    FiniteLatentModel : Finitely many values.
+
+    Notes
+    -----
+    A model of one's own defines `observe`, `partition`, `posterior` and `scaled`, and
+    `dependence` for :class:`LatentMaxEnt`. Without `scaled` the M steps "cg" and
+    "lbfgs" of :func:`em_is` work.
     """
 
     n_features: int
@@ -45,43 +60,167 @@ class LogLinearModel(ABC):
 
     @abstractmethod
     def observe(self, data: Any, sample_weight: ArrayLike | None = None) -> Any:
-        """Check data; what `posterior` takes."""
+        """Check data and sum them up.
+
+        Parameters
+        ----------
+        data : array-like
+            Observed values.
+        sample_weight : array-like (n_samples,), optional
+            Weights >= 0.
+
+        Returns
+        -------
+        object
+            What `posterior` takes.
+        """
 
     @abstractmethod
     def partition(self, lam: Array) -> tuple[Array, Array]:
-        """log Phi (R,) and the model's means (R, N)."""
+        """Normaliser and means under the model.
+
+        Parameters
+        ----------
+        lam : ndarray (R, N)
+            Weights.
+
+        Returns
+        -------
+        log_phi : ndarray (R,)
+            log Phi.
+        mean : ndarray (R, N)
+            E f.
+        """
 
     @abstractmethod
     def posterior(self, lam: Array, observed: Any) -> tuple[Array, Array]:
-        """Average log sum_z q exp(lam . f) (R,) and the means given the data (R, N)."""
+        """E step: means given the data.
 
-    @abstractmethod
+        Parameters
+        ----------
+        lam : ndarray (R, N)
+            Weights.
+        observed : object
+            From `observe`.
+
+        Returns
+        -------
+        log_numerator : ndarray (R,)
+            Average over the data of log sum_z q exp(lam . f).
+        target : ndarray (R, N)
+            eta, the average of E[f | y].
+        """
+
     def scaled(
         self, lam: Array, target: Array, weight: Array, method: str, bound: float
     ) -> Array:
-        """Weights after one step of iterative scaling towards `target`."""
+        """Weights after one step of iterative scaling.
+
+        Parameters
+        ----------
+        lam : ndarray (R, N)
+            Weights.
+        target : ndarray (R, N)
+            Means to be met.
+        weight : ndarray (N,)
+            1 / s2 of the penalty.
+        method : {"gis", "iis", "scgis"}
+            Kind of the step.
+        bound : float
+            Largest absolute weight.
+
+        Returns
+        -------
+        ndarray (R, N)
+        """
+        raise ValueError(
+            f"{type(self).__name__} has no iterative scaling; use method='lbfgs' or "
+            "'cg'."
+        )
 
     def covariance(self, lam: Array) -> Array:
-        """Covariance of the features under one lam (N,)."""
+        """Covariance of the features.
+
+        Parameters
+        ----------
+        lam : ndarray (N,)
+            Weights.
+
+        Returns
+        -------
+        ndarray (N, N)
+        """
         raise ValueError(
             f"{type(self).__name__} has no covariance of its features; use a method "
             "other than 'newton'."
         )
 
     def hessian(self, lam: Array, observed: Any) -> Array:
-        """Hessian of L at one lam: mean covariance given y less covariance."""
+        """Hessian of the likelihood: mean covariance given y, less covariance.
+
+        Parameters
+        ----------
+        lam : ndarray (N,)
+            Weights.
+        observed : object
+            From `observe`.
+
+        Returns
+        -------
+        ndarray (N, N)
+        """
         raise NotImplementedError
 
     def dependence(self, lam: Array, observed: Any) -> Array:
-        """I(Y; Z) in nats, (R,)."""
+        """Mutual information of hidden and observed variables.
+
+        Parameters
+        ----------
+        lam : ndarray (R, N)
+            Weights.
+        observed : object
+            From `observe`.
+
+        Returns
+        -------
+        ndarray (R,)
+            Nats.
+        """
         raise NotImplementedError
 
     def start(self, rng: np.random.Generator) -> Array:
-        """Random weights (N,)."""
+        """Random weights to start from.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray (N,)
+        """
         return rng.normal(size=self.n_features)
 
     def expectation(self, lam: Array, observed: Any) -> tuple[Posterior, Array, Array]:
-        """E step, log Phi and model means at lam (R, N)."""
+        """E step, log Phi and model means.
+
+        Parameters
+        ----------
+        lam : ndarray (R, N)
+            Weights.
+        observed : object
+            From `observe`.
+
+        Returns
+        -------
+        found : Posterior
+            Log-likelihoods and targets.
+        log_phi : ndarray (R,)
+            log Phi.
+        mean : ndarray (R, N)
+            E f.
+        """
         numerator, target = self.posterior(lam, observed)
         log_phi, mean = self.partition(lam)
         return Posterior(numerator, target, numerator - log_phi), log_phi, mean
@@ -143,9 +282,7 @@ class FiniteLatentModel(LogLinearModel):
         flat = check_features("features", f.reshape(-1, self.n_features))
         self.space = FeatureSpace(flat, log_prior)
 
-    def observe(
-        self, data: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Array:
+    def observe(self, data: ArrayLike, sample_weight: ArrayLike | None = None) -> Array:
         """Empirical distribution of observed values.
 
         Parameters
@@ -182,12 +319,10 @@ class FiniteLatentModel(LogLinearModel):
         return self.space.exponents(lam).reshape(lam.shape[:-1] + self.shape)
 
     def partition(self, lam: Array) -> tuple[Array, Array]:
-        """log Phi (R,) and the model's means (R, N)."""
         log_phi, _, mean = self.space.evaluate(lam)
         return log_phi, mean
 
     def posterior(self, lam: Array, observed: Array) -> tuple[Array, Array]:
-        """Average log sum_z q exp(lam . f) (R,) and the means given the data (R, N)."""
         u = self._joint(lam)
         top = logsumexp(u, axis=-1)
         rho = np.exp(u - np.where(np.isfinite(top), top, 0.0)[..., None])
@@ -199,16 +334,13 @@ class FiniteLatentModel(LogLinearModel):
     def scaled(
         self, lam: Array, target: Array, weight: Array, method: str, bound: float
     ) -> Array:
-        """Weights after one step of iterative scaling towards `target`."""
         return scaled(self.space, lam, target, weight, method, bound)
 
     def covariance(self, lam: Array) -> Array:
-        """Covariance of the features under one lam (N,)."""
         _, p, mean = self.space.evaluate(lam)
         return self.space.covariance(p, mean)
 
     def hessian(self, lam: Array, observed: Array) -> Array:
-        """Hessian of L at one lam: mean covariance given y less covariance."""
         u = self._joint(lam)
         rho = np.exp(u - logsumexp(u, axis=-1, keepdims=True))
         F = self.space.F.reshape(*self.shape, -1)
@@ -218,7 +350,6 @@ class FiniteLatentModel(LogLinearModel):
         return inner - (given.T * observed) @ given - self.covariance(lam)
 
     def dependence(self, lam: Array, observed: Array) -> Array:
-        """I(Y; Z) under the model, nats, (R,)."""
         p = self.space.probabilities(lam)[1].reshape(lam.shape[:-1] + self.shape)
 
         def entropy(q):
@@ -229,6 +360,6 @@ class FiniteLatentModel(LogLinearModel):
         return np.maximum(entropy(hidden) + entropy(seen) - joint, 0.0)
 
     def start(self, rng: np.random.Generator) -> Array:
-        """Random weights (N,): standard normal over the range of each feature."""
+        # of order one over the range of each feature
         span = np.ptp(np.stack(self.space.extremes), axis=0)
         return rng.normal(size=self.n_features) / np.where(span > 0, span, 1.0)

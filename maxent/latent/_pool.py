@@ -47,7 +47,16 @@ _SAME = 1e-5  # relative difference of L and H within which candidates are compa
 
 
 class NoAdmissibleCandidateError(ValueError):
-    """No candidate passed the gates; the message counts why."""
+    """No candidate passed the gates; the message counts why.
+
+    Parameters
+    ----------
+    message : str
+        Counts per reason, each with its remedy.
+    """
+
+    def __init__(self, message: str):
+        super().__init__(message)
 
 
 def reasons(

@@ -104,7 +104,9 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
         wrong = (X != 0) & (X != 1)
         if wrong.any():
             i, j = np.argwhere(wrong)[0]
-            raise ValueError(f"X[{i}, {j}]={X[i, j]:g} is not binary; units are 0 or 1.")
+            raise ValueError(
+                f"X[{i}, {j}]={X[i, j]:g} is not binary; units are 0 or 1."
+            )
         return model, X
 
     def score_samples(self, X: ArrayLike) -> Array:
@@ -179,9 +181,7 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
             Rows of 0 and 1.
         """
         check_is_fitted(self)
-        rng = as_generator(
-            self.random_state if random_state is None else random_state
-        )
+        rng = as_generator(self.random_state if random_state is None else random_state)
         model = self._model(self.n_features_in_)
         return model.sample(self.lam_, v.check_count("n_samples", n_samples), rng)
 

@@ -367,5 +367,3 @@ class SampledMaxEnt(MaxEntModel):
         _, p, mean = fresh.evaluate(self.lam)
         F = fresh.F.toarray() if fresh.sparse else fresh.F
         return mean, np.sqrt((p**2) @ (F - mean) ** 2)
-
-

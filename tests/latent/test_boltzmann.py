@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from oracles.latent import boltzmann, coupling
 
-from maxent.latent import FiniteLatentModel, LMEBoltzmannMachine, LMERBM
+from maxent.latent import LMERBM, FiniteLatentModel, LMEBoltzmannMachine
 from maxent.latent._boltzmann_model import BoltzmannModel
 
 
@@ -90,7 +90,7 @@ def test_fits_are_exact_models(machine, seed):
     log_phi, _ = boltzmann(model.weights_, model.biases_)
     assert model.log_partition_ == pytest.approx(log_phi, abs=1e-10)
     hidden = model.transform(X)
-    assert hidden.shape == (150, 2) and (0 <= hidden).all() and (hidden <= 1).all()
+    assert hidden.shape == (150, 2) and (hidden >= 0).all() and (hidden <= 1).all()
     draws = model.sample(4000, random_state=0)
     p = np.exp(model.score_samples(states))
     error = np.sqrt(p @ (states - p @ states) ** 2 / 4000)
@@ -120,7 +120,7 @@ def test_weights_at_the_bound_are_said(rng):
 def test_bad_input_is_named(rng):
     X = data(rng)
     with pytest.raises(ValueError, match=r"X\[0, 0\]=0.5 is not binary"):
-        LMEBoltzmannMachine(1).fit(np.where(X == X[0, 0], 0.5, X))
+        LMEBoltzmannMachine(1).fit(np.where(X[0, 0] == X, 0.5, X))
     wide = rng.integers(0, 2, size=(10, 40)).astype(float)
     with pytest.raises(ValueError, match=r"42 units have 2\^42 states .*LMERBM"):
         LMEBoltzmannMachine(2).fit(wide)

@@ -66,7 +66,7 @@ def test_the_independent_model_is_rejected():
     f = np.zeros((4, 2, 4))
     for z in range(2):
         f[:, z, 2 * z : 2 * z + 2] = t
-    y = np.repeat(np.arange(4), [10, 20, 15, 5])
+    y = np.repeat(np.arange(4), [20, 5, 5, 20])
     start = np.tile([0.1, -0.2], 2)[None]
     options = {"init": start, "random_state": 0, "tol": 1e-6, "sigma2": 1e6}
     literal = LatentMaxEnt(f, 6, check_maximum=False, mi_tol=-1.0, **options).fit(y)
@@ -79,7 +79,7 @@ def test_the_independent_model_is_rejected():
 
 def test_no_admissible_candidate_is_an_error_with_counts(seed):
     f, y = problem(seed)
-    with pytest.raises(NoAdmissibleCandidateError, match="3 not_converged .*max_iter"):
+    with pytest.raises(NoAdmissibleCandidateError, match=r"3 not_converged .*max_iter"):
         LatentMaxEnt(f, 3, em_iter=1, max_iter=1, tol=1e-13, random_state=0).fit(y)
     with pytest.raises(NoAdmissibleCandidateError, match="independent"):
         LatentMaxEnt(f, 3, mi_tol=1e3, random_state=0, sigma2=10.0).fit(y)

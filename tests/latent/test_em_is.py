@@ -51,8 +51,9 @@ def test_gradient_and_hessian_are_those_of_finite_differences(rng):
 def test_entropy_at_a_feasible_point(rng):
     model, y, f = problem(rng)
     shares = np.bincount(y, minlength=5) / len(y)
-    result = em_is(model, y, rng.normal(size=4), sigma2=50.0, method="newton",
-                   tol=1e-11)
+    result = em_is(
+        model, y, rng.normal(size=4), sigma2=50.0, method="newton", tol=1e-11
+    )
     exact = latent(f, result.lam, shares)
     assert result.entropy == pytest.approx(exact["H"], abs=1e-9)
     # -[Q - sum lam^2 / (2 s2)] = H - U, U = sum s2 eps^2 / 2, eps = -lam / s2
@@ -79,7 +80,7 @@ def worst_fall(seed, n_problems, inner):
         lam = rng.normal(size=(1, shape[2])) / max(np.abs(f).max(), 1.0)
         method = ("gis", "iis", "scgis")[k % 3]
 
-        def bound(lam, eta):
+        def bound(lam, eta, model=model, weight=weight):
             penalty = 0.5 * weight * np.sum(lam**2)
             return float(lam[0] @ eta[0] - model.partition(lam)[0][0] - penalty)
 
@@ -110,8 +111,9 @@ def test_likelihood_never_falls_in_a_thousand_problems(seed):
 def test_every_m_step_climbs_to_a_feasible_point(method, rng):
     model, y, f = problem(rng)
     lam0 = 0.3 * rng.normal(size=(3, 4))
-    result = em_is(model, y, lam0, method=method, sigma2=20.0, tol=1e-7,
-                   max_iter=50_000)
+    result = em_is(
+        model, y, lam0, method=method, sigma2=20.0, tol=1e-7, max_iter=50_000
+    )
     assert result.converged
     history = np.array([h[1] for h in result.history])
     assert np.diff(history, axis=0).min() >= -1e-12

@@ -146,8 +146,11 @@ def test_missing_share_is_the_rate_of_em_and_tells_saddles(rng):
     x, h = best, 1e-6
     J = np.column_stack(
         [
-            (problem.em((x + h * e)[None]).following - problem.em((x - h * e)[None])
-             .following)[0] / (2 * h)
+            (
+                problem.em((x + h * e)[None]).following
+                - problem.em((x - h * e)[None]).following
+            )[0]
+            / (2 * h)
             for e in np.eye(len(x))
         ]
     )
@@ -197,8 +200,9 @@ def test_one_component_is_the_closed_form(rng):
 
 def test_map_is_stationary_and_its_limit_is_likelihood(rng):
     X = rows(rng)
-    prior = MixturePrior(X.mean(axis=0), np.cov(X.T), mean_count=2.0, df=6.0,
-                         weight_count=1.5)
+    prior = MixturePrior(
+        X.mean(axis=0), np.cov(X.T), mean_count=2.0, df=6.0, weight_count=1.5
+    )
     model = LMEGaussianMixture(2, prior=prior, n_init=4, random_state=0, tol=1e-8)
     model.fit(X)
     n, d = X.shape
@@ -221,9 +225,7 @@ def test_map_is_stationary_and_its_limit_is_likelihood(rng):
         return np.mean(np.log(density)) + total / n
 
     h = 1e-5
-    slope = [
-        (objective(h * e) - objective(-h * e)) / (2 * h) for e in np.eye(12)
-    ]
+    slope = [(objective(h * e) - objective(-h * e)) / (2 * h) for e in np.eye(12)]
     np.testing.assert_allclose(slope, 0.0, atol=1e-6)
     weak = MixturePrior(X.mean(axis=0), 1e-9 * np.eye(2), mean_count=1e-9, df=2 + 1e-9)
     a = GaussianEM(X, np.ones(n), 2, "full", weak)
@@ -249,8 +251,13 @@ def test_choices_replace_sklearn_in_one_line(rng):
     ).fit(X)
     peer = GaussianMixture(3, n_init=5, random_state=0, tol=1e-6, max_iter=1000).fit(X)
     assert model.lower_bound_ >= peer.lower_bound_ - 1e-5
-    for name in ("weights_", "means_", "covariances_", "precisions_",
-                 "precisions_cholesky_"):
+    for name in (
+        "weights_",
+        "means_",
+        "covariances_",
+        "precisions_",
+        "precisions_cholesky_",
+    ):
         assert getattr(model, name).shape == getattr(peer, name).shape
     assert model._n_parameters() == peer._n_parameters()
     np.testing.assert_allclose(
@@ -359,7 +366,7 @@ def test_dirichlet_mixture_is_feasible_with_its_entropy(seed):
     mean = sum(w * t.mean() for w, t in zip(model.weights_, terms))
     error = np.sqrt(sum(w**2 * t.var() / 1e5 for w, t in zip(model.weights_, terms)))
     assert abs(model.entropy_ - mean) < 5 * error
-    draws, z = model.sample(50, random_state=0)
+    draws, _ = model.sample(50, random_state=0)
     np.testing.assert_allclose(draws.sum(axis=1), 1.0)
 
 
@@ -382,5 +389,3 @@ def test_smoothing_takes_zeros(rng):
     X = np.vstack([proportions(rng), [1.0, 0.0, 0.0]])
     model = LMEDirichletMixture(2, smoothing=1e-3, n_init=3, random_state=0).fit(X)
     assert np.isfinite(model.score(X))
-
-

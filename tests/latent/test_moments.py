@@ -71,8 +71,9 @@ def test_shifted_features_change_neither_weights_nor_probabilities(rng):
     F, eta = problem(rng)
     for sigma2 in (np.inf, 3.0):
         a = fit_maxent(F, eta, method="iis", sigma2=sigma2, tol=1e-11)
-        b = fit_maxent(F + 5.0, eta + 5.0, method="iis", sigma2=sigma2, tol=1e-11,
-                       max_iter=100_000)
+        b = fit_maxent(
+            F + 5.0, eta + 5.0, method="iis", sigma2=sigma2, tol=1e-11, max_iter=100_000
+        )
         np.testing.assert_allclose(a.lam, b.lam, atol=1e-7)
         np.testing.assert_allclose(a.prob, b.prob, atol=1e-8)
 
@@ -197,9 +198,7 @@ def test_sampled_space_recovers_a_gaussian(seed):
     # natural parameters of N(.3, .5) up to the Monte Carlo error
     np.testing.assert_allclose(model.lam, [0.3 / 0.5, -1.0], rtol=0.15)
     y = rng.normal(scale=1.5, size=40_000)
-    mean, error = model.test_moments(
-        np.column_stack([y, y**2]), -(y**2) / (2 * 1.5**2)
-    )
+    mean, error = model.test_moments(np.column_stack([y, y**2]), -(y**2) / (2 * 1.5**2))
     both = np.sqrt(2) * error  # of the draws fitted to and of the fresh ones
     assert (np.abs(mean - [0.3, 0.59]) < 5 * both).all()
 

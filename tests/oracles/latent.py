@@ -35,8 +35,16 @@ def latent(features, lam, shares):
             eta += shares[y] * given[z] * features[y, z]
             Q += shares[y] * given[z] * math.log(p[y, z])
             Hm -= shares[y] * given[z] * math.log(given[z])
-    return {"L": L, "eta": eta, "mean": mean, "H": entropy, "Q": Q, "Hm": Hm,
-            "log_phi": log_phi, "p": p}
+    return {
+        "L": L,
+        "eta": eta,
+        "mean": mean,
+        "H": entropy,
+        "Q": Q,
+        "Hm": Hm,
+        "log_phi": log_phi,
+        "p": p,
+    }
 
 
 def boltzmann(W, b):
