@@ -82,8 +82,8 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         problem = self._problem(X, weight)
         rngs = as_generator(self.random_state).spawn(self.n_init)
         n_init = 1 if self.n_components == 1 else self.n_init
-        starts = [self._start(problem, X, weight, rng) for rng in rngs[:n_init]]
-        starts = np.stack(self._given(problem) + starts)
+        starts = self._starts(problem, X, weight, rngs[:n_init])
+        starts = np.concatenate([*self._given(problem), starts])
         report = self._reporter(len(starts))
         with single_threaded_blas():
             runs = climb(problem, starts, self.tol, self.max_iter, callback=report)
@@ -107,8 +107,12 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
 
         return show
 
+    def _starts(self, problem, X, weight, rngs):
+        """Random starts (R, P), each from its own generator."""
+        return np.stack([self._start(problem, X, weight, rng) for rng in rngs])
+
     def _given(self, problem):
-        """Starts given by the user."""
+        """Starts given by the user, each (1, P)."""
         return []
 
     # -- gates -------------------------------------------------------------------------

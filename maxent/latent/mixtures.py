@@ -180,24 +180,35 @@ class LMEGaussianMixture(LatentMixture):
             X, weight, self.n_components, self.covariance_type, prior, self.n_jobs
         )
 
-    def _start(self, problem, X, weight, rng):
-        K, d = self.n_components, problem.d
-        y = problem.y[:, : problem.n]
+    def _starts(self, problem, X, weight, rngs):
         if self.init_params == "random":
-            rho = rng.random((K, problem.n))
-            rho *= problem.w[: problem.n] / rho.sum(axis=0)
-            n, s1 = rho.sum(axis=1), rho @ y.T
-            s2 = np.einsum("kt,at,bt->kab", rho, y, y)
-            if problem.diagonal:
-                s2 = np.einsum("kaa->ka", s2)
-            sums = n[None], s1[None], s2[None]
-            theta, mean, cov = problem.m_step(np.zeros((1, K, d)), *sums)
-            return problem.pack(theta, mean, problem.factors(cov)[0])[0]
-        theta = np.maximum(rng.dirichlet(np.ones(K)), 1e-3)
-        rows = rng.choice(problem.n, size=K, replace=False, p=weight / weight.sum())
+            return self._random_starts(problem, rngs)
+        K, d = self.n_components, problem.d
+        y, p = problem.y[:, : problem.n].T, weight / weight.sum()
+        theta = np.empty((len(rngs), K))
+        mean = np.empty((len(rngs), K, d))
+        for r, rng in enumerate(rngs):
+            theta[r] = np.maximum(rng.dirichlet(np.ones(K)), 1e-3)
+            mean[r] = y[rng.choice(problem.n, size=K, replace=False, p=p)]
         one = np.ones(d) if problem.diagonal else np.eye(d)
-        factor = np.broadcast_to(one, (1, K, *one.shape))
-        return problem.pack(theta[None] / theta.sum(), y[:, rows].T[None], factor)[0]
+        factor = np.broadcast_to(one, (len(rngs), K, *one.shape))
+        return problem.pack(theta / theta.sum(axis=1, keepdims=True), mean, factor)
+
+    def _random_starts(self, problem, rngs):
+        """M steps from random posteriors."""
+        R, K, d = len(rngs), self.n_components, problem.d
+        y, w = problem.y[:, : problem.n].T, problem.w[: problem.n]
+        i, j = (np.arange(d),) * 2 if problem.diagonal else np.indices((d, d))
+        products = y[:, i.ravel()] * y[:, j.ravel()]
+        stats = np.hstack([np.ones((problem.n, 1)), y, products])
+        sums = np.empty((R, K, stats.shape[1]))
+        for r, rng in enumerate(rngs):
+            rho = rng.random((K, problem.n))
+            sums[r] = (rho * (w / rho.sum(axis=0))) @ stats
+        n, s1, s2 = sums[..., 0], sums[..., 1 : d + 1], sums[..., d + 1 :]
+        s2 = s2.reshape(R, K, *i.shape)
+        theta, mean, cov = problem.m_step(np.zeros((R, K, d)), n, s1, s2)
+        return problem.pack(theta, mean, problem.factors(cov)[0])
 
     def _given(self, problem):
         if self.means_init is None:
@@ -219,7 +230,7 @@ class LMEGaussianMixture(LatentMixture):
         factor = np.broadcast_to(one, (K, *one.shape))
         if self.precisions_init is not None:
             factor = self._given_factor(problem, K, d)
-        return [problem.pack(theta[None], mean[None], factor[None])[0]]
+        return [problem.pack(theta[None], mean[None], factor[None])]
 
     def _given_factor(self, problem, K, d):
         shape = {"full": (K, d, d), "diag": (K, d), "spherical": (K,)}
