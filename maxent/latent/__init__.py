@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
     from maxent.latent.classifier import MaxEntClassifier as MaxEntClassifier
     from maxent.latent.dirichlet import LMEDirichletMixture as LMEDirichletMixture
+    from maxent.latent.language import TrigramTopicModel as TrigramTopicModel
     from maxent.latent.mixtures import LMEGaussianMixture as LMEGaussianMixture
     from maxent.latent.model import MaxEntModel as MaxEntModel
     from maxent.latent.model import SampledMaxEnt as SampledMaxEnt
@@ -34,6 +35,7 @@ _HOMES = {
     "classifier": ("MaxEntClassifier",),
     "boltzmann": ("LMEBoltzmannMachine", "LMERBM"),
     "dirichlet": ("LMEDirichletMixture",),
+    "language": ("TrigramTopicModel",),
     "model": ("MaxEntModel", "SampledMaxEnt"),
     "mixtures": ("LMEGaussianMixture",),
     "candidates": ("LatentMaxEnt",),

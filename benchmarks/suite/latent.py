@@ -1,0 +1,61 @@
+"""Maximum entropy: mixtures from many starts, text, enumeration of states."""
+
+import numpy as np
+
+from maxent.latent import LMEGaussianMixture, MaxEntClassifier
+
+from .common import Fitted, Measured, profile
+from .data import sparse_text
+
+
+class MixtureStarts(Measured):
+    """Gaussian mixtures in the plane, by the number of starts."""
+
+    params = (profile([20, 300], [2000]),)
+    param_names = ("starts",)
+
+    def data(self, starts):
+        rng = np.random.default_rng(0)
+        means = np.array([[0.0, -3.0], [0.0, 0.0], [0.0, 3.0]])
+        self.X = means[rng.integers(3, size=500)] + rng.normal(size=(500, 2))
+        self.starts = starts
+
+    def work(self, tol=1e-6):
+        model = LMEGaussianMixture(3, n_init=self.starts, tol=tol or 1e-6)
+        return model.set_params(random_state=0, n_jobs=1).fit(self.X)
+
+    def objective(self, result):
+        return result.select("likelihood").objective_
+
+
+class SparseMaxEnt(Fitted):
+    """Conditional maximum entropy on sparse rows."""
+
+    def data(self):
+        self.X, self.y, self.X_test, self.y_test = sparse_text(
+            *profile([20_000], [200_000])[-1:], 5_000
+        )
+
+    def estimator(self):
+        return MaxEntClassifier(tol=1e-5)
+
+
+class States(Measured):
+    """log Phi and all pair moments of binary units."""
+
+    params = (profile([8, 16, 20], [24]),)
+    param_names = ("units",)
+
+    def data(self, units):
+        rng = np.random.default_rng(0)
+        W = np.triu(rng.normal(scale=0.2, size=(units, units)), 1)
+        self.W, self.b = W + W.T, rng.normal(size=units)
+        self.work()  # compiled before it is timed
+
+    def work(self, tol=None):
+        from maxent._core.states import pair_moments
+
+        return pair_moments(self.W, self.b)
+
+    def objective(self, result):
+        return result[0]

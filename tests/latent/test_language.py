@@ -1,0 +1,64 @@
+"""TrigramTopicModel: an exact conditional model that learns, and its refusals."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from maxent.latent import TrigramTopicModel
+
+
+def documents(rng, n=6):
+    """Two kinds of documents with words of their own."""
+    out = []
+    for k in range(n):
+        words = ["abc", "cde"][k % 2]
+        steps = rng.integers(0, 2, size=30)
+        out.append([words[i] for i in np.cumsum(steps) % 3])
+    return out
+
+
+def fitted(rng, **options):
+    options = {"max_iter": 300, "random_state": 0, "tol": 1e-4} | options
+    return TrigramTopicModel(2, 1, **options).fit(documents(rng))
+
+
+@pytest.mark.parametrize("min_count", [1, 3])
+def test_conditional_probabilities_add_up_to_one(min_count, rng):
+    model = fitted(rng, min_count=min_count)
+    words = list(model.vocabulary_)
+    for before in (["a", "b"], ["e", "a"], ["never", "c"]):
+        p = [np.exp(model.log_prob([*before, w]))[0] for w in words]
+        assert sum(p) == pytest.approx(1.0, abs=1e-10)
+
+
+def test_training_climbs_and_beats_the_uniform_model(rng):
+    model = fitted(rng)
+    assert model.converged_
+    assert np.diff(model.objective_history_).min() >= -1e-12
+    assert model.perplexity(documents(rng)) < len(model.vocabulary_)
+
+
+def test_no_word_is_scored_by_what_follows_it(rng):
+    model = fitted(rng)
+    a, b = list("abcabcabcabc"), list("abcabcabceee")
+    x, y = (model.log_prob(d, fold_in=2) for d in (a, b))
+    np.testing.assert_allclose(x[:7], y[:7], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "X, words",
+    [
+        ("a b c", "list of documents"),
+        (["a b c"], r"X\[0\] is a string"),
+        ([["a", "b", "c"], []], r"X\[1\] has 0 words"),
+        ([], "no document"),
+    ],
+)
+def test_bad_documents_are_named(X, words):
+    with pytest.raises(ValueError, match=words):
+        TrigramTopicModel(2, 1).fit(X)
+
+
+def test_a_bound_on_the_iterations_is_said(rng):
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        fitted(rng, max_iter=1, tol=1e-9)
