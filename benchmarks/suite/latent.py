@@ -32,9 +32,8 @@ class SparseMaxEnt(Fitted):
     """Conditional maximum entropy on sparse rows."""
 
     def data(self):
-        self.X, self.y, self.X_test, self.y_test = sparse_text(
-            *profile([20_000], [200_000])[-1:], 5_000
-        )
+        rows = profile([20_000], [200_000])[-1]
+        self.X, self.y, self.X_test, self.y_test = sparse_text(rows, 5_000)
 
     def estimator(self):
         return MaxEntClassifier(tol=1e-5)

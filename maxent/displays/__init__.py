@@ -20,6 +20,7 @@ _HOMES = {
     "likelihoods": ("LogLikelihoodDisplay",),
     "path": ("DualPathDisplay",),
     "edge_weights": ("EdgeWeightsDisplay",),
+    "candidates": ("CandidatesDisplay",),
     "tree_graph": ("TreeGraphDisplay",),
     "state_path": ("StatePathDisplay",),
 }
