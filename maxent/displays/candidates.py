@@ -37,8 +37,8 @@ class CandidatesDisplay:
 
     See Also
     --------
-    maxent.LMEGaussianMixture : Mixtures with candidates.
-    maxent.LatentMaxEnt : Finitely many values.
+    maxent.latent.LMEGaussianMixture : Mixtures with candidates.
+    maxent.latent.LatentMaxEnt : Finitely many values.
 
     Examples
     --------

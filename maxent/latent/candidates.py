@@ -112,7 +112,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
     This is log-linear latent maximum entropy: the log-linear form is an assumption of
     the paper's algorithm, and a joint distribution outside it can have larger entropy.
     The choice by entropy is no better than that by likelihood in general; compare both
-    with :meth:`select`.
+    with ``select``.
 
     References
     ----------

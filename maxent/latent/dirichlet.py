@@ -129,7 +129,7 @@ class LMEDirichletMixture(LatentMixture):
     n_init : int, default=20
         Random starts: shapes from {.1, .5, 1, 2.5, 5}, weights uniform on the simplex.
     selection : {"entropy", "likelihood"}, default="entropy"
-        Choice among the admitted candidates; see :meth:`select`.
+        Choice among the admitted candidates; see ``select``.
     smoothing : float, default=0.0
         c >= 0: rows become (y + c) / (1 + M c). Zeros need it.
     tol : float, default=1e-6
@@ -141,7 +141,7 @@ class LMEDirichletMixture(LatentMixture):
     check_maximum : bool, default=True
         Admit local maxima only.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts, and of :meth:`sample`.
+        Seed of the starts, and of ``sample``.
     n_jobs : int, optional
         Not used; for the words of :class:`LMEGaussianMixture`.
     verbose : bool or int, default=False

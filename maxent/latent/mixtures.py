@@ -40,7 +40,7 @@ class LMEGaussianMixture(LatentMixture):
         Random starts, >= 1, run as one batch. Start i depends on `random_state` and i
         only, so that 20 starts extend 10.
     selection : {"entropy", "likelihood"}, default="entropy"
-        Choice among the admitted candidates; see :meth:`select`.
+        Choice among the admitted candidates; see ``select``.
     prior : MixturePrior, "weak" or None, default=None
         Prior of weights, means and covariances: maximum a posteriori estimates, and
         the regularised entropy for the choice. "weak" is ``MixturePrior.weak(X)``;
@@ -62,7 +62,7 @@ class LMEGaussianMixture(LatentMixture):
     check_maximum : bool, default=True
         Admit local maxima only; False is the literal principle.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the starts, and of :meth:`sample`.
+        Seed of the starts, and of ``sample``.
     n_jobs : int, optional
         Threads, one start each. Results do not depend on it.
     verbose : bool or int, default=False

@@ -111,7 +111,7 @@ def fit_maxent(
         Variance s2 of the Gaussian penalty sum lam_i^2 / (2 s2_i), > 0. A prior of
         variance v on the weights and T observations give s2 = T v.
     penalty : {"l2", "box"} or ConvexPenalty, default="l2"
-        "box" asks ``|E f_i - eta_i| <= width_i``, that is sum width_i |lam_i| in the
+        "box" asks ``|E f_i - eta_i| <= width_i``, ``sum width_i |lam_i|`` in the
         dual. An object with ``conjugate(lam)`` and ``conjugate_gradient(lam)`` stands
         for any other convex cost U of unmet moments.
     width : float or array-like (n_features,), optional
