@@ -45,7 +45,6 @@ EXTENSIONS = {
     "expected_states": [],
     "system_pairs": [CORE + "pair_filter.c"],
     "chain": [VECTOR, CORE + "chain_loops.c"],
-    "statespace": [PAIR_FILTER],
     "mixture": [VECTOR],
 }
 

@@ -18,6 +18,7 @@ _SUBPACKAGES = (
     "displays",
     "families",
     "kernels",
+    "latent",
     "models",
 )
 _HOMES = {
@@ -32,6 +33,15 @@ _HOMES = {
         "MEDOutlierDetector",
     ),
     "kernels": ("FisherFeatures",),
+    "latent": (
+        "LMEBoltzmannMachine",
+        "LMEDirichletMixture",
+        "LMEGaussianMixture",
+        "LMERBM",
+        "LatentMaxEnt",
+        "MaxEntClassifier",
+        "TrigramTopicModel",
+    ),
     "_support.persistence": ("load", "save"),
 }
 
@@ -42,6 +52,8 @@ if TYPE_CHECKING:
         displays as displays,
         families as families,
         kernels as kernels,
+        latent as latent,
+        models as models,
     )
     from maxent._support.persistence import (
         load as load,
@@ -58,6 +70,15 @@ if TYPE_CHECKING:
         MEDTreeClassifier as MEDTreeClassifier,
     )
     from maxent.kernels import FisherFeatures as FisherFeatures
+    from maxent.latent import (
+        LMEBoltzmannMachine as LMEBoltzmannMachine,
+        LMEDirichletMixture as LMEDirichletMixture,
+        LMEGaussianMixture as LMEGaussianMixture,
+        LMERBM as LMERBM,
+        LatentMaxEnt as LatentMaxEnt,
+        MaxEntClassifier as MaxEntClassifier,
+        TrigramTopicModel as TrigramTopicModel,
+    )
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
         __name__, _HOMES, subpackages=_SUBPACKAGES, more=("__version__",)
