@@ -1,4 +1,4 @@
-"""What the commands of ``maxent.cli`` do."""
+"""Work behind the commands of ``maxent.cli``."""
 
 import contextlib
 import csv

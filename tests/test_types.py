@@ -57,19 +57,6 @@ def subpackages_of(module):
 
 
 # -- annotations -----------------------------------------------------------------------
-# Modules whose public signatures have no types yet.
-NOT_YET = (
-    "maxent.displays.boundary",
-    "maxent.displays.comparison",
-    "maxent.displays.edge_weights",
-    "maxent.displays.likelihoods",
-    "maxent.displays.margin_prior",
-    "maxent.displays.path",
-    "maxent.displays.roc",
-    "maxent.displays.tree_graph",
-)
-
-
 def public_objects():
     """Cases (name, object): every function and class that users import."""
     out = {}
@@ -131,19 +118,9 @@ def test_every_public_signature_is_annotated():
     bare = {}
     for thing in PUBLIC.values():
         for name, function in signatures(thing):
-            if function.__module__ not in NOT_YET and lacking(function):
+            if lacking(function):
                 bare[f"{function.__module__}: {name}"] = lacking(function)
     assert not bare
-
-
-def test_list_of_modules_without_types_holds_no_other():
-    bare = {
-        function.__module__
-        for thing in PUBLIC.values()
-        for _, function in signatures(thing)
-        if lacking(function)
-    }
-    assert set(NOT_YET) <= bare
 
 
 def test_a_signature_without_types_is_seen():

@@ -73,7 +73,7 @@ class BlockSum:
         return 1.0
 
     def _at(self, lam):
-        """What is known of a point: the weights of every block's rows, and more."""
+        """Return the cached values at a point: weights of the rows, and more."""
         key = lam.tobytes()
         for point in self._points:
             if point.key == key:

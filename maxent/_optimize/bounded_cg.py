@@ -65,7 +65,7 @@ class _BoundedQuadratic:
             S = E.T @ SE
 
         def project(r):
-            """What of a slope the equalities leave, and its preconditioned form."""
+            """Project a slope on the equalities; that, and its preconditioned form."""
             z = solve(r)
             if self.E is not None:
                 y = small_solve(S, E.T @ z)

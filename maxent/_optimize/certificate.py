@@ -16,6 +16,7 @@ row satisfies its optimality condition. It is the one certificate of this packag
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class DualPoint:
     gap: float
     bias: np.ndarray | None
     d: np.ndarray
-    blocks: list | None = None
+    blocks: list[Any] | None = None
 
 
 def repair_equality(lam, upper, E, total=None):

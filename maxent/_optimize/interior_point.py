@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -124,7 +125,7 @@ class _Step:
     bias: np.ndarray | None
     z: np.ndarray
     t: np.ndarray | None
-    domain: tuple
+    domain: tuple[Any, ...]
 
 
 @dataclass
@@ -133,7 +134,7 @@ class _Targets:
 
     lower: np.ndarray | float
     upper: np.ndarray | float | None
-    domain: list
+    domain: list[Any]
 
 
 class _InteriorPoint:

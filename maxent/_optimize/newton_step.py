@@ -10,7 +10,7 @@ NEAREST_END = 1.0 - 1e-15  # share of an open domain that multipliers stay below
 
 
 def equality_residual(E, lam):
-    """What is missing in the equalities E' lam = 0; None without any."""
+    """Return -E' lam, the residual of the equalities; None without any."""
     return None if E is None else -(E.T @ lam)
 
 

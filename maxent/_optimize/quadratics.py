@@ -15,7 +15,7 @@ _DENSE = 300  # rows whose n^3 is cheap, and more accurate than Woodbury's ident
 
 
 class Quadratic:
-    """What all quadratics share: no bounds, and a cost of the second degree."""
+    """Base class of quadratics: no bounds, and a cost of the second degree."""
 
     homogeneous = True
     blocks = ()

@@ -1,4 +1,4 @@
-"""What the readers of tables share: the result, the error, and single cells."""
+"""Shared parts of the readers of tables: the result, the error, and single cells."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -189,7 +189,7 @@ class Monitor:
         return within and certified.objective > -np.inf
 
     def rank(self, certified):
-        """What the best has least of: its gap, or the largest measure / tolerance."""
+        """Return the gap, or the largest measure / tolerance: less is better."""
         if np.isinf(self.kkt_tol):
             return certified.gap
         gap = relative_gap(certified.gap, certified.objective)
@@ -272,7 +272,7 @@ def gap_text(gap, objective):
 
 
 def store_certificate(estimator, result):
-    """What every estimator says of its dual: bounds, steps, and whether it is done."""
+    """Store the objective, gap, steps and convergence of a dual in an estimator."""
     estimator.duality_gap_ = float(result.gap)
     estimator.objective_ = float(result.objective)
     estimator.objective_history_ = np.array([h[1] for h in result.history])
@@ -297,7 +297,7 @@ def progress_of(estimator, unit=1.0):
 
 
 def _iteration_remedy(held, asked):
-    """What to change where the bound `held` ended a fit that was given `asked`."""
+    """Remedy where the bound `held` ended a fit that was given `asked`."""
     if held is None or held >= asked:
         return f"raise max_iter (now {asked}), raise tol, or scale the features"
     return (

@@ -40,11 +40,11 @@ class ClassModels(FittedState, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
         return X
 
     def _score_rows(self, model, X):
-        """What the model of a class says of rows, (n,)."""
+        """Scores of rows by the model of a class, (n,)."""
         return model.expected_log_prob(X)
 
     def _model_scores(self, X, attribute, kind, noun):
-        """What every model of the list `attribute` says of rows, (n, n_classes)."""
+        """Scores of rows by every model of the list `attribute`, (n, n_classes)."""
         check_is_fitted(self)
         X = self._encode(self._validated(X, reset=False))
         m = check_fitted_classes(self.classes_)

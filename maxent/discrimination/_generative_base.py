@@ -1,4 +1,4 @@
-"""What the classifiers of generative models share: one block a class, one dual.
+"""Base class of generative classifiers: one block per class, one dual.
 
     decision:  argmax_k  E log p_k(x) + b_k
 

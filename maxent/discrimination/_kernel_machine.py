@@ -1,4 +1,4 @@
-"""What classifier and regressor share: kernels, support rows, decision values."""
+"""Base class of kernel machines: kernels, support rows, decision values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What estimators with trees ask of their parameters and columns."""
+"""Checks of the parameters and columns of estimators with trees."""
 
 from __future__ import annotations
 

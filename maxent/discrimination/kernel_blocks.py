@@ -132,7 +132,7 @@ class _KernelBlock(Block):
             return float(a @ (self.K @ a))
 
     def posterior(self, a):
-        """What scores new rows: rows with weight, kernel, weights."""
+        """Return the posterior that scores new rows: rows, kernel and weights."""
         at = np.flatnonzero(a)
         return KernelPosterior(
             self.model, self.X[at], a[at], self.parameters["gamma"], *self._scalars(a)

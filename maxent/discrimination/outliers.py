@@ -51,7 +51,7 @@ _CATEGORICAL = {"multinomial": DirichletProduct, "tree": DirichletTrees}
 
 
 class OutlierModel(Protocol):
-    """What a detector needs of a model: blocks of rows."""
+    """Protocol of the models of a detector: blocks of rows."""
 
     def block(self, X: Any, /) -> Any:
         """Bind the model to rows."""

@@ -1,4 +1,4 @@
-"""What displays take from estimators: the last step, their scores, and refusals."""
+"""Access of displays to estimators: the last step, their scores, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What displays of trees are given: classes, names and trees, checked."""
+"""Input of the displays of trees: classes, names and trees, checked."""
 
 from __future__ import annotations
 

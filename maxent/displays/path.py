@@ -1,4 +1,4 @@
-"""What happens along a path of C: objective, support, gap and error."""
+"""Display of a path of C: objective, support, gap and error."""
 
 from __future__ import annotations
 

@@ -429,12 +429,12 @@ class TreeGraphDisplay:
                     (shade,) = _shades(INK, np.array([p]))
                     lw, label = widths[1] * p, f"probability {p:g}"
                     handles.append(Line2D([], [], color=shade, lw=lw, label=label))
-        p = self.probabilities[np.triu_indices(len(self.probabilities), 1)]
+        pairs = self.probabilities[np.triu_indices(len(self.probabilities), 1)]
         tree = self.probabilities[tuple(self.best_tree.T)]
         if tree.min() < 0.995:
             label = f"edges of the tree\nfrom {tree.min():.2g} to {tree.max():.2g}"
             handles.append(Line2D([], [], ls="", label=label))
-        if ((p > 0) & (p < threshold)).any():
+        if ((pairs > 0) & (pairs < threshold)).any():
             label = f"others below {threshold:g}\nnot shown"
             handles.append(Line2D([], [], ls="", label=label))
         return legend_outside(self.ax_, handles)

@@ -51,7 +51,7 @@ class Batch:
         return value
 
     def _fixed(self):
-        """What the support and the statistics depend on, as keywords."""
+        """Parameters of the support and the statistics, as keywords."""
         return {name: getattr(self, name) for name in self._common}
 
     def parameters(self) -> dict[str, Any]:

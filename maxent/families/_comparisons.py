@@ -26,7 +26,7 @@ from maxent.families._pairs import mirrored, tiles
 
 
 class Comparisons(Batch):
-    """What compares two batches of one family; part of `ExponentialFamily`."""
+    """Comparisons of two batches of one family; part of `ExponentialFamily`."""
 
     def kl(self, other: Self) -> FloatArrayOrScalar:
         """Relative entropy KL(p || q) of all pairs.
@@ -117,7 +117,7 @@ class Comparisons(Batch):
 
     # -- what a family improves --------------------------------------------------------
     def _space(self):
-        """What two batches must share to be compared."""
+        """Parameters that two batches must share to be compared."""
         return {"event_shape": self.event_shape, **self._fixed()}
 
     def _kl(self, other):

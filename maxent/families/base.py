@@ -1,4 +1,4 @@
-"""What every exponential family shares: coordinates, densities, draws, fits.
+"""Base class of exponential families: coordinates, densities, draws, fits.
 
     p(x) = h(x) exp(eta . T(x) - A(eta))
 
@@ -335,7 +335,7 @@ class ExponentialFamily(Comparisons, ABC):
     @classmethod
     @abstractmethod
     def _support_text(cls, **fixed):
-        """What rows must be, as errors say it."""
+        """Requirement on rows, as errors state it."""
 
     def _inner_point(self):
         """A row in the support, to put in place of others."""

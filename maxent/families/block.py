@@ -280,7 +280,7 @@ class Block(ABC):
         return np.inf
 
     def posterior(self, a: FloatArray) -> Any:
-        """What an estimator keeps to score new rows.
+        """Return the posterior that an estimator keeps to score new rows.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ _REMEDY = "Add a ridge to its diagonal, or use DiagonalGaussian."
 
 
 class AnyGaussian(ExponentialFamily):
-    """What the three have in common: d, rows, the affinity; fits of means."""
+    """Base class of the three Gaussians: d, rows, the affinity; fits of means."""
 
     mean: FloatArray
 

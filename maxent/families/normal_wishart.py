@@ -317,7 +317,7 @@ class NormalInverseWishart(ConjugatePrior):
         return constant - 0.5 * (nu + 1.0) * np.log1p(square * (kappa / (kappa + 1.0)))
 
     def _spread(self):
-        """What all covariances of log-likelihoods share."""
+        """Return the common part of all covariances of log-likelihoods."""
         rest = 0.25 * float(zeta(2.0, self._halves()).sum())
         return rest + 0.5 * self._d / self.mean_precision**2
 

@@ -75,7 +75,7 @@ class SignedProblem:
         return rows, index, sign
 
     def in_units_of(self, unit):
-        """The same problem with targets, multipliers and biases in other units."""
+        """Return the problem with targets, multipliers and biases in other units."""
         return replace(
             self,
             level=self.level / unit,
@@ -137,7 +137,7 @@ def clip_to_domain(lam, rows):
 
 
 def clip_signed_to_domain(a, problem):
-    """The same for signed multipliers."""
+    """Return signed multipliers clipped to the inside of their domains."""
     end = 1.0 if problem.potential.closed else 1.0 - 1e-9
     top = end * problem.potential.upper * problem.weight * problem.rate
     return np.clip(a, -top, top)

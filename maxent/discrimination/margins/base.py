@@ -1,4 +1,4 @@
-"""What every margin prior is: a potential, its conjugate loss and its domain.
+"""Base class of margin priors: a potential, its conjugate loss and its domain.
 
 A margin prior P0(gamma) enters every maximum entropy discrimination solver through its
 dual potential ``phi(lam) = -log E_P0 exp(-lam gamma)`` alone. The conjugate

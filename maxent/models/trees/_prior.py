@@ -1,4 +1,4 @@
-"""What distributions over trees of categorical columns share."""
+"""Base class of distributions over trees of categorical columns."""
 
 from __future__ import annotations
 
