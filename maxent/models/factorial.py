@@ -20,13 +20,17 @@ from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families import Gaussian
 from maxent.models import _state_space as checks
+from maxent.models._chain_input import (
+    check_chain,
+    drawn_offsets,
+    with_pseudo_counts,
+)
 from maxent.models._coupled_chains import (
     CoupledChains,
     exact_log_sums,
     random_beliefs,
     total_means,
 )
-from maxent.models._hidden_chain import check_chain, drawn_offsets, with_pseudo_counts
 from maxent.models.base import Model, maximize_by_em
 from maxent.models.lds import centred
 

@@ -23,7 +23,7 @@ from maxent._support.sequences import Sequences, vector_sequences
 from maxent.models import _lds_em as lds_em
 from maxent.models import _state_space as checks
 from maxent.models import _switching_em as em
-from maxent.models._hidden_chain import check_chain, drawn_offsets
+from maxent.models._chain_input import check_chain, drawn_offsets
 from maxent.models.base import Model, maximize_by_em
 from maxent.models.lds import LinearDynamicalSystem, centred, draw, n_states_of
 
