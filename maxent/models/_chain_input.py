@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._core import chain
 from maxent._support import validation as v
 from maxent._support.sequences import Sequences
 from maxent.families import Categorical, _checks
@@ -92,6 +93,27 @@ def drawn_offsets(n: int, length: ArrayLike) -> NDArray[np.intp]:
 def drawn_indices(prob: Array, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Independent draws of an index."""
     return Categorical(prob).sample(n, rng).astype(np.intp)
+
+
+def drawn_paths(
+    start: Array,
+    transition: Array,
+    offsets: NDArray[np.intp],
+    rng: np.random.Generator,
+) -> NDArray[np.intp]:
+    """States (steps,) of independent draws of a chain, one after the other."""
+    first = drawn_indices(start, len(offsets) - 1, rng)
+    states = np.empty(offsets[-1], dtype=np.intp)
+    later = np.ones(len(states), dtype=bool)
+    later[offsets[:-1]] = False
+    states[offsets[:-1]] = first
+    states[later] = chain.draw_chain(
+        np.cumsum(transition, axis=1),
+        first,
+        rng.random(np.count_nonzero(later)),
+        offsets - np.arange(len(offsets)),
+    )
+    return states
 
 
 def sequence_weights(weights: ArrayLike | None, n: int) -> Array:

@@ -23,8 +23,8 @@ from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent.models._chain_input import (
     Array,
-    drawn_indices,
     drawn_offsets,
+    drawn_paths,
     with_pseudo_counts,
 )
 from maxent.models.base import Model, maximize_by_em
@@ -288,17 +288,7 @@ class HiddenMarkovModel(Model):
         """
         rng = as_generator(random_state)
         offsets = drawn_offsets(n, length)
-        first = drawn_indices(self.start, len(offsets) - 1, rng)
-        states = np.empty(offsets[-1], dtype=np.intp)
-        later = np.ones(len(states), dtype=bool)
-        later[offsets[:-1]] = False
-        states[offsets[:-1]] = first
-        states[later] = chain.draw_chain(
-            np.cumsum(self.transition, axis=1),
-            first,
-            rng.random(np.count_nonzero(later)),
-            offsets - np.arange(len(offsets)),
-        )
+        states = drawn_paths(self.start, self.transition, offsets, rng)
         values = None
         for k in range(self.n_states):
             own = np.flatnonzero(states == k)

@@ -14,7 +14,6 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxent._core import chain
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
@@ -23,6 +22,7 @@ from maxent.models import _state_space as checks
 from maxent.models._chain_input import (
     check_chain,
     drawn_offsets,
+    drawn_paths,
     with_pseudo_counts,
 )
 from maxent.models._coupled_chains import (
@@ -303,9 +303,7 @@ class FactorialHMM(Model):
         rng = as_generator(random_state)
         offsets = drawn_offsets(n, length)
         paths = [
-            chain.draw_states(
-                np.cumsum(pi), np.cumsum(A, axis=1), rng.random(offsets[-1]), offsets
-            )
+            drawn_paths(pi, A, offsets, rng)
             for pi, A in zip(self.start, self.transition)
         ]
         noise = rng.normal(size=(offsets[-1], self.n_features))
