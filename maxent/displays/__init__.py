@@ -27,6 +27,7 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from maxent.displays.boundary import MEDBoundaryDisplay as MEDBoundaryDisplay
+    from maxent.displays.candidates import CandidatesDisplay as CandidatesDisplay
     from maxent.displays.comparison import (
         BoundaryComparisonDisplay as BoundaryComparisonDisplay,
     )
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from maxent.displays.margin_prior import MarginPriorDisplay as MarginPriorDisplay
     from maxent.displays.path import DualPathDisplay as DualPathDisplay
     from maxent.displays.roc import ROCComparisonDisplay as ROCComparisonDisplay
+    from maxent.displays.state_path import StatePathDisplay as StatePathDisplay
     from maxent.displays.tree_graph import TreeGraphDisplay as TreeGraphDisplay
 else:
     __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

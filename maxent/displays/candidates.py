@@ -58,7 +58,7 @@ class CandidatesDisplay:
         entropy: Any,
         reason: Any,
         chosen: dict[str, int],
-    ):
+    ) -> None:
         self.log_likelihood = log_likelihood
         self.entropy = entropy
         self.reason = reason

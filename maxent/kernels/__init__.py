@@ -15,9 +15,16 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
-    from maxent.kernels.fisher import (
-        FisherFeatures as FisherFeatures,
-        fisher_kernel as fisher_kernel,
+    from maxent.kernels._gaussian_parts import GaussianParts as GaussianParts
+    from maxent.kernels.factorial import factorial_hmm_kernel as factorial_hmm_kernel
+    from maxent.kernels.fisher import FisherFeatures as FisherFeatures
+    from maxent.kernels.fisher import fisher_kernel as fisher_kernel
+    from maxent.kernels.lds import lds_affinity_parts as lds_affinity_parts
+    from maxent.kernels.lds import lds_kernel as lds_kernel
+    from maxent.kernels.linear_gaussian import (
+        linear_gaussian_kernel as linear_gaussian_kernel,
     )
+    from maxent.kernels.switching import SwitchingPaths as SwitchingPaths
+    from maxent.kernels.switching import switching_lds_kernel as switching_lds_kernel
 else:
     __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -2,31 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from maxent._support.lazy import lazy_exports
 
-if TYPE_CHECKING:
-    from maxent.latent._em_is import EMISResult as EMISResult
-    from maxent.latent._em_is import em_is as em_is
-    from maxent.latent._gaussian_em import MixturePrior as MixturePrior
-    from maxent.latent._model import FiniteLatentModel as FiniteLatentModel
-    from maxent.latent._model import LogLinearModel as LogLinearModel
-    from maxent.latent._pool import (
-        NoAdmissibleCandidateError as NoAdmissibleCandidateError,
-    )
-    from maxent.latent.boltzmann import LMERBM as LMERBM
-    from maxent.latent.boltzmann import LMEBoltzmannMachine as LMEBoltzmannMachine
-    from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
-    from maxent.latent.classifier import MaxEntClassifier as MaxEntClassifier
-    from maxent.latent.dirichlet import LMEDirichletMixture as LMEDirichletMixture
-    from maxent.latent.language import TrigramTopicModel as TrigramTopicModel
-    from maxent.latent.mixtures import LMEGaussianMixture as LMEGaussianMixture
-    from maxent.latent.model import MaxEntModel as MaxEntModel
-    from maxent.latent.model import SampledMaxEnt as SampledMaxEnt
-    from maxent.latent.moments import MaxEntResult as MaxEntResult
-    from maxent.latent.moments import fit_maxent as fit_maxent
-
+TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "_model": ("FiniteLatentModel", "LogLinearModel"),
     "_em_is": ("EMISResult", "em_is"),
@@ -42,8 +20,25 @@ _HOMES = {
     "moments": ("MaxEntResult", "fit_maxent"),
 }
 
-__all__, _get, __dir__ = lazy_exports(__name__, _HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    return _get(name)
+if TYPE_CHECKING:
+    from maxent.latent._em_is import EMISResult as EMISResult
+    from maxent.latent._em_is import em_is as em_is
+    from maxent.latent._gaussian_em import MixturePrior as MixturePrior
+    from maxent.latent._model import FiniteLatentModel as FiniteLatentModel
+    from maxent.latent._model import LogLinearModel as LogLinearModel
+    from maxent.latent._pool import (
+        NoAdmissibleCandidateError as NoAdmissibleCandidateError,
+    )
+    from maxent.latent.boltzmann import LMEBoltzmannMachine as LMEBoltzmannMachine
+    from maxent.latent.boltzmann import LMERBM as LMERBM
+    from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
+    from maxent.latent.classifier import MaxEntClassifier as MaxEntClassifier
+    from maxent.latent.dirichlet import LMEDirichletMixture as LMEDirichletMixture
+    from maxent.latent.language import TrigramTopicModel as TrigramTopicModel
+    from maxent.latent.mixtures import LMEGaussianMixture as LMEGaussianMixture
+    from maxent.latent.model import MaxEntModel as MaxEntModel
+    from maxent.latent.model import SampledMaxEnt as SampledMaxEnt
+    from maxent.latent.moments import MaxEntResult as MaxEntResult
+    from maxent.latent.moments import fit_maxent as fit_maxent
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,7 +52,9 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
             )
         return X, weight
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None):
+    def fit(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Find candidates from many starts and keep one.
 
         Parameters
@@ -334,7 +336,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         return float(-2.0 * self.score(X) * len(X) + 2 * self._n_parameters())
 
     @property
-    def lower_bound_(self):
+    def lower_bound_(self) -> float:
         """Objective of the chosen candidate, under scikit-learn's name."""
         return self.objective_
 

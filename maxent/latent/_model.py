@@ -263,7 +263,7 @@ class FiniteLatentModel(LogLinearModel):
 
     has_hessian = True
 
-    def __init__(self, features: ArrayLike, log_prior: ArrayLike | None = None):
+    def __init__(self, features: ArrayLike, log_prior: ArrayLike | None = None) -> None:
         f = v.as_doubles("features", features)
         if f.ndim != 3 or 0 in f.shape:
             raise ValueError(

@@ -55,7 +55,7 @@ class NoAdmissibleCandidateError(ValueError):
         Counts per reason, each with its remedy.
     """
 
-    def __init__(self, message: str):
+    def __init__(self, message: str) -> None:
         super().__init__(message)
 
 

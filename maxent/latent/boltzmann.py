@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,9 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
     def _model(self, n_visible):
         raise NotImplementedError
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None):
+    def fit(
+        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Find candidates from many starts and keep one.
 
         Parameters
@@ -293,7 +295,7 @@ selected_, candidate_weights_, n_iter_, converged_, n_features_in_
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
+    ) -> None:
         self.n_hidden = n_hidden
         self.n_init = n_init
         self.selection = selection
@@ -410,7 +412,7 @@ converged_, n_features_in_
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
+    ) -> None:
         self.n_hidden = n_hidden
         self.n_init = n_init
         self.selection = selection

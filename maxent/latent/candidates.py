@@ -154,7 +154,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
+    ) -> None:
         self.features = features
         self.n_init = n_init
         self.selection = selection

@@ -94,7 +94,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
         tol: float = 1e-6,
         max_iter: int = 100,
         verbose: bool | int = False,
-    ):
+    ) -> None:
         self.C = C
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight

@@ -194,7 +194,7 @@ rejected_, selected_, n_iter_, converged_, objective_history_, n_features_in_
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.n_init = n_init
         self.selection = selection

@@ -105,7 +105,7 @@ class TrigramTopicModel(BaseEstimator):
         tol: float = 1e-5,
         random_state: Any = None,
         verbose: bool | int = False,
-    ):
+    ) -> None:
         self.n_topics = n_topics
         self.topics_per_document = topics_per_document
         self.vocabulary_size = vocabulary_size

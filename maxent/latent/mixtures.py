@@ -138,7 +138,7 @@ class LMEGaussianMixture(LatentMixture):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
-    ):
+    ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.n_init = n_init

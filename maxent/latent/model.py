@@ -60,7 +60,7 @@ class MaxEntModel:
 
     def __init__(
         self, features: ArrayLike, lam: ArrayLike, log_prior: ArrayLike | None = None
-    ):
+    ) -> None:
         space = FeatureSpace(features, log_prior)
         lam = check_moments("lam", lam, space.n_features).copy()
         for array in (lam, space.log_prior):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from maxent._support.lazy import lazy_exports
 
+TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "em": ("EMResult",),
     "base": ("Model",),
@@ -18,4 +19,21 @@ _HOMES = {
     "lds": ("LinearDynamicalSystem", "StatePosterior"),
 }
 
-__all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
+if TYPE_CHECKING:
+    from maxent.models._chain_input import states_per_sequence as states_per_sequence
+    from maxent.models.base import Model as Model
+    from maxent.models.em import EMResult as EMResult
+    from maxent.models.factorial import FactorialHMM as FactorialHMM
+    from maxent.models.gaussian_hmm import GaussianHMM as GaussianHMM
+    from maxent.models.hmm import CategoricalHMM as CategoricalHMM
+    from maxent.models.lds import LinearDynamicalSystem as LinearDynamicalSystem
+    from maxent.models.lds import StatePosterior as StatePosterior
+    from maxent.models.linear_gaussian import (
+        LinearGaussianNetwork as LinearGaussianNetwork,
+    )
+    from maxent.models.markov import MarkovChain as MarkovChain
+    from maxent.models.mixture import Mixture as Mixture
+    from maxent.models.switching import SwitchingLDS as SwitchingLDS
+    from maxent.models.switching import SwitchingPosterior as SwitchingPosterior
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

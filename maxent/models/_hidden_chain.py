@@ -265,7 +265,14 @@ class HiddenMarkovModel(Model):
         *,
         return_states: Literal[True],
     ) -> tuple[list[Any], list[NDArray[np.intp]]]: ...
-    def sample(self, n, length, random_state=None, *, return_states=False):
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = None,
+        *,
+        return_states: bool = False,
+    ) -> Any:
         """Draw sequences.
 
         Parameters

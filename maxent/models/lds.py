@@ -303,7 +303,14 @@ class LinearDynamicalSystem(Model):
         *,
         return_states: Literal[True],
     ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]: ...
-    def sample(self, n, length, random_state=None, *, return_states=False):
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = None,
+        *,
+        return_states: bool = False,
+    ) -> Any:
         """Draw sequences.
 
         Parameters

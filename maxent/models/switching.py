@@ -439,7 +439,14 @@ class SwitchingLDS(Model):
         *,
         return_regimes: Literal[True],
     ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.intp]]]: ...
-    def sample(self, n, length, random_state=None, *, return_regimes=False):
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = None,
+        *,
+        return_regimes: bool = False,
+    ) -> Any:
         """Draw sequences.
 
         Parameters
