@@ -5,8 +5,8 @@
 
 A fit may converge, stop with a ConvergenceWarning, or refuse its input with a
 ValueError that says why. Anything else is a failure: another exception, NaN or infinity
-in an answer, a crash of the process, or no end after the given seconds. The seed and
-number of a failing problem are printed; they make it again.
+in an answer, a crash of the process, or no end after the given seconds of processor
+time. The seed and number of a failing problem are printed; they make it again.
 """
 
 from __future__ import annotations
@@ -235,9 +235,9 @@ def attempt(task):
     def stop(signum, frame):
         raise NoEnd
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    start = time.perf_counter()
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    start = time.process_time()
     try:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
@@ -259,8 +259,8 @@ def attempt(task):
     except Exception:
         outcome, detail = "EXCEPTION", traceback.format_exc()[-600:]
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    return name, k, outcome, detail, time.perf_counter() - start
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return name, k, outcome, detail, time.process_time() - start
 
 
 def _answers(estimator, X):
