@@ -1,6 +1,6 @@
 """Linear machines: sparse and dense races at equal accuracy, and a scaling curve.
 
-sparse   rows x columns with 30 nonzeros a row (recipe: `_data.sparse_text`), C = 3, the
+sparse   rows x columns with 30 nonzeros per row (recipe: `_data.sparse_text`), C = 3, the
          bias penalised like a weight, as LIBLINEAR does. LinearSVC (hinge dual) against
          our exponential margin (sharpness 3, the paper's c = 3) and against our hinge,
          which is the same problem; LogisticRegression (liblinear, dual) against our
@@ -129,7 +129,7 @@ def sparse(options):
     describe(
         "Sparse linear machines, whole fit at equal primal excess",
         [
-            f"{task.shape}, 30 nonzeros a row; C={C:g}; bias penalised",
+            f"{task.shape}, 30 nonzeros per row; C={C:g}; bias penalised",
             f"ours at tol {TOL:g}; peers at the loosest tol and fewest passes that are "
             "as accurate",
         ],
@@ -269,7 +269,7 @@ def dense(options):
 
 # -- scaling -------------------------------------------------------------------------
 def scaling(options):
-    """Seconds a pass from 20 thousand rows up; a CSV and a figure."""
+    """Seconds per pass from 20 thousand rows up; a CSV and a figure."""
     import numpy as np
     from _data import sparse_text
     from sklearn.svm import LinearSVC
@@ -282,7 +282,7 @@ def scaling(options):
     describe(
         "Seconds for one pass over the data",
         [
-            "30 nonzeros a row, 50000 columns; C=3",
+            "30 nonzeros per row, 50000 columns; C=3",
             *(
                 f"{who}: (time of {many} passes - time of {few}) / {many - few}, least "
                 f"of {min(options.pairs, 3)} each"
