@@ -19,6 +19,8 @@ LARGEST_KERNEL = 1e37  # the largest kernel value that single precision holds
 
 def shown(value: object) -> str:
     """The value as an error quotes it: one line, at most 80 characters."""
+    if isinstance(value, np.generic):
+        value = value.item()
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else text[:77] + "..."
 
@@ -28,10 +30,48 @@ def is_real(value: object) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
 
 
+def closest(word: str, words: Iterable[str]) -> str:
+    """How an error suggests the word that a misspelled one resembles, or nothing."""
+    import difflib
+
+    words = list(words)
+    found = difflib.get_close_matches(word, words, n=1)
+    found = found or [one for one in words if word and word.lower() in one.lower()][:1]
+    return f" Did you mean {found[0]!r}?" if found else ""
+
+
+def unknown(
+    name: str, value: object, words: Iterable[str], more: str = ""
+) -> ValueError:
+    """The error for a value that is none of some words, nor what `more` names."""
+    words = list(words)
+    menu = ", ".join(repr(word) for word in words)
+    hint = closest(value, words) if isinstance(value, str) else ""
+    return ValueError(
+        f"{name}={shown(value)} is not known; use one of {menu}{more}.{hint}"
+    )
+
+
+def not_this(name: str, value: Any, rule: str) -> ValueError:
+    """The error for a parameter that breaks a rule about one number."""
+    hint = ""
+    if isinstance(value, str):
+        number = value.strip()
+        if number.lstrip("+-").replace(".", "", 1).isdigit():
+            hint = f" It is text: pass {number} without quotes."
+    elif isinstance(value, np.ndarray) and value.size == 1:
+        hint = f" It is an array: pass its entry, {shown(value.ravel()[0])}."
+    elif isinstance(value, (np.ndarray, list, tuple)):
+        hint = " Pass one number; scikit-learn's GridSearchCV tries several."
+    elif isinstance(value, float) and value.is_integer() and "integer" in rule:
+        hint = f" It is a float: pass {int(value)}."
+    return ValueError(f"{name}={shown(value)} must be {rule}.{hint}")
+
+
 def check_number(name: str, value: Any) -> float:
     """Float of a parameter that must be a finite number."""
     if not is_real(value) or not np.isfinite(value):
-        raise ValueError(f"{name}={shown(value)} must be a finite number.")
+        raise not_this(name, value, "a finite number")
     return float(value)
 
 
@@ -43,14 +83,14 @@ def check_positive(name: str, value: Any, *, allow_inf: bool = False) -> float:
         or (not allow_inf and not np.isfinite(value))
     ):
         kind = "a number > 0 (inf is allowed)" if allow_inf else "a finite number > 0"
-        raise ValueError(f"{name}={shown(value)} must be {kind}.")
+        raise not_this(name, value, kind)
     return float(value)
 
 
 def check_nonnegative(name: str, value: Any) -> float:
     """Float of a parameter that must be a finite number >= 0."""
     if not is_real(value) or not (0 <= value < np.inf):
-        raise ValueError(f"{name}={shown(value)} must be a finite number >= 0.")
+        raise not_this(name, value, "a finite number >= 0")
     return float(value)
 
 
@@ -61,7 +101,7 @@ def check_count(name: str, value: Any) -> int:
         or not isinstance(value, numbers.Integral)
         or int(value) < 1
     ):
-        raise ValueError(f"{name}={shown(value)} must be an integer >= 1.")
+        raise not_this(name, value, "an integer >= 1")
     return int(value)
 
 
@@ -73,8 +113,7 @@ def check_stop(tol: Any, max_iter: Any) -> tuple[float, int]:
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     """A parameter that must be one of a few words."""
     if not isinstance(value, str) or value not in choices:
-        words = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name}={shown(value)} is not known; use one of {words}.")
+        raise unknown(name, value, choices)
     return value
 
 
@@ -169,7 +208,7 @@ def as_doubles(name: str, value: Any) -> FloatArray:
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"{name}={shown(value)} of dtype {array.dtype} cannot be converted to "
-            "real numbers."
+            "real numbers; pass an array of numbers."
         ) from None
 
 
@@ -182,17 +221,24 @@ def check_weights(sample_weight: Any, n: int) -> FloatArray | None:
         w = np.full(n, float(w))
     if w.shape != (n,):
         raise ValueError(
-            f"sample_weight has shape {w.shape}, expected ({n},): one weight a row."
+            f"sample_weight has shape {w.shape}, expected ({n},): one weight per row."
         )
     if not np.isfinite(w).all():
-        raise ValueError("sample_weight contains NaN or infinity.")
+        at = int(np.argmin(np.isfinite(w)))
+        raise ValueError(
+            f"sample_weight[{at}]={w[at]:g} is NaN or infinite; give a number >= 0 "
+            "(0 drops the row)."
+        )
     if (w < 0).any():
         raise ValueError(
             f"sample_weight[{int(np.argmin(w))}]={w.min():g} is negative; weights "
             "must be >= 0 (0 drops a row)."
         )
     if not (w > 0).any():
-        raise ValueError("sample_weight is zero on every row; nothing is left to fit.")
+        raise ValueError(
+            "sample_weight is zero on every row; nothing is left to fit: give a "
+            "positive weight to some rows."
+        )
     return w
 
 
@@ -200,7 +246,9 @@ def check_multipliers(init: Any, n: int) -> FloatArray:
     """Float array of starting multipliers >= 0."""
     init = as_doubles("init", init)
     if init.shape != (n,):
-        raise ValueError(f"init has shape {init.shape}, expected ({n},).")
+        raise ValueError(
+            f"init has shape {init.shape}, expected ({n},): one multiplier per row."
+        )
     if not np.isfinite(init).all() or (init < 0).any():
         raise ValueError("init must hold finite multipliers >= 0.")
     return init
@@ -232,13 +280,18 @@ def check_signs(y: Any) -> FloatArray:
         raise TypeError("y is sparse; pass a dense array of labels.")
     y = as_array("y", y)
     if y.ndim != 1:
-        raise ValueError(f"y has shape {y.shape}; expected one label a row.")
+        raise ValueError(
+            f"y has shape {y.shape}; it must be a vector with one label per row."
+        )
     if y.dtype.kind == "c":
         raise ValueError("y is complex; its labels must be -1 and +1.")
     if not np.isin(y, (-1, 1)).all():
         # not by np.unique, which cannot sort objects of several kinds
         found = ", ".join(list(dict.fromkeys(map(shown, y.tolist())))[:5])
-        raise ValueError(f"y must contain -1 and +1 only; found [{found}].")
+        raise ValueError(
+            f"y must contain -1 and +1 only; found [{found}]. For two classes a and "
+            "b pass numpy.where(y == b, 1, -1)."
+        )
     if len(y) and (y == y[0]).all():
         raise ValueError(f"y contains one class only ({y[0]}); two are needed.")
     return np.ascontiguousarray(as_doubles("y", y))
@@ -252,7 +305,10 @@ def check_gram(K: Any, n: int | None = None) -> FloatArray:
         )
     K = as_array("K", K)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"K has shape {K.shape}; a kernel matrix must be square.")
+        raise ValueError(
+            f"K has shape {K.shape}; a kernel matrix must be square, with a row and a "
+            "column per row of the data."
+        )
     if n is not None and len(K) != n:
         raise ValueError(f"K has {len(K)} rows but y has {n}.")
     K = np.ascontiguousarray(as_doubles("K", K))

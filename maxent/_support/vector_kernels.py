@@ -28,29 +28,23 @@ def check_kernel(kernel, *, gamma=1.0, degree=3, coef0=0.0):
     if not callable(kernel) and not (
         isinstance(kernel, str) and kernel in KERNEL_NAMES
     ):
-        raise ValueError(
-            f"kernel={v.shown(kernel)} is not known; use one of {KERNEL_NAMES} "
-            "or a callable."
-        )
+        raise v.unknown("kernel", kernel, KERNEL_NAMES, ", or a callable")
     check_gamma(gamma)
     if not (
         v.is_real(degree) and isinstance(degree, numbers.Integral) and 0 <= degree <= 64
     ):
-        raise ValueError(
-            f"degree={v.shown(degree)} must be an integer between 0 and 64."
-        )
+        raise v.not_this("degree", degree, "an integer between 0 and 64")
     v.check_number("coef0", coef0)
 
 
 def check_gamma(gamma):
     """Checked gamma: "scale", "auto", or a finite number >= 0 as a float."""
-    if isinstance(gamma, str) and gamma in ("scale", "auto"):
-        return gamma
+    if isinstance(gamma, str):
+        if gamma in ("scale", "auto"):
+            return gamma
+        raise v.unknown("gamma", gamma, ("scale", "auto"), ", or a finite number >= 0")
     if not v.is_real(gamma) or not 0 <= gamma < np.inf:
-        raise ValueError(
-            f"gamma={v.shown(gamma)} is not known; use 'scale', 'auto' or a finite "
-            "number >= 0."
-        )
+        raise v.not_this("gamma", gamma, "'scale', 'auto', or a finite number >= 0")
     return float(gamma)
 
 

@@ -37,7 +37,7 @@ def classification_margin(margin, sharpness):
         prior = margin
     else:
         known = ("exponential", "erlang", "laplace", "gaussian", "logistic")
-        _check_name(margin, (*known, "fixed", "hinge"), "classification")
+        _check_name(margin, (*known, "fixed", "hinge"), ", in classification")
         if margin in ("exponential", "erlang", "laplace"):
             if not (v.is_real(sharpness) and 1 < sharpness < math.inf):
                 raise ValueError(
@@ -64,7 +64,7 @@ def regression_margin(margin, sharpness, epsilon):
             )
         return margin
     known = ("exponential", "erlang", "laplace", "gaussian", "uniform_exponential")
-    _check_name(margin, (*known, "hinge"), "regression")
+    _check_name(margin, (*known, "hinge"), ", in regression")
     if margin == "hinge":
         return HingeMargin(level=-epsilon)
     if margin == "gaussian":
@@ -79,10 +79,7 @@ def regression_margin(margin, sharpness, epsilon):
 
 def _check_name(margin, names, what):
     if not isinstance(margin, str) or margin not in names:
-        raise ValueError(
-            f"margin={v.shown(margin)} is not known for {what}; use one of "
-            f"{', '.join(map(repr, names))}, or a MarginPrior object."
-        )
+        raise v.unknown("margin", margin, names, f", or a MarginPrior object{what}")
 
 
 def generative_margin(margin, C, level):
@@ -96,10 +93,7 @@ def generative_margin(margin, C, level):
     if isinstance(margin, MarginPrior):
         return margin, margin.level if level is None else level, 1.0
     if not (isinstance(margin, str) and margin in _GENERATIVE):
-        raise ValueError(
-            f"margin={v.shown(margin)} is not known; use one of {_GENERATIVE} or a "
-            "MarginPrior."
-        )
+        raise v.unknown("margin", margin, _GENERATIVE, ", or a MarginPrior object")
     if margin in ("hinge", "fixed"):
         return MARGINS[margin](level=1.0), level, C if margin == "hinge" else 1.0
     return MARGINS[margin](rate=C, level=1.0), level, 1.0

@@ -265,10 +265,8 @@ n_features_in_
         elif isinstance(self.model, type) or not callable(
             getattr(self.model, "block", None)
         ):
-            raise ValueError(
-                f"model={v.shown(self.model)} is not known; use one of {_MODELS} or an "
-                "object with a method block(X)."
-            )
+            more = ", or an object with a method block(X)"
+            raise v.unknown("model", self.model, _MODELS, more)
 
     def _validated(self, X: ArrayLike, reset: bool = True) -> NDArray[Any]:
         if self._categorical():

@@ -80,10 +80,8 @@ def whiten(U, mean, factor):
 def is_estimated(information):
     """Whether the information is taken from scores; refuses unknown names."""
     if isinstance(information, str) and information not in _NAMES:
-        raise ValueError(
-            f"information={information!r} is not known; use one of {_NAMES}, or an "
-            "array of shape (p, p) or (p,)."
-        )
+        more = ", or an array of shape (p, p) or (p,)"
+        raise v.unknown("information", information, _NAMES, more)
     return isinstance(information, str) and information in _ESTIMATED
 
 

@@ -21,6 +21,7 @@ from maxent._optimize.certificate import certify
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import DenseQuadratic
 from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows, tolerance_for
+from maxent._support import validation as v
 from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._definiteness import (
@@ -218,10 +219,7 @@ def solve_signed(
         `lam` holds the signed multipliers a_t.
     """
     margin = problem.margin
-    if solver not in ("auto", "interior", "smo"):
-        raise ValueError(
-            f"solver={solver!r} is not known; use 'auto', 'interior' or 'smo'."
-        )
+    v.check_choice("solver", solver, ("auto", "interior", "smo"))
     result = None
     with single_threaded_blas():
         kernel = kernel.held(cache_size)
