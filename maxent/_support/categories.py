@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
+from maxent._support.estimator_input import validated
 from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
 
@@ -25,7 +25,7 @@ class CategoricalMixin:
 
     def _validated(self, X, *y, reset=True):
         v.check_choice("handle_unknown", self.handle_unknown, ("error", "ignore"))
-        return validate_data(self, X, *y, dtype=None, reset=reset)
+        return validated(self, X, *y, dtype=None, reset=reset)
 
     def _learn_encoding(self, X):
         self.categories_ = learn_categories(X)

@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from maxent._support import validation as v
+from maxent._support.estimator_input import check_labels
 
 
 def class_rows(name, y, sample_weight, class_weight):
@@ -26,7 +26,7 @@ def class_rows(name, y, sample_weight, class_weight):
     weight : ndarray (len(keep),)
         Sample weights times class weights.
     """
-    check_classification_targets(y)
+    check_labels(y)
     v.check_class_weight(class_weight)
     classes, codes = np.unique(y, return_inverse=True)
     sample = v.check_weights(sample_weight, len(codes))
@@ -36,10 +36,11 @@ def class_rows(name, y, sample_weight, class_weight):
     if len(present) < 2:
         raise ValueError(
             f"y contains one class only ({classes[present].tolist()}) among rows of "
-            f"positive weight; {name} needs two classes."
+            f"positive weight; {name} needs two classes: add rows of another."
         )
     factor = np.ones(len(classes))
     if class_weight is not None:
+        _check_classes_of(class_weight, classes)
         factor = compute_class_weight(
             class_weight,
             classes=classes,
@@ -50,6 +51,19 @@ def class_rows(name, y, sample_weight, class_weight):
     codes = np.searchsorted(present, codes[keep])
     sample = sample[keep]
     return classes[present], keep, codes, sample, sample * factor[present][codes]
+
+
+def _check_classes_of(class_weight, classes):
+    """Refuse keys of `class_weight` that are no labels, as "0" for 0."""
+    if not isinstance(class_weight, dict):
+        return
+    known = classes.tolist()
+    wrong = [label for label in class_weight if label not in known]
+    if wrong and len(class_weight) - len(wrong) < len(known):
+        raise ValueError(
+            f"class_weight={v.shown(class_weight)} has the key {v.shown(wrong[0])}, "
+            f"which is no class of y; use the classes {v.shown(known)} as keys."
+        )
 
 
 def leave_one_out_bound(result, codes, margin, bias, weight):

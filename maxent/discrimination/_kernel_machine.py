@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
+from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted
 from maxent._support.results import progress_of, store_certificate
 from maxent._support.threads import effective_threads, single_threaded_blas
@@ -65,7 +65,7 @@ class KernelMachineMixin(CertifiedState):
     def _validated(self, X, *y, **options):
         """Checked X, or X and y: dense or CSR, in either precision."""
         with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
-            return validate_data(
+            return validated(
                 self,
                 X,
                 *y,

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.categories import CategoricalMixin
+from maxent._support.estimator_input import validated
 from maxent._support.typing import FloatArray, MarginName, NDArray, Unknown
 from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.discrimination.margins.base import MarginPrior
@@ -141,7 +141,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         self.verbose = verbose
 
     def _validated(self, X, *y, **options):
-        found = validate_data(self, X, *y, dtype=np.float64, **options)
+        found = validated(self, X, *y, dtype=np.float64, **options)
         v.check_range("X", found[0] if y else found)
         return found
 

@@ -8,10 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import psi
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.categories import encode_categories, learn_categories
+from maxent._support.estimator_input import validated
 from maxent._support.fitted import (
     CertifiedState,
     check_fitted,
@@ -270,11 +271,11 @@ n_features_in_
 
     def _validated(self, X: ArrayLike, reset: bool = True) -> NDArray[Any]:
         if self._categorical():
-            data: NDArray[Any] = validate_data(self, X, dtype=None, reset=reset)
+            data: NDArray[Any] = validated(self, X, dtype=None, reset=reset)
             if self._is("tree"):
                 check_two_features(self, data)
             return data
-        data = validate_data(self, X, dtype=np.float64, reset=reset)
+        data = validated(self, X, dtype=np.float64, reset=reset)
         v.check_range("X", data)
         return data
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._optimize.rows import BOTH
 from maxent._support import validation as v
+from maxent._support.estimator_input import check_targets
 from maxent._support.fitted import fresh_state
 from maxent._support.results import warn_not_converged
 from maxent._support.typing import (
@@ -192,12 +193,7 @@ for kernel="precomputed"
                 "margin='hinge' with a large C for a hard tube."
             )
         X, y = self._validated(X, y, y_numeric=True)
-        y = np.array(y, dtype=np.float64)
-        if not np.isfinite(y).all():  # a None among objects has become NaN by now
-            raise ValueError(
-                f"y[{int(np.argmin(np.isfinite(y)))}] is missing or not finite; drop "
-                "such rows or fill in their targets."
-            )
+        y = check_targets(y)
         v.check_range("y", y)
         weight = v.check_weights(sample_weight, len(y))
         weight = np.ones(len(y)) if weight is None else weight

@@ -7,9 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.estimator_input import validated
 from maxent._support.fitted import (
     CertifiedState,
     check_fitted,
@@ -196,7 +197,7 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
                 "large C."
             )
         with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+            X, y = validated(self, X, y, accept_sparse="csr", dtype=np.float64)
         v.check_range("X", X, LARGEST_FEATURE)
         self.classes_, keep, codes, _, weight = class_rows(
             "MEDFeatureSelector", y, sample_weight, self.class_weight
@@ -255,7 +256,7 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
             In margin units.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        X = validated(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
         check_fitted_classes(self.classes_)
         check_fitted("coef_", self.coef_, (1, self.n_features_in_), once=True)
         check_fitted("intercept_", self.intercept_, (1,))

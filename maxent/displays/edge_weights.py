@@ -9,6 +9,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.categories import encode_categories
+from maxent._support.estimator_input import validated
 from maxent.discrimination._tree_parameters import check_edge_prior
 from maxent.discrimination.trees import MEDTreeClassifier
 from maxent.displays._axes import figure_of, make_axes
@@ -356,9 +357,7 @@ def _class_rows(
     k: int,
 ) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_], NDArray[np.float64]]:
     """Codes of all rows, which belong to class k with a weight, and their weights."""
-    from sklearn.utils.validation import validate_data
-
-    X = validate_data(machine, before_last(estimator, X), dtype=None, reset=False)
+    X = validated(machine, before_last(estimator, X), dtype=None, reset=False)
     labels = class_codes(y, machine.classes_, len(X))
     weight = v.check_weights(sample_weight, len(X))
     weight = np.ones(len(X)) if weight is None else weight

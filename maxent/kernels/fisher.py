@@ -23,10 +23,11 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._core import gram as _gram
 from maxent._support import validation as v
+from maxent._support.estimator_input import validated
 from maxent._support.fitted import FittedState, check_fitted, check_scores, fresh_state
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray, NDArray, Numbers
@@ -250,7 +251,7 @@ default="empirical"
         -------
         self
         """
-        X = validate_data(self, X, dtype=np.float64)
+        X = validated(self, X, dtype=np.float64)
         with single_threaded_blas():
             self.mean_, self.factor_ = learn_whitening(
                 X, self.information, self.ridge, self.center
@@ -269,7 +270,7 @@ default="empirical"
         ndarray (n, p)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = validated(self, X, reset=False, dtype=np.float64)
         p = self.n_features_in_
         if self.mean_.shape != (p,) or self.factor_.shape not in ((p,), (p, p)):
             raise ValueError(

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
 from maxent._support.random_state import as_generator
 from maxent._support.threads import single_threaded_blas
@@ -40,7 +41,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
 
     def _rows(self, X, sample_weight):
         """Checked rows of positive weight, their weights."""
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = validated(self, X, dtype=np.float64, ensure_min_samples=2)
         v.check_range("X", X)
         weight = v.check_weights(sample_weight, len(X))
         weight = np.ones(len(X)) if weight is None else weight
@@ -182,7 +183,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
 
     def _joint_of(self, X):
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, dtype=np.float64, reset=False)
         v.check_range("X", X)
         check_fitted("weights_", self.weights_, (len(self.weights_),))
         return self._log_joint(X)

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
 from maxent._support.random_state import as_generator
 from maxent.latent._boltzmann_model import BoltzmannModel
@@ -61,7 +62,7 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
         v.check_choice("selection", self.selection, SELECTIONS)
         n_init = v.check_count("n_init", self.n_init)
         v.check_count("n_hidden", self.n_hidden)
-        X = validate_data(self, X, dtype=np.float64)
+        X = validated(self, X, dtype=np.float64)
         model = self._model(X.shape[1])
         weight = v.check_weights(sample_weight, len(X))
         total = len(X) if weight is None else weight.sum()
@@ -100,7 +101,7 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
 
     def _checked(self, X):
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, dtype=np.float64, reset=False)
         model = self._model(self.n_features_in_)
         check_fitted("lam_", self.lam_, (model.n_features,))
         wrong = (X != 0) & (X != 1)

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.estimator_input import check_labels, validated
 from maxent._support.fitted import check_fitted, check_fitted_classes, check_scores
 from maxent._support.results import Status
 from maxent.latent._softmax import ConditionalDual, newton_cg
@@ -139,11 +139,11 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
         C = v.check_positive("C", self.C, allow_inf=True)
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
         v.check_class_weight(self.class_weight)
-        X, y = validate_data(
+        X, y = validated(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )
         v.check_range("X", X)
-        check_classification_targets(y)
+        check_labels(y)
         weight = v.check_weights(sample_weight, X.shape[0])
         weight = np.ones(X.shape[0]) if weight is None else weight
         keep = weight > 0
@@ -153,8 +153,8 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
         K = len(self.classes_)
         if K < 2:
             raise ValueError(
-                f"MaxEntClassifier needs two classes; y contains one class only "
-                f"({self.classes_[0]!r})."
+                "MaxEntClassifier needs two classes; y contains one class only "
+                f"({v.shown(self.classes_[0])}); add rows of another class."
             )
         total = C * weight.sum()
         if self.class_weight is not None:
@@ -221,7 +221,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
             Two classes: the log-odds of ``classes_[1]``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validated(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         m = check_fitted_classes(self.classes_)
         outputs = 1 if m == 2 else m
         check_fitted("coef_", self.coef_, (outputs, self.n_features_in_))

@@ -1,0 +1,227 @@
+"""Input of estimators: scikit-learn's validation, with errors that say where and what.
+
+scikit-learn decides what is valid. What it refuses is looked at once more, so that the
+error names the argument, the place and value of the first fault, and a remedy.
+"""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxent._support import validation as v
+from maxent._support.typing import NDArray
+
+_TIMES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
+
+
+def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """scikit-learn's ``validate_data`` with plainer errors.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like
+    *y : array-like
+        The target, if there is one.
+    **options
+        As ``validate_data`` takes them.
+
+    Returns
+    -------
+    X, or (X, y)
+    """
+    from sklearn.utils.validation import validate_data
+
+    try:
+        return validate_data(estimator, X, *y, **options)
+    except (TypeError, ValueError) as error:
+        _explain(str(error), options.get("y_numeric", False), X, *y)
+        raise
+
+
+def check_labels(y: NDArray[Any]) -> None:
+    """Refuse labels that are missing, of several types, or continuous numbers."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    y = np.asarray(y)
+    if y.dtype == object:
+        for i, label in enumerate(y.tolist()):
+            if _is_missing(label):
+                raise ValueError(
+                    f"y[{i}]={v.shown(label)} is a missing label; drop such rows, or "
+                    "give them a label."
+                )
+        kinds: dict[str, int] = {}
+        for i, label in enumerate(y.tolist()):
+            kinds.setdefault(type(label).__name__, i)
+        if len(kinds) > 1 and not _have_order(y):
+            places = ", ".join(
+                f"y[{i}]={v.shown(y[i])} is {k}" for k, i in kinds.items()
+            )
+            raise ValueError(
+                f"y mixes labels of several types ({places}), which have no common "
+                "order; make them all text or all numbers, for instance by "
+                "y.astype(str)."
+            )
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        if "continuous" not in str(error):
+            raise
+        raise ValueError(
+            f"Unknown label type: continuous. y={v.shown(y.tolist())} holds numbers "
+            "that are not integers, and a classifier needs classes; use a regressor "
+            "such as MEDRegressor, or make classes, for instance by numpy.digitize."
+        ) from None
+
+
+def check_targets(y: Any) -> NDArray[np.float64]:
+    """Float array of targets; text, dates and missing ones are refused by place."""
+    y = v.as_array("y", y)
+    for i, target in enumerate(y.tolist() if y.dtype.kind not in "biuf" else ()):
+        if isinstance(target, (str, bytes)):
+            raise ValueError(
+                f"could not convert y[{i}]={v.shown(target)} to a number: a regressor "
+                "needs numeric targets; convert them by y.astype(float), or use a "
+                "classifier for labels."
+            )
+        if _is_missing(target):
+            break
+        if not isinstance(target, numbers.Real):
+            raise ValueError(
+                f"could not convert y[{i}]={v.shown(target)} to a number: give "
+                "targets as numbers, dates for instance as days since a first one."
+            )
+    out = np.array(y, dtype=np.float64)
+    if not np.isfinite(out).all():
+        i = int(np.argmin(np.isfinite(out)))
+        raise ValueError(
+            f"y[{i}]={v.shown(y[i])} is missing or not finite (NaN or infinity); drop "
+            "such rows, or fill them in."
+        )
+    return out
+
+
+# -- what scikit-learn has refused ---------------------------------------------------
+def _explain(error: str, y_numeric: bool, X: Any, y: Any = None) -> None:
+    """Raise a plainer error for the faults that are found; else do nothing."""
+    if "got 1D array" in error or "got scalar array" in error:
+        _explain_shape(v.shape_of("X", X), y)
+    if "could not convert" in error and len(v.shape_of("X", X)) == 1:
+        _explain_texts(X)
+    if "inhomogeneous" in error or "setting an array element" in error:
+        v.as_array("X", X)
+    if "inconsistent numbers of samples" in error and y is not None:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: X has "
+            f"{v.shape_of('X', X)[0]} rows, but y has {v.shape_of('y', y)[0]} entries; "
+            "give one entry of y per row."
+        ) from None
+    if error.startswith("y should be a 1d array"):
+        raise ValueError(
+            f"y should be a 1d array, but it has shape {v.shape_of('y', y)}; pass one "
+            "column of it, such as y[:, 0]."
+        ) from None
+    if error.startswith("Complex data"):
+        raise ValueError(
+            f"Complex data not supported: X has dtype {np.asarray(X).dtype}; pass "
+            "real numbers, for instance the real and imaginary parts as columns."
+        ) from None
+    numeric = y_numeric and "convert" in error
+    if "Input y contains" in error or (numeric and len(v.shape_of("y", y)) == 1):
+        check_targets(y)
+    if "convert" in error or "promoted" in error or "Input X contains" in error:
+        _explain_entry(X)
+
+
+def _explain_shape(shape: tuple[int, ...], y: Any) -> None:
+    remedy = (
+        "Reshape your data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) "
+        "if it is one row."
+    )
+    if y is not None and len(v.shape_of("y", y)) == 2:
+        remedy = "y has two axes: swap X and y."
+    raise ValueError(f"Expected 2D array, but X has shape {shape}. {remedy}") from None
+
+
+def _explain_texts(X: Any) -> None:
+    """Raise the error of a list of documents, if X is one."""
+    first = next(iter(X), None)
+    if isinstance(first, str):
+        raise ValueError(
+            f"could not convert X[0]={v.shown(first)} to features; for documents put "
+            "sklearn.feature_extraction.text.CountVectorizer before the estimator."
+        ) from None
+
+
+def _explain_entry(X: Any) -> None:
+    """Raise the error of the first entry that is no finite number."""
+    if sp.issparse(X):
+        return
+    names = getattr(X, "columns", None)
+    array = np.asarray(X)
+    if array.ndim != 2 or array.dtype.kind == "c":
+        return
+    if array.dtype.kind == "f":
+        wrong = ~np.isfinite(array)
+    else:
+        wrong = np.array([[not _is_number(x) for x in r] for r in array.tolist()])
+    if not wrong.any():
+        return
+    i, j = (int(k) for k in np.argwhere(wrong)[0])
+    value = array[i, j]
+    place = f"X[{i}, {j}]={v.shown(value)}"
+    if names is not None:
+        place += f" of column {v.shown(names[j])}"
+    if _is_missing(value):
+        raise ValueError(
+            f"Input X contains NaN: {place} is missing. Fill such entries, for "
+            "instance by sklearn.impute.SimpleImputer, or drop their rows."
+        ) from None
+    if isinstance(value, (str, bytes)):
+        raise ValueError(
+            f"could not convert string to float: {place} is text. Encode it as "
+            "numbers, for instance by sklearn.preprocessing.OneHotEncoder, or drop "
+            "the column."
+        ) from None
+    if isinstance(value, (float, np.floating)):
+        raise ValueError(
+            f"Input X contains infinity: {place}. Replace such entries by finite "
+            "numbers, or drop their rows."
+        ) from None
+    if isinstance(value, _TIMES):
+        raise ValueError(
+            f"could not convert {place} to a number: it is a date or time. Turn it "
+            "into a number, such as days since a first date, or drop the column."
+        ) from None
+
+
+def _is_number(value: Any) -> bool:
+    """Whether an entry is a finite number, or text that scikit-learn reads as one."""
+    try:
+        return bool(np.isfinite(float(value)))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, NaT or pandas.NA, which is the one value that has no truth."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+    except ValueError:  # of an array
+        return False
+
+
+def _have_order(y: NDArray[Any]) -> bool:
+    try:
+        np.unique(y)
+    except TypeError:
+        return False
+    return True
