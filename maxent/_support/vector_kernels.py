@@ -457,7 +457,7 @@ def call_kernel(function, X, Z):
     if value.shape != shape:
         raise ValueError(
             f"the kernel callable returned shape {value.shape} for {shape[0]} and "
-            f"{shape[1]} rows; it must return {shape}."
+            f"{shape[1]} rows; it must return {shape}, the matrix of all their values."
         )
     if not np.isfinite(value).all():
         i, j = np.argwhere(~np.isfinite(value))[0]
@@ -500,7 +500,18 @@ def kernel_of_rows(X, kernel, *, gamma, degree, coef0, n_jobs):
 
 def _check_callable(kernel, X):
     rows = X[np.unique(np.linspace(0, X.shape[0] - 1, 8).astype(np.intp))]
-    values = call_kernel(kernel, rows, rows)
+    try:
+        values = call_kernel(kernel, rows, rows)
+    except Exception:  # of any kind: the function is the user's
+        if _takes_single_rows(kernel, rows):
+            raise ValueError(
+                f"kernel={v.shown(kernel)} takes two rows, but it is called with two "
+                f"blocks of rows, here of shape {rows.shape}, and must return the "
+                f"matrix ({len(rows)}, {len(rows)}) of their values. Pass instead "
+                "lambda A, B: numpy.array([[k(a, b) for b in B] for a in A]), or a "
+                "function of whole arrays, which is faster."
+            ) from None
+        raise
     largest = float(np.abs(values).max())
     v.check_kernel_size("the kernel callable", largest)
     # a callable may compute in single precision
@@ -512,3 +523,13 @@ def _check_callable(kernel, X):
             f"{values[i, j]:g} in one order and {values[j, i]:g} in the other; "
             "return (k(X, Z) + k(Z, X).T) / 2 if that is what you mean."
         )
+
+
+def _takes_single_rows(kernel, rows):
+    """Whether a function that fails on blocks has a number for a pair of rows."""
+    if not isinstance(rows, np.ndarray):
+        return False
+    try:
+        return v.is_real(kernel(rows[0], rows[-1]))
+    except Exception:  # of any kind, as above
+        return False
