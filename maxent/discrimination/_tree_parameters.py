@@ -9,6 +9,8 @@ from maxent._support import validation as v
 from maxent.models.trees._checks import check_square
 from maxent.models.trees.spanning_trees import EmptyCell, SpanningTrees
 
+ROUNDING = 1e-6  # tol of max_margin: within it a margin is not told from 0
+
 
 def check_two_features(estimator, X):
     """Refuse a single column, which no tree can join to another."""
@@ -94,3 +96,8 @@ def share_of_max(level):
         f"level={v.shown(level)} must be a number of nats, or a share between 0 and 1 "
         "of the largest margin, such as '0.8*max'."
     )
+
+
+def nats(margin):
+    """A largest margin as errors show it: 0 within the tolerance of its bounds."""
+    return "0 nats" if abs(margin) <= ROUNDING else f"{margin:.6g} nats"

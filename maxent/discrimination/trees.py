@@ -25,9 +25,11 @@ from maxent._support.validation import check_memory
 from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.discrimination._margin_parameters import generative_margin
 from maxent.discrimination._tree_parameters import (
+    ROUNDING,
     check_edge_prior,
     check_two_features,
     class_tables,
+    nats,
     share_of_max,
 )
 from maxent.discrimination.duals.block_dual import solve_blocks
@@ -246,8 +248,8 @@ n_iter_, converged_, n_features_in_
         if not self.max_margin_ > 0:
             raise ValueError(
                 f"level={v.shown(self.level)}: the largest margin that all rows can "
-                f"meet is {self.max_margin_:.6g}, not above 0, so the classes cannot "
-                "be separated. Use margin='exponential'."
+                f"meet is {nats(self.max_margin_)}, so the classes cannot be "
+                "separated. Use margin='exponential'."
             )
         return share_of_max(self.level)[0] * self.max_margin_
 
@@ -266,12 +268,12 @@ n_iter_, converged_, n_features_in_
                 raise
             remedy = (
                 "Lower it (level='0.8*max'), or use a margin prior"
-                if most.lower > 0
-                else "No level above 0 can be met: use a margin prior"
+                if most.lower > ROUNDING
+                else "The classes cannot be separated: use a margin prior"
             )
             raise ValueError(
                 f"level={self.level_:g} is beyond the largest margin that all rows can "
-                f"meet, {most.lower:.6g} nats. {remedy} that allows losses, such as "
+                f"meet, {nats(most.lower)}. {remedy} that allows losses, such as "
                 "margin='exponential'."
             ) from None
 
