@@ -180,8 +180,8 @@ class GenerativeClassifier(CertifiedState, ClassModels):
             return prior.block(X, weight * own)
         except ValueError as error:
             raise ValueError(
-                f"class {self.classes_.tolist()[k]!r} with {int(own.sum())} rows "
-                f"cannot do with this prior: {error}"
+                f"class {v.shown(self.classes_[k])} of y has {int(own.sum())} rows, "
+                f"from which its prior cannot be made: {error}"
             ) from None
 
     def _level(self, level, blocks, pairs):
