@@ -52,7 +52,8 @@ def _whole_file(path, mode, **kwargs):
         handle = os.open(temporary, flags, 0o666)
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"cannot write {os.fspath(path)}: the folder {folder} does not exist"
+            f"cannot write {os.fspath(path)}: the folder {folder} does not exist; "
+            "create it first"
         ) from None
     try:
         with open(handle, mode, **kwargs) as stream:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
 
+from maxent._support import validation as v
 from maxent._support.typing import PathLike
 
 if TYPE_CHECKING:
@@ -143,10 +144,8 @@ def save(
 
     class_name = type(estimator).__name__
     if class_name not in CLASSES or resolve_class(class_name) is not type(estimator):
-        raise TypeError(
-            f"cannot save {type(estimator).__module__}.{type(estimator).__qualname__}: "
-            f"model files hold {', '.join(sorted(CLASSES))} only"
-        )
+        raise _cannot_save(estimator)
+    _check_path(path)
     check_is_fitted(estimator)
     fitted = {
         name: value
@@ -178,6 +177,32 @@ def save(
     members["checksum"] = np.frombuffer(digest, dtype=np.uint8)
     with whole_file(path) as stream:
         write_arrays(stream, members)
+
+
+def _cannot_save(estimator: Any) -> TypeError:
+    """The error for what no model file holds, with what may have been meant."""
+    remedy = f"model files hold {', '.join(sorted(CLASSES))} only"
+    if isinstance(estimator, (str, os.PathLike)):
+        remedy = "the estimator comes first: save(estimator, path)"
+    elif isinstance(estimator, type):
+        remedy = "it is a class; save an instance that was fitted"
+    elif hasattr(estimator, "steps"):
+        remedy = (
+            "save its last step, pipeline[-1], and keep the numbers of the other steps "
+            "in extra="
+        )
+    return TypeError(
+        f"cannot save estimator={v.shown(estimator)} of type "
+        f"{type(estimator).__module__}.{type(estimator).__qualname__}: {remedy}"
+    )
+
+
+def _check_path(path: object) -> None:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(
+            f"path={v.shown(path)} must be the path of a model file, a str or "
+            "path-like, such as 'model.npz'"
+        )
 
 
 def load(path: PathLike) -> Any:
@@ -258,6 +283,7 @@ def read_model(
     ModelFileError
         As for :func:`load`.
     """
+    _check_path(path)
     name = os.fspath(path)
     if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait
         raise ModelFileError(f"{name}: not a model file, but a folder, pipe or device")
