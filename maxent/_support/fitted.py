@@ -29,9 +29,15 @@ class FittedState:
                 return super().__getattribute__(name)  # raises what the attribute says
             from sklearn.exceptions import NotFittedError
 
+            reason = "it is not fitted, or the attribute was deleted. Call 'fit' first."
+            if name == "coef_" and {"kernel", "dual_coef_"} <= vars(self).keys():
+                reason = (
+                    f"weights exist for kernel='linear' only, not for kernel="
+                    f"{shown(self.kernel)}. Use 'dual_coef_' and 'support_vectors_'."
+                )
             raise NotFittedError(
-                f"this {type(self).__name__} instance has no attribute {name!r}: it is "
-                "not fitted, or the attribute was deleted. Call 'fit' first."
+                f"this {type(self).__name__} instance has no attribute {name!r}: "
+                f"{reason}"
             )
 
 
