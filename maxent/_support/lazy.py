@@ -53,9 +53,22 @@ def lazy_exports(
             return getattr(importlib.import_module(room[name]), name)
         if name in subpackages:
             return importlib.import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        raise AttributeError(
+            f"module {package!r} has no attribute {name!r}{_suggestion(name, public)}"
+        )
 
     return public, get, lambda: public
+
+
+def _suggestion(name: str, public: list[str]) -> str:
+    """The public names like a misspelled one; none for the names of protocols."""
+    if name.startswith("_"):
+        return ""
+    import difflib
+
+    close = difflib.get_close_matches(name, public, n=2)
+    close = close or [one for one in public if name.lower() in one.lower()]
+    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 def home(package: str, module: str) -> str:

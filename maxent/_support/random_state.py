@@ -16,7 +16,11 @@ def draw_seed(random_state: RandomState) -> int:
         return int(random_state.integers(0, 2**63))
     from sklearn.utils import check_random_state
 
-    return int(check_random_state(random_state).randint(0, 2**63, dtype=np.int64))
+    try:
+        source = check_random_state(random_state)
+    except (TypeError, ValueError):
+        raise _refusal(random_state) from None
+    return int(source.randint(0, 2**63, dtype=np.int64))
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
@@ -30,7 +34,12 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
         return np.random.default_rng()
     if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
         return np.random.default_rng(int(random_state))
-    raise ValueError(
-        f"random_state={v.shown(random_state)} must be None, an integer >= 0, or a "
-        "NumPy Generator or RandomState."
+    raise _refusal(random_state)
+
+
+def _refusal(random_state: object) -> ValueError:
+    return v.not_this(
+        "random_state",
+        random_state,
+        "None, an integer >= 0, or a NumPy Generator or RandomState",
     )
