@@ -271,6 +271,11 @@ def vector_sequences(
 
 
 def _vectors_of(name: str, value: Any) -> NDArray[np.float64]:
+    if v.as_array(name, value).dtype.kind in "US":
+        raise ValueError(
+            f"{name}={v.shown(value)} has text, but this model is of vectors; for "
+            "letters use CategoricalHMM or MarkovChain with alphabet=."
+        )
     array = v.as_doubles(name, value)
     if array.ndim == 1:
         array = array[:, None]
@@ -314,7 +319,8 @@ def _parts(sequences, lengths, read):
         raise ValueError(f"lengths={v.shown(lengths)} must hold integers >= 1.")
     if given.sum() != len(whole):
         raise ValueError(
-            f"lengths add up to {given.sum():g} but sequences has {len(whole)} rows."
+            f"lengths add up to {given.sum():g} but sequences has {len(whole)} rows; "
+            "give the number of rows of every sequence."
         )
     return [whole], _ends(given.astype(np.intp))
 
@@ -341,7 +347,7 @@ def _joined(parts, dtype):
 
 def _ends(lengths: NDArray[Any]) -> NDArray[np.intp]:
     if not len(lengths):
-        raise ValueError("there is no sequence: sequences is empty.")
+        raise ValueError("sequences is empty; pass one sequence at least.")
     if (lengths == 0).any():
         raise ValueError(
             f"sequences[{int(np.argmin(lengths))}] is empty; drop empty sequences."

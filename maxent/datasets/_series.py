@@ -82,7 +82,7 @@ def make_switching_series(
     if n_exemplars < 2:
         raise ValueError(f"n_exemplars={n_exemplars} must be 2 or more: two classes.")
     if not v.is_real(stay) or not 0 <= stay <= 1:
-        raise ValueError(f"stay={v.shown(stay)} must be a probability.")
+        raise v.not_this("stay", stay, "a probability, from 0 to 1")
     rng = as_generator(random_state)
     series: list[NDArray[np.float64]] = []
     for _ in range(n_exemplars):

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from maxent.displays._axes import GREY, INK, colour, make_axes
+from maxent.displays._estimators import refusal
 
 
 class CandidatesDisplay:
@@ -81,9 +82,10 @@ class CandidatesDisplay:
         """
         table = getattr(estimator, "candidates_", None)
         if not isinstance(table, dict):
-            raise ValueError(
-                f"{type(estimator).__name__} has no candidates_; fit an estimator such "
-                "as LMEGaussianMixture or LatentMaxEnt first."
+            raise refusal(
+                estimator,
+                "a fitted estimator with candidates_, such as LMEGaussianMixture or "
+                "LatentMaxEnt after fit.",
             )
         words = ("entropy", "likelihood")
         chosen = {word: estimator.select(word).selected_ for word in words}

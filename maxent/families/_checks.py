@@ -155,7 +155,7 @@ def rows(X: ArrayLike, event_shape: tuple[int | None, ...]) -> FloatArray:
     if not fits:
         raise ValueError(
             f"X has shape {X.shape}, expected (..., n_samples"
-            f"{', ' + expected if expected else ''}): one observation a row."
+            f"{', ' + expected if expected else ''}): one observation per row."
         )
     wrong = ~np.isfinite(X)
     if wrong.any():
@@ -180,8 +180,8 @@ def row_weights(
         np.broadcast_shapes(W.shape, shape)
     except ValueError:
         raise ValueError(
-            f"weights has shape {W.shape}, expected ({n},) or (..., {n}): one weight a "
-            "row, and leading axes for a batch of fits."
+            f"weights has shape {W.shape}, expected ({n},) or (..., {n}): one weight "
+            "per row, and leading axes for a batch of fits."
         ) from None
     wrong = ~(np.isfinite(W) & (W >= 0))
     if wrong.any():

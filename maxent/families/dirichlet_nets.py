@@ -250,7 +250,8 @@ def check_parents(
         if not ready:
             cycle = sorted(set(range(n)) - placed)
             raise ValueError(
-                f"parents has a cycle among the features {cycle}; a Bayes net has none."
+                f"parents has a cycle among the features {cycle}; a Bayes net has "
+                "none: take one of these parents out."
             )
         placed |= ready
     return tuple(out)

@@ -431,6 +431,11 @@ class FactorialHMM(Model):
 
 
 def _sizes(init, n_states):
+    if n_states is not None and np.ndim(n_states) != 1:
+        raise ValueError(
+            f"n_states={v.shown(n_states)} must be a list with the number of states of "
+            "every chain, such as [2, 3]."
+        )
     if init is None:
         if n_states is None:
             raise ValueError("n_states=None: give the states of every chain, or init.")

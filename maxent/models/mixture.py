@@ -325,6 +325,12 @@ class Mixture(Model):
         if init is None:
             k = v.check_count("n_components", n_components)
             n_init = v.check_count("n_init", n_init)
+            rows = int(np.count_nonzero(problem.own))
+            if k > rows:
+                raise ValueError(
+                    f"n_components={k} is more than the {rows} rows of positive "
+                    "weight; lower it or add rows."
+                )
             starts = problem.starts(k, n_init, as_generator(random_state))
         elif isinstance(init, Mixture):
             starts = [(init.weights, init.components)]
@@ -349,7 +355,8 @@ class MixtureProblem:
     def __init__(self, X, weights, family, smoothing, options):
         if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
             raise TypeError(
-                f"family={v.shown(family)} must be a class of maxent.families."
+                f"family={v.shown(family)} must be a class of maxent.families, such as "
+                "maxent.families.Gaussian."
             )
         self.smoothing = v.check_nonnegative("smoothing", smoothing)
         self.X = v.as_doubles("X", X)

@@ -292,7 +292,10 @@ def dual_path(
     y = v.check_signs(y)
     C = v.as_doubles("C", C)
     if C.ndim != 1 or not (np.isfinite(C) & (C > 0)).all():
-        raise ValueError(f"C={v.shown(C)} must be a list of finite numbers > 0.")
+        given = v.shown(C.tolist())
+        raise ValueError(
+            f"C={given} must be a list of finite numbers > 0, such as [0.1, 1, 10]."
+        )
     w = v.check_weights(sample_weight, len(y))
     w = np.ones(len(y)) if w is None else w
     results: list[Any] = [None] * len(C)
