@@ -50,12 +50,7 @@ def check_labels(y: NDArray[Any]) -> None:
 
     y = np.asarray(y)
     if y.dtype == object:
-        for i, label in enumerate(y.tolist()):
-            if _is_missing(label):
-                raise ValueError(
-                    f"y[{i}]={v.shown(label)} is a missing label; drop such rows, or "
-                    "give them a label."
-                )
+        _refuse_missing(y)
         kinds: dict[str, int] = {}
         for i, label in enumerate(y.tolist()):
             kinds.setdefault(type(label).__name__, i)
@@ -91,7 +86,7 @@ def check_targets(y: Any) -> NDArray[np.float64]:
                 "classifier for labels."
             )
         if _is_missing(target):
-            break
+            _refuse_missing(y)
         if not isinstance(target, numbers.Real):
             raise ValueError(
                 f"could not convert y[{i}]={v.shown(target)} to a number: give "
@@ -99,11 +94,7 @@ def check_targets(y: Any) -> NDArray[np.float64]:
             )
     out = np.array(y, dtype=np.float64)
     if not np.isfinite(out).all():
-        i = int(np.argmin(np.isfinite(out)))
-        raise ValueError(
-            f"y[{i}]={v.shown(y[i])} is missing or not finite (NaN or infinity); drop "
-            "such rows, or fill them in."
-        )
+        _refuse_missing(y)
     return out
 
 
@@ -132,11 +123,24 @@ def _explain(error: str, y_numeric: bool, X: Any, y: Any = None) -> None:
             f"Complex data not supported: X has dtype {np.asarray(X).dtype}; pass "
             "real numbers, for instance the real and imaginary parts as columns."
         ) from None
-    numeric = y_numeric and "convert" in error
-    if "Input y contains" in error or (numeric and len(v.shape_of("y", y)) == 1):
-        check_targets(y)
+    if y is not None and len(v.shape_of("y", y)) == 1:
+        if "contains" in error:
+            _refuse_missing(np.asarray(y))
+        if y_numeric and "convert" in error:
+            check_targets(y)
     if "convert" in error or "promoted" in error or "Input X contains" in error:
         _explain_entry(X)
+
+
+def _refuse_missing(y: NDArray[Any]) -> None:
+    """Raise the error of the first label or target that is missing or infinite."""
+    for i, label in enumerate(y.tolist()):
+        if _is_missing(label) or label in (np.inf, -np.inf):
+            kind = "NaN" if _is_missing(label) else "infinity"
+            raise ValueError(
+                f"Input y contains {kind}: y[{i}]={v.shown(label)}; drop such rows, or "
+                "fill them in."
+            ) from None
 
 
 def _explain_shape(shape: tuple[int, ...], y: Any) -> None:
