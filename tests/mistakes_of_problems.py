@@ -38,7 +38,7 @@ def niw_block():
 MODELS = {
     "prior misspelled": (
         *(lambda: MEDGaussianClassifier(prior="week").fit(X, Y), E),
-        *("prior", "'week'", "'weak'"),
+        *("prior", "'week'", "Did you mean 'weak'"),
     ),
     "prior of other features": (
         *(

@@ -9,10 +9,15 @@ import warnings
 
 import pytest
 from mistakes_of_estimators import DATA, PARAMETERS
+from mistakes_of_models import FAMILIES, KERNELS_AND_LATENT, SEQUENCES
 from mistakes_of_problems import MODELS
+from mistakes_of_tools import DISPLAYS, FILES
 from sklearn.exceptions import ConvergenceWarning
 
-TABLES = (DATA, PARAMETERS, MODELS)
+TABLES = (
+    *(DATA, PARAMETERS, MODELS, FAMILIES, SEQUENCES),
+    *(KERNELS_AND_LATENT, DISPLAYS, FILES),
+)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +31,7 @@ def test_error_names_argument_value_and_remedy(call, error, argument, value, rem
             call()
     text = str(caught.value)
     for part in (argument, value, remedy):
-        assert part in text, f"{part!r} is not in: {text}"
+        assert part and part in text, f"{part!r} is not in: {text}"
     assert "\n" not in text and len(text) <= 500
     assert caught.value.__cause__ is None
 

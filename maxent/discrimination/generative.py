@@ -152,10 +152,8 @@ class MEDGaussianClassifier(GenerativeClassifier):
         if isinstance(prior, str) and prior == "weak":
             return NormalInverseWishart.weak(X, weight)
         if not isinstance(prior, NormalInverseWishart):
-            raise ValueError(
-                f"prior={v.shown(prior)} is not known; use None, 'improper', 'weak' or "
-                "a NormalInverseWishart."
-            )
+            more = ", None, or a NormalInverseWishart"
+            raise v.unknown("prior", prior, ("improper", "weak"), more)
         if len(prior.mean) != d:
             raise ValueError(
                 f"prior has {len(prior.mean)} features, and X has {d}; they must agree."
