@@ -56,7 +56,7 @@ MODELS = {
             ),
             E,
         ),
-        *("class 'a' of y", "2 rows", "prior='weak'"),
+        *("class 'a'", "with 2 rows of y", "prior='weak'"),
     ),
     "constant column": (
         *(lambda: MEDGaussianClassifier().fit(np.c_[X, np.ones(30)], Y), E),

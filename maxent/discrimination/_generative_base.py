@@ -180,8 +180,8 @@ class GenerativeClassifier(CertifiedState, ClassModels):
             return prior.block(X, weight * own)
         except ValueError as error:
             raise ValueError(
-                f"class {v.shown(self.classes_[k])} of y has {int(own.sum())} rows, "
-                f"from which its prior cannot be made: {error}"
+                f"class {v.shown(self.classes_[k])} with {int(own.sum())} rows of y: "
+                f"{error}"
             ) from None
 
     def _level(self, level, blocks, pairs):
