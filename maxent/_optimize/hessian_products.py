@@ -120,7 +120,7 @@ class FreeHessian:
         return self.products > cost * self.assemble_after * self.size
 
     def assemble(self):
-        """Make and keep the matrix: by the blocks, or one product a column.
+        """Make and keep the matrix: by the blocks, or one product per column.
 
         Where blocks make none, the columns wait for more products.
         """

@@ -55,7 +55,7 @@ class DenseQuadratic(Quadratic):
 
 
 class LowRankQuadratic(Quadratic):
-    """R(lam) = |Z' lam|^2 / 2 without Q: O(n r min(n, r)) a step, O(n r) memory."""
+    """R(lam) = |Z' lam|^2 / 2 without Q: O(n r min(n, r)) per step, O(n r) memory."""
 
     def __init__(self, Z):
         self.Z = Z

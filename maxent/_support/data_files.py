@@ -27,7 +27,7 @@ _SUFFIXES = {
 _SAMPLE_ROWS = 20
 _MAX_INDEX = 2**31 - 1
 # Columns that a file may have whatever its size: estimators keep a few vectors with an
-# entry a column, and hashed features seldom have more than 2^24.
+# entry per column, and hashed features seldom have more than 2^24.
 _FREE_COLUMNS = 2**24
 
 

@@ -1,4 +1,4 @@
-"""Classifiers with one fitted model a class: how they predict."""
+"""Classifiers with one fitted model per class: how they predict."""
 
 from __future__ import annotations
 

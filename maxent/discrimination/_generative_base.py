@@ -269,7 +269,7 @@ class GenerativeClassifier(CertifiedState, ClassModels):
         -------
         ndarray (n,) or (n, n_classes)
             Two classes: expected log-likelihood ratio plus bias, positive for
-            ``classes_[1]``. More: one score a class, the largest wins.
+            ``classes_[1]``. More: one score per class; the largest decides.
         """
         return self._decision(X)
 

@@ -100,7 +100,7 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Fit a tree a class.
+        """Fit one tree per class.
 
         Parameters
         ----------

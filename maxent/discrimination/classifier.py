@@ -285,7 +285,7 @@ for kernel="precomputed"
         -------
         ndarray (n,) or (n, n_classes)
             Two classes: positive for ``classes_[1]``, in margin units. More: one
-            score a class, the largest wins.
+            score per class; the largest decides.
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)

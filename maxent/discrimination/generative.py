@@ -25,7 +25,7 @@ _FACTOR_WORK = 1e10
 
 
 class MEDGaussianClassifier(GenerativeClassifier):
-    """Quadratic boundaries: a Gaussian a class, means and covariances discriminative.
+    """Quadratic boundaries: one Gaussian per class, trained discriminatively.
 
     Each class has a distribution over its mean and covariance; the classifier compares
     the expected log-likelihoods. Training moves the distributions no farther from the
@@ -186,7 +186,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
 
 class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
-    """Bayes nets of fixed structure, one a class, trained to discriminate.
+    """Bayes nets of fixed structure, one per class, trained discriminatively.
 
     For categorical features. Without parents it is naive Bayes whose tables are chosen
     for the margins.

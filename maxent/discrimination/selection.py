@@ -96,7 +96,7 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
     Notes
     -----
     Not invariant under scaling or rotation of the features: standardise them.
-    Dense work: O(n d min(n, d)) a step, tens of steps.
+    Dense work: O(n d min(n, d)) per step, tens of steps.
 
     References
     ----------

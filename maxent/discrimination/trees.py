@@ -1,4 +1,4 @@
-"""Classifiers with dependency trees, one distribution over trees a class."""
+"""Classifiers with dependency trees, one distribution over trees per class."""
 
 from __future__ import annotations
 
@@ -344,7 +344,7 @@ n_iter_, converged_, n_features_in_
         Parameters
         ----------
         size : int, default=1
-            Trees a class, >= 1.
+            Trees per class, >= 1.
         random_state : int, RandomState, Generator or None, default=None
             The same seed gives the same trees.
 

@@ -65,9 +65,9 @@ class MEDBoundaryDisplay:
     ax_ : Axes
     figure_ : Figure
     surfaces_ : list of QuadContourSet
-        Regions, one a class.
+        Regions, one per class.
     boundary_, margin_lines_ : list of QuadContourSet
-        One a class; with two classes the boundary once.
+        One per class; with two classes the boundary once.
     points_ : list of PathCollection
         Rows without, then with a multiplier, class by class.
     legend_ : Legend or None

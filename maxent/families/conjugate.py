@@ -168,7 +168,7 @@ class ConjugatePrior(ABC):
         return None
 
     def _matrix(self, data, curvature=None):
-        """Cov(log p_s, log p_t) of rows, or None if it takes one product a row."""
+        """Cov(log p_s, log p_t) of rows, or None if it takes one product per row."""
         return None
 
     def _part(self, data, rows):

@@ -1,6 +1,6 @@
 """Gaussian distributions: full, diagonal and spherical covariance.
 
-Affinities are computed from one Cholesky factorisation of S + S' a pair,
+Affinities are computed from one Cholesky factorisation of S + S' per pair,
 
     log int p^r q^r = (1/2 - r) d log 2pi - (d/2) log r + (1 - r)/2 (log|S| + log|S'|)
                       - (1/2) log|S + S'| - (r/2) (m - m')' (S + S')^{-1} (m - m'),
@@ -155,7 +155,7 @@ class Gaussian(AnyGaussian):
     Notes
     -----
     Statistics: x and x x', flattened (k = d + d^2). All affinities exist. They cost
-    O(d^3) a pair. Shapes, batches and methods are those of `ExponentialFamily`.
+    O(d^3) per pair. Shapes, batches and methods are those of `ExponentialFamily`.
 
     Examples
     --------

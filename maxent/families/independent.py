@@ -30,7 +30,7 @@ class DiagonalGaussian(AnyGaussian):
     Notes
     -----
     Statistics: x and x^2 of every coordinate (k = 2 d). All affinities exist. They cost
-    O(d) a pair. Shapes, batches and methods are those of `ExponentialFamily`.
+    O(d) per pair. Shapes, batches and methods are those of `ExponentialFamily`.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class Multinomial(ExponentialFamily):
     -----
     Statistics: the counts. For rho = 1/2 the log-affinity is ``total`` times that of
     `Categorical`; for every rho that product is the log-affinity of the draws in order.
-    Here other rho need O(k total^2) a pair. Shapes, batches and methods are those of
+    Here other rho need O(k total^2) per pair. Shapes, batches and methods are those of
     `ExponentialFamily`.
 
     References
@@ -145,7 +145,7 @@ class Multinomial(ExponentialFamily):
         s = self.total
         if s > _MOST_IN_SUM:
             raise ValueError(
-                f"rho={rho:g} with total={s} needs (total + 1)^2 numbers a pair, too "
+                f"rho={rho:g} with total={s} needs (total + 1)^2 numbers per pair, too "
                 f"many beyond total={_MOST_IN_SUM}. Use rho=0.5, or total times the "
                 "log-affinity of Categorical, which is that of the draws in order."
             )

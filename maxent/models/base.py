@@ -120,7 +120,7 @@ class Model(ABC):
         Parameters
         ----------
         data : list
-            One entry a model.
+            One entry per model.
         n_jobs : int, optional
             Processes, through joblib; None is one, or what
             ``joblib.parallel_config`` says; -1 takes all CPUs.

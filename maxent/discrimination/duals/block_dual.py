@@ -79,7 +79,7 @@ def solve_blocks(
     sample_weight : array-like (n,), optional
         Weight w stands for w copies of a constraint; > 0.
     level : array-like (n,), optional
-        Levels that replace the prior's own, one a constraint.
+        Levels that replace the prior's own, one per constraint.
     solver : {"auto", "interior", "newton"}, default="auto"
         "interior" is a primal-dual interior point. "newton" is a projected Newton
         method for margin priors with a finite slope at zero and finite losses: not for

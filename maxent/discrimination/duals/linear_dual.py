@@ -177,8 +177,8 @@ def solve_linear_dual(
         Epochs of coordinate ascent, or Newton steps.
     solver : {"auto", "coordinate", "newton", "interior"}, default="auto"
         "coordinate": closed-form steps keeping w, O(nnz) an epoch. "newton": primal
-        Newton, O(n d^2) a step, for dense data with n >> d and a smooth prior.
-        "interior": O(n d^2) a step, any prior, tens of steps. Where the first two make
+        Newton, O(n d^2) per step, for dense data with n >> d and a smooth prior.
+        "interior": O(n d^2) per step, any prior, tens of steps. Where the first two make
         no headway and the third is cheap, it ends the work; the result names it.
     random_state : int, default=0
         Seed of the order of visits.

@@ -1,6 +1,6 @@
 """The largest margin that random trees with given tables can meet.
 
-A distribution over trees, one a class, gives constraint t the expected margin m_t. The
+A distribution over trees per class gives constraint t the expected margin m_t. The
 largest smallest margin is the value of a game,
 
     max over distributions of min_t m_t = min over shares d of max over trees,

@@ -16,7 +16,7 @@ from maxent._support.categories import CategoryIndex, check_codes
 from maxent._support.threads import effective_threads, single_threaded_blas
 
 _FEATURES = 4_000_000  # entries of rows by edges that may be stored: 32 MB
-_AT_ONCE = 1_000_000  # entries of the weights of trees, one tree a row
+_AT_ONCE = 1_000_000  # entries of the weights of trees, one tree per row
 _CANCELLED = 1e-2  # share of a count below which what is left of it is summed anew
 
 

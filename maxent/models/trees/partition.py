@@ -91,7 +91,7 @@ def spanning_tree_log_partition(
 
     Notes
     -----
-    Time O(n^3) a matrix, by matrix products; memory 2 n^2 doubles and, for weights
+    Time O(n^3) per matrix, by matrix products; memory 2 n^2 doubles and, for weights
     that span more than exp(900), 2 n^2 more. A batch is worked on by several threads;
     results have the same bits for any number of them.
 
@@ -257,7 +257,7 @@ def sample_spanning_trees(
     Wilson's loop-erased random walk (1996), from the root at which its expected number
     of steps, ``sum_v Q_vv R_vr``, is least; it is known beforehand from the
     resistances. Where weights trap the walk (more than 2 n^2 steps), trees come
-    from the star-mesh elimination played backwards, O(n^2) a tree.
+    from the star-mesh elimination played backwards, O(n^2) per tree.
 
     References
     ----------
