@@ -2,9 +2,9 @@
 
 sparse   rows x columns with 30 nonzeros per row (recipe: `_data.sparse_text`), C = 3,
          the bias penalised like a weight, as LIBLINEAR does. LinearSVC (hinge dual)
-         against our exponential margin (sharpness 3, the paper's c = 3) and against our hinge,
-         which is the same problem; LogisticRegression (liblinear, dual) against our
-         logistic margin, the same problem again.
+         against our exponential margin (sharpness 3, the paper's c = 3) and against our
+         hinge, which is the same problem; LogisticRegression (liblinear, dual) against
+         our logistic margin, the same problem again.
 dense    many rows, few columns, free bias: our logistic margin against
          LogisticRegression with newton-cholesky and lbfgs, the same problem.
 scaling  seconds for one pass over the data against the number of nonzeros.

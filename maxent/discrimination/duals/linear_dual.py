@@ -176,10 +176,10 @@ def solve_linear_dual(
     max_iter : int, default=1000
         Epochs of coordinate ascent, or Newton steps.
     solver : {"auto", "coordinate", "newton", "interior"}, default="auto"
-        "coordinate": closed-form steps keeping w, O(nnz) an epoch. "newton": primal
+        "coordinate": closed-form steps keeping w, O(nnz) per epoch. "newton": primal
         Newton, O(n d^2) per step, for dense data with n >> d and a smooth prior.
-        "interior": O(n d^2) per step, any prior, tens of steps. Where the first two make
-        no headway and the third is cheap, it ends the work; the result names it.
+        "interior": O(n d^2) per step, any prior, tens of steps. Where the first two
+        make no progress and the third is cheap, it finishes; the result names it.
     random_state : int, default=0
         Seed of the order of visits.
     callback : callable(n_iter, objective, gap), optional
