@@ -70,7 +70,7 @@ class ClassModels(FittedState, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
         Parameters
         ----------
         X : array-like (n, n_features)
-            Rows to judge.
+            Rows to classify.
 
         Returns
         -------

@@ -263,7 +263,7 @@ class GenerativeClassifier(CertifiedState, ClassModels):
         Parameters
         ----------
         X : array-like (n, n_features)
-            Rows to judge.
+            Rows to classify.
 
         Returns
         -------

@@ -28,8 +28,8 @@ from maxent.models.trees.spanning_trees import SpanningTrees
 class ChowLiuClassifier(CategoricalMixin, ClassModels):
     """The most likely dependency tree of every class, and Bayes' rule.
 
-    What :class:`MEDTreeClassifier` is compared with: tree and tables of a class are
-    those of largest likelihood for its own rows, after smoothing.
+    The baseline of :class:`MEDTreeClassifier`: tree and tables of a class are those of
+    largest likelihood for its own rows, after smoothing.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         Parameters
         ----------
         X : array-like (n, n_features)
-            Rows to judge.
+            Rows to classify.
 
         Returns
         -------
@@ -197,7 +197,7 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         Parameters
         ----------
         X : array-like (n, n_features)
-            Rows to judge.
+            Rows to classify.
 
         Returns
         -------

@@ -108,7 +108,7 @@ default="rbf"
         Signed multipliers, label included: the decision function is
         ``dual_coef_ @ k(support, x) + intercept_``.
     intercept_ : ndarray (1,) or (n_classes,)
-        The bias, with plus sign.
+        The bias, which enters with a plus sign.
     coef_ : ndarray (1, n_features) or (n_classes, n_features)
         Weights, for kernel="linear" only.
     duality_gap_ : float
@@ -122,8 +122,8 @@ default="rbf"
         class weights of the whole data; where gamma="scale" or class_weight="balanced"
         are computed anew without the row left out, the error may be larger. NaN where
         the bound does not hold: for the logistic prior, for a fit that has not
-        converged, and where multipliers do not settle a flat bias (hinge, all at zero
-        or at their upper bound).
+        converged, and where multipliers do not determine a flat bias (hinge, all at
+        zero or at their upper bound).
     gamma_ : float
         The kernel's gamma as a number.
     n_iter_, converged_, n_features_in_, feature_names_in_
@@ -137,10 +137,10 @@ default="rbf"
 
     Notes
     -----
-    Time is between O(n_support * n) and O(n**2) kernel values plus as many
-    working-set steps as an SVM needs; memory is at most `cache_size` plus copies of
-    the features. The posterior over weights has the prior covariance, so its spread
-    says nothing about the data and is not offered.
+    Time is between O(n_support * n) and O(n**2) kernel values plus as many working-set
+    steps as an SVM needs; memory is at most `cache_size` plus copies of the features.
+    The posterior over weights has the prior covariance, so its spread does not depend
+    on the data and is not offered.
 
     References
     ----------
@@ -279,7 +279,7 @@ for kernel="precomputed"
         Parameters
         ----------
         X : array-like or CSR (n, n_features), or (n, n_samples_fit) for "precomputed"
-            Rows to judge, or their kernel values with all training rows.
+            Rows to classify, or their kernel values with all training rows.
 
         Returns
         -------

@@ -29,14 +29,14 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
     Each class has a distribution over its mean and covariance; the classifier compares
     the expected log-likelihoods. Training moves the distributions no farther from the
-    Bayes posteriors than the margins ask, and the problem is convex.
+    Bayes posteriors than the margins require, and the problem is convex.
 
     Parameters
     ----------
     C : float, default=3.0
         Rate of the margin prior, > 0. It caps every multiplier, except for "gaussian",
-        whose pull has no cap, and "fixed", which has no rate. A multiplier of one
-        counts as one row.
+        whose multipliers are unbounded, and "fixed", which has no rate. A multiplier of
+        one counts as one row.
     margin : str or MarginPrior, default="exponential"
         "exponential", "erlang", "laplace", "gaussian", "logistic" of rate `C`,
         "hinge", "fixed" without a rate, or an object, whose own rate and level then
@@ -48,16 +48,16 @@ class MEDGaussianClassifier(GenerativeClassifier):
         level, 0 to 100.
     prior : {None, "improper", "weak"} or NormalInverseWishart, default=None
         Prior of every class: "improper", which needs more than `n_features` rows of
-        each class in general position; "weak", centred at the mean and the variances
-        of the data, without covariances; or an object. None is "improper" where it
-        will do, and otherwise "weak" with a warning.
+        each class in general position; "weak", centred at the mean and the variances of
+        the data, without covariances; or an object. None is "improper" where possible,
+        and otherwise "weak" with a warning.
     tempering : float, default=1.0
         Weight, >= 0, with which a class's own rows enter its prior. 1 starts from the
         Bayes posterior; 0 needs a proper prior.
     bias : {"flat", "train_error"}, default="flat"
-        With a flat prior, the multiplier of the balance of the weights; or the bias
-        with the fewest training errors (two classes only). "kkt" is an older word for
-        "flat".
+        With a flat prior, the multiplier of the constraint that balances the weights;
+        or the bias with the fewest training errors (two classes only). "kkt" is the
+        older name of "flat".
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
@@ -74,7 +74,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
     means_ : ndarray (n_classes, n_features)
         Their expected means.
     intercept_ : ndarray (1,) or (n_classes,)
-        Biases, with plus sign.
+        Biases, which enter with a plus sign.
     support_ : ndarray of int
         Rows with a nonzero multiplier.
     dual_coef_ : ndarray (1, n_support) or (n_classes, n_support)
@@ -86,7 +86,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
     objective_history_ : ndarray
         Dual objective at every step.
     loo_bound_ : float
-        Bound of the leave-one-out error where prior and level have seen no row
+        Bound of the leave-one-out error where prior and level do not depend on the rows
         (``tempering=0``, a prior of your own, `level` given) and ``bias="flat"``, as
         for :class:`MEDClassifier`; else NaN.
 
@@ -188,7 +188,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
 class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
     """Bayes nets of fixed structure, one per class, trained discriminatively.
 
-    For categorical features. Without parents it is naive Bayes whose tables are chosen
+    For categorical features. Without parents it is naive Bayes whose tables are trained
     for the margins.
 
     Parameters

@@ -61,9 +61,10 @@ class OutlierModel(Protocol):
 class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
     """Anomaly detection: every training row gets a log-likelihood of about a level.
 
-    The Bayes posterior explains the bulk and leaves rare rows with very low likelihood;
-    here the distribution over models stays as close to the prior as it can while it
-    lifts all rows to the level, so that what scores below it is new.
+    The Bayes posterior fits the bulk and gives rare rows very low likelihoods; here the
+    distribution over models stays as close to the prior as possible while every
+    training row reaches the level on average, so that new rows below it are probably
+    outliers.
 
     Parameters
     ----------
@@ -102,7 +103,8 @@ class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
     level_ : float
         Level of the training rows.
     offset_ : float
-        Scores below it are outliers: the level, less what the margin prior forgives.
+        Scores below it are outliers: the level less the shortfall that costs nothing
+        under the margin prior.
     support_ : ndarray of int
         Rows with a nonzero multiplier.
     dual_coef_ : ndarray (n_support,)
@@ -186,7 +188,7 @@ n_features_in_
         Parameters
         ----------
         X : array-like (n_samples, n_features)
-            Normal rows, or mostly.
+            Training rows, all or most of them normal.
         y : None
             Ignored.
         sample_weight : array-like (n_samples,), optional
@@ -327,13 +329,13 @@ n_features_in_
         return undetermined or getattr(self.model, "scales_with_rows", False)
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
-        """Log-likelihoods of rows, in nats: the smaller, the stranger.
+        """Log-likelihoods of rows, in nats: small for outliers.
 
         Parameters
         ----------
         X : array-like (n, n_features)
-            Rows to judge. Categories that training did not meet count as categories
-            with the prior's pseudo-count alone.
+            Rows to score. Categories unseen in training count as categories with the
+            prior's pseudo-count alone.
 
         Returns
         -------
@@ -383,7 +385,7 @@ n_features_in_
         Parameters
         ----------
         X : array-like (n, n_features)
-            Rows to judge.
+            Rows to score.
 
         Returns
         -------
@@ -395,12 +397,12 @@ n_features_in_
         return scores - self.offset_
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """1 for rows like the training rows, -1 for outliers.
+        """Labels of rows: 1 for normal rows, -1 for outliers.
 
         Parameters
         ----------
         X : array-like (n, n_features)
-            Rows to judge.
+            Rows to score.
 
         Returns
         -------

@@ -81,7 +81,7 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
     inclusion_proba_ : ndarray (n_features,)
         Posterior probability of each switch.
     intercept_ : ndarray (1,)
-        The bias, with plus sign.
+        The bias, which enters with a plus sign.
     support_ : ndarray of int
         Rows with a nonzero multiplier. (`get_support()` is about features.)
     dual_coef_ : ndarray (1, n_support)

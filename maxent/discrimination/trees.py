@@ -41,22 +41,23 @@ from maxent.models.trees.dirichlet_trees import DirichletTrees
 
 
 class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
-    """Dependency trees for categorical features, trained to discriminate.
+    """Dependency trees for categorical features, trained discriminatively.
 
     Each class has a distribution over all n^(n-2) dependency trees of the features; the
     classifier compares expected log-likelihoods. Training moves the distributions no
-    farther from the prior than the margins ask, and the problem is convex.
+    farther from the prior than the margins require, and the problem is convex.
 
     Parameters
     ----------
     parameters : {"fixed", "dirichlet"}, default="fixed"
         "fixed": the tables of a class are the smoothed shares of its rows, and the
-        structure is random, all trees alike before training. "dirichlet": tables and
-        structure are random, and the Bayes posterior of the class is the prior.
+        structure is random, all trees equally probable before training. "dirichlet":
+        tables and structure are random, and the Bayes posterior of the class is the
+        prior.
     C : float, default=5.0
         Rate of the margin prior, > 0. It caps every multiplier, except for "gaussian",
-        whose pull has no cap, and "fixed", which has no rate. A multiplier of one
-        counts as one row.
+        whose multipliers are unbounded, and "fixed", which has no rate. A multiplier of
+        one counts as one row.
     margin : str or MarginPrior, default="exponential"
         As for :class:`MEDGaussianClassifier`.
     level : float or str, optional
@@ -71,8 +72,8 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
     bias : {"flat", None} or float, default="flat"
         Prior of the bias: flat, none, or Gaussian of this variance.
     likelihood : {"expected", "predictive"}, default="expected"
-        Decide by the expected log-likelihood, which the margins are about, or by the
-        log of the expected likelihood.
+        Classify by the expected log-likelihood, for which the margins are defined, or
+        by the log of the expected likelihood.
     edge_prior : array-like (n_features, n_features), optional
         Prior weights of the edges, symmetric, >= 0; 0 forbids an edge. One by default.
     handle_unknown : {"ignore", "error"}, default="ignore"
@@ -134,10 +135,10 @@ n_iter_, converged_, n_features_in_
     logistic prior and priors of your own with infinite slopes at zero are solved by
     the interior point of :func:`solve_blocks`, whose steps cost more.
 
-    With ``parameters="dirichlet"`` the other class can take away from a table no more
-    than its rows and the prior have put there; multipliers stay small where counts are.
-    Where levels cannot be reached, table cells vanish: their remaining counts are in
-    `posteriors_`, and may be too small for `dual_coef_` to represent.
+    With ``parameters="dirichlet"`` rows of the other class can subtract no more from a
+    table than its own rows and the prior have added; multipliers stay small where
+    counts are. Where levels cannot be reached, table cells vanish: their remaining
+    counts are in `posteriors_`, and may be too small for `dual_coef_` to represent.
 
     References
     ----------

@@ -27,9 +27,8 @@ class CustomMargin(MarginPrior):
 
     Notes
     -----
-    The conjugate loss is found by Newton's method on ``phi'(lam) = m``. The
-    functions are checked on a grid for concavity and for derivatives that belong
-    together.
+    The conjugate loss is found by Newton's method on ``phi'(lam) = m``. The functions
+    are checked on a grid: for concavity, and for derivatives that agree.
 
     Examples
     --------

@@ -155,7 +155,7 @@ class LogisticMargin(MarginPrior):
 
 
 class FixedMargin(MarginPrior):
-    """The margin is exactly the level: hard margins, no loss allowed.
+    """The margin is exactly the level: hard margins, no violation allowed.
 
     ``phi(lam) = level lam`` on ``[0, inf)``. On data that cannot be separated the
     dual is unbounded, which solvers report as an error.
@@ -188,7 +188,7 @@ class FixedMargin(MarginPrior):
 
 
 class HingeMargin(MarginPrior):
-    """The classical support vector machine as a member, for comparison.
+    """The hinge loss of the classical support vector machine, for comparison.
 
     ``phi(lam) = level lam`` on ``[0, weight]``; loss ``weight max(level - m, 0)``.
     Not a prior over margins: the limit of :class:`ExponentialMargin` as its
