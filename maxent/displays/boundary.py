@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 class MEDBoundaryDisplay:
     """Decision regions, margins and multipliers of a machine with two features.
 
-    Solid is the boundary between classes, dashed are the lines where the class wins
-    by the margin's level (f = +-1 for two classes, with the default priors). The area
-    of a row's marker is proportional to its multiplier: large rows hold the boundary
-    in place, and rows without a multiplier (small dots) could be left out.
+    Solid is the boundary between classes, dashed are the lines where the class wins by
+    the margin's level (f = +-1 for two classes, with the default priors). The area of a
+    row's marker is proportional to its multiplier: rows with large markers determine
+    the boundary, and rows without a multiplier (small dots) have no influence on it.
 
     Parameters
     ----------
     xx0, xx1 : ndarray (r, r)
         The grid, as from ``numpy.meshgrid``.
     response : ndarray (r, r, n_classes)
-        By how much each class wins over the best other one, at the grid.
+        Score of each class less that of the best other class, at the grid.
     classes : ndarray (n_classes,)
     X : ndarray (n, 2)
         The training rows.

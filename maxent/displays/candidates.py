@@ -25,7 +25,7 @@ class CandidatesDisplay:
     reason : ndarray of str (n_candidates,)
         Gate that rejected each candidate, "" if none.
     chosen : dict {str: int}
-        Word of the choice -> number of the candidate.
+        Name of the choice -> number of the candidate.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class CandidatesDisplay:
         Parameters
         ----------
         estimator : estimator
-            Fitted, with `candidates_`: LMEGaussianMixture and its like.
+            Fitted, with `candidates_`, such as LMEGaussianMixture.
         ax : Axes, optional
             Where to draw; None makes a figure.
 

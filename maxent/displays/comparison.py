@@ -51,7 +51,7 @@ class BoundaryComparisonDisplay:
     names : list of str
         Their titles.
     errors : list of int
-        Training rows on the wrong side.
+        Misclassified training rows.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class BoundaryComparisonDisplay:
         Parameters
         ----------
         estimators : dict of str to classifier
-            Fitted on X and y; pipelines are looked into for multipliers.
+            Fitted on X and y; multipliers are those of the last step of a pipeline.
         X : array-like or DataFrame (n, 2)
             The training rows.
         y : array-like (n,)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class LogLikelihoodDisplay:
     """How evenly models explain the same rows: histograms of log-likelihoods.
 
-    Counts are on a logarithmic scale, so that the few rows in the lower tail are seen:
-    they are what a model trained for outliers is about.
+    Counts are on a logarithmic scale, so that the few rows in the lower tail are
+    visible: outlier detection depends on them.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class LogLikelihoodDisplay:
 
     See Also
     --------
-    maxent.discrimination.MEDOutlierDetector : What lifts the lower tail.
+    maxent.discrimination.MEDOutlierDetector : Raises the lower tail.
 
     References
     ----------
@@ -163,7 +163,7 @@ class LogLikelihoodDisplay:
             have it, or else ``expected_log_prob``, as the priors of
             :mod:`maxent.families`.
         X : array-like (n, n_features)
-            Rows that all models know.
+            Rows that all models can score.
         ax : Axes, optional
             None makes a figure.
         **kwargs

@@ -106,7 +106,7 @@ class MarginPriorDisplay:
     def from_estimator(
         cls, estimator: BaseEstimator, *, ax: ManyAxes | None = None, **kwargs: Any
     ) -> MarginPriorDisplay:
-        """Draw the margin prior that an estimator means, at its C.
+        """Draw the margin prior of an estimator, at its C.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ class ROCComparisonDisplay:
     """ROC curves with the areas below them and their standard errors.
 
     The area (AUC) is the chance that a row of the positive class scores above one of
-    the other class, ties counted half. All scores judge the same rows, so their areas
+    the other class, ties counted half. All scores are of the same rows, so their areas
     rise and fall together: compare them by :meth:`difference`, not by whether their
     standard errors overlap.
 
@@ -61,8 +61,8 @@ class ROCComparisonDisplay:
     -----
     The covariance is that of DeLong, DeLong & Clarke-Pearson (1988): the sample
     covariance of every row's share of rows of the other class that it is on the right
-    side of, over the rows of each class. It says how far the area would move with other
-    test rows, and nothing about other training rows.
+    side of, over the rows of each class. It measures the variation over test rows, not
+    over training rows.
 
     References
     ----------

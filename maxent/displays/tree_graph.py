@@ -46,8 +46,8 @@ class TreeGraphDisplay:
 
     Features stand on a circle. The width and the darkness of an edge are its
     probability. The edges of the most probable tree are on top, in a colour of their
-    own and never thinner than `min_width`: where they are thin, no single tree says
-    how the features depend on one another.
+    own and never thinner than `min_width`: where they are thin, no single tree
+    represents the dependencies.
 
     Parameters
     ----------
