@@ -240,7 +240,7 @@ class ExponentialFamily(Comparisons, ABC):
             Weights >= 0 of the rows. Leading axes give one fit each, of the same rows
             or of rows of their own. Weight 2 equals the row twice, 0 its absence.
         smoothing : float, default=0.0
-            What it means, and whether the family has it, is said by the family.
+            Its meaning depends on the family; some families have none.
 
         Returns
         -------

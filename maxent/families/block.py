@@ -43,7 +43,7 @@ class Block(ABC):
         Columns of `hessian_factor`; beyond a size, solvers use `hessian_product` alone.
         0 if they are few.
     largest : float
-        What no log-likelihood of a row exceeds: 0 for probabilities, inf for
+        Upper bound of the log-likelihood of every row: 0 for probabilities, inf for
         densities.
     cheap_products : bool
         Whether `hessian_product` costs about as much as `mean`, and `hessian_factor`
@@ -202,8 +202,8 @@ class Block(ABC):
         Returns
         -------
         ndarray (k,) or None
-            Affine functions of a, all > 0 inside and only there. None, the default,
-            for the whole space, and for a domain that `max_step` alone tells.
+            Affine functions of a, all > 0 inside and only there. None, the default, for
+            the whole space, and for a domain that only `max_step` describes.
         """
         return None
 

@@ -34,9 +34,9 @@ class VonMisesFisher(ExponentialFamily):
     -----
     Densities are with respect to the area of the sphere. Statistic: x (k = d). All
     affinities exist. For d = 2 this is the von Mises distribution of an angle. Rows
-    must have length one within 1e-8. Any dimension and concentration will do: cumulants
-    come from expansions that neither overflow nor underflow. Shapes, batches and
-    methods are those of `ExponentialFamily`.
+    must have length one within 1e-8. Any dimension and concentration is possible:
+    cumulants come from expansions that neither overflow nor underflow. Shapes, batches
+    and methods are those of `ExponentialFamily`.
 
     References
     ----------
