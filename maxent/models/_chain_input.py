@@ -19,7 +19,7 @@ def states_per_sequence(length: int, n_symbols: int, zeta: float = 0.1) -> int:
     """Number of hidden states for a sequence of a given length.
 
     The least integer M with ``(M - 1) (M + n_symbols + 1) > zeta * length``: about
-    `zeta` free parameters a letter.
+    `zeta` free parameters per letter.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def states_per_sequence(length: int, n_symbols: int, zeta: float = 0.1) -> int:
     n_symbols : int
         Size of the alphabet, >= 1.
     zeta : float, default=0.1
-        Free parameters a letter, > 0.
+        Free parameters per letter, > 0.
 
     Returns
     -------

@@ -167,7 +167,7 @@ class GaussianHMM(HiddenMarkovModel):
             ``(n C + smoothing V) / (n + smoothing)``, V the covariance of all. With 0
             the likelihood may be unbounded.
         zeta : float, default=0.1
-            Free parameters a step where `n_states` is None.
+            Free parameters per step where `n_states` is None.
         init : GaussianHMM, optional
             Start of a single run, whose `covariance_type` is kept; `n_states` and
             `n_init` are then not read.

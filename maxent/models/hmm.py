@@ -182,7 +182,7 @@ class CategoricalHMM(HiddenMarkovModel):
         ----------
         sequences : list of str or of array-like of int, array-like, or path
             Strings with an `alphabet`; codes 0, 1, ..., -1 where missing; one array
-            with `lengths`; or the path of a FASTA or one-a-line text file.
+            with `lengths`; or the path of a FASTA or one-per-line text file.
         n_states : int, optional
             None takes :func:`states_per_sequence` of the mean length.
         lengths : array-like of int, optional
@@ -199,7 +199,7 @@ class CategoricalHMM(HiddenMarkovModel):
             Pseudo-counts >= 0 of every entry of start, transition and emission
             (Dirichlet priors with parameters 1 + smoothing). 0 is maximum likelihood.
         zeta : float, default=0.1
-            Free parameters a letter where `n_states` is None.
+            Free parameters per letter where `n_states` is None.
         init : CategoricalHMM, optional
             Start of a single run; `n_states` and `n_init` are then not read.
         n_init : int, default=3

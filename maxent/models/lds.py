@@ -111,7 +111,7 @@ class LinearDynamicalSystem(Model):
     Every parameter but `initial_mean` and `initial_cov` may vary with time: it then has
     a leading axis of steps. Entry t holds the step into state t and the observation at
     t, so that entry 0 of `transition`, `transition_cov` and `transition_offset` is not
-    used. Such a system knows `n_steps` observations and is not fitted.
+    used. Such a system has `n_steps` observations and is not fitted.
 
     A change of coordinates of the states changes no result: the parameters are not
     identified by data, likelihoods and kernels are.
@@ -408,7 +408,7 @@ class LinearDynamicalSystem(Model):
         Raises
         ------
         ValueError
-            If the data or the options are no valid ones.
+            If the data or the options are not valid.
 
         Warns
         -----

@@ -53,7 +53,7 @@ class LinearGaussianNetwork(Model):
         S: one symmetric positive semidefinite matrix per node, or the matrix with
         these blocks.
     observed : sequence of str, optional
-        Nodes that data show, in the order of their columns; None is all of them.
+        Observed nodes, in the order of their columns in the data; None is all nodes.
 
     Attributes
     ----------

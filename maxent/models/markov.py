@@ -153,7 +153,7 @@ class MarkovChain(Model):
         return self.start.reshape(self.n_symbols**k, -1).sum(axis=1)
 
     def as_hmm(self) -> CategoricalHMM:
-        """The same law as a hidden Markov model whose states are the last symbols.
+        """The same chain as a hidden Markov model whose states are the last symbols.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class MarkovChain(Model):
         ----------
         sequences : list of str or of array-like of int, array-like, or path
             Strings with an `alphabet`; codes 0, 1, ..., -1 where missing; one array
-            with `lengths`; or the path of a FASTA or one-a-line text file. Windows of
+            with `lengths`; or the path of a FASTA or one-per-line text file. Windows of
             ``order + 1`` symbols with a missing one are left out.
         order : int, default=1
             How many symbols the next one depends on, >= 0.

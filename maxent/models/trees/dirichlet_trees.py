@@ -79,10 +79,10 @@ class DirichletTrees(TreePrior):
     -----
     With pseudo-counts N' and counts N of weighted rows, the weight of edge uv is
     multiplied by kappa_uv / (kappa_u kappa_v), where kappa is the product of Gamma(N +
-    N') / Gamma(N') over the cells of a table. Rows may take away no more than is there:
-    the domain asks for N + N' > 0 at every cell of the edges allowed. No value may be
-    missing in rows of nonzero weight; in rows to be judged, a missing value, code -1,
-    leaves out every factor that it enters.
+    N') / Gamma(N') over the cells of a table. Negative weights are limited: the domain
+    is N + N' > 0 at every cell of the edges allowed. No value may be missing in rows of
+    nonzero weight; in rows to be scored, a missing value, code -1, drops every factor
+    that contains it.
 
     Training for margins can make the count of a cell vanish: zero is an active
     constraint, with a Lagrange multiplier z, its entry in `cell_duals`. The posterior
