@@ -39,7 +39,7 @@ def check_powers(rho: Any) -> Array:
 
 @dataclass(frozen=True)
 class GaussianParts:
-    """Everything that kernels between two lists of Gaussian laws are made of.
+    """Log-determinants and distances of two lists of Gaussian distributions.
 
     The last axis is the horizons' where there are several.
 

@@ -55,7 +55,7 @@ def fisher_kernel(
     Parameters
     ----------
     scores : array-like (n, p)
-        Gradients of the log-likelihood with respect to the p parameters, one datum a
+        Gradients of the log-likelihood with respect to the p parameters, one datum per
         row, all at the same parameters.
     other : array-like (m, p), optional
         Second set of scores; None takes `scores` again.
@@ -166,8 +166,8 @@ class FisherFeatures(
 
     ``Phi = (U - mean) L^{-T}`` with the information ``F = L L'``. `fit` learns the
     information on the scores it gets and `transform` applies it to any scores of the
-    same model, so that new data meet the metric of the training data. A linear
-    machine on these features is the kernel machine with :func:`fisher_kernel`.
+    same model, so that new data are measured in the metric of the training data. A
+    linear machine on these features is the kernel machine with :func:`fisher_kernel`.
 
     Parameters
     ----------

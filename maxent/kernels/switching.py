@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 class SwitchingPaths:
-    """Switching systems with the paths of regimes that stand for each of them.
+    """Switching systems with the paths of regimes that represent each of them.
 
     Kernels of lists that keep their paths are blocks of one positive semidefinite
     matrix, whatever the number of paths.
