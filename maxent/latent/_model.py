@@ -42,7 +42,7 @@ class LogLinearModel(ABC):
     n_features : int
         Weights of the model.
     has_hessian : bool
-        Whether `covariance` and `hessian` can be had.
+        Whether `covariance` and `hessian` are available.
 
     See Also
     --------
@@ -50,7 +50,7 @@ class LogLinearModel(ABC):
 
     Notes
     -----
-    A model of one's own defines `observe`, `partition`, `posterior` and `scaled`, and
+    A user-defined model has `observe`, `partition`, `posterior` and `scaled`, and
     `dependence` for :class:`LatentMaxEnt`. Without `scaled` the M steps "cg" and
     "lbfgs" of :func:`em_is` work.
     """

@@ -42,7 +42,8 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
     Maximum entropy subject to ``E f_i = sum_y pt(y) E[f_i | y]``, where the hidden
     variable's distribution given y is the model's own. Within log-linear models the
     feasible ones are the stationary points of the likelihood: EM-IS finds many, gates
-    admit the sound ones, and the one of largest entropy (or likelihood) is kept.
+    admit the sound ones, and of these the one of largest entropy (or likelihood) is
+    kept.
 
     Parameters
     ----------

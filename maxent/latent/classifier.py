@@ -57,7 +57,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
     objective_ : float
         Dual: mean loss plus penalty.
     objective_history_ : ndarray
-        It after each step.
+        Its value after each step.
     n_iter_, converged_, n_features_in_
         Newton steps; whether the residual is within `tol`.
 
@@ -213,7 +213,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse (n, n_features)
-            Rows to judge.
+            Rows to classify.
 
         Returns
         -------
@@ -237,7 +237,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse (n, n_features)
-            Rows to judge.
+            Rows to classify.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse (n, n_features)
-            Rows to judge.
+            Rows to classify.
 
         Returns
         -------
@@ -273,7 +273,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse (n, n_features)
-            Rows to judge.
+            Rows to classify.
 
         Returns
         -------

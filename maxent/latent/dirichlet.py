@@ -143,7 +143,7 @@ class LMEDirichletMixture(LatentMixture):
     random_state : int, Generator, RandomState or None, default=None
         Seed of the starts, and of ``sample``.
     n_jobs : int, optional
-        Not used; for the words of :class:`LMEGaussianMixture`.
+        Not used; kept so that parameters agree with :class:`LMEGaussianMixture`.
     verbose : bool or int, default=False
         Print EM steps and what was admitted.
 

@@ -63,7 +63,7 @@ class TrigramTopicModel(BaseEstimator):
     log_likelihood_ : float
         Average of log p(u, v, w, d) over trigrams, nats.
     objective_, objective_history_ : float, ndarray
-        It less the penalty; after each iteration.
+        The log-likelihood less the penalty; its value after each iteration.
     residual_ : float
         Largest relative gradient.
     weights_ : ndarray

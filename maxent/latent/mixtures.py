@@ -99,9 +99,9 @@ class LMEGaussianMixture(LatentMixture):
 
     Notes
     -----
-    A pass costs O(R n K d^2) for R starts. Entropies compare candidates of one model
-    on one data set; they cannot choose the number of components. The choice by entropy
-    wins where rows are few, and loses where they are many: look at both.
+    A pass costs O(R n K d^2) for R starts. Entropies compare candidates of one model on
+    one data set; they cannot choose the number of components. The choice by entropy was
+    better with few rows and worse with many: compare both.
 
     References
     ----------
