@@ -73,13 +73,13 @@ class DualResult:
     lam : ndarray
         Multipliers, one per constraint, in the order of the rows.
     bias : float or ndarray of shape (n_classes,)
-        Bias b of the decision function; it has PLUS sign, f(x) = ... + b.
+        Bias b of the decision function, f(x) = ... + b.
     objective : float
         Dual objective J(lam), a lower bound of the primal.
     gap : float
         Primal minus dual objective at the returned point, evaluated as a sum of
         Fenchel-Young terms in double precision. Never negative; NaN where the kernel
-        matrix is not positive semidefinite, so that it would bound nothing.
+        matrix is not positive semidefinite and there is no bound.
     n_iter : int
         Iterations of the solver named in `solver`.
     status : Status
@@ -95,11 +95,11 @@ class DualResult:
         Bound on the iterations that the solver kept to, which may be below the one
         asked for; None where it is the one asked for.
     blocks : list of Block or None
-        Where multipliers in double precision cannot tell the whole solution: blocks
-        whose posteriors at `lam` are those that the gap certifies.
+        Where multipliers in double precision cannot represent the whole solution:
+        blocks whose posteriors at `lam` are those that the gap certifies.
     kkt_violation : float or None
         Largest violation of the optimality (KKT) condition at the returned point, in
-        margin or target units; None where the solver does not look at it.
+        margin or target units; None where the solver does not compute it.
     kkt_tol : float or None
         The violation asked for besides the gap; None where the gap alone decides.
     unit : float
