@@ -194,7 +194,7 @@ def _parser() -> _Parser:
         description="Maximum entropy discrimination for svmlight and CSV files.",
     )
     parser.add_argument(
-        "--version", action=_Version, nargs=0, help="print the version and end"
+        "--version", action=_Version, nargs=0, help="print the version and exit"
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -207,7 +207,7 @@ def _parser() -> _Parser:
         help="picture to write, .png, .pdf or .svg (default: %(default)s)",
     )
     demo.add_argument("--no-picture", action="store_true", help="write no picture")
-    demo.add_argument("--seed", type=int, default=0, help="of the split (default: 0)")
+    demo.add_argument("--seed", type=int, default=0, help="seed of the split (default: 0)")
 
     fit = _command(commands, "fit", "train on a data file, write a model file")
     fit.add_argument("data", metavar="DATA", help="svmlight or CSV file, with labels")
@@ -271,13 +271,13 @@ def _file_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
-        help="whether the first row of a CSV file holds names (default: find out)",
+        help="whether the first row of a CSV file holds names (default: detected)",
     )
     command.add_argument(
         "--format",
         choices=["auto", "svmlight", "csv"],
         default="auto",
-        help="of the data file (default: find out)",
+        help="format of the data file (default: detected)",
     )
 
 
