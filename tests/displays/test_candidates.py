@@ -35,5 +35,7 @@ def test_rejected_candidates_are_crossed():
 
 
 def test_an_estimator_without_candidates_is_refused():
-    with pytest.raises(ValueError, match="MEDClassifier has no candidates_"):
+    with pytest.raises(
+        ValueError, match=r"estimator=MEDClassifier\(\) must be .* with candidates_"
+    ):
         CandidatesDisplay.from_estimator(MEDClassifier())
