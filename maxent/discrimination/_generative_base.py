@@ -103,7 +103,8 @@ class GenerativeClassifier(CertifiedState, ClassModels):
         ------
         ValueError
             For a parameter outside its domain, NaN or infinity, one class only, a class
-            that the prior cannot do with, or margin="fixed" beyond reach.
+            whose rows are too few for the prior, or a level that not all rows can meet
+            with margin="fixed".
         """
         margin, level, unit = self._checked_margin()
         self._check_parameters()
