@@ -244,14 +244,30 @@ def check_parents(
                 f"{n - 1}, other than {k} itself."
             )
         out.append(found)
+    parents_first(out)
+    return tuple(out)
+
+
+def parents_first(
+    parents: Sequence[tuple[int, ...]], names: Sequence[str] | None = None
+) -> list[int]:
+    """Features in an order in which parents come before their children.
+
+    `names` are what errors call the features, by default their numbers.
+    """
+    n, out = len(parents), []
     placed: set[int] = set()
     while len(placed) < n:
-        ready = {k for k in range(n) if k not in placed and placed.issuperset(out[k])}
+        ready = [
+            k for k in range(n) if k not in placed and placed.issuperset(parents[k])
+        ]
         if not ready:
-            cycle = sorted(set(range(n)) - placed)
+            cycle: list[Any] = sorted(set(range(n)) - placed)
+            cycle = cycle if names is None else [names[k] for k in cycle]
             raise ValueError(
-                f"parents has a cycle among the features {cycle}; a Bayes net has "
-                "none: take one of these parents out."
+                f"parents has a cycle among the features {v.shown(cycle)}; a Bayes net "
+                "has none: take one of these parents out."
             )
-        placed |= ready
-    return tuple(out)
+        out += ready
+        placed.update(ready)
+    return out

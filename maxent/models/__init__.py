@@ -16,6 +16,8 @@ _HOMES = {
     "linear_gaussian": ("LinearGaussianNetwork",),
     "switching": ("SwitchingLDS", "SwitchingPosterior"),
     "factorial": ("FactorialHMM",),
+    "bayes_net": ("BayesNet",),
+    "random_field": ("MarkovRandomField",),
     "lds": ("LinearDynamicalSystem", "StatePosterior"),
 }
 

@@ -26,8 +26,8 @@ from maxent._support.sequences import Sequences
 from maxent.models._hidden_chain import Observations
 
 Array = NDArray[np.float64]
-_SETTLED = 1e-10  # relative gain of a sweep that ends mean field
-_SWEEPS = 10_000
+SETTLED = 1e-10  # relative gain of a sweep that ends mean field
+SWEEPS = 10_000
 
 
 class CoupledChains:
@@ -128,10 +128,10 @@ class CoupledChains:
         """Sweep until the bound gains less than 1e-10 of its size."""
         self.sweep()
         value = self.bound()
-        for _ in range(_SWEEPS):
+        for _ in range(SWEEPS):
             self.sweep()
             new = self.bound()
-            if new - value <= _SETTLED * (1.0 + abs(new)):
+            if new - value <= SETTLED * (1.0 + abs(new)):
                 break
             value = new
         return new

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from models.factor_cases import random_field, random_net
 from models.sequence_cases import random_gaussian_hmm, random_hmm
 
 from maxent._support.encoding import Decoder, Encoder
@@ -10,9 +11,11 @@ from maxent.families import Gaussian, Poisson
 from maxent.models import MarkovChain, Mixture
 
 MAKERS = {
+    "BayesNet": lambda rng: random_net(rng, dict.fromkeys("abcdefghij", 2), ["a", "c"]),
     "CategoricalHMM": lambda rng: random_hmm(rng, 3, 4),
     "GaussianHMM": lambda rng: random_gaussian_hmm(rng, 2, 2, "diagonal"),
     "MarkovChain": lambda rng: MarkovChain.fit(["ABBA"], 2, alphabet="AB"),
+    "MarkovRandomField": lambda rng: random_field(rng, {"a": 2, "b": 3}, forbid=0.2),
     "Mixture": lambda rng: Mixture([0.5, 0.5], Poisson([1.0, 2.0])),
 }
 

@@ -1,0 +1,61 @@
+"""Random small Bayes nets and Markov random fields."""
+
+import numpy as np
+
+from maxent.models import BayesNet, MarkovRandomField
+
+
+def random_parents(rng, names, most=3):
+    """A random acyclic structure over names, in random order."""
+    names = [str(name) for name in rng.permutation(names)]
+    out = {}
+    for k, name in enumerate(names):
+        count = int(rng.integers(0, min(k, most) + 1))
+        out[name] = [str(p) for p in rng.choice(names[:k], count, replace=False)]
+    return out
+
+
+def random_net(rng, sizes, observed=None, parents=None, zeros=False):
+    """Bayes net over {name: size}, its factors in random order."""
+    parents = random_parents(rng, list(sizes)) if parents is None else parents
+    factors = []
+    for name, above in parents.items():
+        shape = [sizes[p] for p in above]
+        table = rng.dirichlet(np.ones(sizes[name]), size=shape)
+        if zeros and sizes[name] > 1:
+            table[..., int(rng.integers(sizes[name]))] = 0.0
+            table /= table.sum(axis=-1, keepdims=True)
+        factors.append(((*above, name), table))
+    factors = [factors[k] for k in rng.permutation(len(factors))]
+    return BayesNet(factors, observed)
+
+
+def random_field(rng, sizes, observed=None, n_factors=None, scale=1.0, forbid=0.0):
+    """Random field of factors over one to three nodes; every node is in one."""
+    names = list(sizes)
+    n_factors = len(names) if n_factors is None else n_factors
+    scopes = [(name,) for name in names]
+    for _ in range(n_factors):
+        count = min(int(rng.integers(1, 4)), len(names))
+        scopes.append(tuple(str(n) for n in rng.choice(names, count, replace=False)))
+    factors = []
+    for scope in scopes:
+        table = scale * rng.normal(size=[sizes[n] for n in scope])
+        table[rng.random(table.shape) < forbid] = -np.inf
+        factors.append((scope, table))
+    return MarkovRandomField(factors, observed)
+
+
+def log_factors(model):
+    """Factors of either kind, as logarithms."""
+    if isinstance(model, MarkovRandomField):
+        return list(model.log_factors)
+    with np.errstate(divide="ignore"):
+        return [(nodes, np.log(t)) for nodes, t in model.factors]
+
+
+def random_rows(rng, sizes, n, missing=0.2):
+    """Codes of columns of these sizes; -1 where missing."""
+    X = np.stack([rng.integers(0, r, size=n) for r in sizes], axis=1)
+    X[rng.random(X.shape) < missing] = -1
+    return X
