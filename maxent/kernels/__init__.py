@@ -12,6 +12,7 @@ _HOMES = {
     "switching": ("SwitchingPaths", "switching_lds_kernel"),
     "factorial": ("factorial_hmm_kernel",),
     "lds": ("lds_affinity_parts", "lds_kernel"),
+    "bayes_net": ("bayes_net_kernel",),
 }
 
 if TYPE_CHECKING:

@@ -59,3 +59,13 @@ def random_rows(rng, sizes, n, missing=0.2):
     X = np.stack([rng.integers(0, r, size=n) for r in sizes], axis=1)
     X[rng.random(X.shape) < missing] = -1
     return X
+
+
+def hmm_as_net(model, length):
+    """Hidden Markov model of sequences of one length: nodes z0, x0, z1, ..."""
+    factors = [(("z0",), model.start)]
+    for t in range(length):
+        factors.append(((f"z{t}", f"x{t}"), model.emission.prob))
+        if t:
+            factors.append(((f"z{t - 1}", f"z{t}"), model.transition))
+    return BayesNet(factors, [f"x{t}" for t in range(length)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.factor_cases import log_factors, random_net, random_rows
+from models.factor_cases import hmm_as_net, log_factors, random_net, random_rows
 from models.sequence_cases import random_hmm
 from oracles import factors as brute
 from refusals import refused
@@ -87,16 +87,6 @@ def test_draws_have_the_right_frequencies(rng):
 
 
 # -- reductions ------------------------------------------------------------------------
-def hmm_as_net(model, length):
-    """Hidden Markov model of sequences of one length: nodes z0, x0, z1, ..."""
-    factors = [(("z0",), model.start)]
-    for t in range(length):
-        factors.append(((f"z{t}", f"x{t}"), model.emission.prob))
-        if t:
-            factors.append(((f"z{t - 1}", f"z{t}"), model.transition))
-    return BayesNet(factors, [f"x{t}" for t in range(length)])
-
-
 def test_a_chain_of_hidden_nodes_is_a_hidden_markov_model(rng):
     model = random_hmm(rng, 3, 4)
     net = hmm_as_net(model, 7)
