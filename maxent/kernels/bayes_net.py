@@ -27,8 +27,6 @@ from maxent.models._mean_field import best_bounds, numbered_clusters
 Array = NDArray[np.float64]
 Method = Literal["auto", "exact", "meanfield"]
 
-_CACHE = 2**16  # entries of the largest table over a tile of pairs: half a megabyte
-
 
 def bayes_net_kernel(
     P: Sequence[FactorModel],
@@ -149,7 +147,7 @@ class _Group:
         self.index = np.array(index)
         own = [models[i] for i in index]
         self.n, self.first = len(own), own[0]
-        tables = zip(*(model._sorted[1] for model in own))
+        tables = zip(*(model._by_name[1] for model in own))
         self.tables = [rho * np.stack(found, axis=-1) for found in tables]
         self.offset = rho * np.array([log_z[i] for i in index])
 
@@ -160,9 +158,9 @@ class _Group:
         """
         place = {name: k for k, name in enumerate(observed)}
         place.update({name: after + k for k, name in enumerate(self.first.hidden)})
-        numbers = [place[name] for name in self.first.nodes]
+        numbers = [place[name] for name in sorted(self.first.nodes)]
         scopes, tables = [], []
-        for scope, table in zip(self.first._sorted[0], self.tables):
+        for scope, table in zip(self.first._by_name[0], self.tables):
             mapped = [numbers[u] for u in scope]
             order = np.argsort(mapped)
             scopes.append(tuple(mapped[i] for i in order))
@@ -229,10 +227,15 @@ class _Pairs:
         """(n, n2); of a group with itself the entries j >= i are enough."""
         n, n2 = self.left.n, self.right.n
         L = np.empty((n, n2))
+        left = [t[..., None] for t in self.tables]
+        right = [t[..., None, :] for t in self.tables2]
+        ahead, ahead2 = self._ahead(left, right)
         for rows, columns in self._tiles(n, n2, upper):
-            tables = [t[..., rows, None] for t in self.tables]
-            tables += [t[..., None, columns] for t in self.tables2]
-            L[rows, columns] = self._values(tables, columns.stop - columns.start)
+            tables = [t[..., rows, :] for t in left] + [t[..., columns] for t in right]
+            known = {k: t[..., rows, :] for k, t in ahead.items()}
+            known |= {k: t[..., columns] for k, t in ahead2.items()}
+            width = columns.stop - columns.start
+            L[rows, columns] = self._values(tables, width, known)
         L -= self.left.offset[:, None] + self.right.offset
         if upper:
             below = np.tril_indices(n, -1)
@@ -242,31 +245,37 @@ class _Pairs:
     def own_kernels(self) -> Array:
         """Kernels (n,) of the models of one group with themselves."""
         out = np.empty(self.left.n)
-        most = 1 if self.plan is None else max(1, _CACHE // self.plan.largest)
-        for lo in range(0, len(out), most):
-            part = slice(lo, min(lo + most, len(out)))
+        n = len(out)
+        parts = [slice(0, n)] if self.plan is None else self.plan.parts(n)
+        for part in parts:
             tables = [t[..., None, part] for t in self.tables + self.tables2]
-            out[part] = self._values(tables, part.stop - lo)[0]
+            out[part] = self._values(tables, part.stop - part.start)[0]
         return out - self.left.offset - self.right.offset
+
+    def _ahead(self, left, right):
+        """Sums that depend on one model only, once for all pairs."""
+        if self.plan is None:
+            return {}, {}
+        return (
+            self.plan.ahead(dict(enumerate(left)), -2),
+            self.plan.ahead(dict(enumerate(right, start=len(left))), -1),
+        )
 
     def _tiles(self, n, n2, upper) -> Iterator[tuple[slice, slice]]:
         if self.plan is None:
             for i in range(n):
                 yield slice(i, i + 1), slice(i if upper else 0, n2)
             return
-        # nearly square: what depends on one model only is summed once for every tile
-        most = max(1, _CACHE // self.plan.largest)
-        height = min(n, max(1, int(most**0.5)))
-        width = min(n2, most // height)
-        height = min(n, most // width)
+        width = self.plan.lanes(n2)
+        height = max(1, min(n, self.plan.lanes(n * n2) // width))
         for lo in range(0, n, height):
             rows = slice(lo, min(lo + height, n))
             for first in range(lo if upper else 0, n2, width):
                 yield rows, slice(first, min(first + width, n2))
 
-    def _values(self, tables: list[Array], n2: int) -> Array:
+    def _values(self, tables: list[Array], n2: int, known: Any = None) -> Array:
         if self.plan is not None:
-            return self.plan.log_sum(tables)
+            return self.plan.log_sum(tables, known)
         o = self.options
         return best_bounds(
             self.scopes, self.sizes, tables, self.clusters, o.n_init, n2, o.rng,

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,8 +35,10 @@ Scope = tuple[int, ...]
 
 MAX_TABLE = 2**26  # entries of the largest table, by default: 0.5 GB
 _MOST_AXES = 30  # NumPy before 2.0 has 32, two of them are the batch
+_MOST_KEPT = 2**26  # entries of a table with its batch: 0.5 GB
 _LINEAR = 600.0  # exp(-600) and its products with 1e-40 are in the range of doubles
-_CACHE = 2**16  # entries of a table over a part of the batch: half a megabyte
+CACHE = 2**16  # entries of a table over a part of the batch: half a megabyte
+_VECTOR = 64  # members of a batch side by side; loops over fewer are slow in NumPy
 
 
 @dataclass(frozen=True)
@@ -135,29 +137,98 @@ class Elimination:
         return sum(step.cells for step in self.steps) + 1
 
     # -- sums --------------------------------------------------------------------------
-    def log_sum(self, tables: Sequence[Array]) -> Array:
+    def log_sum(
+        self, tables: Sequence[Array | None], known: Mapping[int, Array] | None = None
+    ) -> Array:
         """Logarithms of the sums, over the variables kept and the batch.
 
         Parameters
         ----------
         tables : sequence of ndarray
             Logarithms over the scopes, with the two axes of the batch at the end.
+        known : mapping {int: ndarray}, optional
+            Tables that `ahead` has found from some of these, which are then not read.
 
         Returns
         -------
         ndarray (sizes of the variables kept, batch)
         """
+        known = known or {}
         held: list[Array | None] = list(tables)
-        for step in self.steps:
+        skip = self._behind(known)
+        for own, step in enumerate(self.steps, start=len(tables)):
+            if own in known or own in skip:
+                held.append(known.get(own))
+                continue
             parts = [self._aligned(held[k], k, step.clique) for k in step.inputs]
             held.append(_log_sum_axis(parts, step.axis))
             for k in step.inputs:
                 held[k] = None
         return self._rest(held)
 
-    def parts(self, batch: int, tables: int = 1) -> Iterator[slice]:
-        """Slices of a batch whose largest tables stay in the cache."""
-        most = max(1, _CACHE // (self.largest * tables))
+    def _behind(self, known):
+        """Tables from which the known ones were made."""
+        behind, first = set(), len(self.scopes) - len(self.steps)
+        todo = list(known)
+        while todo:
+            k = todo.pop()
+            if k >= first:
+                inputs = self.steps[k - first].inputs
+                behind.update(inputs)
+                todo += inputs
+        return behind
+
+    def ahead(self, tables: Mapping[int, Array], axis: int) -> dict[int, Array]:
+        """Tables that follow from some of the given ones alone, for other sums to use.
+
+        Parameters
+        ----------
+        tables : mapping {int: ndarray}
+            Some of the tables by their number, all of one batch along one axis.
+        axis : int
+            -2 or -1, the axis of the batch.
+
+        Returns
+        -------
+        dict {int: ndarray}
+            By the numbers of the steps that make them; none if they would be too
+            large to keep.
+        """
+        first = len(self.scopes) - len(self.steps)
+        within, made = set(tables), []
+        for own, step in enumerate(self.steps, start=first):
+            if within.issuperset(step.inputs):
+                within.add(own)
+                made.append(own)
+        used = {k for own in made for k in self.steps[own - first].inputs}
+        ends = [own for own in made if own not in used]
+        batch = next(iter(tables.values())).shape[axis]
+        size = sum(math.prod(self.sizes[u] for u in self.scopes[k]) for k in ends)
+        if not ends or size * batch > _MOST_KEPT:
+            return {}
+        found: dict[int, list[Array]] = {own: [] for own in ends}
+        for part in self.parts(batch):
+            index = (..., part, slice(None)) if axis == -2 else (..., part)
+            held = {k: table[index] for k, table in tables.items()}
+            for own in made:
+                step = self.steps[own - first]
+                parts = [self._aligned(held[k], k, step.clique) for k in step.inputs]
+                held[own] = _log_sum_axis(parts, step.axis)
+            for own in ends:
+                found[own].append(held[own])
+        return {own: np.concatenate(some, axis=axis) for own, some in found.items()}
+
+    def lanes(self, batch: int) -> int:
+        """Members of a batch to sum at a time.
+
+        Few enough for the cache, but no fewer than make fast loops.
+        """
+        fast = min(_VECTOR, max(1, _MOST_KEPT // self.largest))
+        return min(batch, max(fast, CACHE // self.largest))
+
+    def parts(self, batch: int) -> Iterator[slice]:
+        """Slices of a batch to sum at a time."""
+        most = self.lanes(batch)
         for lo in range(0, batch, most):
             yield slice(lo, min(lo + most, batch))
 
@@ -267,10 +338,16 @@ def _log_sum_axis(parts: list[Array], axis: int) -> Array:
     Tables of a moderate range are multiplied as they are, less their greatest entry;
     what that loses is below the rounding error of the sum. Others stay logarithms.
     """
-    tops = [_finite(p.max(axis=tuple(range(p.ndim - 2)), keepdims=True)) for p in parts]
-    shifted = [p - top for p, top in zip(parts, tops)]
-    low = sum(_finite(p).min() for p in shifted)
-    top = sum(tops)
+    shifted, top, low = [], 0.0, 0.0
+    variables = tuple(range(parts[0].ndim - 2))
+    for p in parts:
+        own = p.max(axis=variables, keepdims=True)
+        least = p.min()
+        own = _finite(own) if least == -np.inf else own
+        p = p - own
+        low += _finite(p).min() if least == -np.inf else p.min()
+        top = top + own
+        shifted.append(p)
     with np.errstate(divide="ignore"):
         if low > -_LINEAR:
             # few members of the batch first: products of all come last

@@ -73,9 +73,17 @@ class FactorModel(Model):
         return sorted_factors(self._log_factors, list(self.n_categories))
 
     @functools.cached_property
+    def _by_name(self) -> tuple[list[Scope], list[Array]]:
+        """The same with the nodes sorted by name, and the factors by scope."""
+        scopes, tables = sorted_factors(self._log_factors, sorted(self.n_categories))
+        order = sorted(range(len(scopes)), key=scopes.__getitem__)
+        return [scopes[k] for k in order], [tables[k] for k in order]
+
+    @functools.cached_property
     def _structure(self) -> tuple[Any, ...]:
-        """Equal for models whose sums take the same steps."""
-        return tuple(self._sorted[0]), tuple(self.n_categories.items()), self.observed
+        """Equal for models whose tables differ only, in whatever order they come."""
+        sizes = tuple(sorted(self.n_categories.items()))
+        return tuple(self._by_name[0]), sizes, tuple(sorted(self.observed))
 
     def _rows(self, X: ArrayLike, max_table: int) -> Rows:
         sizes = tuple(self.n_categories.values())

@@ -21,7 +21,7 @@ from refusals import refused
 from maxent.families import Bernoulli, Categorical
 from maxent.kernels import bayes_net_kernel
 from maxent.kernels._hmm import log_hmm_kernel
-from maxent.models import BayesNet, MarkovChain, MarkovRandomField
+from maxent.models import BayesNet, MarkovChain, MarkovRandomField, _elimination
 
 RHO = (0.25, 0.5, 0.8, 1.0, 1.7)
 SHOWN = {"x": 2, "y": 3, "z": 2}
@@ -117,8 +117,11 @@ def test_tiles_change_nothing(rng, monkeypatch):
     whole = bayes_net_kernel(P, log=True)
     other = bayes_net_kernel(P[:10], P[10:], log=True, normalize=True)
     for entries in (1, 200, 1000):
-        monkeypatch.setattr("maxent.kernels.bayes_net._CACHE", entries)
-        np.testing.assert_allclose(bayes_net_kernel(P, log=True), whole, rtol=1e-13)
+        monkeypatch.setattr(_elimination, "CACHE", entries)
+        monkeypatch.setattr(_elimination, "_VECTOR", 1 + entries // 300)
+        monkeypatch.setattr(_elimination, "_MOST_KEPT", 2 * entries)
+        again = bayes_net_kernel(P, log=True)
+        np.testing.assert_allclose(again, whole, rtol=1e-13, atol=1e-13)
         again = bayes_net_kernel(P[:10], P[10:], log=True, normalize=True)
         np.testing.assert_allclose(again, other, rtol=1e-12, atol=1e-13)
 
