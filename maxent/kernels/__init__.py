@@ -17,6 +17,7 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from maxent.kernels._gaussian_parts import GaussianParts as GaussianParts
+    from maxent.kernels.bayes_net import bayes_net_kernel as bayes_net_kernel
     from maxent.kernels.factorial import factorial_hmm_kernel as factorial_hmm_kernel
     from maxent.kernels.fisher import FisherFeatures as FisherFeatures
     from maxent.kernels.fisher import fisher_kernel as fisher_kernel

@@ -16,8 +16,8 @@ Tables are logarithms with two more axes at the end, the batch: of length one, o
 length of the batch. Where two tables vary over different axes of the batch, everything
 that depends on one of them alone is summed once.
 
-Sources: Dechter (1999), Bucket elimination; Koller & Friedman (2009), chapter 9;
-Darwiche (2003), A differential approach to inference in Bayesian networks.
+Sources: Dechter (1999), Bucket elimination; Darwiche (2003), A differential approach to
+inference in Bayesian networks.
 """
 
 from __future__ import annotations
