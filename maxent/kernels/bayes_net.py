@@ -21,16 +21,19 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.kernels._lists import check_models
 from maxent.models._elimination import MAX_TABLE, Elimination, Scope, TooLargeError
+from maxent.models._factor_input import Names
 from maxent.models._factor_model import FactorModel
 from maxent.models._mean_field import best_bounds, numbered_clusters
+from maxent.models.bayes_net import BayesNet
+from maxent.models.random_field import MarkovRandomField
 
 Array = NDArray[np.float64]
 Method = Literal["auto", "exact", "meanfield"]
 
 
 def bayes_net_kernel(
-    P: Sequence[FactorModel],
-    Q: Sequence[FactorModel] | None = None,
+    P: Sequence[BayesNet | MarkovRandomField],
+    Q: Sequence[BayesNet | MarkovRandomField] | None = None,
     *,
     rho: float = 0.5,
     method: Method = "auto",
@@ -108,18 +111,19 @@ def bayes_net_kernel(
     v.check_choice("method", method, ("auto", "exact", "meanfield"))
     n_init = v.check_count("n_init", n_init)
     max_table = v.check_count("max_table", max_table)
-    P = check_models("P", P, FactorModel, space="observed_sizes")
+    kind: Any = FactorModel
+    P = check_models("P", P, kind, space="observed_sizes")
     if Q is not None:
-        Q = check_models("Q", Q, FactorModel, space="observed_sizes", like=P)
+        Q = check_models("Q", Q, kind, space="observed_sizes", like=P)
     names = dict.fromkeys(name for model in (*P, *(Q or ())) for name in model.nodes)
     numbered_clusters(clusters, dict.fromkeys(names, ()))
     rng = as_generator(random_state)
     options = _Options(method, clusters, names, max_table, n_init, rng)
-    rows = _groups("P", P, rho, P[0].observed, max_table)
+    rows = _groups("P", P, rho, max_table)
     if Q is None:
         L = _square(rows, options, len(P))
     else:
-        columns = _groups("Q", Q, rho, P[0].observed, max_table)
+        columns = _groups("Q", Q, rho, max_table)
         L = _rectangle(rows, columns, options, (len(P), len(Q)), normalize)
     if normalize and Q is None:
         own = _finite_diagonal(np.diagonal(L).copy(), "P")
@@ -151,7 +155,7 @@ class _Group:
         self.tables = [rho * np.stack(found, axis=-1) for found in tables]
         self.offset = rho * np.array([log_z[i] for i in index])
 
-    def placed(self, observed, after: int) -> tuple[list[Scope], list[Array]]:
+    def placed(self, observed: Names, after: int) -> tuple[list[Scope], list[Array]]:
         """Scopes and tables by places: observed nodes first, hidden ones from `after`.
 
         Scopes increase, and the axes of the tables are in their order.
@@ -168,7 +172,7 @@ class _Group:
         return scopes, tables
 
 
-def _groups(name, models, rho, observed, max_table) -> list[_Group]:
+def _groups(name, models, rho, max_table):
     """Models by structure; the partition functions of all are known."""
     log_z = []
     for i, model in enumerate(models):
@@ -261,7 +265,7 @@ class _Pairs:
             self.plan.ahead(dict(enumerate(right, start=len(left))), -1),
         )
 
-    def _tiles(self, n, n2, upper) -> Iterator[tuple[slice, slice]]:
+    def _tiles(self, n: int, n2: int, upper: bool) -> Iterator[tuple[slice, slice]]:
         if self.plan is None:
             for i in range(n):
                 yield slice(i, i + 1), slice(i if upper else 0, n2)
@@ -283,7 +287,7 @@ class _Pairs:
         )[None]  # fmt: skip
 
 
-def _square(groups, options, n) -> Array:
+def _square(groups: list[_Group], options: _Options, n: int) -> Array:
     """Kernels of all pairs of one list."""
     jobs = [
         (left, right, _Pairs(left, right, options))
@@ -298,7 +302,7 @@ def _square(groups, options, n) -> Array:
     return L
 
 
-def _rectangle(rows, columns, options, shape, normalize) -> Array:
+def _rectangle(rows, columns, options, shape, normalize):
     """Kernels of two lists, less half those of each model with itself."""
     jobs = [
         (left, right, _Pairs(left, right, options))

@@ -26,6 +26,7 @@ import heapq
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -272,7 +273,7 @@ class Elimination:
         total = self._rest(held)
         start = np.ones_like(total) if weight is None else weight * np.ones_like(total)
         start = np.where(np.isneginf(total), 0.0, start)
-        found: list[Array | None] = [None] * len(held)
+        found: list[Any] = [None] * len(held)
         for k in self.last:
             found[k] = _summed_to(start, held[k].shape)
         for step, own in zip(reversed(self.steps), range(len(held) - 1, -1, -1)):
@@ -338,7 +339,9 @@ def _log_sum_axis(parts: list[Array], axis: int) -> Array:
     Tables of a moderate range are multiplied as they are, less their greatest entry;
     what that loses is below the rounding error of the sum. Others stay logarithms.
     """
-    shifted, top, low = [], 0.0, 0.0
+    shifted: list[Array] = []
+    top: Any = 0.0
+    low = 0.0
     variables = tuple(range(parts[0].ndim - 2))
     for p in parts:
         own = p.max(axis=variables, keepdims=True)
@@ -356,7 +359,7 @@ def _log_sum_axis(parts: list[Array], axis: int) -> Array:
             for p in order[1:]:
                 product = product * np.exp(p)
             return np.log(product.sum(axis=axis)) + np.take(top, 0, axis)
-        total = sum(shifted)
+        total = sum(shifted[1:], shifted[0])
         most = _finite(total.max(axis=axis, keepdims=True))
         out = np.log(np.exp(total - most).sum(axis=axis))
         return out + np.take(most, 0, axis) + np.take(top, 0, axis)
@@ -367,7 +370,7 @@ def _min_fill(scopes, sizes, keep):
 
     The fill of a variable is the number of pairs of its neighbours without an edge.
     """
-    near: dict[int, set[int]] = {}
+    near = {}
     for scope in scopes:
         for u in scope:
             near.setdefault(u, set()).update(scope)

@@ -40,7 +40,8 @@ def check_factors(name: str, given: Any, checked: Any) -> list[tuple[Names, Arra
         raise TypeError(
             f"{name}={v.shown(given)} must be a list of pairs (nodes, table)."
         )
-    out, sizes = [], {}
+    out: list[tuple[Names, Array]] = []
+    sizes: dict[str, int] = {}
     for k, entry in enumerate(given):
         if not isinstance(entry, (tuple, list)) or len(entry) != 2:
             raise TypeError(

@@ -241,7 +241,7 @@ class FactorModel(Model):
         order = np.argsort(np.argsort(wanted))
         return np.transpose(p / p.sum(), order)
 
-    def _numbers(self, what, nodes) -> dict[str, int]:
+    def _numbers(self, what: str, nodes: Any) -> dict[str, int]:
         place = {name: i for i, name in enumerate(self.nodes)}
         names = node_names(what, nodes)
         for name in names:
@@ -252,11 +252,11 @@ class FactorModel(Model):
                 )
         return {name: place[name] for name in names}
 
-    def _given(self, given) -> dict[int, int]:
+    def _given(self, given: Mapping[str, Any]) -> dict[int, int]:
         places = self._numbers("given", tuple(given))
         for name, code in given.items():
             size = self.n_categories[name]
-            if not isinstance(code, Integral) or not 0 <= code < size:
+            if not isinstance(code, Integral) or not 0 <= int(code) < size:
                 raise ValueError(
                     f"given[{name!r}]={v.shown(code)} is not a category; codes are 0 "
                     f"to {size - 1}."
@@ -306,7 +306,8 @@ class FactorModel(Model):
             (nodes, np.reshape(entries, tuple(int(size) for size in shape)))
             for nodes, shape, entries in factors
         ]
-        return cls(whole, **rest)
+        make: Any = cls
+        return make(whole, **rest)
 
 
 def flat_factors(factors: Sequence[tuple[Names, Array]]) -> list[Any]:
@@ -386,7 +387,7 @@ class Part:
 
     def counter(self, sizes: Sequence[int]) -> list[tuple[list[int], Any]]:
         """For every table: its known axes, and (cells of these, rows) of ones."""
-        out = []
+        out: list[tuple[list[int], Any]] = []
         n = len(self.index)
         for scope in self.scopes:
             shown = [i for i, u in enumerate(scope) if self.known[u] is not None]
@@ -394,7 +395,8 @@ class Part:
                 out.append((shown, None))
                 continue
             shape = tuple(sizes[scope[i]] for i in shown)
-            at = np.ravel_multi_index(tuple(self.known[scope[i]] for i in shown), shape)
+            codes: Any = tuple(self.known[scope[i]] for i in shown)
+            at = np.ravel_multi_index(codes, shape)
             ones = sp.csr_array(
                 (np.ones(n), (at, np.arange(n))), shape=(int(np.prod(shape)), n)
             )
@@ -407,7 +409,7 @@ class Counts:
 
     def __init__(self, rows: Rows, weights: Array):
         self.sizes, self.scopes = rows.sizes, rows.scopes
-        joined = np.bincount(rows.inverse, weights, len(rows.codes))
+        joined: Any = np.bincount(rows.inverse, weights, len(rows.codes))
         self.parts = [
             (part, joined[part.index], part.counter(self.sizes))
             for part in rows.parts()

@@ -94,7 +94,7 @@ class MeanField:
             for f, scope in self.inner[c].items():
                 q = np.ones(self.shape)
                 for i, u in enumerate(scope):
-                    at = [None] * len(scope)
+                    at: list[Any] = [None] * len(scope)
                     at[i] = slice(None)
                     q = q * single[u][tuple(at)]
                 self.beliefs[c][f] = q
