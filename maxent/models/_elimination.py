@@ -219,17 +219,19 @@ class Elimination:
                 found[own].append(held[own])
         return {own: np.concatenate(some, axis=axis) for own, some in found.items()}
 
-    def lanes(self, batch: int) -> int:
+    def lanes(self, batch: int, backwards: bool = False) -> int:
         """Members of a batch to sum at a time.
 
-        Few enough for the cache, but no fewer than make fast loops.
+        Few enough for the cache, but no fewer than make fast loops. Sums that go
+        backwards too keep all tables.
         """
-        fast = min(_VECTOR, max(1, _MOST_KEPT // self.largest))
+        kept = self.cells if backwards else self.largest
+        fast = min(_VECTOR, max(1, _MOST_KEPT // kept))
         return min(batch, max(fast, CACHE // self.largest))
 
-    def parts(self, batch: int) -> Iterator[slice]:
+    def parts(self, batch: int, backwards: bool = False) -> Iterator[slice]:
         """Slices of a batch to sum at a time."""
-        most = self.lanes(batch)
+        most = self.lanes(batch, backwards)
         for lo in range(0, batch, most):
             yield slice(lo, min(lo + most, batch))
 

@@ -25,7 +25,8 @@ from maxent.models import _factor_input as given
 from maxent.models._chain_input import check_init, with_pseudo_counts
 from maxent.models._elimination import MAX_TABLE
 from maxent.models._factor_input import Array, Names
-from maxent.models._factor_model import Counts, FactorModel, Rows, flat_factors
+from maxent.models._factor_model import FactorModel, flat_factors
+from maxent.models._factor_rows import Counts, Rows
 from maxent.models.base import maximize_by_em
 
 Factors = Iterable[tuple[str | Sequence[str], ArrayLike]]

@@ -25,13 +25,8 @@ from maxent.families import _checks
 from maxent.models import _factor_input as given
 from maxent.models._elimination import MAX_TABLE, Elimination, TooLargeError
 from maxent.models._factor_input import Array, Names
-from maxent.models._factor_model import (
-    Counts,
-    FactorModel,
-    Rows,
-    flat_factors,
-    sorted_factors,
-)
+from maxent.models._factor_model import FactorModel, flat_factors, sorted_factors
+from maxent.models._factor_rows import Counts, Rows
 from maxent.models._mean_field import best_bounds, numbered_clusters
 from maxent.models.base import maximize_by_em
 

@@ -227,6 +227,26 @@ def test_long_chains_and_tiny_probabilities_do_not_underflow(rng):
     np.testing.assert_allclose(L, 300 * (np.log(2.0) - 300 * np.log(10.0)), rtol=1e-12)
 
 
+def test_names_of_states_and_the_order_of_factors_change_nothing(rng):
+    p, q = (random_net(rng, SHOWN | {"h": 3}, list(SHOWN)) for _ in range(2))
+    whole = bayes_net_kernel([p, q], rho=0.7, log=True)
+    k, factors = rng.permutation(3), []
+    for nodes, table in p.factors[::-1]:
+        if "h" in nodes:
+            table = np.take(table, k, axis=nodes.index("h"))
+        factors.append((tuple("g" if n == "h" else n for n in nodes), table))
+    other = BayesNet(factors, p.observed[::-1])
+    again = bayes_net_kernel([other, q], rho=0.7, log=True)
+    np.testing.assert_allclose(again, whole, rtol=1e-12, atol=1e-12)
+
+
+def test_logarithms_are_convex_in_the_power(rng):
+    P = random_models(rng, 5)
+    powers = np.linspace(0.2, 2.0, 10)
+    L = np.stack([bayes_net_kernel(P, rho=rho, log=True) for rho in powers])
+    assert np.diff(L, 2, axis=0).min() >= -1e-11
+
+
 # -- mean field ------------------------------------------------------------------------
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from((0.5, 1.0, 1.7)), st.booleans())
