@@ -69,3 +69,26 @@ def hmm_as_net(model, length):
         if t:
             factors.append(((f"z{t - 1}", f"z{t}"), model.transition))
     return BayesNet(factors, [f"x{t}" for t in range(length)])
+
+
+def random_fit(seed, make, fit):
+    """Worst relative step of the objective of a fit to rows of a random model.
+
+    `make(rng, sizes, observed)` is the model; `fit(model, X, **options)` the fit.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = {n: int(rng.integers(1, 4)) for n in "abcdef"[: rng.integers(2, 7)]}
+    names = [str(n) for n in rng.permutation(list(sizes))]
+    model = make(rng, sizes, names[: rng.integers(1, len(sizes) + 1)])
+    X = model.sample(int(rng.integers(1, 60)), rng)
+    if rng.random() < 0.5:
+        X[rng.random(X.shape) < 0.2] = -1
+    fitted = fit(
+        model, X, observed=model.observed, n_categories=sizes, n_init=1, max_iter=40,
+        weights=rng.uniform(0.1, 2.0, len(X)) if rng.random() < 0.3 else None,
+        smoothing=float(rng.choice([0.0, 1e-6, 0.01, 1.0])), random_state=rng,
+    )  # fmt: skip
+    if fitted.fit_result is None:
+        return np.inf
+    trace = fitted.fit_result.objective_history
+    return (np.diff(trace) / (1.0 + np.abs(trace[1:]))).min(initial=np.inf)

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.factor_cases import hmm_as_net, log_factors, random_net, random_rows
+from models.factor_cases import (
+    hmm_as_net,
+    log_factors,
+    random_fit,
+    random_net,
+    random_rows,
+)
 from models.sequence_cases import random_hmm
 from oracles import factors as brute
 from refusals import refused
@@ -184,6 +190,25 @@ def test_objective_never_falls_and_is_that_of_the_model(smoothing, rng):
             own += smoothing * sum(np.log(t).sum() for _, t in net.factors)
         assert result.objective == pytest.approx(own, rel=1e-11)
         assert result.objective == max(result.objectives)
+
+
+def worst_step(seed):
+    def fit(net, X, **options):
+        return BayesNet._fit(X, net.parents, **options)
+
+    return random_fit(seed, random_net, fit)
+
+
+def test_the_objective_never_falls(seed):
+    # rounding of sums of some hundred terms
+    assert min(worst_step([seed, k]) for k in range(20)) > -1e-12
+
+
+@pytest.mark.slow
+def test_the_objective_never_falls_in_1000_random_problems(seed):
+    worst = min(worst_step([seed, k]) for k in range(1000))
+    print(f"worst relative step {worst:.1e}")
+    assert worst > -1e-12
 
 
 def test_an_em_step_has_the_expected_counts_of_enumeration(rng):

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.factor_cases import log_factors, random_field, random_net, random_rows
+from models.factor_cases import (
+    log_factors,
+    random_field,
+    random_fit,
+    random_net,
+    random_rows,
+)
 from oracles import factors as brute
 from refusals import refused
 from scipy.special import logsumexp
@@ -105,6 +111,21 @@ def test_objective_never_falls_and_is_that_of_the_model(smoothing, rng):
             whole = MarkovRandomField(field.log_factors, list(SIZES))
             own += smoothing * whole.log_prob(every).mean()
         assert field.fit_result.objective == pytest.approx(own, rel=1e-11)
+
+
+def worst_step(seed):
+    def fit(field, X, **options):
+        scopes = [nodes for nodes, _ in field.log_factors]
+        return MarkovRandomField._fit(X, scopes, **options)
+
+    return random_fit(seed, random_field, fit)
+
+
+@pytest.mark.slow
+def test_the_objective_never_falls_in_200_random_problems(seed):
+    worst = min(worst_step([seed, k]) for k in range(200))
+    print(f"worst relative step {worst:.1e}")
+    assert worst > -1e-12
 
 
 # -- bounds ----------------------------------------------------------------------------
