@@ -46,11 +46,11 @@ def two_classes(rng, n, d, noise=0.7, direction=(1.0,)):
 
 
 def two_gaussians(rng, n=60, d=3):
-    """Two Gaussian classes 0, 1 of different means and covariances."""
+    """Two Gaussian classes 0, 1 of different means and covariances that overlap."""
     y = np.arange(n) % 2
-    X = rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d)))
-    X[y == 1] = 1.4 * X[y == 1] + 0.7
-    return X, y
+    X = rng.normal(size=(n, d))
+    X[y == 1] = 1.4 * X[y == 1] + 0.5
+    return X @ (np.eye(d) + 0.3 * rng.normal(size=(d, d))), y
 
 
 def categories(rng, n=60, d=4):

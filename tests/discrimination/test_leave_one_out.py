@@ -125,7 +125,7 @@ def test_no_bound_is_given_where_multipliers_do_not_settle_the_bias():
 def test_bound_of_the_hinge_is_given_where_a_multiplier_is_free(rng):
     X = np.array([[-2.0], [-1.0], [1.0], [2.0]]) + 0.1 * rng.normal(size=(4, 1))
     y = [0, 0, 1, 1]
-    model = MEDClassifier("linear", C=100.0, margin="hinge").fit(X, y)
+    model = MEDClassifier("linear", C=100.0, margin="hinge", tol=1e-9).fit(X, y)
     assert model.loo_bound_ == 0.5
 
 
