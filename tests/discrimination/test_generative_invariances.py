@@ -52,12 +52,13 @@ def test_the_order_of_rows_and_the_names_of_classes_do_not_matter(rng):
     agree(flipped.decision_function(X), -one.decision_function(X), 1e-5)
 
 
-def test_a_third_class_far_away_leaves_the_other_two_alone(rng):
+@pytest.mark.parametrize("margin", ["exponential", "hinge", "erlang", "logistic"])
+def test_a_third_class_far_away_leaves_the_other_two_alone(margin, rng):
     """Its constraints are met with room: the problem of two classes remains."""
     X, y = two_gaussians(rng)
     far = rng.normal(size=(20, 3)) + 1000.0
-    two = MEDGaussianClassifier(level=3.0, tol=1e-10).fit(X, y)
-    three = MEDGaussianClassifier(level=3.0, tol=1e-10).fit(
+    two = MEDGaussianClassifier(margin=margin, level=3.0, tol=1e-10).fit(X, y)
+    three = MEDGaussianClassifier(margin=margin, level=3.0, tol=1e-10).fit(
         np.concatenate([X, far]), np.concatenate([y, np.full(20, 2)])
     )
     agree(three.objective_, two.objective_, 1e-7)
