@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from maxent._optimize.certificate import DualPoint, certify, repair_equality
-from maxent._optimize.interior_start import start_inside
+from maxent._optimize.interior_start import has_upper_duals, start_inside
 from maxent._optimize.newton_step import (
     NEAREST_END,
     bordered,
@@ -80,7 +80,7 @@ class _State:
     z : ndarray (n,)
         Duals of lam >= 0.
     t : ndarray (n,) or None
-        Duals of lam <= upper, where the domain has an end.
+        Duals of lam <= upper, where there are some.
     upper_slack : ndarray (n,) or None
         The distance to that end.
     gradient : ndarray (n,) or None
@@ -143,7 +143,7 @@ class _InteriorPoint:
     def __init__(self, rows, R, E, certified_rows, monitor):
         self.rows, self.R, self.E = rows, R, E
         self.certified_rows, self.monitor = certified_rows, monitor
-        self.upper, self.has_end = rows.upper, rows.potential.has_end
+        self.upper, self.has_end = rows.upper, has_upper_duals(rows, R)
         self.largest = float(np.abs(rows.q).max(initial=0.0))
         most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
         self.unbounded_from = most * max(1.0, self.largest) ** 2

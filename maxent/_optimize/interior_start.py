@@ -8,6 +8,11 @@ from maxent._optimize.bias import best_bias_of
 from maxent._optimize.certificate import repair_equality
 from maxent._optimize.slack_barrier import PrimalDualSlacks
 
+# Weight of an open end's own barrier, in units of a row's largest objective, below
+# which the end has a dual. Quadratics at sharpness 5 take 10 steps without one, and at
+# 1e3, 1e6 and 1e12 they take 18, 33 and 64; with it 9, 18 and 26.
+_WEAK = 1e-2
+
 
 def start_inside(rows, R, E, init=None):
     """lam, b, duals of zero and of the end, and the slacks of R's domain.
@@ -25,6 +30,18 @@ def start_inside(rows, R, E, init=None):
     domain = PrimalDualSlacks(R, lam)
     domain.init_duals(0.02 * _scale(rows, lam))
     return lam, np.zeros(0 if E is None else E.shape[1]), z, t, domain
+
+
+def has_upper_duals(rows, R):
+    """Whether upper ends of the multipliers have slacks and duals of their own.
+
+    Ends that are attained have. An open end has a barrier, -weight log(1 - u) say; a
+    weak one is felt next to the end only, where Newton steps without a dual run into it
+    and come away slowly. Log-partition functions bend too much for many such duals.
+    """
+    if rows.potential.has_end or R.blocks or not np.isfinite(rows.upper).all():
+        return rows.potential.has_end
+    return bool((rows.weight < _WEAK * _scale(rows, rows.upper)).all())
 
 
 def _multipliers(rows, R, E, init):
@@ -80,7 +97,7 @@ def _into_domain(R, lam):
 
 def _duals(rows, R, lam):
     """Duals of lam >= 0 and, if there is one, of the end: stationary if cheap."""
-    if not rows.potential.has_end:
+    if not has_upper_duals(rows, R):
         share = 0.1 if R.homogeneous else 0.02
         z = share * _scale(rows, lam) / lam
         if R.homogeneous:

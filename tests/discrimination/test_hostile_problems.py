@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from refusals import outcome, refused
 from sklearn.exceptions import ConvergenceWarning
 
-from maxent import MEDClassifier
+from maxent import MEDClassifier, MEDFeatureSelector
 from maxent.discrimination import (
     ExponentialMargin,
     GaussianMargin,
@@ -117,6 +117,26 @@ def test_extreme_sharpness(sharpness, solver, data):
     )
     assert np.isfinite(model.decision_function(X)).all()
     assert model.converged_
+
+
+@pytest.mark.parametrize("sharpness", [1e6, 1e9, 1e12])
+@pytest.mark.parametrize("margin", ["exponential", "erlang", "laplace"])
+def test_sharp_losses_take_as_few_steps_as_hinges(margin, sharpness, data):
+    """Without duals of the ends, distances that are too small double in a step."""
+    X, y = data
+    model = MEDClassifier(
+        margin=margin, sharpness=sharpness, solver="interior", C=2.0, tol=1e-7
+    )
+    assert model.fit(X, y).converged_
+    assert model.n_iter_ <= 45
+
+
+def test_sharp_feature_selection_converges(data):
+    X, y = data
+    for sharpness in (1e5, 1e12):
+        model = MEDFeatureSelector(sharpness=sharpness, tol=1e-6).fit(X, y)
+        assert model.converged_
+        assert model.n_iter_ <= 45
 
 
 # ------------------------------------------------------------- indefinite kernels
