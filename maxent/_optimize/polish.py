@@ -72,7 +72,7 @@ def _rounding(best, rows, free):
 
     A shortfall of zero, a difference of level and margin, comes out as some units in
     the last place of these. Where the loss has its corner, the gap grows by as much
-    times the upper bound of the multiplier, which may be much larger than the objective.
+    times the upper bound of the multiplier, which may be far above the objective.
     """
     lost = 1e-15 * (1 + abs(best.objective))
     if not rows.potential.linear:
