@@ -11,7 +11,7 @@ from models.sequence_cases import (
     random_hmm,
 )
 from oracles.sequence_models import log_emission_of, posteriors
-from refusals import refused
+from refusals import outcome, refused
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent._support.sequences import symbol_sequences
@@ -397,10 +397,12 @@ def test_categorical_fit_equals_hmmlearn(n_iter, rng):
     init = CategoricalHMM.from_hmmlearn(init.to_hmmlearn())
     flat, lengths = np.concatenate(X)[:, None], [len(x) for x in X]
     peer = refit(init.to_hmmlearn(), flat, lengths, n_iter)
-    with pytest.warns(ConvergenceWarning):
-        ours = CategoricalHMM.fit(
+    # well separated states may converge to the last bit within so many steps
+    ours = outcome(
+        lambda: CategoricalHMM.fit(
             X, init=init, smoothing=0, max_iter=n_iter, tol=1e-300
         )
+    )
     np.testing.assert_allclose(
         ours.log_likelihood(X).sum(), peer.score(flat, lengths), rtol=1e-10
     )
@@ -418,8 +420,9 @@ def test_gaussian_fit_equals_hmmlearn(kind, rng):
     )
     flat, lengths = np.concatenate(X), [30] * 20
     peer = refit(init.to_hmmlearn(), flat, lengths, 15)
-    with pytest.warns(ConvergenceWarning):
-        ours = GaussianHMM.fit(X, init=init, smoothing=0, max_iter=15, tol=1e-300)
+    ours = outcome(
+        lambda: GaussianHMM.fit(X, init=init, smoothing=0, max_iter=15, tol=1e-300)
+    )
     np.testing.assert_allclose(
         ours.log_likelihood(X).sum(), peer.score(flat, lengths), rtol=1e-9
     )
