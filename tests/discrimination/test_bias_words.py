@@ -12,12 +12,14 @@ CATEGORICAL = ("MEDBayesNetClassifier", "MEDTreeClassifier")
 
 
 def estimators():
-    """Names of the public estimators with a parameter `bias`."""
+    """Names of the public machines with a prior `bias`."""
     classes = {name: getattr(maxent, name) for name in maxent.__all__}
     return [
         name
         for name, cls in classes.items()
-        if hasattr(cls, "get_params") and "bias" in cls._get_param_names()
+        if cls.__module__.startswith("maxent.discrimination")
+        and hasattr(cls, "get_params")
+        and "bias" in cls._get_param_names()
     ]
 
 
