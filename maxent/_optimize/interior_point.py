@@ -63,7 +63,7 @@ def interior_point(
     callback : callable(n_iter, objective, gap) or None
     """
     certified = rows if certified is None else certified
-    monitor = Monitor(tol, callback)
+    monitor = Monitor(tol, callback, solver="interior")
     return _InteriorPoint(rows, R, E, certified, monitor).run(init, max_iter)
 
 
@@ -166,6 +166,8 @@ class _InteriorPoint:
             state, point = new, self._certify(new)
             self.monitor.record(n_iter, point.objective, point.gap, point)
             status = self._should_stop(n_iter, point, products)
+            if status is None and self.monitor.stopped:
+                status = Status.STOPPED
         return self._result(state, n_iter, status or Status.MAX_ITER)
 
     # -- one step ------------------------------------------------------------------

@@ -77,7 +77,7 @@ class _ProjectedNewton:
         self.last_progress = 0, -np.inf, np.inf, 0.0
 
     def run(self, lam, max_iter, callback):
-        monitor = Monitor(self.tol, callback)
+        monitor = Monitor(self.tol, callback, solver="newton")
         status, n_iter = Status.MAX_ITER, 0
         while True:
             self.R.iteration = n_iter + 1
@@ -87,7 +87,8 @@ class _ProjectedNewton:
                 monitor.record(n_iter, point.objective, point.gap, point)
             else:
                 monitor.best = Certified(point, point.objective, point.gap)
-            if met or n_iter == max_iter:
+            if met or monitor.stopped or n_iter == max_iter:
+                status = Status.STOPPED if monitor.stopped else status
                 break
             n_iter += 1
             lam = self._improve(point) if self._progresses(n_iter, point) else None

@@ -25,6 +25,7 @@ import numpy as np
 
 from maxent._optimize.certificate import certify, repair_equality
 from maxent._optimize.interior_point import bordered
+from maxent._support.reports import relayed
 from maxent._support.results import DualResult, Monitor, Status, relative_gap
 
 _KEPT = 0.01  # share of its distance to the end that a multiplier keeps in a step
@@ -66,11 +67,8 @@ def secant_newton(rows, R, E, *, tol, max_iter, callback=None):
         lam, b, n_iter, _ = _ascend(easier, R, E, Monitor(_ROUGH), left, lam, b)
         lam, before = 2.0 * lam, before + n_iter
 
-    def shown(n_iter, objective, gap):
-        if callback is not None:
-            callback(before + n_iter, objective, gap)
-
-    monitor = Monitor(tol, shown)
+    shown = relayed(callback, lambda r: replace(r, n_iter=before + r.n_iter))
+    monitor = Monitor(tol, shown, solver="newton")
     left = max_iter - before
     lam, b, n_iter, status = _ascend(rows, R, E, monitor, left, lam, b)
     J, gap, b, _ = certify(rows, R, lam, E, b)
@@ -93,17 +91,18 @@ def _ascend(rows, R, E, monitor, max_iter, lam, b):
             break
         point = new
         if monitor.record(n_iter, point.value, point.gap, point):
-            status = Status.CONVERGED
+            status = monitor.status
             break
     best = point if monitor.best is None else monitor.best.point
-    return best.lam, best.b, n_iter, status
+    return best.lam, best.bias, n_iter, status
 
 
 class _Point:
     """Feasible multipliers inside the box, the dual there, its gap and shortfalls."""
 
-    def __init__(self, lam, value, gap, b, d):
-        self.lam, self.value, self.gap, self.b, self.d = lam, value, gap, b, d
+    def __init__(self, lam, value, gap, bias, d):
+        self.lam, self.value, self.gap = lam, value, gap
+        self.bias, self.d = bias, d
 
 
 class _SecantNewton:
@@ -169,7 +168,7 @@ class _SecantNewton:
         with np.errstate(invalid="ignore"):
             high = np.where(np.isfinite(room), self.upper - _KEPT * room, np.inf)
         low, free = _KEPT * lam, lam + t * step
-        b = point.b if db is None else point.b + t * db
+        b = point.bias if db is None else point.bias + t * db
         new = self.at(np.clip(free, low, high), b)
         if new.value == -np.inf:
             return new, -np.inf

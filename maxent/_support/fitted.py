@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from maxent._support.progress import CallbacksMixin
 from maxent._support.registry import rebuilt
 from maxent._support.validation import shown
 
@@ -41,8 +42,8 @@ class FittedState:
             )
 
 
-class CertifiedState(FittedState):
-    """Fitted attributes that every estimator with a dual has."""
+class CertifiedState(CallbacksMixin, FittedState):
+    """Fitted attributes and callbacks that every estimator with a dual has."""
 
     duality_gap_: float
     objective_: float

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxent._support.callers import user_stacklevel
+from maxent._support.reports import Listener, Report, tell
 from maxent._support.typing import Callback, FloatArray, FloatArrayOrScalar
 
 
@@ -35,6 +36,8 @@ class Status(enum.StrEnum):
     INDEFINITE
         ``"indefinite"``: a stationary point of a dual that is not concave, because
         the kernel is not positive semidefinite; no gap certifies it.
+    STOPPED
+        ``"stopped"``: a callback asked for it; the best point until then is kept.
     """
 
     CONVERGED = "converged"
@@ -43,6 +46,7 @@ class Status(enum.StrEnum):
     UNBOUNDED = "unbounded"
     NONFINITE = "nonfinite"
     INDEFINITE = "indefinite"
+    STOPPED = "stopped"
 
 
 # order of the codes returned by the compiled solvers
@@ -141,9 +145,11 @@ class Monitor:
     tol : float
         Converged once ``gap <= tol * (1 + max(objective, 0))``.
     callback : callable(n_iter, objective, gap) or None
-        Called at every certification.
+        Called at every certification; True asks the solver to stop.
     kkt_tol : float, default=inf
         And once the violation of the optimality (KKT) condition is at most this.
+    solver : str
+        Name of the solver, for reports.
 
     Attributes
     ----------
@@ -152,36 +158,97 @@ class Monitor:
     best : Certified or None
         The certification with the smallest gap; nearest to both tolerances if there
         are two.
+    stopping : bool
+        Whether the callback has asked to stop.
     """
 
-    def __init__(self, tol, callback=None, kkt_tol=np.inf):
+    def __init__(self, tol, callback=None, kkt_tol=np.inf, solver=""):
         self.tol, self.callback, self.kkt_tol = tol, callback, kkt_tol
+        self.solver = solver
         self.history, self.best = [], None
+        self.stopping = self._met = False
 
     def record(self, n_iter, objective, gap, point, violation=0.0):
-        """Keep a certification; whether it meets the tolerances.
+        """Keep a certification; whether the solver ends here, with :attr:`status`.
+
+        It does where the tolerances are met, or where the callback has asked to stop
+        and a point is known.
 
         Parameters
         ----------
         n_iter : int
         objective, gap : float
-        point : object
+        point : tuple (lam, bias) or (lam, bias, coef), or object
             Whatever the solver needs to return to this point; kept if it is the best
-            so far. A point without a finite objective never is.
+            so far. A point without a finite objective never is. An object has the
+            attributes `lam` and `bias`, and `blocks` if it has any.
         violation : float
             Of the optimality condition.
         """
         self.history.append((n_iter, objective, gap))
-        if self.callback is not None:
-            self.callback(n_iter, objective, gap)
         new = Certified(point, objective, gap, violation)
-        met = self._meets(new)
+        self._met = self._meets(new)
         if objective > -np.inf and (
             self.best is None
-            or (not met, self.rank(new)) < (not self.converged, self.rank(self.best))
+            or (not self._met, self.rank(new))
+            < (not self.converged, self.rank(self.best))
         ):
             self.best = new
-        return met
+        self.report(n_iter, objective, gap, new)
+        return self._met or self.stopped
+
+    @property
+    def stopped(self):
+        """Whether the callback has asked to stop, and there is a point to return to."""
+        return self.stopping and self.best is not None
+
+    def announce(self, n_iter):
+        """Say that the solver is at work, between certifications that are far apart.
+
+        A callback of three numbers is not called: there is no objective yet.
+        """
+        if isinstance(self.callback, Listener):
+            self.report(n_iter)
+
+    def report(self, n_iter, objective=np.nan, gap=np.nan, certified=None):
+        """Tell the callback where the solver is, with a point or without."""
+        if self.callback is None:
+            return
+        known = certified is not None and objective > -np.inf
+        report = Report(
+            n_iter,
+            objective,
+            gap,
+            self.solver,
+            relative_gap(gap, objective),
+            self.tol,
+            last=certified is not None and self._met,
+            solution=(lambda: self._solution(certified, n_iter)) if known else None,
+        )
+        self.stopping |= tell(self.callback, report)
+
+    def _solution(self, certified, n_iter):
+        """DualResult of a solver that ends at a certified point."""
+        point = certified.point
+        if isinstance(point, tuple):
+            parts = dict(zip(("lam", "bias", "coef"), point, strict=False))
+        else:
+            parts = {"lam": point.lam, "bias": point.bias}
+            parts["blocks"] = getattr(point, "blocks", None)
+        return DualResult(
+            objective=certified.objective,
+            gap=certified.gap,
+            n_iter=n_iter,
+            status=Status.CONVERGED if self._met else Status.STOPPED,
+            solver=self.solver,
+            history=list(self.history),
+            **parts,
+        )
+
+    @property
+    def status(self):
+        """Status of a solver that ended where `record` said so."""
+        return Status.CONVERGED if self._met else Status.STOPPED
 
     def _meets(self, certified):
         gap = relative_gap(certified.gap, certified.objective)
@@ -208,14 +275,15 @@ def resumed_callback(first: DualResult, callback: Callback | None) -> Callback:
     """
     before, primal = first.n_iter, first.objective + first.gap
 
-    def progress(n_iter: int, objective: float, gap: float) -> None:
+    def progress(report: Report) -> bool:
         # no objective is above a primal value
-        entry = before + n_iter, objective, min(gap, primal - objective)
-        first.history.append(entry)
-        if callback is not None:
-            callback(*entry)
+        n_iter, J = before + report.n_iter, report.objective
+        gap = min(report.gap, primal - J)
+        first.history.append((n_iter, J, gap))
+        reached = relative_gap(gap, J)
+        return tell(callback, replace(report, n_iter=n_iter, gap=gap, reached=reached))
 
-    return progress
+    return Listener(progress)
 
 
 def result_in_turn(
@@ -231,8 +299,8 @@ def result_in_turn(
     last = (steps, best.objective, best.gap)
     if first.history[-1:] != [last]:
         first.history.append(last)
-        if callback is not None:
-            callback(*last)
+        reached = relative_gap(best.gap, best.objective)
+        tell(callback, Report(*last, best.solver, reached, last=True))
     held = None if other.max_iter is None else first.n_iter + other.max_iter
     return replace(
         best,
@@ -278,22 +346,9 @@ def store_certificate(estimator, result):
     estimator.objective_history_ = np.array([h[1] for h in result.history])
     estimator.n_iter_ = int(result.n_iter)
     estimator.converged_ = result.converged
-
-
-def progress_of(estimator, unit=1.0):
-    """Callback of a solver that prints its progress; None unless `verbose`.
-
-    Objectives are shown in ones, where the solver has them in units of `unit`.
-    """
-    if not estimator.verbose:
-        return None
-    name = type(estimator).__name__
-
-    def show(n_iter, objective, gap):
-        J, gap = objective * unit, gap * unit
-        print(f"{name}: {n_iter} steps, J={J:.6g}, gap={gap:.2e}")
-
-    return show
+    progress = vars(estimator).get("_progress")
+    if progress is not None:  # during `fit`
+        progress.ended(result)
 
 
 def _iteration_remedy(held, asked):
@@ -323,9 +378,14 @@ def _shortcomings(result, tol):
 
 
 def warn_not_converged(name, result, tol, max_iter):
-    """One ConvergenceWarning that says how far the fit came and what to change."""
+    """One ConvergenceWarning that says how far the fit came and what to change.
+
+    None where a callback has stopped the fit: whoever gave it knows.
+    """
     from sklearn.exceptions import ConvergenceWarning
 
+    if result.status is Status.STOPPED:
+        return
     if result.status is Status.MAX_ITER:
         remedy = _iteration_remedy(result.max_iter, max_iter)
     elif result.status is Status.STALLED:

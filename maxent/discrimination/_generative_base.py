@@ -20,11 +20,8 @@ import numpy as np
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.fitted import CertifiedState, check_fitted, fresh_state
-from maxent._support.results import (
-    progress_of,
-    store_certificate,
-    warn_not_converged,
-)
+from maxent._support.progress import progress_of, with_progress
+from maxent._support.results import store_certificate, warn_not_converged
 from maxent._support.typing import ArrayLike, FloatArray, IntArray
 from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._class_rows import class_rows, leave_one_out_bound
@@ -81,6 +78,7 @@ class GenerativeClassifier(CertifiedState, ClassModels):
     )
 
     @fresh_state
+    @with_progress
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -124,6 +122,10 @@ class GenerativeClassifier(CertifiedState, ClassModels):
         pairs = ClassPairs(codes, m, weight)
         self.level_ = float(self._level(level, blocks, pairs))
         margin = at_level(margin, self.level_)
+
+        def store(model, result):
+            model._store(result, result.blocks or blocks, pairs, keep)
+
         result = self._solve(
             blocks,
             margin,
@@ -134,9 +136,9 @@ class GenerativeClassifier(CertifiedState, ClassModels):
             level=np.full(len(pairs.example), self.level_),
             tol=tol,
             max_iter=max_iter,
-            callback=progress_of(self),
+            callback=progress_of(self, store),
         )
-        self._store(result, result.blocks or blocks, pairs, keep)
+        store(self, result)
         holds = self._bound_holds(level is not None)
         self.loo_bound_ = self._bound(result, pairs, margin, unit) if holds else np.nan
         say_how_it_ended(

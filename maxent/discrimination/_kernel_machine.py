@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted
-from maxent._support.results import progress_of, store_certificate
+from maxent._support.progress import progress_of
+from maxent._support.results import store_certificate
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import FloatArray, IntArray
 from maxent._support.vector_kernels import (
@@ -82,11 +83,13 @@ class KernelMachineMixin(CertifiedState):
         check_features(X, self.kernel)
         return X, X if len(keep) == X.shape[0] else X[keep]
 
-    def _solve(self, data, problem, tol, unit=1.0):
+    def _solve(self, data, problem, tol, store, unit=1.0):
         """DualResult with signed multipliers, by the solver that suits the kernel.
 
-        Progress is shown in the units of the targets, of which the problem's is `unit`.
+        Progress is shown in the units of the targets, of which the problem's is `unit`;
+        `store` is that of :func:`progress_of`.
         """
+        callback = progress_of(self, store, unit=unit**2)
         if self._goes_linear(data, problem):
             steps = min(self.max_iter, _LINEAR_STEPS)
             result = solve_linear(
@@ -95,7 +98,7 @@ class KernelMachineMixin(CertifiedState):
                 tol=tol,
                 max_iter=steps,
                 solver=self.solver,
-                callback=progress_of(self, unit**2),
+                callback=callback,
             )
             if steps < self.max_iter and result.max_iter is None:
                 result.max_iter = steps
@@ -108,7 +111,7 @@ class KernelMachineMixin(CertifiedState):
             max_iter=self.max_iter,
             solver=self.solver,
             cache_size=self.cache_size,
-            callback=progress_of(self, unit**2),
+            callback=callback,
         )
 
     def _goes_linear(self, data, problem):

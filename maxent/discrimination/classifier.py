@@ -11,7 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support.fitted import check_fitted_classes, fresh_state
-from maxent._support.results import progress_of, warn_not_converged
+from maxent._support.progress import progress_of, with_progress
+from maxent._support.results import warn_not_converged
 from maxent._support.typing import (
     ArrayLike,
     Bias,
@@ -195,6 +196,7 @@ default="rbf"
         self.verbose = verbose
 
     @fresh_state
+    @with_progress
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -234,10 +236,20 @@ for kernel="precomputed"
         weight = weight * margin.unit_weight(self.C)
         if m == 2:
             y = np.where(codes == 1, 1.0, -1.0)
-            result = self._solve(data, binary_problem(y, margin, bias, weight), tol)
-            coefficients, b = result.lam[None, :], np.array([result.bias])
+
+            def store(model, result):
+                b = np.array([result.bias])
+                model._store(result, result.lam[None, :], b, keep, X)
+
+            problem = binary_problem(y, margin, bias, weight)
+            result = found = self._solve(data, problem, tol, store)
         else:
-            result, beta = solve_multiclass(
+
+            def store(model, found):
+                result, beta = found
+                model._store(result, beta.T, result.bias, keep, X)
+
+            result, _ = found = solve_multiclass(
                 self._kernel(data),
                 codes,
                 m,
@@ -248,10 +260,9 @@ for kernel="precomputed"
                 max_iter=self.max_iter,
                 solver=self._joint_solver(),
                 cache_size=self.cache_size,
-                callback=progress_of(self),
+                callback=progress_of(self, store),
             )
-            coefficients, b = beta.T, result.bias
-        self._store(result, coefficients, b, keep, X)
+        store(self, found)
         self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
         if np.isnan(result.gap):
             warn_indefinite("MEDClassifier", result)

@@ -20,7 +20,8 @@ from maxent._support.fitted import (
     check_value,
     fresh_state,
 )
-from maxent._support.results import progress_of, store_certificate
+from maxent._support.progress import progress_of, with_progress
+from maxent._support.results import store_certificate
 from maxent._support.typing import (
     ArrayLike,
     FloatArray,
@@ -177,6 +178,7 @@ n_features_in_
         return tags
 
     @fresh_state
+    @with_progress
     def fit(
         self,
         X: ArrayLike,
@@ -237,6 +239,10 @@ n_features_in_
             )
         self.level_ = self._level(level, block, X, weight)
         margin = at_level(margin, self.level_)
+
+        def store(model, result):
+            model._store(result, block, margin, level is not None, keep)
+
         result = solve_blocks(
             [block],
             [sp.eye_array(len(X))],
@@ -245,9 +251,9 @@ n_features_in_
             level=np.full(len(X), self.level_),
             tol=tol,
             max_iter=max_iter,
-            callback=progress_of(self),
+            callback=progress_of(self, store),
         )
-        self._store(result, block, margin, level is not None, keep)
+        store(self, result)
         say_how_it_ended(
             self,
             result,

@@ -12,6 +12,7 @@ from maxent._optimize.rows import BOTH
 from maxent._support import validation as v
 from maxent._support.estimator_input import check_targets
 from maxent._support.fitted import fresh_state
+from maxent._support.progress import with_progress
 from maxent._support.results import warn_not_converged
 from maxent._support.typing import (
     ArrayLike,
@@ -158,6 +159,7 @@ converged_, gamma_, n_features_in_
         self.verbose = verbose
 
     @fresh_state
+    @with_progress
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -215,10 +217,15 @@ for kernel="precomputed"
             bias,
         )
         unit = _unit_of(target)
-        result = self._solve(data, problem.in_units_of(unit), tol, unit)
-        result = in_units(result, unit)
-        b = np.array([result.bias + centre])
-        self._store(result, result.lam[None, :], b, keep, X)
+
+        def store(model, result):
+            result = in_units(result, unit)
+            b = np.array([result.bias + centre])
+            model._store(result, result.lam[None, :], b, keep, X)
+            return result
+
+        result = self._solve(data, problem.in_units_of(unit), tol, store, unit)
+        result = store(self, result)
         if np.isnan(result.gap):
             warn_indefinite("MEDRegressor", result)
         elif not result.converged:

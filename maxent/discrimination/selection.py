@@ -18,11 +18,8 @@ from maxent._support.fitted import (
     check_scores,
     fresh_state,
 )
-from maxent._support.results import (
-    progress_of,
-    store_certificate,
-    warn_not_converged,
-)
+from maxent._support.progress import progress_of, with_progress
+from maxent._support.results import store_certificate, warn_not_converged
 from maxent._support.typing import (
     ArrayLike,
     Bias,
@@ -154,6 +151,7 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
         return tags
 
     @fresh_state
+    @with_progress
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -213,7 +211,17 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
             data = data.toarray()
         signs = np.where(codes == 1, 1.0, -1.0)
         weight = weight * margin.unit_weight(self.C)
-        result, self.inclusion_proba_ = solve_selection(
+
+        def store(model, found):
+            result, model.inclusion_proba_ = found
+            inside = np.flatnonzero(result.lam)
+            model.support_ = keep[inside]
+            model.dual_coef_ = (signs * result.lam)[None, inside]
+            model.coef_ = result.coef[None, :]
+            model.intercept_ = np.array([result.bias])
+            store_certificate(model, result)
+
+        result, _ = found = solve_selection(
             data,
             signs,
             margin,
@@ -222,14 +230,9 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
             weight,
             tol=tol,
             max_iter=max_iter,
-            callback=progress_of(self),
+            callback=progress_of(self, store),
         )
-        inside = np.flatnonzero(result.lam)
-        self.support_ = keep[inside]
-        self.dual_coef_ = (signs * result.lam)[None, inside]
-        self.coef_ = result.coef[None, :]
-        self.intercept_ = np.array([result.bias])
-        store_certificate(self, result)
+        store(self, found)
         self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
         if not result.converged:
             warn_not_converged("MEDFeatureSelector", result, tol, max_iter)

@@ -83,6 +83,9 @@ class MonotoneMonitor(Monitor):
         """Points of greater objective come first, whether or not they converged."""
         return -certified.objective
 
+    def _solution(self, certified, n_iter):
+        return certified.point
+
     def fell(self) -> bool:
         """Whether the last objective is below the one before by more than rounding."""
         _, objective, gain = self.history[-1]
@@ -114,7 +117,7 @@ def maximize_by_em(
         Relative change of two parameters, for the residual; None takes them as arrays
         or tuples of arrays.
     callback : callable(n_iter, objective, gain), optional
-        Called after every E step.
+        Called after every E step; True stops the fit, the starts left included.
 
     Returns
     -------
@@ -133,6 +136,8 @@ def maximize_by_em(
         objectives.append(result.objective)
         if best is None or result.objective > best[1].objective:
             best = point, result
+        if result.status is Status.STOPPED:
+            break
     if best is None:
         raise ValueError("EM needs at least one start.")
     best[1].objectives = objectives
@@ -148,11 +153,11 @@ def _one_run(step, point, tol, max_iter, change, callback):
         if not math.isfinite(objective) and (n_iter or objective != -math.inf):
             raise FloatingPointError(_not_finite(objective, n_iter))
         gain = objective - previous if previous > -math.inf else math.inf
-        met = monitor.record(n_iter, objective, gain, point)
+        ended = monitor.record(n_iter, objective, gain, point)
         if monitor.best is not None and monitor.best.point is point:
             residual = (change or relative_change)(point, following)
-        if monitor.fell() or met:
-            status = Status.STALLED if monitor.fell() else Status.CONVERGED
+        if monitor.fell() or ended:
+            status = Status.STALLED if monitor.fell() else monitor.status
             break
         point, previous = following, objective
     best = monitor.best

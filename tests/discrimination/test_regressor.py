@@ -150,7 +150,7 @@ def test_progress_is_shown_in_target_units(capsys, rng):
     X, y = curve(rng, 200)
     model = MEDRegressor(verbose=True).fit(X, 1e6 * y)
     shown = capsys.readouterr().out.splitlines()[-1]
-    assert f"J={model.objective_:.6g}" in shown
+    assert f"objective {model.objective_:.6g}," in shown
 
 
 @pytest.mark.parametrize(

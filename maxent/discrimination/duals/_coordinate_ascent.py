@@ -17,7 +17,7 @@ from maxent.discrimination.duals._proximal_bias import ProximalBias
 def coordinate_ascent(linear, tol, max_iter, init, callback, seed):
     """DualResult of a LinearProblem, by epochs over its constraint rows."""
     epochs = _Epochs(linear, tol, init, seed)
-    monitor = Monitor(tol, callback)
+    monitor = Monitor(tol, callback, solver="coordinate")
     status, n_iter, next_check = Status.MAX_ITER, 0, 0
     while n_iter < max_iter and status is Status.MAX_ITER:
         n_iter += 1
@@ -153,7 +153,7 @@ class _Epochs:
         """Record the certificate; the status that follows."""
         found = self.certified()
         if monitor.record(n_iter, found.objective, found.gap, found.point):
-            return Status.CONVERGED
+            return monitor.status
         scale = min(1.0, self.norm.mean())
         if not np.isfinite(found.gap) and found.objective * scale > 1e12:
             return Status.UNBOUNDED

@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 
+from maxent._support.callers import user_stacklevel
 from maxent._support.results import Status
 
 _FEW = 64  # rows whose matrix is looked at whole: tens of microseconds
@@ -63,7 +64,7 @@ def without_certificate(result):
     return result
 
 
-def warn_indefinite(name, result, stacklevel=3):
+def warn_indefinite(name, result):
     """One ConvergenceWarning of a fit whose dual is not concave."""
     from sklearn.exceptions import ConvergenceWarning
 
@@ -75,5 +76,5 @@ def warn_indefinite(name, result, stacklevel=3):
         f"{result.n_iter} iterations, and nothing bounds its distance from the optimum "
         "(the duality gap is NaN). Use a kernel that is positive semidefinite.",
         ConvergenceWarning,
-        stacklevel=stacklevel,
+        stacklevel=user_stacklevel(),
     )

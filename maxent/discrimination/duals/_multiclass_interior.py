@@ -67,7 +67,7 @@ def solve_active(problem, scores, start, *, limit, max_iter, callback=None):
         None if more constraints than `limit` are in play at the start.
     """
     c, E, tol = problem.constraints, problem.incidence, problem.tol
-    rows, monitor = c.rows, Monitor(tol, callback)
+    rows, monitor = c.rows, Monitor(tol, callback, solver="interior")
     lam, steps, status = start.lam, 0, Status.MAX_ITER
     active, gap, last = np.zeros(len(lam), dtype=bool), np.inf, np.inf
     J, _, _, d = certify(rows, scores, lam, E, start.bias)
@@ -94,7 +94,7 @@ def solve_active(problem, scores, start, *, limit, max_iter, callback=None):
         lam[index] = result.lam
         J, gap, b, d = certify(rows, scores, lam, E, result.bias)
         if monitor.record(steps, J, gap, (lam, b)):
-            status = Status.CONVERGED
+            status = monitor.status
         elif not result.gap < np.inf:
             status = result.status  # no machine has these constraints' margins
     if monitor.best is None:

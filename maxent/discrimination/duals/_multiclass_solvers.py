@@ -262,7 +262,7 @@ def solve_coordinate(
         else None.
     """
     ascent = _CoordinateAscent(scores, constraints, flat, tol, seed)
-    monitor = Monitor(tol, callback)
+    monitor = Monitor(tol, callback, solver="coordinate")
     status, n_iter, next_check = Status.MAX_ITER, 0, 0
     while n_iter < max_iter and status is Status.MAX_ITER:
         n_iter += 1
@@ -363,7 +363,7 @@ class _CoordinateAscent:
             self.in_play = np.count_nonzero(self.c.in_play(lam, d, allowed))
             self.last = Certified((lam, b), J, gap)
         if monitor.record(n_iter, J, gap, (lam, b)):
-            return Status.CONVERGED
+            return monitor.status
         if rows.potential.hard and J * min(1.0, float(scores.diagonal.mean())) > 1e12:
             return Status.UNBOUNDED
         scores.refresh(self._beta())
@@ -378,7 +378,7 @@ class _CoordinateAscent:
 
 
 class _Enough(Exception):
-    """The certificate holds: leave the optimiser."""
+    """The certificate holds, or the callback stops: leave the optimiser."""
 
 
 def solve_primal(scores, constraints, flat, *, tol, max_iter, callback=None):
@@ -388,7 +388,7 @@ def solve_primal(scores, constraints, flat, *, tol, max_iter, callback=None):
     with a smooth loss.
     """
     loss = _PrimalLoss(scores, constraints, flat)
-    monitor, count, status = Monitor(tol, callback), 0, Status.MAX_ITER
+    monitor, count = Monitor(tol, callback, solver="lbfgs"), 0
 
     def certify_at(x):
         lam, b = loss.multipliers(x)
@@ -413,7 +413,7 @@ def solve_primal(scores, constraints, flat, *, tol, max_iter, callback=None):
             certify_at(x)
         status = Status.MAX_ITER if count >= max_iter else Status.STALLED
     except _Enough:
-        status = Status.CONVERGED
+        status = monitor.status
     best = _best_of(monitor, loss.rows, scores, loss.E)
     lam, b = best.point
     return DualResult(

@@ -57,7 +57,8 @@ def primal_newton(linear, tol, max_iter, init, callback):
         x[d] = linear.certify(linear.repaired(init))[2]
     elif len(linear.rows.q) > 50 * _CHUNK and linear.X.shape[0] > 100 * d:
         x = _start_from_sample(linear, precision)
-    run, monitor = _NewtonRun(linear, precision, x), Monitor(tol, callback)
+    run = _NewtonRun(linear, precision, x)
+    monitor = Monitor(tol, callback, solver="newton")
     last, status = min(max_iter, _STEPS), Status.MAX_ITER
     while run.iteration < last and status is Status.MAX_ITER:
         status = run.step()
@@ -69,7 +70,7 @@ def primal_newton(linear, tol, max_iter, init, callback):
             J, gap, bias, w, _ = linear.certify(lam, run.x[d], run.x[:d])
             found = Certified((lam, bias, w), J, gap)
             if monitor.record(run.iteration, J, gap, found.point):
-                status = Status.CONVERGED
+                status = monitor.status
     best = found if monitor.best is None else monitor.best
     lam, b, w = best.point
     return DualResult(

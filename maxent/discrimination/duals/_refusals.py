@@ -33,7 +33,7 @@ def refuse_inseparable(margin, result, easier="scaled features or a richer kerne
         )
     if (
         not margin.unit_potential.finite_loss
-        and result.status is not Status.CONVERGED
+        and result.status not in (Status.CONVERGED, Status.STOPPED)
         and not np.isfinite(result.gap)
     ):
         raise ValueError(

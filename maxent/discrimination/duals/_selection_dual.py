@@ -14,6 +14,7 @@ from maxent._optimize.certificate import certify
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.rows import Rows
+from maxent._support.reports import relayed
 from maxent._support.results import Certified, DualResult, Monitor, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
 
@@ -107,7 +108,7 @@ def newton_line_search(rows, R, E, start, *, tol, max_iter, callback=None):
     """
     lam, n_iter = start.lam, start.n_iter
     J, gap, b, _ = certify(rows, R, lam, E, start.bias)
-    monitor = Monitor(tol, callback)
+    monitor = Monitor(tol, callback, solver="interior")
     monitor.history = list(start.history)
     monitor.best = Certified((lam, b), J, gap)
     status, floor = Status.STALLED, 1.0
@@ -138,6 +139,9 @@ def newton_line_search(rows, R, E, start, *, tol, max_iter, callback=None):
         floor = 0.1 * floor if a == 1.0 else min(10.0 * floor, 1.0)
         lam, J = new, found
         monitor.record(n_iter, J, gap, (lam, b))
+        if monitor.stopped:
+            status = Status.STOPPED
+            break
     best = monitor.best
     return DualResult(
         *best.point,
@@ -196,18 +200,24 @@ def solve_selection(
     extra = np.sqrt(bias) * y[:, None] if gaussian else np.empty((n, 0))
     R = SwitchedFeatures(y[:, None] * X, extra, prior_inclusion)
     E = y[:, None] if bias == "flat" else None
+
+    def finished(result):
+        W, _ = R.fields(result.lam)
+        inclusion = R.inclusion(W)
+        result.coef = inclusion * W
+        if bias == "flat":
+            result.bias = float(result.bias[0])
+        else:
+            result.bias = float(bias * (y @ result.lam)) if gaussian else 0.0
+        return result, inclusion
+
     with single_threaded_blas():
         few = min(max_iter, _DIRECT_STEPS)
+        callback = relayed(callback, lambda report: report.translated(finished))
         result = interior_point(rows, R, E, tol=tol, max_iter=few, callback=callback)
-        stuck = not result.converged and result.status != Status.UNBOUNDED
+        ended = (Status.CONVERGED, Status.UNBOUNDED, Status.STOPPED)
+        stuck = result.status not in ended
         if stuck and result.n_iter < max_iter:
             options = {"tol": tol, "max_iter": max_iter, "callback": callback}
             result = newton_line_search(rows, R, E, result, **options)
-    W, _ = R.fields(result.lam)
-    inclusion = R.inclusion(W)
-    result.coef = inclusion * W
-    if bias == "flat":
-        result.bias = float(result.bias[0])
-    else:
-        result.bias = float(bias * (y @ result.lam)) if gaussian else 0.0
-    return result, inclusion
+    return finished(result)

@@ -23,6 +23,8 @@ from maxent._optimize.quadratics import DenseQuadratic
 from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows, tolerance_for
 from maxent._support import validation as v
 from maxent._support.results import DualResult, Status, relative_gap
+from maxent._support.reports import relayed
+from maxent._support.results import DualResult, Status
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._definiteness import (
     has_negative_curvature,
@@ -236,7 +238,7 @@ def solve_signed(
         for name in solvers:
             if name == "interior":
                 steps = min(max_iter, _INTERIOR_STEPS)
-                other = _solve_interior(kernel, problem, tol, steps, init)
+                other = _solve_interior(kernel, problem, tol, steps, init, callback)
             else:
                 # where another solver follows, this one may not take long
                 steps = max_iter
@@ -257,7 +259,8 @@ def solve_signed(
             other.max_iter = steps
             if result is None or other.converged or not result.gap <= other.gap:
                 result = other
-            if result.converged or result.status is Status.UNBOUNDED:
+            ends = (Status.UNBOUNDED, Status.STOPPED)
+            if result.converged or other.status in ends:
                 break
     refuse_inseparable(margin, result)
     return without_certificate(result) if indefinite else result
@@ -274,7 +277,7 @@ def _solvers(kernel, problem, tol, cache_size):
     return ("smo", "interior")
 
 
-def _solve_interior(kernel, problem, tol, max_iter, init):
+def _solve_interior(kernel, problem, tol, max_iter, init, callback):
     rows, index, sign = problem.rows()
     everything = np.arange(len(kernel))
     K = kernel.block(everything, everything)
@@ -289,21 +292,26 @@ def _solve_interior(kernel, problem, tol, max_iter, init):
     start = None
     if init is not None:
         start = np.maximum(sign * init[index], 0.0)
+
+    def certified(result):
+        a = np.zeros(len(kernel))
+        np.add.at(a, index, sign * result.lam)
+        f = K @ a - problem.bias_variance * a.sum()
+        guess = 0.0 if result.bias is None else float(result.bias[0])
+        objective, gap, b = Certifier(problem)(a, f, guess)
+        result.lam, result.bias = a, b
+        result.objective, result.gap = objective, gap
+        return result
+
+    progress = relayed(callback, lambda report: report.translated(certified))
+    options = {"tol": tol, "max_iter": max_iter, "init": start, "callback": progress}
     try:
-        result = interior_point(
-            rows, DenseQuadratic(Q), E, tol=tol, max_iter=max_iter, init=start
-        )
+        result = interior_point(rows, DenseQuadratic(Q), E, **options)
     except np.linalg.LinAlgError:  # slopes out of range
         lam = np.zeros(len(index)) if start is None else start
         result = DualResult(lam, None, -np.inf, np.inf, 0, Status.STALLED)
-    a = np.zeros(len(kernel))
-    np.add.at(a, index, sign * result.lam)
-    f = K @ a - problem.bias_variance * a.sum()
-    guess = 0.0 if result.bias is None else float(result.bias[0])
-    objective, gap, b = Certifier(problem)(a, f, guess)
-    result.lam, result.bias = a, b
-    result.objective, result.gap = objective, gap
-    if relative_gap(gap, objective) <= tol:
+    result = certified(result)
+    if result.relative_gap <= tol:
         result.status = Status.CONVERGED
     elif result.status is Status.CONVERGED:
         result.status = Status.STALLED

@@ -62,7 +62,6 @@ class WorkingSets(ActiveRows):
         self.kkt = guess if kkt_tol is None else 0.9 * kkt_tol
         self.kkt_asked = np.inf if kkt_tol is None else kkt_tol
         self.max_iter = max_iter
-        self.callback = callback
         self.extra = 0 if self.flat else 1
         self.whole = self.n <= 64 or (
             WholeGram.megabytes(kernel) <= cache_size and WholeGram.pays(kernel)
@@ -70,7 +69,7 @@ class WorkingSets(ActiveRows):
         self.at_once = self.whole or self.n <= min(self.limit, _AT_ONCE)
         self.steps = 0
         self.indefinite = False  # a pair has shown negative curvature
-        self.monitor = Monitor(tol, callback, self.kkt_asked)
+        self.monitor = Monitor(tol, callback, self.kkt_asked, solver="smo")
 
     # -- pieces ------------------------------------------------------------------
     def f_of(self, a, single=False):
@@ -112,7 +111,12 @@ class WorkingSets(ActiveRows):
         self.indefinite = self.indefinite or indefinite
         a[rows] = part[extra:]
         f[rows] = p.target[rows] - b - residual[extra:]
+        self.monitor.announce(self.steps)
         return b + middle, CORE_STATUS[code]
+
+    def ended(self):
+        """Whether no further step may be taken."""
+        return self.steps >= self.max_iter or self.monitor.stopping
 
     # -- solution -----------------------------------------------------------------
     def solve(self, init):
@@ -150,7 +154,7 @@ class WorkingSets(ActiveRows):
         scale = self.scale(a, f, b)
         loose = max(self.kkt, 0.3 * scale)
         b, status = self.run(store, a, f, b, loose)
-        if status in _FAILED or loose == self.kkt:
+        if status in _FAILED or loose == self.kkt or self.monitor.stopping:
             return b, status
         stay = self.active(a, f, b, 0.15 * scale)
         if len(stay) < 0.8 * self.n:
@@ -171,7 +175,7 @@ class WorkingSets(ActiveRows):
         if cold:
             store.add(self.spread(min(max(_SUBSET, self.n // 4), self.limit)))
             b, status = self.run(store, a, f, b, max(self.kkt, 0.05 * scale))
-            if status in _FAILED:
+            if status in _FAILED or self.monitor.stopping:
                 return b, status
             f[:] = self.refreshed(np.zeros(self.n), seen, a)
         store.exchange(self.working_set(a, f, b, 0.3 * scale))
@@ -180,7 +184,7 @@ class WorkingSets(ActiveRows):
         for _ in range(6 if loose > self.kkt else 0):
             known = f.copy()
             b, status = self.run(store, a, f, b, loose)
-            if status in _FAILED:
+            if status in _FAILED or self.monitor.stopping:
                 return b, status
             f[:] = self.refreshed(known, seen, a)
             rows = self.active(a, f, b, 0.1 * scale)
@@ -210,7 +214,7 @@ class WorkingSets(ActiveRows):
         slack = 0.1 * max(self.scale(a, f, b), kkt)
         rng = np.random.default_rng(0)
         status, violation, done = Status.MAX_ITER, self.max_violation(a, f, b)[0], -1
-        while violation > 1.05 * kkt and done < self.steps < self.max_iter:
+        while violation > 1.05 * kkt and done < self.steps and not self.ended():
             done = self.steps
             # shrunk rows will violate the condition: no hurry before they are added
             target = max(0.05 * violation, kkt)
@@ -231,9 +235,9 @@ class WorkingSets(ActiveRows):
                         change = self.kernel.apply(moved, change, True, others)
                         f[others] += change[:, 0]
                 violation, _ = self.max_violation(a, f, b, rows)
-                if self.callback is not None:
-                    self.callback(self.steps, *self.certify(a, f, b)[:2])
-                if violation <= target or self.steps >= self.max_iter:
+                if self.monitor.callback is not None:
+                    self.monitor.report(self.steps, *self.certify(a, f, b)[:2])
+                if violation <= target or self.ended():
                     break
             self.balance(a)
             f[:] = self.f_of(a, single=True)
@@ -276,7 +280,7 @@ class WorkingSets(ActiveRows):
             violation, _ = self.max_violation(a, f, b)
             before = monitor.best
             if monitor.record(self.steps, objective, gap, (a.copy(), b), violation):
-                return self.result(Status.CONVERGED)
+                return self.result(monitor.status)
             status = Status.MAX_ITER
             if self.steps >= self.max_iter:
                 break

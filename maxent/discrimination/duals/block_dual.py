@@ -29,6 +29,7 @@ from maxent._optimize.projected_newton import projected_newton
 from maxent._optimize.rows import Rows
 from maxent._optimize.secant_newton import secant_newton
 from maxent._support import validation as v
+from maxent._support.reports import Listener, relayed, tell
 from maxent._support.results import DualResult, Status, result_in_turn, resumed_callback
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, Bias, Callback, MatrixLike
@@ -154,14 +155,20 @@ def solve_blocks(
     variance = bias if isinstance(bias, float) else None
     gaussian = None if variance is None else np.sqrt(variance) * E
     R = BlockSum(found, linear, gaussian)
+
+    def with_bias(result: DualResult) -> DualResult:
+        if variance is not None and E is not None:
+            result.bias = variance * (E.T @ result.lam)
+        return result
+
+    callback = relayed(callback, lambda report: report.translated(with_bias))
     with single_threaded_blas():
         result: DualResult = solve(
             *(rows, R, flat), tol=tol, max_iter=max_iter, init=init, callback=callback
         )
         if result.objective <= tol:
             prefer_zero(result, rows, R, flat, tol)
-    if variance is not None and E is not None:
-        result.bias = variance * (E.T @ result.lam)
+    result = with_bias(result)
     refuse_inseparable(margin, result, easier="a lower level")
     return result
 
@@ -199,10 +206,9 @@ def _choose_solver(solver, potential, blocks):
 def _interior(rows, R, E, *, tol, callback, **options):
     """The interior point, aiming a little above fixed margins."""
 
-    def progress(n_iter, objective, gap):
-        R.iteration = n_iter + 1
-        if callback is not None:
-            callback(n_iter, objective, gap)
+    def progress(report):
+        R.iteration = report.n_iter + 1
+        return tell(callback, report)
 
     inner = rows
     if rows.potential.hard:
@@ -210,7 +216,7 @@ def _interior(rows, R, E, *, tol, callback, **options):
         lift = 0.05 * tol * np.maximum(np.abs(rows.q), 1e-3)
         inner = replace(rows, q=rows.q + lift)
     return interior_point(
-        *(inner, R, E), tol=tol, certified=rows, callback=progress, **options
+        *(inner, R, E), tol=tol, certified=rows, callback=Listener(progress), **options
     )
 
 

@@ -46,7 +46,7 @@ def _check_options(margin, bias, tol, max_iter, solver, callback):
 def _unsigned(data, result, name):
     """Result with lam = |a| over all rows; a warning if it has no certificate."""
     if result.gap != result.gap:
-        warn_indefinite(name, result, stacklevel=4)
+        warn_indefinite(name, result)
     return data.unsigned(result)
 
 

@@ -19,6 +19,7 @@ from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.rows import tolerance_for
 from maxent._support import validation as v
+from maxent._support.reports import relayed
 from maxent._support.results import (
     DualResult,
     Status,
@@ -63,6 +64,12 @@ def solve_linear(
                 "solver='newton' needs dense features; use 'coordinate' for sparse "
                 "ones, or X.toarray()."
             )
+
+    def signed(result):
+        result.lam = linear.collect(result.lam)
+        return result
+
+    callback = relayed(callback, lambda report: report.translated(signed))
     with single_threaded_blas():
         if solver == "interior":
             result = _interior(linear, tol, max_iter, init, callback)
@@ -72,9 +79,8 @@ def solve_linear(
     if result.status is Status.STALLED and result.gap <= asked * result.objective:
         # for fixed margins `tol` is a bound made before the objective was known
         result.status = Status.CONVERGED
-    result.lam = linear.collect(result.lam)
     refuse_inseparable(margin, result)
-    return result
+    return signed(result)
 
 
 def _choose(linear, tol):
@@ -137,12 +143,19 @@ def _interior(linear, tol, max_iter, init, callback):
     E = linear.sign[:, None] if linear.flat else None
     R = LowRankQuadratic(Z)
     steps = min(max_iter, _INTERIOR_STEPS)
-    options = {"tol": tol, "max_iter": steps, "init": init, "callback": callback}
-    result = interior_point(linear.rows, R, E, **options)
-    result.max_iter = steps if steps < max_iter else None
-    guess = 0.0 if result.bias is None else float(result.bias[0])
-    J, gap, b, w, _ = linear.certify(result.lam, guess)
-    result.objective, result.gap, result.bias, result.coef = J, gap, b, w
+
+    def certified(result):
+        guess = 0.0 if result.bias is None else float(result.bias[0])
+        J, gap, b, w, _ = linear.certify(result.lam, guess)
+        result.objective, result.gap, result.bias, result.coef = J, gap, b, w
+        return result
+
+    progress = relayed(callback, lambda report: report.translated(certified))
+    options = {"tol": tol, "max_iter": steps, "init": init, "callback": progress}
+    result = certified(interior_point(linear.rows, R, E, **options))
+    result.max_iter, gap, J = None, result.gap, result.objective
+    if steps < max_iter:
+        result.max_iter = steps
     if result.status in (Status.CONVERGED, Status.STALLED, Status.MAX_ITER):
         if relative_gap(gap, J) <= tol:
             result.status = Status.CONVERGED

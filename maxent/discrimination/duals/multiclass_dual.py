@@ -19,6 +19,7 @@ import numpy as np
 
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.rows import tolerance_for
+from maxent._support.reports import relayed
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination.duals._definiteness import (
@@ -97,22 +98,27 @@ def solve_multiclass(
         tol = tolerance_for(margin.unit_potential, margin.level, largest, tol)
     indefinite = _has_negative_curvature(kernel, constraints, bias)
     problem = _Problem(kernel, constraints, bias, tol, cache_size)
+
+    def finished(result):
+        beta = CLASS_WEIGHT_VARIANCE * constraints.beta(result.lam)
+        if bias == "flat":
+            b = np.append(result.bias, 0.0)
+            b -= b.mean()
+        else:
+            b = problem.variance * beta.sum(axis=0)
+        lam = np.zeros((len(codes), n_classes))
+        lam[constraints.example, constraints.wrong] = result.lam
+        result.lam, result.bias = lam, b
+        return without_certificate(result) if indefinite else result, beta
+
+    callback = relayed(callback, lambda report: report.translated(finished))
     with single_threaded_blas():
         # a dual that is not concave: ascent ends at a stationary point
         steady = indefinite and solver == "auto"
         solvers = ("coordinate",) if steady else problem.solvers(solver)
         result = problem.solve(solvers, max_iter, callback)
     refuse_inseparable(margin, result)
-    beta = CLASS_WEIGHT_VARIANCE * constraints.beta(result.lam)
-    if bias == "flat":
-        b = np.append(result.bias, 0.0)
-        b -= b.mean()
-    else:
-        b = problem.variance * beta.sum(axis=0)
-    lam = np.zeros((len(codes), n_classes))
-    lam[constraints.example, constraints.wrong] = result.lam
-    result.lam, result.bias = lam, b
-    return without_certificate(result) if indefinite else result, beta
+    return finished(result)
 
 
 def _has_negative_curvature(kernel, c, bias):
@@ -196,7 +202,8 @@ class _Problem:
                 other = self._first_order(name, max_iter, callback, following)
             if result is None or other.converged or not result.gap < other.gap:
                 result = other
-            done = result.converged or other.status is Status.UNBOUNDED
+            ends = (Status.UNBOUNDED, Status.STOPPED)
+            done = result.converged or other.status in ends
             if done or other.n_iter >= max_iter:
                 break
         return result

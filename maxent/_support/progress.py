@@ -1,0 +1,328 @@
+"""Progress of a fit: lines of `verbose`, and the tasks of scikit-learn's callbacks."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+import sklearn
+
+from maxent._support.reports import Listener, Report
+from maxent._support.results import DualResult, gap_text
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn < 1.9
+    CallbackSupportMixin, with_callbacks = object, None
+
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
+# seconds between two lines: a twentieth of the time so far, within these bounds
+_SHORTEST, _LONGEST = 0.1, 10.0
+
+
+class CallbacksMixin(CallbackSupportMixin):  # type: ignore[misc]
+    """Mixin of iterative estimators: callbacks of scikit-learn >= 1.9."""
+
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Set the callbacks that the next fits report to.
+
+        Needs scikit-learn 1.9 or later. A callback whose ``on_fit_task_end`` returns
+        True ends the fit: the best point until then is kept, and ``converged_`` is
+        False.
+
+        Parameters
+        ----------
+        *callbacks : callback instances
+            Such as :class:`sklearn.callback.ProgressBar` or
+            :class:`sklearn.callback.ScoringMonitor`; none removes those set before.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Raises
+        ------
+        RuntimeError
+            If scikit-learn is older.
+        """
+        if with_callbacks is not None:
+            super().set_callbacks(*callbacks)
+        elif callbacks:
+            raise RuntimeError(
+                f"callbacks need scikit-learn >= 1.9, and {sklearn.__version__} is "
+                "installed; update it, or use verbose=True to see the progress."
+            )
+        return self
+
+
+def with_progress(fit: _Fit) -> _Fit:
+    """Decorate `fit` so that it reports to `verbose` and to callbacks.
+
+    Inside, :func:`progress_of` gives the callback for the solver.
+    """
+
+    @functools.wraps(fit)
+    def fit_with_progress(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(("X", "y", "sample_weight"), args), **kwargs)
+        progress = self._progress = Progress(self, given)
+        try:
+            progress.begin()
+            fit(self, *args, **kwargs)
+            progress.end()
+        finally:
+            del self._progress
+            progress.close()
+        return self
+
+    return cast(_Fit, fit_with_progress)
+
+
+def progress_of(
+    estimator: Any,
+    store: Callable[[Any, Any], object] | None = None,
+    *,
+    unit: float = 1.0,
+    task: str = "iteration",
+) -> Listener | None:
+    """Callback for the solver of an estimator in `fit`; None if nobody looks.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose `fit` is decorated with :func:`with_progress`.
+    store : callable(model, solution), optional
+        Sets the fitted attributes of a copy of the estimator from a solution that the
+        solver has reached; called only for callbacks that ask for a fitted estimator.
+    unit : float, default=1
+        Unit in which the solver has the objective and the gap.
+    task : str, default="iteration"
+        Name of the subtask of a report.
+    """
+    progress = vars(estimator).get("_progress")
+    if progress is None:
+        return None
+    return cast(Listener | None, progress.callback(store, unit=unit, task=task))
+
+
+class Progress:
+    """The progress of one fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+    given : dict
+        X, and y and sample_weight if there are any, as `fit` got them.
+    """
+
+    def __init__(self, estimator: Any, given: dict[str, Any]):
+        self.estimator, self.given = estimator, given
+        self.lines = Lines(type(estimator).__name__) if estimator.verbose else None
+        self.tasks: Tasks | None = None
+        if hasattr(estimator, "_skl_callbacks"):
+            self.tasks = Tasks(estimator, given)
+
+    def __reduce__(self) -> Any:
+        return type(None), ()  # copies of an estimator in `fit` have no progress
+
+    @property
+    def observed(self) -> bool:
+        """Whether anybody looks."""
+        return self.lines is not None or self.tasks is not None
+
+    def begin(self) -> None:
+        if self.tasks is not None:
+            self.tasks.begin()
+
+    def callback(
+        self,
+        store: Callable[[Any, Any], object] | None = None,
+        *,
+        unit: float = 1.0,
+        task: str = "iteration",
+    ) -> Listener | None:
+        """What :func:`progress_of` returns."""
+        if not self.observed:
+            return None
+
+        def hear(report: Report) -> bool:
+            if self.lines is not None:
+                J, gap = report.objective * unit, report.gap * unit
+                self.lines.show(replace(report, objective=J, gap=gap))
+            return self.tasks is not None and self.tasks.step(task, report, store)
+
+        if self.tasks is not None:
+            self.tasks.open(task)
+        return Listener(hear)
+
+    @contextmanager
+    def group(self, name: str) -> Iterator[None]:
+        """Named subtask around the reports inside."""
+        if self.tasks is not None:
+            self.tasks.open(name, max_subtasks=None)
+        yield
+        if self.tasks is not None:
+            self.tasks.leave()
+
+    def say(self, text: str) -> None:
+        """Print a line of another kind."""
+        if self.lines is not None:
+            self.lines.print(text)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a callback has asked to stop."""
+        return self.tasks is not None and self.tasks.stopped
+
+    def ended(self, result: DualResult) -> None:
+        """Note how a dual ended, for the closing line."""
+        gap = gap_text(result.relative_gap, 0.0)
+        text = f"objective {result.objective:.6g}, relative gap {gap}"
+        self.closing(result.status, result.solver, result.n_iter, text)
+
+    def closing(self, status: str, solver: str, n_iter: int, text: str) -> None:
+        """Note the closing line."""
+        if self.lines is not None:
+            count = f"{n_iter} iteration{'s' * (n_iter != 1)}"
+            self.lines.last = f"{status} after {count} of {solver}: {text}"
+
+    def end(self) -> None:
+        """End all tasks, and print the closing line."""
+        if self.lines is not None:
+            self.lines.print(self.lines.last)
+        if self.tasks is not None:
+            self.tasks.end()
+
+    def close(self) -> None:
+        """Tear the callbacks down, whether the fit has ended or failed."""
+        if self.tasks is not None:
+            _teardown(self.estimator)
+
+
+def _nothing(estimator: Any) -> None:
+    pass
+
+
+# the decorator calls `teardown` of the callbacks as the function returns
+_teardown = _nothing if with_callbacks is None else with_callbacks(_nothing)
+
+
+class Lines:
+    """Lines of progress on standard output, at most ten a second and ever fewer."""
+
+    def __init__(self, name: str):
+        self.name, self.start = name, time.perf_counter()
+        self.next = 0.0  # seconds after the start
+        self.last = "done"  # the closing line
+
+    def print(self, text: str) -> None:
+        """Print a text with the time since the beginning of the fit."""
+        now = time.perf_counter() - self.start
+        self.next = now + min(max(now / 20.0, _SHORTEST), _LONGEST)
+        print(f"{self.name} {now:8.2f} s  {text}", flush=True)
+
+    def show(self, report: Report) -> None:
+        """Print a report, unless the line before is recent."""
+        if time.perf_counter() - self.start >= self.next:
+            where = f"{report.solver} iteration {report.n_iter}"
+            self.print(f"{where}: {_state(report)}")
+
+
+def _state(report: Report) -> str:
+    if np.isnan(report.objective):
+        return "not certified yet"
+    if np.isinf(report.objective):
+        return "no feasible point yet"
+    reached = f"{report.measure} {report.reached:.1e} (tol {report.tol:g})"
+    note = f", {report.note}" if report.note else ""
+    return f"objective {report.objective:.6g}, {reached}{note}"
+
+
+class Tasks:
+    """Tasks of a fit, for the callbacks: the fit, groups in it, and their reports.
+
+    A report ends the task that has been open since the one before, so that its time is
+    that of the work; the next begins at once unless the method ends.
+    """
+
+    def __init__(self, estimator: Any, given: dict[str, Any]):
+        self.estimator = estimator
+        weight = given.get("sample_weight")
+        self.data = {
+            "X": given.get("X"),
+            "y": given.get("y"),
+            "metadata": None if weight is None else {"sample_weight": weight},
+        }
+        self.contexts: list[Any] = []  # from the root to the task at work
+        self.stopped = False
+
+    def begin(self) -> None:
+        """Begin the task of the whole fit."""
+        root = self.estimator._init_callback_context(max_subtasks=None)
+        self._begin(root)
+
+    def _begin(self, context: Any) -> None:
+        self.contexts.append(context)
+        context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+
+    def _end(self, attributes: Any = None) -> None:
+        context = self.contexts.pop()
+        self.stopped |= context.call_on_fit_task_end(
+            estimator=self.estimator,
+            reconstruction_attributes=attributes,
+            **self.data,
+        )
+
+    def open(self, name: str, max_subtasks: int | None = 0) -> None:
+        """Begin a subtask of the innermost group."""
+        self._end_leaf()
+        context = self.contexts[-1]
+        self._begin(context.subcontext(task_name=name, max_subtasks=max_subtasks))
+
+    def _end_leaf(self) -> None:
+        """End a task that has begun and not come to a report."""
+        if self.contexts[-1].max_subtasks == 0:
+            self._end()
+
+    def step(
+        self,
+        task: str,
+        report: Report,
+        store: Callable[[Any, Any], object] | None,
+    ) -> bool:
+        """End the task at work with a report; whether a callback asks to stop."""
+        if self.contexts[-1].max_subtasks != 0:
+            self.open(task)
+        attributes = None
+        if store is not None and report.solution is not None:
+            attributes = functools.partial(self._attributes, report.solution, store)
+        self._end(attributes)
+        if not (self.stopped or report.last):
+            self.open(task)
+        return self.stopped
+
+    def _attributes(
+        self, solution: Callable[[], Any], store: Callable[[Any, Any], object]
+    ) -> dict[str, Any]:
+        """Fitted attributes of an estimator whose method ends at a solution."""
+        known = vars(self.estimator)
+        model = copy.copy(self.estimator)
+        model._progress = None
+        store(model, solution())
+        return {k: v for k, v in vars(model).items() if known.get(k, model) is not v}
+
+    def leave(self) -> None:
+        """End the innermost group."""
+        self._end_leaf()
+        self._end()
+
+    def end(self) -> None:
+        """End the task of the whole fit; the estimator is fitted."""
+        self._end_leaf()
+        self._end({})

@@ -1,0 +1,89 @@
+"""What iterative methods report while they run, and to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from maxent._support.typing import Callback
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an iterative method says of itself when it has certified a point.
+
+    Attributes
+    ----------
+    n_iter : int
+        Iterations done.
+    objective, gap : float
+        At this point; NaN where it has not been certified.
+    solver : str
+    reached, tol : float
+        What is compared with the tolerance, by default the relative gap, and that
+        tolerance.
+    measure : str
+        What `reached` is.
+    note : str
+        Anything else that people may want to know.
+    last : bool
+        Whether the method ends here of itself.
+    solution : callable or None
+        Returns the result of a method that ends at this point; for use during the
+        call only.
+    """
+
+    n_iter: int
+    objective: float
+    gap: float
+    solver: str = ""
+    reached: float = np.nan
+    tol: float = np.nan
+    measure: str = "relative gap"
+    note: str = ""
+    last: bool = False
+    solution: Callable[[], Any] | None = None
+
+    def translated(self, translate: Callable[[Any], Any]) -> Report:
+        """The same report with the solution that `translate` makes of this one."""
+        found = self.solution
+        if found is None:
+            return self
+        return replace(self, solution=lambda: translate(found()))
+
+
+class Listener:
+    """Callback that takes whole reports; public ones take (n_iter, objective, gap)."""
+
+    def __init__(self, hear: Callable[[Report], object]):
+        self.hear = hear
+
+    def __call__(self, n_iter: int, objective: float, gap: float) -> object:
+        return self.hear(Report(n_iter, objective, gap))
+
+
+def tell(callback: Callback | None, report: Report) -> bool:
+    """Give a report to a callback of either kind; whether it asks to stop.
+
+    True alone asks for it, so that a function that returns something else, as
+    ``list.append`` in a lambda may, stops nothing by accident.
+    """
+    if callback is None:
+        return False
+    if isinstance(callback, Listener):
+        answer = callback.hear(report)
+    else:
+        answer = callback(report.n_iter, report.objective, report.gap)
+    return isinstance(answer, (bool, np.bool_)) and bool(answer)
+
+
+def relayed(
+    callback: Callback | None, change: Callable[[Report], Report]
+) -> Listener | None:
+    """Callback for an inner solver, whose reports go on as `change` makes them."""
+    if callback is None:
+        return None
+    return Listener(lambda report: tell(callback, change(report)))
