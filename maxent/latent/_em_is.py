@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from maxent._support import validation as v
+from maxent._support.reports import Report, tell
 from maxent._support.results import Status
 from maxent.latent._model import LogLinearModel
 from maxent.latent._penalty import positive_vector
@@ -160,7 +161,7 @@ def em_is(
     sample_weight : array-like (n_samples,), optional
         Weights >= 0 of the data.
     callback : callable(n_iter, objective, residual), optional
-        Called after every E step, with arrays (R,).
+        Called after every E step, with arrays (R,); True stops the ascent.
 
     Returns
     -------
@@ -216,7 +217,7 @@ def em_is(
         )
     lam = np.clip(lam, -likelihood.bound, likelihood.bound)
     result = run(likelihood, lam, inner, method, tol, max_iter, callback)
-    if not result.converged:
+    if not (result.converged or Status.STOPPED in result.status):
         _warn(result, tol, max_iter)
     return _first(result) if single else result
 
@@ -246,7 +247,7 @@ def run(
     lam = np.array(lam)
     R = len(lam)
     n_iter, residual = np.zeros(R, dtype=int), np.full(R, np.inf)
-    objective, history = np.full(R, -np.inf), []
+    objective, history, stopped = np.full(R, -np.inf), [], False
     active = np.arange(R)
     for iteration in range(max_iter + 1):
         own = lam[active]
@@ -255,10 +256,12 @@ def run(
         objective[active], residual[active] = value, left
         n_iter[active] = iteration
         history.append((iteration, objective.copy(), residual.copy()))
-        if callback is not None:
-            callback(iteration, objective, residual)
         open_ = left > tol
-        if not open_.any() or iteration == max_iter:
+        done = not open_.any() or iteration == max_iter
+        point = lam, n_iter, objective
+        report = Report(iteration, objective, residual, "EM-IS", last=done)
+        stopped = tell(callback, replace(report, solution=lambda p=point: p))
+        if done or stopped:
             break
         active, own = active[open_], own[open_]
         new = m_step(likelihood, own, found.target[open_], inner, method)
@@ -267,7 +270,11 @@ def run(
         lam[active] = new[moved]
         if not len(active):
             break
-    return summary(likelihood, lam, n_iter, tol, history, max_iter)
+    result = summary(likelihood, lam, n_iter, tol, history, max_iter)
+    if stopped:
+        left = [each is not Status.CONVERGED for each in result.status]
+        result.status = [Status.STOPPED if out else Status.CONVERGED for out in left]
+    return result
 
 
 def m_step(

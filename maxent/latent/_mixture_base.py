@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
+from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator
+from maxent._support.reports import relayed
 from maxent._support.threads import single_threaded_blas
-from maxent.latent._mixture_em import climb
+from maxent.latent._mixture_em import climb, leader
 from maxent.latent._pool import SELECTIONS, CandidatePool, groups, reasons
 
 Array = NDArray[np.float64]
@@ -53,6 +57,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
             )
         return X, weight
 
+    @with_progress
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -87,28 +92,18 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         n_init = 1 if self.n_components == 1 else self.n_init
         starts = self._starts(problem, X, weight, rngs[:n_init])
         starts = np.concatenate([*self._given(problem), starts])
-        report = self._reporter(len(starts))
+        log_det = self._log_det(problem)
+        report = relayed(
+            progress_of(self, partial(_take, problem), task="EM step"),
+            lambda report: replace(report, objective=report.objective - log_det),
+        )
         with single_threaded_blas():
             runs = climb(problem, starts, self.tol, self.max_iter, callback=report)
             table = self._table(problem, runs)
         self.objective_history_ = np.array([h[1] for h in runs.history])
         self._candidate_parameters(problem, runs.phi)
-        if self.verbose:
-            n = int((table["reason"] == "").sum())
-            print(f"{type(self).__name__}: {n} of {len(starts)} candidates admitted")
-        self._settle(table)
+        self._settle(table, runs.stopped)
         return self
-
-    def _reporter(self, n):
-        if not self.verbose:
-            return None
-        name = type(self).__name__
-
-        def show(steps, best):
-            if steps % 10 == 1:
-                print(f"{name}: {steps} EM steps of {n} starts, best L={best:.6g}")
-
-        return show
 
     def _starts(self, problem, X, weight, rngs):
         """Random starts (R, P), each from its own generator."""
@@ -137,6 +132,9 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
                 found = self._curvature(problem, runs, members[0])
                 curvature[members], maximum[members] = found
         mi_tol = self.mi_tol if self.n_components > 1 else -1.0
+        tol = self.tol
+        if runs.stopped:  # the gates are about ends
+            tol, mi_tol = np.inf, -1.0
         table = {
             "log_likelihood": L,
             "objective": runs.objective - self._log_det(problem),
@@ -149,7 +147,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
             "group": group,
         }
         table["reason"] = reasons(
-            runs.residual, self.tol, sound, dependence, mi_tol, maximum
+            runs.residual, tol, sound, dependence, mi_tol, maximum
         )
         return table
 
@@ -340,6 +338,13 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
     def lower_bound_(self) -> float:
         """Objective of the chosen candidate, under scikit-learn's name."""
         return self.objective_
+
+
+def _take(problem, model, runs):
+    """Make the best restart of unfinished runs the model."""
+    model._candidate_parameters(problem, runs.phi)
+    model.candidates_ = {"n_iter": runs.n_iter}
+    model._keep(leader(runs))
 
 
 def mean_posterior_entropy(rho, w):

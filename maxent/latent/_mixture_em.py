@@ -9,13 +9,13 @@ Source: Varadhan & Roland (2008), scheme S3, for the extrapolation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._support.reports import Listener, Report, tell
 from maxent.latent._em_is import ROUNDING
 
 Array = NDArray[np.float64]
@@ -49,6 +49,27 @@ class Runs:
     n_iter: NDArray[np.intp]  # EM steps
     broken: NDArray[np.bool_]
     history: list[tuple[int, float]]  # EM steps, best objective so far
+    stopped: bool = False  # by a callback
+
+
+def leader(runs: Runs) -> int:
+    """Number of the restart with the greatest objective, of the sound ones if any."""
+    return int(np.argmax(np.where(runs.broken, -np.inf, runs.objective)))
+
+
+def _report(runs, steps, tol, last):
+    """Report of the best restart."""
+    i = leader(runs)
+    left = float(runs.residual[i])
+    report = Report(steps, float(runs.objective[i]), left, "EM", left, tol)
+    open_ = int(((runs.residual > tol) & ~runs.broken).sum())
+    return replace(
+        report,
+        measure="relative gradient",
+        note=f"{open_} of {len(runs.phi)} starts go on",
+        last=last,
+        solution=lambda: runs,
+    )
 
 
 def climb(
@@ -59,7 +80,7 @@ def climb(
     *,
     accelerate: bool = True,
     change_tol: float = 0.0,
-    callback: Callable[[int, float], object] | None = None,
+    callback: Listener | None = None,
 ) -> Runs:
     """EM from every start until its relative gradient is within tol.
 
@@ -81,10 +102,11 @@ def climb(
         out.residual[active], out.broken[active] = first.residual, first.broken
         out.n_iter[active] = steps
         out.history.append((steps, float(out.objective.max())))
-        if callback is not None:
-            callback(steps, float(out.objective.max()))
         open_ = (first.residual > tol) & ~first.broken
-        if not open_.any() or steps >= max_iter:
+        done = not open_.any() or steps >= max_iter
+        if callback is not None and tell(callback, _report(out, steps, tol, done)):
+            out.stopped = not done
+        if done or out.stopped:
             return out
         active, x0, first = active[open_], x0[open_], _taken(first, open_)
         second = problem.em(first.following)

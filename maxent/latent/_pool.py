@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
+from maxent._support.progress import CallbacksMixin, Progress
+from maxent._support.results import Status
 
 Selection = Literal["entropy", "likelihood"]
 SELECTIONS = ("entropy", "likelihood")
@@ -130,20 +132,31 @@ def check_admitted(name: str, table: dict[str, NDArray]) -> None:
     )
 
 
-class CandidatePool:
+class CandidatePool(CallbacksMixin):
     """What estimators with candidates share: the table, the gates, the choice.
 
     A subclass sets `candidates_` and `_keep(i)`, which makes candidate i the model.
     """
 
     selection: str
+    tol: float
+    n_iter_: int
+    _progress: Progress
     candidates_: dict[str, NDArray]
 
-    def _settle(self, table: dict[str, NDArray]) -> None:
-        """Store the table and the choice asked for."""
+    def _settle(self, table: dict[str, NDArray], stopped: bool = False) -> None:
+        """Store the table and the choice asked for; say how the fit ended."""
         check_admitted(type(self).__name__, table)
         self.candidates_, self.rejected_ = table, rejections(table)
         self._choose(self.selection)
+        n = len(table["reason"])
+        self._progress.closing(
+            Status.STOPPED if stopped else Status.CONVERGED,
+            "EM",
+            self.n_iter_,
+            f"{(table['reason'] == '').sum()} of {n} candidates admitted, objective "
+            f"{self.objective_:.6g}, relative gradient {self.residual_:.1e}",
+        )
 
     def _choose(self, selection: str) -> None:
         self.selected_ = chosen(self.candidates_, selection)
@@ -152,7 +165,7 @@ class CandidatePool:
         self.entropy_ = float(table["entropy"][i])
         self.objective_ = float(table["objective"][i])
         self.residual_ = float(table["residual"][i])
-        self.converged_ = True  # a gate
+        self.converged_ = bool(self.residual_ <= self.tol)  # a gate, unless stopped
         self._keep(i)
 
     def _keep(self, i: int) -> None:

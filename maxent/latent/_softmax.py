@@ -9,6 +9,7 @@ magnitude, which the diagonal of the Hessian takes out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from maxent._support.compiling import compiled
+from maxent._support.reports import Report, tell
 from maxent._support.results import Status
 
 Array = NDArray[np.float64]
@@ -144,10 +146,12 @@ def newton_cg(
     for n_iter in range(max_iter + 1):
         residual = float(np.abs(g).max(initial=0.0))
         history.append((n_iter, value, residual))
-        if callback is not None:
-            callback(n_iter, value, residual)
-        if residual <= tol:
-            status = Status.CONVERGED
+        met = residual <= tol
+        report = Report(n_iter, value, residual, "newton", residual, tol, "residual")
+        point = x, value, residual, n_iter
+        stop = tell(callback, replace(report, last=met, solution=lambda p=point: p))
+        if met or stop:
+            status = Status.CONVERGED if met else Status.STOPPED
             break
         if n_iter == max_iter:
             break

@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
+from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
 from maxent.latent._boltzmann_model import BoltzmannModel
 from maxent.latent._em_is import M_STEPS, MStep, checked_likelihood
 from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
-from maxent.latent.candidates import candidates
+from maxent.latent.candidates import candidates, take_best
 
 Array = NDArray[np.float64]
 
@@ -33,6 +34,7 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
     def _model(self, n_visible):
         raise NotImplementedError
 
+    @with_progress
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -84,10 +86,11 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
             mi_tol=v.check_number("mi_tol", self.mi_tol),
             check_maximum=self.check_maximum,
             n_jobs=v.check_jobs(self.n_jobs),
-            verbose=self.verbose,
+            progress=self._progress,
+            store=take_best,
         )
         self.candidate_weights_ = weights
-        self._settle(table)
+        self._settle(table, self._progress.stopped)
         return self
 
     def _keep(self, i):

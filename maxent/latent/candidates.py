@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.compiling import compiled
+from maxent._support.progress import Progress, with_progress
 from maxent._support.random_state import as_generator
+from maxent._support.reports import Report, relayed, tell
+from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
 from maxent.latent._em_is import (
     M_STEPS,
@@ -179,6 +185,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         tags.input_tags.two_d_array = False
         return tags
 
+    @with_progress
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> LatentMaxEnt:
@@ -223,10 +230,11 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
             mi_tol=v.check_number("mi_tol", self.mi_tol),
             check_maximum=self.check_maximum,
             n_jobs=v.check_jobs(self.n_jobs),
-            verbose=self.verbose,
+            progress=self._progress,
+            store=take_best,
         )
         self.candidate_weights_ = weights
-        self._settle(table)
+        self._settle(table, self._progress.stopped)
         return self
 
     def _model(self):
@@ -326,6 +334,13 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         return given[np.asarray(X, dtype=np.intp)]
 
 
+def take_best(model: Any, found: Any) -> None:
+    """Make the best start of an unfinished batch the model."""
+    weights, n_iter, objective = found
+    model.candidate_weights_, model.candidates_ = weights, {"n_iter": n_iter}
+    model._keep(int(np.argmax(objective)))
+
+
 def candidates(
     likelihood: Likelihood,
     starts: NDArray[np.float64],
@@ -337,22 +352,21 @@ def candidates(
     max_iter: int,
     mi_tol: float,
     check_maximum: bool,
+    progress: Progress,
+    store: Callable[[Any, Any], object],
     n_jobs: int | None = None,
-    verbose: bool | int = False,
 ) -> tuple[dict[str, NDArray], NDArray[np.float64]]:
     """Table of the stationary points from starts (R, N), and their weights."""
-    from joblib import Parallel, delayed
-
     if method in ("gis", "iis", "scgis"):
-        compiled("scaling", verbose=bool(verbose))
+        compiled("scaling", verbose=progress.lines is not None)
     options = (method, inner, em_iter, tol, max_iter, check_maximum)
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_chunk)(likelihood, starts[lo : lo + _CHUNK], *options)
-        for lo in range(0, len(starts), _CHUNK)
-    )
+    chunks = [starts[lo : lo + _CHUNK] for lo in range(0, len(starts), _CHUNK)]
+    parts = _parts(likelihood, chunks, options, progress, store, n_jobs)
     table = {k: np.concatenate([p[0][k] for p in parts]) for k in parts[0][0]}
     weights = np.concatenate([p[1] for p in parts])
     bounded = np.isfinite(table["entropy"]) & np.isfinite(weights).all(axis=1)
+    if progress.stopped:  # the gates are about ends
+        tol, mi_tol = np.inf, -1.0
     table["reason"] = reasons(
         table["residual"],
         tol,
@@ -362,32 +376,83 @@ def candidates(
         table.pop("maximum"),
     )
     table["group"] = groups(table["log_likelihood"], table["entropy"])
-    if verbose:
-        n = int((table["reason"] == "").sum())
-        print(f"candidates: {n} of {len(weights)} admitted")
     return table, weights
 
 
-def _chunk(likelihood, starts, method, inner, em_iter, tol, max_iter, check_maximum):
+def _parts(likelihood, chunks, options, progress, store, n_jobs):
+    """Results of `_chunk`, those until a callback asks to stop; at least one."""
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    if effective_n_jobs(n_jobs) > 1 and len(chunks) > 1:
+        with_jobs = Parallel(n_jobs=n_jobs, return_as="generator")
+        found = with_jobs(delayed(_chunk)(likelihood, c, *options) for c in chunks)
+    else:
+        found = (
+            _chunk(likelihood, c, *options, progress.callback(store, task="EM step"))
+            for c in chunks
+        )
+    parts, n = [], sum(map(len, chunks))
+    while len(parts) < len(chunks) and not progress.stopped:
+        with progress.group("candidates"):
+            parts.append(next(found))
+        progress.say(f"{sum(map(len, chunks[: len(parts)]))} of {n} starts have ended")
+    if progress.stopped:
+        with warnings.catch_warnings():  # of the tasks that this gives up
+            warnings.simplefilter("ignore", UserWarning)
+            found.close()
+    else:
+        next(found, None)  # the pool of processes is at rest only then
+    return parts
+
+
+def _chunk(likelihood, starts, *options):
     """Candidates of a few starts, as one batch."""
     with single_threaded_blas():
-        return _candidates_of(
-            likelihood, starts, method, inner, em_iter, tol, max_iter, check_maximum
-        )
+        return _candidates_of(likelihood, starts, *options)
+
+
+def _best_of_starts(report):
+    """Report of a batch, as that of its best start."""
+    i = int(np.argmax(report.objective))
+    left = float(report.gap[i])
+    return replace(
+        report,
+        objective=float(report.objective[i]),
+        gap=left,
+        reached=left,
+        measure="relative gradient",
+        note=f"best of {len(report.gap)} starts",
+    )
 
 
 def _candidates_of(
-    likelihood, starts, method, inner, em_iter, tol, max_iter, check_maximum
+    likelihood,
+    starts,
+    method,
+    inner,
+    em_iter,
+    tol,
+    max_iter,
+    check_maximum,
+    callback=None,
 ):
     bound = likelihood.bound
     starts = np.clip(starts, -bound, bound)
-    result = run(likelihood, starts, inner, method, tol, em_iter)
+    if callback is not None:
+        callback = relayed(
+            callback, lambda report: replace(_best_of_starts(report), tol=tol)
+        )
+    result = run(likelihood, starts, inner, method, tol, em_iter, callback)
     lam, n_iter = result.lam, np.array(result.n_iter)
-    for r in np.flatnonzero(result.residual > tol):
+    stopped = Status.STOPPED in result.status
+    for r in np.flatnonzero(result.residual > tol) if not stopped else ():
         lam[r] = polished(likelihood, lam[r], tol, max_iter)
+        if callback is not None and tell(callback, _polished(likelihood, lam, n_iter)):
+            stopped = True
+            break
     end = summary(likelihood, lam, n_iter, tol, [])
     curvature, maximum = np.full(len(lam), np.nan), np.ones(len(lam), dtype=bool)
-    if check_maximum:
+    if check_maximum and not stopped:
         for r in np.flatnonzero(end.residual <= tol):
             curvature[r], maximum[r] = _curvature(likelihood, lam[r], tol, max_iter)
     cost = end.log_likelihood - end.objective
@@ -403,6 +468,14 @@ def _candidates_of(
         "maximum": maximum,
     }
     return table, lam
+
+
+def _polished(likelihood, lam, n_iter):
+    """Report of a batch of which one more start has been polished."""
+    _, _, _, objective, _, residual = likelihood.evaluate(lam)
+    point = lam, n_iter, objective
+    report = Report(int(n_iter.max()), objective, residual, "L-BFGS")
+    return replace(report, solution=lambda: point)
 
 
 def _curvature(likelihood, lam, tol, max_iter):

@@ -12,15 +12,17 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import check_labels, validated
 from maxent._support.fitted import check_fitted, check_fitted_classes, check_scores
+from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.results import Status
 from maxent.latent._softmax import ConditionalDual, newton_cg
 
 Array = NDArray[np.float64]
 
 
-class MaxEntClassifier(ClassifierMixin, BaseEstimator):
+class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
     """Conditional maximum entropy classifier (multinomial logistic regression).
 
     Of all conditional distributions p(y|x) whose means of the features x 1[y = k] equal
@@ -107,6 +109,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @with_progress
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> MaxEntClassifier:
@@ -163,16 +166,22 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
         dual = ConditionalDual(
             X, codes, weight, K, total, bool(self.fit_intercept), bool(self.verbose)
         )
-        x, value, residual, n_iter, status, history = newton_cg(
-            dual, np.zeros(dual.size), tol, max_iter, self._reporter()
+
+        def store(model, found):
+            x, value, residual, n_iter = found
+            W, b = dual.split(x)
+            model.coef_, model.intercept_ = np.ascontiguousarray(W.T), b.copy()
+            model.objective_, model.residual_ = float(value), float(residual)
+            model.n_iter_, model.converged_ = int(n_iter), bool(residual <= tol)
+
+        *found, status, history = newton_cg(
+            dual, np.zeros(dual.size), tol, max_iter, progress_of(self, store)
         )
-        W, b = dual.split(x)
-        self.coef_, self.intercept_ = np.ascontiguousarray(W.T), b.copy()
-        self.objective_, self.residual_ = float(value), float(residual)
+        store(self, found)
         self.objective_history_ = np.array([h[1] for h in history])
-        self.n_iter_ = int(n_iter)
-        self.converged_ = status is Status.CONVERGED
-        if not self.converged_:
+        end = f"objective {self.objective_:.6g}, residual {self.residual_:.1e}"
+        self._progress.closing(status, "newton", self.n_iter_, end)
+        if not self.converged_ and status is not Status.STOPPED:
             self._warn(status, tol, max_iter)
         return self
 
@@ -181,15 +190,6 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
             self.class_weight, classes=self.classes_, y=y, sample_weight=weight
         )
         return each[codes]
-
-    def _reporter(self):
-        if not self.verbose:
-            return None
-
-        def show(n_iter, value, residual):
-            print(f"MaxEntClassifier: {n_iter} steps, D={value:.6g}, r={residual:.2e}")
-
-        return show
 
     def _warn(self, status, tol, max_iter):
         import warnings
@@ -204,7 +204,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):
             f"{self.n_iter_} steps: residual {self.residual_:.2e} reached, tol={tol:g} "
             f"asked; {remedy}.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=user_stacklevel(),
         )
 
     def decision_function(self, X: ArrayLike) -> Array:

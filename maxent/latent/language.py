@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
+from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.random_state import draw_seed
+from maxent._support.reports import Report, tell
+from maxent._support.results import Status
 from maxent.latent._trigram_tables import (
     Counts,
     NGrams,
@@ -27,7 +32,7 @@ Array = NDArray[np.float64]
 UNKNOWN = "<unk>"
 
 
-class TrigramTopicModel(BaseEstimator):
+class TrigramTopicModel(CallbacksMixin, BaseEstimator):
     """Language model of trigrams and hidden topics, log-linear.
 
     Three words in a row, their document and a topic for each word have weights for
@@ -122,6 +127,7 @@ class TrigramTopicModel(BaseEstimator):
         tags.input_tags.string = True
         return tags
 
+    @with_progress
     def fit(self, X: Sequence[Sequence[str]], y: Any = None) -> TrigramTopicModel:
         """Fit the weights to documents.
 
@@ -256,28 +262,39 @@ class TrigramTopicModel(BaseEstimator):
             seen[:] = [value, float(np.abs(gradient).max())]
             return -value, -gradient
 
+        def store(model, x):
+            model.weights_ = x.copy()
+            model._tables = tuple(t.copy() for t in likelihood.split(x)[0])
+
+        callback, stopped = progress_of(self, store), False
+
         def progress(x):
+            nonlocal stopped
             history.append(seen[0])
-            if self.verbose:
-                print(
-                    f"TrigramTopicModel: {len(history)} iterations, L={seen[0]:.6g}, "
-                    f"gradient={seen[1]:.2e}",
-                    flush=True,
-                )
+            value, left = seen
+            report = Report(len(history), value, left, "lbfgs", left, tol, "gradient")
+            report = replace(report, last=left <= tol, solution=lambda: x)
+            stopped = tell(callback, report)
+            if stopped:
+                raise StopIteration
 
         options = {"maxiter": max_iter, "maxcor": 5, "gtol": tol, "ftol": 0.0}
         result = minimize(
             both, x, jac=True, method="L-BFGS-B", callback=progress, options=options
         )
-        self.weights_, self.n_iter_ = result.x, int(result.nit)
+        store(self, result.x)
+        self.n_iter_ = int(result.nit)
         self.objective_ = -float(result.fun)
         penalty = 0.5 * weight * float(result.x @ result.x)
         self.log_likelihood_ = self.objective_ + penalty
         self.objective_history_ = np.array(history)
         self.residual_ = float(np.abs(result.jac).max())
         self.converged_ = self.residual_ <= tol
-        self._tables = tuple(t.copy() for t in likelihood.split(result.x)[0])
-        if not self.converged_:
+        status = Status.STOPPED if stopped else Status.MAX_ITER
+        status = Status.CONVERGED if self.converged_ else status
+        end = f"objective {self.objective_:.6g}, gradient {self.residual_:.1e}"
+        self._progress.closing(status, "lbfgs", self.n_iter_, end)
+        if not (self.converged_ or stopped):
             from sklearn.exceptions import ConvergenceWarning
 
             warnings.warn(
@@ -285,7 +302,7 @@ class TrigramTopicModel(BaseEstimator):
                 f"{self.residual_:.2e} reached, tol={tol:g} asked; raise max_iter (now "
                 f"{max_iter}) or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=user_stacklevel(),
             )
 
     # -- new documents -----------------------------------------------------------------
