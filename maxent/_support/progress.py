@@ -26,7 +26,7 @@ _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 _SHORTEST, _LONGEST = 0.1, 10.0
 
 
-class CallbacksMixin(CallbackSupportMixin):  # type: ignore[misc]
+class CallbacksMixin(CallbackSupportMixin):
     """Mixin of iterative estimators: callbacks of scikit-learn >= 1.9."""
 
     def set_callbacks(self, *callbacks: Any) -> Self:

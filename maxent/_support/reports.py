@@ -20,7 +20,8 @@ class Report:
     n_iter : int
         Iterations done.
     objective, gap : float
-        At this point; NaN where it has not been certified.
+        At this point; NaN where it has not been certified. Arrays from a batch of
+        starts.
     solver : str
     reached, tol : float
         What is compared with the tolerance, by default the relative gap, and that
@@ -37,8 +38,8 @@ class Report:
     """
 
     n_iter: int
-    objective: float
-    gap: float
+    objective: Any
+    gap: Any
     solver: str = ""
     reached: float = np.nan
     tol: float = np.nan

@@ -63,7 +63,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
     max_iter : int, default=200
         Bound on the steps of the interior point.
     verbose : bool or int, default=False
-        Print steps, objective and gap.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

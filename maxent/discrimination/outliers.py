@@ -95,7 +95,7 @@ class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
     max_iter : int, default=200
         Bound on the steps of the interior point.
     verbose : bool or int, default=False
-        Print steps, objective and gap.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ default="rbf"
     n_jobs : int, optional
         Threads of the kernel computations. Results do not depend on it.
     verbose : bool or int, default=False
-        Print iterations, objective and gap as they are certified.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

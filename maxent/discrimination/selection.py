@@ -67,7 +67,7 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
     max_iter : int, default=500
         Bound on the steps of the interior point.
     verbose : bool or int, default=False
-        Print steps, objective and gap.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

@@ -84,7 +84,7 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
     max_iter : int, default=1000
         Bound on the steps of the solver.
     verbose : bool or int, default=False
-        Print steps, objective and gap.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

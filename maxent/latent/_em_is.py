@@ -17,6 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -260,7 +261,7 @@ def run(
         done = not open_.any() or iteration == max_iter
         point = lam, n_iter, objective
         report = Report(iteration, objective, residual, "EM-IS", last=done)
-        stopped = tell(callback, replace(report, solution=lambda p=point: p))
+        stopped = tell(callback, replace(report, solution=partial(tuple, point)))
         if done or stopped:
             break
         active, own = active[open_], own[open_]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -149,7 +150,7 @@ def newton_cg(
         met = residual <= tol
         report = Report(n_iter, value, residual, "newton", residual, tol, "residual")
         point = x, value, residual, n_iter
-        stop = tell(callback, replace(report, last=met, solution=lambda p=point: p))
+        stop = tell(callback, replace(report, last=met, solution=partial(tuple, point)))
         if met or stop:
             status = Status.CONVERGED if met else Status.STOPPED
             break

@@ -236,7 +236,7 @@ class LMEBoltzmannMachine(_Machine):
     n_jobs : int, optional
         Processes, through joblib; results do not depend on it.
     verbose : bool or int, default=False
-        Print what is done.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------
@@ -370,7 +370,7 @@ class LMERBM(_Machine):
     n_jobs : int, optional
         Processes, through joblib; results do not depend on it.
     verbose : bool or int, default=False
-        Print what is done.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
     n_jobs : int, optional
         Processes, through joblib; candidates do not depend on it.
     verbose : bool or int, default=False
-        Print what is done.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

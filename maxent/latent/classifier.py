@@ -44,7 +44,7 @@ class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
     max_iter : int, default=100
         Bound on the Newton steps.
     verbose : bool or int, default=False
-        Print steps, dual and residual.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

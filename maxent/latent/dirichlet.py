@@ -145,7 +145,7 @@ class LMEDirichletMixture(LatentMixture):
     n_jobs : int, optional
         Not used; kept so that parameters agree with :class:`LMEGaussianMixture`.
     verbose : bool or int, default=False
-        Print EM steps and what was admitted.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

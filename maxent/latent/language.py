@@ -59,7 +59,7 @@ class TrigramTopicModel(CallbacksMixin, BaseEstimator):
     random_state : int, Generator, RandomState or None, default=None
         Seed of the topics' start.
     verbose : bool or int, default=False
-        Print iterations, likelihood and gradient.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

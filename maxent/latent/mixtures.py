@@ -66,7 +66,7 @@ class LMEGaussianMixture(LatentMixture):
     n_jobs : int, optional
         Threads, one start each. Results do not depend on it.
     verbose : bool or int, default=False
-        Print EM steps and what was admitted.
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------

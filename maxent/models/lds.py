@@ -396,7 +396,7 @@ class LinearDynamicalSystem(Model):
         n_jobs : int, optional
             Threads over sequences.
         callback : callable(n_iter, objective, gain), optional
-            Called after every E step.
+            Called after every E step; True ends the fit.
         random_state : int, Generator, RandomState or None, default=None
             Used by starts after the first.
 

@@ -95,6 +95,7 @@ def solve_blocks(
     init : array-like (n,), optional
         Multipliers to start from; they are moved into the domain.
     callback : callable(n_iter, objective, gap), optional
+        Called at each certification; True ends the solver.
 
     Returns
     -------

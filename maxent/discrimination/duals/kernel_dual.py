@@ -92,6 +92,7 @@ def solve_dual(
         "interior" costs O(n^3) a step and reaches 1e-10 in tens of steps; "smo"
         scales to large n.
     callback : callable(n_iter, objective, gap), optional
+        Called at each certification; True ends the solver.
 
     Returns
     -------

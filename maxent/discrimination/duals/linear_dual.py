@@ -196,6 +196,7 @@ def solve_linear_dual(
     random_state : int, default=0
         Seed of the order of visits.
     callback : callable(n_iter, objective, gap), optional
+        Called at each certification; True ends the solver.
 
     Returns
     -------
