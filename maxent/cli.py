@@ -207,7 +207,9 @@ def _parser() -> _Parser:
         help="picture to write, .png, .pdf or .svg (default: %(default)s)",
     )
     demo.add_argument("--no-picture", action="store_true", help="write no picture")
-    demo.add_argument("--seed", type=int, default=0, help="seed of the split (default: 0)")
+    demo.add_argument(
+        "--seed", type=int, default=0, help="seed of the split (default: 0)"
+    )
 
     fit = _command(commands, "fit", "train on a data file, write a model file")
     fit.add_argument("data", metavar="DATA", help="svmlight or CSV file, with labels")

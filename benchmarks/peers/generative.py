@@ -87,7 +87,7 @@ def fits(options):
     report.add(
         row(
             f"outliers, {n} x 25 letters",
-            lambda: MEDOutlierDetector("multinomial"),
+            lambda: MEDOutlierDetector("multinomial", quantile=0.2),
             lambda: CategoricalNB(min_categories=4),
             (own, None, X_test, None),
             options.pairs,

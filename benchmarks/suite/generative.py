@@ -56,7 +56,7 @@ class OutlierDetector(Fitted):
         self.X, self.y = X[y == 1][:n], None
 
     def estimator(self):
-        return MEDOutlierDetector(self.model)
+        return MEDOutlierDetector(self.model, quantile=0.2)
 
     def track_score(self, case):
         """Area under the ROC curve on the test rows."""

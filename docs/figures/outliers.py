@@ -17,7 +17,7 @@ test = np.concatenate([rest, np.flatnonzero(malignant == 1)])
 prior = DirichletProduct(1.0, n_categories=[10] * 9)
 models = {
     "Bayes posterior": prior.posterior(codes[train]),
-    "MED": MEDOutlierDetector(prior).fit(codes[train]),
+    "MED": MEDOutlierDetector(prior, quantile=0.2).fit(codes[train]),
 }
 figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.8))
 LogLikelihoodDisplay.from_models(models, codes[train], ax=axes[0], bins=30)

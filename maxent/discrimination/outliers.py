@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,24 +39,20 @@ from maxent.discrimination._margin_parameters import (
     free_margin,
     generative_margin,
 )
+from maxent.discrimination._outlier_models import (
+    CATEGORICAL,
+    BlockScorer,
+    OutlierModel,
+    check_contamination,
+    check_model,
+    threshold_of_share,
+)
 from maxent.discrimination._tree_parameters import check_two_features
 from maxent.discrimination.duals.block_dual import solve_blocks
-from maxent.discrimination.kernel_blocks import GaussianCentre
-from maxent.discrimination.margins.base import MarginPrior
+from maxent.discrimination.kernel_blocks import GaussianCentre, GaussianScores
+from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 from maxent.families.block import as_block
-from maxent.families.dirichlet_nets import DirichletProduct
 from maxent.families.normal_wishart import NormalInverseWishart
-from maxent.models.trees.dirichlet_trees import DirichletTrees
-
-_MODELS = ("gaussian", "multinomial", "tree")
-_CATEGORICAL = {"multinomial": DirichletProduct, "tree": DirichletTrees}
-
-
-class OutlierModel(Protocol):
-    """Protocol of the models of a detector: blocks of rows."""
-
-    def block(self, X: Any, /) -> Any:
-        """Bind the model to rows."""
 
 
 class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
@@ -79,9 +75,14 @@ class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
         :class:`GaussianCentre` (support vector data description), or one of your own.
     level : float, optional
         Log-likelihood asked of the training rows, in nats.
-    quantile : float, default=0.2
+    quantile : float, default=0.5
         Without `level`, this quantile of the training rows' log-likelihoods under the
         Bayes predictive distribution is the level, in [0, 1].
+    contamination : float, optional
+        Share of the training rows to call outliers, in (0, 0.5]: it sets ``offset_``,
+        the threshold of `predict`, and changes nothing else of the fit. Without it the
+        threshold is what the margin prior asks, which calls as many rows outliers as
+        have a multiplier, close to half of them at the default `quantile`.
     C : float, default=1.0
         Rate of the margin prior, > 0. It caps every row's weight, except for "gaussian"
         and "fixed". At weight one for all rows the model is the Bayes posterior.
@@ -105,7 +106,8 @@ class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
         Level of the training rows.
     offset_ : float
         Scores below it are outliers: the level less the shortfall that costs nothing
-        under the margin prior.
+        under the margin prior; or, with `contamination`, the score that this share of
+        the training rows is below.
     support_ : ndarray of int
         Rows with a nonzero multiplier.
     dual_coef_ : ndarray (n_support,)
@@ -118,9 +120,9 @@ n_features_in_
     loo_bound_ : float
         Share of rows with a multiplier. The expected share of new normal rows called
         outliers is at most that of a training set larger by one. NaN where this does
-        not hold: if `level` is not given, if rows shape the model ("gaussian",
-        "multinomial", kernels with gamma="scale", a centre without any multiplier), for
-        the logistic prior, and for a fit that has not converged.
+        not hold: if `level` is not given, with `contamination`, if rows shape the model
+        ("gaussian", "multinomial", kernels with gamma="scale", a centre without any
+        multiplier), for the logistic prior, and for a fit that has not converged.
 
     See Also
     --------
@@ -153,7 +155,8 @@ n_features_in_
         model: Literal["gaussian", "multinomial", "tree"] | OutlierModel = "gaussian",
         *,
         level: float | None = None,
-        quantile: float = 0.2,
+        quantile: float = 0.5,
+        contamination: float | None = None,
         C: float = 1.0,
         margin: MarginName | MarginPrior = "exponential",
         likelihood: Likelihood = "expected",
@@ -164,6 +167,7 @@ n_features_in_
         self.model = model
         self.level = level
         self.quantile = quantile
+        self.contamination = contamination
         self.C = C
         self.margin = margin
         self.likelihood = likelihood
@@ -212,9 +216,10 @@ n_features_in_
             raise ValueError(
                 f"quantile={v.shown(self.quantile)} must be between 0 and 1."
             )
+        share = check_contamination(self.contamination)
         v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
-        self._check_model()
+        check_model(self.model)
         X = self._validated(X)
         weight = v.check_weights(sample_weight, len(X))
         weight = np.ones(len(X)) if weight is None else weight
@@ -239,9 +244,15 @@ n_features_in_
             )
         self.level_ = self._level(level, block, X, weight)
         margin = at_level(margin, self.level_)
+        if isinstance(self.model, GaussianScores):  # its scores are zero to begin with
+            source = f" (the quantile of {len(X)} sample(s))" if level is None else ""
+            check_positive_mean(margin, f"level{source} or C")
 
         def store(model, result):
             model._store(result, block, margin, level is not None, keep)
+            if share is not None:
+                model.offset_ = threshold_of_share(model._scores(X), weight, share)
+                model.loo_bound_ = np.nan  # it is about the threshold of the margins
 
         result = solve_blocks(
             [block],
@@ -266,16 +277,7 @@ n_features_in_
         return isinstance(self.model, str) and self.model == name
 
     def _categorical(self):
-        return isinstance(self.model, str) and self.model in _CATEGORICAL
-
-    def _check_model(self):
-        if isinstance(self.model, str):
-            v.check_choice("model", self.model, _MODELS)
-        elif isinstance(self.model, type) or not callable(
-            getattr(self.model, "block", None)
-        ):
-            more = ", or an object with a method block(X)"
-            raise v.unknown("model", self.model, _MODELS, more)
+        return isinstance(self.model, str) and self.model in CATEGORICAL
 
     def _validated(self, X: ArrayLike, reset: bool = True) -> NDArray[Any]:
         if self._categorical():
@@ -292,7 +294,7 @@ n_features_in_
             return NormalInverseWishart.weak(X, weight)
         if self._categorical():
             sizes = [len(known) for known in self.categories_]
-            return _CATEGORICAL[self.model](1.0, sizes)
+            return CATEGORICAL[self.model](1.0, sizes)
         return self.model
 
     def _level(self, level, block, X, weight):
@@ -315,7 +317,7 @@ n_features_in_
     def _store(self, result, block, margin, given, keep):
         lam = result.lam
         posterior = block.posterior(lam)
-        self.posterior_ = _Scorer(block, lam) if posterior is None else posterior
+        self.posterior_ = BlockScorer(block, lam) if posterior is None else posterior
         inside = np.flatnonzero(lam)
         self.support_, self.dual_coef_ = keep[inside], lam[inside]
         # a prior without a mean (logistic) forgives nothing on average
@@ -349,7 +351,7 @@ n_features_in_
             Expected log-likelihoods, or logs of expected likelihoods (`likelihood`).
         """
         check_is_fitted(self)
-        needed = _CATEGORICAL[str(self.model)] if self._categorical() else object
+        needed = CATEGORICAL[str(self.model)] if self._categorical() else object
         if not (
             isinstance(self.posterior_, needed)
             and hasattr(self.posterior_, "expected_log_prob")
@@ -359,21 +361,26 @@ n_features_in_
                 f"{v.shown(self.posterior_)} cannot score rows. Fit it again."
             )
         check_value("posterior_", self.posterior_)
+        X = self._validated(X, reset=False)
+        if self._categorical():
+            X = encode_categories(X, self.categories_, "ignore")
+        return self._scores(X)
+
+    def _scores(self, X):
+        """Scores of checked rows, encoded if they are categories."""
         predictive = self.likelihood == "predictive"
         if predictive and not hasattr(self.posterior_, "predictive_log_prob"):
             raise ValueError(
                 "likelihood='predictive' needs a model of probabilities; with "
                 f"{v.shown(self.model)} use likelihood='expected'."
             )
-        X = self._validated(X, reset=False)
         extra = 0.0
         if self._categorical():
-            X = encode_categories(X, self.categories_, "ignore")
             extra = self._unseen(X == -1, np.log if predictive else psi)
         score = "predictive_log_prob" if predictive else "expected_log_prob"
         with np.errstate(over="ignore", invalid="ignore"):
             scores = getattr(self.posterior_, score)(X) + extra
-        if isinstance(self.posterior_, _Scorer):
+        if isinstance(self.posterior_, BlockScorer):
             return scores  # a user's model may find a row impossible
         return check_scores(scores, X)
 
@@ -416,13 +423,3 @@ n_features_in_
             As scikit-learn's outlier detectors have it.
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
-
-
-class _Scorer:
-    """A block with its weights, for models that have no posterior of their own."""
-
-    def __init__(self, block, weight):
-        self.block, self.weight = block, weight
-
-    def expected_log_prob(self, X):
-        return self.block.score(self.weight, X)

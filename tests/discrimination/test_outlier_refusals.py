@@ -21,6 +21,7 @@ WRONG = {
     "model": ["a", None, 3.0, np.eye(2), OneClassSVM(), GaussianScores],
     "level": [np.nan, np.inf, "a", [1.0]],
     "quantile": [-0.1, 1.1, np.nan, "a", None, 20],
+    "contamination": [0.0, -0.1, 0.51, np.nan, "auto", [0.1], True],
     "C": [0.0, -1.0, np.nan, np.inf, "a", None],
     "margin": ["a", None, 3.0, ExponentialMargin],
     "likelihood": ["a", None, 3],
@@ -78,3 +79,22 @@ def test_a_level_that_asks_for_nothing_is_warned_of(rng):
     with pytest.warns(UserWarning, match="nothing was learnt; raise level or quantile"):
         model = MEDOutlierDetector("multinomial", level=-1e3).fit(X)
     assert len(model.support_) == 0
+
+
+# ------------------------------------------------------- margins that teach nothing
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"level": 1.0}, "mean margin 0, .*Raise level or C"),
+        ({"level": 0.0, "margin": "hinge"}, "mean margin 0, .*Raise level or C"),
+        ({"level": -1.0, "margin": "gaussian"}, "mean margin -1, .*Raise level or C"),
+        ({"gamma": 1e6}, r"mean margin 0, .*level \(the quantile of 40 sample\(s\)\)"),
+    ],
+)
+def test_scores_that_start_from_zero_need_a_positive_mean_margin(options, remedy, rng):
+    options = dict(options)
+    model = GaussianScores(gamma=options.pop("gamma", 1.0))
+    X = rng.normal(size=(40, 3))
+    refused(lambda: MEDOutlierDetector(model, **options).fit(X), remedy)

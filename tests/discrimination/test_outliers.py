@@ -37,7 +37,7 @@ def name_of(check):
 @parametrize_with_checks(
     [
         MEDOutlierDetector(),
-        MEDOutlierDetector(GaussianScores(gamma=0.5)),
+        MEDOutlierDetector(GaussianScores(gamma=0.5), quantile=0.2),
         # a level that some centre meets at no cost leaves the centre undetermined
         MEDOutlierDetector(GaussianCentre("linear"), level=-0.01),
         MEDOutlierDetector(margin="gaussian", likelihood="predictive"),
@@ -234,7 +234,7 @@ def test_no_bound_is_given_where_rows_shaped_the_model(rng):
         ("gaussian", -5.0, X),
         ("multinomial", -2.4, C),
         ("tree", -2.4, C),
-        (GaussianScores(), 1.0, X),
+        (GaussianScores(), 2.0, X),
         (GaussianCentre("rbf"), -0.1, X),
     ):
         assert np.isnan(MEDOutlierDetector(model, level=level).fit(rows).loo_bound_)
@@ -447,3 +447,57 @@ def test_a_centre_that_asks_for_nothing_is_the_mean(rng):
     assert len(model.support_) == 0
     want = -0.5 * ((X - X.mean(axis=0)) ** 2).sum(axis=1)
     agree(model.score_samples(X), want, 1e-10)
+
+
+# -------------------------------------------------------------- contamination
+
+
+DATA = {
+    "gaussian": lambda rng: tails(rng, 97),
+    "multinomial": lambda rng: codes(rng, 97, [7, 8, 9, 5]),
+    "tree": lambda rng: codes(rng, 97, [7, 8, 9, 5]),
+    GaussianScores(gamma=0.5): lambda rng: tails(rng, 97),
+    DirichletProduct(1.0, [7, 8, 9, 5]): lambda rng: codes(rng, 97, [7, 8, 9, 5]),
+}
+
+
+@pytest.mark.parametrize("model", list(DATA), ids=str)
+@pytest.mark.parametrize("share", [1e-3, 0.05, 3 / 97, 0.3, 0.5])
+def test_contamination_moves_the_threshold_alone(model, share, rng):
+    X = DATA[model](rng)
+    plain = MEDOutlierDetector(model).fit(X)
+    other = MEDOutlierDetector(model, contamination=share).fit(X)
+    np.testing.assert_array_equal(other.score_samples(X), plain.score_samples(X))
+    np.testing.assert_array_equal(other.dual_coef_, plain.dual_coef_)
+    assert other.level_ == plain.level_ and np.isnan(other.loo_bound_)
+    scores, asked = np.sort(plain.score_samples(X)), round(share * 97 - 0.49999)
+    # rows that tie with the first one above the threshold are normal
+    want = (
+        asked
+        if scores[asked - 1] < scores[asked]
+        else np.searchsorted(scores, scores[asked])
+    )
+    assert (other.predict(X) == -1).sum() == (want if asked else 0)
+    assert (other.decision_function(X) >= 0).sum() == (other.predict(X) == 1).sum()
+
+
+def test_contamination_counts_copies_of_rows(rng):
+    X = tails(rng, 60)
+    w = rng.integers(0, 4, size=60).astype(float)
+    w[:5] = 1.0
+    for share in (0.05, 0.2, 0.5):
+        one = MEDOutlierDetector(contamination=share, tol=1e-11)
+        one.fit(X, sample_weight=w)
+        again = MEDOutlierDetector(contamination=share, tol=1e-11)
+        again.fit(np.repeat(X, w.astype(int), axis=0))
+        assert one.offset_ == pytest.approx(again.offset_, rel=1e-5)
+        assert w[one.predict(X) == -1].sum() <= share * w.sum()
+
+
+def test_contamination_follows_the_scores_that_predict_compares(rng):
+    X = codes(rng, 80, [5, 6, 7])
+    for likelihood in ("expected", "predictive"):
+        model = MEDOutlierDetector(
+            "multinomial", likelihood=likelihood, contamination=0.25
+        ).fit(X)
+        assert 0 < (model.predict(X) == -1).mean() <= 0.25

@@ -22,7 +22,6 @@ from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import DenseQuadratic
 from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows, tolerance_for
 from maxent._support import validation as v
-from maxent._support.results import DualResult, Status, relative_gap
 from maxent._support.reports import relayed
 from maxent._support.results import DualResult, Status
 from maxent._support.threads import single_threaded_blas

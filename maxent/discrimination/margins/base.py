@@ -306,15 +306,16 @@ def check_is_margin(prior):
         )
 
 
-def check_positive_mean(prior):
+def check_positive_mean(prior, remedy="its level or its rate"):
     """Refuse what is no margin prior, or one whose mean margin is not positive.
 
-    Otherwise zero multipliers satisfy every constraint.
+    Otherwise zero multipliers satisfy every constraint. `remedy` names the parameters
+    to raise where they are not those of the prior.
     """
     check_is_margin(prior)
     if not prior.prior_mean > 0:
         raise ValueError(
             f"{prior!r} has mean margin {prior.prior_mean:g}, which is not positive: "
-            "every multiplier would be zero. Raise its level or its rate "
+            f"every multiplier would be zero. Raise {remedy} "
             "(the exponential prior needs rate * level > 1)."
         )
