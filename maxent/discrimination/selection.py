@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import (
     CertifiedState,
@@ -36,6 +39,8 @@ from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination.duals._selection_dual import solve_selection
 from maxent.discrimination.margins.base import MarginPrior
 
+_FACTOR = re.compile(r"(\d+\.?\d*|\.\d+)\*prior")  # of the prior odds
+
 
 class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEstimator):
     """Linear classification with a random switch on every feature.
@@ -58,8 +63,12 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
         How closely the smooth loss follows the hinge, > 1.
     bias : {"flat", None} or float, default="flat"
         Prior of the bias: flat, none, or Gaussian with this variance.
-    threshold : float, default=0.5
-        Features whose inclusion probability is larger are selected.
+    threshold : str or float, default="2*prior"
+        "2*prior" selects the features whose odds of being in use are more than twice
+        those of the prior; other factors likewise. A number selects the features whose
+        inclusion probability is larger; ``-np.inf`` leaves all to `max_features`.
+    max_features : int, optional
+        Most features to select, the most probable ones of those above `threshold`.
     class_weight : dict or "balanced", optional
         Multiplies the weights of the rows of a class.
     tol : float, default=1e-6
@@ -77,6 +86,8 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
         Expected weights E[s_i theta_i]; small but never exactly zero.
     inclusion_proba_ : ndarray (n_features,)
         Posterior probability of each switch.
+    threshold_ : float
+        Inclusion probability that a selected feature exceeds.
     intercept_ : ndarray (1,)
         The bias, which enters with a plus sign.
     support_ : ndarray of int
@@ -107,7 +118,7 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 6))
     >>> y = X[:, 0] + X[:, 3] > 0
-    >>> MEDFeatureSelector(C=10.0).fit(X, y).get_support(indices=True)
+    >>> MEDFeatureSelector(max_features=2).fit(X, y).get_support(indices=True)
     array([0, 3])
     """
 
@@ -127,7 +138,8 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
         margin: MarginName | MarginPrior = "exponential",
         sharpness: float = 10.0,
         bias: Bias = "flat",
-        threshold: float = 0.5,
+        threshold: str | float = "2*prior",
+        max_features: int | None = None,
         class_weight: ClassWeight = None,
         tol: float = 1e-6,
         max_iter: int = 500,
@@ -139,6 +151,7 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
         self.sharpness = sharpness
         self.bias = bias
         self.threshold = threshold
+        self.max_features = max_features
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
@@ -179,14 +192,10 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
         """
         v.check_positive("C", self.C)
         v.check_number("sharpness", self.sharpness)
-        v.check_number("threshold", self.threshold)
+        self._check_selection()
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
         bias = v.check_bias(self.bias)
-        p0 = v.check_positive("prior_inclusion", self.prior_inclusion)
-        if p0 > 1:
-            raise ValueError(
-                f"prior_inclusion={p0!r} is a probability and must be in (0, 1]."
-            )
+        p0 = self._checked_prior()
         margin = classification_margin(self.margin, self.sharpness)
         if margin.unit_potential.hard:
             raise ValueError(
@@ -236,14 +245,69 @@ class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEst
         self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
         if not result.converged:
             warn_not_converged("MEDFeatureSelector", result, tol, max_iter)
+        elif not self._get_support_mask().any():
+            self._warn_of_no_feature()
         return self
 
-    def _get_support_mask(self):
+    def _checked_prior(self):
+        p0 = v.check_positive("prior_inclusion", self.prior_inclusion)
+        if p0 > 1:
+            raise ValueError(
+                f"prior_inclusion={p0!r} is a probability and must be in (0, 1]."
+            )
+        return p0
+
+    def _check_selection(self):
+        """Factor of the prior odds that `threshold` names; None if it is a number."""
+        if self.max_features is not None:
+            v.check_count("max_features", self.max_features)
+        threshold = self.threshold
+        if isinstance(threshold, str):
+            found = _FACTOR.fullmatch(threshold.replace(" ", ""))
+            factor = float(found[1]) if found else 0.0
+            if not 0 < factor < np.inf:
+                raise ValueError(
+                    f"threshold={v.shown(threshold)} is not known; use a number, or a "
+                    "factor of the prior odds such as '2*prior'."
+                )
+            return factor
+        if not (v.is_real(threshold) and threshold == -np.inf):
+            v.check_number("threshold", threshold)
+        return None
+
+    @property
+    def threshold_(self) -> float:
+        """Inclusion probability that a selected feature exceeds."""
         check_is_fitted(self)
-        threshold = v.check_number("threshold", self.threshold)
+        factor = self._check_selection()
+        if factor is None:
+            return float(self.threshold)
+        p0 = self._checked_prior()
+        if p0 == 1:  # all features are in use, whatever the rows say
+            return -np.inf
+        return float(factor * p0 / (1.0 - p0 + factor * p0))
+
+    def _warn_of_no_feature(self):
+        most = float(self.inclusion_proba_.max())
+        warnings.warn(
+            f"MEDFeatureSelector: no feature passes threshold={self.threshold!r}, an "
+            f"inclusion probability above {self.threshold_:.3g}; the largest is "
+            f"{most:.3g}, with prior_inclusion={self.prior_inclusion!r}. Lower the "
+            "threshold, raise C, or set max_features with threshold=-np.inf. Small "
+            "features need larger weights: standardise them.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
+
+    def _get_support_mask(self):
+        threshold = self.threshold_
         inclusion = self.inclusion_proba_
         check_fitted("inclusion_proba_", inclusion, (self.n_features_in_,))
-        return inclusion > threshold
+        mask = inclusion > threshold
+        if self.max_features is not None:
+            best = np.argsort(-inclusion, kind="stable")[: self.max_features]
+            mask[np.setdiff1d(np.arange(len(mask)), best)] = False
+        return mask
 
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Decision values, positive for ``classes_[1]``.
