@@ -108,8 +108,9 @@ class GenerativeClassifier(CertifiedState, ClassModels):
         self._check_parameters()
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
         data, y = self._validated(X, y)
-        self.classes_, keep, codes, weight, _ = class_rows(
-            type(self).__name__, y, sample_weight, None
+        # class weights are costs: they scale the losses, not the evidence of the rows
+        self.classes_, keep, codes, weight, cost = class_rows(
+            type(self).__name__, y, sample_weight, self.class_weight
         )
         m = len(self.classes_)
         if m > 2 and self._by_training_errors():
@@ -119,7 +120,7 @@ class GenerativeClassifier(CertifiedState, ClassModels):
             )
         data = self._learn_encoding(data if len(keep) == len(data) else data[keep])
         blocks = self._class_blocks(data, codes, weight)
-        pairs = ClassPairs(codes, m, weight)
+        pairs = ClassPairs(codes, m, cost)
         self.level_ = float(self._level(level, blocks, pairs))
         margin = at_level(margin, self.level_)
 

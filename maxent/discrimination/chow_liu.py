@@ -12,6 +12,7 @@ from maxent._support.categories import CategoricalMixin
 from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.typing import (
     ArrayLike,
+    ClassWeight,
     FloatArray,
     IntArray,
     NDArray,
@@ -39,6 +40,9 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
     class_prior : str or array-like (n_classes,), default="empirical"
         Probabilities of the classes, "empirical", "uniform" or given: their
         shares of the rows, all alike, or numbers in the order of ``classes_``.
+    class_weight : dict or "balanced", optional
+        Multiplies the probabilities of the classes, as costs of their errors do; the
+        trees do not see it.
     handle_unknown : {"ignore", "error"}, default="ignore"
         As for :class:`MEDTreeClassifier`.
 
@@ -90,10 +94,12 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         ess: float = 1.0,
         *,
         class_prior: Literal["empirical", "uniform"] | Numbers = "empirical",
+        class_weight: ClassWeight = None,
         handle_unknown: Unknown = "ignore",
     ) -> None:
         self.ess = ess
         self.class_prior = class_prior
+        self.class_weight = class_weight
         self.handle_unknown = handle_unknown
 
     @fresh_state
@@ -125,10 +131,11 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         v.check_nonnegative("ess", self.ess)
         data, y = self._validated(X, y)
         check_two_features(self, data)
-        self.classes_, keep, codes, weight, _ = class_rows(
-            type(self).__name__, y, sample_weight, None
+        self.classes_, keep, codes, weight, cost = class_rows(
+            type(self).__name__, y, sample_weight, self.class_weight
         )
-        self.class_log_prior_ = self._log_prior(codes, weight)
+        factor = np.bincount(codes, cost) / np.bincount(codes, weight)
+        self.class_log_prior_ = self._log_prior(codes, weight, factor)
         data = self._learn_encoding(data[keep])
         sizes = self._sizes()
         trees, information, self.models_ = [], [], []
@@ -151,13 +158,14 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         self.trees_, self.information_ = np.array(trees), np.array(information)
         return self
 
-    def _log_prior(self, codes, weight):
+    def _log_prior(self, codes, weight, factor):
         m = len(self.classes_)
         if isinstance(self.class_prior, str):
             v.check_choice("class_prior", self.class_prior, ("empirical", "uniform"))
             if self.class_prior == "uniform":
-                return np.full(m, -np.log(m))
-            share = np.bincount(codes, weight)
+                share = np.ones(m)
+            else:
+                share = np.bincount(codes, weight)
         else:
             share = v.as_doubles("class_prior", self.class_prior)
             if share.shape != (m,) or not (
@@ -167,6 +175,7 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
                     f"class_prior={v.shown(self.class_prior)} must be 'empirical', "
                     f"'uniform' or hold a probability > 0 for each of {m} classes."
                 )
+        share = share * factor
         return np.log(share / share.sum())
 
     def _decision(self, X):

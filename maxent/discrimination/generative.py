@@ -12,7 +12,7 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.categories import CategoricalMixin
 from maxent._support.estimator_input import validated
-from maxent._support.typing import FloatArray, MarginName, NDArray, Unknown
+from maxent._support.typing import ClassWeight, FloatArray, MarginName, NDArray, Unknown
 from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.dirichlet_nets import DirichletBayesNet
@@ -58,6 +58,9 @@ class MEDGaussianClassifier(GenerativeClassifier):
         With a flat prior, the multiplier of the constraint that balances the weights;
         or the bias with the fewest training errors (two classes only). "kkt" is the
         older name of "flat".
+    class_weight : dict or "balanced", optional
+        Multiplies the costs of the margins of a class's rows, as in
+        :class:`MEDClassifier`; the models of the classes do not see it.
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
@@ -125,6 +128,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         prior: Literal["improper", "weak"] | NormalInverseWishart | None = None,
         tempering: float = 1.0,
         bias: Literal["flat", "train_error"] = "flat",
+        class_weight: ClassWeight = None,
         tol: float = 1e-8,
         max_iter: int = 200,
         verbose: int = False,
@@ -136,6 +140,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         self.prior = prior
         self.tempering = tempering
         self.bias = bias
+        self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
@@ -199,7 +204,7 @@ class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
     ess : float, default=1.0
         Equivalent sample size of the Dirichlet prior: the pseudo-counts of every
         feature sum to it, > 0.
-    C, margin, level, percentile, tempering, bias, tol, max_iter, verbose
+    C, margin, level, percentile, tempering, bias, class_weight, tol, max_iter, verbose
         As for :class:`MEDGaussianClassifier`.
     handle_unknown : {"ignore", "error"}, default="ignore"
         Categories met at prediction only: leave out every factor that they enter, which
@@ -254,6 +259,7 @@ objective_history_, n_iter_, converged_, n_features_in_
         percentile: float = 25,
         tempering: float = 1.0,
         bias: Literal["flat", "train_error"] = "flat",
+        class_weight: ClassWeight = None,
         handle_unknown: Unknown = "ignore",
         tol: float = 1e-8,
         max_iter: int = 200,
@@ -267,6 +273,7 @@ objective_history_, n_iter_, converged_, n_features_in_
         self.percentile = percentile
         self.tempering = tempering
         self.bias = bias
+        self.class_weight = class_weight
         self.handle_unknown = handle_unknown
         self.tol = tol
         self.max_iter = max_iter

@@ -13,6 +13,7 @@ from maxent._support.random_state import draw_seed
 from maxent._support.typing import (
     ArrayLike,
     Bias,
+    ClassWeight,
     FloatArray,
     IntArray,
     Likelihood,
@@ -71,6 +72,9 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
         rows, >= 0; 0 needs every pair of categories in every class.
     bias : {"flat", None} or float, default="flat"
         Prior of the bias: flat, none, or Gaussian of this variance.
+    class_weight : dict or "balanced", optional
+        Multiplies the costs of the margins of a class's rows, as in
+        :class:`MEDClassifier`; the models of the classes do not see it.
     likelihood : {"expected", "predictive"}, default="expected"
         Classify by the expected log-likelihood, for which the margins are defined, or
         by the log of the expected likelihood.
@@ -174,6 +178,7 @@ n_iter_, converged_, n_features_in_
         level: float | str | None = None,
         ess: float = 1.0,
         bias: Bias = "flat",
+        class_weight: ClassWeight = None,
         likelihood: Likelihood = "expected",
         edge_prior: ArrayLike | None = None,
         handle_unknown: Unknown = "ignore",
@@ -187,6 +192,7 @@ n_iter_, converged_, n_features_in_
         self.level = level
         self.ess = ess
         self.bias = bias
+        self.class_weight = class_weight
         self.likelihood = likelihood
         self.edge_prior = edge_prior
         self.handle_unknown = handle_unknown

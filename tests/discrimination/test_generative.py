@@ -31,6 +31,11 @@ from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.duals.class_pairs import MulticlassRows, class_maps
 from maxent.families import NormalInverseWishart
 
+# Costs of 1000 for class 0 and 1e-4 for the others are to give 87 % of the rows to it.
+# Its training rows then are right, but quadratic boundaries of three classes enclose
+# them, and 16 to 20 % of the rows lie outside. A level of 3 asks for more room.
+ENCLOSED = {"check_class_weight_classifiers": "boundaries enclose a class"}
+
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:.*Here prior='weak' was used")
@@ -42,7 +47,12 @@ from maxent.families import NormalInverseWishart
         MEDGaussianClassifier(tempering=0.5, margin="laplace"),
         MEDBayesNetClassifier(),
         MEDBayesNetClassifier(ess=5.0, margin="gaussian", level=2.0),
-    ]
+    ],
+    expected_failed_checks=lambda estimator: (
+        ENCLOSED
+        if isinstance(estimator, MEDGaussianClassifier) and estimator.level is None
+        else {}
+    ),
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
