@@ -7,12 +7,21 @@ so results have the same bits for any number of threads.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import os
 import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from maxent._core.threads import has_openmp, openmp_max_threads
 from maxent._support.validation import check_jobs
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+# n_jobs of the estimator at work, for loops far below it; each thread has its own
+_asked: contextvars.ContextVar[int | None] = contextvars.ContextVar("n_jobs")
 
 # The threads of an OpenMP team do not survive a fork: a child that asks for them again
 # waits for ever, so forked children compute with one thread.
@@ -48,10 +57,11 @@ def effective_threads(n_jobs=None):
     Parameters
     ----------
     n_jobs : int or None
-        None takes what OpenMP would (OMP_NUM_THREADS, threadpoolctl limits and the
-        limits that joblib sets in its workers are respected), never more than the
-        CPUs this process may use. A positive number is a ceiling asked for by the
-        user; -1 means all CPUs, -2 all but one, and so on.
+        None takes that of :func:`threads_of`, or else what OpenMP would
+        (OMP_NUM_THREADS, threadpoolctl limits and the limits that joblib sets in its
+        workers are respected), never more than the CPUs this process may use. A
+        positive number is a ceiling asked for by the user; -1 means all CPUs, -2 all
+        but one, and so on.
 
     Returns
     -------
@@ -64,6 +74,8 @@ def effective_threads(n_jobs=None):
         For 0, a number that is no integer, or more threads than any machine can run.
     """
     n_jobs = check_jobs(n_jobs)
+    if n_jobs is None:
+        n_jobs = _asked.get(None)
     if not has_openmp() or _forked:
         return 1
     cpus = _cpus(_affinity(), os.environ.get("LOKY_MAX_CPU_COUNT"))
@@ -72,6 +84,31 @@ def effective_threads(n_jobs=None):
     if n_jobs < 0:
         return max(1, cpus + 1 + n_jobs)
     return n_jobs
+
+
+@contextlib.contextmanager
+def threads_of(n_jobs):
+    """Context in which loops that are not told a number of threads use this one.
+
+    None leaves the number as it is.
+    """
+    n_jobs = check_jobs(n_jobs)
+    token = _asked.set(_asked.get(None) if n_jobs is None else n_jobs)
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def with_own_threads(method: _Method) -> _Method:
+    """Decorate a method of an estimator to run with its `n_jobs`, if it has one."""
+
+    @functools.wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with threads_of(getattr(self, "n_jobs", None)):
+            return method(self, *args, **kwargs)
+
+    return cast(_Method, run)
 
 
 @functools.cache

@@ -16,6 +16,7 @@ from maxent._support.fitted import (
     check_scores,
     check_value,
 )
+from maxent._support.threads import with_own_threads
 from maxent._support.typing import ArrayLike, NDArray
 from maxent.discrimination._class_rows import labels_of
 
@@ -43,6 +44,7 @@ class ClassModels(FittedState, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
         """Scores of rows by the model of a class, (n,)."""
         return model.expected_log_prob(X)
 
+    @with_own_threads
     def _model_scores(self, X, attribute, kind, noun):
         """Scores of rows by every model of the list `attribute`, (n, n_classes)."""
         check_is_fitted(self)

@@ -22,6 +22,7 @@ from maxent._support.callers import user_stacklevel
 from maxent._support.fitted import CertifiedState, check_fitted, fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.results import store_certificate, warn_not_converged
+from maxent._support.threads import with_own_threads
 from maxent._support.typing import ArrayLike, FloatArray, IntArray
 from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._class_rows import class_rows, leave_one_out_bound
@@ -79,6 +80,7 @@ class GenerativeClassifier(CertifiedState, ClassModels):
 
     @fresh_state
     @with_progress
+    @with_own_threads
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:

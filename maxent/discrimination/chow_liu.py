@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
 from maxent._support.fitted import check_fitted, fresh_state
+from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
     ArrayLike,
     ClassWeight,
@@ -44,6 +45,8 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         Multiplies the probabilities of the classes, as costs of their errors do; the
         trees do not see it.
     handle_unknown : {"ignore", "error"}, default="ignore"
+        As for :class:`MEDTreeClassifier`.
+    n_jobs : int, optional
         As for :class:`MEDTreeClassifier`.
 
     Attributes
@@ -96,13 +99,16 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         class_prior: Literal["empirical", "uniform"] | Numbers = "empirical",
         class_weight: ClassWeight = None,
         handle_unknown: Unknown = "ignore",
+        n_jobs: int | None = None,
     ) -> None:
         self.ess = ess
         self.class_prior = class_prior
         self.class_weight = class_weight
         self.handle_unknown = handle_unknown
+        self.n_jobs = n_jobs
 
     @fresh_state
+    @with_own_threads
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:

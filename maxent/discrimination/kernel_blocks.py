@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.threads import single_threaded_blas
+from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import ArrayLike, Gamma, NamedKernel
 from maxent._support.vector_kernels import (
     VectorKernel,
@@ -108,7 +108,9 @@ class _KernelBlock(Block):
         self.parameters = model._parameters(X)
         everything = np.arange(len(X))
         with single_threaded_blas():
-            kernel = VectorKernel(X, model.kernel, **self.parameters)
+            kernel = VectorKernel(
+                X, model.kernel, n_threads=effective_threads(), **self.parameters
+            )
             self.K = kernel.block(everything, everything)
             values, vectors = np.linalg.eigh(self.K)
         self.diagonal = self.K.diagonal().copy()
@@ -292,7 +294,12 @@ class KernelPosterior:
         if len(self.X):
             with single_threaded_blas():
                 sums = apply_kernel(
-                    X, self.X, self.weight[:, None], model.kernel, **options
+                    X,
+                    self.X,
+                    self.weight[:, None],
+                    model.kernel,
+                    n_threads=effective_threads(),
+                    **options,
                 )
             values = self.scale * sums.reshape(-1)
         if isinstance(model, GaussianCentre):

@@ -22,6 +22,7 @@ from maxent._support.fitted import (
 )
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.results import store_certificate
+from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
     ArrayLike,
     FloatArray,
@@ -95,6 +96,10 @@ class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
         Relative duality gap asked for.
     max_iter : int, default=200
         Bound on the steps of the interior point.
+    n_jobs : int, optional
+        Threads of the sums over rows and trees ("tree") and of the kernel values
+        (:class:`GaussianScores`, :class:`GaussianCentre`); other models have no work
+        for more than one. Results do not depend on it.
     verbose : bool or int, default=False
         Print progress: time, solver, iteration, objective and how far from `tol`.
 
@@ -162,6 +167,7 @@ n_features_in_
         likelihood: Likelihood = "expected",
         tol: float = 1e-8,
         max_iter: int = 200,
+        n_jobs: int | None = None,
         verbose: int = False,
     ) -> None:
         self.model = model
@@ -173,6 +179,7 @@ n_features_in_
         self.likelihood = likelihood
         self.tol = tol
         self.max_iter = max_iter
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def __sklearn_tags__(self):
@@ -183,6 +190,7 @@ n_features_in_
 
     @fresh_state
     @with_progress
+    @with_own_threads
     def fit(
         self,
         X: ArrayLike,
@@ -336,6 +344,7 @@ n_features_in_
         undetermined = isinstance(self.model, GaussianCentre) and not lam.any()
         return undetermined or getattr(self.model, "scales_with_rows", False)
 
+    @with_own_threads
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Log-likelihoods of rows, in nats: small for outliers.
 

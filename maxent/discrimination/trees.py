@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
 from maxent._support.random_state import draw_seed
+from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
     ArrayLike,
     Bias,
@@ -87,6 +88,9 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
         Relative duality gap asked for.
     max_iter : int, default=1000
         Bound on the steps of the solver.
+    n_jobs : int, optional
+        Threads of the sums over rows and trees, as in :class:`MEDClassifier`. Results
+        do not depend on it.
     verbose : bool or int, default=False
         Print progress: time, solver, iteration, objective and how far from `tol`.
 
@@ -184,6 +188,7 @@ n_iter_, converged_, n_features_in_
         handle_unknown: Unknown = "ignore",
         tol: float = 1e-8,
         max_iter: int = 1000,
+        n_jobs: int | None = None,
         verbose: int = False,
     ) -> None:
         self.parameters = parameters
@@ -198,6 +203,7 @@ n_iter_, converged_, n_features_in_
         self.handle_unknown = handle_unknown
         self.tol = tol
         self.max_iter = max_iter
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     # -- what the fit of the base class asks ----------------------------------------
@@ -345,6 +351,7 @@ n_iter_, converged_, n_features_in_
         """Edges of the most probable trees, (n_classes, n_features - 1, 2)."""
         return np.array([p.best_tree for p in self.posteriors_])
 
+    @with_own_threads
     def sample_trees(self, size: int = 1, random_state: RandomState = None) -> IntArray:
         """Random trees of every class.
 

@@ -2,13 +2,18 @@
 
 import os
 import sys
+import threading
 
 import pytest
 from maxent._core.threads import has_openmp, openmp_max_threads
 from processes import run
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from maxent._support.threads import effective_threads, single_threaded_blas
+from maxent._support.threads import (
+    effective_threads,
+    single_threaded_blas,
+    threads_of,
+)
 
 openmp = pytest.mark.skipif(not has_openmp(), reason="built without OpenMP")
 
@@ -136,3 +141,23 @@ def test_blas_is_restored_after_an_error(two_blas_threads):
     with pytest.raises(KeyError), single_threaded_blas():
         raise KeyError
     assert blas_threads() == {2}
+
+
+@openmp
+def test_loops_far_below_take_the_number_of_their_estimator():
+    free = effective_threads()
+    with threads_of(3):
+        assert effective_threads() == 3 and effective_threads(2) == 2
+        with threads_of(None):
+            assert effective_threads() == 3
+        with threads_of(1):
+            assert effective_threads() == 1
+        seen = []
+        other = threading.Thread(target=lambda: seen.append(effective_threads()))
+        other.start()
+        other.join()
+        assert seen == [free]  # estimators in other threads have their own
+    assert effective_threads() == free
+    with pytest.raises(ValueError, match="n_jobs=0"), threads_of(0):
+        pass
+    assert effective_threads() == free

@@ -56,12 +56,27 @@ def fits(k):
     yield "selector", m.MEDFeatureSelector(prior_inclusion=0.3), X, y
     yield "gaussian", m.MEDGaussianClassifier(), X, three
     yield "bayes net", m.MEDBayesNetClassifier(), codes, y[:600]
-    yield "trees", m.MEDTreeClassifier(), codes, y[:600]
-    yield "random tables", m.MEDTreeClassifier("dirichlet", ess=20.0), codes, y[:600]
+    yield "trees", m.MEDTreeClassifier(n_jobs=k), codes, y[:600]
+    yield (
+        "random tables",
+        m.MEDTreeClassifier("dirichlet", ess=20.0, n_jobs=k),
+        codes,
+        y[:600],
+    )
     yield "outliers", m.MEDOutlierDetector("gaussian"), X, None
-    yield "outliers tree", m.MEDOutlierDetector("tree"), codes, None
-    yield "kernel centre", m.MEDOutlierDetector(GaussianCentre()), X[:800], None
-    yield "kernel scores", m.MEDOutlierDetector(GaussianScores(), level=0.5), X, None
+    yield "outliers tree", m.MEDOutlierDetector("tree", n_jobs=k), codes, None
+    yield (
+        "kernel centre",
+        m.MEDOutlierDetector(GaussianCentre(), n_jobs=k),
+        X[:800],
+        None,
+    )
+    yield (
+        "kernel scores",
+        m.MEDOutlierDetector(GaussianScores(), level=1.5, n_jobs=k),
+        X,
+        None,
+    )
 
 
 def bits(k):
