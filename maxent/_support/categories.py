@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+import warnings
+from typing import Any, Literal
 
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import validated
 from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
@@ -14,73 +17,221 @@ from maxent._support.validation import check_memory
 MOST_CATEGORIES = 65535  # codes are kept in two bytes; one is kept for missing values
 
 
+MISSING = "<missing>"  # category of missing values in columns of text
+
+
 class CategoricalMixin:
-    """Columns of categories of an estimator with the parameter `handle_unknown`."""
+    """Columns of categories of an estimator with `handle_unknown` and `missing`."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.allow_nan = self.missing == "category"
         return tags
 
     def _validated(self, X, *y, reset=True):
         v.check_choice("handle_unknown", self.handle_unknown, ("error", "ignore"))
-        return validated(self, X, *y, dtype=None, reset=reset)
+        return validate_categories(self, X, *y, reset=reset)
 
     def _learn_encoding(self, X):
-        self.categories_ = learn_categories(X)
-        return encode_categories(X, self.categories_, "error")
+        self.categories_ = learn_categories(X, self.missing)
+        return encode_categories(X, self.categories_, "error", self.missing)
 
     def _encode(self, X):
-        return encode_categories(X, self.categories_, self.handle_unknown)
+        return encode_categories(X, self.categories_, self.handle_unknown, self.missing)
 
     def _sizes(self):
         """Number of categories of every feature."""
         return [len(known) for known in self.categories_]
 
 
-def learn_categories(X: NDArray[Any]) -> list[NDArray[Any]]:
-    """Sorted categories of every column; of objects as numbers or text if they are."""
-    missing = np.zeros(X.shape, dtype=bool)
-    if X.dtype == object:
-        missing = np.asarray(np.asarray(None) == X, dtype=bool)
-    if missing.any():
-        row, k = np.argwhere(missing)[0]
+def validate_categories(estimator, X, *y, reset):
+    """Rows of any categories, or rows and labels, as scikit-learn checks them.
+
+    Missing values pass; infinite ones do not.
+    """
+    if estimator.missing is not None:
+        v.check_choice("missing", estimator.missing, ("category",))
+    _refuse_strings(X)
+    if isinstance(X, (list, tuple)):
+        X = _as_objects(X)
+    return validated(
+        estimator, X, *y, dtype=None, reset=reset, ensure_all_finite="allow-nan"
+    )
+
+
+def _refuse_strings(X):
+    """Refuse sequences given as one string per row, which are no columns."""
+    shape = getattr(X, "shape", None)
+    if shape is None and isinstance(X, (list, tuple)) and len(X):
+        texts = list(X) if all(isinstance(row, str) for row in X) else []
+    elif shape is not None and (len(shape) == 1 or shape[1:] == (1,)):
+        column = np.asarray(X).ravel()
+        texts = column.tolist() if column.dtype.kind in "UO" else []
+        if not all(isinstance(text, str) for text in texts):
+            return
+        # a single column of few categories is one
+        if len(shape) == 2 and (
+            2 * len(set(texts)) <= len(texts) or min(map(len, texts), default=0) < 2
+        ):
+            return
+    else:
+        return
+    if not texts:
+        return
+    short, long = min(map(len, texts)), max(map(len, texts))
+    remedy = "np.array([list(s) for s in X])"
+    if len(np.shape(X)) == 2:
+        remedy = "np.array([list(s) for s in np.ravel(X)])"
+    if short < long:
+        remedy = (
+            f"{remedy} once all have one length, by aligning or cutting them (theirs "
+            f"are {short} to {long}), or use the models of sequences in maxent.models"
+        )
+    raise ValueError(
+        f"X holds one string per row, such as {v.shown(texts[0])}, and every position "
+        f"needs a column of its own: split them by {remedy}."
+    )
+
+
+def _as_objects(X):
+    """Nested lists with missing values as objects: NumPy would make text of them."""
+    try:
+        objects = np.array(X, dtype=object)
+    except ValueError:  # ragged; scikit-learn says so
+        return X
+    if objects.ndim == 2 and missing_values(objects).any():
+        return objects
+    return X
+
+
+def missing_values(X: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where entries are None, NaN, NaT or pandas' NA."""
+    if X.dtype.kind == "f":
+        return np.isnan(X)
+    if X.dtype.kind in "mM":
+        return np.isnat(X)
+    if X.dtype.kind != "O":
+        return np.zeros(X.shape, dtype=bool)
+    NA = getattr(sys.modules.get("pandas"), "NA", None)  # none without pandas loaded
+    flat = [x is None or x is NA or _differs_from_itself(x) for x in X.ravel().tolist()]
+    return np.array(flat, dtype=bool).reshape(X.shape)
+
+
+def _differs_from_itself(value):
+    """Whether a value is NaN or NaT."""
+    if isinstance(value, str):
+        return False
+    found = value != value
+    return isinstance(found, (bool, np.bool_)) and bool(found)
+
+
+def learn_categories(
+    X: NDArray[Any], missing: Literal["category"] | None = None
+) -> list[NDArray[Any]]:
+    """Sorted categories of every column; of objects as numbers or text if they are.
+
+    With missing="category" that of missing values is NaN among numbers, and the text
+    `MISSING` otherwise.
+    """
+    absent = missing_values(X)
+    if absent.any() and missing is None:
+        row, k = np.argwhere(absent)[0]
+        value = X[row, k]
+        shown = "NaN" if isinstance(value, float) else repr(value)
         raise ValueError(
-            f"X[{row}, {k}] is None, a missing value; fill it, for instance with a "
-            "category of its own such as 'missing'."
+            f"X[{row}, {k}] is {shown}, a missing value; fill it with a category of "
+            "its own, for a data frame by X.fillna('?'), or use missing='category'."
         )
     out = []
     for k, column in enumerate(X.T):
-        try:
-            known = np.unique(column)
-        except TypeError:
-            kinds = sorted({type(value).__name__ for value in column.tolist()})
-            raise ValueError(
-                f"feature {k} of X mixes categories of the types {', '.join(kinds)}, "
-                "which have no common order; make them all text or all numbers, for "
-                "instance by X.astype(str)."
-            ) from None
-        if known.dtype == object:
-            plain = np.array(known.tolist())
-            known = plain if plain.dtype.kind in "biufU" else known
+        known = _categories_of(k, column[~absent[:, k]])
+        if absent[:, k].any():
+            known = _with_missing(known)
         out.append(known)
+    _warn_of_numbers(out, len(X))
     return out
 
 
+def _categories_of(k, column):
+    try:
+        known = np.unique(column)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in column.tolist()})
+        raise ValueError(
+            f"feature {k} of X mixes categories of the types {', '.join(kinds)}, "
+            "which have no common order; make them all text or all numbers, for "
+            "instance by X.astype(str)."
+        ) from None
+    if known.dtype == object:
+        plain = np.array(known.tolist())
+        known = plain if plain.dtype.kind in "biufU" else known
+    return known
+
+
+def _with_missing(known):
+    """The categories with one for missing values, in order."""
+    if known.dtype.kind in "biuf" and len(known):
+        return np.append(known.astype(np.float64), np.nan)
+    if known.dtype.kind in "mM":
+        return np.append(known, np.array("NaT", known.dtype))
+    if known.dtype.kind == "U" or not len(known):
+        return np.unique(np.append(known.astype(str), MISSING))
+    return np.append(known, [None])
+
+
+def _place_of_missing(known):
+    """Place of the category of missing values, -1 where there is none."""
+    if known.dtype.kind == "U":
+        at = np.flatnonzero(known == MISSING)
+    else:
+        at = np.flatnonzero(missing_values(known))
+    return int(at[0]) if len(at) else -1
+
+
+def _warn_of_numbers(categories, n):
+    """Warn of columns of real numbers that hardly repeat, which are no categories."""
+    many = [
+        k
+        for k, known in enumerate(categories)
+        if known.dtype.kind == "f" and 2 * np.isfinite(known).sum() > n > 1
+    ]
+    if many:
+        which = v.shown(many)[1:-1]
+        warnings.warn(
+            f"the columns {which} of X hold real numbers, distinct in more than half "
+            "of the rows: as categories they hardly repeat. Bin them first, for "
+            "instance by sklearn.preprocessing.KBinsDiscretizer(encode='ordinal').",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
+
+
 def encode_categories(
-    X: NDArray[Any], categories: list[NDArray[Any]], handle_unknown: str = "error"
+    X: NDArray[Any],
+    categories: list[NDArray[Any]],
+    handle_unknown: str = "error",
+    missing: Literal["category"] | None = None,
 ) -> NDArray[np.intp]:
-    """Codes (n, n_features) of categorical features; -1 for unknown categories."""
+    """Codes (n, n_features) of categorical features; -1 for unknown categories.
+
+    Missing values have the code -1 too, or with missing="category" that of their own.
+    """
     codes = np.empty(X.shape, dtype=np.intp)
     if len(categories) != X.shape[1] or not all(map(len, categories)):
         raise ValueError(
             f"the fitted model is inconsistent: categories_={v.shown(categories)} must "
             f"hold the categories of {X.shape[1]} features. Fit it again."
         )
+    absent = missing_values(X)
     for k, known in enumerate(categories):
-        column = X[:, k]
-        codes[:, k] = _codes(column, known)
+        column, here = X[:, k], absent[:, k]
+        if here.any():
+            codes[here, k] = _place_of_missing(known) if missing else -1
+            codes[~here, k] = _codes(column[~here], known)
+        else:
+            codes[:, k] = _codes(column, known)
         if (codes[:, k] < 0).any() and handle_unknown == "error":
             row = int(np.argmin(codes[:, k]))
             found = column[row].item() if hasattr(column[row], "item") else column[row]

@@ -44,7 +44,7 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
     class_weight : dict or "balanced", optional
         Multiplies the probabilities of the classes, as costs of their errors do; the
         trees do not see it.
-    handle_unknown : {"ignore", "error"}, default="ignore"
+    handle_unknown, missing
         As for :class:`MEDTreeClassifier`.
     n_jobs : int, optional
         As for :class:`MEDTreeClassifier`.
@@ -99,12 +99,14 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         class_prior: Literal["empirical", "uniform"] | Numbers = "empirical",
         class_weight: ClassWeight = None,
         handle_unknown: Unknown = "ignore",
+        missing: Literal["category"] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.ess = ess
         self.class_prior = class_prior
         self.class_weight = class_weight
         self.handle_unknown = handle_unknown
+        self.missing = missing
         self.n_jobs = n_jobs
 
     @fresh_state

@@ -209,6 +209,10 @@ class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
     handle_unknown : {"ignore", "error"}, default="ignore"
         Categories met at prediction only: leave out every factor that they enter, which
         for naive Bayes is exact, or refuse them.
+    missing : {None, "category"}, default=None
+        Missing values (None, NaN, pandas' NA): None refuses them in training and takes
+        them as unknown categories in prediction, by default ignored; "category" makes
+        them one more category of their feature.
 
     Attributes
     ----------
@@ -261,6 +265,7 @@ objective_history_, n_iter_, converged_, n_features_in_
         bias: Literal["flat", "train_error"] = "flat",
         class_weight: ClassWeight = None,
         handle_unknown: Unknown = "ignore",
+        missing: Literal["category"] | None = None,
         tol: float = 1e-8,
         max_iter: int = 200,
         verbose: int = False,
@@ -275,6 +280,7 @@ objective_history_, n_iter_, converged_, n_features_in_
         self.bias = bias
         self.class_weight = class_weight
         self.handle_unknown = handle_unknown
+        self.missing = missing
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose

@@ -11,7 +11,12 @@ from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.categories import encode_categories, learn_categories
+from maxent._support.categories import (
+    encode_categories,
+    learn_categories,
+    missing_values,
+    validate_categories,
+)
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import (
     CertifiedState,
@@ -92,6 +97,10 @@ class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
     likelihood : {"expected", "predictive"}, default="expected"
         Scores of rows: the expected log-likelihood, or the log of the expected
         likelihood.
+    missing : {None, "category"}, default=None
+        For "multinomial" and "tree". Missing values (None, NaN, pandas' NA): None
+        refuses them in training and ignores them in prediction, as if the feature had
+        not been observed; "category" makes them one more category of their feature.
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
@@ -165,6 +174,7 @@ n_features_in_
         C: float = 1.0,
         margin: MarginName | MarginPrior = "exponential",
         likelihood: Likelihood = "expected",
+        missing: Literal["category"] | None = None,
         tol: float = 1e-8,
         max_iter: int = 200,
         n_jobs: int | None = None,
@@ -177,6 +187,7 @@ n_features_in_
         self.C = C
         self.margin = margin
         self.likelihood = likelihood
+        self.missing = missing
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -186,6 +197,7 @@ n_features_in_
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = self._categorical()
         tags.input_tags.string = self._categorical()
+        tags.input_tags.allow_nan = self._categorical() and self.missing == "category"
         return tags
 
     @fresh_state
@@ -241,8 +253,8 @@ n_features_in_
             )
         X, weight = X[keep], weight[keep]
         if self._categorical():
-            self.categories_ = learn_categories(X)
-            X = encode_categories(X, self.categories_)
+            self.categories_ = learn_categories(X, self.missing)
+            X = encode_categories(X, self.categories_, "error", self.missing)
         found = self._prior(X, weight).block(X)
         block = as_block(found)
         if block is None or block.n_rows != len(X):
@@ -289,10 +301,15 @@ n_features_in_
 
     def _validated(self, X: ArrayLike, reset: bool = True) -> NDArray[Any]:
         if self._categorical():
-            data: NDArray[Any] = validated(self, X, dtype=None, reset=reset)
+            data: NDArray[Any] = validate_categories(self, X, reset=reset)
             if self._is("tree"):
                 check_two_features(self, data)
             return data
+        if self.missing is not None:
+            raise ValueError(
+                f"missing={v.shown(self.missing)} is for the models 'multinomial' and "
+                f"'tree'; with model={v.shown(self.model)} leave it None."
+            )
         data = validated(self, X, dtype=np.float64, reset=reset)
         v.check_range("X", data)
         return data
@@ -351,8 +368,8 @@ n_features_in_
         Parameters
         ----------
         X : array-like (n, n_features)
-            Rows to score. Categories unseen in training count as categories with the
-            prior's pseudo-count alone.
+            Rows to judge. Categories that training did not meet count as categories
+            with the prior's pseudo-count alone; missing values are left out.
 
         Returns
         -------
@@ -372,11 +389,15 @@ n_features_in_
         check_value("posterior_", self.posterior_)
         X = self._validated(X, reset=False)
         if self._categorical():
-            X = encode_categories(X, self.categories_, "ignore")
+            known = encode_categories(X, self.categories_, "ignore", self.missing)
+            unseen = known == -1
+            if self.missing is None:
+                unseen &= ~missing_values(X)
+            return self._scores(known, unseen)
         return self._scores(X)
 
-    def _scores(self, X):
-        """Scores of checked rows, encoded if they are categories."""
+    def _scores(self, X, unseen=None):
+        """Scores of checked rows; of categories their codes, and which are unseen."""
         predictive = self.likelihood == "predictive"
         if predictive and not hasattr(self.posterior_, "predictive_log_prob"):
             raise ValueError(
@@ -384,8 +405,8 @@ n_features_in_
                 f"{v.shown(self.model)} use likelihood='expected'."
             )
         extra = 0.0
-        if self._categorical():
-            extra = self._unseen(X == -1, np.log if predictive else psi)
+        if unseen is not None and unseen.any():
+            extra = self._unseen(unseen, np.log if predictive else psi)
         score = "predictive_log_prob" if predictive else "expected_log_prob"
         with np.errstate(over="ignore", invalid="ignore"):
             scores = getattr(self.posterior_, score)(X) + extra

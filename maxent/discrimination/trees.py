@@ -84,6 +84,10 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
     handle_unknown : {"ignore", "error"}, default="ignore"
         Categories met at prediction only: leave out every factor that they enter, or
         refuse them.
+    missing : {None, "category"}, default=None
+        Missing values (None, NaN, pandas' NA): None refuses them in training and takes
+        them as unknown categories in prediction, by default ignored; "category" makes
+        them one more category of their feature.
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=1000
@@ -186,6 +190,7 @@ n_iter_, converged_, n_features_in_
         likelihood: Likelihood = "expected",
         edge_prior: ArrayLike | None = None,
         handle_unknown: Unknown = "ignore",
+        missing: Literal["category"] | None = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -201,6 +206,7 @@ n_iter_, converged_, n_features_in_
         self.likelihood = likelihood
         self.edge_prior = edge_prior
         self.handle_unknown = handle_unknown
+        self.missing = missing
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.categories import encode_categories
-from maxent._support.estimator_input import validated
+from maxent._support.categories import encode_categories, validate_categories
 from maxent.discrimination._tree_parameters import check_edge_prior
 from maxent.discrimination.trees import MEDTreeClassifier
 from maxent.displays._axes import figure_of, make_axes
@@ -357,7 +356,7 @@ def _class_rows(
     k: int,
 ) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_], NDArray[np.float64]]:
     """Codes of all rows, which belong to class k with a weight, and their weights."""
-    X = validated(machine, before_last(estimator, X), dtype=None, reset=False)
+    X = validate_categories(machine, before_last(estimator, X), reset=False)
     labels = class_codes(y, machine.classes_, len(X))
     weight = v.check_weights(sample_weight, len(X))
     weight = np.ones(len(X)) if weight is None else weight
@@ -367,7 +366,7 @@ def _class_rows(
             f"y has no row of class {machine.classes_.tolist()[k]!r} with a positive "
             "weight; give the training rows."
         )
-    codes = encode_categories(X, machine.categories_, "ignore")
+    codes = encode_categories(X, machine.categories_, "ignore", machine.missing)
     unknown = (codes < 0) & own[:, None]
     if unknown.any():
         i, j = (int(at) for at in np.argwhere(unknown)[0])

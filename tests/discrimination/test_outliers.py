@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from oracles.block_cases import PoissonGamma, agree, codes
 from oracles.enclosing import data_description, one_class_svm, smallest_ellipsoid
+from oracles.missing_values import MISSING_IGNORED
 from problems import rbf, tails
 from refusals import refused
 from scipy.special import psi
@@ -54,14 +55,19 @@ BY_ASCENT = (*NO_CATEGORIES, "check_sample_weight_equivalence_on_dense_data")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:.*KBinsDiscretizer:UserWarning")
 @pytest.mark.parametrize(
     ("estimator", "check"),
     [
         pytest.param(estimator, check, id=f"{estimator}-{name_of(check)}")
         for estimator, left_out in (
-            (MEDOutlierDetector("multinomial"), NO_CATEGORIES),
-            (MEDOutlierDetector("tree"), BY_ASCENT),
-            (MEDOutlierDetector("tree", margin="logistic"), NO_CATEGORIES),
+            (MEDOutlierDetector("multinomial"), (*NO_CATEGORIES, *MISSING_IGNORED)),
+            (MEDOutlierDetector("multinomial", missing="category"), NO_CATEGORIES),
+            (MEDOutlierDetector("tree"), (*BY_ASCENT, *MISSING_IGNORED)),
+            (
+                MEDOutlierDetector("tree", margin="logistic"),
+                (*NO_CATEGORIES, *MISSING_IGNORED),
+            ),
         )
         for _, check in estimator_checks_generator(estimator)
         if name_of(check) not in left_out

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from oracles import tree_classifiers as oracle
 from oracles.block_cases import agree
+from oracles.missing_values import MISSING_IGNORED
 from oracles.tree_problems import categories
 from refusals import refused
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:.*KBinsDiscretizer:UserWarning")
 @parametrize_with_checks(
     [
         MEDTreeClassifier(),
@@ -32,7 +34,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning
         MEDTreeClassifier(margin="laplace", bias=2.0, likelihood="predictive"),
         ChowLiuClassifier(),
         ChowLiuClassifier(0.5, class_prior="uniform"),
-    ]
+        MEDTreeClassifier(missing="category"),
+        ChowLiuClassifier(missing="category"),
+    ],
+    expected_failed_checks=lambda estimator: (
+        {} if estimator.missing else MISSING_IGNORED
+    ),
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
