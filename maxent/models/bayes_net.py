@@ -91,6 +91,8 @@ class BayesNet(FactorModel):
     _names = ("factors", "observed")
     factors: tuple[tuple[Names, Array], ...]
     observed: Names
+    parents: dict[str, Names]
+    _order: list[int]  # of the factors, parents before children
 
     def __init__(self, factors: Factors, observed: Sequence[str] | None = None) -> None:
         found = given.check_factors("factors", factors, _checks.simplex_array)
@@ -113,9 +115,6 @@ class BayesNet(FactorModel):
         )
         self.__dict__["parents"] = parents
         self.__dict__["_order"] = order
-
-    parents: dict[str, Names]
-    _order: list[int]
 
     def __repr__(self) -> str:
         inside = ", ".join(
