@@ -178,7 +178,7 @@ SEQUENCES = {
         *(sequences([0, 1], []), E),
         *("sequences[1]", "empty", "drop empty sequences"),
     ),
-    "no sequence": (sequences(), E, "sequences", "empty", "pass one sequence"),
+    "no sequence": (sequences(), E, "sequences", "empty", "pass one"),
     "states as float": (
         *(sequences([0, 1, 0], n_states=2.0), E),
         *("n_states", "2.0", "pass 2"),

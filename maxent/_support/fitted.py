@@ -31,7 +31,8 @@ class FittedState:
             from sklearn.exceptions import NotFittedError
 
             reason = "it is not fitted, or the attribute was deleted. Call 'fit' first."
-            if name == "coef_" and {"kernel", "dual_coef_"} <= vars(self).keys():
+            nonlinear = vars(self).get("kernel", "linear") != "linear"
+            if name == "coef_" and nonlinear and "dual_coef_" in vars(self):
                 reason = (
                     f"weights exist for kernel='linear' only, not for kernel="
                     f"{shown(self.kernel)}. Use 'dual_coef_' and 'support_vectors_'."

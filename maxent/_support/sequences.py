@@ -347,7 +347,7 @@ def _joined(parts, dtype):
 
 def _ends(lengths: NDArray[Any]) -> NDArray[np.intp]:
     if not len(lengths):
-        raise ValueError("sequences is empty; pass one sequence at least.")
+        raise ValueError("there is no sequence: sequences is empty; pass one.")
     if (lengths == 0).any():
         raise ValueError(
             f"sequences[{int(np.argmin(lengths))}] is empty; drop empty sequences."

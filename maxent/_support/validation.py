@@ -226,7 +226,7 @@ def check_weights(sample_weight: Any, n: int) -> FloatArray | None:
     if not np.isfinite(w).all():
         at = int(np.argmin(np.isfinite(w)))
         raise ValueError(
-            f"sample_weight[{at}]={w[at]:g} is NaN or infinite; give a number >= 0 "
+            f"sample_weight[{at}]={w[at]:g} is NaN or infinity; give a number >= 0 "
             "(0 drops the row)."
         )
     if (w < 0).any():

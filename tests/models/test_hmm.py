@@ -348,7 +348,7 @@ HALF = [[0.5, 0.5], [0.5, 0.5]]
         (lambda: CategoricalHMM.fit([[0, 1]], 0), "n_states=0"),
         (lambda: CategoricalHMM.fit([[0, 1]], 2, smoothing=-1), "smoothing=-1"),
         (lambda: CategoricalHMM.fit([[0, 1]], 2, weights=[0.0]), "weights"),
-        (lambda: CategoricalHMM.fit([], 2), "sequences is empty; pass one"),
+        (lambda: CategoricalHMM.fit([], 2), "there is no sequence"),
         (lambda: CategoricalHMM.fit([[0, 1], []], 2), r"sequences\[1\] is empty"),
         (lambda: CategoricalHMM.fit(["AC"], 2), "alphabet='ACGT'"),
         (
