@@ -17,7 +17,7 @@ styles = {"exponential": ("-", "#0072b2"), "gaussian": ("--", "#d55e00")}
 
 figure, (left, right) = plt.subplots(1, 2, width_ratios=[1.4, 1])
 left.scatter(x, y, s=9, c="0.5", linewidths=0)
-left.scatter(x[wild], y[wild], s=26, marker="x", c="k", label="corrupted, twice too large")
+left.scatter(x[wild], y[wild], s=26, marker="x", c="k", label="corrupted, doubled")
 for margin, (style, colour) in styles.items():
     model = MEDRegressor("linear", C=1.0, epsilon=0.2, margin=margin)
     model.fit((x - x.mean())[:, None], y)
