@@ -27,7 +27,7 @@ class FittedState:
         def __getattr__(self, name):
             """Raise NotFittedError, an AttributeError too, for a fitted attribute."""
             if not _is_fitted_name(name) or hasattr(type(self), name):
-                return super().__getattribute__(name)  # raises what the attribute says
+                return self._with_its_reason(name)
             from sklearn.exceptions import NotFittedError
 
             reason = "it is not fitted, or the attribute was deleted. Call 'fit' first."
@@ -41,6 +41,19 @@ class FittedState:
                 f"this {type(self).__name__} instance has no attribute {name!r}: "
                 f"{reason}"
             )
+
+        def _with_its_reason(self, name):
+            """Ask for the attribute again and raise the reason why there is none.
+
+            `sklearn.utils.metaestimators.available_if` has a sentence of its own and
+            the reason behind it, as its cause.
+            """
+            try:
+                return super().__getattribute__(name)
+            except AttributeError as error:
+                if isinstance(error.__cause__, AttributeError):
+                    raise error.__cause__ from None
+                raise
 
 
 class CertifiedState(CallbacksMixin, FittedState):
