@@ -1,6 +1,6 @@
 """Base class of generative classifiers: one block per class, one dual.
 
-    decision:  argmax_k  E log p_k(x) + b_k
+    decision:  argmax_k  E log p_k(x) + b_k    or    log E p_k(x) + log P(k)
 
 Every class starts from its Bayes posterior, the prior updated with its own rows; the
 multipliers add weight to rows of the right class and take it from the wrong ones until
@@ -30,6 +30,11 @@ from maxent.discrimination._margin_parameters import (
     at_level,
     free_margin,
     generative_margin,
+)
+from maxent.discrimination._probabilities import (
+    ProbabilitiesMixin,
+    logistic_rate,
+    no_probabilities,
 )
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.duals.class_pairs import ClassPairs, class_maps
@@ -62,7 +67,7 @@ def least_errors_bias(scores, y, weight):
     return -0.5 * float(ends[k] + ends[k + 1])
 
 
-class GenerativeClassifier(CertifiedState, ClassModels):
+class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
     """Base class; a subclass defines `_validated`, `_prior` and its parameters."""
 
     posteriors_: list[Any]
@@ -142,7 +147,7 @@ class GenerativeClassifier(CertifiedState, ClassModels):
             callback=progress_of(self, store),
         )
         store(self, result)
-        holds = self._bound_holds(level is not None)
+        holds = self._bound_holds(level is not None) and not self._by_predictive()
         self.loo_bound_ = self._bound(result, pairs, margin, unit) if holds else np.nan
         say_how_it_ended(
             self,
@@ -165,6 +170,16 @@ class GenerativeClassifier(CertifiedState, ClassModels):
             )
         v.check_nonnegative("tempering", self.tempering)
         v.check_choice("bias", v.bias_word(self.bias), ("flat", "train_error"))
+        if self._by_predictive() and self._by_training_errors():
+            raise ValueError(
+                "likelihood='predictive' has the shares of the classes for its bias, "
+                "not bias='train_error'; use bias='flat'."
+            )
+
+    def _by_predictive(self):
+        """Whether predictive densities and Bayes' rule decide."""
+        v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
+        return self.likelihood == "predictive"
 
     def _by_training_errors(self):
         return self.bias == "train_error"
@@ -235,11 +250,22 @@ class GenerativeClassifier(CertifiedState, ClassModels):
             )
             y = np.where(pairs.codes == 1, 1.0, -1.0)
             b = np.array([0.0, least_errors_bias(high - low, y, pairs.weight)])
+        if self._by_predictive():
+            b = self._log_class_shares(pairs)
         self.intercept_ = b[1:] - b[0] if m == 2 else b - b.mean()
         inside = np.flatnonzero(result.lam.reshape(pairs.n, -1).any(axis=1))
         self.support_ = keep[inside]
         self.dual_coef_ = beta[inside].T if m > 2 else beta[inside].T[1:]
         store_certificate(self, result)
+
+    def _log_class_shares(self, pairs):
+        """Biases (m,) of Bayes' rule.
+
+        The bias of the dual is of no use there: it makes up for what E log p lacks of
+        log E p, which differs between the classes.
+        """
+        share = np.bincount(pairs.codes, pairs.weight)
+        return np.log(share / share.sum())
 
     def _bound(self, result, pairs, margin, unit):
         """Bound of the leave-one-out error; rows without a multiplier must be right."""
@@ -254,6 +280,11 @@ class GenerativeClassifier(CertifiedState, ClassModels):
             self._bias_prior(),
             unit * pairs.weight,
         )
+
+    def _score_rows(self, model, X):
+        if self._by_predictive():
+            return model.predictive_log_prob(X)
+        return model.expected_log_prob(X)
 
     def _decision(self, X):
         scores = self._model_scores(X, "posteriors_", ConjugatePrior, "a posterior")
@@ -275,9 +306,23 @@ class GenerativeClassifier(CertifiedState, ClassModels):
         -------
         ndarray (n,) or (n, n_classes)
             Two classes: expected log-likelihood ratio plus bias, positive for
-            ``classes_[1]``. More: one score per class; the largest decides.
+            ``classes_[1]``. More: one score per class; the largest decides. With
+            ``likelihood="predictive"`` logarithms of the odds, or of the joint
+            probability density of row and class, each up to a constant.
         """
         return self._decision(X)
+
+    def _probability_rate(self):
+        if self._by_predictive():
+            return 1.0
+        rate = logistic_rate(self.margin, self.level, self.C)
+        if rate is None or self._by_training_errors():
+            settings = ["margin", "level", "likelihood"]
+            remedy = "likelihood='predictive' or margin='logistic' with level=0"
+            if self._by_training_errors():
+                settings, remedy = [*settings, "bias"], f"{remedy}, and bias='flat'"
+            raise no_probabilities(self, settings, remedy)
+        return v.check_positive("C", rate)
 
 
 def weighted_percentile(values, weight, percentile):

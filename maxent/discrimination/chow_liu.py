@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.special import logsumexp
 
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
@@ -22,6 +21,7 @@ from maxent._support.typing import (
 )
 from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._class_rows import class_rows
+from maxent.discrimination._probabilities import log_probabilities, probabilities
 from maxent.discrimination._tree_parameters import check_two_features, class_tables
 from maxent.models.trees.chow_liu import chow_liu_tree
 from maxent.models.trees.spanning_trees import SpanningTrees
@@ -205,8 +205,7 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         ndarray (n, n_classes)
             In the order of ``classes_``.
         """
-        joint = self._decision(X)
-        return joint - logsumexp(joint, axis=1, keepdims=True)
+        return log_probabilities(self._decision(X))
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Posterior probabilities of the classes.
@@ -221,4 +220,4 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         ndarray (n, n_classes)
             In the order of ``classes_``; rows add up to one.
         """
-        return np.exp(self.predict_log_proba(X))
+        return probabilities(self._decision(X))

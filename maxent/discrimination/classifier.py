@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support.fitted import check_fitted_classes, fresh_state
@@ -27,26 +25,16 @@ from maxent._support.typing import (
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import classification_margin
+from maxent.discrimination._probabilities import ProbabilitiesMixin
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import binary_problem
 from maxent.discrimination.duals.multiclass_dual import solve_multiclass
 from maxent.discrimination.margins.base import MarginPrior
 
 
-def _has_probabilities(self):
-    margin = self.margin
-    name = margin if isinstance(margin, str) else getattr(margin, "name", None)
-    level = 0.0 if isinstance(margin, str) else getattr(margin, "level", 0.0)
-    if name == "logistic" and level == 0.0:
-        return True
-    raise AttributeError(
-        f"predict_proba is defined by margin='logistic' with level 0 only, not by "
-        f"margin={margin!r}; wrap the estimator in "
-        "sklearn.calibration.CalibratedClassifierCV for calibrated probabilities."
-    )
-
-
-class MEDClassifier(KernelMachineMixin, ClassifierMixin, BaseEstimator):
+class MEDClassifier(
+    KernelMachineMixin, ProbabilitiesMixin, ClassifierMixin, BaseEstimator
+):
     """Maximum entropy discrimination with a kernel: an SVM with a margin prior.
 
     Among all distributions over linear (or kernel) classifiers and margins it takes
@@ -319,26 +307,3 @@ for kernel="precomputed"
             Entries of ``classes_``.
         """
         return labels_of(self.decision_function(X), self.classes_)
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Class probabilities; only for the logistic margin prior.
-
-        Parameters
-        ----------
-        X : array-like or CSR (n, n_features), or (n, n_samples_fit) for "precomputed"
-            As for :meth:`decision_function`.
-
-        Returns
-        -------
-        ndarray (n, n_classes)
-            Rows sum to one. Two classes: ``sigmoid(rate * f)``; more: the softmax
-            of the scores.
-        """
-        from scipy.special import expit
-
-        scores = self.decision_function(X)
-        rate = getattr(self.margin, "rate", 1.0)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-rate * scores), expit(rate * scores)])
-        return softmax(rate * scores, axis=1)

@@ -12,7 +12,14 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.categories import CategoricalMixin
 from maxent._support.estimator_input import validated
-from maxent._support.typing import ClassWeight, FloatArray, MarginName, NDArray, Unknown
+from maxent._support.typing import (
+    ClassWeight,
+    FloatArray,
+    Likelihood,
+    MarginName,
+    NDArray,
+    Unknown,
+)
 from maxent.discrimination._generative_base import GenerativeClassifier
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.dirichlet_nets import DirichletBayesNet
@@ -61,6 +68,12 @@ class MEDGaussianClassifier(GenerativeClassifier):
     class_weight : dict or "balanced", optional
         Multiplies the costs of the margins of a class's rows, as in
         :class:`MEDClassifier`; the models of the classes do not see it.
+    likelihood : {"expected", "predictive"}, default="expected"
+        Decide by the expected log-likelihood, for which the margins are defined, or by
+        Bayes' rule with the predictive densities of the classes, that is, their
+        expected likelihoods, and the shares of the classes in the training rows: then
+        there are probabilities, for every margin prior. It belongs to the fit, because
+        `intercept_` depends on it; the posteriors do not.
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
@@ -77,7 +90,8 @@ class MEDGaussianClassifier(GenerativeClassifier):
     means_ : ndarray (n_classes, n_features)
         Their expected means.
     intercept_ : ndarray (1,) or (n_classes,)
-        Biases, which enter with a plus sign.
+        Biases, which enter with a plus sign; for ``likelihood="predictive"`` the
+        logarithms of the odds, or of the shares, of the classes in the training rows.
     support_ : ndarray of int
         Rows with a nonzero multiplier.
     dual_coef_ : ndarray (1, n_support) or (n_classes, n_support)
@@ -90,8 +104,8 @@ class MEDGaussianClassifier(GenerativeClassifier):
         Dual objective at every step.
     loo_bound_ : float
         Bound of the leave-one-out error where prior and level do not depend on the rows
-        (``tempering=0``, a prior of your own, `level` given) and ``bias="flat"``, as
-        for :class:`MEDClassifier`; else NaN.
+        (``tempering=0``, a prior of your own, `level` given), ``bias="flat"`` and
+        ``likelihood="expected"``, as for :class:`MEDClassifier`; else NaN.
 
     See Also
     --------
@@ -129,6 +143,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         tempering: float = 1.0,
         bias: Literal["flat", "train_error"] = "flat",
         class_weight: ClassWeight = None,
+        likelihood: Likelihood = "expected",
         tol: float = 1e-8,
         max_iter: int = 200,
         verbose: int = False,
@@ -141,6 +156,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         self.tempering = tempering
         self.bias = bias
         self.class_weight = class_weight
+        self.likelihood = likelihood
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
@@ -204,7 +220,8 @@ class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
     ess : float, default=1.0
         Equivalent sample size of the Dirichlet prior: the pseudo-counts of every
         feature sum to it, > 0.
-    C, margin, level, percentile, tempering, bias, class_weight, tol, max_iter, verbose
+    C, margin, level, percentile, tempering, bias, class_weight, likelihood, tol,
+    max_iter, verbose
         As for :class:`MEDGaussianClassifier`.
     handle_unknown : {"ignore", "error"}, default="ignore"
         Categories met at prediction only: leave out every factor that they enter, which
@@ -264,6 +281,7 @@ objective_history_, n_iter_, converged_, n_features_in_
         tempering: float = 1.0,
         bias: Literal["flat", "train_error"] = "flat",
         class_weight: ClassWeight = None,
+        likelihood: Likelihood = "expected",
         handle_unknown: Unknown = "ignore",
         missing: Literal["category"] | None = None,
         tol: float = 1e-8,
@@ -279,6 +297,7 @@ objective_history_, n_iter_, converged_, n_features_in_
         self.tempering = tempering
         self.bias = bias
         self.class_weight = class_weight
+        self.likelihood = likelihood
         self.handle_unknown = handle_unknown
         self.missing = missing
         self.tol = tol

@@ -36,13 +36,16 @@ from maxent._support.typing import (
 from maxent._support.vector_kernels import LARGEST_FEATURE
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._margin_parameters import classification_margin
+from maxent.discrimination._probabilities import ProbabilitiesMixin
 from maxent.discrimination.duals._selection_dual import solve_selection
 from maxent.discrimination.margins.base import MarginPrior
 
 _FACTOR = re.compile(r"(\d+\.?\d*|\.\d+)\*prior")  # of the prior odds
 
 
-class MEDFeatureSelector(CertifiedState, SelectorMixin, ClassifierMixin, BaseEstimator):
+class MEDFeatureSelector(
+    CertifiedState, SelectorMixin, ProbabilitiesMixin, ClassifierMixin, BaseEstimator
+):
     """Linear classification with a random switch on every feature.
 
     Weights are Gaussian and each is switched on with a prior probability; the

@@ -77,8 +77,8 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
         Multiplies the costs of the margins of a class's rows, as in
         :class:`MEDClassifier`; the models of the classes do not see it.
     likelihood : {"expected", "predictive"}, default="expected"
-        Classify by the expected log-likelihood, for which the margins are defined, or
-        by the log of the expected likelihood.
+        As for :class:`MEDGaussianClassifier`; with ``bias=None`` Bayes' rule takes all
+        classes for equally frequent.
     edge_prior : array-like (n_features, n_features), optional
         Prior weights of the edges, symmetric, >= 0; 0 forbids an edge. One by default.
     handle_unknown : {"ignore", "error"}, default="ignore"
@@ -227,7 +227,7 @@ n_iter_, converged_, n_features_in_
 
     def _check_parameters(self):
         v.check_choice("parameters", self.parameters, ("fixed", "dirichlet"))
-        v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
+        self._by_predictive()
         if self.parameters == "dirichlet":
             v.check_positive("ess", self.ess)
         v.check_nonnegative("ess", self.ess)
@@ -323,6 +323,11 @@ n_iter_, converged_, n_features_in_
             return np.zeros(m)
         return result.bias if len(result.bias) == m else np.append(result.bias, 0.0)
 
+    def _log_class_shares(self, pairs):
+        if v.check_bias(self.bias) is None:
+            return np.zeros(pairs.m)
+        return super()._log_class_shares(pairs)
+
     def _bound_holds(self, given):
         """Whether the level saw no row; tables and prior are taken as they are."""
         return given
@@ -337,10 +342,7 @@ n_iter_, converged_, n_features_in_
                 f"the fitted model is inconsistent: posteriors_ holds "
                 f"{v.shown(posterior)}, no distribution over trees. Fit it again."
             )
-        v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
-        if self.likelihood == "predictive":
-            return posterior.predictive_log_prob(X)
-        return posterior.expected_log_prob(X)
+        return super()._score_rows(posterior, X)
 
     @property
     def edge_probabilities_(self) -> FloatArray:

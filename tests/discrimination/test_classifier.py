@@ -151,7 +151,7 @@ def test_probabilities_only_for_the_logistic_prior(rng):
     assert not hasattr(MEDClassifier().fit(X, y), "predict_proba")
     with pytest.raises(AttributeError) as refused:
         MEDClassifier().fit(X, y).predict_proba(X)
-    assert "CalibratedClassifierCV" in str(refused.value.__cause__)
+    assert "CalibratedClassifierCV" in str(refused.value)
     X, y = blobs(rng, classes=3)
     model = MEDClassifier(margin="logistic").fit(X, y)
     p = model.predict_proba(X)
