@@ -16,9 +16,11 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._support import validation as v
+from maxent._support.answers import check_answer
 
 _FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
 _FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
+_SLOPE_TOL = 1e-4  # of the sum of |mean|: rounding in log Z that leaves a gap of 1e-8
 
 
 class Diagonal:
@@ -34,6 +36,12 @@ class Diagonal:
 
     def __matmul__(self, x):
         return (self.entries * x.T).T
+
+
+def _is_of_the_package(block):
+    """Whether the tests of this package have compared mean and log Z of a block."""
+    parts = (block, getattr(block, "prior", block))
+    return all(type(part).__module__.startswith("maxent.") for part in parts)
 
 
 @dataclass
@@ -67,6 +75,7 @@ class BlockSum:
         self.n = maps[0].shape[1]
         self._points = []  # the last few: they are asked for again and again
         self.iteration = 1  # for errors
+        self._checked = False  # whether means were compared with slopes
 
     def mean_diagonal(self):
         """The scale of multipliers at which the dual counts as unbounded."""
@@ -102,8 +111,11 @@ class BlockSum:
             mean = block.mean(a)
             self.check_answer(block, "log_partition", part, ())
             self.check_answer(block, "mean", mean, (block.n_rows,))
+            if not (self._checked or _is_of_the_package(block)):
+                self._check_gradient(block, a, part, mean)
             value += part
             margins += At @ mean
+        self._checked = True
         if self.bias is not None:
             total = self.bias.T @ lam
             value += 0.5 * float(total @ total)
@@ -112,20 +124,48 @@ class BlockSum:
 
     def check_answer(self, block, name, found, shape):
         """Refuse what is no array of finite numbers of this shape (None: any size)."""
-        found = np.asarray(found)
-        fits = len(shape) == found.ndim and shape[:1] in ((None,), found.shape[:1])
-        if fits and found.dtype.kind in "fiub" and np.isfinite(found).all():
-            return
-        name = f"{type(block).__name__}.{name}"
-        if not fits or found.dtype.kind not in "fiub":
-            wanted = ", ".join("p" if size is None else str(size) for size in shape)
-            raise ValueError(
-                f"{name} returned {v.shown(found)} of shape {found.shape}; it must "
-                f"return {f'numbers of shape ({wanted})' if shape else 'a number'}."
-            )
-        raise FloatingPointError(
-            f"{name} returned NaN or infinity at iteration {self.iteration}, at "
-            "weights inside its domain."
+        check_answer(
+            f"{type(block).__name__}.{name}",
+            found,
+            shape,
+            f"at iteration {self.iteration}, at weights inside its domain",
+        )
+
+    def _check_gradient(self, block, a, value, mean):
+        """Refuse a block whose `mean` is not the gradient of a convex log Z.
+
+        Of a convex function the slope between two points lies between the derivatives
+        at these, whatever their distance h:
+
+            mean(a).d  <=  (log Z(a + h d) - log Z(a)) / h  <=  mean(a + h d).d
+
+        Positive weights d stay in the usual domains. The first h adds 1e-5 of a row,
+        where both ends are all but equal and the first is enough; with much curvature,
+        or few digits in log Z, larger ones and both ends decide.
+        """
+        d = np.random.default_rng(0).uniform(0.5, 1.5, block.n_rows)
+        d /= d.sum()
+        mean = np.asarray(mean)
+        low = float(mean @ d)
+        room = _SLOPE_TOL * float(np.abs(mean) @ d)
+        for h in (1e-5, 1e-3, 1e-1):
+            other = block.log_partition(a + h * d)
+            if not (np.ndim(other) == 0 and np.isfinite(other)):
+                return  # outside the domain, or refused when a solver comes there
+            slope = float(other - value) / h
+            if abs(slope - low) <= room:
+                return
+            there = np.asarray(block.mean(a + h * d))
+            self.check_answer(block, "mean", there, (block.n_rows,))
+            high = float(there @ d)
+            if low - room <= slope <= high + room:
+                return
+        raise ValueError(
+            f"{type(block).__name__}.mean is not the gradient of its log_partition, or "
+            "that is not convex: along a random direction log_partition changes by "
+            f"{slope:.6g} per row of weight, and mean gives {low:.6g} at the one end "
+            f"and {high:.6g} at the other. maxent.families.check_block(block) names "
+            "the rows."
         )
 
     def max_step(self, lam, direction):

@@ -16,6 +16,7 @@ _HOMES = {
     "simplex": ("Beta", "Dirichlet"),
     "wishart": ("Wishart", "InverseWishart"),
     "block": ("Block",),
+    "block_checks": ("check_block",),
     "conjugate": ("ConjugateBlock", "ConjugatePrior"),
     "normal_wishart": ("NormalInverseWishart",),
     "linear_gaussian": ("NormalGamma",),
@@ -27,6 +28,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from maxent.families.base import ExponentialFamily as ExponentialFamily
     from maxent.families.block import Block as Block
+    from maxent.families.block_checks import check_block as check_block
     from maxent.families.conjugate import (
         ConjugateBlock as ConjugateBlock,
         ConjugatePrior as ConjugatePrior,

@@ -347,7 +347,8 @@ def as_block(value: Any) -> Block | None:
     if isinstance(value, type) or not all(hasattr(value, name) for name in _NEEDED):
         return None
     # errors name the class of the value
-    return type(type(value).__name__, (_AdaptedBlock,), {})(value)
+    home = {"__module__": type(value).__module__}
+    return type(type(value).__name__, (_AdaptedBlock,), home)(value)
 
 
 class _AdaptedBlock(Block):
