@@ -37,7 +37,7 @@ def obeys_bayes_rule(model, X, y, new, densities, rtol):
     assert (model.predict(new) == model.classes_[want.argmax(axis=1)]).all()
 
 
-# ----------------------------------------------------------- Bayes' rule, by its oracles
+# ---------------------------------------------------------- Bayes' rule, by its oracles
 
 
 def unequal_classes(rng, n, d, m=2):
@@ -219,7 +219,7 @@ def test_rows_sum_to_one_and_logarithms_agree(rows, rate):
     assert (p[np.arange(len(p)), top] == p.max(axis=1)).all()
 
 
-# ------------------------------------------------------------------- where none exist
+# --------------------------------------------------------------------- where none exist
 
 
 def machines_without():
