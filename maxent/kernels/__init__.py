@@ -11,6 +11,8 @@ _HOMES = {
     "linear_gaussian": ("linear_gaussian_kernel",),
     "switching": ("SwitchingPaths", "switching_lds_kernel"),
     "factorial": ("factorial_hmm_kernel",),
+    "product": ("hellinger_distance", "product_kernel"),
+    "sampling": ("SharedSample", "shared_sample_features"),
     "lds": ("lds_affinity_parts", "lds_kernel"),
     "bayes_net": ("bayes_net_kernel",),
 }

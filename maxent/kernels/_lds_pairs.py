@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._core import statespace, system_pairs
+from maxent._support.callers import user_stacklevel
 from maxent._support.threads import effective_threads
 from maxent.kernels._gaussian_parts import GaussianParts
 from maxent.models._state_space import Arrays
@@ -228,9 +229,7 @@ def _times(matrix, vector):
     return (matrix @ vector[..., None])[..., 0]
 
 
-def warn_of_growth(
-    P: Sequence[Arrays], Q: Sequence[Arrays] | None, T: int, stacklevel: int
-) -> None:
+def warn_of_growth(P: Sequence[Arrays], Q: Sequence[Arrays] | None, T: int) -> None:
     """One warning if two unstable systems make the kernel ill-conditioned."""
     left = _radii(P)
     right = left if Q is None else _radii(Q)
@@ -244,7 +243,7 @@ def warn_of_growth(
             f"horizon={T} rounding may reach {np.exp(min(growth, 700.0)):.1e} of their "
             "kernel. Use a smaller horizon, or fit with stable=True.",
             RuntimeWarning,
-            stacklevel=stacklevel,
+            stacklevel=user_stacklevel(),
         )
 
 

@@ -109,7 +109,7 @@ def factorial_hmm_kernel(
     Q = None if Q is None else check_models("Q", Q, FactorialHMM, like=P)
     horizons, one = check_horizons(horizon)
     options = _Options(rho, horizons, method, n_init, as_generator(random_state))
-    options.check([*P, *(Q or ())], P, Q or P)
+    refuse_too_many_states(method, P, Q or P)
     L = _gram(P, Q, options)
     if normalize:
         own = np.array([options.pair(p, p) for p in P]) if Q else _diagonal(L)
@@ -142,24 +142,27 @@ def _gram(P, Q, options):
     return L
 
 
+def refuse_too_many_states(
+    method: str, P: Sequence[FactorialHMM], Q: Sequence[FactorialHMM]
+) -> None:
+    """Refuse an exact kernel that is too large, before any is computed."""
+    if method != "exact":
+        return
+    largest = max(math.prod(p.n_states) for p in P)
+    largest *= max(math.prod(q.n_states) for q in Q)
+    if largest > _MOST_STATES:
+        raise ValueError(
+            f"method='exact' would sum over {largest:.3g} joint states of two "
+            f"models, more than {_MOST_STATES}: use method='collapsed'."
+        )
+
+
 class _Options:
     """How pairs are computed."""
 
     def __init__(self, rho, horizons, method, n_init, rng):
         self.rho, self.horizons, self.method = rho, horizons, method
         self.n_init, self.rng = n_init, rng
-
-    def check(self, models, P, Q):
-        """Refuse an exact kernel that is too large, before any is computed."""
-        if self.method != "exact":
-            return
-        largest = max(math.prod(p.n_states) for p in P)
-        largest *= max(math.prod(q.n_states) for q in Q)
-        if largest > _MOST_STATES:
-            raise ValueError(
-                f"method='exact' would sum over {largest:.3g} joint states of two "
-                f"models, more than {_MOST_STATES}: use method='collapsed'."
-            )
 
     def pair(self, p, q) -> Array:
         """log k at every horizon."""

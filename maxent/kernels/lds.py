@@ -148,7 +148,7 @@ def _parts(P, Q, horizon, method, n_jobs):
         return _squeezed(_per_step(P, Q, horizons), one)
     left = [model._compiled for model in P]
     right = None if Q is None else [model._compiled for model in Q]
-    warn_of_growth(left, right, int(horizons[-1]), stacklevel=4)
+    warn_of_growth(left, right, int(horizons[-1]))
     return _squeezed(pair_parts(left, right, horizons, n_jobs), one)
 
 

@@ -66,16 +66,23 @@ def linear_gaussian_kernel(
            [0.8944, 1.    ]])
     """
     check_powers(rho)
+    return linear_gaussian_parts(P, Q).kernel(rho, log=log, normalize=normalize)
+
+
+def linear_gaussian_parts(
+    P: Sequence[LinearGaussianNetwork],
+    Q: Sequence[LinearGaussianNetwork] | None = None,
+) -> GaussianParts:
+    """What kernels of any power follow from."""
     P = check_models("P", P, LinearGaussianNetwork)
     Q = None if Q is None else check_models("Q", Q, LinearGaussianNetwork, like=P)
     first = P[0]
     left = _gaussians("P", P, first)
     right = left if Q is None else _gaussians("Q", Q, first)
     log_det, distance = left._pair_terms(right)
-    parts = GaussianParts(
+    return GaussianParts(
         first.n_features, left._log_det, right._log_det, log_det, distance, Q is None
     )
-    return parts.kernel(rho, log=log, normalize=normalize)
 
 
 def _sizes(net):

@@ -184,8 +184,8 @@ def switching_lds_kernel(
         )
     L = _log_kernel(left, None if Q is None else right, rho, power, n_jobs)
     if normalize:
-        own = np.diagonal(L) if Q is None else _log_self(left, rho, power, n_jobs)
-        other = own if Q is None else _log_self(right, rho, power, n_jobs)
+        own = np.diagonal(L) if Q is None else log_self_kernel(left, rho, power, n_jobs)
+        other = own if Q is None else log_self_kernel(right, rho, power, n_jobs)
         L = L - 0.5 * (own[:, None] + other)
         if Q is None:
             np.fill_diagonal(L, 0.0)
@@ -233,7 +233,9 @@ def _log_kernel(left, right, rho, power, n_jobs):
     return out
 
 
-def _log_self(side, rho, power, n_jobs):
+def log_self_kernel(
+    side: SwitchingPaths, rho: float, power: str, n_jobs: int | None
+) -> Array:
     """Kernel of every model with itself, by its own paths."""
     out = np.empty(len(side))
     horizons = np.array([side.horizon], dtype=np.intp)

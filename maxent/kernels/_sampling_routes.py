@@ -1,0 +1,88 @@
+"""Routes by sampling: any model with `sample` and `log_likelihood` or `log_prob`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxent.kernels._routes import Array, Call, Route
+from maxent.kernels.sampling import SharedSample, drawn, log_pair_kernel
+
+
+class _SamplingRoute(Route):
+    """Models are checked by their own route where they have one."""
+
+    methods: ClassVar[tuple[str, ...]] = ("shared_sample", "pair_sample")
+
+    def _horizons(self, call: Call) -> list[int | None]:
+        if call.horizons is None:
+            return [None]
+        return [int(T) for T in call.horizons]
+
+
+class SharedSampleRoute(_SamplingRoute):
+    """One importance sample for all pairs, from the models of the second list."""
+
+    def _sample(self, models: Any, side: int, horizon: int | None, call: Call) -> Any:
+        if call.sample is not None:
+            return call.sample
+        return SharedSample(
+            models,
+            horizon=horizon,
+            n_samples=call.n_samples,
+            random_state=call.stream(side),
+        )
+
+    def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
+        out = np.empty((len(P), len(P if Q is None else Q), *call.shape))
+        source, side = (P, 0) if Q is None else (Q, 1)
+        for h, T in enumerate(self._horizons(call)):
+            sample = self._sample(source, side, T, call)
+            for k, rho in enumerate(call.rho):
+                out[:, :, h, k] = sample.log_kernel(P, Q, rho=float(rho))
+        return out
+
+    def log_self(self, P: Any, side: int, call: Call) -> Array:
+        raise NotImplementedError  # `log_both` takes the sample of the whole call
+
+    def log_both(self, P: Any, Q: Any, call: Call) -> tuple[Array, Array]:
+        """Kernels of both lists' models with themselves, by the sample of Q."""
+        out = tuple(np.empty((len(B), *call.shape)) for B in (P, Q))
+        for h, T in enumerate(self._horizons(call)):
+            sample = self._sample(Q, 1, T, call)
+            for own, models in zip(out, (P, Q)):
+                for k, rho in enumerate(call.rho):
+                    F = 2.0 * sample.log_features(models, float(rho))
+                    own[:, h, k] = np.logaddexp.reduce(F, axis=1)
+        return out[0], out[1]
+
+
+class PairSampleRoute(_SamplingRoute):
+    """The mean of two importance samples, one from each model of a pair."""
+
+    def _draws(self, models: Any, side: int, horizon: int | None, call: Call) -> Any:
+        rngs = call.stream(side).spawn(len(models))
+        return [drawn(m, call.n_samples, horizon, r) for m, r in zip(models, rngs)]
+
+    def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
+        out = np.empty((len(P), len(P if Q is None else Q), *call.shape))
+        for h, T in enumerate(self._horizons(call)):
+            left = self._draws(P, 0, T, call)
+            right = left if Q is None else self._draws(Q, 1, T, call)
+            for k, rho in enumerate(call.rho):
+                out[:, :, h, k] = log_pair_kernel(
+                    P, P if Q is None else Q, float(rho), left, right
+                )
+        return out
+
+    def log_self(self, P: Any, side: int, call: Call) -> Array:
+        out = np.empty((len(P), *call.shape))
+        for h, T in enumerate(self._horizons(call)):
+            draws = self._draws(P, side, T, call)
+            for k, rho in enumerate(call.rho):
+                for i, own in enumerate(draws):
+                    one = P[i : i + 1]
+                    L = log_pair_kernel(one, one, float(rho), [own], [own])
+                    out[i, h, k] = L[0, 0]
+        return out
