@@ -46,6 +46,7 @@ EXTENSIONS = {
     "system_pairs": [CORE + "pair_filter.c"],
     "chain": [VECTOR, CORE + "chain_loops.c"],
     "mixture": [VECTOR],
+    "sparse_gram": [],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.

@@ -3,7 +3,8 @@
 JSON holds numbers, strings, booleans, null and lists as they are.  Everything else is
 an object with one key that says what it is: ``__float__`` (nan, inf, -inf),
 ``__scalar__`` (NumPy scalars), ``__tuple__``, ``__dict__`` (pairs), ``__array__``,
-``__csr__``, ``__value__`` (a class of a fixed registry and its specification).
+``__csr__``, ``__value__`` (a class of a fixed registry and its specification),
+``__estimator__`` (one of a fixed registry, its parameters and fitted state).
 Decoding builds these from data and calls nothing that the data names, but for the
 classes of that registry.
 """
@@ -34,10 +35,14 @@ class Encoder:
     registry : dict {str: str}
         Name -> "module:class" of the objects that are kept as their specification,
         what their method ``get_spec`` returns.
+    state_of : callable(estimator), optional
+        Name, parameters and fitted attributes of an estimator inside another, as a
+        pipeline has them; None for what is no estimator.
     """
 
-    def __init__(self, registry):
+    def __init__(self, registry, state_of=None):
         self.registry = registry
+        self.state_of = state_of
         self.arrays = {}
 
     def mapping(self, values, label):
@@ -87,6 +92,11 @@ class Encoder:
                 raise TypeError(f"{what}: {error}") from None
             if known:
                 return {"__value__": [name, self.value(spec, what)]}
+        state = None if self.state_of is None else self.state_of(value)
+        if state is not None:
+            inside = f"{{}} of {state[0]}, {what}"
+            encoded = [self.mapping(part, inside) for part in state[1:]]
+            return {"__estimator__": [state[0], *encoded]}
         if cls.__module__.startswith("scipy.sparse"):
             return self._sparse(value, what)
         if callable(value) and not isinstance(value, type):
@@ -193,11 +203,14 @@ class Decoder:
     arrays : dict {str: ndarray}
     make : callable(name, spec)
         What becomes of a class name and a specification, a dict.
+    make_estimator : callable(name, params, fitted), optional
+        What becomes of an estimator inside another.
     """
 
-    def __init__(self, arrays, make):
+    def __init__(self, arrays, make, make_estimator=None):
         self.arrays = arrays
         self.make = make
+        self.make_estimator = make_estimator
 
     def mapping(self, values):
         return {str(key): self.value(value) for key, value in values.items()}
@@ -226,6 +239,9 @@ class Decoder:
             return self._csr(content)
         if tag == "__value__":
             return self._value(content)
+        if tag == "__estimator__" and self.make_estimator is not None:
+            name, params, fitted = content
+            return self.make_estimator(name, self.mapping(params), self.mapping(fitted))
         raise ValueError(f"an entry of the metadata is of the unknown kind {tag!r}")
 
     def _value(self, content):

@@ -103,7 +103,8 @@ def save(
     Parameters
     ----------
     estimator : estimator
-        Fitted instance of an estimator of this package.
+        Fitted instance of an estimator of this package, or a scikit-learn pipeline of
+        such.
     path : str or path-like
         Written as given; no suffix is added.  An existing file is replaced only
         after the new one is complete on disk.
@@ -147,20 +148,14 @@ def save(
         raise _cannot_save(estimator)
     _check_path(path)
     check_is_fitted(estimator)
-    fitted = {
-        name: value
-        for name, value in vars(estimator).items()
-        if _FITTED_NAME.match(name)
-    }
-    encoder = Encoder(VALUES)
+    _, params, fitted = _state_of(estimator)
+    encoder = Encoder(VALUES, _state_of)
     metadata = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "maxent_version": _version(),
         "class": class_name,
-        "params": encoder.mapping(
-            estimator.get_params(deep=False), f"parameter {{}} of {class_name}"
-        ),
+        "params": encoder.mapping(params, f"parameter {{}} of {class_name}"),
         "fitted": encoder.mapping(fitted, f"attribute {{}} of {class_name}"),
         "extra": encoder.mapping(extra or {}, "extra entry {}"),
         "arrays": list(encoder.arrays),
@@ -239,31 +234,58 @@ def load_with_extra(path: PathLike) -> tuple[Any, dict[str, Any]]:
     estimator : fitted estimator
     extra : dict
     """
-    model = read_model(path, make=_make_value)
-    cls = resolve_class(model.class_name)
-    known = set(cls._get_param_names())
-    unknown = sorted(set(model.params) - known)
-    if unknown:
+    model = read_model(path, make=_make_value, make_estimator=_make_estimator)
+    try:
+        estimator = _make_estimator(model.class_name, model.params, model.fitted)
+    except ModelFileError as error:
         raise ModelFileError(
-            f"{os.fspath(path)}: {model.class_name} of maxent {_version()} has no "
-            f"parameter {unknown[0]!r}; the file was written by maxent "
+            f"{os.fspath(path)}: {error}; the file was written by maxent "
             f"{model.maxent_version}, load it with that version"
-        )
-    estimator = cls(**model.params)
-    for name, value in model.fitted.items():
-        try:
-            setattr(estimator, name, value)
-        except AttributeError:
-            raise ModelFileError(
-                f"{os.fspath(path)}: attribute {name!r} of {model.class_name} cannot "
-                "be restored; the file was written by another version "
-                f"({model.maxent_version})"
-            ) from None
+        ) from None
     return estimator, model.extra
 
 
+def _state_of(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+    """Name, parameters and fitted attributes of an estimator of the registry."""
+    name = type(estimator).__name__
+    if name not in CLASSES or resolve_class(name) is not type(estimator):
+        return None
+    fitted = {k: x for k, x in vars(estimator).items() if _FITTED_NAME.match(k)}
+    return name, estimator.get_params(deep=False), fitted
+
+
+def _make_estimator(name: Any, params: dict[str, Any], fitted: dict[str, Any]) -> Any:
+    """Estimator of the registry from its parameters and fitted attributes."""
+    if name not in CLASSES:
+        raise ModelFileError(f"it holds the unknown class {str(name)[:60]!r}")
+    cls = resolve_class(name)
+    unknown = sorted(set(params) - set(cls._get_param_names()))
+    if unknown:
+        raise ModelFileError(
+            f"{name} of maxent {_version()} has no parameter {unknown[0]!r}"
+        )
+    estimator = cls(**params)
+    for key, value in fitted.items():
+        if not _FITTED_NAME.match(key):
+            raise ModelFileError(f"{key!r} is not the name of a fitted attribute")
+        try:
+            setattr(estimator, key, value)
+        except AttributeError:
+            raise ModelFileError(
+                f"attribute {key!r} of {name} cannot be restored"
+            ) from None
+    return estimator
+
+
 def read_model(
-    path: PathLike, *, make: Callable[[str, Any], Any] = lambda name, spec: spec
+    path: PathLike,
+    *,
+    make: Callable[[str, Any], Any] = lambda name, spec: spec,
+    make_estimator: Callable[..., Any] = lambda name, params, fitted: {
+        "class": name,
+        "params": params,
+        "fitted": fitted,
+    },
 ) -> ModelFile:
     """Read and check a model file without making its estimator.
 
@@ -273,6 +295,9 @@ def read_model(
     make : callable(name, spec), optional
         What becomes of the class name and the specification of a value; the
         specification, by default.
+    make_estimator : callable(name, params, fitted), optional
+        What becomes of an estimator inside another, as in a pipeline; a dict, by
+        default.
 
     Returns
     -------
@@ -289,7 +314,7 @@ def read_model(
         raise ModelFileError(f"{name}: not a model file, but a folder, pipe or device")
     with open(path, "rb") as stream:
         try:
-            return _read_archive(stream, make)
+            return _read_archive(stream, make, make_estimator)
         except ModelFileError as error:
             raise ModelFileError(f"{name}: {error}") from None
         except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
@@ -322,7 +347,11 @@ def _version() -> str:
     return version
 
 
-def _read_archive(stream: BinaryIO, make: Callable[[str, Any], Any]) -> ModelFile:
+def _read_archive(
+    stream: BinaryIO,
+    make: Callable[[str, Any], Any],
+    make_estimator: Callable[..., Any],
+) -> ModelFile:
     size = os.fstat(stream.fileno()).st_size
     with zipfile.ZipFile(stream) as archive:
         infos = members_of(archive, size)
@@ -346,7 +375,7 @@ def _read_archive(stream: BinaryIO, make: Callable[[str, Any], Any]) -> ModelFil
             f"it holds the class {class_name!r}, which maxent {_version()} does not "
             f"load; known are {', '.join(sorted(CLASSES))}"
         )
-    decoder = Decoder(members, make)
+    decoder = Decoder(members, make, make_estimator)
     model = ModelFile(
         class_name=class_name,
         format_version=metadata["format_version"],

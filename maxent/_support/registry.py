@@ -22,6 +22,8 @@ CLASSES = {
     "MEDRegressor": "maxent.discrimination:MEDRegressor",
     "MEDTreeClassifier": "maxent.discrimination:MEDTreeClassifier",
     "MaxEntClassifier": "maxent.latent.classifier:MaxEntClassifier",
+    "Pipeline": "sklearn.pipeline:Pipeline",
+    "ProductKernel": "maxent.kernels.transformer:ProductKernel",
 }
 
 # The only classes of values; each is rebuilt by `from_spec` or by its constructor, and
@@ -57,6 +59,15 @@ VALUES = {
         "models.hmm": ("CategoricalHMM",),
         "models.markov": ("MarkovChain",),
         "models.mixture": ("Mixture",),
+        "families.counts": ("Geometric", "NegativeBinomial", "Poisson"),
+        "families.directional": ("VonMisesFisher",),
+        "families.discrete": ("Bernoulli", "Categorical"),
+        "families.gaussian": ("Gaussian",),
+        "families.independent": ("DiagonalGaussian", "SphericalGaussian"),
+        "families.multinomial": ("Multinomial",),
+        "families.positive": ("Exponential", "Gamma"),
+        "families.simplex": ("Beta", "Dirichlet"),
+        "families.wishart": ("InverseWishart", "Wishart"),
         "families.dirichlet_nets": ("DirichletBayesNet", "DirichletProduct"),
         "families.dirichlet_tables": ("DirichletCounts",),
         "families.linear_gaussian": ("NormalGamma",),

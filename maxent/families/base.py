@@ -82,6 +82,16 @@ class ExponentialFamily(Comparisons, ABC):
         """Shape of one observation."""
         return ()
 
+    def get_spec(self) -> dict[str, Any]:
+        """Constructor arguments, as model files keep them.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        return self.parameters()
+
     # -- coordinates ---------------------------------------------------------------
     @functools.cached_property
     def natural_parameters(self) -> FloatArray:

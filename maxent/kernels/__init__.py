@@ -12,6 +12,7 @@ _HOMES = {
     "switching": ("SwitchingPaths", "switching_lds_kernel"),
     "factorial": ("factorial_hmm_kernel",),
     "product": ("hellinger_distance", "product_kernel"),
+    "transformer": ("ProductKernel",),
     "sampling": ("SharedSample", "shared_sample_features"),
     "lds": ("lds_affinity_parts", "lds_kernel"),
     "bayes_net": ("bayes_net_kernel",),

@@ -102,9 +102,9 @@ class Route(ABC):
     def log_self(self, P: Any, side: int, call: Call) -> Array:
         """Logarithms of the kernel of every model with itself."""
 
-    def log_both(self, P: Any, Q: Any, call: Call) -> tuple[Array, Array]:
-        """Logarithms of the kernels of both lists' models with themselves."""
-        return self.log_self(P, 0, call), self.log_self(Q, 1, call)
+    def log_new(self, P: Any, Q: Any, call: Call) -> Array:
+        """`log_self` of P in a kernel with Q."""
+        return self.log_self(P, 0, call)
 
 
 class ModelRoute(Route):

@@ -44,18 +44,20 @@ class SharedSampleRoute(_SamplingRoute):
         return out
 
     def log_self(self, P: Any, side: int, call: Call) -> Array:
-        raise NotImplementedError  # `log_both` takes the sample of the whole call
+        return self._own(P, P, side, call)
 
-    def log_both(self, P: Any, Q: Any, call: Call) -> tuple[Array, Array]:
-        """Kernels of both lists' models with themselves, by the sample of Q."""
-        out = tuple(np.empty((len(B), *call.shape)) for B in (P, Q))
+    def log_new(self, P: Any, Q: Any, call: Call) -> Array:
+        return self._own(P, Q, 1, call)
+
+    def _own(self, models: Any, source: Any, side: int, call: Call) -> Array:
+        """Kernels of models with themselves, by the sample from a list."""
+        out = np.empty((len(models), *call.shape))
         for h, T in enumerate(self._horizons(call)):
-            sample = self._sample(Q, 1, T, call)
-            for own, models in zip(out, (P, Q)):
-                for k, rho in enumerate(call.rho):
-                    F = 2.0 * sample.log_features(models, float(rho))
-                    own[:, h, k] = np.logaddexp.reduce(F, axis=1)
-        return out[0], out[1]
+            sample = self._sample(source, side, T, call)
+            for k, rho in enumerate(call.rho):
+                F = 2.0 * sample.log_features(models, float(rho))
+                out[:, h, k] = np.logaddexp.reduce(F, axis=1)
+        return out
 
 
 class PairSampleRoute(_SamplingRoute):

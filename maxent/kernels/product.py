@@ -320,13 +320,15 @@ class Problem:
         if Q is None:
             i = np.arange(len(L))
             return L, L[i, i], L[i, i]
-        return L, *route.log_both(P, Q, call)
+        return L, route.log_new(P, Q, call), route.log_self(Q, 1, call)
 
     def log_self(self) -> Array:
         """Logs (n, horizons, powers) of the kernel of P's models with themselves."""
         if self.law is not None:
             return self._summed()[1]
-        return self.route.log_both(self.P, self.P, self.call)[0]
+        if self.Q is None:
+            return self.route.log_self(self.P, 0, self.call)
+        return self.route.log_new(self.P, self.Q, self.call)
 
     def _summed(self):
         """Sums over lengths in the place of `terms`."""

@@ -1,0 +1,161 @@
+"""Product kernels of documents as counts, sparse all along.
+
+With smoothing c and sums s_i, proportions are a_i = (x_i + c) / (s_i + sum c), and
+
+    sum_d (a_id a_jd)^rho
+        = r_i r_j (sum_d c_d^(2 rho) + u_i + u_j + sum_d S_id S_jd),
+    S_id = (x_id + c_d)^rho - c_d^rho,   r_i = (s_i + sum c)^(-rho),   u = S c^rho:
+
+one sparse product, whatever the smoothing. A kernel of s draws in order is its s-th
+power.
+
+Source: Jebara, Kondor & Howard (2004), section 3.3; the sparse form is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxent._core import sparse_gram
+from maxent._support import validation as v
+from maxent._support.threads import effective_threads
+from maxent.kernels._length_law import LengthLaw
+
+Array = NDArray[np.float64]
+_ROWS = 256  # of a Gram that are raised to a power at a time
+
+
+@dataclass(frozen=True)
+class Proportions:
+    """Smoothed proportions to the power rho, as a sparse matrix and vectors."""
+
+    S: Any  # CSR (n, k)
+    r: Array  # (n,)
+    u: Array  # (n,)
+    constant: float
+
+    @property
+    def own(self) -> Array:
+        """b of every document with itself."""
+        squares = np.asarray(self.S.multiply(self.S).sum(axis=1)).ravel()
+        return self.r**2 * (self.constant + 2.0 * self.u + squares)
+
+    def scaled(self, factor: Array) -> Proportions:
+        """The same with r multiplied."""
+        return Proportions(self.S, self.r * factor, self.u, self.constant)
+
+
+def proportions(X: Any, smoothing: Array, rho: float) -> Proportions:
+    """Proportions of checked counts; smoothing (k,)."""
+    total = np.asarray(X.sum(axis=1)).ravel() + smoothing.sum()
+    power = smoothing**rho
+    S = X.copy()
+    S.data = (X.data + smoothing[X.indices]) ** rho - power[X.indices]
+    return Proportions(S, total**-rho, S @ power, float((power * power).sum()))
+
+
+def checked_counts(X: Any, smoothing: Any, n_words: int | None = None) -> Any:
+    """Counts as CSR float64, and smoothing (k,)."""
+    if not sparse.issparse(X):
+        X = v.as_doubles("X", X)
+        if X.ndim != 2:
+            raise ValueError(
+                f"X has shape {X.shape}; counts (n_samples, k) are needed."
+            )
+    X = sparse.csr_array(X, dtype=np.float64, copy=sparse.issparse(X))
+    X.sum_duplicates()
+    if n_words is not None and X.shape[1] != n_words:
+        raise ValueError(
+            f"X has {X.shape[1]} columns, but the training counts had {n_words}."
+        )
+    wrong = ~(np.isfinite(X.data) & (X.data >= 0))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        i = int(np.searchsorted(X.indptr, at, side="right")) - 1
+        raise ValueError(
+            f"X[{i}, {X.indices[at]}]={X.data[at]:g} is no count; counts are finite "
+            "and >= 0."
+        )
+    c = v.as_doubles("smoothing", smoothing)
+    if c.shape not in ((), (X.shape[1],)) or not (np.isfinite(c) & (c >= 0)).all():
+        raise ValueError(
+            f"smoothing={v.shown(smoothing)} must be a number >= 0, or one for each of "
+            f"the {X.shape[1]} columns."
+        )
+    c = np.ascontiguousarray(np.broadcast_to(c, X.shape[1:]))
+    empty = np.asarray(X.sum(axis=1)).ravel() + c.sum() <= 0
+    if empty.any():
+        raise ValueError(
+            f"X[{int(np.argmax(empty))}] holds no counts at all (an empty document). "
+            "Drop it or set smoothing > 0."
+        )
+    return X, c
+
+
+def affinities(P: Proportions, Q: Proportions | None, n_jobs: int | None) -> Array:
+    """b (n, m) by one sparse product; Q None is P."""
+    other = P if Q is None else Q
+    out = np.empty((P.S.shape[0], other.S.shape[0]))
+    columns = other.S.tocsc()
+    columns.sort_indices()
+    sparse_gram.product(
+        *_arrays(P.S), *_arrays(columns), Q is None, out, effective_threads(n_jobs)
+    )
+    for lo in range(0, len(out), _ROWS):
+        part = slice(lo, lo + _ROWS)
+        block = out[part]
+        if P.constant:
+            block += P.constant + (P.u[part, None] + other.u)
+        block *= P.r[part, None] * other.r
+    return out
+
+
+def _arrays(S):
+    if max(S.shape[0], S.nnz) > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"X has {S.nnz} entries, more than 2**31; compute the kernel by blocks."
+        )
+    return (
+        S.indptr.astype(np.int32, copy=False),
+        S.indices.astype(np.int32, copy=False),
+        S.data,
+    )
+
+
+def kernel_of(
+    P: Proportions,
+    Q: Proportions | None,
+    *,
+    total: int,
+    law: LengthLaw | None,
+    normalize: bool,
+    own: tuple[Array, Array] | None,
+    n_jobs: int | None,
+) -> Array:
+    """Kernels of documents; `own` are the logs of the b of either with themselves."""
+    left, right = own or (np.log(P.own), np.log((P if Q is None else Q).own))
+    if law is None and normalize:
+        P = P.scaled(np.exp(-0.5 * left))
+        Q = None if Q is None else Q.scaled(np.exp(-0.5 * right))
+    K = affinities(P, Q, n_jobs)
+    if law is not None or total > 1:
+        for lo in range(0, len(K), _ROWS):
+            part = slice(lo, lo + _ROWS)
+            with np.errstate(divide="ignore"):
+                L = np.log(K[part])
+            if law is None:
+                L *= total
+            else:
+                L = law.over_totals(L, total)
+                if normalize:
+                    ends = [law.over_totals(x, total) for x in (left[part], right)]
+                    L -= 0.5 * (ends[0][:, None] + ends[1])
+            np.exp(L, out=K[part])
+    if normalize and Q is None:
+        np.fill_diagonal(K, 1.0)
+    return K

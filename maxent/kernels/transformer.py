@@ -1,0 +1,438 @@
+"""From data to the product kernel of one model for each datum."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils.validation import check_is_fitted, check_memory
+
+from maxent._support import validation as v
+from maxent._support.fitted import FittedState, check_fitted, fresh_state
+from maxent._support.random_state import as_generator, draw_seed
+from maxent._support.typing import ArrayLike, FloatArray, RandomState
+from maxent.families import ExponentialFamily
+from maxent.kernels import _counts, _fits
+from maxent.kernels._gaussian_parts import check_powers
+from maxent.kernels._length_law import LengthLaw
+from maxent.kernels.product import Method, Problem, exponential
+
+
+class ProductKernel(
+    FittedState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
+    """Kernel matrix of data through one generative model for each datum.
+
+    `fit` fits a model to each training datum; `transform` fits one to each new datum
+    and returns the product kernel between those and the training models. A machine with
+    ``kernel="precomputed"`` comes next in a pipeline.
+
+    Parameters
+    ----------
+    model : str, class or None, default="multinomial"
+        What is fitted to a datum:
+
+        - "multinomial": rows of counts, dense or sparse, as draws of words in order.
+          Nothing of the size samples x words is made dense;
+        - "CategoricalHMM", "MarkovChain": sequences of symbols; "GaussianHMM",
+          "LinearDynamicalSystem", "SwitchingLDS", "FactorialHMM": series of vectors;
+        - "Mixture": bags, arrays (n_rows, d);
+        - the name of a family, such as "Gaussian": bags, or single rows of an array
+          (n_samples, d). Families of numbers (Bernoulli, Poisson ...) take the columns
+          as independent coordinates;
+        - None: data are models already, or a batch of a family.
+    rho : float, default=0.5
+        Power > 0.
+    horizon : int or "mean", default="mean"
+        Of models of sequences: T >= 0, kernels compare sequences of T + 1 observations;
+        "mean" takes the mean length of the training sequences.
+    estimate : {"ml", "map", "predictive"}, default="map"
+        "ml" is maximum likelihood, without any prior. "map" takes the prior in
+        `model_params` or the default one of the model's fit; families and multinomials
+        have none by default. "predictive" is the law of the next observation where it
+        is in the family (multinomial, Categorical, Multinomial, Bernoulli,
+        MarkovChain): pseudo-counts, 1 by default.
+    neighbours : int, optional
+        Fit each model to its row and the rows of its nearest training data, for single
+        rows only. Counts are compared by their square roots of proportions.
+    normalize : bool, default=True
+        Divide by the square roots of the kernels of each model with itself.
+    method : str, default="auto"
+        As for :func:`product_kernel`.
+    length_law : {"geometric", "poisson"} or array-like, optional
+        As for :func:`product_kernel`.
+    model_params : dict, optional
+        Arguments of the model's ``fit``, such as ``{"n_states": 3, "alphabet":
+        "ACGT"}``. Of "multinomial": "smoothing", pseudo-counts, and "total", draws.
+    n_paths, n_samples : int
+        As for :func:`product_kernel`.
+    memory : str or joblib.Memory, optional
+        Folder in which fitted models are kept, as in scikit-learn's Pipeline. A grid
+        search over `rho`, `horizon` and all that does not change the models then fits
+        them once for each fold.
+    random_state : int, Generator, RandomState or None, default=0
+        Of the fits and of draws.
+    n_jobs : int, optional
+        Of the fits and of the kernel.
+
+    Attributes
+    ----------
+    models_ : list of models, batch of a family, or None
+        Of the training data; None for "multinomial".
+    counts_ : csr_array or None
+        Training counts, with those of the neighbours; of "multinomial" only.
+    log_self_ : ndarray (n,)
+        Logarithms of the kernel of each training model with itself.
+    horizon_ : int or None
+        T.
+    rows_ : ndarray, csr_array or None
+        Training rows, if there are `neighbours`.
+    options_ : dict
+        Arguments of all fits.
+    seed_ : int
+        Of all draws.
+    n_models_ : int
+        Number of training data.
+
+    See Also
+    --------
+    product_kernel : The kernel between models.
+
+    Notes
+    -----
+    With one integer as `random_state`, the models of a list of data are the same in
+    every call.
+
+    References
+    ----------
+    Jebara, Kondor & Howard (2004), Probability product kernels, sections 2.2 and 8.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from maxent import MEDClassifier
+    >>> from maxent.kernels import ProductKernel
+    >>> X = [[4, 1, 0], [3, 2, 0], [5, 0, 1], [0, 2, 4], [1, 1, 5], [0, 1, 3]]
+    >>> y = [0, 0, 0, 1, 1, 1]
+    >>> machine = make_pipeline(ProductKernel(), MEDClassifier(kernel="precomputed"))
+    >>> machine.fit(X, y).predict([[2, 1, 0], [0, 1, 2]])
+    array([0, 1])
+    """
+
+    log_self_: FloatArray
+    models_: Any
+    horizon_: int | None
+    seed_: int
+    n_models_: int
+
+    def __init__(
+        self,
+        model: str | type[Any] | None = "multinomial",
+        *,
+        rho: float = 0.5,
+        horizon: int | Literal["mean"] = "mean",
+        estimate: Literal["ml", "map", "predictive"] = "map",
+        neighbours: int | None = None,
+        normalize: bool = True,
+        method: Method = "auto",
+        length_law: Literal["geometric", "poisson"] | ArrayLike | None = None,
+        model_params: dict[str, Any] | None = None,
+        n_paths: int = 8,
+        n_samples: int = 1000,
+        memory: Any = None,
+        random_state: RandomState = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.model = model
+        self.rho = rho
+        self.horizon = horizon
+        self.estimate = estimate
+        self.neighbours = neighbours
+        self.normalize = normalize
+        self.method = method
+        self.length_law = length_law
+        self.model_params = model_params
+        self.n_paths = n_paths
+        self.n_samples = n_samples
+        self.memory = memory
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # -- estimator -------------------------------------------------------------------
+    @fresh_state
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Fit a model to each training datum.
+
+        Parameters
+        ----------
+        X : list, array or CSR
+            Data of the kind that `model` takes.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: object = None, **params: Any) -> FloatArray:
+        """Fit, and the kernel matrix of the training data.
+
+        Parameters
+        ----------
+        X : list, array or CSR
+        y : ignored
+        **params : ignored
+
+        Returns
+        -------
+        ndarray (n_samples, n_samples)
+            Exactly symmetric.
+        """
+        self.fit(X, y)
+        if self._counts_only():
+            return self._counts_kernel(None)
+        problem = self._problem(self.models_, None)
+        own = self.log_self_[:, None, None]
+        return exponential(problem.log_kernel(self.normalize, (own, own)))
+
+    def transform(self, X: Any) -> FloatArray:
+        """Fit a model to each datum, and its kernel with the training models.
+
+        Parameters
+        ----------
+        X : list, array or CSR
+
+        Returns
+        -------
+        ndarray (n_samples, n_models_)
+        """
+        check_is_fitted(self)
+        check_fitted("log_self_", self.log_self_, (self.n_models_,), once=True)
+        if self._counts_only():
+            check_fitted(
+                "counts_", self.counts_, self.counts_.shape, once=True, sparse=True
+            )
+            return self._counts_kernel(X)
+        if self._with_rows():
+            X = self._with_neighbours(X)
+        models = self._models(X)
+        problem = self._problem(models, self.models_)
+        own = None
+        if self.normalize:
+            own = problem.log_self(), self.log_self_[:, None, None]
+        return exponential(problem.log_kernel(self.normalize, own))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_models_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._counts_only()
+        tags.input_tags.two_d_array = self._counts_only()
+        tags.input_tags.positive_only = self._counts_only()
+        return tags
+
+    # -- fits ------------------------------------------------------------------------
+    def _fit(self, X):
+        rho = check_powers(self.rho)
+        if rho.ndim:
+            raise ValueError(f"rho={v.shown(self.rho)} must be one number.")
+        if self.length_law is not None:
+            LengthLaw(self.length_law)
+        if self.neighbours is not None:
+            v.check_count("neighbours", self.neighbours)
+        self.seed_ = draw_seed(as_generator(self.random_state))
+        self.models_ = self.counts_ = self.rows_ = self.horizon_ = None
+        if self._counts_only():
+            self._fit_counts(X)
+            return
+        cls = None if self.model is None else _fits.model_class(self.model)
+        if self.neighbours is not None:
+            self.rows_ = self._checked_rows(X)
+        self.options_ = {}
+        if cls is not None:
+            params = dict(self.model_params or {})
+            options = _fits.fit_options(cls.__name__, self.estimate, params)
+            self.options_ = _fits.symbols_of(cls, X, options)
+        if self.neighbours is not None:
+            X = self._with_neighbours(None)
+        self.horizon_ = self._horizon(cls, X)
+        self.models_ = self._models(X)
+        self.n_models_ = len(self.models_)
+        problem = self._problem(self.models_, None)
+        if isinstance(problem.P, ExponentialFamily):
+            self.models_ = problem.P
+        self.log_self_ = problem.log_self()[:, 0, 0]
+
+    def _horizon(self, cls, X):
+        """T; None of models that are not of sequences."""
+        sequences = cls is not None and cls.__name__ in (*_fits.SYMBOLS, *_fits.SERIES)
+        if isinstance(self.horizon, str):
+            v.check_choice("horizon", self.horizon, ("mean",))
+            if not sequences:
+                return None
+            return max(0, round(_fits.mean_steps(cls, X, self.options_)) - 1)
+        if sequences or cls is None:
+            return self.horizon
+        raise ValueError(
+            f"horizon={v.shown(self.horizon)} has no meaning for model="
+            f"{v.shown(self.model)}; leave it 'mean'."
+        )
+
+    def _models(self, X):
+        if self.model is None:
+            return X
+        cls = _fits.model_class(self.model)
+        fit = check_memory(self.memory).cache(_fits.fit_models, ignore=["n_jobs"])
+        seed = None if self.random_state is None else self.seed_
+        X = X if isinstance(X, (list, np.ndarray)) else list(X)
+        return fit(cls, X, self.options_, seed, n_jobs=self.n_jobs)
+
+    # -- neighbours ------------------------------------------------------------------
+    def _with_rows(self):
+        return self.neighbours is not None and self.model is not None
+
+    def _checked_rows(self, X):
+        """Rows that have neighbours: an array (n, d)."""
+        cls = None if self.model is None else _fits.model_class(self.model)
+        rows = None
+        if cls is not None and issubclass(cls, ExponentialFamily):
+            try:
+                rows = v.as_doubles("X", X)
+            except (TypeError, ValueError):
+                rows = None
+        if rows is None or rows.ndim != 2:
+            raise ValueError(
+                f"neighbours={self.neighbours} needs single rows, an array (n_samples, "
+                f"d) and a family; model={v.shown(self.model)} has data without a "
+                "distance. Use neighbours=None."
+            )
+        return rows
+
+    def _with_neighbours(self, X):
+        """Bags of a row and its nearest training rows; X None is the training rows."""
+        rows = self.rows_
+        if X is not None:
+            X = self._checked_rows(X)
+            if X.shape[1] != rows.shape[1]:
+                raise ValueError(
+                    f"X has {X.shape[1]} columns, but the training rows had "
+                    f"{rows.shape[1]}."
+                )
+        near = nearest(rows, X, self.neighbours)
+        own = rows if X is None else X
+        return list(np.concatenate([own[:, None], rows[near]], axis=1))
+
+    # -- kernels ---------------------------------------------------------------------
+    def _problem(self, P, Q):
+        options = {
+            "n_paths": v.check_count("n_paths", self.n_paths),
+            "n_samples": v.check_count("n_samples", self.n_samples),
+            "n_jobs": self.n_jobs,
+            "seed": self.seed_,
+            # training models keep their draws; new ones have others
+            "sides": (0, 0) if Q is None else (1, 0),
+        }
+        law = self.length_law
+        return Problem(P, Q, self.rho, self.horizon_, self.method, law, options)
+
+    # -- counts ----------------------------------------------------------------------
+    def _counts_only(self):
+        return isinstance(self.model, str) and self.model == "multinomial"
+
+    def _fit_counts(self, X):
+        v.check_choice("method for 'multinomial'", self.method, ("auto", "exact"))
+        if self.horizon != "mean":
+            raise ValueError(
+                f"horizon={v.shown(self.horizon)} has no meaning for 'multinomial', "
+                "whose length is model_params={'total': ...}."
+            )
+        params = dict(self.model_params or {})
+        self.options_ = _fits.fit_options("multinomial", self.estimate, params)
+        unknown = set(self.options_) - {"smoothing", "total"}
+        if unknown:
+            raise ValueError(
+                f"model_params has {min(unknown)!r}, which 'multinomial' does not "
+                "know; use 'smoothing' and 'total'."
+            )
+        v.check_count("total", self.options_.get("total", 1))
+        counts, _ = _counts.checked_counts(X, self.options_.get("smoothing", 0.0))
+        if self.neighbours is not None:
+            self.rows_ = counts
+            counts = self._pooled(counts, None)
+        self.counts_, self.n_models_ = counts, counts.shape[0]
+        self.n_features_in_ = counts.shape[1]
+        P = self._proportions(counts)
+        own = np.log(P.own)
+        law, total = self._law(), self.options_.get("total", 1)
+        if law is not None:
+            law.check_totals("X", own[:, None], total, np.array([self.rho]))
+        self.log_self_ = own
+
+    def _law(self):
+        return None if self.length_law is None else LengthLaw(self.length_law)
+
+    def _proportions(self, counts):
+        c = _counts.checked_counts(counts, self.options_.get("smoothing", 0.0))[1]
+        return _counts.proportions(counts, c, float(self.rho))
+
+    def _pooled(self, counts, X):
+        """Counts of rows and of their nearest training rows together."""
+        near = nearest(
+            _roots(counts), None if X is None else _roots(X), self.neighbours
+        )
+        n, k = near.shape
+        ones = np.ones(n * k)
+        picked = sparse.csr_array(
+            (ones, near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, counts.shape[0])
+        )
+        return sparse.csr_array((counts if X is None else X) + picked @ counts)
+
+    def _counts_kernel(self, X):
+        P = self._proportions(self.counts_)
+        if X is None:
+            Q, own = None, (self.log_self_, self.log_self_)
+        else:
+            smoothing = self.options_.get("smoothing", 0.0)
+            new, _ = _counts.checked_counts(X, smoothing, self.n_features_in_)
+            if self.neighbours is not None:
+                new = self._pooled(self.rows_, new)
+            P, Q = self._proportions(new), P
+            own = np.log(P.own), self.log_self_
+        return _counts.kernel_of(
+            P,
+            Q,
+            total=self.options_.get("total", 1),
+            law=self._law(),
+            normalize=self.normalize,
+            own=own,
+            n_jobs=self.n_jobs,
+        )
+
+
+def nearest(rows: Any, X: Any, k: int) -> Any:
+    """Places (n, k) of the nearest rows; of the rows themselves without each one."""
+    from sklearn.neighbors import NearestNeighbors
+
+    if rows.shape[0] <= k:
+        raise ValueError(
+            f"neighbours={k} needs more than {k} training rows, but there are "
+            f"{rows.shape[0]}."
+        )
+    return NearestNeighbors(n_neighbors=k).fit(rows).kneighbors(X)[1]
+
+
+def _roots(counts):
+    """Square roots of proportions."""
+    total = np.asarray(counts.sum(axis=1)).ravel()
+    scale = sparse.diags_array(1.0 / np.where(total > 0, total, 1.0))
+    return sparse.csr_array(scale @ counts).sqrt()
