@@ -1,5 +1,5 @@
-"""Pictures of margin priors, machines, dual paths, scores, dependency trees
-and hidden states.
+"""Pictures of margin priors, machines, dual paths, scores, dependency trees,
+hidden states and kernel matrices.
 
 Displays in the manner of scikit-learn: class methods such as ``from_estimator`` draw,
 on Axes given as ``ax`` or on a new figure, and return the display; ``plot`` draws it
@@ -23,6 +23,8 @@ _HOMES = {
     "candidates": ("CandidatesDisplay",),
     "tree_graph": ("TreeGraphDisplay",),
     "state_path": ("StatePathDisplay",),
+    "gram": ("GramDisplay",),
+    "horizon": ("HorizonDisplay",),
 }
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
         BoundaryComparisonDisplay as BoundaryComparisonDisplay,
     )
     from maxent.displays.edge_weights import EdgeWeightsDisplay as EdgeWeightsDisplay
+    from maxent.displays.gram import GramDisplay as GramDisplay
+    from maxent.displays.horizon import HorizonDisplay as HorizonDisplay
     from maxent.displays.likelihoods import LogLikelihoodDisplay as LogLikelihoodDisplay
     from maxent.displays.margin_prior import MarginPriorDisplay as MarginPriorDisplay
     from maxent.displays.path import DualPathDisplay as DualPathDisplay
