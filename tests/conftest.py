@@ -9,9 +9,18 @@ import pytest
 def pytest_addoption(parser):
     parser.addoption("--run-slow", action="store_true", help="run the slow checks too")
     parser.addoption("--seed", type=int, default=None, help="seed of the fixtures")
+    parser.addoption(
+        "--seeded-only",
+        action="store_true",
+        help="leave out the tests that are the same for every seed",
+    )
 
 
 def pytest_collection_modifyitems(config, items):
+    if config.getoption("--seeded-only"):
+        same = [item for item in items if "seed" not in item.fixturenames]
+        items[:] = [item for item in items if "seed" in item.fixturenames]
+        config.hook.pytest_deselected(items=same)
     if config.getoption("--run-slow"):
         return
     skip = pytest.mark.skip(reason="slow: run with --run-slow")
