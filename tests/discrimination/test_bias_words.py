@@ -17,7 +17,7 @@ def estimators():
     return [
         name
         for name, cls in classes.items()
-        if cls.__module__.startswith("maxent.discrimination")
+        if getattr(cls, "__module__", "").startswith("maxent.discrimination")
         and hasattr(cls, "get_params")
         and "bias" in cls._get_param_names()
     ]
