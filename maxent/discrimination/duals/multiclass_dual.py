@@ -26,17 +26,14 @@ from maxent.discrimination.duals._definiteness import (
     has_negative_curvature,
     without_certificate,
 )
+from maxent.discrimination.duals._multiclass_ascent import solve_coordinate
 from maxent.discrimination.duals._multiclass_interior import (
     features_quadratic,
     solve_active,
     stored_quadratic,
 )
-from maxent.discrimination.duals._multiclass_solvers import (
-    KernelScores,
-    LinearScores,
-    solve_coordinate,
-    solve_primal,
-)
+from maxent.discrimination.duals._multiclass_primal import solve_primal
+from maxent.discrimination.duals._multiclass_scores import KernelScores, LinearScores
 from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals.class_pairs import (
     CLASS_WEIGHT_VARIANCE,
