@@ -1,4 +1,4 @@
-"""Coordinate ascent on a multi-class dual, over the constraints of one example at a time.
+"""Coordinate ascent on a multi-class dual: the constraints of one example at a time.
 
 For kernels in random blocks with their Gram matrix; for linear machines with one weight
 vector per class.
