@@ -151,6 +151,7 @@ class GramDisplay:
         style = {"cmap": "cividis", "interpolation": "nearest", **kwargs}
         self.image_ = left.imshow(self.gram[np.ix_(self.order, self.order)], **style)
         self.colorbar_ = self.figure_.colorbar(self.image_, ax=left, shrink=0.9)
+        self.colorbar_.ax.set_title("kernel", fontsize="small")
         self._mark_classes(left)
         self._draw_spectrum(right)
         return self

@@ -56,8 +56,8 @@ class HorizonDisplay:
     >>> P = [MarkovChain([0.5, 0.5], [[a, 1 - a], [1 - a, a]])
     ...      for a in (0.1, 0.2, 0.8, 0.9)]
     >>> display = HorizonDisplay.from_models(P, range(10), y=[0, 0, 1, 1])
-    >>> {name: mean[9].round(2) for name, mean in display.means.items()}
-    {'within': np.float64(0.93), 'between': np.float64(0.23)}
+    >>> {name: round(float(mean[9]), 2) for name, mean in display.means.items()}
+    {'within': 0.91, 'between': 0.06}
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Kernels between data through generative models."""
+"""Kernels between data through generative models, and between models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ if TYPE_CHECKING:
     from maxent.kernels.linear_gaussian import (
         linear_gaussian_kernel as linear_gaussian_kernel,
     )
+    from maxent.kernels.product import hellinger_distance as hellinger_distance
+    from maxent.kernels.product import product_kernel as product_kernel
+    from maxent.kernels.sampling import SharedSample as SharedSample
+    from maxent.kernels.sampling import shared_sample_features as shared_sample_features
     from maxent.kernels.switching import SwitchingPaths as SwitchingPaths
     from maxent.kernels.switching import switching_lds_kernel as switching_lds_kernel
+    from maxent.kernels.transformer import ProductKernel as ProductKernel
 else:
     __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

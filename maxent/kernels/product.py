@@ -401,8 +401,8 @@ def normalized(L: Array, left: Array, right: Array, symmetric: bool) -> Array:
             )
     L = L - 0.5 * (left[:, None] + right[None])
     if symmetric:
-        i = np.arange(len(L))
-        L[i, i] = 0.0
+        diagonal = np.arange(len(L))
+        L[diagonal, diagonal] = 0.0
     return L
 
 
