@@ -347,10 +347,9 @@ def test_bad_counts(rng):
     refused(fit(X, model_params={"alpha": 1}), "model_params has 'alpha'")
     refused(fit(X, horizon=3), "horizon=3 has no meaning for 'multinomial'")
     refused(fit(X, method="shared_sample"), "method for 'multinomial'")
-    refused(
-        fit(X, rho=0.1, length_law="geometric", model_params={"total": 99}),
-        r"kernel of X\[0\] with itself infinite",
-    )
+    even = [[2, 0, 0], [1, 1, 1]]
+    law = {"length_law": "geometric", "model_params": {"total": 99}}
+    refused(fit(even, rho=0.1, **law), r"kernel of X\[1\] with itself infinite")
     maker = ProductKernel().fit(X)
     refused(lambda: maker.transform(X[:, :2]), "X has 2 columns, but the training cou")
     maker.log_self_ = maker.log_self_[:-1]
