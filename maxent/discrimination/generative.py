@@ -220,9 +220,10 @@ class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
     ess : float, default=1.0
         Equivalent sample size of the Dirichlet prior: the pseudo-counts of every
         feature sum to it, > 0.
-    C, margin, level, percentile, tempering, bias, class_weight, likelihood, tol,
-    max_iter, verbose
+    C, margin, level, percentile, tempering, bias, class_weight, likelihood
         As for :class:`MEDGaussianClassifier`.
+    tol, max_iter, verbose
+        As there.
     handle_unknown : {"ignore", "error"}, default="ignore"
         Categories met at prediction only: leave out every factor that they enter, which
         for naive Bayes is exact, or refuse them.

@@ -24,6 +24,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from maxent.models._chain_input import states_per_sequence as states_per_sequence
     from maxent.models.base import Model as Model
+    from maxent.models.bayes_net import BayesNet as BayesNet
     from maxent.models.em import EMResult as EMResult
     from maxent.models.factorial import FactorialHMM as FactorialHMM
     from maxent.models.gaussian_hmm import GaussianHMM as GaussianHMM
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     )
     from maxent.models.markov import MarkovChain as MarkovChain
     from maxent.models.mixture import Mixture as Mixture
+    from maxent.models.random_field import MarkovRandomField as MarkovRandomField
     from maxent.models.switching import SwitchingLDS as SwitchingLDS
     from maxent.models.switching import SwitchingPosterior as SwitchingPosterior
 else:

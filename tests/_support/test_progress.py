@@ -122,7 +122,7 @@ SOLVERS = {
     "three trees": (MEDTreeClassifier("dirichlet", level=2.0), CODES[:30], THREE[:30]),
 }
 EVERY = WORK | SOLVERS
-NOT_ITERATIVE = {"ChowLiuClassifier", "FisherFeatures"}
+NOT_ITERATIVE = {"ChowLiuClassifier", "FisherFeatures", "Pipeline", "ProductKernel"}
 
 
 @pytest.fixture
