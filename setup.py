@@ -47,6 +47,8 @@ EXTENSIONS = {
     "chain": [VECTOR, CORE + "chain_loops.c"],
     "mixture": [VECTOR],
     "sparse_gram": [],
+    "entropies": [VECTOR],
+    "latent_trees": [],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.

@@ -1,0 +1,32 @@
+"""Max-margin min-entropy models: classifiers with hidden variables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from maxent._support.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from maxent.minentropy.renyi import rao_score as rao_score
+    from maxent.minentropy.renyi import rao_weights as rao_weights
+    from maxent.minentropy.renyi import renyi_entropy as renyi_entropy
+    from maxent.minentropy.renyi import renyi_score as renyi_score
+    from maxent.minentropy.renyi import renyi_weights as renyi_weights
+    from maxent.minentropy.renyi import tsallis_entropy as tsallis_entropy
+
+_HOMES = {
+    "renyi": (
+        "rao_score",
+        "rao_weights",
+        "renyi_entropy",
+        "renyi_score",
+        "renyi_weights",
+        "tsallis_entropy",
+    ),
+}
+
+__all__, _get, __dir__ = lazy_exports(__name__, _HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    return _get(name)
