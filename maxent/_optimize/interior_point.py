@@ -44,6 +44,7 @@ def interior_point(
     init=None,
     certified=None,
     callback=None,
+    start=start_inside,
 ):
     """Solve the dual; returns a DualResult (lam, bias vector, certificate).
 
@@ -61,10 +62,14 @@ def interior_point(
     certified : Rows or None
         The rows whose certificate is wanted, if they differ a little from `rows`.
     callback : callable(n_iter, objective, gap) or None
+    start : callable
+        The start as :func:`start_inside` makes it, from the rows, R, E and `init`. It
+        need not be stationary: residuals fade with the steps.
     """
     certified = rows if certified is None else certified
     monitor = Monitor(tol, callback, solver="interior")
-    return _InteriorPoint(rows, R, E, certified, monitor).run(init, max_iter)
+    solver = _InteriorPoint(rows, R, E, certified, monitor)
+    return solver.run(start(rows, R, E, init), max_iter)
 
 
 @dataclass
@@ -151,9 +156,9 @@ class _InteriorPoint:
         self.enough = min(monitor.tol, 1e-12) if R.homogeneous else monitor.tol
         self.last_progress = 0, np.inf, -np.inf
 
-    def run(self, init, max_iter):
+    def run(self, start, max_iter):
         """The result after at most `max_iter` steps."""
-        *start, self.domain = start_inside(self.rows, self.R, self.E, init)
+        *start, self.domain = start
         state = self._evaluated(_State(*start), rebalance=False)
         status, n_iter = None, 0
         while status is None and n_iter < max_iter:

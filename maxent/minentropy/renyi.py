@@ -302,8 +302,8 @@ def _scores(S: Any, mask: Any) -> FloatArray:
     S = v.as_doubles("S", S)
     if S.ndim < 1:
         raise ValueError("S is one number; an axis of hidden values is needed.")
-    if not (S < np.inf).all():
-        where = tuple(int(i) for i in np.argwhere(~(S < np.inf))[0])
+    if not (np.inf > S).all():
+        where = tuple(int(i) for i in np.argwhere(~(np.inf > S))[0])
         raise ValueError(
             f"S[{', '.join(map(str, where))}]={S[where]} must be a finite score, or "
             "-inf for a hidden value that is not allowed."
