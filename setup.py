@@ -49,6 +49,7 @@ EXTENSIONS = {
     "sparse_gram": [],
     "entropies": [VECTOR],
     "latent_trees": [],
+    "margin_ascent": [],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from maxent._support.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from maxent.minentropy.margin_qp import MarginResult as MarginResult
+    from maxent.minentropy.margin_qp import solve_margin_qp as solve_margin_qp
     from maxent.minentropy.renyi import rao_score as rao_score
     from maxent.minentropy.renyi import rao_weights as rao_weights
     from maxent.minentropy.renyi import renyi_entropy as renyi_entropy
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from maxent.minentropy.renyi import tsallis_entropy as tsallis_entropy
 
 _HOMES = {
+    "margin_qp": ("MarginResult", "solve_margin_qp"),
     "renyi": (
         "rao_score",
         "rao_weights",

@@ -127,7 +127,9 @@ class MarginRows(Rows):
     best: Pair | None
 
     @classmethod
-    def of_groups(cls, R: _MarginQuadratic, ell: FloatArray, groups: Groups) -> MarginRows:
+    def of_groups(
+        cls, R: _MarginQuadratic, ell: FloatArray, groups: Groups
+    ) -> MarginRows:
         """Hinges for groups of one row; else rows without an end of their own."""
         ones = np.ones_like(ell)
         if groups.single:
