@@ -1,0 +1,247 @@
+"""Hidden-variable features of a data set, as the learners need them.
+
+A learner asks for the Renyi scores F_iy with their gradients g_iy in w, for tempered
+log-sums with the means of the features, and for the best hidden values; whether the
+hidden values are listed or summed over by recursions it does not know.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxent._support.typing import FloatArray, IntArray
+from maxent.minentropy._rows import renyi_rows, tempered_rows
+
+
+class HiddenFeatures(ABC):
+    """Features Psi(x_i, y, h) of n samples, K outputs and their hidden values.
+
+    Gradients G are kept as the features are built: `rows` gives those of some pairs
+    (i, y) as vectors of length d.
+
+    Attributes
+    ----------
+    n, K, d : int
+        Samples, outputs, weights.
+    """
+
+    n: int
+    K: int
+    d: int
+
+    @abstractmethod
+    def renyi(self, w, alpha, gradient=True) -> tuple[FloatArray, Any]:
+        """F (n, K) at orders alpha (K,), and G or None; -inf of what is impossible."""
+
+    @abstractmethod
+    def tempered(self, w, t) -> tuple[FloatArray, Any]:
+        """log sum exp(t s) (n, K) and G of the means E_t[Psi]; max, argmax at inf."""
+
+    @abstractmethod
+    def best(self, w) -> Any:
+        """Best hidden value of every (i, y): (n, K) or (n, K, ...)."""
+
+    @abstractmethod
+    def random(self, rng) -> Any:
+        """G of hidden values drawn uniformly."""
+
+    @abstractmethod
+    def rows(self, G, i, y) -> Any:
+        """Features (len(i), d) of pairs (i, y)."""
+
+    def at_weights(self, G, w) -> FloatArray:
+        """g_iy . w, (n, K)."""
+        i = np.repeat(np.arange(self.n), self.K)
+        y = np.tile(np.arange(self.K), self.n)
+        return (self.rows(G, i, y) @ w).reshape(self.n, self.K)
+
+
+class ListedFeatures(HiddenFeatures):
+    """Hidden values in a list for every (i, y): flat scores in segments.
+
+    Attributes
+    ----------
+    offsets : ndarray of int (segments + 1,)
+        Segments of the flat scores, one for each (i, y) that has hidden values.
+    forbidden : ndarray of int or None
+        Entries that are not allowed.
+    """
+
+    offsets: IntArray
+    forbidden: IntArray | None = None
+
+    @abstractmethod
+    def raw_scores(self, w) -> FloatArray:
+        """Scores of all hidden values, (entries,)."""
+
+    @abstractmethod
+    def pool(self, beta) -> Any:
+        """G of weights (entries,) of the hidden values."""
+
+    @abstractmethod
+    def table(self, values, fill) -> Any:
+        """Values of segments as (n, K); `fill` where an output has no segment."""
+
+    @abstractmethod
+    def segment_orders(self, alpha) -> FloatArray:
+        """Order of every segment."""
+
+    def scores(self, w) -> FloatArray:
+        """Scores, -inf where a hidden value is not allowed."""
+        s = self.raw_scores(w)
+        if self.forbidden is not None:
+            s[self.forbidden] = -np.inf
+        return s
+
+    def renyi(self, w, alpha, gradient=True):
+        orders = self.segment_orders(alpha)
+        F, beta = renyi_rows(self.scores(w), self.offsets, orders, weights=gradient)
+        return self.table(F, 0.0), self.pool(beta) if gradient else None
+
+    def tempered(self, w, t):
+        L, p = tempered_rows(self.scores(w), self.offsets, t)
+        return self.table(L, 0.0), self.pool(p)
+
+    def best(self, w):
+        _, p = tempered_rows(self.scores(w), self.offsets, np.inf)
+        at = np.zeros(len(self.offsets) - 1, dtype=np.intp)
+        place = np.flatnonzero(p)
+        segment = np.searchsorted(self.offsets, place, side="right") - 1
+        at[segment] = place - self.offsets[segment]
+        return self.table(at, 0)
+
+    def posteriors(self, w):
+        """softmax of the scores, (entries,)."""
+        return tempered_rows(self.scores(w), self.offsets, 1.0)[1]
+
+    def random(self, rng):
+        # the largest of independent uniform numbers is anywhere with one probability
+        draw = rng.random(self.offsets[-1])
+        if self.forbidden is not None:
+            draw[self.forbidden] = -np.inf
+        return self.pool(tempered_rows(draw, self.offsets, np.inf)[1])
+
+
+class BlockFeatures(ListedFeatures):
+    """Bags phi_ih of vectors with one block of weights a class: s_iyh = w_y . phi_ih.
+
+    With one side only, output 1 has the bags and the score of output 0 is zero.
+
+    Parameters
+    ----------
+    phi : ndarray (N, p)
+        Instances of all bags.
+    bags : ndarray of int (n + 1,)
+        Where each bag begins.
+    K : int
+    one_sided : bool
+    """
+
+    def __init__(self, phi, bags, K, one_sided):
+        self.phi, self.bags, self.K = phi, np.asarray(bags, dtype=np.intp), K
+        self.n, self.p = len(bags) - 1, phi.shape[1]
+        self.sides = 1 if one_sided else K
+        self.d = self.sides * self.p
+        N = len(phi)
+        starts = [self.bags[:-1] + y * N for y in range(self.sides)]
+        self.offsets = np.append(np.concatenate(starts), self.sides * N).astype(np.intp)
+
+    def forbid(self, allowed, codes):
+        """Leave out instances of the true output; `allowed` is boolean, (N,)."""
+        own = codes - (self.K - self.sides)
+        i = np.repeat(np.arange(self.n), np.diff(self.bags))
+        out = np.flatnonzero(~allowed & (own[i] >= 0))
+        self.forbidden = own[i[out]] * len(self.phi) + out
+
+    def raw_scores(self, w):
+        return (self.phi @ w.reshape(self.sides, self.p).T).T.ravel()
+
+    def pool(self, beta):
+        beta, N = beta.reshape(self.sides, -1), len(self.phi)
+        G = np.empty((self.n, self.sides, self.p))
+        for y, own in enumerate(beta):
+            shape = (self.n, N)
+            B = sp.csr_array((own, np.arange(N), self.bags), shape=shape)
+            G[:, y] = B @ self.phi
+        return G
+
+    def table(self, values, fill):
+        out = np.full((self.n, self.K), fill, dtype=values.dtype)
+        out[:, self.K - self.sides :] = values.reshape(self.sides, self.n).T
+        return out
+
+    def segment_orders(self, alpha):
+        return np.repeat(alpha[self.K - self.sides :], self.n)
+
+    def rows(self, G, i, y):
+        return side_rows(G, i, y, self.K)
+
+    def at_weights(self, G, w):
+        out = np.zeros((self.n, self.K))
+        own = np.einsum("iyp,yp->iy", G, w.reshape(self.sides, self.p))
+        out[:, self.K - self.sides :] = own
+        return out
+
+
+def side_rows(G, i, y, K):
+    """Rows (len(i), d) of gradients (n, sides, p) in blocks of weights."""
+    sides, p = G.shape[1:]
+    side = y - (K - sides)
+    if sides == 1:
+        return np.where((side == 0)[:, None], G[i, 0], 0.0)
+    out = np.zeros((len(i), sides, p))
+    at = np.arange(len(i))
+    out[at, side] = G[i, side]
+    return out.reshape(len(i), sides * p)
+
+
+class JointFeatures(ListedFeatures):
+    """Rows Psi(x_i, y, h) of joint features, in segments i K + y.
+
+    Parameters
+    ----------
+    R : ndarray or sparse (N, d)
+        Features of all hidden values.
+    ptr : ndarray of int (n K + 1,)
+        Segments; an output may have none, which makes it impossible.
+    K : int
+    """
+
+    def __init__(self, R, ptr, K):
+        self.R, self.K, self.n, self.d = R, K, (len(ptr) - 1) // K, R.shape[1]
+        size = np.diff(ptr)
+        self.present = np.flatnonzero(size)
+        self.offsets = np.append(ptr[:-1][self.present], ptr[-1]).astype(np.intp)
+        self.ptr = np.asarray(ptr, dtype=np.intp)
+
+    def forbid(self, allowed, codes):
+        """Leave out hidden values of the true output; `allowed` is boolean, (N,)."""
+        true = np.zeros(len(self.ptr) - 1, dtype=bool)
+        true[np.arange(self.n) * self.K + codes] = True
+        out = np.repeat(true, np.diff(self.ptr)) & ~allowed
+        before = self.forbidden if self.forbidden is not None else []
+        self.forbidden = np.union1d(before, np.flatnonzero(out)).astype(np.intp)
+
+    def raw_scores(self, w):
+        return np.array(self.R @ w, dtype=np.float64)
+
+    def pool(self, beta):
+        shape = (self.n * self.K, len(beta))
+        B = sp.csr_array((beta, np.arange(len(beta)), self.ptr), shape=shape)
+        return B @ self.R
+
+    def table(self, values, fill):
+        missing = -np.inf if values.dtype.kind == "f" else 0
+        out = np.full(self.n * self.K, missing, dtype=values.dtype)
+        out[self.present] = values
+        return out.reshape(self.n, self.K)
+
+    def segment_orders(self, alpha):
+        return np.ascontiguousarray(alpha[self.present % self.K])
+
+    def rows(self, G, i, y):
+        return G[i * self.K + y]

@@ -1,0 +1,126 @@
+"""Prox-linear learning, and the trust-region algorithm of the paper.
+
+The scores F are linearised at w_t; what is left is the margin problem, solved with the
+term nu / 2 |w - w_t|^2, or in a ball. Of f the model predicts the decrease `pred`; a
+step is kept if a tenth of it comes true, so that f never rises.
+
+    e_nu(w) = f(w) - min_z [model_w(z) + nu / 2 |z - w|^2] >= 0
+
+is zero where w is stationary, and max(1, nu) e_nu bounds e_1.
+
+Source: Miller et al. (2012), algorithm 2; Lewis & Wright (2016), A proximal method for
+composite minimization; Drusvyatskiy & Paquette (2019).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from maxent._support.results import Status
+from maxent._support.typing import FloatArray
+
+_NU = 1e-3  # the first proximal weight, and the least
+_STUCK = 1e15  # a proximal weight at which steps are rounding
+
+
+@dataclass
+class LearnResult:
+    """A stationary point of f.
+
+    Attributes
+    ----------
+    w : ndarray (d,)
+        Weights.
+    objective : float
+        f(w).
+    stationarity : float
+        Upper bound of e_1 / sum c.
+    n_iter : int
+        Outer steps, those that were refused included.
+    status : Status
+    history : list of tuple (int, float, float)
+        Steps done, f and stationarity at every accepted one.
+    """
+
+    w: FloatArray
+    objective: float
+    stationarity: float
+    n_iter: int
+    status: Status
+    history: list[tuple[int, float, float]] = field(default_factory=list)
+
+    @property
+    def converged(self):
+        """Whether the tolerance is met."""
+        return self.status is Status.CONVERGED
+
+
+def prox_linear(objective, w, *, tol, qp_tol, max_iter):
+    """Minimise f from w by proximal steps on linearised scores."""
+    nu, total, history = _NU, objective.total, []
+    f, problem = objective.linearised(w)
+    status, n_iter, e = Status.MAX_ITER, 0, np.inf
+    while n_iter < max_iter:
+        n_iter += 1
+        step = problem.solve(w, nu, tol=qp_tol, unit=total)
+        away = step.w - w
+        lower = f - (step.objective - step.gap)
+        e = min(e, max(1.0, nu) * max(lower, 0.0))
+        if n_iter == 1 or history[-1][1] != f:
+            history.append((n_iter - 1, f, e / total))
+        if e <= tol * total:
+            status = Status.CONVERGED
+            break
+        pred = f - step.objective + 0.5 * nu * float(away @ away)
+        new = objective.value(step.w)
+        ratio = (f - new) / pred if pred > 0 else -1.0
+        if ratio < 0.1:
+            nu *= 4.0
+            if nu > _STUCK:
+                status = Status.STALLED
+                break
+            continue
+        w, e = step.w, np.inf
+        f, problem = objective.linearised(w)
+        nu = max(nu / 4.0, _NU) if ratio > 0.7 else nu * 2.0 if ratio < 0.3 else nu
+    if e == np.inf:  # after the last step
+        step = problem.solve(w, max(nu, 1.0), tol=qp_tol, unit=total)
+        e = max(1.0, nu) * max(f - step.objective + step.gap, 0.0)
+        history.append((n_iter, f, e / total))
+    elif history[-1][2] != e / total:
+        history[-1] = (history[-1][0], f, e / total)
+    return LearnResult(w, f, e / total, n_iter, status, history)
+
+
+def trust_region(
+    objective, w, *, tol, qp_tol, max_iter, largest=100.0, factor=4.0, least=1e-10
+):
+    """Minimise f from w by the paper's algorithm 2.
+
+    The linearised problem is solved in |w - w_t|^2 <= mu. mu begins at `largest`, is
+    divided by `factor` until f falls by tol sum c, and begins anew after that. Where
+    the paper leaves open when to end, it is at mu < `least`.
+    """
+    total, history = objective.total, []
+    f, problem = objective.linearised(w)
+    history.append((0, f, np.inf))
+    mu, n_iter, status = largest, 0, Status.MAX_ITER
+    while n_iter < max_iter:
+        n_iter += 1
+        step = problem.solve_ball(w, np.sqrt(mu), tol=qp_tol, unit=total)
+        new = objective.value(step.w)
+        if f - new >= tol * total:
+            w, mu = step.w, largest
+            f, problem = objective.linearised(w)
+            history.append((n_iter, f, np.inf))
+            continue
+        mu /= factor
+        if mu < least:
+            status = Status.CONVERGED
+            break
+    step = problem.solve(w, 1.0, tol=qp_tol, unit=total)
+    e = max(f - step.objective + step.gap, 0.0) / total
+    history[-1] = (*history[-1][:2], e)
+    return LearnResult(w, f, e, n_iter, status, history)
