@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from maxent._support.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from maxent.minentropy.classifier import M3EClassifier as M3EClassifier
     from maxent.minentropy.margin_qp import MarginResult as MarginResult
     from maxent.minentropy.margin_qp import solve_margin_qp as solve_margin_qp
     from maxent.minentropy.renyi import rao_score as rao_score
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from maxent.minentropy.renyi import tsallis_entropy as tsallis_entropy
 
 _HOMES = {
+    "classifier": ("M3EClassifier",),
     "margin_qp": ("MarginResult", "solve_margin_qp"),
     "renyi": (
         "rao_score",

@@ -68,7 +68,8 @@ class _Parts:
         self.size = None
         if (alpha == 0).any():
             zero = np.zeros(features.d)
-            self.size = features.tempered(zero, 1.0)[0]  # log |H|
+            size = features.tempered(zero, 1.0)[0]  # log |H|
+            self.size = np.maximum(size, 0.0)
 
     def at(self, w):
         """phi and psi as values (n, K) and gradients: (P, GP), (Q, GQ)."""
@@ -88,6 +89,7 @@ class _Parts:
                 L, G = features.tempered(w, t)
                 table[:, own] = L[:, own] / abs(a - 1.0)
                 grads[name].append((own, t / abs(a - 1.0), G))
+        Q[np.isneginf(Q)] = 0.0  # of impossible outputs, which P tells
         return P, grads["P"], Q, grads["Q"]
 
     def gradient(self, grads, i, y):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._support import validation as v
 from maxent._support.typing import FloatArray, IntArray
 from maxent.minentropy._rows import renyi_rows, tempered_rows
 
@@ -157,6 +158,18 @@ class BlockFeatures(ListedFeatures):
         out = np.flatnonzero(~allowed & (own[i] >= 0))
         self.forbidden = own[i[out]] * len(self.phi) + out
 
+    def hidden_sizes(self, codes):
+        """Instances of every bag, whatever its label."""
+        return np.diff(self.bags)
+
+    def split(self, values, codes):
+        """Values of the hidden values of outputs, a list of arrays."""
+        N, side = len(self.phi), codes - (self.K - self.sides)
+        return [
+            values[y * N + lo : y * N + hi].copy() if y >= 0 else np.ones(1)
+            for y, lo, hi in zip(side, self.bags[:-1], self.bags[1:], strict=True)
+        ]
+
     def raw_scores(self, w):
         return (self.phi @ w.reshape(self.sides, self.p).T).T.ravel()
 
@@ -219,12 +232,21 @@ class JointFeatures(ListedFeatures):
         self.ptr = np.asarray(ptr, dtype=np.intp)
 
     def forbid(self, allowed, codes):
-        """Leave out hidden values of the true output; `allowed` is boolean, (N,)."""
-        true = np.zeros(len(self.ptr) - 1, dtype=bool)
-        true[np.arange(self.n) * self.K + codes] = True
-        out = np.repeat(true, np.diff(self.ptr)) & ~allowed
-        before = self.forbidden if self.forbidden is not None else []
-        self.forbidden = np.union1d(before, np.flatnonzero(out)).astype(np.intp)
+        """Leave out hidden values of the true outputs; `allowed` lists these."""
+        size, at = np.diff(self.ptr), np.arange(self.n) * self.K + codes
+        entries = np.repeat(np.isin(np.arange(len(size)), at), size)
+        out = np.flatnonzero(entries)[~allowed]
+        before = self.forbidden if self.forbidden is not None else out[:0]
+        self.forbidden = np.union1d(before, out).astype(np.intp)
+
+    def hidden_sizes(self, codes):
+        """Hidden values of the outputs `codes`, (n,)."""
+        return np.diff(self.ptr)[np.arange(self.n) * self.K + codes]
+
+    def split(self, values, codes):
+        """Values of the hidden values of outputs, a list of arrays."""
+        at = np.arange(self.n) * self.K + codes
+        return [values[self.ptr[k] : self.ptr[k + 1]].copy() for k in at]
 
     def raw_scores(self, w):
         return np.array(self.R @ w, dtype=np.float64)
@@ -245,3 +267,51 @@ class JointFeatures(ListedFeatures):
 
     def rows(self, G, i, y):
         return G[i * self.K + y]
+
+
+# -- bags ----------------------------------------------------------------------------
+def holds_bags(X):
+    """Whether X is a list of matrices or an array of three axes."""
+    if hasattr(X, "ndim"):
+        return X.ndim == 3 or (X.ndim == 1 and X.dtype == object and np.ndim(X[0]) > 0)
+    if not isinstance(X, (list, tuple)) or not len(X):
+        return False
+    first = X[0]
+    return len(getattr(first, "shape", ())) == 2 or (
+        isinstance(first, (list, tuple))
+        and len(first) > 0
+        and isinstance(first[0], (list, tuple, np.ndarray))
+    )
+
+
+def read_bags(X):
+    """Instances (N, p) of all bags, and where each begins (n + 1,)."""
+    parts = [_bag(f"X[{i}]", bag) for i, bag in enumerate(X)]
+    if not parts:
+        raise ValueError("X has no bag.")
+    p = parts[0].shape[1]
+    for i, part in enumerate(parts):
+        if part.shape[1] != p:
+            raise ValueError(
+                f"X[{i}] has {part.shape[1]} features and X[0] has {p}; all instances "
+                "need the same features."
+            )
+    phi = np.ascontiguousarray(np.concatenate(parts))
+    v.check_range("X", phi)
+    return phi, np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+
+
+def _bag(name, bag):
+    bag = v.as_doubles(name, bag)
+    if bag.ndim != 2:
+        raise ValueError(
+            f"{name} has shape {bag.shape}; a bag is a matrix (instances, features)."
+        )
+    if len(bag) == 0:
+        raise ValueError(f"{name} has no instance; drop empty bags.")
+    if not np.isfinite(bag).all():
+        raise ValueError(
+            f"{name} has features that are NaN or infinite; drop these instances, or "
+            "leave them out by hidden_mask."
+        )
+    return bag

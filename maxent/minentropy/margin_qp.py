@@ -349,7 +349,7 @@ class MarginProblem:
             away = float(np.linalg.norm(found.w - center))
             point = self._in_ball(found, center, radius, tol, unit)
             best = point if best is None or point.gap < best.gap else best
-            if best.converged or (nu == 0.0 and away <= radius):
+            if best.converged or away == 0.0 or (nu == 0.0 and away <= radius):
                 break
             low, high = (nu, high) if away > radius else (low, nu)
             if high < np.inf and high - low <= 1e-15 * (1.0 + high):

@@ -1,0 +1,342 @@
+"""What the min-entropy estimators share: parameters, learning, prediction."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
+from maxent._support.fitted import (
+    FittedState,
+    check_fitted,
+    check_fitted_classes,
+    check_scores,
+    fresh_state,
+)
+from maxent._support.random_state import as_generator
+from maxent._support.results import Status
+from maxent._support.typing import FloatArray, NDArray
+from maxent.minentropy._features import HiddenFeatures
+from maxent.minentropy._objective import Objective
+from maxent.minentropy._rows import check_alpha
+from maxent.minentropy._starts import Settings, learn
+from maxent.minentropy.renyi import type_to_order
+
+INITS = ("auto", "zero", "random", "path")
+SOLVERS = ("auto", "prox", "ball", "cccp", "latent_svm")
+
+
+class MinEntropyBase(ClassifierMixin, FittedState, BaseEstimator):
+    """Base of the estimators; a subclass makes the hidden features of its data.
+
+    It defines ``_features(X, K, fit)``, a HiddenFeatures of K outputs.
+    """
+
+    classes_: NDArray[Any]
+    coef_: FloatArray
+    objective_: float
+    stationarity_: float
+    objective_history_: FloatArray
+    n_iter_: int
+    converged_: bool
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # learning ends at a local optimum, which another start may not reach
+        tags.non_deterministic = False
+        return tags
+
+    def _features(self, X: Any, K: int, fit: bool) -> HiddenFeatures:
+        raise NotImplementedError
+
+    # -- learning --------------------------------------------------------------------
+    @fresh_state
+    def _learn(self, X, y, sample_weight, hidden_mask):
+        settings, b = (
+            self._settings(),
+            v.check_positive("temperature", self.temperature),
+        )
+        C = v.check_positive("C", self.C)
+        rng = as_generator(self.random_state)
+        n_init = v.check_count("n_init", self.n_init)
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is "
+                "None."
+            )
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        weight = v.check_weights(sample_weight, len(y))
+        weight = np.ones(len(y)) if weight is None else weight
+        classes = np.unique(y[weight > 0])
+        K = self._count_outputs(classes)
+        codes = np.minimum(np.searchsorted(classes, y), K - 1)
+        alpha = type_to_order(check_alpha(self.alpha, (K,)), b)
+        self._check_solver(alpha)
+        loss = _checked_loss(self.loss_matrix, K)
+        features = self._features(X, K, True)
+        if features.n != len(codes):
+            raise ValueError(
+                f"X has {features.n} samples and y {len(codes)} labels; one label for "
+                "each sample is needed."
+            )
+        total = weight.sum()
+        weight = weight * self._class_weights(y, classes, codes, weight)
+        self._check_true_outputs(features, codes)
+        if hidden_mask is not None:
+            sizes = features.hidden_sizes(codes)
+            features.forbid(flat_mask(hidden_mask, sizes), codes)
+        # F_a,b(w) = F_a'(b w) / b: learn u = b w, with the losses b Delta
+        c = b * C * weight / total
+        objective = Objective(features, codes, c, b * loss, alpha)
+        init = self._start(features.d, b)
+        learned = learn(objective, settings, init, n_init, rng)
+        self.classes_ = classes
+        self._store(learned, b, settings)
+        return self
+
+    def _store(self, learned, b, settings):
+        best, unit = learned.best, 1.0 / b**2
+        self.coef_ = best.w / b
+        self.objective_, self.stationarity_ = best.objective * unit, best.stationarity
+        self.objective_history_ = unit * np.array([h[1] for h in best.history])
+        self.n_iter_, self.converged_ = best.n_iter, best.converged
+        self.restarts_ = [(name, f * unit, err / b) for name, f, err in learned.runs]
+        if learned.trapped and (learned.idle or self.init in ("zero", "path")):
+            warnings.warn(
+                f"{type(self).__name__}: w = 0 is nearly stationary at C={self.C:g}, "
+                "because features averaged over the hidden values do not tell the "
+                f"outputs apart; {self.n_init} random starts were made as well. Raise "
+                "C or n_init.",
+                UserWarning,
+                stacklevel=user_stacklevel(),
+            )
+        if not best.converged:
+            remedy = f"raise max_iter (now {settings.max_iter}) or tol"
+            if best.status is Status.STALLED:
+                remedy = "rounding allows no further progress: raise tol"
+            warnings.warn(
+                f"{type(self).__name__} stopped with status {best.status.value!r} "
+                f"after {best.n_iter} steps: stationarity {best.stationarity:.2e} "
+                f"reached, tol={settings.tol:g} asked; {remedy}.",
+                ConvergenceWarning,
+                stacklevel=user_stacklevel(),
+            )
+
+    # -- parameters ------------------------------------------------------------------
+    def _settings(self):
+        tol, max_iter = v.check_stop(self.tol, self.max_iter)
+        qp_tol = v.check_positive("qp_tol", self.qp_tol)
+        solver = v.check_choice("solver", self.solver, SOLVERS)
+        return Settings(solver, tol, min(qp_tol, 0.1 * tol), max_iter)
+
+    def _check_solver(self, alpha):
+        infinite = np.isinf(alpha)
+        if self.solver in ("prox", "ball") and infinite.any():
+            raise ValueError(
+                f"solver={self.solver!r} linearises scores, which have no derivative "
+                "at alpha=inf; use 'cccp' or 'auto'."
+            )
+        if self.solver == "latent_svm" and not infinite.all():
+            raise ValueError(
+                f"solver='latent_svm' needs alpha=inf, not alpha={self.alpha!r}."
+            )
+        if self.solver == "cccp" and (alpha == 1).any():
+            raise ValueError(
+                "solver='cccp' has no convex parts at alpha=1; use 'prox', or "
+                "alpha=0.99."
+            )
+
+    def _count_outputs(self, classes):
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs two classes; y contains one class only "
+                f"({classes[0]!r})."
+            )
+        return len(classes)
+
+    def _start(self, d, b):
+        if isinstance(self.init, str):
+            return v.check_choice("init", self.init, INITS)
+        w = v.as_doubles("init", self.init)
+        if w.shape != (d,) or not np.isfinite(w).all():
+            raise ValueError(
+                f"init has shape {w.shape}; a word, or {d} finite weights, are needed."
+            )
+        return b * w
+
+    def _class_weights(self, y, classes, codes, weight):
+        v.check_class_weight(self.class_weight)
+        if self.class_weight is None:
+            return 1.0
+        present = weight > 0
+        each = compute_class_weight(self.class_weight, classes=classes, y=y[present])
+        return each[codes]
+
+    def _check_true_outputs(self, features, codes):
+        F, _ = features.renyi(
+            np.zeros(features.d), np.zeros(features.K), gradient=False
+        )
+        own = F[np.arange(features.n), codes]
+        if np.isneginf(own).any():
+            i = int(np.argmax(np.isneginf(own)))
+            raise ValueError(
+                f"sample {i} has no hidden value for its label {codes[i]}; give it "
+                "one, or drop the sample."
+            )
+
+    # -- prediction ------------------------------------------------------------------
+    def _bound(self, X):
+        check_is_fitted(self)
+        K = check_fitted_classes(self.classes_)
+        features = self._features(X, K, False)
+        return features, K
+
+    def _weights(self, features):
+        """The fitted weights as one vector (d,)."""
+        check_fitted("coef_", self.coef_, (features.d,))
+        return self.coef_
+
+    def _scores(self, X):
+        features, K = self._bound(X)
+        b = v.check_positive("temperature", self.temperature)
+        alpha = type_to_order(check_alpha(self.alpha, (K,)), b)
+        F, _ = features.renyi(b * self._weights(features), alpha, gradient=False)
+        return F / b
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the Renyi scores of the outputs.
+
+        Parameters
+        ----------
+        X : as for fit
+            Samples.
+
+        Returns
+        -------
+        ndarray (n,) or (n, K)
+            F; for two classes that of ``classes_[1]`` less the other one.
+        """
+        F = self._scores(X)
+        if F.shape[1] == 2:
+            return check_scores(F[:, 1] - F[:, 0], None)
+        return F
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the outputs of the largest Renyi score, the first of equal ones.
+
+        Parameters
+        ----------
+        X : as for fit
+            Samples.
+
+        Returns
+        -------
+        ndarray (n,)
+            Entries of ``classes_``.
+        """
+        return self.classes_[self._scores(X).argmax(axis=1)]
+
+    def predict_hidden(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.intp]:
+        """Return the best hidden value of each sample.
+
+        Parameters
+        ----------
+        X : as for fit
+            Samples.
+        y : array-like (n,), optional
+            Outputs whose hidden values are wanted; the predicted ones by default.
+
+        Returns
+        -------
+        ndarray of int (n,) or (n, ...)
+            Place of the hidden value with the largest score, the first of equal ones;
+            0 for an output without hidden values.
+        """
+        features, _ = self._bound(X)
+        codes = self._output_codes(y, X, features.n)
+        return features.best(self._weights(features))[np.arange(features.n), codes]
+
+    def _output_codes(self, y, X, n):
+        if y is None:
+            return self._scores(X).argmax(axis=1)
+        y = v.as_array("y", y)
+        codes = np.searchsorted(self.classes_, y)
+        codes = np.minimum(codes, len(self.classes_) - 1)
+        if y.shape != (n,) or not (self.classes_[codes] == y).all():
+            raise ValueError(
+                f"y={v.shown(y.tolist())} must hold {n} of the labels "
+                f"{v.shown(self.classes_.tolist())}."
+            )
+        return codes
+
+    def hidden_proba(self, X: Any, y: ArrayLike | None = None) -> list[FloatArray]:
+        """Return the posteriors of the hidden values of each sample.
+
+        Parameters
+        ----------
+        X : as for fit
+            Samples.
+        y : array-like (n,), optional
+            Outputs whose hidden values are meant; the predicted ones by default.
+
+        Returns
+        -------
+        list of ndarray
+            softmax of the scores of the hidden values of each sample.
+        """
+        features, _ = self._bound(X)
+        codes = self._output_codes(y, X, features.n)
+        return features.split(features.posteriors(self._weights(features)), codes)
+
+
+def flat_mask(hidden_mask, sizes):
+    """Masks of the samples one after the other, checked against their sizes."""
+    masks = [v.as_array(f"hidden_mask[{i}]", m) for i, m in enumerate(hidden_mask)]
+    if len(masks) != len(sizes):
+        raise ValueError(
+            f"hidden_mask has {len(masks)} entries; one for each of {len(sizes)} "
+            "samples is needed."
+        )
+    for i, (mask, size) in enumerate(zip(masks, sizes, strict=True)):
+        if mask.dtype != bool or mask.shape != (size,):
+            raise ValueError(
+                f"hidden_mask[{i}] has shape {mask.shape} and dtype {mask.dtype}; "
+                f"{size} booleans are needed, True where a hidden value is allowed."
+            )
+        if not mask.any():
+            raise ValueError(
+                f"hidden_mask[{i}] allows no hidden value; allow one, or drop the "
+                "sample."
+            )
+    return np.concatenate(masks)
+
+
+def _checked_loss(loss, K):
+    if loss is None:
+        return 1.0 - np.eye(K)
+    loss = v.as_doubles("loss_matrix", loss)
+    if loss.shape != (K, K):
+        raise ValueError(
+            f"loss_matrix has shape {loss.shape}; ({K}, {K}) is needed for {K} classes."
+        )
+    if not (np.isfinite(loss) & (loss >= 0)).all():
+        wrong = loss[~(np.isfinite(loss) & (loss >= 0))][0]
+        raise ValueError(
+            f"loss_matrix has the entry {wrong:g}; losses are finite and >= 0."
+        )
+    if loss.diagonal().any():
+        raise ValueError(
+            f"loss_matrix has {v.shown(loss.diagonal().tolist())} on its diagonal; a "
+            "right prediction costs 0."
+        )
+    return loss

@@ -1,0 +1,159 @@
+"""Where learning starts: zero, random hidden values, or a path over the orders.
+
+At w = 0 and any finite order the first model is the support vector machine on features
+averaged over the hidden values; if these averages do not tell the outputs apart, w = 0
+is nearly stationary and nothing happens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from maxent._support.typing import FloatArray
+from maxent.minentropy._cccp import cccp
+from maxent.minentropy._prox_linear import LearnResult, prox_linear, trust_region
+from maxent.minentropy.margin_qp import MarginProblem
+
+PATH = (0.0, 0.25, 0.5, 1.0, 2.0, 8.0, 64.0, np.inf)
+_TRAPPED = 1e-3  # e_1 / sum c at w = 0 below which pooled features carry no signal
+_COARSE = 1e-2  # tolerance of the orders before the last
+
+
+@dataclass
+class Settings:
+    """How to learn.
+
+    Attributes
+    ----------
+    solver : {"auto", "prox", "ball", "cccp", "latent_svm"}
+        "auto" is "prox" at finite orders and "cccp" with an infinite one.
+    tol, qp_tol : float
+    max_iter : int
+    """
+
+    solver: str
+    tol: float
+    qp_tol: float
+    max_iter: int
+
+    def minimise(self, objective, w, tol=None):
+        """Minimise f from w."""
+        name = self.solver
+        infinite = np.isinf(objective.alpha).any()
+        if name == "latent_svm" and not infinite:
+            name = "auto"  # on the path to infinity
+        if name == "auto" or (name in ("prox", "ball") and infinite):
+            name = "cccp" if infinite else "prox"
+        if name == "cccp" and (objective.alpha == 1).any():
+            name = "prox"  # only on a path: the parts have no limit there
+        solvers = {
+            "prox": prox_linear,
+            "ball": trust_region,
+            "cccp": cccp,
+            "latent_svm": partial(cccp, latent_svm=True),
+        }
+        return solvers[name](
+            objective,
+            w,
+            tol=self.tol if tol is None else max(tol, self.tol),
+            qp_tol=self.qp_tol,
+            max_iter=self.max_iter,
+        )
+
+
+@dataclass
+class Learned:
+    """The best run of several.
+
+    Attributes
+    ----------
+    best : LearnResult
+    runs : list of tuple (str, float, float)
+        Start, objective and training error of each.
+    trapped : bool
+        Whether w = 0 is nearly stationary.
+    idle : bool
+        Whether no run got below f(0) by a thousandth.
+    """
+
+    best: LearnResult
+    runs: list[tuple[str, float, float]] = field(default_factory=list)
+    trapped: bool = False
+    idle: bool = False
+
+
+def learn(objective, settings, init, n_init, rng) -> Learned:
+    """Minimise f from all starts of `init`; the smallest objective wins.
+
+    Parameters
+    ----------
+    objective : Objective
+    settings : Settings
+    init : {"auto", "zero", "random", "path"} or ndarray (d,)
+        "auto" is the path and `n_init` random starts.
+    n_init : int
+    rng : Generator
+    """
+    zero = np.zeros(objective.features.d)
+    at_zero = objective.value(zero)
+    runs: list[tuple[str, LearnResult]] = []
+    names = {"auto": ("path", "random")}.get(init, (init,)) if _word(init) else ()
+    if not _word(init):
+        runs.append(("given", settings.minimise(objective, init)))
+    trapped = _is_trapped(objective, zero, settings) if names != ("random",) else False
+    if trapped and objective.total:
+        names = tuple(dict.fromkeys((*names, "random")))
+    if "zero" in names:
+        runs.append(("zero", settings.minimise(objective, zero)))
+    if "path" in names:
+        runs.append(("path", _along_path(objective, zero, settings)))
+    if "random" in names:
+        for _ in range(n_init):
+            w = _random_start(objective, settings, rng)
+            runs.append(("random", settings.minimise(objective, w)))
+    _, best = min(runs, key=lambda run: run[1].objective)
+    told = [(name, run.objective, objective.error(run.w)) for name, run in runs]
+    idle = best.objective > (1.0 - _TRAPPED) * at_zero > 0
+    return Learned(best, told, trapped, idle)
+
+
+def _word(init):
+    return isinstance(init, str)
+
+
+def _is_trapped(objective, zero, settings):
+    """Whether e_1(0) is small: the averages of features do not tell outputs apart."""
+    f, problem = objective.at_order(np.zeros(objective.features.K)).linearised(zero)
+    if not f > 0:
+        return False
+    step = problem.solve(zero, 1.0, tol=settings.qp_tol, unit=objective.total)
+    return f - step.objective <= _TRAPPED * f
+
+
+def _along_path(objective, w, settings):
+    """Orders from zero up to those wanted, each from the solution of the one before."""
+    for a in PATH:
+        alpha = np.minimum(a, objective.alpha)
+        if (alpha == objective.alpha).all():
+            break
+        w = settings.minimise(objective.at_order(alpha), w, _COARSE).w
+    return settings.minimise(objective, w)
+
+
+def _random_start(objective, settings, rng) -> FloatArray:
+    """Support vector machine on random hidden values of the true outputs.
+
+    The other outputs have the averages of their features.
+    """
+    features, i = objective.features, objective.sample
+    orders = np.zeros(features.K)
+    _, mean = features.renyi(np.zeros(features.d), orders)
+    drawn = features.random(rng)
+    D = features.rows(drawn, i, objective.right)
+    D = D - features.rows(mean, i, objective.wrong)
+    problem = MarginProblem(D, objective.delta, objective.c, i, i.shape)
+    center = np.zeros(features.d)
+    return problem.solve(center, tol=settings.qp_tol, unit=objective.total).w

@@ -1,0 +1,218 @@
+"""The learners: monotone objectives, the theory's propositions, certificates."""
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from maxent.minentropy import renyi_score
+from maxent.minentropy._cccp import cccp
+from maxent.minentropy._features import BlockFeatures, JointFeatures
+from maxent.minentropy._objective import Objective
+from maxent.minentropy._prox_linear import prox_linear, trust_region
+from maxent.minentropy._starts import Settings, learn
+
+ORDERS = (0.0, 0.25, 1.0, 1.05, 2.0, 8.0, 32.0, np.inf)
+OPTIONS = {"tol": 1e-4, "qp_tol": 1e-9, "max_iter": 100}
+
+
+def bags(rng, alpha, K=2, n=20, p=3, one_sided=False, C=3.0):
+    size = rng.integers(1, 6, size=n)
+    ends = np.concatenate([[0], np.cumsum(size)])
+    codes = np.arange(n) % K
+    phi = rng.standard_normal((ends[-1], p)) + 0.3 * np.repeat(codes, size)[:, None]
+    features = BlockFeatures(phi, ends, K, one_sided)
+    c = C * (0.5 + rng.random(n)) / n
+    return Objective(features, codes, c, 1.0 - np.eye(K), np.full(K, alpha))
+
+
+def joint(rng, alpha, K=3, n=12, d=4):
+    """Joint features, some outputs impossible, hidden sets of any size."""
+    size = rng.integers(0, 5, size=(n, K))
+    codes = np.arange(n) % K
+    size[np.arange(n), codes] += 1
+    ptr = np.concatenate([[0], np.cumsum(size.ravel())])
+    R = rng.standard_normal((ptr[-1], d))
+    loss = rng.random((K, K)) * (1 - np.eye(K))
+    c = 2.0 * rng.random(n) / n + 0.01
+    return Objective(JointFeatures(R, ptr, K), codes, c, loss, np.full(K, alpha))
+
+
+def value_by_definition(objective, w, rows):
+    """f(w) from a list of features rows[i][y] (H, d)."""
+    value = 0.5 * w @ w
+    for i, y in enumerate(objective.codes):
+        F = [
+            renyi_score(R @ w, objective.alpha[k]) if len(R) else -np.inf
+            for k, R in enumerate(rows[i])
+        ]
+        most = max(objective.loss[y, k] + F[k] - F[y] for k in range(len(F)))
+        value += objective.c[i] * max(most, 0.0)
+    return value
+
+
+def minimise(name, objective, w, **options):
+    solver = {"prox": prox_linear, "ball": trust_region, "cccp": cccp}[name]
+    return solver(objective, w, **{**OPTIONS, **options})
+
+
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_objective_is_its_definition(alpha, rng):
+    objective = joint(rng, alpha)
+    features, w = objective.features, rng.standard_normal(4)
+    rows = [
+        [
+            features.R[features.ptr[i * 3 + y] : features.ptr[i * 3 + y + 1]]
+            for y in range(3)
+        ]
+        for i in range(features.n)
+    ]
+    expected = value_by_definition(objective, w, rows)
+    np.testing.assert_allclose(objective.value(w), expected, rtol=1e-12)
+    if alpha < np.inf:
+        f, problem = objective.linearised(w)
+        np.testing.assert_allclose(f, expected, rtol=1e-12)
+        model = 0.5 * w @ w + problem.loss(w)
+        np.testing.assert_allclose(model, f, rtol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.25, 1.0, 2.0, 8.0])
+def test_gradient_of_the_scores(alpha, rng):
+    for objective in (bags(rng, alpha, K=3), bags(rng, alpha, one_sided=True)):
+        features = objective.features
+        w, u = rng.standard_normal((2, features.d))
+        _, G = features.renyi(w, objective.alpha)
+        step = 1e-5
+        up, down = (
+            features.renyi(w + s * step * u, objective.alpha, gradient=False)[0]
+            for s in (1, -1)
+        )
+        slope = features.at_weights(G, u)
+        np.testing.assert_allclose(slope, (up - down) / (2 * step), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["prox", "ball", "cccp"])
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_objective_never_rises(name, alpha, rng):
+    if (name == "cccp") == (alpha == 1.0) or (name != "cccp" and alpha == np.inf):
+        pytest.skip("not a solver of this order")
+    worst = -np.inf
+    for make in (bags, joint):
+        objective = make(rng, alpha)
+        found = minimise(name, objective, rng.standard_normal(objective.features.d))
+        values = [h[1] for h in found.history]
+        worst = max(worst, float(np.diff(values).max(initial=-np.inf)))
+        np.testing.assert_allclose(objective.value(found.w), found.objective)
+        assert found.stationarity >= 0
+    assert worst <= 0.0
+
+
+@pytest.mark.slow
+def test_objective_never_rises_in_a_thousand_problems(rng):
+    worst, unfinished = -np.inf, 0
+    for _ in range(1000):
+        alpha = rng.choice(ORDERS)
+        make = rng.choice([bags, joint])
+        objective = make(rng, alpha)
+        name = "cccp" if alpha == np.inf else "prox"
+        found = minimise(name, objective, rng.standard_normal(objective.features.d))
+        values = [h[1] for h in found.history]
+        worst = max(worst, float(np.diff(values).max(initial=-np.inf)))
+        unfinished += not found.converged
+    print(f"worst step {worst:.2e}, {unfinished} of 1000 not converged")
+    assert worst <= 0.0
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 4.0])
+def test_prox_linear_is_stationary(alpha, rng):
+    objective = bags(rng, alpha)
+    found = minimise("prox", objective, np.zeros(objective.features.d), tol=1e-6)
+    assert found.converged and found.stationarity <= 1e-6
+    # no small step gets below f by more than e_1 and the curvature of the model
+    for _ in range(200):
+        u = rng.standard_normal(len(found.w))
+        u *= 1e-3 / np.linalg.norm(u)
+        fall = found.objective - objective.value(found.w + u)
+        assert fall <= 1e-6 * objective.total + 50.0 * 1e-6
+
+
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_slacks_bound_the_loss_of_predictions(alpha, rng):
+    # proposition 1, at any weights
+    objective = joint(rng, alpha)
+    for _ in range(20):
+        w = 3.0 * rng.standard_normal(4)
+        F, _ = objective.features.renyi(w, objective.alpha, gradient=False)
+        missed = objective.loss[objective.codes, F.argmax(axis=1)]
+        assert (missed <= objective.slacks(F) + 1e-12).all()
+
+
+def test_latent_svm_has_the_objective_of_order_infinity(rng):
+    # proposition 2: the same objective, a larger bound
+    objective = bags(rng, np.inf, K=3)
+    start = rng.standard_normal(objective.features.d)
+    ours = cccp(objective, start, **OPTIONS)
+    theirs = cccp(objective, start, latent_svm=True, **OPTIONS)
+    for found in (ours, theirs):
+        np.testing.assert_allclose(found.objective, objective.value(found.w))
+        assert np.diff([h[1] for h in found.history]).max(initial=-1) <= 0
+
+
+def test_large_orders_are_near_infinity(rng):
+    objective = bags(rng, np.inf)
+    w = rng.standard_normal(objective.features.d)
+    near = objective.at_order(np.full(2, 1e5)).value(w)
+    np.testing.assert_allclose(near, objective.value(w), rtol=1e-3)
+
+
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_one_hidden_value_is_a_support_vector_machine(alpha, rng):
+    X = rng.standard_normal((50, 3))
+    codes = (X[:, 0] + 0.7 * rng.standard_normal(50) > 0).astype(np.intp)
+    features = BlockFeatures(X, np.arange(51), 2, True)
+    objective = Objective(
+        features, codes, np.full(50, 0.4), 1.0 - np.eye(2), np.full(2, alpha)
+    )
+    name = "cccp" if alpha == np.inf else "prox"
+    found = minimise(name, objective, np.zeros(3), tol=1e-8, qp_tol=1e-10)
+    svc = LinearSVC(
+        loss="hinge", C=0.4, fit_intercept=False, tol=1e-10, max_iter=1_000_000
+    )
+    svc.fit(X, codes)
+    np.testing.assert_allclose(found.w, svc.coef_[0], atol=2e-4)
+
+
+def test_zero_features_give_zero_weights(rng):
+    features = BlockFeatures(np.zeros((30, 2)), np.arange(0, 31, 3), 2, True)
+    codes = np.arange(10) % 2
+    for alpha in (0.5, np.inf):
+        objective = Objective(
+            features, codes, np.full(10, 0.1), 1.0 - np.eye(2), np.full(2, alpha)
+        )
+        settings = Settings("auto", 1e-4, 1e-8, 50)
+        found = learn(objective, settings, "auto", 2, rng).best
+        assert (found.w == 0).all() and found.stationarity <= 1e-8
+
+
+def test_a_trap_at_zero_is_seen(rng):
+    # every bag has the same average, and one instance that tells
+    n = 40
+    codes = np.arange(n) % 2
+    phi = np.zeros((n, 4, 2))
+    phi[:, 0, 0] = np.where(codes == 1, 3.0, 0.0)
+    phi[:, 1, 0] = -phi[:, 0, 0]
+    phi[:, 2:, 1] = 0.1 * rng.standard_normal((n, 2))
+    phi[:, :, 1] -= phi[:, :, 1].mean(axis=1, keepdims=True)
+    features = BlockFeatures(phi.reshape(-1, 2), np.arange(0, 4 * n + 1, 4), 2, True)
+    objective = Objective(
+        features, codes, np.full(n, 10.0 / n), 1.0 - np.eye(2), np.full(2, 2.0)
+    )
+    learned = learn(objective, Settings("auto", 1e-4, 1e-8, 100), "zero", 4, rng)
+    assert learned.trapped
+    assert [name for name, *_ in learned.runs].count("random") == 4
+
+
+def test_chosen_run_has_the_smallest_objective(rng):
+    objective = bags(rng, 2.0, n=30)
+    learned = learn(objective, Settings("auto", 1e-4, 1e-8, 100), "auto", 3, rng)
+    assert [name for name, *_ in learned.runs] == ["path", *["random"] * 3]
+    assert learned.best.objective == min(f for _, f, _ in learned.runs)
