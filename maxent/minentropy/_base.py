@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -74,6 +75,10 @@ class MinEntropyBase(ClassifierMixin, FittedState, BaseEstimator):
                 "None."
             )
         y = column_or_1d(y, warn=True)
+        if not len(y):
+            raise ValueError("y has no label: 0 samples are given and two are needed.")
+        if y.dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         weight = v.check_weights(sample_weight, len(y))
         weight = np.ones(len(y)) if weight is None else weight

@@ -34,6 +34,11 @@ class HiddenFeatures(ABC):
     K: int
     d: int
 
+    @property
+    @abstractmethod
+    def is_visible(self) -> bool:
+        """Whether every output has one hidden value: nothing is hidden."""
+
     @abstractmethod
     def renyi(self, w, alpha, gradient=True) -> tuple[FloatArray, Any]:
         """F (n, K) at orders alpha (K,), and G or None; -inf of what is impossible."""
@@ -90,6 +95,10 @@ class ListedFeatures(HiddenFeatures):
     @abstractmethod
     def segment_orders(self, alpha) -> FloatArray:
         """Order of every segment."""
+
+    @property
+    def is_visible(self):
+        return bool((np.diff(self.offsets) == 1).all())
 
     def scores(self, w) -> FloatArray:
         """Scores, -inf where a hidden value is not allowed."""
@@ -273,7 +282,9 @@ class JointFeatures(ListedFeatures):
 def holds_bags(X):
     """Whether X is a list of matrices or an array of three axes."""
     if hasattr(X, "ndim"):
-        return X.ndim == 3 or (X.ndim == 1 and X.dtype == object and np.ndim(X[0]) > 0)
+        return X.ndim == 3 or bool(
+            X.ndim == 1 and X.dtype == object and X.size and np.ndim(X[0]) > 0
+        )
     if not isinstance(X, (list, tuple)) or not len(X):
         return False
     first = X[0]

@@ -97,13 +97,16 @@ def learn(objective, settings, init, n_init, rng) -> Learned:
     n_init : int
     rng : Generator
     """
-    zero = np.zeros(objective.features.d)
+    features, zero = objective.features, np.zeros(objective.features.d)
     at_zero = objective.value(zero)
     runs: list[tuple[str, LearnResult]] = []
     names = {"auto": ("path", "random")}.get(init, (init,)) if _word(init) else ()
     if not _word(init):
         runs.append(("given", settings.minimise(objective, init)))
-    trapped = _is_trapped(objective, zero, settings) if names != ("random",) else False
+    if features.is_visible:  # convex: all starts end alike
+        names, init = ("zero",) if names else (), "zero"
+    trapped = not features.is_visible and names != ("random",)
+    trapped = trapped and _is_trapped(objective, zero, settings)
     if trapped and objective.total:
         names = tuple(dict.fromkeys((*names, "random")))
     if "zero" in names:

@@ -1,0 +1,190 @@
+"""M3EClassifier: scikit-learn's checks, invariances, masks, weights, refusals."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from maxent.minentropy import M3EClassifier, renyi_score
+
+# weights and copies of rows are compared to 1e-7 of the scores
+EXACT = {"n_init": 1, "tol": 1e-10, "qp_tol": 1e-13}
+
+
+@parametrize_with_checks([M3EClassifier(1.0, **EXACT), M3EClassifier(**EXACT)])
+def test_estimator_conventions(estimator, check):
+    check(estimator)
+
+
+def bags(rng, n=40, H=5, p=3, K=2):
+    """One instance of a bag tells its class; where it is varies."""
+    y = np.arange(n) % K
+    X = rng.standard_normal((n, H, p))
+    place = rng.integers(H, size=n)
+    centers = 4.0 * np.eye(K, p) if K > 2 else np.array([np.zeros(p), [4.0] * p])
+    X[np.arange(n), place] += centers[y]
+    return X, y, place
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 4.0, np.inf])
+@pytest.mark.parametrize("K", [2, 3])
+def test_learns_and_finds_the_instance(alpha, K, rng):
+    X, y, place = bags(rng, K=K, n=60)
+    model = M3EClassifier(alpha, 50.0, random_state=0, n_init=2).fit(X, y)
+    assert model.score(X, y) >= 0.9
+    assert np.diff(model.objective_history_).max(initial=-1) <= 0
+    told = y > 0 if K == 2 else y >= 0
+    assert (model.predict_hidden(X, y)[told] == place[told]).mean() >= 0.9
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, 4.0, np.inf, [0.5, 2.0, np.inf]])
+def test_scores_are_renyi_scores_of_instances(alpha, rng):
+    X, y, _ = bags(rng, K=3)
+    model = M3EClassifier(alpha, 5.0, random_state=0, n_init=1, tol=1e-2).fit(X, y)
+    S = X @ model.coef_.T + model.intercept_  # (n, H, K)
+    F = renyi_score(S, np.broadcast_to(alpha, 3), axis=1)
+    np.testing.assert_allclose(model.decision_function(X), F, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(model.predict(X), F.argmax(axis=1))
+    best = S[np.arange(len(X)), :, model.predict(X)].argmax(axis=1)
+    np.testing.assert_array_equal(model.predict_hidden(X), best)
+    for row, own in zip(model.hidden_proba(X, y), S[np.arange(len(X)), :, y]):
+        e = np.exp(own - own.max())
+        np.testing.assert_allclose(row, e / e.sum(), rtol=1e-10)
+
+
+def test_lists_of_bags_are_like_arrays(rng):
+    X, y, _ = bags(rng)
+    one = M3EClassifier(2.0, 5.0, random_state=0, n_init=1).fit(X, y)
+    other = M3EClassifier(2.0, 5.0, random_state=0, n_init=1).fit(list(X), y)
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    ragged = [bag[: 2 + i % 3] for i, bag in enumerate(X)]
+    model = M3EClassifier(2.0, 5.0, random_state=0, n_init=1).fit(ragged, y)
+    np.testing.assert_array_equal(
+        model.decision_function(ragged)[:3], model.decision_function(ragged[:3])
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.5, np.inf])
+def test_weight_two_is_the_bag_twice_and_zero_its_absence(alpha, rng):
+    X, y, _ = bags(rng, n=24)
+    weight = rng.integers(0, 3, size=24).astype(float)
+    weight[:2] = 1.0
+    rows = np.repeat(np.arange(24), weight.astype(int))
+    options = {"init": "path", "tol": 1e-7, "max_iter": 1000, "qp_tol": 1e-10}
+    one = M3EClassifier(alpha, 5.0, **options).fit(X, y, sample_weight=weight)
+    other = M3EClassifier(alpha, 5.0, **options).fit(X[rows], y[rows])
+    np.testing.assert_allclose(one.objective_, other.objective_, rtol=1e-5)
+
+
+def test_order_of_samples_and_instances_does_not_matter(rng):
+    X, y, _ = bags(rng, n=24)
+    rows, places = rng.permutation(24), rng.permutation(5)
+    options = {"init": "path", "tol": 1e-7, "max_iter": 1000, "qp_tol": 1e-10}
+    one = M3EClassifier(1.0, 5.0, **options).fit(X, y)
+    other = M3EClassifier(1.0, 5.0, **options).fit(X[rows][:, places], y[rows])
+    np.testing.assert_allclose(one.objective_, other.objective_, rtol=1e-5)
+
+
+def test_instances_that_the_mask_leaves_out_have_no_say(rng):
+    X, y, place = bags(rng)
+    mask = np.zeros(X.shape[:2], dtype=bool)
+    mask[np.arange(len(X)), place] = True
+    model = M3EClassifier(np.inf, 50.0, random_state=0, n_init=1)
+    model.fit(X, y, hidden_mask=mask)
+    assert (model.predict_hidden(X, y)[y == 1] == place[y == 1]).mean() > 0.9
+    wrong = mask.copy()
+    wrong[3] = False
+    with pytest.raises(ValueError, match=r"hidden_mask\[3\] allows no hidden value"):
+        model.fit(X, y, hidden_mask=wrong)
+    with pytest.raises(ValueError, match=r"hidden_mask\[0\] has shape \(2,\)"):
+        model.fit(X, y, hidden_mask=[np.ones(2, bool)] * len(X))
+
+
+def test_class_weights_and_loss_matrix_move_the_boundary(rng):
+    X, y, _ = bags(rng, n=60)
+    X = X + 1.5 * rng.standard_normal(X.shape)
+    plain = M3EClassifier(1.0, 2.0, random_state=0, n_init=1).fit(X, y)
+    heavy = clone(plain).set_params(class_weight={0: 1.0, 1: 10.0}).fit(X, y)
+    assert heavy.predict(X).sum() >= plain.predict(X).sum()
+    costly = clone(plain).set_params(loss_matrix=[[0, 1], [10, 0]]).fit(X, y)
+    assert costly.predict(X).sum() >= plain.predict(X).sum()
+
+
+def test_temperature_is_another_order_at_another_scale(rng):
+    X, y, _ = bags(rng)
+    b, a = 2.0, 3.0
+    options = {"init": "path", "tol": 1e-7, "max_iter": 1000, "qp_tol": 1e-10}
+    one = M3EClassifier(a, 4.0, temperature=b, **options).fit(X, y)
+    other = M3EClassifier(
+        1 + (a - 1) / b, 4.0 * b, loss_matrix=b * (1 - np.eye(2)), **options
+    ).fit(X, y)
+    np.testing.assert_allclose(one.objective_, other.objective_ / b**2, rtol=1e-5)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_grid_search_over_orders(rng):
+    X, y, _ = bags(rng)
+    search = GridSearchCV(
+        M3EClassifier(n_init=1, random_state=0), {"alpha": [0.0, np.inf]}, cv=2
+    ).fit(X, y)
+    assert search.best_score_ > 0.5
+
+
+def test_trap_is_told(rng):
+    X = np.zeros((30, 4, 1))
+    X[::2, 0], X[::2, 1] = 3.0, -3.0
+    model = M3EClassifier(2.0, 1e-3, fit_intercept=False, init="zero", n_init=1)
+    with pytest.warns(UserWarning, match="w = 0 is nearly stationary at C=0.001"):
+        model.fit(X, np.arange(30) % 2)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"alpha": -1.0}, "alpha=-1"),
+        ({"alpha": np.nan}, "alpha=nan"),
+        ({"alpha": [1.0, 2.0, 3.0]}, "alpha has shape"),
+        ({"C": 0.0}, "C=0.0"),
+        ({"mode": "bags"}, "mode='bags'"),
+        ({"init": "best"}, "init='best'"),
+        ({"init": [1.0]}, "init has shape"),
+        ({"n_init": 0}, "n_init=0"),
+        ({"solver": "prox"}, "solver='prox'"),
+        ({"solver": "latent_svm", "alpha": 1.0}, "needs alpha=inf"),
+        ({"solver": "cccp", "alpha": 1.0}, "alpha=0.99"),
+        ({"temperature": 0.0}, "temperature=0.0"),
+        ({"intercept_scaling": -1.0}, "intercept_scaling=-1.0"),
+        ({"tol": 0}, "tol=0"),
+        ({"loss_matrix": np.ones((2, 2))}, "diagonal"),
+        ({"loss_matrix": np.ones((3, 3))}, "loss_matrix has shape"),
+        ({"loss_matrix": [[0, -1], [1, 0]]}, "entry -1"),
+    ],
+)
+def test_impossible_parameters_are_refused(change, message, rng):
+    X, y, _ = bags(rng, n=6)
+    with pytest.raises(ValueError, match=message):
+        M3EClassifier(**change).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "X, message",
+    [
+        ([np.ones((2, 3)), np.ones((0, 3))], r"X\[1\] has no instance"),
+        ([np.ones((2, 3)), np.ones((2, 4))], r"X\[1\] has 4 features"),
+        ([np.ones((2, 3)), np.full((1, 3), np.nan)], r"X\[1\] has features"),
+        (np.ones((3, 2, 3)), "X has 3 samples and y 2"),
+    ],
+)
+def test_impossible_bags_are_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        M3EClassifier().fit(X, [0, 1])
+
+
+def test_other_features_are_refused(rng):
+    X, y, _ = bags(rng, n=8)
+    model = M3EClassifier(1.0, n_init=1, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="X has 2 features"):
+        model.predict(X[:, :, :2])
+    with pytest.raises(ValueError, match="must hold 8 of the labels"):
+        model.predict_hidden(X, np.full(8, 5))
