@@ -50,6 +50,7 @@ EXTENSIONS = {
     "entropies": [VECTOR],
     "latent_trees": [],
     "margin_ascent": [],
+    "motifs": [],
 }
 
 # No -ffast-math: reassociation would cancel the rounding constant inside exp.

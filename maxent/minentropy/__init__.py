@@ -8,8 +8,13 @@ from maxent._support.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from maxent.minentropy.classifier import M3EClassifier as M3EClassifier
+    from maxent.minentropy.feature_maps import ChainMap as ChainMap
+    from maxent.minentropy.feature_maps import FeatureMap as FeatureMap
+    from maxent.minentropy.feature_maps import check_feature_map as check_feature_map
     from maxent.minentropy.margin_qp import MarginResult as MarginResult
     from maxent.minentropy.margin_qp import solve_margin_qp as solve_margin_qp
+    from maxent.minentropy.model import M3EModel as M3EModel
+    from maxent.minentropy.motifs import M3EMotifClassifier as M3EMotifClassifier
     from maxent.minentropy.renyi import rao_score as rao_score
     from maxent.minentropy.renyi import rao_weights as rao_weights
     from maxent.minentropy.renyi import renyi_entropy as renyi_entropy
@@ -18,6 +23,9 @@ if TYPE_CHECKING:
     from maxent.minentropy.renyi import tsallis_entropy as tsallis_entropy
 
 _HOMES = {
+    "feature_maps": ("ChainMap", "FeatureMap", "check_feature_map"),
+    "model": ("M3EModel",),
+    "motifs": ("M3EMotifClassifier",),
     "classifier": ("M3EClassifier",),
     "margin_qp": ("MarginResult", "solve_margin_qp"),
     "renyi": (

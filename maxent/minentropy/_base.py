@@ -82,8 +82,8 @@ class MinEntropyBase(ClassifierMixin, FittedState, BaseEstimator):
         check_classification_targets(y)
         weight = v.check_weights(sample_weight, len(y))
         weight = np.ones(len(y)) if weight is None else weight
-        classes = np.unique(y[weight > 0])
-        K = self._count_outputs(classes)
+        classes = self._outputs(np.unique(y[weight > 0]))
+        K = len(classes)
         codes = np.minimum(np.searchsorted(classes, y), K - 1)
         alpha = type_to_order(check_alpha(self.alpha, (K,)), b)
         self._check_solver(alpha)
@@ -161,13 +161,14 @@ class MinEntropyBase(ClassifierMixin, FittedState, BaseEstimator):
                 "alpha=0.99."
             )
 
-    def _count_outputs(self, classes):
+    def _outputs(self, classes):
+        """Labels of the outputs, given those of y."""
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs two classes; y contains one class only "
                 f"({classes[0]!r})."
             )
-        return len(classes)
+        return classes
 
     def _start(self, d, b):
         if isinstance(self.init, str):

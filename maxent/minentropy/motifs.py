@@ -1,0 +1,346 @@
+"""Max-margin min-entropy motif finder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxent._core import motifs as _core
+from maxent._support import validation as v
+from maxent._support.fitted import check_fitted
+from maxent._support.sequences import MISSING, symbol_sequences
+from maxent._support.threads import effective_threads
+from maxent._support.typing import ClassWeight, RandomState
+from maxent.minentropy._base import MinEntropyBase
+from maxent.minentropy._features import ListedFeatures, side_rows
+from maxent.minentropy.classifier import Init, Solver
+
+_COMPLEMENTS = {"A": "T", "C": "G", "G": "C", "T": "A", "U": "A"}
+_MOST_WORDS = 100_000
+
+
+class MotifFeatures(ListedFeatures):
+    """A motif anywhere in a sequence, against a background of words.
+
+    Parameters
+    ----------
+    found : Sequences
+        Codes of letters.
+    width, letters, word : int
+        m, A, and the letters o of a background word, 0 for none.
+    complement : ndarray of int (A,) or None
+        Codes of the complements: both strands are read.
+    intercept : float
+        Value of a constant feature; 0 for none.
+    """
+
+    def __init__(self, found, width, letters, word, complement, intercept):
+        self.n, self.K, self.m, self.A = len(found), 2, width, letters
+        self.strands, self.intercept = 1 if complement is None else 2, intercept
+        self.n_words = letters**word if word else 0
+        self.d = width * letters + self.n_words + bool(intercept)
+        reads, lengths = list(found), np.repeat(found.lengths, self.strands)
+        if complement is not None:
+            known = np.append(complement, MISSING)  # the last one is that of -1
+            reads = [one for x in reads for one in (x, known[x[::-1]])]
+        codes = np.concatenate(reads)
+        self.reads = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+        places = lengths - width + 1
+        self.entries = np.concatenate([[0], np.cumsum(places)]).astype(np.intp)
+        self.offsets = np.ascontiguousarray(self.entries[:: self.strands])
+        self.words = _word_codes(codes, self.reads, letters, word)
+        self.codes = codes.astype(np.int8)
+
+    def raw_scores(self, w):
+        split = self.m * self.A
+        W = np.ascontiguousarray(w[:split].reshape(self.m, self.A))
+        bg = np.append(w[split : split + self.n_words], 0.0)
+        t = np.empty(self.entries[-1])
+        _core.motif_scores(
+            *(self.codes, self.words, self.reads, self.entries, W, bg, t),
+            effective_threads(),
+        )
+        return t + self.intercept * w[-1] if self.intercept else t
+
+    def pool(self, beta):
+        G = np.zeros((self.n, self.d))
+        _core.motif_pool(
+            *(self.codes, self.words, self.reads, self.entries, self.strands),
+            *(self.m, self.A, beta, G),
+            effective_threads(),
+        )
+        if self.intercept:
+            G[:, -1] = self.intercept * np.add.reduceat(beta, self.offsets[:-1])
+        return G[:, None]
+
+    def table(self, values, fill):
+        out = np.full((self.n, 2), fill, dtype=values.dtype)
+        out[:, 1] = values
+        return out
+
+    def segment_orders(self, alpha):
+        return np.full(self.n, alpha[1])
+
+    def rows(self, G, i, y):
+        return side_rows(G, i, y, 2)
+
+    def at_weights(self, G, w):
+        return np.column_stack([np.zeros(self.n), G[:, 0] @ w])
+
+    def hidden_sizes(self, codes):
+        """Places of every sequence, whatever its label."""
+        return np.diff(self.offsets)
+
+    def forbid(self, allowed, codes):
+        """Leave out places of positive sequences."""
+        positive = np.repeat(codes == 1, np.diff(self.offsets))
+        self.forbidden = np.flatnonzero(positive & ~allowed)
+
+    def split(self, values, codes):
+        """Values of the places of positive sequences; one of a negative one."""
+        ends = zip(codes, self.offsets[:-1], self.offsets[1:], strict=True)
+        return [values[lo:hi].copy() if y else np.ones(1) for y, lo, hi in ends]
+
+
+def _word_codes(codes, reads, letters, word):
+    """Code of the word that begins at each place, -1 if not whole or not known."""
+    out = np.full(len(codes), -1, dtype=np.intc)
+    if not word:
+        return out
+    whole = len(codes) - word + 1
+    if whole > 0:
+        value, known = np.zeros(whole, dtype=np.intp), np.ones(whole, dtype=bool)
+        for j in range(word):
+            own = codes[j : j + whole]
+            value, known = letters * value + own, known & (own >= 0)
+        out[:whole] = np.where(known, value, -1)
+    for back in range(1, word):  # words that would end in the next read
+        at = reads[1:] - back
+        out[at[at >= 0]] = -1
+    return out
+
+
+class M3EMotifClassifier(MinEntropyBase):
+    """Max-margin min-entropy motif finder in DNA, RNA or protein sequences.
+
+    Positive sequences hold a motif of known width at an unknown place: weights of the
+    letters at each of its positions, against weights of the background words that it
+    covers. A Renyi entropy makes one number of the scores of all places, from their
+    average (alpha = 0: many places bind) to their maximum (alpha = inf).
+
+    Parameters
+    ----------
+    width : int
+        Letters of the motif, m.
+    background : int, default=2
+        Letters of a background word, o; 0 for no background.
+    alphabet : str, default="ACGT"
+        Letters.
+    both_strands : bool, default=False
+        Read the reverse complement too, with words as they stand on that strand.
+    missing : str, default="N"
+        Letters that stand for an unknown one: they add nothing, and words with one are
+        passed over.
+    alpha : float, default=inf
+        Order in [0, inf].
+    C : float, default=1.0
+        Weight of the margin errors, > 0, divided by the sum of the sample weights.
+    loss_matrix : array-like (2, 2), optional
+        Delta[true, predicted] >= 0 with a zero diagonal.
+    init : {"auto", "zero", "random", "path"} or array-like, default="auto"
+        Starts, as for :class:`M3EClassifier`.
+    n_init : int, default=4
+        Random starts.
+    solver : {"auto", "prox", "ball", "cccp", "latent_svm"}, default="auto"
+        As for :class:`M3EClassifier`.
+    temperature : float, default=1.0
+        b > 0, the type of the entropy.
+    fit_intercept : bool, default=True
+        Add a constant to the scores of positive sequences.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C by class.
+    tol : float, default=1e-4
+        Stationarity that ends learning.
+    max_iter : int, default=200
+        Bound on the outer steps of each start.
+    qp_tol : float, default=1e-8
+        Relative gap of the margin problems.
+    random_state : int, Generator, RandomState or None, default=None
+        Of the random starts.
+
+    Attributes
+    ----------
+    coef_ : ndarray (m * A + A ** o + 1,)
+        All weights: motif, background words, constant.
+    motif_ : ndarray (m, A)
+        Weights of the letters at each position.
+    background_ : ndarray (A ** o,)
+        Weights of the words, in the order of the alphabet.
+    classes_, objective_, objective_history_, stationarity_, restarts_, n_iter_
+        As for :class:`M3EClassifier`.
+    converged_ : bool
+        Whether `stationarity_` is within `tol`.
+
+    See Also
+    --------
+    M3EClassifier : Bags of vectors.
+
+    Notes
+    -----
+    A pass over the scores costs O(letters x m). `predict_hidden` gives the first place
+    of the motif; with both strands, places beyond L - m are those of the reverse
+    complement. A learnt motif may be shifted by a letter or two.
+
+    References
+    ----------
+    Yu & Joachims (2009), Learning structural SVMs with latent variables, section 5.2.
+    Miller, Kumar, Packer, Goodman & Koller (2012), section 5.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.minentropy import M3EMotifClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = ["".join(rng.choice(list("ACGT"), 20)) for _ in range(60)]
+    >>> X = [x[:7] + "TATAAT" + x[13:] if i % 2 else x for i, x in enumerate(X)]
+    >>> y = np.arange(60) % 2
+    >>> M3EMotifClassifier(6, alpha=2.0, C=50.0, random_state=0).fit(X, y).score(X, y)
+    1.0
+    """
+
+    def __init__(
+        self,
+        width: int,
+        background: int = 2,
+        alphabet: str = "ACGT",
+        *,
+        both_strands: bool = False,
+        missing: str = "N",
+        alpha: float = np.inf,
+        C: float = 1.0,
+        loss_matrix: ArrayLike | None = None,
+        init: Init | ArrayLike = "auto",
+        n_init: int = 4,
+        solver: Solver = "auto",
+        temperature: float = 1.0,
+        fit_intercept: bool = True,
+        class_weight: ClassWeight = None,
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        qp_tol: float = 1e-8,
+        random_state: RandomState = None,
+    ):
+        self.width = width
+        self.background = background
+        self.alphabet = alphabet
+        self.both_strands = both_strands
+        self.missing = missing
+        self.alpha = alpha
+        self.C = C
+        self.loss_matrix = loss_matrix
+        self.init = init
+        self.n_init = n_init
+        self.solver = solver
+        self.temperature = temperature
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.qp_tol = qp_tol
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        hidden_mask: Any = None,
+    ) -> M3EMotifClassifier:
+        """Learn a motif.
+
+        Parameters
+        ----------
+        X : list of str, list of array-like of int, or path
+            Sequences, of any lengths >= `width`; codes -1 are unknown letters. A path
+            is that of a FASTA file, or of one sequence a line.
+        y : array-like (n,)
+            Labels of two classes; ``classes_[1]`` has the motif.
+        sample_weight : array-like (n,), optional
+            Weights >= 0 of the margin errors; 0 drops a sequence.
+        hidden_mask : list of array-like of bool, optional
+            At which of its places a sequence may have the motif.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain, letters outside the alphabet, sequences
+            shorter than the motif, and labels of more or fewer than two classes.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the stationarity is above `tol`.
+        """
+        return self._learn(X, y, sample_weight, hidden_mask)
+
+    def _features(self, X, K, fit):
+        if K != 2:
+            raise ValueError(
+                f"M3EMotifClassifier needs two classes and y has {K}; learn one class "
+                "against the rest (sklearn.multiclass.OneVsRestClassifier)."
+            )
+        width = v.check_count("width", self.width)
+        word = self.background
+        if word != 0:
+            word = v.check_count("background", word)
+        found = symbol_sequences(X, alphabet=self.alphabet, missing=self.missing)
+        short = np.flatnonzero(found.lengths < width)
+        if len(short):
+            raise ValueError(
+                f"sequences {v.shown(short.tolist())} are shorter than width={width}; "
+                "drop them, or take a smaller width."
+            )
+        letters = len(self.alphabet)
+        if letters**word > _MOST_WORDS or letters > 127:
+            raise ValueError(
+                f"background={word} makes {letters**word} words of {letters} letters; "
+                f"at most {_MOST_WORDS} are taken."
+            )
+        return MotifFeatures(
+            *(found, width, letters, word, self._complement()),
+            1.0 if self.fit_intercept else 0.0,
+        )
+
+    def _complement(self):
+        if not self.both_strands:
+            return None
+        pairs = dict(_COMPLEMENTS, A="U") if "U" in self.alphabet else _COMPLEMENTS
+        if any(pairs.get(a, "?") not in self.alphabet for a in self.alphabet):
+            raise ValueError(
+                f"alphabet={self.alphabet!r} has letters without a complement; "
+                "both_strands is for DNA (ACGT) and RNA (ACGU)."
+            )
+        return np.array([self.alphabet.index(pairs[a]) for a in self.alphabet])
+
+    def _weights(self, features):
+        check_fitted("coef_", self.coef_, (features.d,))
+        return self.coef_
+
+    @property
+    def motif_(self):
+        """Weights (m, A) of the letters at each position."""
+        return self.coef_[: self.width * len(self.alphabet)].reshape(self.width, -1)
+
+    @property
+    def background_(self):
+        """Weights (A ** o,) of the background words."""
+        first = self.width * len(self.alphabet)
+        n_words = len(self.alphabet) ** self.background if self.background else 0
+        return self.coef_[first : first + n_words]
