@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from maxent.minentropy.feature_maps import ChainMap as ChainMap
     from maxent.minentropy.feature_maps import FeatureMap as FeatureMap
     from maxent.minentropy.feature_maps import check_feature_map as check_feature_map
+    from maxent.minentropy.grids import M3EGridClassifier as M3EGridClassifier
+    from maxent.minentropy.grids import gradient_cells as gradient_cells
     from maxent.minentropy.margin_qp import MarginResult as MarginResult
     from maxent.minentropy.margin_qp import solve_margin_qp as solve_margin_qp
     from maxent.minentropy.model import M3EModel as M3EModel
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from maxent.minentropy.renyi import tsallis_entropy as tsallis_entropy
 
 _HOMES = {
+    "grids": ("M3EGridClassifier", "gradient_cells"),
     "feature_maps": ("ChainMap", "FeatureMap", "check_feature_map"),
     "model": ("M3EModel",),
     "motifs": ("M3EMotifClassifier",),

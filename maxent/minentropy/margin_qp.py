@@ -153,7 +153,7 @@ def solve_margin_qp(
     >>> from maxent.minentropy import solve_margin_qp
     >>> X, y = np.array([[1.0, 2.0], [2.0, 1.0], [-1.0, 0.0]]), np.array([1, 1, -1])
     >>> print(solve_margin_qp(y[:, None] * X, np.ones(3), 1.0).w.round(4))
-    [0.8 0.2]
+    [1. 0.]
     """
     problem = MarginProblem.read(D, ell, c, groups)
     center = _center(prox_center, problem.d)

@@ -161,7 +161,7 @@ def renyi_entropy(
     Examples
     --------
     >>> from maxent.minentropy import renyi_entropy
-    >>> round(renyi_entropy([0.5, 0.25, 0.25], 2.0), 4)
+    >>> print(round(renyi_entropy([0.5, 0.25, 0.25], 2.0), 4))
     0.9808
     """
     return -renyi_score(_log_weights(Q, axis), alpha, axis=axis)
@@ -204,7 +204,7 @@ def tsallis_entropy(
     Examples
     --------
     >>> from maxent.minentropy import tsallis_entropy
-    >>> round(tsallis_entropy([0.5, 0.25, 0.25], 2.0), 4)
+    >>> print(round(tsallis_entropy([0.5, 0.25, 0.25], 2.0), 4))
     0.625
     """
     H = np.asarray(renyi_entropy(Q, alpha, axis=axis))
@@ -255,7 +255,7 @@ def rao_score(
     --------
     >>> import numpy as np
     >>> from maxent.minentropy import rao_score
-    >>> round(rao_score([0.0, 2.0], np.eye(2)), 4)
+    >>> print(round(rao_score([0.0, 2.0], np.eye(2)), 4))
     1.8912
     """
     return _rao(S, similarity, mask)[0][()]
