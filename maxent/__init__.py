@@ -19,6 +19,7 @@ _SUBPACKAGES = (
     "families",
     "kernels",
     "latent",
+    "minentropy",
     "models",
 )
 _HOMES = {
@@ -42,6 +43,12 @@ _HOMES = {
         "MaxEntClassifier",
         "TrigramTopicModel",
     ),
+    "minentropy": (
+        "M3EClassifier",
+        "M3EGridClassifier",
+        "M3EModel",
+        "M3EMotifClassifier",
+    ),
     "_support.persistence": ("load", "save"),
 }
 
@@ -53,6 +60,7 @@ if TYPE_CHECKING:
         families as families,
         kernels as kernels,
         latent as latent,
+        minentropy as minentropy,
         models as models,
     )
     from maxent._support.persistence import (
@@ -78,6 +86,12 @@ if TYPE_CHECKING:
         LatentMaxEnt as LatentMaxEnt,
         MaxEntClassifier as MaxEntClassifier,
         TrigramTopicModel as TrigramTopicModel,
+    )
+    from maxent.minentropy import (
+        M3EClassifier as M3EClassifier,
+        M3EGridClassifier as M3EGridClassifier,
+        M3EModel as M3EModel,
+        M3EMotifClassifier as M3EMotifClassifier,
     )
 else:
     __all__, __getattr__, __dir__ = lazy_exports(

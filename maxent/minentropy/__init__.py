@@ -9,7 +9,6 @@ from maxent._support.lazy import lazy_exports
 if TYPE_CHECKING:
     from maxent.minentropy.classifier import M3EClassifier as M3EClassifier
     from maxent.minentropy.feature_maps import ChainMap as ChainMap
-    from maxent.minentropy.feature_maps import FeatureMap as FeatureMap
     from maxent.minentropy.feature_maps import check_feature_map as check_feature_map
     from maxent.minentropy.grids import M3EGridClassifier as M3EGridClassifier
     from maxent.minentropy.grids import gradient_cells as gradient_cells
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "grids": ("M3EGridClassifier", "gradient_cells"),
-    "feature_maps": ("ChainMap", "FeatureMap", "check_feature_map"),
+    "feature_maps": ("ChainMap", "check_feature_map"),
     "model": ("M3EModel",),
     "motifs": ("M3EMotifClassifier",),
     "classifier": ("M3EClassifier",),

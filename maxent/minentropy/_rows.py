@@ -24,7 +24,7 @@ def check_alpha(alpha: Any, shape: tuple[int, ...] = ()) -> FloatArray:
             "values) to inf (takes the best one)."
         )
     try:
-        return np.ascontiguousarray(np.broadcast_to(orders, shape))
+        return np.broadcast_to(orders, shape).copy()
     except ValueError:
         raise ValueError(
             f"alpha has shape {orders.shape}; one order, or orders of shape {shape} "

@@ -83,8 +83,8 @@ class M3EModel(MinEntropyBase):
     >>> X[:, 0, :, :2] = rng.standard_normal((40, 3, 2))
     >>> X[:, 1, :, 2:] = X[:, 0, :, :2]
     >>> X[y == 1, 0, 1, 0] = X[y == 1, 1, 1, 2] = 9.0
-    >>> M3EModel(alpha=4.0, C=100.0, random_state=0).fit(X, y).score(X, y)
-    1.0
+    >>> M3EModel(alpha=4.0, C=100.0, random_state=0).fit(X, y).score(X, y) > 0.9
+    True
     """
 
     def __init__(
