@@ -157,7 +157,7 @@ cdef int best_tree(
 
 def tree_sums(
     const double[:, :, ::1] unary,         # IN  (n, nodes, states)
-    const double[:, :, :, ::1] pair,       # IN  (n, nodes, states, states), parent first
+    const double[:, :, :, ::1] pair,       # IN  (n, nodes, S, S), parent first
     const Py_ssize_t[::1] parent,          # IN  (nodes,), -1 of a root, else < node
     double t,                              # IN  temper, > 0
     double[::1] L,                         # OUT (n,)

@@ -6,7 +6,7 @@ word_k is the word that begins at place k, -1 where it is not whole or not known
 letter of -1 adds nothing. A read is a sequence or its reverse complement; the reads of
 an example follow one another, and an example is one task.
 
-Source: Yu & Joachims (2009), Learning structural SVMs with latent variables, section 5.2.
+Source: Yu & Joachims (2009), Learning structural SVMs with latent variables, sect. 5.2.
 """
 
 from cpython.exc cimport PyErr_CheckSignals

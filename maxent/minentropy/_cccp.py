@@ -24,6 +24,9 @@ from maxent.minentropy._prox_linear import LearnResult
 from maxent.minentropy.margin_qp import MarginProblem
 
 _ROUNDS = 200  # of rows added for one bound
+_USED = 1e-5  # share of c above which a multiplier keeps its row
+_SAME = 1e-10  # relative difference of tangents at a point that is rounding
+_WORTH = 0.5  # share of the mean shortfall from which a row is added
 _INEXACT = 0.1  # share of the decrease up to which a bound is minimised
 
 
@@ -117,7 +120,13 @@ class _Bound:
         self.slope = parts.gradient(GQ, i, y) + parts.gradient(GP, i, right)
         self.level = Q[i, y] + P[i, right] - self.slope @ w
         first = self._tangents(np.arange(len(i)), w, P, GP, Q, GQ)
-        self.cuts = first if cuts is None else _joined(first, cuts)
+        self.cuts = first
+        if cuts is not None:
+            # a tangent that touches at w_t, as the first one does, is the same again
+            pairs, slope, level = cuts
+            top = first[1] @ w + first[2]
+            other = slope @ w + level < top[pairs] - _SAME * (1.0 + np.abs(top[pairs]))
+            self.cuts = _joined(first, tuple(part[other] for part in cuts))
 
     def _tangents(self, pairs, w, P, GP, Q, GQ):
         """Tangents of the convex part at w: pair, slope, constant."""
@@ -142,7 +151,7 @@ class _Bound:
                 break
             self.cuts = _joined(self.cuts, tangents)
         # the bound touches f at w; rows without multipliers are found again
-        used = found.dual > 1e-9 * objective.c[parts.sample[self.cuts[0]]]
+        used = found.dual > _USED * objective.c[parts.sample[self.cuts[0]]]
         return best_w, lower, tuple(part[used] for part in self.cuts)
 
     def _solve(self, qp_tol, total):
@@ -170,7 +179,11 @@ class _Bound:
         rows = parts.delta[pairs] + level - self.level[pairs]
         rows -= (self.slope[pairs] - slope) @ w
         np.maximum.at(met, i[pairs], rows)
-        violated = np.flatnonzero(m > met[i] + 0.01 * tol)
+        # rows that fall short of the bound by a share of the mean shortfall
+        short = np.maximum(slack - met, 0.0)
+        mean = float(parts.objective.c @ short) / parts.objective.total
+        least = max(0.01 * tol, _WORTH * mean)
+        violated = np.flatnonzero(m > met[i] + least)
         return value, violated, self._tangents(violated, w, P, GP, Q, GQ)
 
 
