@@ -2,8 +2,9 @@
 
     t_h = sum_j W[j, x_(h+j)] - sum_(k = h .. h+m-1) bg[word_k],   h = 0 .. L - m
 
-word_k is the word that begins at place k, -1 where it is not whole or not known; a
-letter of -1 adds nothing. A read is a sequence or its reverse complement; the reads of
+word_k is the word that begins at place k; one code more, with a weight of zero, stands
+for words that are not whole or not known, and for unknown letters.
+A read is a sequence or its reverse complement; the reads of
 an example follow one another, and an example is one task.
 
 Source: Yu & Joachims (2009), Learning structural SVMs with latent variables, sect. 5.2.
@@ -11,6 +12,7 @@ Source: Yu & Joachims (2009), Learning structural SVMs with latent variables, se
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
+from libc.stdlib cimport calloc, free
 
 cdef enum:
     CHUNK = 64              # examples of one task
@@ -21,18 +23,19 @@ cdef void score_read(
     const signed char* x, const int* word, Py_ssize_t L, Py_ssize_t m, Py_ssize_t A,
     const double* W, const double* bg, double* t,
 ) noexcept nogil:
-    cdef Py_ssize_t h, j
-    cdef double below = 0., value
+    # W (m, A) and bg end with zeros for what is not known
+    cdef Py_ssize_t h, j, H = L - m + 1
+    cdef double below = 0.
     for j in range(m):
-        below += bg[word[j]] if word[j] >= 0 else 0.
-    for h in range(L - m + 1):
-        value = -below
-        for j in range(m):
-            value += W[j * A + x[h + j]] if x[h + j] >= 0 else 0.
-        t[h] = value
-        below -= bg[word[h]] if word[h] >= 0 else 0.
+        below += bg[word[j]]
+    for h in range(H):
+        t[h] = -below
+        below -= bg[word[h]]
         if h + m < L:
-            below += bg[word[h + m]] if word[h + m] >= 0 else 0.
+            below += bg[word[h + m]]
+    for j in range(m):
+        for h in range(H):
+            t[h] += W[j * A + x[h + j]]
 
 
 cdef void pool_read(
@@ -40,26 +43,47 @@ cdef void pool_read(
     const double* beta, double* gW, double* gbg,
 ) noexcept nogil:
     cdef Py_ssize_t h, j, k, H = L - m + 1
+    cdef double* row
     cdef double above
-    for h in range(H):
-        for j in range(m):
-            if x[h + j] >= 0:
-                gW[j * A + x[h + j]] += beta[h]
+    for j in range(m):
+        row = gW + j * A
+        for h in range(H):
+            row[x[h + j]] += beta[h]
     for k in range(L):
-        if word[k] >= 0:
-            above = 0.
-            for h in range(max(0, k - m + 1), min(k, H - 1) + 1):
-                above += beta[h]
-            gbg[word[k]] -= above
+        above = 0.
+        for h in range(max(0, k - m + 1), min(k, H - 1) + 1):
+            above += beta[h]
+        gbg[word[k]] -= above
+
+
+cdef int pool_example(
+    const signed char* codes, const int* words, const Py_ssize_t* reads,
+    const Py_ssize_t* entries, Py_ssize_t strands, Py_ssize_t m, Py_ssize_t A,
+    Py_ssize_t n_words, const double* beta, double* G,
+) noexcept nogil:
+    cdef Py_ssize_t s, j, a, size = m * A + n_words + 1
+    cdef double* own = <double*>calloc(size, sizeof(double))
+    if own == NULL:
+        return 1
+    for s in range(strands):
+        pool_read(codes + reads[s], words + reads[s], reads[s + 1] - reads[s], m, A,
+                  beta + entries[s], own, own + m * A)
+    for j in range(m):
+        for a in range(A - 1):
+            G[j * (A - 1) + a] = own[j * A + a]
+    for a in range(n_words):
+        G[m * (A - 1) + a] = own[m * A + a]
+    free(own)
+    return 0
 
 
 def motif_scores(
-    const signed char[::1] codes,      # IN  letters of all reads, -1 unknown
-    const int[::1] words,              # IN  the word that begins at each letter, or -1
+    const signed char[::1] codes,      # IN  letters of all reads
+    const int[::1] words,              # IN  the word that begins at each letter
     const Py_ssize_t[::1] reads,       # IN  (reads + 1,), where each read begins
     const Py_ssize_t[::1] entries,     # IN  (reads + 1,), where its scores begin
-    const double[:, ::1] W,            # IN  (m, A)
-    const double[::1] bg,              # IN  (words or 1,)
+    const double[:, ::1] W,            # IN  (m, A), the last column zero
+    const double[::1] bg,              # IN  (words + 1,), the last one zero
     double[::1] t,                     # OUT (entries,)
     int n_threads,
 ):
@@ -82,21 +106,23 @@ def motif_pool(
     const Py_ssize_t[::1] entries,     # IN
     Py_ssize_t strands,                # IN  reads of every example
     Py_ssize_t m,
-    Py_ssize_t A,
+    Py_ssize_t A,                      # letters, the unknown one included
+    Py_ssize_t n_words,
     const double[::1] beta,            # IN  (entries,)
-    double[:, ::1] G,                  # OUT (n, m A + words or more), comes as zeros
+    double[:, ::1] G,                  # OUT (n, m A + words or more), zeros
     int n_threads,
 ):
     """Sums of the features of all places, weighted by beta."""
-    cdef Py_ssize_t n = G.shape[0], i, s, r, lo, hi
+    cdef Py_ssize_t n = G.shape[0], i, lo, hi
     cdef Py_ssize_t wave = WAVE * CHUNK * n_threads
+    cdef int failed = 0
     for lo in range(0, n, wave):
         hi = min(lo + wave, n)
         for i in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=CHUNK,
                         num_threads=n_threads):
-            for s in range(strands):
-                r = i * strands + s
-                pool_read(
-                    &codes[reads[r]], &words[reads[r]], reads[r + 1] - reads[r], m, A,
-                    &beta[entries[r]], &G[i, 0], &G[i, 0] + m * A)
+            failed |= pool_example(
+                &codes[0], &words[0], &reads[i * strands], &entries[i * strands],
+                strands, m, A, n_words, &beta[0], &G[i, 0])
+        if failed:
+            raise MemoryError
         PyErr_CheckSignals()

@@ -51,11 +51,13 @@ class MotifFeatures(ListedFeatures):
         self.entries = np.concatenate([[0], np.cumsum(places)]).astype(np.intp)
         self.offsets = np.ascontiguousarray(self.entries[:: self.strands])
         self.words = _word_codes(codes, self.reads, letters, word)
-        self.codes = codes.astype(np.int8)
+        self.words[self.words < 0] = self.n_words
+        self.codes = np.where(codes < 0, letters, codes).astype(np.int8)
 
     def raw_scores(self, w):
         split = self.m * self.A
-        W = np.ascontiguousarray(w[:split].reshape(self.m, self.A))
+        W = np.zeros((self.m, self.A + 1))
+        W[:, :-1] = w[:split].reshape(self.m, self.A)
         bg = np.append(w[split : split + self.n_words], 0.0)
         t = np.empty(self.entries[-1])
         _core.motif_scores(
@@ -68,7 +70,7 @@ class MotifFeatures(ListedFeatures):
         G = np.zeros((self.n, self.d))
         _core.motif_pool(
             *(self.codes, self.words, self.reads, self.entries, self.strands),
-            *(self.m, self.A, beta, G),
+            *(self.m, self.A + 1, self.n_words, beta, G),
             effective_threads(),
         )
         if self.intercept:
@@ -300,6 +302,8 @@ class M3EMotifClassifier(MinEntropyBase):
         word = self.background
         if word != 0:
             word = v.check_count("background", word)
+        if isinstance(X, np.ndarray) and X.ndim == 2:  # codes, one sequence a row
+            X = list(X)
         found = symbol_sequences(X, alphabet=self.alphabet, missing=self.missing)
         short = np.flatnonzero(found.lengths < width)
         if len(short):
@@ -308,7 +312,7 @@ class M3EMotifClassifier(MinEntropyBase):
                 "drop them, or take a smaller width."
             )
         letters = len(self.alphabet)
-        if letters**word > _MOST_WORDS or letters > 127:
+        if letters**word > _MOST_WORDS or letters > 126:
             raise ValueError(
                 f"background={word} makes {letters**word} words of {letters} letters; "
                 f"at most {_MOST_WORDS} are taken."

@@ -21,6 +21,15 @@ THREE = _rng.integers(0, 3, 60)
 WORK = {
     "ChowLiuClassifier": ([({}, CODES, TWO)], "chow_liu:chow_liu_tree"),
     "FisherFeatures": ([({}, REAL, None)], "kernels.fisher:learn_whitening"),
+    "M3EClassifier": ([({"n_init": 1}, REAL, THREE)], "minentropy._base:learn"),
+    "M3EGridClassifier": (
+        [({"template": (1, 2), "init": "path"}, REAL.reshape(60, 1, 3), TWO)],
+        "minentropy._base:learn",
+    ),
+    "M3EMotifClassifier": (
+        [({"width": 2, "alphabet": "ABC", "init": "path"}, CODES, TWO)],
+        "minentropy._base:learn",
+    ),
     "MEDBayesNetClassifier": ([({}, CODES, THREE)], "_generative_base:solve_blocks"),
     "MEDClassifier": (
         [({}, REAL, THREE)],
