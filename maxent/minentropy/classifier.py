@@ -134,7 +134,7 @@ class M3EClassifier(MinEntropyBase):
         max_iter: int = 200,
         qp_tol: float = 1e-8,
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.alpha = alpha
         self.C = C
         self.mode = mode

@@ -190,7 +190,7 @@ class ChainMap:
     True
     """
 
-    def __init__(self, n_states: int, parents: ArrayLike | None = None):
+    def __init__(self, n_states: int, parents: ArrayLike | None = None) -> None:
         self.n_states = v.check_count("n_states", n_states)
         self.parents = None
         if parents is not None:

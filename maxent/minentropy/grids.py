@@ -295,7 +295,7 @@ class M3EGridClassifier(MinEntropyBase):
         max_iter: int = 200,
         qp_tol: float = 1e-8,
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.template = template
         self.alpha = alpha
         self.C = C

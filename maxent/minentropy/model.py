@@ -104,7 +104,7 @@ class M3EModel(MinEntropyBase):
         max_iter: int = 200,
         qp_tol: float = 1e-8,
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.feature_map = feature_map
         self.n_outputs = n_outputs
         self.alpha = alpha

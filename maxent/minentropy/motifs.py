@@ -233,7 +233,7 @@ class M3EMotifClassifier(MinEntropyBase):
         max_iter: int = 200,
         qp_tol: float = 1e-8,
         random_state: RandomState = None,
-    ):
+    ) -> None:
         self.width = width
         self.background = background
         self.alphabet = alphabet

@@ -230,7 +230,8 @@ def test_tolerance_1e_10_is_reached_with_switches(margin, bias, rng):
         C = 10 ** rng.uniform(-1, 0.5)
         # corners of the hinge leave the low-rank systems fewer digits
         tol = 1e-8 if margin == "hinge" else 1e-10
-        model = MEDFeatureSelector(p0, C=C, margin=margin, bias=bias, tol=tol)
+        options = {"C": C, "margin": margin, "bias": bias, "tol": tol}
+        model = MEDFeatureSelector(p0, threshold=0.0, **options)
         model.fit(X, y)
         assert model.converged_
         assert 0 <= model.duality_gap_ <= tol * (1 + model.objective_)
