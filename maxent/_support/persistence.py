@@ -143,12 +143,12 @@ def save(
     """
     from sklearn.utils.validation import check_is_fitted
 
-    class_name = type(estimator).__name__
-    if class_name not in CLASSES or resolve_class(class_name) is not type(estimator):
+    state = _state_of(estimator)
+    if state is None:
         raise _cannot_save(estimator)
     _check_path(path)
     check_is_fitted(estimator)
-    _, params, fitted = _state_of(estimator)
+    class_name, params, fitted = state
     encoder = Encoder(VALUES, _state_of)
     metadata = {
         "format": FORMAT,

@@ -66,7 +66,7 @@ class Listener:
         return self.hear(Report(n_iter, objective, gap))
 
 
-def tell(callback: Callback | None, report: Report) -> bool:
+def tell(callback: Callable[[int, Any, Any], object] | None, report: Report) -> bool:
     """Give a report to a callback of either kind; whether it asks to stop.
 
     True alone asks for it, so that a function that returns something else, as

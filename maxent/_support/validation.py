@@ -5,12 +5,12 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._support.typing import Bias, FloatArray, NDArray
+from maxent._support.typing import ArrayLike, Bias, FloatArray, NDArray
 
 _MOST_THREADS = 1024  # more would end the process where the system has no more to give
 _LARGEST_ENTRY = 1e150  # sums of 1e8 squares stay in double precision
@@ -212,7 +212,11 @@ def as_doubles(name: str, value: Any) -> FloatArray:
         ) from None
 
 
-def check_weights(sample_weight: Any, n: int) -> FloatArray | None:
+@overload
+def check_weights(sample_weight: None, n: int) -> None: ...
+@overload
+def check_weights(sample_weight: ArrayLike, n: int) -> FloatArray: ...
+def check_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
     """Float array of nonnegative finite weights, or None."""
     if sample_weight is None:
         return None

@@ -9,7 +9,7 @@ with logarithms of joint densities for scores, and rate 1, it is Bayes' rule.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
@@ -82,6 +82,10 @@ class ProbabilitiesMixin:
     """
 
     margin: Any
+
+    if TYPE_CHECKING:
+
+        def decision_function(self, X: MatrixLike) -> FloatArray: ...
 
     def _probability_rate(self):
         # a prior's name stands for level 0 here

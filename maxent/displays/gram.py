@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent.displays._axes import GREY, INK, colour, make_axes
@@ -68,6 +68,7 @@ class GramDisplay:
                 f"y has shape {labels.shape} but gram has {n} rows; one label for each "
                 "is expected."
             )
+        self.classes: NDArray[Any] | None
         self.classes, codes = (
             (None, np.zeros(n, dtype=int))
             if labels is None

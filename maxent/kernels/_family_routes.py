@@ -87,9 +87,9 @@ class FamilyRoute(Route):
             )
         mean = P.total
         law.check_mean(mean)
-        draws = [None if B is None else B._draw for B in (P, Q)]
+        p, q = draws = [None if B is None else B._draw for B in (P, Q)]
         totals = Call(call.rho, None, named=call.named)
-        log_b = self.log_kernel(*draws, totals)[:, :, 0]
+        log_b = self.log_kernel(p, q, totals)[:, :, 0]
         own = [None if B is None else self.log_self(B, 0, totals)[:, 0] for B in draws]
         for side, values in zip("PQ", own):
             if values is not None:

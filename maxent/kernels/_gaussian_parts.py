@@ -121,9 +121,10 @@ class GaussianParts:
         rho = check_powers(rho)
         D = _wide(np.asarray(self.dimension, dtype=np.float64), rho)
         constant = (0.5 - rho) * D * _LOG_2PI - 0.5 * D * np.log(2.0 * rho)
-        return tuple(
+        left, right = (
             constant + (0.5 - rho) * _wide(own, rho) for own in (self.left, self.right)
         )
+        return left, right
 
     def kernel(
         self, rho: ArrayLike = 0.5, *, log: bool = False, normalize: bool = False

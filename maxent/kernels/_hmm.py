@@ -106,12 +106,14 @@ class Group:
         Of the first k letters and the state after them; of the last k letters given
         the state before them.
         """
+        table = self.table
+        assert table is not None  # of categorical emissions
         begin = self.start[:, None]
         end = np.ones((self.n, 1, self.states))
         for _ in range(k):
-            shown = begin[:, :, None] * self.table[:, None]
+            shown = begin[:, :, None] * table[:, None]
             begin = shown.reshape(self.n, -1, self.states) @ self.transition
-            shown = end[:, None] * self.table[:, :, None]
+            shown = end[:, None] * table[:, :, None]
             end = shown.reshape(self.n, -1, self.states)
             end = end @ self.transition.swapaxes(1, 2)
         return begin, end
@@ -122,7 +124,7 @@ class Group:
         if self.table is not None:
             parts.append(self.table.reshape(self.n, -1))
         every = np.concatenate(parts, axis=1)
-        return ((every > 0) & (every < _DENSE)).any(axis=1)
+        return np.logical_or.reduce((every > 0) & (every < _DENSE), axis=1)
 
 
 def _groups(models: Sequence[Any], rho: float) -> list[Group]:

@@ -77,7 +77,7 @@ def pair_parts(
     other = own if Q is None else _own(Q, right, options)
     shape = (len(P), len(P if Q is None else Q), len(horizons))
     log_det, distance = np.empty(shape), np.empty(shape)
-    suspects = []
+    suspects: list[tuple[int, int]] = []
     for g in left:
         for h in right:
             if Q is None and h.n < g.n:
@@ -86,17 +86,17 @@ def pair_parts(
             at = np.ix_(g.index, h.index)
             log_det[at], distance[at] = L, q
             i, j = np.nonzero(np.triu(marks) if g is h and Q is None else marks)
-            suspects += zip(g.index[i], h.index[j])
+            suspects += zip(g.index[i].tolist(), h.index[j].tolist())
             if Q is None and g is not h:
                 back = np.ix_(h.index, g.index)
                 log_det[back], distance[back] = L.swapaxes(0, 1), q.swapaxes(0, 1)
-    for i, j in suspects:
-        if Q is None and i == j:
+    for a, b in suspects:
+        if Q is None and a == b:
             continue
-        exact = joseph_terms(difference(P[i], (Q or P)[j]), horizons, (i, j))
-        log_det[i, j], distance[i, j] = exact
+        exact = joseph_terms(difference(P[a], (Q or P)[b]), horizons, (a, b))
+        log_det[a, b], distance[a, b] = exact
         if Q is None:
-            log_det[j, i], distance[j, i] = exact
+            log_det[b, a], distance[b, a] = exact
     D = (horizons + 1) * d
     if Q is None:  # |S + S| = 2^D |S|, without the filter of x - x
         i = np.arange(len(P))
@@ -139,7 +139,9 @@ def _own(systems, groups, options):
     return out
 
 
-def joseph_terms(arrays: Arrays, horizons, number) -> tuple[NDArray, NDArray]:
+def joseph_terms(
+    arrays: Arrays, horizons: NDArray[np.intp], number: Sequence[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """log|S| and the squared distance of zeros from the mean, by the Joseph form."""
     T, d = int(horizons[-1]), arrays[7].shape[-1]
     log_det, far = np.empty((2, T + 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -95,6 +95,7 @@ class SystemRoute(Route):
     methods = ("auto", "exact", "joint", "per_step")
 
     def _parts(self, P: Any, Q: Any, call: Call) -> GaussianParts:
+        method: Literal["joint", "per_step"]
         method = "per_step" if call.method == "per_step" else "joint"
         assert call.horizons is not None
         return lds_affinity_parts(
@@ -159,13 +160,15 @@ class FactorialRoute(ModelRoute):
 
     def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
         out = np.empty((len(P), len(P if Q is None else Q), *call.shape))
+        assert call.horizons is not None
+        method = cast(Literal["auto", "exact", "collapsed"], call.method)
         for k, rho in enumerate(call.rho):
             out[..., k] = factorial_hmm_kernel(
                 P,
                 Q,
                 rho=float(rho),
                 horizon=call.horizons,
-                method=call.method,
+                method=method,
                 n_init=call.n_init,
                 log=True,
                 random_state=call.stream(0),

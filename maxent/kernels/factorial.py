@@ -164,7 +164,7 @@ class _Options:
         self.rho, self.horizons, self.method = rho, horizons, method
         self.n_init, self.rng = n_init, rng
 
-    def pair(self, p, q) -> Array:
+    def pair(self, p: FactorialHMM, q: FactorialHMM) -> Array:
         """log k at every horizon."""
         starts = [pi**self.rho for pi in (*p.start, *q.start)]
         transitions = [A**self.rho for A in (*p.transition, *q.transition)]

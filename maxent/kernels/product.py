@@ -393,9 +393,9 @@ def normalized(L: Array, left: Array, right: Array, symmetric: bool) -> Array:
     for name, own in (("P", left), ("Q", right)):
         wrong = ~np.isfinite(own).reshape(len(own), -1).all(axis=1)
         if wrong.any():
-            i = int(np.argmax(wrong))
+            at = int(np.argmax(wrong))
             raise ValueError(
-                f"{name}[{i}] has the kernel exp({own[i].flat[0]:g}) with itself, by "
+                f"{name}[{at}] has the kernel exp({own[at].flat[0]:g}) with itself, by "
                 "which nothing can be normalised. With a method by sampling, raise "
                 "n_samples; otherwise use normalize=False."
             )

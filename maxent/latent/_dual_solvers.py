@@ -7,15 +7,21 @@ is the residual: how far lam is from stationary, relative to 1 + |eta|.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from maxent.latent._penalty import L2
+from maxent._support.typing import Callback
+from maxent.latent._penalty import L2, Box, Penalty
 from maxent.latent._scaling import scaled
 from maxent.latent._space import FeatureSpace
+
+Array = NDArray[np.float64]
+Solution: TypeAlias = tuple[Array, int]  # weights, iterations
 
 NEWTON_UP_TO = 500  # weights: a factorisation of 500 x 500 takes about a millisecond
 _FAR = 1e3  # weights beyond it, with an unmet moment, say that the dual has no minimum
@@ -24,17 +30,24 @@ _FAR = 1e3  # weights beyond it, with an unmet moment, say that the dual has no 
 class DualProblem:
     """A feature space, targets and a penalty, with a record of the iterations."""
 
-    def __init__(self, space: FeatureSpace, target, penalty, tol: float, callback=None):
+    def __init__(
+        self,
+        space: FeatureSpace,
+        target: Array,
+        penalty: Penalty,
+        tol: float,
+        callback: Callback | None = None,
+    ):
         self.space, self.target, self.penalty = space, target, penalty
         self.tol, self.callback = tol, callback
         self.scale = 1.0 + np.abs(target)
         self.history: list[tuple[int, float, float]] = []
 
-    def value(self, lam: NDArray) -> float:
+    def value(self, lam: Array) -> float:
         log_phi, _ = self.space.probabilities(lam)
         return float(log_phi - lam @ self.target + self.penalty.value(lam))
 
-    def evaluate(self, lam: NDArray):
+    def evaluate(self, lam: Array) -> tuple[float, Array, Array, float]:
         """Dual, p, E f, and the relative residual."""
         log_phi, p, mean = self.space.evaluate(lam)
         dual = float(log_phi - lam @ self.target + self.penalty.value(lam))
@@ -48,24 +61,27 @@ class DualProblem:
             self.callback(n_iter, dual, residual)
         return residual <= self.tol
 
-    def gradient(self, lam: NDArray, mean: NDArray) -> NDArray:
+    def gradient(self, lam: Array, mean: Array) -> Array:
+        assert not isinstance(self.penalty, Box)  # which is not smooth
         return mean - self.target + self.penalty.gradient(lam)
 
 
-def scaling(problem: DualProblem, lam: NDArray, max_iter: int, method: str):
+def scaling(problem: DualProblem, lam: Array, max_iter: int, method: str) -> Solution:
     """Generalised, improved or sequential iterative scaling."""
+    weight = problem.penalty.weight
+    assert weight is not None  # of penalty="l2" alone
     for n_iter in range(max_iter + 1):
         dual, _, _, residual = problem.evaluate(lam)
         if problem.record(n_iter, dual, residual) or n_iter == max_iter:
             break
-        lam = scaled(problem.space, lam, problem.target, problem.penalty.weight, method)
+        lam = scaled(problem.space, lam, problem.target, weight, method)
     return lam, n_iter
 
 
-def lbfgs(problem: DualProblem, lam: NDArray, max_iter: int):
+def lbfgs(problem: DualProblem, lam: Array, max_iter: int) -> Solution:
     """L-BFGS, finished by Newton-CG where it stops short of the tolerance."""
-    if not problem.penalty.smooth:
-        return _box(problem, lam, max_iter)
+    if isinstance(problem.penalty, Box):
+        return _box(problem, problem.penalty.width, lam, max_iter)
     steps = [0]
 
     def both(x):
@@ -78,6 +94,7 @@ def lbfgs(problem: DualProblem, lam: NDArray, max_iter: int):
         if problem.record(steps[0], dual, residual):
             raise StopIteration
 
+    options: dict[str, float]
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20}
     options |= {"ftol": 0.0, "gtol": 0.5 * problem.tol}
     result = minimize(
@@ -90,11 +107,11 @@ def lbfgs(problem: DualProblem, lam: NDArray, max_iter: int):
 
 def newton(
     problem: DualProblem,
-    lam: NDArray,
+    lam: Array,
     max_iter: int,
     start: int = 0,
     direct: bool = True,
-):
+) -> Solution:
     """Damped Newton; steps by a factorisation, or by conjugate gradients."""
     dual, p, mean, residual = problem.evaluate(lam)
     for n_iter in range(start, max_iter + 1):
@@ -169,9 +186,9 @@ def _line_search(problem, lam, step, dual, slope, residual):
     return None
 
 
-def _box(problem: DualProblem, lam: NDArray, max_iter: int):
+def _box(problem: DualProblem, width: Array, lam: Array, max_iter: int) -> Solution:
     """lam = u - w, u, w >= 0, by L-BFGS-B; then Newton on the weights left nonzero."""
-    n, width = len(lam), problem.penalty.width
+    n = len(lam)
     steps = [0]
 
     def both(x):
@@ -196,12 +213,11 @@ def _box(problem: DualProblem, lam: NDArray, max_iter: int):
         options=options,
     )
     lam = result.x[:n] - result.x[n:]
-    return _active_newton(problem, lam, max_iter, steps[0])
+    return _active_newton(problem, width, lam, max_iter, steps[0])
 
 
-def _active_newton(problem, lam, max_iter, done):
+def _active_newton(problem, width, lam, max_iter, done):
     """Newton on the nonzero weights, whose signs stay; others enter if they must."""
-    width = problem.penalty.width
     for n_iter in range(done, max_iter + 1):
         dual, p, mean, residual = problem.evaluate(lam)
         if problem.record(n_iter, dual, residual):
@@ -228,10 +244,10 @@ def _active_newton(problem, lam, max_iter, done):
     return lam, n_iter
 
 
-SOLVERS: dict[str, Callable] = {
+SOLVERS: dict[str, Callable[[DualProblem, Array, int], Solution]] = {
     "newton": newton,
     "lbfgs": lbfgs,
-    "gis": lambda *a: scaling(*a, method="gis"),
-    "iis": lambda *a: scaling(*a, method="iis"),
-    "scgis": lambda *a: scaling(*a, method="scgis"),
+    "gis": partial(scaling, method="gis"),
+    "iis": partial(scaling, method="iis"),
+    "scgis": partial(scaling, method="scgis"),
 }

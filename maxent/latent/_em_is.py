@@ -28,7 +28,7 @@ from scipy.optimize import minimize
 from maxent._support import validation as v
 from maxent._support.reports import Report, tell
 from maxent._support.results import Status
-from maxent.latent._model import LogLinearModel
+from maxent.latent._model import LogLinearModel, Posterior
 from maxent.latent._penalty import positive_vector
 from maxent.latent._scaling import SCALING
 
@@ -106,7 +106,9 @@ class Likelihood:
     weight: Array
     bound: float = np.inf
 
-    def evaluate(self, lam: Array):
+    def evaluate(
+        self, lam: Array
+    ) -> tuple[Posterior, Array, Array, Array, Array, Array]:
         """(Posterior, log Phi, mean, objective, gradient, relative residual)."""
         found, log_phi, mean = self.model.expectation(lam, self.observed)
         penalty = 0.5 * np.sum(self.weight * lam * lam, axis=-1)
@@ -203,10 +205,8 @@ def em_is(
     (True, -0.9433)
     """
     likelihood = checked_likelihood(model, data, sigma2, bound, sample_weight)
-    inner, method = (
-        v.check_count("inner", inner),
-        v.check_choice("method", method, M_STEPS),
-    )
+    inner = v.check_count("inner", inner)
+    v.check_choice("method", method, M_STEPS)
     tol, max_iter = v.check_stop(tol, max_iter)
     lam = v.as_doubles("lam0", lam0)
     single = lam.ndim == 1
@@ -242,7 +242,7 @@ def run(
     method: str,
     tol: float,
     max_iter: int,
-    callback: Callable | None = None,
+    callback: Callable[[int, Array, Array], object] | None = None,
 ) -> EMISResult:
     """EM-IS from a batch of starts (R, N); restarts that have converged rest."""
     lam = np.array(lam)
@@ -273,8 +273,10 @@ def run(
             break
     result = summary(likelihood, lam, n_iter, tol, history, max_iter)
     if stopped:
-        left = [each is not Status.CONVERGED for each in result.status]
-        result.status = [Status.STOPPED if out else Status.CONVERGED for out in left]
+        result.status = [
+            each if each is Status.CONVERGED else Status.STOPPED
+            for each in result.status
+        ]
     return result
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -125,7 +126,7 @@ class MixturePrior:
         scale = cov + (ridge if ridge > 0 else 1.0) * np.eye(len(cov))
         return cls(mean, scale, weight_count=weight_count)
 
-    def get_spec(self) -> dict:
+    def get_spec(self) -> dict[str, Any]:
         """Parameters, as model files keep them.
 
         Returns

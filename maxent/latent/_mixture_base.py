@@ -19,6 +19,7 @@ from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.reports import relayed
 from maxent._support.threads import single_threaded_blas
+from maxent._support.typing import MatrixLike
 from maxent.latent._mixture_em import climb, leader
 from maxent.latent._pool import SELECTIONS, CandidatePool, groups, reasons
 
@@ -59,7 +60,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
 
     @with_progress
     def fit(
-        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+        self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Find candidates from many starts and keep one.
 
@@ -186,7 +187,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         check_fitted("weights_", self.weights_, (len(self.weights_),))
         return self._log_joint(X)
 
-    def score_samples(self, X: ArrayLike) -> Array:
+    def score_samples(self, X: MatrixLike) -> Array:
         """Log-density of rows.
 
         Parameters
@@ -201,7 +202,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         """
         return np.logaddexp.reduce(self._joint_of(X), axis=1)
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
+    def score(self, X: MatrixLike, y: Any = None) -> float:
         """Mean log-density.
 
         Parameters
@@ -218,7 +219,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         """
         return float(self.score_samples(X).mean())
 
-    def predict_proba(self, X: ArrayLike) -> Array:
+    def predict_proba(self, X: MatrixLike) -> Array:
         """Posterior probabilities of the components.
 
         Parameters
@@ -234,7 +235,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         joint = self._joint_of(X)
         return np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
 
-    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+    def predict(self, X: MatrixLike) -> NDArray[np.intp]:
         """Most probable component of each row.
 
         Parameters
@@ -250,7 +251,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         return self._joint_of(X).argmax(axis=1)
 
     def fit_predict(
-        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+        self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[np.intp]:
         """Fit, and return the most probable component of each row.
 
@@ -305,7 +306,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
     def _n_parameters(self):
         raise NotImplementedError
 
-    def bic(self, X: ArrayLike) -> float:
+    def bic(self, X: MatrixLike) -> float:
         """Bayesian information criterion; lower is better.
 
         Parameters
@@ -320,7 +321,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         n = len(X)
         return float(-2.0 * self.score(X) * n + self._n_parameters() * np.log(n))
 
-    def aic(self, X: ArrayLike) -> float:
+    def aic(self, X: MatrixLike) -> float:
         """Akaike information criterion; lower is better.
 
         Parameters

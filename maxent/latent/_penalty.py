@@ -12,7 +12,7 @@ Source: Wang, Schuurmans & Zhao (2012), section 8.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,7 +113,12 @@ class Convex:
         return excess + self.gradient(lam)
 
 
-def make_penalty(penalty, sigma2, width, n):
+Penalty: TypeAlias = L2 | Box | Convex
+
+
+def make_penalty(
+    penalty: Any, sigma2: ArrayLike, width: ArrayLike | None, n: int
+) -> Penalty:
     """The penalty that the arguments of `fit_maxent` describe."""
     if isinstance(penalty, str):
         v.check_choice("penalty", penalty, ("l2", "box"))
@@ -134,7 +139,9 @@ def make_penalty(penalty, sigma2, width, n):
     return Convex(penalty, n)
 
 
-def positive_vector(name, value, n, *, allow_inf=False, zero=False):
+def positive_vector(
+    name: str, value: ArrayLike, n: int, *, allow_inf: bool = False, zero: bool = False
+) -> NDArray[np.float64]:
     """Vector (n,) of a number or n numbers > 0 (>= 0 with `zero`)."""
     array = v.as_doubles(name, value)
     if array.ndim > 1 or (array.ndim == 1 and array.shape != (n,)):

@@ -26,6 +26,8 @@ from maxent._support import validation as v
 from maxent._support.progress import CallbacksMixin, Progress
 from maxent._support.results import Status
 
+Array = NDArray[np.float64]
+
 Selection = Literal["entropy", "likelihood"]
 SELECTIONS = ("entropy", "likelihood")
 
@@ -62,12 +64,12 @@ class NoAdmissibleCandidateError(ValueError):
 
 
 def reasons(
-    residual: NDArray,
+    residual: Array,
     tol: float,
-    bounded: NDArray,
-    dependence: NDArray,
+    bounded: NDArray[np.bool_],
+    dependence: Array,
     mi_tol: float,
-    maximum: NDArray,
+    maximum: NDArray[np.bool_],
 ) -> NDArray[np.str_]:
     """First gate that each candidate fails, "" if none."""
     out = np.full(len(residual), "", dtype="<U17")
@@ -82,7 +84,7 @@ def reasons(
     return out
 
 
-def groups(likelihood: NDArray, entropy: NDArray, same: Any = None) -> NDArray[np.intp]:
+def groups(likelihood: Array, entropy: Array, same: Any = None) -> NDArray[np.intp]:
     """Number of the distinct solution that each candidate is.
 
     Candidates are compared where likelihood and entropy agree within 1e-5 relative;
@@ -104,19 +106,19 @@ def groups(likelihood: NDArray, entropy: NDArray, same: Any = None) -> NDArray[n
     return out
 
 
-def chosen(table: dict[str, NDArray], selection: str) -> int:
+def chosen(table: dict[str, NDArray[Any]], selection: str) -> int:
     """The admitted candidate of largest entropy or likelihood (penalised if so)."""
     column = table["regularized_entropy" if selection == "entropy" else "objective"]
     admitted = np.flatnonzero(table["reason"] == "")
     return int(admitted[np.argmax(column[admitted])])
 
 
-def rejections(table: dict[str, NDArray]) -> dict[str, int]:
+def rejections(table: dict[str, NDArray[Any]]) -> dict[str, int]:
     """How many candidates each gate rejected."""
     return {name: int((table["reason"] == name).sum()) for name in REASONS}
 
 
-def check_admitted(name: str, table: dict[str, NDArray]) -> None:
+def check_admitted(name: str, table: dict[str, NDArray[Any]]) -> None:
     """Raise with the counts per reason if no candidate is admitted."""
     if (table["reason"] == "").any():
         return
@@ -142,9 +144,9 @@ class CandidatePool(CallbacksMixin):
     tol: float
     n_iter_: int
     _progress: Progress
-    candidates_: dict[str, NDArray]
+    candidates_: dict[str, NDArray[Any]]
 
-    def _settle(self, table: dict[str, NDArray], stopped: bool = False) -> None:
+    def _settle(self, table: dict[str, NDArray[Any]], stopped: bool = False) -> None:
         """Store the table and the choice asked for; say how the fit ended."""
         check_admitted(type(self).__name__, table)
         self.candidates_, self.rejected_ = table, rejections(table)

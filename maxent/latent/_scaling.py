@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from maxent._support.compiling import compiled
 from maxent.latent._space import FeatureSpace
 
+Array = NDArray[np.float64]
+
 SCALING = ("gis", "iis", "scgis")
 
 
 def steps_of(
-    a: NDArray, values: NDArray, target: NDArray, lam: NDArray, weight: NDArray
-) -> NDArray[np.float64]:
+    a: Array, values: Array, target: Array, lam: Array, weight: Array
+) -> Array:
     """Roots gamma of sum_k a_ik e^{gamma k} + weight (lam + gamma) = target.
 
     a (..., N, K), target and lam (..., N), weight (N,).
@@ -36,13 +38,13 @@ def steps_of(
     return out
 
 
-def bounded(lam: NDArray, step: NDArray, bound: float) -> NDArray[np.float64]:
+def bounded(lam: Array, step: Array, bound: float) -> Array:
     """lam + step, cut to [-bound, bound]."""
     with np.errstate(invalid="ignore"):
         return np.clip(lam + step, -bound, bound)
 
 
-def histogram(space: FeatureSpace, p: NDArray) -> NDArray[np.float64]:
+def histogram(space: FeatureSpace, p: Array) -> Array:
     """a[..., i, k] = sum of p f_i over the states whose feature sum is value k."""
     values, bucket = space.sum_values
     F = space.shifted
@@ -56,12 +58,12 @@ def histogram(space: FeatureSpace, p: NDArray) -> NDArray[np.float64]:
 
 def scaled(
     space: FeatureSpace,
-    lam: NDArray,
-    target: NDArray,
-    weight: NDArray,
+    lam: Array,
+    target: Array,
+    weight: Array,
     method: str,
     bound: float = np.inf,
-) -> NDArray[np.float64]:
+) -> Array:
     """Weights after one step; lam, target (..., N); target in the caller's features."""
     target = target + space.shift
     if method == "scgis":

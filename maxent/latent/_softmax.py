@@ -140,7 +140,7 @@ def newton_cg(
     tol: float,
     max_iter: int,
     callback: Callable[[int, float, float], object] | None = None,
-):
+) -> tuple[Array, float, float, int, Status, list[tuple[int, float, float]]]:
     """Truncated Newton; (x, value, residual, n_iter, status, history)."""
     value, g = dual.value_gradient(x)
     history, status, n_iter = [], Status.MAX_ITER, 0

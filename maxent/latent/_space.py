@@ -16,6 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from maxent._support import validation as v
+from maxent._support.typing import MatrixLike
+
+Array = NDArray[np.float64]
 
 # Histograms of the feature sum are (N, K); beyond this many numbers they do not pay.
 _LARGEST_HISTOGRAM = 5e7
@@ -24,13 +27,13 @@ _LARGEST_HISTOGRAM = 5e7
 class FeatureSpace:
     """Features of all states, (S, N) dense or CSR, and the log of a base measure."""
 
-    def __init__(self, features: ArrayLike, log_prior: ArrayLike | None = None):
+    def __init__(self, features: MatrixLike, log_prior: ArrayLike | None = None):
         self.F = check_features("features", features)
         self.n_states, self.n_features = self.F.shape
         self.sparse = sp.issparse(self.F)
         self.log_prior = check_log_prior(log_prior, self.n_states)
 
-    def exponents(self, lam: NDArray) -> NDArray:
+    def exponents(self, lam: Array) -> Array:
         """lam . f(x) + log q(x), (..., S)."""
         lam = np.asarray(lam)
         if self.sparse:
@@ -40,25 +43,25 @@ class FeatureSpace:
             out = lam @ self.F.T
         return out if self.log_prior is None else out + self.log_prior
 
-    def probabilities(self, lam: NDArray) -> tuple[NDArray, NDArray]:
+    def probabilities(self, lam: Array) -> tuple[Array, Array]:
         """log Phi and p."""
         u = self.exponents(lam)
         log_phi = logsumexp(u, axis=-1)
         return log_phi, np.exp(u - log_phi[..., None])
 
-    def mean(self, p: NDArray) -> NDArray:
+    def mean(self, p: Array) -> Array:
         """Means of the features under probabilities (..., S)."""
         if not self.sparse:
             return p @ self.F
         flat = (self.F.T @ p.reshape(-1, self.n_states).T).T
         return flat.reshape(p.shape[:-1] + (self.n_features,))
 
-    def evaluate(self, lam: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    def evaluate(self, lam: Array) -> tuple[Array, Array, Array]:
         """log Phi, p and E f."""
         log_phi, p = self.probabilities(lam)
         return log_phi, p, self.mean(p)
 
-    def covariance(self, p: NDArray, mean: NDArray) -> NDArray:
+    def covariance(self, p: Array, mean: Array) -> Array:
         """Covariance of the features under one p, dense (N, N)."""
         if self.sparse:
             weighted = self.F.multiply(p[:, None]).tocsr()
@@ -67,12 +70,12 @@ class FeatureSpace:
             second = (self.F.T * p) @ self.F
         return second - np.outer(mean, mean)
 
-    def covariance_product(self, p: NDArray, mean: NDArray, x: NDArray) -> NDArray:
+    def covariance_product(self, p: Array, mean: Array, x: Array) -> Array:
         """Covariance times a vector: F'(p * (F x)) - m (m . x)."""
         return self.F.T @ (p * (self.F @ x)) - mean * (mean @ x)
 
     @functools.cached_property
-    def extremes(self) -> tuple[NDArray, NDArray]:
+    def extremes(self) -> tuple[Array, Array]:
         """Smallest and largest value of every feature over states with q > 0."""
         F = self.F
         if self.log_prior is not None and np.isneginf(self.log_prior).any():
@@ -88,7 +91,7 @@ class FeatureSpace:
 
     # -- what scaling needs: features >= 0 --------------------------------------------
     @functools.cached_property
-    def shift(self) -> NDArray[np.float64]:
+    def shift(self) -> Array:
         """What is added to the features so that none is negative.
 
         A constant added to a feature changes log Phi only: neither p nor lam.
@@ -109,12 +112,12 @@ class FeatureSpace:
         return self.shifted.tocsc()
 
     @functools.cached_property
-    def sums(self) -> NDArray[np.float64]:
+    def sums(self) -> Array:
         """f#(x), the sum of the shifted features."""
         return np.asarray(self.shifted.sum(axis=1)).ravel()
 
     @functools.cached_property
-    def sum_values(self) -> tuple[NDArray, NDArray]:
+    def sum_values(self) -> tuple[Array, NDArray[np.intp]]:
         """Distinct values of f# and the number of each state's."""
         # sums that differ by rounding alone are one value
         scale = max(float(self.sums.max(initial=0.0)), 1.0)
@@ -128,7 +131,7 @@ class FeatureSpace:
         return values, bucket
 
 
-def check_features(name: str, features: ArrayLike) -> NDArray | sp.csr_array:
+def check_features(name: str, features: MatrixLike) -> MatrixLike:
     """Dense float or CSR matrix (S, N), finite, with a state and a feature."""
     if sp.issparse(features):
         F = sp.csr_array(features, dtype=np.float64)
@@ -147,7 +150,7 @@ def check_features(name: str, features: ArrayLike) -> NDArray | sp.csr_array:
     return F
 
 
-def check_log_prior(log_prior: ArrayLike | None, n: int) -> NDArray | None:
+def check_log_prior(log_prior: ArrayLike | None, n: int) -> Array | None:
     """Finite or -inf, (n,), not -inf everywhere."""
     if log_prior is None:
         return None
@@ -161,7 +164,7 @@ def check_log_prior(log_prior: ArrayLike | None, n: int) -> NDArray | None:
     return q
 
 
-def check_moments(name: str, target: ArrayLike, n: int) -> NDArray[np.float64]:
+def check_moments(name: str, target: ArrayLike, n: int) -> Array:
     """Finite vector of n numbers."""
     eta = v.as_doubles(name, target)
     if eta.shape != (n,):

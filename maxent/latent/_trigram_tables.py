@@ -58,7 +58,9 @@ class Potentials:
         self.room = [np.empty(len(x)) for x in self.tables]
         self.mass = [np.empty(len(x)) for x in self.tables]
 
-    def document(self, topics, doc):
+    def document(
+        self, topics: NDArray[np.intp], doc: Array
+    ) -> tuple[float, Array, float]:
         """log Z of a document, with phi, psi, chi and the masses left in place."""
         share = np.exp(doc - doc.max())
         for table, out in zip(self.tables, self.room):
@@ -71,7 +73,7 @@ class Potentials:
             )
         return float(np.log(Z)) + 3.0 * (self.shift + doc.max()), share, Z
 
-    def log_numerator(self, counts: Counts, doc) -> float:
+    def log_numerator(self, counts: Counts, doc: Array) -> float:
         """Sum of the logs of the potentials over a document's trigrams."""
         total = 0.0
         parts = (counts.words, counts.bigrams, counts.trigrams)
@@ -86,7 +88,11 @@ class TrigramLikelihood:
     """Average log-likelihood of trigrams and documents, and its gradient."""
 
     def __init__(
-        self, grams: NGrams, counts: list[Counts], topics: list, n_topics: int
+        self,
+        grams: NGrams,
+        counts: list[Counts],
+        topics: list[NDArray[np.intp]],
+        n_topics: int,
     ):
         self.grams, self.counts, self.topics, self.T = grams, counts, topics, n_topics
         self.sizes = [grams.n_words, len(grams.first), len(grams.word)]
@@ -95,13 +101,14 @@ class TrigramLikelihood:
         self.ends = np.cumsum([0, *(len(t) for t in topics)])
         self.size = sum(self.sizes) * (n_topics + 1) + int(self.ends[-1])
 
-    def split(self, x: Array):
+    def split(self, x: Array) -> tuple[tuple[Array, Array, Array], Array]:
         """Tables by order, each (n, 1 + T), and the documents' weights."""
         tables, at = [], 0
         for n in self.sizes:
             tables.append(x[at : at + n * (self.T + 1)].reshape(n, self.T + 1))
             at += n * (self.T + 1)
-        return tuple(tables), x[at:]
+        words, bigrams, trigrams = tables
+        return (words, bigrams, trigrams), x[at:]
 
     def evaluate(self, x: Array) -> tuple[float, Array]:
         """L and its gradient, eta - E f, in two passes over the documents."""

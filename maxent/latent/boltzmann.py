@@ -15,6 +15,7 @@ from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
+from maxent._support.typing import MatrixLike
 from maxent.latent._boltzmann_model import BoltzmannModel
 from maxent.latent._em_is import M_STEPS, MStep, checked_likelihood
 from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
@@ -36,7 +37,7 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
 
     @with_progress
     def fit(
-        self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
+        self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Find candidates from many starts and keep one.
 
@@ -115,7 +116,7 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
             )
         return model, X
 
-    def score_samples(self, X: ArrayLike) -> Array:
+    def score_samples(self, X: MatrixLike) -> Array:
         """Log-probability of visible rows.
 
         Parameters
@@ -136,7 +137,7 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
             out[part] = V @ b[:J] + 0.5 * ((V @ W[:J, :J]) * V).sum(axis=1) + top
         return out - self.log_partition_
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
+    def score(self, X: MatrixLike, y: Any = None) -> float:
         """Mean log-probability.
 
         Parameters
@@ -153,7 +154,7 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
         """
         return float(self.score_samples(X).mean())
 
-    def transform(self, X: ArrayLike) -> Array:
+    def transform(self, X: MatrixLike) -> Array:
         """Probabilities of the hidden units.
 
         Parameters
@@ -446,7 +447,7 @@ converged_, n_features_in_
         self.intercept_visible_ = self.biases_[:J].copy()
         self.intercept_hidden_ = self.biases_[J:].copy()
 
-    def gibbs(self, X: ArrayLike, random_state: Any = None) -> Array:
+    def gibbs(self, X: MatrixLike, random_state: Any = None) -> Array:
         """One step of block Gibbs sampling from visible rows.
 
         Parameters

@@ -38,6 +38,8 @@ from maxent.latent._pool import (
     reasons,
 )
 
+Array = NDArray[np.float64]
+
 _CHUNK = 10  # starts of one batch: the same for any number of processes
 _HESSIAN_UP_TO = 500  # weights; beyond, candidates are perturbed instead
 
@@ -267,7 +269,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
             )
         return model
 
-    def joint_proba(self) -> NDArray[np.float64]:
+    def joint_proba(self) -> Array:
         """Joint probabilities.
 
         Returns
@@ -278,7 +280,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         model = self._finite()
         return model.space.probabilities(self.lam_)[1].reshape(model.shape)
 
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+    def score_samples(self, X: ArrayLike) -> Array:
         """Log-probability of observed values.
 
         Parameters
@@ -314,7 +316,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         """
         return float(np.mean(self.score_samples(X)))
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Probabilities of the hidden values.
 
         Parameters
@@ -343,7 +345,7 @@ def take_best(model: Any, found: Any) -> None:
 
 def candidates(
     likelihood: Likelihood,
-    starts: NDArray[np.float64],
+    starts: Array,
     *,
     method: str,
     inner: int,
@@ -355,7 +357,7 @@ def candidates(
     progress: Progress,
     store: Callable[[Any, Any], object],
     n_jobs: int | None = None,
-) -> tuple[dict[str, NDArray], NDArray[np.float64]]:
+) -> tuple[dict[str, NDArray[Any]], Array]:
     """Table of the stationary points from starts (R, N), and their weights."""
     if method in ("gis", "iis", "scgis"):
         compiled("scaling", verbose=progress.lines is not None)

@@ -17,6 +17,7 @@ from maxent._support.estimator_input import check_labels, validated
 from maxent._support.fitted import check_fitted, check_fitted_classes, check_scores
 from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.results import Status
+from maxent._support.typing import ClassWeight, MatrixLike
 from maxent.latent._softmax import ConditionalDual, newton_cg
 
 Array = NDArray[np.float64]
@@ -92,7 +93,7 @@ class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
         C: float = 1.0,
         *,
         fit_intercept: bool = True,
-        class_weight: dict | str | None = None,
+        class_weight: ClassWeight = None,
         tol: float = 1e-6,
         max_iter: int = 100,
         verbose: bool | int = False,
@@ -111,7 +112,7 @@ class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
 
     @with_progress
     def fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> MaxEntClassifier:
         """Fit the weights.
 
@@ -142,17 +143,17 @@ class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
         C = v.check_positive("C", self.C, allow_inf=True)
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
         v.check_class_weight(self.class_weight)
-        X, y = validated(
+        X, labels = validated(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )
         v.check_range("X", X)
-        check_labels(y)
+        check_labels(labels)
         weight = v.check_weights(sample_weight, X.shape[0])
         weight = np.ones(X.shape[0]) if weight is None else weight
         keep = weight > 0
         if not keep.all():
-            X, y, weight = X[keep], y[keep], weight[keep]
-        self.classes_, codes = np.unique(y, return_inverse=True)
+            X, labels, weight = X[keep], labels[keep], weight[keep]
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         K = len(self.classes_)
         if K < 2:
             raise ValueError(
@@ -161,7 +162,7 @@ class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
             )
         total = C * weight.sum()
         if self.class_weight is not None:
-            weight = weight * self._class_weights(y, codes, weight)
+            weight = weight * self._class_weights(labels, codes, weight)
             total = C * weight.sum()
         dual = ConditionalDual(
             X, codes, weight, K, total, bool(self.fit_intercept), bool(self.verbose)
@@ -207,7 +208,7 @@ class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
             stacklevel=user_stacklevel(),
         )
 
-    def decision_function(self, X: ArrayLike) -> Array:
+    def decision_function(self, X: MatrixLike) -> Array:
         """Exponents of the classes.
 
         Parameters
@@ -231,7 +232,7 @@ class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
         scores = check_scores(scores, X)
         return scores[:, 0] if outputs == 1 else scores
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Most probable labels.
 
         Parameters
@@ -249,7 +250,7 @@ class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
             return self.classes_[(scores > 0).astype(np.intp)]
         return self.classes_[scores.argmax(axis=1)]
 
-    def predict_log_proba(self, X: ArrayLike) -> Array:
+    def predict_log_proba(self, X: MatrixLike) -> Array:
         """Logs of the class probabilities.
 
         Parameters
@@ -267,7 +268,7 @@ class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
             scores = np.column_stack([np.zeros_like(scores), scores])
         return scores - logsumexp(scores, axis=1, keepdims=True)
 
-    def predict_proba(self, X: ArrayLike) -> Array:
+    def predict_proba(self, X: MatrixLike) -> Array:
         """Class probabilities.
 
         Parameters

@@ -13,8 +13,9 @@ from scipy.special import logsumexp, xlogy
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
+from maxent._support.typing import MatrixLike
 from maxent.latent._space import FeatureSpace, check_moments
-from maxent.latent.moments import fit_maxent
+from maxent.latent.moments import MaxEntResult, fit_maxent
 
 Array = NDArray[np.float64]
 _FEW_DRAWS = 100
@@ -58,8 +59,12 @@ class MaxEntModel:
     (1.6136, array([4.5]))
     """
 
+    lam: Array
+    fit_result: MaxEntResult | None
+    _space: FeatureSpace
+
     def __init__(
-        self, features: ArrayLike, lam: ArrayLike, log_prior: ArrayLike | None = None
+        self, features: MatrixLike, lam: ArrayLike, log_prior: ArrayLike | None = None
     ) -> None:
         space = FeatureSpace(features, log_prior)
         lam = check_moments("lam", lam, space.n_features).copy()
@@ -69,7 +74,7 @@ class MaxEntModel:
         self.__dict__.update(_space=space, lam=lam, fit_result=None)
 
     @classmethod
-    def fit(cls, features: ArrayLike, target: ArrayLike, **options: Any) -> Self:
+    def fit(cls, features: MatrixLike, target: ArrayLike, **options: Any) -> Self:
         """Model of largest entropy with given means.
 
         Parameters
@@ -121,7 +126,7 @@ class MaxEntModel:
         p.setflags(write=False)
         return p
 
-    def moments(self, features: ArrayLike | None = None) -> Array:
+    def moments(self, features: MatrixLike | None = None) -> Array:
         """Means of features.
 
         Parameters
@@ -283,7 +288,7 @@ class SampledMaxEnt(MaxEntModel):
     @classmethod
     def fit(  # type: ignore[override]
         cls,
-        features: ArrayLike,
+        features: MatrixLike,
         target: ArrayLike,
         *,
         log_density: ArrayLike,
@@ -340,7 +345,7 @@ class SampledMaxEnt(MaxEntModel):
         return float(1.0 / np.sum(self.prob**2))
 
     def test_moments(
-        self, features: ArrayLike, log_density: ArrayLike, log_base: Any = None
+        self, features: MatrixLike, log_density: ArrayLike, log_base: Any = None
     ) -> tuple[Array, Array]:
         """Means on fresh draws, and their standard errors.
 

@@ -48,7 +48,16 @@ class CoupledChains:
         Probabilities of the states of every chain to start from.
     """
 
-    def __init__(self, starts, transitions, means, precision, target, offsets, beliefs):
+    def __init__(
+        self,
+        starts: Sequence[Array],
+        transitions: Sequence[Array],
+        means: Sequence[Array],
+        precision: Array,
+        target: Array,
+        offsets: NDArray[np.intp],
+        beliefs: Sequence[Array],
+    ):
         self.offsets = offsets
         self.seen = ~np.isnan(target[:, 0])
         self.target = np.where(self.seen[:, None], target, 0.0)
@@ -62,7 +71,13 @@ class CoupledChains:
         self.free = np.zeros((C, N))  # E log p(q) + H per sequence, at the last update
         self.set(starts, transitions, means, precision)
 
-    def set(self, starts, transitions, means, precision) -> None:
+    def set(
+        self,
+        starts: Sequence[Array],
+        transitions: Sequence[Array],
+        means: Sequence[Array],
+        precision: Array,
+    ) -> None:
         """Other parameters, the same beliefs."""
         self.starts, self.transitions = list(starts), list(transitions)
         self.means, self.precision = list(means), precision
@@ -168,13 +183,15 @@ def exact_log_sums(
     for start in starts:
         X = X[..., None] * start
     out, total = np.empty(n_steps), 0.0
-    one = isinstance(log_tables, np.ndarray) and log_tables.ndim == 1
+    one = None
+    if isinstance(log_tables, np.ndarray) and log_tables.ndim == 1:
+        one = log_tables
     for t in range(n_steps):
         if t:
             for c, A in enumerate(transitions):
                 X = np.moveaxis(np.tensordot(A, X, axes=(0, c)), 0, c)
-        if t == 0 or not one:
-            table = log_tables if one else log_tables[t]
+        if t == 0 or one is None:
+            table = log_tables[t] if one is None else one
             top = table.max()
             weight = np.exp(table - top).reshape(shape)
         X = X * weight

@@ -10,6 +10,7 @@ Source: Rabiner (1989), sections III and V.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, overload
 
@@ -304,6 +305,7 @@ class HiddenMarkovModel(Model):
                 if values is None:
                     values = np.empty((len(states), *drawn.shape[1:]), drawn.dtype)
                 values[own] = drawn
+        assert values is not None  # there is a step, and it is in some state
         sequences = [self._written(one) for one in Sequences(values, offsets)]
         if return_states:
             return sequences, list(Sequences(states, offsets))
@@ -345,7 +347,7 @@ class HiddenChainProblem:
     def step(self, point: tuple[Array, ...]) -> tuple[float, tuple[Array, ...]]:
         """Objective at a point, and the point after one EM step."""
         start, transition, *emission = point
-        table, log_prior = self.log_table(*emission)
+        table, log_prior = self.log_table(emission)
         counts = self.seen.expect(start, transition, table, self.weights, self.n_jobs)
         used, c = self.weights > 0, self.smoothing
         objective = float(self.weights[used] @ counts.log_likelihood[used]) + log_prior
@@ -353,15 +355,17 @@ class HiddenChainProblem:
         following = (
             with_pseudo_counts(counts.start, c, start),
             with_pseudo_counts(counts.transition, c, transition),
-            *self.fit_emission(counts.emission, *emission),
+            *self.fit_emission(counts.emission, emission),
         )
         return objective, following
 
-    def log_table(self, *emission: Array) -> tuple[Array, float]:
+    def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
         """Log-likelihoods (rows, n_states), and the log-density of the prior."""
         raise NotImplementedError
 
-    def fit_emission(self, counts: Array, *emission: Array) -> tuple[Array, ...]:
+    def fit_emission(
+        self, counts: Array, emission: Sequence[Array]
+    ) -> tuple[Array, ...]:
         """M step of the emission from expected counts (rows, n_states)."""
         raise NotImplementedError
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from maxent._core import expected_states
 from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
-from maxent.models._state_space import compiled, spectral_radius
+from maxent.models._state_space import Arrays, compiled, spectral_radius
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _HALVINGS = 40  # of the step towards an unstable transition matrix
@@ -40,7 +40,7 @@ class Parameters(NamedTuple):
     transition_offset: Any
     observation_offset: Any
 
-    def compiled(self):
+    def compiled(self) -> Arrays:
         """Arrays for the compiled functions."""
         return compiled(
             self.initial_mean,
@@ -69,7 +69,7 @@ class Products:
     second: NDArray[np.float64]  # s_0 s_0', (n, n)
 
     @classmethod
-    def of_row(cls, row: NDArray[np.float64], n: int, d: int, n_sequences: int):
+    def of_row(cls, row: NDArray[np.float64], n: int, d: int, n_sequences: int) -> Self:
         """From a sum of the rows that the compiled function writes."""
         m, parts, at = n + 1, [], 0
         for shape in (
@@ -143,7 +143,9 @@ class CovariancePrior:
         values = np.linalg.eigvalsh(cov)
         return -0.5 * self.count * float((np.log(values) + scale / values).sum())
 
-    def mode(self, scatter, count: float, scale: float):
+    def mode(
+        self, scatter: NDArray[np.float64], count: float, scale: float
+    ) -> NDArray[np.float64] | None:
         """Covariance at the mode of the posterior; None without information."""
         total = count + self.count
         if total == 0:

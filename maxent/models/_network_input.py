@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,14 @@ def check_order(order: Any) -> tuple[tuple[str, int], ...]:
     return tuple(nodes)
 
 
-def places(nodes) -> dict[str, slice]:
+def places(nodes: Sequence[tuple[str, int]]) -> dict[str, slice]:
     ends = np.cumsum([0, *(size for _, size in nodes)]).tolist()
     return {name: slice(ends[i], ends[i + 1]) for i, (name, _) in enumerate(nodes)}
 
 
-def check_parents(parents, nodes) -> dict[str, tuple[str, ...]]:
+def check_parents(
+    parents: Mapping[str, Sequence[str]], nodes: Sequence[tuple[str, int]]
+) -> dict[str, tuple[str, ...]]:
     names = [name for name, _ in nodes]
     for child, above in parents.items():
         for name in (child, *above):
@@ -59,7 +61,7 @@ def _size(place):
     return max(own.stop for own in place.values())
 
 
-def coefficient_matrix(given, place) -> Array:
+def coefficient_matrix(given: Any, place: Mapping[str, slice]) -> Array:
     D, names = _size(place), list(place)
     if not isinstance(given, Mapping):
         B = checks.shaped("coefficients", given, (D, D))
@@ -90,7 +92,7 @@ def coefficient_matrix(given, place) -> Array:
     return B
 
 
-def offset_vector(given, place) -> Array:
+def offset_vector(given: Any, place: Mapping[str, slice]) -> Array:
     if not isinstance(given, Mapping):
         return checks.shaped("offsets", given, (_size(place),))
     b = np.zeros(_size(place))
@@ -102,7 +104,7 @@ def offset_vector(given, place) -> Array:
     return b
 
 
-def covariance_matrix(given, place) -> Array:
+def covariance_matrix(given: Any, place: Mapping[str, slice]) -> Array:
     D = _size(place)
     S = np.zeros((D, D))
     if isinstance(given, Mapping):

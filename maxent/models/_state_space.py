@@ -95,7 +95,15 @@ def record_count(lengths: Sequence[tuple[str, int]]) -> int | None:
 
 
 def compiled(
-    mean, cov, A, b, Q, C, c, R, which: NDArray[np.intp] | None = None
+    mean: NDArray[np.float64],
+    cov: NDArray[np.float64],
+    A: NDArray[np.float64],
+    b: NDArray[np.float64],
+    Q: NDArray[np.float64],
+    C: NDArray[np.float64],
+    c: NDArray[np.float64],
+    R: NDArray[np.float64],
+    which: NDArray[np.intp] | None = None,
 ) -> Arrays:
     """Arrays as `maxent._core.statespace` takes them; one record per leading entry."""
     each = ((A, 2), (b, 1), (Q, 2), (C, 2), (c, 1), (R, 2))

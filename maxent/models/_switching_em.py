@@ -298,7 +298,9 @@ def random_segments(
     if n_regimes == 1:
         return np.ones((T, 1))
     changes = rng.random(T) < 1.0 / length
-    path = rng.integers(n_regimes, size=T + 1)[np.cumsum(changes)] if T else []
+    path = np.zeros(0, dtype=np.intp)
+    if T:
+        path = rng.integers(n_regimes, size=T + 1)[np.cumsum(changes)]
     regimes = np.full((T, n_regimes), 0.1 / n_regimes)
     regimes[np.arange(T), path] += 0.9
     return regimes

@@ -259,7 +259,7 @@ class FactorialHMM(Model):
         seen = np.add.reduceat(chains.seen.astype(float), chains.offsets[:-1])
         return chains.bounds() - 0.5 * constant * seen
 
-    def _read(self, sequences, lengths=None) -> Sequences:
+    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         return vector_sequences(sequences, lengths, n_features=self.n_features)
 
     @overload

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
+from maxent.families.gaussian import AnyGaussian
 from maxent.models._chain_input import (
     Array,
     check_chain,
@@ -316,10 +318,12 @@ def free_parameters(kind: str, d: int) -> int:
     return d + {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[kind]
 
 
-def gaussians(mean: ArrayLike, cov: ArrayLike) -> Any:
+def gaussians(mean: ArrayLike, cov: ArrayLike) -> AnyGaussian:
     """Batch of Gaussians of the kind that the axes of `cov` say."""
     shape = v.as_doubles("cov", cov).shape
-    family = {1: SphericalGaussian, 2: DiagonalGaussian, 3: Gaussian}.get(len(shape))
+    kinds: dict[int, Callable[[ArrayLike, ArrayLike], AnyGaussian]]
+    kinds = {1: SphericalGaussian, 2: DiagonalGaussian, 3: Gaussian}
+    family = kinds.get(len(shape))
     if family is None:
         raise ValueError(
             f"cov has shape {shape}; (n_states, d, d), (n_states, d) or (n_states,) is "
@@ -369,17 +373,20 @@ class GaussianProblem(HiddenChainProblem):
                 "its variance is zero; drop it."
             )
 
-    def log_table(self, mean: Array, cov: Array) -> tuple[Array, float]:
+    def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
+        mean, cov = emission
         table = gaussian_table(gaussians(mean, cov), self.X)
         if not self.smoothing:
             return table, 0.0
         return table, self.smoothing * float((self.share @ table[self.shown]).sum())
 
-    def fit_emission(self, counts: Array, mean: Array, cov: Array):
+    def fit_emission(
+        self, counts: Array, emission: Sequence[Array]
+    ) -> tuple[Array, ...]:
+        mean, cov = map(np.array, emission)
         weights = counts[self.shown].T + self.smoothing * self.share
         used = weights.sum(axis=1) > 0  # the others keep what they have
         fitted = FAMILIES[self.kind].fit(self.rows, weights[used])
-        mean, cov = np.array(mean), np.array(cov)
         mean[used], cov[used] = fitted.mean, covariances(fitted)
         return mean, cov
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -288,7 +289,7 @@ class CategoricalHMM(HiddenMarkovModel):
         return cls._best_of(problem, starts, fixed, tol, max_iter)
 
     @classmethod
-    def fit_many(
+    def fit_many(  # type: ignore[override]  # names what `options` are in the base
         cls,
         data: Any,
         *,
@@ -356,8 +357,8 @@ class CategoricalHMM(HiddenMarkovModel):
             found, starts, smoothing, tol, max_iter, effective_threads(n_jobs)
         )
         models = [
-            cls(*point, alphabet=alphabet, missing=missing)._with_result(result)
-            for point, result in fits
+            cls(start, A, table, alphabet, missing)._with_result(result)
+            for (start, A, table), result in fits
         ]
         warn_of_many(cls.__name__, models)
         return models
@@ -402,11 +403,15 @@ class CategoricalHMM(HiddenMarkovModel):
 class CategoricalProblem(HiddenChainProblem):
     """EM of a table of emission probabilities (n_states, n_symbols)."""
 
-    def log_table(self, table: Array) -> tuple[Array, float]:
+    def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
+        (table,) = emission
         with np.errstate(divide="ignore"):
             return np.log(table.T), table_log_prior(table, self.smoothing)
 
-    def fit_emission(self, counts: Array, table: Array) -> tuple[Array, ...]:
+    def fit_emission(
+        self, counts: Array, emission: Sequence[Array]
+    ) -> tuple[Array, ...]:
+        (table,) = emission
         return (with_pseudo_counts(counts.T, self.smoothing, table),)
 
 

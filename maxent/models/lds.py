@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,11 @@ from maxent.families import Gaussian
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
 from maxent.models._hidden_chain import drawn_offsets
+from maxent.models._state_space import Arrays
 from maxent.models.base import Model, maximize_by_em
+
+if TYPE_CHECKING:
+    from maxent.models.switching import SwitchingLDS
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -337,7 +341,7 @@ class LinearDynamicalSystem(Model):
         sequences = [x for _, x in drawn]
         return (sequences, [s for s, _ in drawn]) if return_states else sequences
 
-    def _read(self, sequences, lengths=None) -> Sequences:
+    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         data = vector_sequences(sequences, lengths, n_features=self.n_features)
         if self.n_steps is not None and data.lengths.max() > self.n_steps:
             i = int(np.argmax(data.lengths))
@@ -477,7 +481,9 @@ class LinearDynamicalSystem(Model):
 
 
 # -- what the fits of state-space models share -----------------------------------------
-def check_horizon(horizon, model, name: str = "horizon") -> int:
+def check_horizon(
+    horizon: Any, model: LinearDynamicalSystem, name: str = "horizon"
+) -> int:
     """T >= 0 that the model's time-varying parameters reach."""
     if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 0:
         raise ValueError(f"{name}={v.shown(horizon)} must be an integer >= 0.")
@@ -501,7 +507,9 @@ def check_fixed(fixed: Iterable[str], names: Sequence[str]) -> frozenset[str]:
     return frozenset(fixed)
 
 
-def n_states_of(init, n_states: int | None) -> int:
+def n_states_of(
+    init: LinearDynamicalSystem | SwitchingLDS | None, n_states: int | None
+) -> int:
     if init is None:
         if n_states is None:
             raise ValueError("n_states=None: give n_states, or init.")
@@ -551,7 +559,9 @@ def _starts(data, n, noise, centre, init, n_init, fixed, random_state):
         yield p
 
 
-def smoothed(arrays, x, n: int, number: int = 0) -> StatePosterior:
+def smoothed(
+    arrays: Arrays, x: NDArray[np.float64], n: int, number: int = 0
+) -> StatePosterior:
     """Posterior of one sequence under compiled arrays."""
     T, d = x.shape
     vectors = [np.empty((T, n)) for _ in range(3)]
@@ -570,7 +580,9 @@ def smoothed(arrays, x, n: int, number: int = 0) -> StatePosterior:
     return StatePosterior(m, P, lag[:-1], fm, fP, pm, pP, value)
 
 
-def draw(arrays, T: int, rng: np.random.Generator):
+def draw(
+    arrays: Arrays, T: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """States and observations of one sequence."""
     mean, cov, A, b, Q, C, c, R, which = arrays
     which = which[:T] if len(A) > 1 else np.zeros(T, dtype=np.intp)

@@ -48,7 +48,7 @@ class Mixture(Model):
 
     _names = ("weights", "components")
     weights: Array
-    components: ExponentialFamily
+    components: Any  # an ExponentialFamily with attributes of its own
 
     def __init__(self, weights: ArrayLike, components: ExponentialFamily) -> None:
         share = _checks.simplex_array("weights", weights)

@@ -418,7 +418,7 @@ class SwitchingLDS(Model):
             old = total
         return problem, q
 
-    def _read(self, sequences, lengths=None) -> Sequences:
+    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         return vector_sequences(sequences, lengths, n_features=self.n_features)
 
     @overload
