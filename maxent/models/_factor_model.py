@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -267,9 +267,17 @@ class FactorModel(Model):
         """Draws of all nodes by their numbers."""
         raise NotImplementedError
 
+    @overload
+    def sample(
+        self, n: int, random_state: Any = ..., *, return_hidden: Literal[False] = ...
+    ) -> NDArray[np.intp]: ...
+    @overload
+    def sample(
+        self, n: int, random_state: Any = ..., *, return_hidden: Literal[True]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]: ...
     def sample(
         self, n: int, random_state: Any = None, *, return_hidden: bool = False
-    ) -> NDArray[np.intp] | tuple[NDArray[np.intp], NDArray[np.intp]]:
+    ) -> Any:
         """Independent draws.
 
         Parameters
