@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
-from maxent._support.fitted import check_fitted
+from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.reports import relayed
@@ -58,6 +58,7 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
             )
         return X, weight
 
+    @fresh_state
     @with_progress
     def fit(
         self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None

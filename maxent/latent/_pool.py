@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
+from maxent._support.fitted import FittedState
 from maxent._support.progress import CallbacksMixin, Progress
 from maxent._support.results import Status
 
@@ -134,7 +135,7 @@ def check_admitted(name: str, table: dict[str, NDArray[Any]]) -> None:
     )
 
 
-class CandidatePool(CallbacksMixin):
+class CandidatePool(CallbacksMixin, FittedState):
     """What estimators with candidates share: the table, the gates, the choice.
 
     A subclass sets `candidates_` and `_keep(i)`, which makes candidate i the model.

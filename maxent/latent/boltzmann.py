@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
-from maxent._support.fitted import check_fitted
+from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
@@ -35,6 +35,7 @@ class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
     def _model(self, n_visible):
         raise NotImplementedError
 
+    @fresh_state
     @with_progress
     def fit(
         self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None

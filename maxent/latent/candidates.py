@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.compiling import compiled
+from maxent._support.fitted import fresh_state
 from maxent._support.progress import Progress, with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.reports import Report, relayed, tell
@@ -187,6 +188,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         tags.input_tags.two_d_array = False
         return tags
 
+    @fresh_state
     @with_progress
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None

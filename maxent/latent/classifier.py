@@ -14,7 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import check_labels, validated
-from maxent._support.fitted import check_fitted, check_fitted_classes, check_scores
+from maxent._support.fitted import (
+    FittedState,
+    check_fitted,
+    check_fitted_classes,
+    check_scores,
+    fresh_state,
+)
 from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.results import Status
 from maxent._support.typing import ClassWeight, MatrixLike
@@ -23,7 +29,7 @@ from maxent.latent._softmax import ConditionalDual, newton_cg
 Array = NDArray[np.float64]
 
 
-class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
+class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator):
     """Conditional maximum entropy classifier (multinomial logistic regression).
 
     Of all conditional distributions p(y|x) whose means of the features x 1[y = k] equal
@@ -110,6 +116,7 @@ class MaxEntClassifier(CallbacksMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @fresh_state
     @with_progress
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
+from maxent._support.fitted import FittedState, fresh_state
 from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.random_state import draw_seed
 from maxent._support.reports import Report, tell
@@ -32,7 +33,7 @@ Array = NDArray[np.float64]
 UNKNOWN = "<unk>"
 
 
-class TrigramTopicModel(CallbacksMixin, BaseEstimator):
+class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
     """Language model of trigrams and hidden topics, log-linear.
 
     Three words in a row, their document and a topic for each word have weights for
@@ -127,6 +128,7 @@ class TrigramTopicModel(CallbacksMixin, BaseEstimator):
         tags.input_tags.string = True
         return tags
 
+    @fresh_state
     @with_progress
     def fit(self, X: Sequence[Sequence[str]], y: Any = None) -> TrigramTopicModel:
         """Fit the weights to documents.

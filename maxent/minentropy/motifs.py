@@ -338,12 +338,12 @@ class M3EMotifClassifier(MinEntropyBase):
         return self.coef_
 
     @property
-    def motif_(self):
+    def motif_(self) -> NDArray[np.float64]:
         """Weights (m, A) of the letters at each position."""
         return self.coef_[: self.width * len(self.alphabet)].reshape(self.width, -1)
 
     @property
-    def background_(self):
+    def background_(self) -> NDArray[np.float64]:
         """Weights (A ** o,) of the background words."""
         first = self.width * len(self.alphabet)
         n_words = len(self.alphabet) ** self.background if self.background else 0

@@ -16,6 +16,19 @@ REAL = _rng.normal(size=(60, 3))
 CODES = _rng.integers(0, 3, size=(60, 4))
 TWO = (REAL[:, 0] + 0.5 * _rng.normal(size=60) > 0).astype(int)
 THREE = _rng.integers(0, 3, 60)
+CLUSTERS = np.where(TWO[:, None] == 1, REAL + 4.0, REAL)
+SHARES = np.where(
+    TWO[:, None] == 1,
+    _rng.dirichlet([2.0, 5.0, 1.0], size=60),
+    _rng.dirichlet([9.0, 2.0, 3.0], size=60),
+)
+BITS = np.abs(TWO[:, None] - (_rng.random((60, 4)) < 0.1))
+# two coins of which one is thrown three times; features: which coin, heads of each
+HEADS = np.repeat([0, 1, 2, 3], [30, 20, 20, 30])
+COINS = np.zeros((4, 2, 3))
+COINS[:, 0, 0] = 1.0
+COINS[:, 0, 1] = COINS[:, 1, 2] = np.arange(4.0)
+FEW = {"n_init": 3, "random_state": 0}
 
 # for every class: estimators with rows and labels, and where its work is done
 WORK = {
@@ -29,6 +42,26 @@ WORK = {
     "M3EMotifClassifier": (
         [({"width": 2, "alphabet": "ABC", "init": "path"}, CODES, TWO)],
         "minentropy._base:learn",
+    ),
+    "LMEBoltzmannMachine": (
+        [({"n_hidden": 1, **FEW}, BITS, None)],
+        "latent.boltzmann:candidates",
+    ),
+    "LMEDirichletMixture": (
+        [({"n_components": 2, **FEW}, SHARES, None)],
+        "latent._mixture_base:climb",
+    ),
+    "LMEGaussianMixture": (
+        [({"n_components": 2, **FEW}, CLUSTERS, None)],
+        "latent._mixture_base:climb",
+    ),
+    "LMERBM": (
+        [({"n_hidden": 1, **FEW}, BITS, None)],
+        "latent.boltzmann:candidates",
+    ),
+    "LatentMaxEnt": (
+        [({"features": COINS, **FEW}, HEADS, None)],
+        "latent.candidates:candidates",
     ),
     "MEDBayesNetClassifier": ([({}, CODES, THREE)], "_generative_base:solve_blocks"),
     "MEDClassifier": (
@@ -45,9 +78,13 @@ WORK = {
         ],
         "outliers:solve_blocks",
     ),
-    "ProductKernel": ([({}, CODES + 1, None)], "kernels._counts:proportions"),
     "MEDRegressor": ([({}, REAL, REAL[:, 1])], "_kernel_machine:solve_signed"),
     "MEDTreeClassifier": ([({"level": 3.0}, CODES, TWO)], "trees:solve_blocks"),
+    "MaxEntClassifier": ([({}, REAL, THREE)], "latent.classifier:newton_cg"),
+    "ProductKernel": (
+        [({}, CODES + 1, None), ({"model": "Gaussian"}, REAL.reshape(6, 10, 3), None)],
+        "kernels._fits:fit_options",
+    ),
 }
 CASES = [(name, k) for name, (cases, _) in WORK.items() for k in range(len(cases))]
 
@@ -65,12 +102,15 @@ def make(name, k):
 
 def answer(estimator, X):
     """What the estimator says of rows."""
-    ask = estimator.predict if hasattr(estimator, "predict") else estimator.transform
-    return ask(X)
+    for name in ("predict", "transform", "predict_proba"):
+        if hasattr(estimator, name):
+            return getattr(estimator, name)(X)
+    raise AssertionError(f"{estimator} answers nothing")
 
 
 def assert_not_fitted(estimator, X):
-    for name in ("predict", "decision_function", "transform", "score_samples"):
+    questions = ("decision_function", "predict_proba", "score_samples")
+    for name in ("predict", "transform", *questions):
         if hasattr(estimator, name):
             with pytest.raises(NotFittedError):
                 getattr(estimator, name)(X)
@@ -78,8 +118,7 @@ def assert_not_fitted(estimator, X):
 
 
 def test_every_class_of_the_registry_is_here():
-    # a pipeline keeps nothing but its steps
-    assert set(WORK) == set(CLASSES) - {"Pipeline"}
+    assert set(WORK) == set(CLASSES) - {"Pipeline"}  # scikit-learn's own
 
 
 @pytest.mark.parametrize("name, k", CASES)
@@ -120,7 +159,8 @@ def test_input_that_is_refused_leaves_no_model(name, k, bad):
             pytest.skip("takes no labels")
         args = X, y[:-1]
     else:
-        args = (X[:, 0] if bad == "width" else X * np.nan), y
+        other = X[:, 0] if X.ndim > 1 else X[:, None]
+        args = (other if bad == "width" else X * np.nan), y
     with pytest.raises(ValueError):
         estimator.fit(*args)
     assert_not_fitted(estimator, X)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from maxent.latent import TrigramTopicModel
 
@@ -57,6 +57,15 @@ def test_no_word_is_scored_by_what_follows_it(rng):
 def test_bad_documents_are_named(X, words):
     with pytest.raises(ValueError, match=words):
         TrigramTopicModel(2, 1).fit(X)
+
+
+def test_a_refit_that_is_refused_leaves_no_model(rng):
+    model = fitted(rng)
+    with pytest.raises(ValueError, match="has 0 words"):
+        model.fit([["a", "b", "c"], []])
+    with pytest.raises(NotFittedError):
+        model.log_prob(["a", "b", "c"])
+    assert not [name for name in vars(model) if name.endswith("_")]
 
 
 def test_a_bound_on_the_iterations_is_said(rng):
