@@ -146,6 +146,8 @@ def save(
     state = _state_of(estimator)
     if state is None:
         raise _cannot_save(estimator)
+    if class_name == "Pipeline":
+        _check_steps(estimator)
     _check_path(path)
     check_is_fitted(estimator)
     class_name, params, fitted = state
@@ -181,11 +183,23 @@ def _cannot_save(estimator: Any) -> TypeError:
         remedy = "the estimator comes first: save(estimator, path)"
     elif isinstance(estimator, type):
         remedy = "it is a class; save an instance that was fitted"
-    elif hasattr(estimator, "steps"):
-        remedy = (
-            "save its last step, pipeline[-1], and keep the numbers of the other steps "
-            "in extra="
+    return _not_saved(estimator, remedy)
+
+
+def _check_steps(pipeline: Any) -> None:
+    """Refuse a pipeline with a step that no model file holds."""
+    for name, step in pipeline.steps:
+        if step in (None, "passthrough") or _state_of(step) is not None:
+            continue
+        raise _not_saved(
+            pipeline,
+            f"its step {name!r}, {type(step).__name__}, is of another library, which a "
+            "model file cannot hold; save the step of maxent alone, as pipeline[-1], "
+            "and keep the numbers of the others in extra=",
         )
+
+
+def _not_saved(estimator: Any, remedy: str) -> TypeError:
     return TypeError(
         f"cannot save estimator={v.shown(estimator)} of type "
         f"{type(estimator).__module__}.{type(estimator).__qualname__}: {remedy}"
