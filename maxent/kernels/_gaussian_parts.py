@@ -48,11 +48,11 @@ class GaussianParts:
     dimension : int or ndarray (n_horizons,)
         Dimension D of the laws.
     left : ndarray (n, [n_horizons])
-        log|S| of the first list.
+        ``log|S|`` of the first list.
     right : ndarray (m, [n_horizons])
-        log|S'| of the second one.
+        ``log|S'|`` of the second one.
     log_det : ndarray (n, m, [n_horizons])
-        log|S + S'|.
+        ``log|S + S'|``.
     distance : ndarray (n, m, [n_horizons])
         Squared distance q of the means.
     symmetric : bool

@@ -212,7 +212,7 @@ class ProductKernel(
 
         Returns
         -------
-        ndarray (n_samples, n_models_)
+        ndarray (n_samples, n_models)
         """
         check_is_fitted(self)
         check_fitted("log_self_", self.log_self_, (self.n_models_,), once=True)
