@@ -20,7 +20,7 @@ upper, lower = fig.subfigures(2, 1, height_ratios=[3, 2])
 axes = upper.subplots(2, 1, height_ratios=[1, 3], sharex=True)
 rich = int(np.argmax(model.emission.prob[:, 1]))
 names = ["GC-rich" if k == rich else "AT-rich" for k in range(2)]
-StatePathDisplay.from_model(model, strings[0], state_names=names).plot(axes)
+StatePathDisplay.from_model(model, strings[0], state_names=names, ax=axes)
 axes[0].set_title("One of 40 strings and the states that the fitted model sees in it")
 
 ax = lower.subplots()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from maxent.displays._axes import GREY, INK, colour, make_axes
+from maxent.displays._axes import GREY, INK, colour, line_style, make_axes
 from maxent.displays._estimators import refusal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class CandidatesDisplay:
@@ -66,7 +69,9 @@ class CandidatesDisplay:
         self.chosen = chosen
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
         """Draw the candidates of a fitted estimator.
 
         Parameters
@@ -75,6 +80,8 @@ class CandidatesDisplay:
             Fitted, with `candidates_`, such as LMEGaussianMixture.
         ax : Axes, optional
             Where to draw; None makes a figure.
+        **kwargs
+            Properties of the points, as for ``Axes.plot``.
 
         Returns
         -------
@@ -90,15 +97,17 @@ class CandidatesDisplay:
         words = ("entropy", "likelihood")
         chosen = {word: estimator.select(word).selected_ for word in words}
         columns = (table["log_likelihood"], table["regularized_entropy"])
-        return cls(*columns, table["reason"], chosen).plot(ax)
+        return cls(*columns, table["reason"], chosen).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the points.
 
         Parameters
         ----------
         ax : Axes, optional
             Where to draw; None makes a figure.
+        **kwargs
+            Properties of the points, as for ``Axes.plot``.
 
         Returns
         -------
@@ -117,13 +126,13 @@ class CandidatesDisplay:
         for name, at, style in groups:
             if (at & shown).any():
                 label = f"{name} ({at.sum()})"
+                style = line_style(kwargs, ls="", label=label, **style)
                 (self.points_[name],) = self.ax_.plot(
-                    L[at & shown], H[at & shown], ls="", label=label, **style
+                    L[at & shown], H[at & shown], **style
                 )
         for k, (word, i) in enumerate(sorted(self.chosen.items())):
-            (self.points_[word],) = self.ax_.plot(
-                L[i],
-                H[i],
+            style = line_style(
+                kwargs,
                 ls="",
                 marker="sD"[k % 2],
                 ms=8,
@@ -132,6 +141,7 @@ class CandidatesDisplay:
                 color=colour(5 * (1 - k % 2)),
                 label=f"largest {word}",
             )
+            (self.points_[word],) = self.ax_.plot(L[i], H[i], **style)
         self.ax_.set(
             xlabel="log-likelihood, nats per row", ylabel="joint entropy, nats"
         )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent.displays._axes import GREY, INK, colour, make_axes
+
+if TYPE_CHECKING:
+    from maxent.displays._axes import ManyAxes
 
 _ROUNDING = 1e-12  # eigenvalues within this share of the largest may be zero
 
@@ -80,30 +83,43 @@ class GramDisplay:
 
     @classmethod
     def from_models(
-        cls, models: Any, *, y: ArrayLike | None = None, **options: Any
+        cls,
+        models: Any,
+        *,
+        y: ArrayLike | None = None,
+        ax: ManyAxes | None = None,
+        **options: Any,
     ) -> Self:
-        """Display of the normalised product kernel of models.
+        """Draw the normalised product kernel of models.
 
         Parameters
         ----------
         models : batch of a family, or list of models
         y : array-like (n,), optional
             Classes.
+        ax : sequence of two Axes, optional
+            For the matrix and for the spectrum; None makes a figure.
         **options
             Of :func:`~maxent.kernels.product_kernel`, such as `rho` and `horizon`.
 
         Returns
         -------
         display : GramDisplay
-            Not drawn yet.
         """
         from maxent.kernels import product_kernel
 
-        return cls(product_kernel(models, **{"normalize": True, **options}), y=y)
+        gram = product_kernel(models, **{"normalize": True, **options})
+        return cls(gram, y=y).plot(ax)
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike | None = None, *, ax: Any = None
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        ax: ManyAxes | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Draw the kernel matrix that a transformer makes of training data.
 
@@ -118,6 +134,8 @@ class GramDisplay:
             Classes.
         ax : sequence of two Axes, optional
             For the matrix and for the spectrum; None makes a figure.
+        **kwargs
+            Passed on to ``imshow``.
 
         Returns
         -------
@@ -130,9 +148,9 @@ class GramDisplay:
                 f"estimator={v.shown(estimator)} has no method fit_transform; a "
                 "transformer such as ProductKernel is needed."
             )
-        return cls(clone(estimator).fit_transform(X), y=y).plot(ax)
+        return cls(clone(estimator).fit_transform(X), y=y).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: ManyAxes | None = None, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
 from maxent.displays._axes import colour, dashes, line_style, make_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SHARES = (0.1, 0.9)  # of the pairs between the edges of a band
 
@@ -103,9 +106,10 @@ class HorizonDisplay:
         horizons: ArrayLike,
         *,
         y: ArrayLike | None = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Display of the normalised product kernel of models of sequences.
+        """Draw the normalised product kernel of models of sequences.
 
         Parameters
         ----------
@@ -114,19 +118,16 @@ class HorizonDisplay:
             T, increasing.
         y : array-like (n,), optional
             Classes.
+        ax : Axes, optional
+            Where to draw; None makes a figure.
         **options
             Of :func:`~maxent.kernels.product_kernel`, such as `rho` and `method`.
 
         Returns
         -------
         display : HorizonDisplay
-            Not drawn yet.
         """
-        from maxent.kernels import product_kernel
-
-        horizons = np.atleast_1d(np.asarray(horizons))
-        K = product_kernel(models, horizon=horizons, normalize=True, **options)
-        return cls(horizons, K, y=y)
+        return _display(cls, models, horizons, y, options).plot(ax)
 
     @classmethod
     def from_estimator(
@@ -135,7 +136,8 @@ class HorizonDisplay:
         horizons: ArrayLike,
         y: ArrayLike | None = None,
         *,
-        ax: Any = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Draw the kernels between the training models of a fitted transformer.
 
@@ -149,6 +151,8 @@ class HorizonDisplay:
             Classes of the training data.
         ax : Axes, optional
             Where to draw; None makes a figure.
+        **kwargs
+            Properties of the lines, as for ``Axes.plot``.
 
         Returns
         -------
@@ -160,10 +164,10 @@ class HorizonDisplay:
                 f"{type(estimator).__name__} has no models of sequences; fit a "
                 "ProductKernel of such models first."
             )
-        words = {"rho": estimator.rho, "method": estimator.method}
-        return cls.from_models(models, horizons, y=y, **words).plot(ax)
+        options = {"rho": estimator.rho, "method": estimator.method}
+        return _display(cls, models, horizons, y, options).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters
@@ -205,3 +209,12 @@ class HorizonDisplay:
         if len(self.pairs) > 1:
             self.legend_ = self.ax_.legend(fontsize="small", frameon=False)
         return self
+
+
+def _display(cls, models, horizons, y, options):
+    """Display of a normalised product kernel, not drawn yet."""
+    from maxent.kernels import product_kernel
+
+    horizons = np.atleast_1d(np.asarray(horizons))
+    K = product_kernel(models, horizon=horizons, normalize=True, **options)
+    return cls(horizons, K, y=y)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
 from maxent.displays._axes import INK, colour, make_axes
+
+if TYPE_CHECKING:
+    from maxent.displays._axes import ManyAxes
 
 _MOST_LETTERS = 80  # letters of longer sequences would run into one another
 
@@ -103,8 +106,10 @@ class StatePathDisplay:
         *,
         viterbi: bool = True,
         state_names: Any = None,
+        ax: ManyAxes | None = None,
+        **kwargs: Any,
     ) -> Self:
-        """Posterior and most likely path of one sequence under a model.
+        """Draw posterior and most likely path of one sequence under a model.
 
         Parameters
         ----------
@@ -115,6 +120,10 @@ class StatePathDisplay:
             Draw the most likely path.
         state_names : sequence of str (n_states,), optional
             None numbers the states from 0.
+        ax : sequence of two Axes, optional
+            For the sequence and for the states; None makes a figure.
+        **kwargs
+            Properties of the bands, as for ``Axes.stairs``.
 
         Returns
         -------
@@ -127,20 +136,23 @@ class StatePathDisplay:
                     "model is needed."
                 )
         path = model.viterbi([sequence])[0][0] if viterbi else None
-        return cls(
+        display = cls(
             model.posterior([sequence])[0],
             path=path,
             sequence=sequence,
             state_names=state_names,
         )
+        return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: ManyAxes | None = None, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : sequence of two Axes, optional
             For the sequence and for the states; None makes a figure.
+        **kwargs
+            Properties of the bands, as for ``Axes.stairs``.
 
         Returns
         -------
@@ -159,10 +171,13 @@ class StatePathDisplay:
                 np.minimum(top[:, k + 1], 1.0),
                 edges,
                 baseline=top[:, k],
-                fill=True,
-                color=colour(k),
-                alpha=0.35 + 0.5 / (1 + k // 6),
-                label=self.state_names[k],
+                **{
+                    "fill": True,
+                    "color": colour(k),
+                    "alpha": 0.35 + 0.5 / (1 + k // 6),
+                    "label": self.state_names[k],
+                    **kwargs,
+                },
             )
             for k in range(S)
         ]

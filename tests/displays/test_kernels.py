@@ -58,7 +58,7 @@ def test_means_within_and_between_classes(rng, pyplot):
     assert display.lines_["within"].get_linewidth() == 3
     render(display)
     _, ax = pyplot.subplots()
-    alone = HorizonDisplay.from_models(P, [0, 4]).plot(ax)
+    alone = HorizonDisplay.from_models(P, [0, 4], ax=ax)
     assert list(alone.lines_) == ["all"] and alone.legend_ is None
     render(alone)
 

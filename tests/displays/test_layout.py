@@ -1,6 +1,7 @@
 """On a user's own axes nothing is cut off and nothing lies on anything else."""
 
 import functools
+import inspect
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxent import ChowLiuClassifier, MEDClassifier, MEDTreeClassifier
+from maxent import ChowLiuClassifier, MEDClassifier, MEDTreeClassifier, displays
 from maxent.discrimination import ExponentialMargin, LaplaceMargin, dual_path
 from maxent.displays import (
     BoundaryComparisonDisplay,
@@ -340,3 +341,13 @@ def test_wrong_estimators_are_refused_by_every_display(rng):
         model = MEDClassifier().fit(X, y)
         make = functools.partial(MEDBoundaryDisplay.from_estimator, model, X, y)
         refused(lambda m=make, o=options: m(**o), match)
+
+
+@pytest.mark.parametrize("name", displays.__all__)
+def test_class_methods_take_axes_and_options(name):
+    found = getattr(displays, name)
+    for method in [found.plot, *(getattr(found, m) for m in dir(found) if "from_" in m)]:
+        parameters = inspect.signature(method).parameters
+        assert parameters["ax"].default is None, method
+        kinds = [p.kind for p in parameters.values()]
+        assert inspect.Parameter.VAR_KEYWORD in kinds, method

@@ -13,7 +13,7 @@ from maxent.models import CategoricalHMM
 def test_bands_add_up_to_one_and_the_path_is_the_most_likely(rng):
     model = random_hmm(rng, 3, 4)
     x = model.sample(1, 40, rng)[0]
-    display = StatePathDisplay.from_model(model, x, state_names="abc").plot()
+    display = StatePathDisplay.from_model(model, x, state_names="abc")
     assert len(display.bands_) == 3
     np.testing.assert_array_equal(display.path, model.viterbi([x])[0][0])
     np.testing.assert_allclose(display.posterior, model.posterior([x])[0])
@@ -30,11 +30,11 @@ def test_letters_values_and_nothing_are_drawn(length, rng, pyplot):
     model = CategoricalHMM(
         [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [[0.8, 0.2], [0.2, 0.8]], "AC"
     )
-    render(StatePathDisplay.from_model(model, model.sample(1, length, rng)[0]).plot())
+    render(StatePathDisplay.from_model(model, model.sample(1, length, rng)[0]))
     gaussian = random_gaussian_hmm(rng, 7, 2)
     x = gaussian.sample(1, length, rng)[0]
     _, axes = pyplot.subplots(2)
-    render(StatePathDisplay.from_model(gaussian, x, viterbi=False).plot(axes))
+    render(StatePathDisplay.from_model(gaussian, x, viterbi=False, ax=axes))
     display = StatePathDisplay(gaussian.posterior([x])[0]).plot()
     assert display.path_line_ == []
     render(display)
