@@ -346,7 +346,8 @@ def test_wrong_estimators_are_refused_by_every_display(rng):
 @pytest.mark.parametrize("name", displays.__all__)
 def test_class_methods_take_axes_and_options(name):
     found = getattr(displays, name)
-    for method in [found.plot, *(getattr(found, m) for m in dir(found) if "from_" in m)]:
+    methods = [getattr(found, name) for name in dir(found) if "from_" in name]
+    for method in [found.plot, *methods]:
         parameters = inspect.signature(method).parameters
         assert parameters["ax"].default is None, method
         kinds = [p.kind for p in parameters.values()]
