@@ -8,8 +8,17 @@ import numpy as np
 
 from maxent.kernels._gaussian_parts import GaussianParts
 from maxent.kernels._hmm import log_hmm_kernel
+from maxent.kernels._lists import check_models
 from maxent.kernels._markov import check_letters
-from maxent.kernels._routes import Array, Call, ModelRoute, Route, refuse_infinite
+from maxent.kernels._routes import (
+    SAMPLERS,
+    Array,
+    Call,
+    ModelRoute,
+    Route,
+    refuse_infinite,
+)
+from maxent.kernels.bayes_net import bayes_net_kernel
 from maxent.kernels.factorial import factorial_hmm_kernel, refuse_too_many_states
 from maxent.kernels.lds import lds_affinity_parts
 from maxent.kernels.linear_gaussian import linear_gaussian_parts
@@ -18,6 +27,7 @@ from maxent.kernels.switching import (
     log_self_kernel,
     switching_lds_kernel,
 )
+from maxent.models._factor_model import FactorModel
 
 
 class HMMRoute(ModelRoute):
@@ -169,6 +179,45 @@ class FactorialRoute(ModelRoute):
                 rho=float(rho),
                 horizon=call.horizons,
                 method=method,
+                n_init=call.n_init,
+                log=True,
+                random_state=call.stream(0),
+            )
+        return out
+
+
+class FactorRoute(ModelRoute):
+    """Bayes nets and Markov random fields: elimination, or mean field beyond it."""
+
+    methods = ("auto", "exact", "meanfield")
+    sequences = False
+    space = "observed_sizes"
+
+    def checked(self, name: str, models: Any, like: Any = None) -> Any:
+        kind: Any = FactorModel  # nets and fields have kernels with each other
+        return check_models(name, models, kind, space=self.space, like=like)
+
+    def check_call(self, P: Any, Q: Any, call: Call) -> None:
+        if call.method not in SAMPLERS:
+            return  # nodes are found by their names
+        for side, models in (("P", P), ("Q", Q)):
+            for i, model in enumerate(models or ()):
+                if model.observed != P[0].observed:
+                    raise ValueError(
+                        f"{call.named[side]}[{i}] has the columns "
+                        f"{list(model.observed)}, the first model "
+                        f"{list(P[0].observed)}: with method={call.method!r} all must "
+                        "have observed= in the same order."
+                    )
+
+    def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
+        out = np.empty((len(P), len(P if Q is None else Q), *call.shape))
+        for k, rho in enumerate(call.rho):
+            out[:, :, 0, k] = bayes_net_kernel(
+                P,
+                Q,
+                rho=float(rho),
+                method=call.method,  # type: ignore[arg-type]
                 n_init=call.n_init,
                 log=True,
                 random_state=call.stream(0),

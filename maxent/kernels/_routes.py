@@ -39,6 +39,7 @@ ROUTES = {
     "maxent.models.lds.LinearDynamicalSystem": _HERE + "_model_routes:SystemRoute",
     "maxent.models.switching.SwitchingLDS": _HERE + "_model_routes:SwitchingRoute",
     "maxent.models.factorial.FactorialHMM": _HERE + "_model_routes:FactorialRoute",
+    "maxent.models._factor_model.FactorModel": _HERE + "_model_routes:FactorRoute",
 }
 SAMPLERS = {
     "shared_sample": _HERE + "_sampling_routes:SharedSampleRoute",

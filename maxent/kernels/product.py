@@ -85,17 +85,19 @@ def product_kernel(
     method : str, default="auto"
         "auto" takes the law of the observations for families, Markov chains, linear
         Gaussian networks and linear dynamical systems, exactly. Mixtures, hidden
-        Markov models and factorial ones have *discrete hidden variables*: there the
-        power is taken on the joint law of hidden and observed variables, as in the
+        Markov models, factorial ones, Bayes nets and Markov random fields may have
+        *discrete hidden variables*: there the power is taken on the joint law of hidden and observed variables, as in the
         paper. At rho = 1 that is the kernel of the observations too; elsewhere it is
         another kernel, positive semidefinite as well, but not one on the diagonal at
         rho = 1/2. Switching systems take the power of the law of the observations given
         a path of regimes, averaged over `n_paths` paths of each model. Factorial models
-        of more than a million joint states take a mean-field bound, which need not be
-        positive semidefinite.
+        of more than a million joint states, and nets whose sums need a table of more
+        than 2^26 entries, take a mean-field bound, which need not be positive
+        semidefinite.
 
-        Others: "exact" (switching systems: all paths; factorial: refused if large;
-        families and linear models: as "auto"), "collapsed" (factorial: mean field),
+        Others: "exact" (switching systems: all paths; factorial and nets: refused if
+        large; families and linear models: as "auto"), "collapsed" (factorial: mean
+        field), "meanfield" (nets),
         "joint" and "per_step" (linear dynamical systems: the law of the sequence, or
         the product of the laws of its observations). By sampling, for *any* model with
         ``sample`` and ``log_likelihood`` or ``log_prob``: "shared_sample" estimates the
@@ -138,8 +140,8 @@ def product_kernel(
     --------
     ProductKernel : From data to the kernel matrix, for pipelines.
     hellinger_distance : The distance that belongs to rho = 1/2.
-    lds_kernel, switching_lds_kernel, factorial_hmm_kernel, linear_gaussian_kernel : \
-Single models, with all their options.
+    lds_kernel, switching_lds_kernel, factorial_hmm_kernel, linear_gaussian_kernel, \
+bayes_net_kernel : Single models, with all their options.
 
     Notes
     -----

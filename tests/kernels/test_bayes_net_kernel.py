@@ -19,7 +19,7 @@ from oracles.sequence_models import log_markov
 from refusals import refused
 
 from maxent.families import Bernoulli, Categorical
-from maxent.kernels import bayes_net_kernel
+from maxent.kernels import bayes_net_kernel, product_kernel
 from maxent.kernels._hmm import log_hmm_kernel
 from maxent.models import BayesNet, MarkovChain, MarkovRandomField, _elimination
 
@@ -357,3 +357,38 @@ def test_structures_of_many_kinds(rng):
     L = bayes_net_kernel(P, log=True)
     expected = gram(P, P, lambda p, q: expected_kernel(p, q, 0.5))
     np.testing.assert_allclose(L, expected, atol=1e-12)
+
+
+def test_product_kernel_takes_nets_and_fields(rng):
+    P = random_models(rng, 6)
+    for rho in (0.5, 1.7):
+        for method in ("auto", "exact"):
+            np.testing.assert_array_equal(
+                product_kernel(P, rho=rho, method=method, log=True),
+                bayes_net_kernel(P, rho=rho, log=True),
+            )
+        part = product_kernel(P[:2], P, rho=rho, normalize=True)
+        whole = bayes_net_kernel(P, rho=rho, normalize=True)
+        np.testing.assert_allclose(part, whole[:2], rtol=1e-11)
+    bounds = product_kernel(P, rho=0.5, method="meanfield", log=True)
+    exact = product_kernel(P, rho=[0.5, 1.0], log=True)
+    assert exact.shape == (6, 6, 2)
+    assert (bounds <= exact[..., 0] + 1e-11).all()
+    assert np.isfinite(bounds).all()
+
+
+def test_product_kernel_of_nets_by_a_shared_sample(rng):
+    P = [random_net(rng, SHOWN | {"h": 2}, [*SHOWN, "h"]) for _ in range(3)]
+    P = [BayesNet(p.factors, observed=list(SHOWN)) for p in P]
+    n = 20000
+    K = product_kernel(P, rho=0.5, method="shared_sample", n_samples=n)
+    X = np.array(list(np.ndindex(*SHOWN.values())))
+    half = np.exp(0.5 * np.array([p.log_prob(X) for p in P]))
+    # terms (p q)^{1/2} / g are at most 3/2 < 3: six standard errors and more
+    assert np.abs(K - half @ half.T).max() < 6 * 3 / np.sqrt(n)
+    other = BayesNet(P[0].factors, observed=["z", "y", "x"])
+    refused(
+        lambda: product_kernel([P[0], other], method="shared_sample"),
+        r"P\[1\] has the columns \['z', 'y', 'x'\].*observed=",
+    )
+    assert product_kernel([P[0], other], rho=1.0).shape == (2, 2)
