@@ -86,13 +86,14 @@ def product_kernel(
         "auto" takes the law of the observations for families, Markov chains, linear
         Gaussian networks and linear dynamical systems, exactly. Mixtures, hidden
         Markov models, factorial ones, Bayes nets and Markov random fields may have
-        *discrete hidden variables*: there the power is taken on the joint law of hidden and observed variables, as in the
-        paper. At rho = 1 that is the kernel of the observations too; elsewhere it is
-        another kernel, positive semidefinite as well, but not one on the diagonal at
-        rho = 1/2. Switching systems take the power of the law of the observations given
-        a path of regimes, averaged over `n_paths` paths of each model. Factorial models
-        of more than a million joint states, and nets whose sums need a table of more
-        than 2^26 entries, take a mean-field bound, which need not be positive
+        *discrete hidden variables*: there the power is taken on the joint law of hidden
+        and observed variables, as in the paper. At rho = 1 that is the kernel of the
+        observations too; elsewhere it is another kernel, positive semidefinite as well,
+        but not one on the diagonal at rho = 1/2. Switching systems take the power of
+        the law of the observations given a path of regimes, averaged over `n_paths`
+        paths of each model. Factorial models of more than a million joint states, and
+        nets whose sums need a table of more than 2^26 entries, take a mean-field bound,
+        which need not be positive
         semidefinite.
 
         Others: "exact" (switching systems: all paths; factorial and nets: refused if
