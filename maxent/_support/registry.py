@@ -9,6 +9,7 @@ from typing import Any
 CLASSES = {
     "ChowLiuClassifier": "maxent.discrimination:ChowLiuClassifier",
     "FisherFeatures": "maxent.kernels:FisherFeatures",
+    "FisherScores": "maxent.kernels.scores:FisherScores",
     "LMEBoltzmannMachine": "maxent.latent.boltzmann:LMEBoltzmannMachine",
     "LMEDirichletMixture": "maxent.latent.dirichlet:LMEDirichletMixture",
     "LMEGaussianMixture": "maxent.latent.mixtures:LMEGaussianMixture",

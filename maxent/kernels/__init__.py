@@ -8,6 +8,7 @@ TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "_gaussian_parts": ("GaussianParts",),
     "fisher": ("FisherFeatures", "fisher_kernel"),
+    "scores": ("FisherScores",),
     "linear_gaussian": ("linear_gaussian_kernel",),
     "switching": ("SwitchingPaths", "switching_lds_kernel"),
     "factorial": ("factorial_hmm_kernel",),
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from maxent.kernels.product import product_kernel as product_kernel
     from maxent.kernels.sampling import SharedSample as SharedSample
     from maxent.kernels.sampling import shared_sample_features as shared_sample_features
+    from maxent.kernels.scores import FisherScores as FisherScores
     from maxent.kernels.switching import SwitchingPaths as SwitchingPaths
     from maxent.kernels.switching import switching_lds_kernel as switching_lds_kernel
     from maxent.kernels.transformer import ProductKernel as ProductKernel

@@ -1,0 +1,91 @@
+"""Expected counts of hidden variables given each datum, one row of arrays per datum.
+
+The Fisher scores of latent models and the marginalised kernels are both linear in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent._support.sequences import Sequences
+from maxent.models._factor_model import FactorModel
+from maxent.models._hidden_chain import HiddenMarkovModel, Observations
+from maxent.models.hmm import CategoricalHMM
+
+Array = NDArray[np.float64]
+
+
+class ChainCounts(NamedTuple):
+    """Expected counts of the sequences under a hidden Markov model."""
+
+    log_likelihood: Array  # (n,)
+    start: Array  # (n, states)
+    transition: Array  # (n, states, states)
+    emission: Array  # (n, symbols, states); of vectors (n_steps, states), by step
+
+
+def chain_counts(
+    model: HiddenMarkovModel, found: Sequences, n_jobs: int | None = None
+) -> ChainCounts:
+    """Expected counts of states, of their pairs, and of what they show."""
+    n, S = len(found), model.n_states
+    symbols = isinstance(model, CategoricalHMM)
+    table = model._log_table(found)
+    by_sequence = (n, *table.shape) if symbols else table.shape
+    out = ChainCounts(
+        np.empty(n), np.empty((n, S)), np.empty((n, S, S)), np.zeros(by_sequence)
+    )
+    one = np.ones(1)
+    for i, own in enumerate(found.singles()):
+        steps = slice(found.offsets[i], found.offsets[i + 1])
+        seen: Observations = model._observations(own)
+        rows = table if symbols else table[steps]
+        counts = seen.expect(model.start, model.transition, rows, one, n_jobs)
+        out.log_likelihood[i] = counts.log_likelihood[0]
+        out.start[i], out.transition[i] = counts.start, counts.transition
+        out.emission[i if symbols else steps] = counts.emission
+    return out
+
+
+def factor_counts(
+    model: FactorModel, X: Any, max_table: int
+) -> tuple[Array, list[Array]]:
+    """Log sums (n,) of rows, and expected counts (n, table) of all factors' entries.
+
+    The axes of the tables are those of the model's factors.
+    """
+    rows = model._rows(X, max_table)
+    scopes, tables = model._sorted
+    place = {name: k for k, name in enumerate(model.nodes)}
+    total = np.empty(len(rows.codes))
+    sizes = list(model.n_categories.values())
+    counts = [np.zeros((len(rows.codes), *(sizes[u] for u in s))) for s in scopes]
+    for part in rows.parts(backwards=True):
+        total[part.index], beliefs = part.posterior(tables)
+        for scope, belief, own in zip(scopes, beliefs, counts):
+            own[part.index] = _with_known(scope, belief, part.known, sizes)
+    out = []
+    for (nodes, _), own in zip(model._log_factors, counts):
+        axes = np.argsort(np.argsort([place[name] for name in nodes]))
+        out.append(np.transpose(own, [0, *(1 + axes)])[rows.inverse])
+    return total[rows.inverse], out
+
+
+def _with_known(
+    scope: Sequence[int],
+    belief: Array,
+    known: Sequence[NDArray[np.intp] | None],
+    sizes: Sequence[int],
+) -> Array:
+    """Beliefs (free axes, 1, n) as (n, all axes), with ones at the known values."""
+    shown = [i for i, u in enumerate(scope) if known[u] is not None]
+    free = [i for i in range(len(scope)) if i not in shown]
+    n = belief.shape[-1]
+    out = np.zeros((n, *(sizes[scope[i]] for i in (*shown, *free))))
+    codes = tuple(known[scope[i]] for i in shown)
+    out[(np.arange(n), *codes)] = np.moveaxis(belief[..., 0, :], -1, 0)
+    return np.transpose(out, [0, *(1 + np.argsort([*shown, *free]))])

@@ -1,0 +1,448 @@
+"""Scores of data under each kind of model, by Fisher's identity.
+
+    d log p(x) / d theta = E[d log p(x, h) / d theta | x]
+
+Every block of parameters has coordinates in which its complete-data score is a count
+less its expectation:
+
+    probabilities theta_k = exp(a_k) / sum_j exp(a_j)     n_k - theta_k sum_j n_j
+    natural parameters of a family                         T(x) - E T
+    matrices of linear Gaussian steps                      cov^{-1} (residual products)
+
+Sources: Jaakkola & Haussler (1999); Jebara, Kondor & Howard (2004), section 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent._core import expected_states
+from maxent._support import validation as v
+from maxent._support.sequences import Sequences, symbol_sequences
+from maxent._support.threads import effective_threads
+from maxent.families import (
+    Categorical,
+    ExponentialFamily,
+    Gaussian,
+    InverseWishart,
+    Multinomial,
+    Wishart,
+)
+from maxent.kernels._expected_counts import chain_counts, factor_counts
+from maxent.models import (
+    BayesNet,
+    LinearDynamicalSystem,
+    MarkovChain,
+    MarkovRandomField,
+    Mixture,
+)
+from maxent.models._elimination import MAX_TABLE
+from maxent.models._hidden_chain import HiddenMarkovModel
+from maxent.models._lds_em import Products, n_products, refuse_failure, residual_scatter
+from maxent.models.hmm import CategoricalHMM
+from maxent.models.markov import contexts, first_symbols
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """One block of parameters.
+
+    Attributes
+    ----------
+    name : str
+    shape : tuple of int
+        Of the whole block, redundant coordinates included.
+    kept : ndarray of int (n_kept,)
+        Coordinates that determine the others, by their places in the flat block.
+    factor : ndarray (n_kept,)
+        2 where a coordinate stands for two equal ones, else 1.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kept: NDArray[np.intp]
+    factor: Array
+
+    def names(self, minimal: bool) -> list[str]:
+        """Names of the coordinates, such as ``transition[0,1]``."""
+        size = int(np.prod(self.shape, dtype=int))
+        flat = self.kept if minimal else np.arange(size)
+        places = zip(*np.unravel_index(flat, self.shape))
+        return [f"{self.name}[{','.join(map(str, at))}]" for at in places]
+
+
+def free(name: str, shape: tuple[int, ...]) -> Coordinates:
+    """All of them are kept."""
+    kept = np.arange(np.prod(shape, dtype=int))
+    return Coordinates(name, shape, kept, np.ones(len(kept)))
+
+
+def probabilities(name: str, table: Array) -> Coordinates:
+    """Logits of rows along the last axis: without zeros and each row's last entry."""
+    used = table > 0
+    last = table.shape[-1] - 1 - np.argmax(used[..., ::-1], axis=-1)
+    used &= np.arange(table.shape[-1]) != last[..., None]
+    kept = np.flatnonzero(used)
+    return Coordinates(name, table.shape, kept, np.ones(len(kept)))
+
+
+def symmetric(name: str, shape: tuple[int, ...], first: int = 0) -> Coordinates:
+    """Blocks (..., first + p * p) that end with a symmetric matrix: its lower half."""
+    p = round((shape[-1] - first) ** 0.5)
+    i, j = np.tril_indices(p)
+    one = np.concatenate([np.arange(first), first + i * p + j])
+    factor = np.concatenate([np.ones(first), np.where(i == j, 1.0, 2.0)])
+    rows = np.arange(np.prod(shape[:-1], dtype=int))[:, None] * shape[-1]
+    return Coordinates(
+        name, shape, (rows + one).ravel(), np.tile(factor, len(rows)).ravel()
+    )
+
+
+def family_coordinates(name: str, P: ExponentialFamily) -> Coordinates:
+    """Natural parameters of a batch."""
+    shape = P.natural_parameters.shape
+    if isinstance(P, (Categorical, Multinomial)):
+        return probabilities(name, P.prob)
+    if isinstance(P, Gaussian):
+        return symmetric(name, shape, P.mean.shape[-1])
+    if isinstance(P, (Wishart, InverseWishart)):
+        return symmetric(name, shape, 1)
+    return free(name, shape)
+
+
+# -- what every kind of model defines --------------------------------------------------
+class Scorer:
+    """Scores of one kind of model, by blocks of coordinates."""
+
+    def __init__(self, model: Any, n_jobs: int | None = None) -> None:
+        self.model, self.n_jobs = model, n_jobs
+
+    def coordinates(self) -> list[Coordinates]:
+        """Blocks of parameters."""
+        raise NotImplementedError
+
+    def blocks(self, data: Any) -> tuple[Array, list[Array]]:
+        """Log-likelihoods (n,), and scores (n, block) in all coordinates."""
+        raise NotImplementedError
+
+
+class FamilyScorer(Scorer):
+    """One distribution, or d independent ones for the columns."""
+
+    def coordinates(self) -> list[Coordinates]:
+        P = self.model
+        if len(P.batch_shape) > 1 or (P.batch_shape and P.event_shape):
+            raise ValueError(
+                f"model has batch shape {P.batch_shape}; one distribution is expected "
+                "(model[0], say), or (d,) distributions of the d columns."
+            )
+        return [family_coordinates("natural_parameters", P)]
+
+    def blocks(self, data: Any) -> tuple[Array, list[Array]]:
+        P = self.model
+        if not P.batch_shape:
+            T = P.sufficient_statistics(data)
+            return P.log_prob(data), [T - P.mean_parameters]
+        X = v.as_doubles("X", data)
+        (d,) = P.batch_shape
+        if X.ndim != 2 or X.shape[1] != d:
+            raise ValueError(
+                f"X has shape {X.shape}, expected (n_samples, {d}): one column for "
+                "each distribution."
+            )
+        U = P.sufficient_statistics(X.T) - P.mean_parameters[:, None]
+        return P.log_prob(X.T).sum(axis=0), [np.moveaxis(U, 0, 1)]
+
+
+class MixtureScorer(Scorer):
+    """Weights and components."""
+
+    def coordinates(self) -> list[Coordinates]:
+        M = self.model
+        return [
+            probabilities("weights", M.weights),
+            family_coordinates("components", M.components),
+        ]
+
+    def blocks(self, data: Any) -> tuple[Array, list[Array]]:
+        M = self.model
+        log_lik = M.log_prob(data)
+        refuse_impossible(log_lik)
+        share = M.posterior(data)
+        T = M.components.sufficient_statistics(data)
+        ends = np.arange(len(share) + 1)
+        return log_lik, [
+            share - M.weights,
+            emission_scores(M.components, T, share, ends),
+        ]
+
+
+class ChainScorer(Scorer):
+    """Hidden Markov models: start, transition, and what the states show."""
+
+    def coordinates(self) -> list[Coordinates]:
+        M = self.model
+        return [
+            probabilities("start", M.start),
+            probabilities("transition", M.transition),
+            family_coordinates("emission", M.emission),
+        ]
+
+    def blocks(self, data: Any) -> tuple[Array, list[Array]]:
+        M = self.model
+        found = M._read(data, None)
+        counts = chain_counts(M, found, self.n_jobs)
+        refuse_impossible(counts.log_likelihood)
+        start = counts.start - M.start
+        transition = logit_scores(counts.transition, M.transition)
+        if isinstance(M, CategoricalHMM):
+            emission = logit_scores(counts.emission.swapaxes(1, 2), M.emission.prob)
+        else:
+            X = np.nan_to_num(found.values, nan=0.0)  # with expected counts of zero
+            T = M.emission.sufficient_statistics(X)
+            emission = emission_scores(M.emission, T, counts.emission, found.offsets)
+        return counts.log_likelihood, [start, transition, emission]
+
+
+class MarkovScorer(Scorer):
+    """Markov chains: the law of the first symbols, and the transitions."""
+
+    def coordinates(self) -> list[Coordinates]:
+        M = self.model
+        return [
+            probabilities("start", M.start),
+            probabilities("transition", M.transition),
+        ]
+
+    def blocks(self, data: Any) -> tuple[Array, list[Array]]:
+        M = self.model
+        found = symbol_sequences(
+            data, alphabet=M.alphabet, n_symbols=M.n_symbols, missing=M.missing
+        )
+        n, O = len(found), M.n_symbols
+        cells = M.transition.size
+        v.check_memory(f"order={M.order}, the scores", n, 24.0 * n * cells)
+        log_lik = M.log_likelihood(found)
+        refuse_impossible(log_lik)
+        context, at = contexts(found, M.order, O)
+        owner = np.repeat(np.arange(n), found.lengths)[at]
+        place = owner * cells + context * O + found.values[at]
+        moves = np.bincount(place, minlength=n * cells).astype(np.float64)
+        moves = moves.reshape(n, *M.transition.shape)
+        starts = self._starts(found)
+        lost = np.add.reduceat(found.values < 0, found.offsets[:-1]) > 0
+        if lost.any() and M.order:
+            self._expect(found, np.flatnonzero(lost), starts, moves)
+        return log_lik, [starts - M.start, logit_scores(moves, M.transition)]
+
+    def _starts(self, found: Sequences) -> Array:
+        """Probabilities (n, contexts) of the first m symbols given what is shown."""
+        M = self.model
+        out = np.ones((len(found), len(M.start)))
+        for k in range(1, M.order + 1):
+            own = np.minimum(found.lengths, M.order) == k
+            first = np.maximum(first_symbols(found, k, M.n_symbols)[own], 0)
+            tails = M.start.reshape(M.n_symbols**k, -1)
+            given = tails[first] / _positive(tails[first].sum(axis=1, keepdims=True))
+            rows = np.zeros((len(first), *tails.shape))
+            rows[np.arange(len(first)), first] = given
+            out[own] = rows.reshape(-1, len(M.start))
+        return out
+
+    def _expect(
+        self, found: Sequences, lost: NDArray[np.intp], starts: Array, moves: Array
+    ) -> None:
+        """Expected counts of sequences with missing symbols, by the chain's HMM."""
+        M = self.model
+        O, m = M.n_symbols, M.order
+        hmm = M.as_hmm()
+        ends = np.cumsum([0, *(O**k for k in range(1, m + 1))])
+        full = np.arange(ends[m - 1], ends[m])  # states of m symbols
+        following = ends[m - 1] + (np.arange(O**m)[:, None] * O + np.arange(O)) % O**m
+        singles = found.singles()
+        for i in lost:
+            counts = chain_counts(hmm, singles[i], self.n_jobs)
+            moves[i] = counts.transition[0][full[:, None], following]
+            k = min(m, len(found[i]))
+            share = hmm.posterior(singles[i])[0][k - 1, ends[k - 1] : ends[k]]
+            tails = M.start.reshape(O**k, -1)
+            given = tails / _positive(tails.sum(axis=1, keepdims=True))
+            starts[i] = (share[:, None] * given).ravel()
+
+
+class NetScorer(Scorer):
+    """Bayes nets: the table of every node."""
+
+    def coordinates(self) -> list[Coordinates]:
+        return [probabilities(nodes[-1], table) for nodes, table in self.model.factors]
+
+    def blocks(self, data: Any) -> tuple[Array, list[Array]]:
+        log_lik, counts = factor_counts(self.model, data, MAX_TABLE)
+        refuse_impossible(log_lik)
+        tables = [table for _, table in self.model.factors]
+        return log_lik, [logit_scores(c, t) for c, t in zip(counts, tables)]
+
+
+class FieldScorer(Scorer):
+    """Markov random fields: the entries of the logarithms of all factors."""
+
+    def coordinates(self) -> list[Coordinates]:
+        out = []
+        for nodes, table in self.model.log_factors:
+            kept = np.flatnonzero(np.isfinite(table))
+            name = " - ".join(nodes)
+            out.append(Coordinates(name, table.shape, kept, np.ones(len(kept))))
+        return out
+
+    def blocks(self, data: Any) -> tuple[Array, list[Array]]:
+        M = self.model
+        log_lik, counts = factor_counts(M, data, MAX_TABLE)
+        refuse_impossible(log_lik)
+        nothing = np.full((1, M.n_features), -1)
+        log_z, expected = factor_counts(M, nothing, MAX_TABLE)
+        return log_lik - log_z, [c - e for c, e in zip(counts, expected)]
+
+
+class SystemScorer(Scorer):
+    """Linear dynamical systems: matrices, offsets and covariances."""
+
+    _COVS = ("transition_cov", "observation_cov", "initial_cov")
+
+    def coordinates(self) -> list[Coordinates]:
+        M = self.model
+        if M.n_steps is not None:
+            raise ValueError(
+                "model is a LinearDynamicalSystem whose parameters vary with time; "
+                "scores are of a constant one."
+            )
+        for name in self._COVS:
+            cov = getattr(M, name)
+            if np.linalg.matrix_rank(cov, hermitian=True) < len(cov):
+                raise ValueError(
+                    f"{name} of the model is singular, so that its density has no "
+                    "score; add a ridge to its diagonal, or fit with prior > 0."
+                )
+        n, d = M.n_states, M.n_features
+        return [
+            free("transition", (n, n)),
+            free("transition_offset", (n,)),
+            symmetric("transition_cov", (n * n,)),
+            free("observation", (d, n)),
+            free("observation_offset", (d,)),
+            symmetric("observation_cov", (d * d,)),
+            free("initial_mean", (n,)),
+            symmetric("initial_cov", (n * n,)),
+        ]
+
+    def blocks(self, data: Any) -> tuple[Array, list[Array]]:
+        M = self.model
+        found = M._read(data)
+        N, n, d = len(found), M.n_states, M.n_features
+        rows, values = np.empty((N, n_products(n, d))), np.empty(N)
+        bad = np.empty(N, dtype=np.intp)
+        threads = effective_threads(self.n_jobs)
+        expected_states.statistics(
+            M._compiled, found.values, found.offsets, threads, rows, values, bad
+        )
+        refuse_failure(bad)
+        each = [self._score(Products.of_row(row, n, d, 1)) for row in rows]
+        return values, [np.array(block) for block in zip(*each)]
+
+    def _score(self, e: Products) -> list[Array]:
+        """Scores of one sequence."""
+        M = self.model
+        A, b, Q = M.transition, M.transition_offset, M.transition_cov
+        C, c, R = M.observation, M.observation_offset, M.observation_cov
+        m, P = M.initial_mean, M.initial_cov
+        n = len(m)
+        moved = np.linalg.solve(Q, e.across - np.column_stack([A, b]) @ e.before)
+        seen = np.linalg.solve(R, e.xz - np.column_stack([C, c]) @ e.seen)
+        scatter = residual_scatter(A, b, e.after, e.across, e.before)
+        noise = residual_scatter(C, c, e.xx, e.xz, e.seen)
+        first = e.second - np.outer(e.first, m) - np.outer(m, e.first) + np.outer(m, m)
+        return [
+            moved[:, :n],
+            moved[:, n],
+            _cov_score(Q, scatter, e.before[-1, -1]),
+            seen[:, :n],
+            seen[:, n],
+            _cov_score(R, noise, e.seen[-1, -1]),
+            np.linalg.solve(P, e.first - m),
+            _cov_score(P, first, 1.0),
+        ]
+
+
+def _cov_score(cov: Array, scatter: Array, count: float) -> Array:
+    """(cov^{-1} scatter cov^{-1} - count cov^{-1}) / 2, flat."""
+    inverse = np.linalg.inv(cov)
+    score = 0.5 * (inverse @ scatter @ inverse - count * inverse)
+    return (0.5 * (score + score.T)).ravel()
+
+
+def logit_scores(counts: Array, table: Array) -> Array:
+    """n_k - theta_k sum_j n_j along the last axis."""
+    return counts - table * counts.sum(axis=-1, keepdims=True)
+
+
+def emission_scores(
+    P: ExponentialFamily, T: Array, share: Array, offsets: NDArray[np.intp]
+) -> Array:
+    """sum_t share[t, h] (T(x_t) - E_h T), (n, states, k), over the steps of each datum.
+
+    The statistics T are (n_steps, k).
+    """
+    mean = P.mean_parameters
+    out = np.empty((len(offsets) - 1, *mean.shape))
+    for h in range(len(mean)):
+        terms = share[:, h, None] * (T - mean[h])
+        out[:, h] = np.add.reduceat(terms, offsets[:-1], axis=0)
+    return out
+
+
+def refuse_impossible(log_lik: Array) -> None:
+    """Refuse data of probability zero."""
+    wrong = np.isneginf(log_lik)
+    if wrong.any():
+        raise ValueError(
+            f"datum {int(np.argmax(wrong))} has probability 0 under the model, so it "
+            "has no score; fit with smoothing > 0, or leave it out."
+        )
+
+
+def _positive(total: Array) -> Array:
+    return np.where(total > 0, total, 1.0)
+
+
+_SCORERS: dict[type[Any], Callable[..., Scorer]] = {
+    ExponentialFamily: FamilyScorer,
+    Mixture: MixtureScorer,
+    MarkovChain: MarkovScorer,
+    HiddenMarkovModel: ChainScorer,
+    BayesNet: NetScorer,
+    MarkovRandomField: FieldScorer,
+    LinearDynamicalSystem: SystemScorer,
+}
+
+
+def scorer_of(model: Any, n_jobs: int | None) -> Scorer:
+    """What computes the scores of a model.
+
+    Raises
+    ------
+    TypeError
+        For a model whose class has no scores here.
+    """
+    for cls, scorer in _SCORERS.items():
+        if isinstance(model, cls):
+            return scorer(model, n_jobs)
+    known = ", ".join(cls.__name__ for cls in _SCORERS)
+    raise TypeError(
+        f"model={v.shown(model)} is of a class without scores; use one of {known}."
+    )

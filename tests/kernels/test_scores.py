@@ -1,0 +1,315 @@
+"""FisherScores: finite differences of log-likelihoods, and their use in a machine."""
+
+import numpy as np
+import pytest
+from families.family_cases import MAKERS, NAMES
+from models.factor_cases import random_field, random_net, random_rows
+from models.sequence_cases import random_codes, random_gaussian_hmm, random_hmm
+from models.state_space_cases import random_lds
+from refusals import refused
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from maxent import MEDClassifier, load, save
+from maxent.families import Bernoulli, Categorical, Gaussian, Poisson
+from maxent.kernels import FisherFeatures, FisherScores, fisher_kernel
+from maxent.models import (
+    BayesNet,
+    CategoricalHMM,
+    FactorialHMM,
+    GaussianHMM,
+    LinearDynamicalSystem,
+    MarkovChain,
+    MarkovRandomField,
+    Mixture,
+)
+
+# central differences of step h: h^2 from the third derivative, eps / h from rounding
+STEP = 1e-5
+RTOL = 1e-6
+
+
+def softmax(table, step):
+    """Rows theta exp(step), normalised: a step in the logits."""
+    table = table * np.exp(step)
+    return table / table.sum(axis=-1, keepdims=True)
+
+
+def moved_natural(P, step):
+    """The member of the family at natural parameters moved by a step."""
+    eta = P.natural_parameters + step.reshape(P.natural_parameters.shape)
+    name = type(P).__name__
+    if name == "Gaussian":
+        d = P.mean.shape[-1]
+        K = -2.0 * eta[..., d:].reshape(*eta.shape[:-1], d, d)
+        cov = np.linalg.inv(0.5 * (K + K.swapaxes(-2, -1)))
+        mean = np.matmul(cov, eta[..., :d, None])[..., 0]
+        return Gaussian(mean, 0.5 * (cov + cov.swapaxes(-2, -1)))
+    if name == "DiagonalGaussian":
+        d = P.mean.shape[-1]
+        var = -0.5 / eta[..., d:]
+        return type(P)(eta[..., :d] * var, var)
+    if name == "SphericalGaussian":
+        var = -0.5 / eta[..., -1]
+        return type(P)(eta[..., :-1] * var[..., None], var)
+    if name == "Categorical":
+        return Categorical(softmax(P.prob, step.reshape(P.prob.shape)))
+    assert name == "Poisson"
+    return Poisson(np.exp(eta[..., 0]))
+
+
+def split(step, *shapes):
+    """A flat step as arrays of shapes."""
+    ends = np.cumsum([int(np.prod(s)) for s in shapes])[:-1]
+    return [part.reshape(s) for part, s in zip(np.split(step, ends), shapes)]
+
+
+def moved(model, step):
+    """The model at parameters moved by a step in the overcomplete coordinates."""
+    if isinstance(model, Mixture):
+        eta = model.components.natural_parameters
+        a, b = split(step, model.weights.shape, eta.shape)
+        return Mixture(softmax(model.weights, a), moved_natural(model.components, b))
+    if isinstance(model, MarkovChain):
+        a, b = split(step, model.start.shape, model.transition.shape)
+        rows = softmax(model.transition, b)
+        return MarkovChain(softmax(model.start, a), rows, model.order)
+    if isinstance(model, (CategoricalHMM, GaussianHMM)):
+        shape = model.emission.natural_parameters.shape
+        a, b, c = split(step, model.start.shape, model.transition.shape, shape)
+        first, rows = softmax(model.start, a), softmax(model.transition, b)
+        P = moved_natural(model.emission, c)
+        if isinstance(model, CategoricalHMM):
+            return CategoricalHMM(first, rows, P)
+        cov = P.cov if isinstance(P, Gaussian) else P.var
+        return GaussianHMM(first, rows, P.mean, cov)
+    if isinstance(model, BayesNet):
+        parts = split(step, *(t.shape for _, t in model.factors))
+        tables = [(n, softmax(t, s)) for (n, t), s in zip(model.factors, parts)]
+        return BayesNet(tables, model.observed)
+    if isinstance(model, MarkovRandomField):
+        parts = split(step, *(t.shape for _, t in model.log_factors))
+        tables = [(n, t + s) for (n, t), s in zip(model.log_factors, parts)]
+        return MarkovRandomField(tables, model.observed)
+    assert isinstance(model, LinearDynamicalSystem)
+    names = ("transition", "transition_offset", "transition_cov", "observation")
+    names += ("observation_offset", "observation_cov", "initial_mean", "initial_cov")
+    old = [getattr(model, name) for name in names]
+    out = {}
+    for name, value, own in zip(names, old, split(step, *(x.shape for x in old))):
+        out[name] = value + (0.5 * (own + own.T) if name.endswith("cov") else own)
+    return LinearDynamicalSystem(**out)
+
+
+def differences(model, data, size):
+    """Central differences of the log-likelihoods by every coordinate, (n, size)."""
+
+    def value(step):
+        other = moved(model, step)
+        by = "log_prob" if hasattr(other, "log_prob") else "log_likelihood"
+        return getattr(other, by)(data)
+
+    out = []
+    for k in range(size):
+        step = np.zeros(size)
+        step[k] = STEP
+        out.append((value(step) - value(-step)) / (2 * STEP))
+    return np.array(out).T
+
+
+def assert_scores(model, data):
+    U = FisherScores(model, representation="overcomplete").transform(data)
+    expected = differences(model, data, U.shape[1])
+    scale = 1.0 + np.abs(expected).max(axis=1, keepdims=True)
+    assert (np.abs(U - expected) <= RTOL * scale).all()
+    return U
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_families(name, rng):
+    """By the cumulant's own differences: log p = T.eta - A(eta) + const."""
+    P = MAKERS[name](rng, ())
+    X = P.sample(5, rng)
+    U = FisherScores(P, representation="overcomplete").transform(X)
+    eta = P.natural_parameters
+    T = P.sufficient_statistics(X)
+    for k in range(len(eta)):
+        h = 1e-6 * max(1.0, abs(eta[k]))
+        step = h * np.eye(len(eta))[k]
+        slope = (P.cumulant(eta + step) - P.cumulant(eta - step)) / (2 * h)
+        # rounding of the cumulant over the step, and third derivatives times h^2
+        size = 1.0 + abs(P.cumulant()) + np.abs(P.mean_parameters).max() ** 3
+        np.testing.assert_allclose(U[:, k], T[:, k] - slope, atol=1e-8 * size)
+
+
+def test_independent_columns_are_the_scores_of_each(rng):
+    P = Bernoulli([0.2, 0.7, 0.5])
+    X = rng.integers(0, 2, size=(6, 3))
+    U = FisherScores(P).transform(X)
+    each = [FisherScores(P[j]).transform(X[:, j]) for j in range(3)]
+    np.testing.assert_array_equal(U, np.hstack(each))
+
+
+@pytest.mark.parametrize(
+    "family", ["gaussian", "diagonal", "spherical", "categorical", "poisson"]
+)
+def test_mixtures(family, rng):
+    M = Mixture(rng.dirichlet(np.ones(3)), MAKERS[family](rng, (3,)))
+    assert_scores(M, M.sample(6, rng))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_markov_chains_with_missing_and_short_sequences(order, rng):
+    n = 2**order
+    rows = rng.dirichlet(np.ones(2), size=n)
+    model = MarkovChain(rng.dirichlet(np.ones(n)), rows, order)
+    assert_scores(model, random_codes(rng, 12, 2, missing=0.0))
+    assert_scores(model, random_codes(rng, 12, 2, missing=0.3))
+
+
+def test_categorical_hmm(rng):
+    assert_scores(random_hmm(rng, 3, 2), random_codes(rng, 8, 2, missing=0.2))
+
+
+@pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
+def test_gaussian_hmm(kind, rng):
+    model = random_gaussian_hmm(rng, 2, 2, kind)
+    sequences = model.sample(5, [1, 2, 3, 4, 5], rng)
+    sequences[3] = np.array(sequences[3])
+    sequences[3][1] = np.nan
+    assert_scores(model, sequences)
+
+
+def test_bayes_nets_and_random_fields(rng):
+    sizes = {"x": 2, "y": 3, "z": 2, "h": 2, "g": 3}
+    shown = ["z", "x", "y"]
+    X = random_rows(rng, [2, 2, 3], 9)
+    for model in (
+        random_net(rng, sizes, shown),
+        random_net(rng, {n: sizes[n] for n in shown}, shown),
+        random_field(rng, sizes, shown),
+    ):
+        assert_scores(model, X)
+        assert_scores(model, np.maximum(X, 0))
+
+
+def test_linear_dynamical_systems(rng):
+    model = random_lds(rng, 2, 2)
+    sequences = model.sample(4, [1, 2, 5, 7], rng)
+    sequences[2] = np.array(sequences[2])
+    sequences[2][3] = np.nan
+    assert_scores(model, sequences)
+
+
+def test_zeros_have_no_score_and_the_rest_is_right(rng):
+    model = random_hmm(rng, 3, 3, sparse=True)
+    data = random_codes(rng, 5, 3)
+    U = assert_scores(model, data)
+    lost = np.r_[model.start, model.transition.ravel()] == 0
+    np.testing.assert_array_equal(U[:, :12][:, lost], 0.0)
+    names = FisherScores(model).get_feature_names_out()
+    assert "start[0]" not in names  # a start that is certain has no parameter
+    assert "transition[1,0]" not in names
+    assert len(names) == FisherScores(model).transform(data).shape[1] == 0 + 3 + 6
+
+
+def test_minimal_scores_determine_all_of_them(rng):
+    """Both have the same kernel in the metric of the Fisher information."""
+    chain = MarkovChain([0.3, 0.7], [[0.2, 0.8], [0.6, 0.4]])
+    G, W = MAKERS["gaussian"](rng, ()), MAKERS["wishart"](rng, ())
+    for model, X in (
+        (G, G.sample(400, rng)),
+        (W, W.sample(400, rng)),
+        (chain, chain.sample(400, 6, rng)),
+    ):
+        U = FisherScores(model).transform(X)
+        V = FisherScores(model, representation="overcomplete").transform(X)
+        assert U.shape[1] < V.shape[1]
+        F, G = U.T @ U / len(U), V.T @ V / len(V)
+        rank = np.linalg.matrix_rank(G, tol=1e-9 * np.linalg.norm(G))
+        assert rank == U.shape[1] == np.linalg.matrix_rank(F)
+        expected = V @ np.linalg.pinv(G, rcond=1e-11, hermitian=True) @ V.T
+        scale = np.abs(expected).max()
+        found = U @ np.linalg.solve(F, U.T)
+        error = 1e3 * np.finfo(float).eps * np.linalg.cond(F)
+        assert np.abs(found - expected).max() < error * scale
+
+
+def test_expected_scores_are_zero(rng):
+    """Sum over all strings of three letters of p(x) U(x)."""
+    model = random_hmm(rng, 2, 2)
+    strings = list(np.ndindex(2, 2, 2))
+    p = np.exp(model.log_likelihood(strings))
+    U = FisherScores(model).transform(strings)
+    np.testing.assert_allclose(p @ U, 0.0, atol=1e-14)
+
+
+def test_gaussian_kernel_of_the_paper(rng):
+    """With the exact information: a.b + ((a.b)^2 - a.a - b.b + D) / 2, whitened."""
+    P = MAKERS["gaussian"](rng, ())
+    X = P.sample(6, rng)
+    scores = FisherScores(P, representation="minimal")
+    U = scores.transform(X)
+    names = scores.get_feature_names_out()
+    assert len(names) == U.shape[1] == 9
+    # exact information from all products of Gauss-Hermite nodes
+    nodes, weights = np.polynomial.hermite_e.hermegauss(7)
+    grid = np.stack(np.meshgrid(nodes, nodes, nodes), axis=-1).reshape(-1, 3)
+    w = np.prod(np.stack(np.meshgrid(weights, weights, weights), -1), -1).ravel()
+    V = scores.transform(P.mean + grid @ np.linalg.cholesky(P.cov).T)
+    F = (V * (w / w.sum())[:, None]).T @ V
+    K = fisher_kernel(U, information=0.5 * (F + F.T))
+    a = np.linalg.solve(np.linalg.cholesky(P.cov), (X - P.mean).T).T
+    dot = a @ a.T
+    own = np.diag(dot)
+    expected = dot + 0.5 * (dot**2 - own[:, None] - own + 3)
+    np.testing.assert_allclose(K, expected, rtol=1e-8, atol=1e-8 * np.abs(K).max())
+
+
+def test_threads_change_nothing(rng):
+    model = random_hmm(rng, 3, 4)
+    data = random_codes(rng, 20, 4)
+    one = FisherScores(model, n_jobs=1).transform(data)
+    np.testing.assert_array_equal(one, FisherScores(model, n_jobs=2).transform(data))
+
+
+def test_in_a_pipeline_and_a_file(rng, tmp_path):
+    laws = [MarkovChain([0.5, 0.5], [[p, 1 - p], [1 - p, p]]) for p in (0.8, 0.3)]
+    X = [x for law in laws for x in law.sample(20, 30, rng)]
+    y = np.repeat([0, 1], 20)
+    scores = FisherScores(MarkovChain.fit(X, n_symbols=2))
+    machine = make_pipeline(
+        scores, FisherFeatures(ridge=0.01), MEDClassifier(kernel="linear")
+    )
+    machine = clone(machine).fit(X, y)
+    assert machine.score(X, y) > 0.9
+    save(machine, tmp_path / "machine.npz")
+    again = load(tmp_path / "machine.npz")
+    np.testing.assert_array_equal(
+        machine.decision_function(X), again.decision_function(X)
+    )
+
+
+def test_refusals(rng):
+    factorial = FactorialHMM(
+        [[0.5, 0.5]], [[[0.5, 0.5], [0.5, 0.5]]], [[[0.0], [1.0]]], [[1.0]]
+    )
+    refused(lambda: FisherScores(factorial).fit(), "FactorialHMM.*Mixture")
+    refused(
+        lambda: FisherScores(Poisson(1.0), representation="full").fit(),
+        "representation='full'",
+    )
+    refused(lambda: FisherScores(Poisson([[1.0]])).fit(), r"\(1, 1\).*model\[0\]")
+    refused(
+        lambda: FisherScores(MAKERS["gaussian"](rng, (2,))).fit(), r"\(2,\).*model\[0\]"
+    )
+    refused(
+        lambda: FisherScores(Bernoulli([0.5, 0.5])).transform([[0, 1, 1]]),
+        r"shape \(1, 3\).*\(n_samples, 2\)",
+    )
+    never = MarkovChain([1.0, 0.0], [[0.5, 0.5], [0.5, 0.5]])
+    refused(lambda: FisherScores(never).transform([[0], [1, 0]]), "datum 1.*smoothing")
+    refused(lambda: FisherScores(Categorical([1.0, 0.0])).transform([0, 1]), "datum 1")
+    fixed = random_lds(rng, singular=True)
+    refused(lambda: FisherScores(fixed).fit(), "transition_cov.*singular.*ridge")
+    refused(lambda: FisherScores(random_lds(rng, steps=3)).fit(), "vary with time")
