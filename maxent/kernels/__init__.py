@@ -17,11 +17,18 @@ _HOMES = {
     "sampling": ("SharedSample", "shared_sample_features"),
     "lds": ("lds_affinity_parts", "lds_kernel"),
     "bayes_net": ("bayes_net_kernel",),
+    "divergences": ("heat_kernel", "js_kernel", "kl_kernel"),
+    "marginalized": ("marginalized_features", "marginalized_kernel"),
+    "repair": ("repair_kernel",),
+    "strings": ("spectrum_features", "spectrum_kernel"),
 }
 
 if TYPE_CHECKING:
     from maxent.kernels._gaussian_parts import GaussianParts as GaussianParts
     from maxent.kernels.bayes_net import bayes_net_kernel as bayes_net_kernel
+    from maxent.kernels.divergences import heat_kernel as heat_kernel
+    from maxent.kernels.divergences import js_kernel as js_kernel
+    from maxent.kernels.divergences import kl_kernel as kl_kernel
     from maxent.kernels.factorial import factorial_hmm_kernel as factorial_hmm_kernel
     from maxent.kernels.fisher import FisherFeatures as FisherFeatures
     from maxent.kernels.fisher import fisher_kernel as fisher_kernel
@@ -30,11 +37,18 @@ if TYPE_CHECKING:
     from maxent.kernels.linear_gaussian import (
         linear_gaussian_kernel as linear_gaussian_kernel,
     )
+    from maxent.kernels.marginalized import (
+        marginalized_features as marginalized_features,
+    )
+    from maxent.kernels.marginalized import marginalized_kernel as marginalized_kernel
     from maxent.kernels.product import hellinger_distance as hellinger_distance
     from maxent.kernels.product import product_kernel as product_kernel
+    from maxent.kernels.repair import repair_kernel as repair_kernel
     from maxent.kernels.sampling import SharedSample as SharedSample
     from maxent.kernels.sampling import shared_sample_features as shared_sample_features
     from maxent.kernels.scores import FisherScores as FisherScores
+    from maxent.kernels.strings import spectrum_features as spectrum_features
+    from maxent.kernels.strings import spectrum_kernel as spectrum_kernel
     from maxent.kernels.switching import SwitchingPaths as SwitchingPaths
     from maxent.kernels.switching import switching_lds_kernel as switching_lds_kernel
     from maxent.kernels.transformer import ProductKernel as ProductKernel

@@ -66,14 +66,14 @@ class FamilyRoute(Route):
 
     def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
         out = np.zeros((len(P), len(P if Q is None else Q), 1, len(call.rho)))
-        for p, q in _coordinates(P, Q):
+        for p, q in coordinates(P, Q):
             with single_threaded_blas():
                 out[:, :, 0] += _affinities(p, q, call.rho)
         return out
 
     def log_self(self, P: Any, side: int, call: Call) -> Array:
         out = np.zeros((len(P), 1, len(call.rho)))
-        for p, _ in _coordinates(P, None):
+        for p, _ in coordinates(P, None):
             for k, r in enumerate(call.rho):
                 out[:, 0, k] += own_affinities(p, float(r))
         return out
@@ -115,7 +115,7 @@ def _one_batch(name, models):
     return stacked([one._flat() for one in models])
 
 
-def _coordinates(P, Q):
+def coordinates(P, Q):
     """Batches of one axis, one for every independent coordinate."""
     if len(P.batch_shape) == 1:
         return [(P, Q)]

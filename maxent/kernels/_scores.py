@@ -34,18 +34,14 @@ from maxent.families import (
     Wishart,
 )
 from maxent.kernels._expected_counts import chain_counts, factor_counts
-from maxent.models import (
-    BayesNet,
-    LinearDynamicalSystem,
-    MarkovChain,
-    MarkovRandomField,
-    Mixture,
-)
+from maxent.models import LinearDynamicalSystem, MarkovChain, Mixture
 from maxent.models._elimination import MAX_TABLE
 from maxent.models._hidden_chain import HiddenMarkovModel
 from maxent.models._lds_em import Products, n_products, refuse_failure, residual_scatter
+from maxent.models.bayes_net import BayesNet
 from maxent.models.hmm import CategoricalHMM
 from maxent.models.markov import contexts, first_symbols
+from maxent.models.random_field import MarkovRandomField
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,30 @@
+"""Kernels divided by the square roots of those of each datum with itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def scaled_by(K: Array, left: Array, right: Array | None = None) -> Array:
+    """K / sqrt(left right'); without `right` symmetric, with a diagonal of ones.
+
+    Raises
+    ------
+    ValueError
+        For a datum whose kernel with itself is not positive; it is named.
+    """
+    for name, own in (("P", left), ("Q", right)):
+        if own is not None and not (own > 0).all():
+            i = int(np.argmin(own > 0))
+            raise ValueError(
+                f"{name}[{i}] has the kernel {own[i]:g} with itself, by which nothing "
+                "can be normalised; leave it out, or use normalize=False."
+            )
+    root = np.sqrt(left)
+    out = K / np.outer(root, root if right is None else np.sqrt(right))
+    if right is None:
+        np.fill_diagonal(out, 1.0)
+    return out

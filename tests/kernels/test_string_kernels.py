@@ -1,0 +1,202 @@
+"""Spectrum and marginalised kernels, against counts and enumeration of paths."""
+
+import itertools
+
+import numpy as np
+import pytest
+from families.family_cases import MAKERS
+from models.sequence_cases import random_codes, random_gaussian_hmm, random_hmm
+from refusals import refused
+from scipy import sparse
+
+from maxent.families import Categorical
+from maxent.kernels import (
+    marginalized_features,
+    marginalized_kernel,
+    spectrum_features,
+    spectrum_kernel,
+)
+from maxent.models import CategoricalHMM, MarkovChain, Mixture
+
+
+def strings(rng, n, letters="ACGT", low=5, high=30):
+    codes = [rng.integers(len(letters), size=k) for k in rng.integers(low, high, n)]
+    return ["".join(letters[c] for c in one) for one in codes]
+
+
+# -- spectrum --------------------------------------------------------------------------
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_words_are_counted(k, rng):
+    X = strings(rng, 12)
+    words = ["".join(w) for w in itertools.product("ACGT", repeat=k)]
+    expected = [
+        [sum(x[i : i + k] == w for i in range(len(x) - k + 1)) for w in words]
+        for x in X
+    ]
+    F = spectrum_features(X, k, alphabet="ACGT")
+    assert isinstance(F, sparse.csr_array)
+    np.testing.assert_array_equal(F.toarray(), expected)
+    K = spectrum_kernel(X, k=k, alphabet="ACGT")
+    np.testing.assert_array_equal(K, np.array(expected) @ np.transpose(expected))
+    part = spectrum_kernel(X[:3], X, k=k, alphabet="ACGT")
+    np.testing.assert_array_equal(part, K[:3])
+    own = np.sqrt(np.diagonal(K))
+    normal = spectrum_kernel(X, k=k, alphabet="ACGT", normalize=True)
+    np.testing.assert_allclose(normal, K / np.outer(own, own), rtol=1e-14)
+    np.testing.assert_array_equal(np.diagonal(normal), 1.0)
+    np.testing.assert_allclose(
+        spectrum_kernel(X[:3], X, k=k, alphabet="ACGT", normalize=True),
+        normal[:3],
+        rtol=1e-14,
+    )
+    assert np.linalg.eigvalsh(K)[0] > -1e-12 * np.trace(K)
+
+
+def test_codes_lengths_and_missing_symbols():
+    F = spectrum_features(["ABNBA"], 2, alphabet="AB", missing="N").toarray()
+    np.testing.assert_array_equal(F, [[0, 1, 1, 0]])
+    codes = spectrum_features([[0, 1, -1, 1, 0]], 2, n_symbols=2).toarray()
+    np.testing.assert_array_equal(codes, F)
+    cut = spectrum_features([0, 1, 1, 1, 0], 2, lengths=[2, 3], n_symbols=2).toarray()
+    np.testing.assert_array_equal(cut, [[0, 1, 0, 0], [0, 0, 1, 1]])
+    np.testing.assert_array_equal(
+        spectrum_kernel([[0, 1]], [[0, 1], [1, 2]], k=2), [[1, 0]]
+    )
+
+
+def test_many_letters_and_long_words(rng):
+    X = [rng.integers(100_000, size=20) for _ in range(4)]
+    K = spectrum_kernel(X, k=3)
+    np.testing.assert_array_equal(K, 18 * np.eye(4))
+    one = spectrum_kernel(X, k=1, n_jobs=1)
+    np.testing.assert_array_equal(one, spectrum_kernel(X, k=1, n_jobs=2))
+    assert spectrum_features(X, 3).shape[1] == (1 + max(map(max, X))) ** 3
+
+
+def test_files(tmp_path):
+    path = tmp_path / "some.fasta"
+    path.write_text(">a\nABAB\n>b\nBBB\n")
+    np.testing.assert_array_equal(
+        spectrum_kernel(path, k=2, alphabet="AB"), [[5, 0], [0, 4]]
+    )
+
+
+def test_spectrum_refusals():
+    refused(
+        lambda: spectrum_kernel(["ABA", "AB"], k=3, alphabet="AB"),
+        r"P\[1\] has 2 symbols, fewer than k=3",
+    )
+    refused(
+        lambda: spectrum_kernel(["ABA"], ["B"], k=3, alphabet="AB"), r"Q\[0\] has 1"
+    )
+    refused(lambda: spectrum_features(["A"], 2, alphabet="AB"), r"sequences\[0\]")
+    refused(
+        lambda: spectrum_kernel(["ABA", "ABC"], k=2, alphabet="AB"),
+        r"sequences\[1\]\[2\]='C' is not in the alphabet",
+    )
+    refused(lambda: spectrum_kernel(["ABA"], k=2), "alphabet=")
+    refused(lambda: spectrum_kernel(["ABA"], k=0, alphabet="AB"), "k=0")
+    refused(lambda: spectrum_kernel(["A" * 70], k=63, alphabet="AB"), "2..62 words")
+    refused(
+        lambda: spectrum_kernel(
+            ["AB", "NN"], k=1, alphabet="AB", missing="N", normalize=True
+        ),
+        r"P\[1\] has the kernel 0",
+    )
+
+
+# -- marginalised ----------------------------------------------------------------------
+def enumerated(model, x, order):
+    """Counts of (state, symbol), averaged over paths and missing symbols."""
+    S, O = model.emission.prob.shape
+    out = np.zeros((S, O) if order == 1 else (S * O, S * O))
+    total = 0.0
+    full = [range(O) if c < 0 else [c] for c in x]
+    for symbols in itertools.product(*full):
+        for path in itertools.product(range(S), repeat=len(x)):
+            p = model.start[path[0]] * model.emission.prob[path[0], symbols[0]]
+            for t in range(1, len(x)):
+                p *= model.transition[path[t - 1], path[t]]
+                p *= model.emission.prob[path[t], symbols[t]]
+            total += p
+            pairs = [h * O + c for h, c in zip(path, symbols)]
+            for t, (h, c) in enumerate(zip(path, symbols)):
+                if order == 1:
+                    out[h, c] += p / len(x)
+                elif t:
+                    out[pairs[t - 1], pairs[t]] += p / (len(x) - 1)
+    return out / total
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("sparse_chain", [False, True])
+def test_expected_counts_by_enumeration(order, sparse_chain, rng):
+    model = random_hmm(rng, 2, 3, sparse_chain)
+    X = random_codes(rng, 6, 3, low=1, high=5, missing=0.3)
+    F = marginalized_features(X, model, order=order)
+    expected = np.array([enumerated(model, x, order) for x in X])
+    np.testing.assert_allclose(F, expected, atol=1e-13)
+    K = marginalized_kernel(X, model=model, order=order)
+    flat = expected.reshape(len(X), -1)
+    np.testing.assert_allclose(K, flat @ flat.T, atol=1e-12)
+    np.testing.assert_array_equal(K, K.T)
+    assert np.linalg.eigvalsh(K)[0] > -1e-12
+    part = marginalized_kernel(X[:2], X, model=model, order=order)
+    np.testing.assert_allclose(part, K[:2], atol=1e-13)
+
+
+def test_normalised_marginalised_kernel(rng):
+    model = random_hmm(rng, 2, 3)
+    X = random_codes(rng, 6, 3, low=2)
+    K = marginalized_kernel(X, model=model)
+    own = np.sqrt(np.diagonal(K))
+    normal = marginalized_kernel(X, model=model, normalize=True)
+    np.testing.assert_allclose(normal, K / np.outer(own, own), rtol=1e-13)
+    part = marginalized_kernel(X[:2], X, model=model, normalize=True)
+    np.testing.assert_allclose(part, normal[:2], rtol=1e-13)
+
+
+def test_vectors_and_mixtures_by_their_joint_kernel(rng):
+    """sum over steps and states of p(h | x_t) p(h | x'_s) (1 + x_t.x'_s)."""
+    model = random_gaussian_hmm(rng, 3, 2)
+    X = model.sample(4, [1, 3, 5, 2], rng)
+    X[2] = np.array(X[2])
+    X[2][1] = np.nan
+    K = marginalized_kernel(X, model=model)
+    shown = [~np.isnan(x[:, 0]) for x in X]
+    share = [g[s] for g, s in zip(model.posterior(X), shown)]
+    rows = [x[s] for x, s in zip(X, shown)]
+    for i, j in np.ndindex(4, 4):
+        joint = (share[i] @ share[j].T) * (1 + rows[i] @ rows[j].T)
+        np.testing.assert_allclose(K[i, j], joint.mean(), rtol=1e-11)
+
+    M = Mixture([0.3, 0.7], MAKERS["gaussian"](rng, (2,)))
+    rows = M.sample(6, rng)
+    g = M.posterior(rows)
+    expected = (g @ g.T) * (1 + rows @ rows.T)
+    np.testing.assert_allclose(marginalized_kernel(rows, model=M), expected, rtol=1e-11)
+
+    M = Mixture([0.3, 0.7], Categorical(rng.dirichlet(np.ones(3), size=2)))
+    codes = np.array([0, 1, 2, 1])
+    g = M.posterior(codes)
+    expected = (g @ g.T) * (codes[:, None] == codes)
+    np.testing.assert_allclose(
+        marginalized_kernel(codes, model=M), expected, rtol=1e-11
+    )
+
+
+def test_marginalised_refusals(rng):
+    model = random_hmm(rng, 2, 2)
+    refused(lambda: marginalized_features([[0]], model, order=3), "order=3")
+    gaussian = random_gaussian_hmm(rng, 2, 1)
+    refused(
+        lambda: marginalized_kernel([[[0.0]]], model=gaussian, order=2),
+        "GaussianHMM.*order=1",
+    )
+    chain = MarkovChain([1.0, 0.0], [[0.5, 0.5], [0.5, 0.5]])
+    refused(lambda: marginalized_kernel([[0]], model=chain), "CategoricalHMM")
+    never = CategoricalHMM([1.0], [[1.0]], [[1.0, 0.0]])
+    refused(lambda: marginalized_kernel([[0], [1]], model=never), "datum 1.*smoothing")
+    refused(
+        lambda: marginalized_kernel([[0], [2]], model=never), r"sequences\[1\]\[0\]"
+    )
