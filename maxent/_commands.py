@@ -30,6 +30,7 @@ ESTIMATORS = {
 }
 
 
+SEQUENCE_SUFFIXES = (".fasta", ".fa", ".fna", ".ffn", ".faa", ".frn", ".seq")
 _PRINTED_ROWS = 10_000  # at a time
 
 
@@ -67,7 +68,7 @@ def _read(args, **expected):
         raise CommandError(error) from None
 
 
-def _check_output(path, *inputs):
+def check_output(path, *inputs):
     """Find out before the work that its result could not be written."""
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
@@ -79,13 +80,35 @@ def _check_output(path, *inputs):
             raise CommandError(f"{path} would replace the input of the same name")
 
 
+def sequence_format(args):
+    """Whether the data file holds sequences: as --format says, or its ending."""
+    if args.format != "auto":
+        return args.format == "sequences"
+    name = os.fspath(args.data).lower().removesuffix(".gz")
+    return name.endswith(SEQUENCE_SUFFIXES)
+
+
+def refuse_sequence_options(args):
+    """Options for sequences have no meaning for tables."""
+    for flag in args.given_of_sequences:
+        raise CommandError(
+            f"{flag} is for sequences, and {args.data} is read as a table; if it holds "
+            "sequences, say --format sequences"
+        )
+
+
 # ---------------------------------------------------------------------------- fit
 
 
 def fit(args):
     """``maxent fit``: train on a data file, write a model file."""
+    if sequence_format(args):
+        from maxent import _sequence_commands
+
+        return _sequence_commands.fit(args)
+    refuse_sequence_options(args)
     estimator = _make_estimator(args)
-    _check_output(args.model, args.data)
+    check_output(args.model, args.data)
     table = _read(args, label=args.label)
     X, y = table.X, table.y
     if args.estimator == "regressor":
@@ -98,7 +121,7 @@ def fit(args):
     scales = _scales(X, args.data) if args.standardize else None
     X = _standardize(X, scales)
     start = time.perf_counter()
-    _run_fit(args, estimator, X, y)
+    run_fit(args, estimator, lambda: estimator.fit(X, y))
     seconds = time.perf_counter() - start
     extra = {
         "feature_names": table.feature_names,
@@ -114,12 +137,23 @@ def fit(args):
     lines = [("rows", X.shape[0]), ("features", X.shape[1])]
     if hasattr(estimator, "get_support"):
         lines.append(("selected", _selected(estimator, table.feature_names)))
+    lines += fit_lines(state, estimator.predict(X), y)
+    return fit_outcome(args, state, lines, seconds)
+
+
+def fit_lines(state, predicted, y):
+    """Lines about a fit: classes, training error, certificate."""
+    lines = []
     if "classes_" in state:
         counts = [f"{c} ({int((y == c).sum())})" for c in state["classes_"].tolist()]
         lines.append(("classes", _listed(counts)))
-    lines.append(("training error", _error(estimator.predict(X), y, state)))
-    lines += _certificate(state)
-    lines += [("time", f"{seconds:.3g} s"), ("written", args.model)]
+    lines.append(("training error", error_text(predicted, y, state)))
+    return lines + _certificate(state)
+
+
+def fit_outcome(args, state, lines, seconds):
+    """The report of a fit whose model is written."""
+    lines = [*lines, ("time", f"{seconds:.3g} s"), ("written", args.model)]
     converged = state.get("converged_", True)
     if not converged:
         tell(
@@ -138,8 +172,8 @@ def _make_estimator(args):
     return cls(**{name: value for name, (_, value) in args.given.items()})
 
 
-def _run_fit(args, estimator, X, y):
-    """Fit; progress and warnings go to standard error."""
+def run_fit(args, estimator, run):
+    """Call `run`, an estimator's fit; progress and warnings go to standard error."""
     messages = Messages()
     progress = messages.isatty() if args.progress is None else args.progress
     verbose = estimator.get_params(deep=False).get("verbose")
@@ -149,7 +183,7 @@ def _run_fit(args, estimator, X, y):
         warnings.simplefilter("always")
         try:
             with contextlib.redirect_stdout(messages):
-                estimator.fit(X, y)
+                run()
         except (ValueError, TypeError) as error:
             raise CommandError(error) from error
     if progress and verbose is not None:
@@ -195,15 +229,17 @@ def predict(args):
     """``maxent predict``: apply a model file to a data file."""
     estimator, extra = _load(args.model)
     if args.output is not None:
-        _check_output(args.output, args.data, args.model)
-    method = "predict_proba" if args.proba else "predict"
-    method = "decision_function" if args.decision else method
-    if not hasattr(estimator, method):
-        what = "probabilities" if args.proba else "decision values"
-        remedy = "; fit with --margin logistic to have them" if args.proba else ""
+        check_output(args.output, args.data, args.model)
+    if extra["sequences"] is not None:
+        from maxent import _sequence_commands
+
+        return _sequence_commands.predict(args, estimator, extra["sequences"])
+    if args.format == "sequences":
         raise CommandError(
-            f"{args.model}: its {type(estimator).__name__} defines no {what}{remedy}"
+            f"{args.model} is a model of a table, not of sequences; use --format csv "
+            "or svmlight"
         )
+    method = prediction_method(args, estimator)
     labelled = "auto" if args.label is None else True
     if args.no_label:
         labelled = False
@@ -216,9 +252,27 @@ def predict(args):
         zero_based="auto" if extra["zero_based"] is None else extra["zero_based"],
     )
     X = _standardize(table.X, extra["standardize"])
+    return write_predictions(args, estimator, method, X, table.y)
+
+
+def prediction_method(args, estimator):
+    """The estimator's method that is asked for."""
+    method = "predict_proba" if args.proba else "predict"
+    method = "decision_function" if args.decision else method
+    if not hasattr(estimator, method):
+        what = "probabilities" if args.proba else "decision values"
+        remedy = "; fit with --margin logistic to have them" if args.proba else ""
+        raise CommandError(
+            f"{args.model}: its {type(estimator).__name__} defines no {what}{remedy}"
+        )
+    return method
+
+
+def write_predictions(args, estimator, method, X, y):
+    """Apply the estimator, write the predictions, and tell the error if there is y."""
     try:
         values = labels = getattr(estimator, method)(X)
-        if table.y is not None and method != "predict":
+        if y is not None and method != "predict":
             labels = estimator.predict(X)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise CommandError(f"{args.model} on {args.data}: {error}") from error
@@ -227,8 +281,10 @@ def predict(args):
         prefix = "proba" if args.proba else "decision"
         header = [f"{prefix}_{c}" for c in estimator.classes_.tolist()]
     _write_rows(args.output, header, values)
-    if table.y is not None:
-        tell(f"error: {_error(labels, table.y, vars(estimator))}")
+    if y is not None:
+        classes = getattr(estimator, "classes_", None)
+        state = {} if classes is None else {"classes_": classes}
+        tell(f"error: {error_text(labels, y, state)}")
     return Outcome(written=args.output)
 
 
@@ -238,8 +294,10 @@ def _load(path):
         estimator, extra = load_with_extra(path)
     except ModelFileError as error:
         raise CommandError(error) from None
-    keys = ("feature_names", "label", "zero_based", "standardize")
+    keys = ("feature_names", "label", "zero_based", "standardize", "sequences")
     extra = {key: extra.get(key) for key in keys}
+    if extra["sequences"] is not None:
+        return estimator, extra
     if hasattr(estimator, "feature_names_in_"):
         # Columns are found by name here; the arrays that are passed on have none.
         if extra["feature_names"] is None:
@@ -296,8 +354,13 @@ def info(args):
         ("written by", f"maxent {model.maxent_version}"),
         ("class", model.class_name),
     ]
-    lines += [(f"  {name}", repr(value)) for name, value in model.params.items()]
-    fitted = model.fitted
+    params, fitted = model.params, model.fitted
+    if model.class_name == "Pipeline":
+        for name, step in params["steps"]:
+            lines.append((f"step {name}", step["class"]))
+            lines += _parameter_lines(step["params"])
+        params, fitted = {}, step["fitted"]
+    lines += _parameter_lines(params)
     lines.append(("features", fitted.get("n_features_in_", "unknown")))
     if model.extra.get("feature_names"):
         lines.append(("  names", _listed(model.extra["feature_names"])))
@@ -311,6 +374,10 @@ def info(args):
         if getattr(value, "ndim", 0):
             lines.append((f"  {name}", f"{value.shape} {value.dtype}"))
     return Outcome(_aligned(lines))
+
+
+def _parameter_lines(params):
+    return [(f"  {name}", repr(value)) for name, value in params.items()]
 
 
 # ------------------------------------------------------------------------ results
@@ -344,7 +411,7 @@ def _certificate(state):
     return lines
 
 
-def _error(predicted, y, state):
+def error_text(predicted, y, state):
     """Error of predictions, in words."""
     if "classes_" not in state:
         if y.dtype.kind == "U":
@@ -393,7 +460,7 @@ def demo(args):
     if picture is not None:
         if os.path.splitext(picture)[1].lower() not in (".png", ".pdf", ".svg"):
             raise CommandError(f"-o {picture}: name a .png, .pdf or .svg file")
-        _check_output(picture)
+        check_output(picture)
     report, converged, picture = run_demo(args.seed, picture)
     if not converged:
         tell("maxent demo: a fit did not reach its tolerance")

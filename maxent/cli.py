@@ -52,6 +52,11 @@ def _main(argv: Sequence[str] | None) -> int:
         for name, (flags, _) in PARAMETERS.items()
         if name in vars(args)
     }
+    args.given_of_sequences = {
+        flags[-1]: vars(args)[name]
+        for name, (flags, _) in SEQUENCE_PARAMETERS.items()
+        if name in vars(args)
+    }
     try:
         return _run(args)
     except BrokenPipeError:
@@ -135,6 +140,17 @@ def _bias(text: str) -> str | float | None:
     return _float(text, "flat, none")
 
 
+def _horizon(text: str) -> str | int:
+    if text == "mean":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not known; use mean or an integer"
+        ) from None
+
+
 def _float(text: str, words: str) -> float:
     try:
         return float(text)
@@ -186,12 +202,48 @@ PARAMETERS: dict[str, tuple[list[str], dict[str, Any]]] = {
     ),
 }
 
+# Options of `fit` for sequences: the kernel between models of them.
+SEQUENCE_PARAMETERS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "sequence_model": (
+        ["--sequence-model"],
+        {
+            "choices": ["hmm", "markov"],
+            "help": "what is fitted to each sequence: a hidden Markov model (default), "
+            "or a Markov chain",
+        },
+    ),
+    "alphabet": (
+        ["--alphabet"],
+        {"metavar": "LETTERS", "help": "such as ACGT (default: those that occur)"},
+    ),
+    "unknown": (
+        ["--unknown"],
+        {"metavar": "LETTERS", "help": "that stand for an unknown one, such as N"},
+    ),
+    "n_states": (
+        ["--states"],
+        {"type": int, "help": "of each hidden Markov model (default: by its length)"},
+    ),
+    "order": (["--order"], {"type": int, "help": "of the Markov chains (default: 1)"}),
+    "smoothing": (["--smoothing"], {"type": float, "help": "pseudo-counts, >= 0"}),
+    "rho": (["--rho"], {"type": float, "help": "power of the kernel, > 0"}),
+    "horizon": (
+        ["--horizon"],
+        {
+            "type": _horizon,
+            "help": "compare strings of HORIZON + 1 letters (default: the mean length)",
+        },
+    ),
+    "seed": (["--seed"], {"type": int, "help": "of the starts of EM (default: 0)"}),
+}
+
 
 def _parser() -> _Parser:
     parser = _Parser(
         prog="maxent",
         allow_abbrev=False,
-        description="Maximum entropy discrimination for svmlight and CSV files.",
+        description="Maximum entropy discrimination for svmlight, CSV and sequence "
+        "files.",
     )
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="print the version and exit"
@@ -212,7 +264,9 @@ def _parser() -> _Parser:
     )
 
     fit = _command(commands, "fit", "train on a data file, write a model file")
-    fit.add_argument("data", metavar="DATA", help="svmlight or CSV file, with labels")
+    fit.add_argument(
+        "data", metavar="DATA", help="svmlight, CSV or sequence file, with labels"
+    )
     fit.add_argument("model", metavar="MODEL", help="model file to write")
     fit.add_argument(
         "--estimator",
@@ -235,10 +289,13 @@ def _parser() -> _Parser:
     group = fit.add_argument_group("parameters of the estimator, with its own defaults")
     for name, (flags, options) in PARAMETERS.items():
         group.add_argument(*flags, dest=name, default=argparse.SUPPRESS, **options)
+    group = fit.add_argument_group("parameters of the kernel between sequences")
+    for name, (flags, options) in SEQUENCE_PARAMETERS.items():
+        group.add_argument(*flags, dest=name, default=argparse.SUPPRESS, **options)
 
     predict = _command(commands, "predict", "apply a model file to a data file")
     predict.add_argument("model", metavar="MODEL")
-    predict.add_argument("data", metavar="DATA", help="svmlight or CSV file")
+    predict.add_argument("data", metavar="DATA", help="svmlight, CSV or sequence file")
     predict.add_argument(
         "-o", "--output", metavar="OUT", help="CSV file to write (default: print it)"
     )
@@ -277,9 +334,11 @@ def _file_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--format",
-        choices=["auto", "svmlight", "csv"],
+        choices=["auto", "svmlight", "csv", "sequences"],
         default="auto",
-        help="format of the data file (default: detected)",
+        help="format of the data file (default: detected; sequences by an ending such "
+        "as .fasta, .fa or .seq): FASTA with the label as the last word of each "
+        "header, or lines of a sequence and its label",
     )
 
 

@@ -375,6 +375,22 @@ def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     ValueError
         For a file without a sequence, and a header without one; the line is named.
     """
+    found = read_records(path)
+    return found.names, found.sequences
+
+
+@dataclass(frozen=True)
+class Records:
+    """Sequences of a file: names, strings, and the lines where they begin."""
+
+    names: list[str]
+    sequences: list[str]
+    lines: list[int]
+    fasta: bool
+
+
+def read_records(path: str | os.PathLike[str]) -> Records:
+    """What `read_sequences` reads, with its lines and the kind of the file."""
     opener = gzip.open if os.fspath(path).endswith(".gz") else open
     names: list[str] = []
     pieces: list[list[str]] = []
@@ -401,4 +417,4 @@ def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
                 f"{os.fspath(path)}, line {number}: the header {name!r} has no "
                 "sequence below it."
             )
-    return names, sequences
+    return Records(names, sequences, lines, fasta)

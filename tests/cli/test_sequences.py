@@ -1,0 +1,187 @@
+"""The command line on sequences: FASTA files, and lines of a sequence and its label."""
+
+import gzip
+import re
+
+import numpy as np
+import pytest
+from command_line import assert_one_sentence, pairs, read_rows
+from sklearn.pipeline import make_pipeline
+
+from maxent import MEDClassifier
+from maxent._support.persistence import load
+from maxent.kernels import ProductKernel
+from maxent.models import MarkovChain
+
+MARKOV = ("--sequence-model", "markov", "--horizon", "4", "-C", "10")
+
+
+@pytest.fixture
+def strings(rng):
+    """Strings of two chains, and their labels."""
+    laws = {
+        "exon": MarkovChain([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], alphabet="AC"),
+        "intron": MarkovChain([0.5, 0.5], [[0.2, 0.8], [0.8, 0.2]], alphabet="AC"),
+    }
+    X = [x for law in laws.values() for x in law.sample(12, 40, rng)]
+    return X, np.repeat(list(laws), 12)
+
+
+@pytest.fixture
+def fasta(strings, tmp_path):
+    path = tmp_path / "train.fasta"
+    path.write_text(
+        "".join(
+            f">s{i} chromosome {i} {label}\n{x[:25]}\n{x[25:]}\n"
+            for i, (x, label) in enumerate(zip(*strings))
+        )
+    )
+    return path
+
+
+@pytest.fixture
+def lines(strings, tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("".join(f"{x} {label}\n" for x, label in zip(*strings)))
+    return path
+
+
+def machine(horizon=4, **options):
+    kernel = ProductKernel(
+        "MarkovChain", horizon=horizon, model_params={"alphabet": "AC", **options}
+    )
+    return make_pipeline(kernel, MEDClassifier(kernel="precomputed", C=10))
+
+
+def test_fit_and_predict_are_the_pipeline(run, fasta, lines, strings, tmp_path):
+    X, y = strings
+    expected = machine().fit(X, y)
+    for path, more in ((fasta, ()), (lines, ("--format", "sequences"))):
+        model = tmp_path / "m.npz"
+        code, out, err = run("fit", path, model, *MARKOV, *more)
+        assert (code, err) == (0, "")
+        said = pairs(out)
+        assert said["sequences"] == "24" and said["alphabet"] == "AC (2 letters)"
+        assert said["classes"] == "exon (12), intron (12)"
+        assert said["model"] == "MarkovChain, horizon 4, rho 0.5"
+        np.testing.assert_allclose(
+            load(model).decision_function(X), expected.decision_function(X), rtol=1e-12
+        )
+        wrong = int((expected.predict(X) != y).sum())
+        assert said["training error"].startswith(f"{wrong} of 24")
+        code, out, err = run("predict", model, path)
+        assert code == 0 and err.startswith(f"error: {wrong} of 24")
+        rows = read_rows(out)
+        assert rows[0] == ["prediction"]
+        assert [row[0] for row in rows[1:]] == expected.predict(X).tolist()
+
+
+def test_decisions_without_labels_to_a_file(run, fasta, strings, tmp_path):
+    X, y = strings
+    model, out_path = tmp_path / "m.npz", tmp_path / "p.csv"
+    assert run("fit", fasta, model, *MARKOV)[0] == 0
+    bare = tmp_path / "bare.fa.gz"
+    with gzip.open(bare, "wt") as stream:
+        stream.writelines(f">{i}\n{x}\n" for i, x in enumerate(X))
+    code, out, err = run("predict", model, bare, "--decision", "-o", out_path)
+    assert (code, out, err) == (0, "", "")
+    rows = read_rows(out_path.read_text())
+    expected = machine().fit(X, y).decision_function(X)
+    np.testing.assert_allclose(np.array(rows[1:], float)[:, 0], expected, rtol=1e-12)
+    code, _, err = run("predict", model, fasta, "--no-label", "-o", out_path)
+    assert (code, err) == (0, "")
+
+
+def test_options_reach_the_kernel(run, lines, tmp_path):
+    model = tmp_path / "m.npz"
+    code, out, _ = run(
+        *("fit", lines, model, "--format", "sequences", "--sequence-model", "markov"),
+        *("--order", "2", "--smoothing", "0.5", "--rho", "1", "--alphabet", "ACGT"),
+        *("--margin", "logistic", "--jobs", "2", "--unknown", "N"),
+    )
+    assert code == 0
+    assert pairs(out)["model"] == "MarkovChain, horizon 39, rho 1"
+    kernel = load(model)[0]
+    assert kernel.models_[0].order == 2 and kernel.model_params["missing"] == "N"
+    code, out, _ = run("predict", model, lines, "--proba")
+    rows = read_rows(out)
+    assert code == 0 and rows[0] == ["proba_exon", "proba_intron"]
+    np.testing.assert_allclose(np.array(rows[1:], float).sum(axis=1), 1.0)
+    code, out, _ = run("info", model)
+    said = pairs(out)
+    assert code == 0 and said["step kernel"] == "ProductKernel"
+    assert said["step machine"] == "MEDClassifier" and said["converged"] == "yes"
+    assert "array" not in out
+
+
+def test_hidden_markov_models_are_the_default(run, tmp_path):
+    path = tmp_path / "few.seq"
+    path.write_text("AAAACCAA x\nACACACAC y\nAACCAAAA x\nCACACACA y\n")
+    model = tmp_path / "m.npz"
+    code, out, _ = run("fit", path, model, "--states", "1", "--seed", "3")
+    assert code == 0 and "CategoricalHMM, horizon 7" in out
+    kernel = load(model)[0]
+    assert kernel.random_state == 3 and kernel.models_[0].n_states == 1
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--kernel", "rbf"], "--kernel does not apply to sequences"),
+        (["--standardize"], "--standardize does not apply to sequences"),
+        (["--label", "0"], "--label does not apply to sequences"),
+        (["--estimator", "regressor"], "a classifier only"),
+        (["--order", "2"], "--order does not apply to --sequence-model hmm"),
+        ([*MARKOV, "--states", "2"], "--states does not apply"),
+        ([*MARKOV, "--format", "csv"], "--horizon is for sequences|--sequence-model"),
+        ([*MARKOV, "--alphabet", "A"], r"sequences\[\d+\]\[\d+\]='C'"),
+        ([*MARKOV, "--rho", "0"], "rho=0"),
+        (["--horizon", "long"], "use mean or an integer"),
+    ],
+)
+def test_wrong_options_are_one_sentence(run, fasta, tmp_path, options, words):
+    model = tmp_path / "m.npz"
+    code, out, err = run("fit", fasta, model, *options)
+    assert code == 2 and not out and not model.exists()
+    assert_one_sentence(err, "fit")
+    assert re.search(words, err)
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "has no sequence"),
+        (">a x\n>b y\nAC\n", "line 1"),
+        ("ACA x\nCAC\n", "line 2: the sequence has no label"),
+        (">a x\nACA\n>\nCAC\n", "line 3: the sequence has no label"),
+        ("ACA x y\n", "line 1: a sequence and its label are expected, and 3 words"),
+    ],
+)
+def test_damaged_files_are_one_sentence(run, tmp_path, text, words):
+    path = tmp_path / "data.seq"
+    path.write_text(text)
+    code, _, err = run("fit", path, tmp_path / "m.npz", *MARKOV)
+    assert code == 2 and words in err
+    assert_one_sentence(err, "fit")
+
+
+def test_prediction_refusals(run, fasta, crabs, tmp_path):
+    model = tmp_path / "m.npz"
+    assert run("fit", fasta, model, *MARKOV)[0] == 0
+    other = tmp_path / "other.fasta"
+    other.write_text(">a\nACGT\n")
+    code, _, err = run("predict", model, other)
+    assert code == 2 and "sequences[0][2]='G'" in err
+    code, _, err = run("predict", model, fasta, "--format", "csv")
+    assert code == 2 and "model of sequences" in err
+    code, _, err = run("predict", model, fasta, "--proba")
+    assert code == 2 and "--margin logistic" in err
+    code, _, err = run("predict", model, fasta, "--label", "1")
+    assert code == 2 and "--label does not apply" in err
+    table = tmp_path / "table.npz"
+    assert run("fit", crabs, table, "--label", "sex")[0] == 0
+    code, _, err = run("predict", table, fasta, "--format", "sequences")
+    assert code == 2 and "model of a table" in err
+    code, _, err = run("predict", table, fasta)
+    assert code == 2
+    assert_one_sentence(err, "predict")
