@@ -35,11 +35,23 @@ class NGrams:
 
 @dataclass
 class Counts:
-    """How often a document's words take their topic from each word, bigram, trigram."""
+    """How often a document's words take their topic from each word, bigram, trigram.
 
-    words: Array  # (V,)
-    bigrams: Array  # (B,)
-    trigrams: Array  # (N,)
+    Each as (numbers that occur, how often): a document has few of all n-grams.
+    """
+
+    words: tuple[NDArray[np.intp], Array]
+    bigrams: tuple[NDArray[np.intp], Array]
+    trigrams: tuple[NDArray[np.intp], Array]
+
+    @property
+    def orders(self):
+        return self.words, self.bigrams, self.trigrams
+
+    @property
+    def total(self) -> float:
+        """Words counted: three for every trigram of the text."""
+        return float(sum(count.sum() for _, count in self.orders))
 
 
 class Potentials:
@@ -76,12 +88,9 @@ class Potentials:
     def log_numerator(self, counts: Counts, doc: Array) -> float:
         """Sum of the logs of the potentials over a document's trigrams."""
         total = 0.0
-        parts = (counts.words, counts.bigrams, counts.trigrams)
-        for c, out in zip(parts, self.room):
-            at = np.flatnonzero(c)
-            total += float(c[at] @ np.log(out[at]))
-            total += float(c.sum()) * (self.shift + doc.max())
-        return total
+        for (at, count), out in zip(counts.orders, self.room):
+            total += float(count @ np.log(out[at]))
+        return total + counts.total * (self.shift + doc.max())
 
 
 class TrigramLikelihood:
@@ -96,8 +105,7 @@ class TrigramLikelihood:
     ):
         self.grams, self.counts, self.topics, self.T = grams, counts, topics, n_topics
         self.sizes = [grams.n_words, len(grams.first), len(grams.word)]
-        parts = [(c.words, c.bigrams, c.trigrams) for c in counts]
-        self.total = float(sum(a.sum() for each in parts for a in each)) / 3.0
+        self.total = sum(c.total for c in counts) / 3.0
         self.ends = np.cumsum([0, *(len(t) for t in topics)])
         self.size = sum(self.sizes) * (n_topics + 1) + int(self.ends[-1])
 
@@ -124,11 +132,11 @@ class TrigramLikelihood:
             L += own.log_numerator(c, d)
             weight = np.exp(log_Z[k] - log_phi) / Z
             row = g_doc[self.ends[k] : self.ends[k + 1]]
-            seen = (c.words, c.bigrams, c.trigrams)
-            for count, mass, table, out, into in zip(
-                seen, own.mass, own.tables, own.room, spreads
+            for (at, count), mass, table, out, into in zip(
+                c.orders, own.mass, own.tables, own.room, spreads
             ):
-                m = count / self.total - weight * mass
+                m = -weight * mass
+                m[at] += count / self.total
                 own.core.spread(m, table, t, share, out, into, row)
         gradient = np.concatenate([g.ravel() for g in self._fed(spreads)] + [g_doc])
         return L / self.total - float(log_phi), gradient

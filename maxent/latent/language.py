@@ -203,17 +203,17 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
     def _counts(self, codes):
         """Which potential every word of every trigram takes."""
         bigram, trigram = self._lookup(codes)
-        sizes = (len(self.vocabulary_), len(self._bigrams), len(self._trigrams))
-        words, pairs, triples = (np.zeros(n) for n in sizes)
-        np.add.at(words, codes[:-2], 1.0)
+        words, pairs = [codes[:-2]], []
         for at, word, free in (
             (bigram[:-1], codes[1:-1], np.ones(len(trigram), dtype=bool)),
             (bigram[1:], codes[2:], trigram < 0),
         ):
-            np.add.at(pairs, at[free & (at >= 0)], 1.0)
-            np.add.at(words, word[free & (at < 0)], 1.0)
-        np.add.at(triples, trigram[trigram >= 0], 1.0)
-        return Counts(words, pairs, triples)
+            pairs.append(at[free & (at >= 0)])
+            words.append(word[free & (at < 0)])
+        triples = trigram[trigram >= 0]
+        orders = (np.concatenate(words), np.concatenate(pairs), triples)
+        found = (np.unique(each, return_counts=True) for each in orders)
+        return Counts(*((at, count.astype(np.float64)) for at, count in found))
 
     # -- start and ascent --------------------------------------------------------------
     def _start(self, codes):
@@ -371,15 +371,17 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
         """Topic weights fitted to words already read, the prior on."""
         counts, topics = self._counts(codes), np.arange(self.n_topics)
         total = len(codes) - 2
-        seen = (counts.words, counts.bigrams, counts.trigrams)
         weight = 1.0 / (total * self.prior_variance)
 
         def both(x):
             log_Z, share, Z = own.document(topics, x)
             value = own.log_numerator(counts, x) / total - log_Z
             row = np.zeros(self.n_topics)
-            for c, mass, table, room in zip(seen, own.mass, own.tables, own.room):
-                m = c / total - mass / Z
+            for (at, count), mass, table, room in zip(
+                counts.orders, own.mass, own.tables, own.room
+            ):
+                m = -mass / Z
+                m[at] += count / total
                 own.core.spread(
                     m, table, topics, share, room, np.zeros_like(table), row
                 )

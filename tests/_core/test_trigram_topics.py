@@ -42,7 +42,8 @@ def problem(rng, V=3, T=3, topics=((0, 2), (1,))):
         words, pairs = np.zeros(V), np.zeros(len(bigrams))
         np.add.at(words, grams.first[grams.t_uv], own)
         np.add.at(pairs, grams.t_uv, own)
-        counts.append(Counts(words, pairs, own))
+        parts = ((np.flatnonzero(c), c[c > 0]) for c in (words, pairs, own))
+        counts.append(Counts(*parts))
     supports = [ints(t) for t in topics]
     likelihood = TrigramLikelihood(grams, counts, supports, T)
     lookup = known, {t: i for i, t in enumerate(trigrams)}
@@ -78,8 +79,9 @@ def log_likelihood(likelihood, lookup, x):
     table = joint(likelihood, lookup, x)
     log_Z, total = math.log(math.fsum(table.values())), 0.0
     for d, counts in enumerate(likelihood.counts):
+        seen = dict(zip(*counts.trigrams))
         for uvw, n in lookup[1].items():
-            total += counts.trigrams[n] * (math.log(table[(d, *uvw)]) - log_Z)
+            total += seen.get(n, 0.0) * (math.log(table[(d, *uvw)]) - log_Z)
     return total / likelihood.total
 
 
