@@ -131,15 +131,33 @@ class TrigramLikelihood:
             _, share, Z = own.document(t, d)
             L += own.log_numerator(c, d)
             weight = np.exp(log_Z[k] - log_phi) / Z
-            row = g_doc[self.ends[k] : self.ends[k + 1]]
-            for (at, count), mass, table, out, into in zip(
-                c.orders, own.mass, own.tables, own.room, spreads
-            ):
-                m = -weight * mass
-                m[at] += count / self.total
-                own.core.spread(m, table, t, share, out, into, row)
+            masses = [-weight * mass for mass in own.mass]
+            self._spread(own, k, share, masses, spreads, g_doc)
         gradient = np.concatenate([g.ravel() for g in self._fed(spreads)] + [g_doc])
         return L / self.total - float(log_phi), gradient
+
+    def target(self, x: Array) -> Array:
+        """eta: means of the features given the text."""
+        tables, docs = self.split(x)
+        own = Potentials(self.grams, tables)
+        spreads, g_doc = (
+            [np.zeros((n, self.T)) for n in self.sizes],
+            np.zeros(len(docs)),
+        )
+        for k, t in enumerate(self.topics):
+            share = own.document(t, docs[self.ends[k] : self.ends[k + 1]])[1]
+            masses = [np.zeros(n) for n in self.sizes]
+            self._spread(own, k, share, masses, spreads, g_doc)
+        return np.concatenate([g.ravel() for g in self._fed(spreads)] + [g_doc])
+
+    def _spread(self, own, k, share, masses, spreads, g_doc):
+        """Add masses, and the shares of document k's words, to features by topic."""
+        row = g_doc[self.ends[k] : self.ends[k + 1]]
+        for (at, count), mass, table, out, into in zip(
+            self.counts[k].orders, masses, own.tables, own.room, spreads
+        ):
+            mass[at] += count / self.total
+            own.core.spread(mass, table, self.topics[k], share, out, into, row)
 
     def _fed(self, spreads):
         """Gradients by order: masses feed the features of lower order too."""

@@ -165,9 +165,9 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
         kept = [w for w, _ in counted.most_common(self.vocabulary_size - 1)]
         self.vocabulary_ = {w: i for i, w in enumerate([UNKNOWN, *sorted(kept)])}
         codes = [self._codes(document) for document in documents]
-        self._index(codes)
+        seen = self._index(codes)
         counts = [self._counts(c) for c in codes]
-        topics, start = self._start(codes)
+        topics, start = self._start(codes, seen, variance)
         likelihood = TrigramLikelihood(self._grams, counts, topics, self.n_topics)
         weight = 1.0 / (likelihood.total * variance)
         self._climb(likelihood, start(likelihood), weight, tol, max_iter)
@@ -182,15 +182,17 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
         """Number the bigrams, and the trigrams seen `min_count` times."""
         V = len(self.vocabulary_)
         pairs = np.concatenate([c[:-1] * V + c[1:] for c in codes])
-        self._bigrams = np.unique(pairs)
+        self._bigrams, pair_counts = np.unique(pairs, return_counts=True)
         B = len(self._bigrams)
         first = [np.searchsorted(self._bigrams, c[:-1] * V + c[1:]) for c in codes]
         triples = np.concatenate([b[:-1] * B + b[1:] for b in first])
         found, number = np.unique(triples, return_counts=True)
-        self._trigrams = found[number >= self.min_count]
+        kept = number >= self.min_count
+        self._trigrams = found[kept]
         uv, vw = np.divmod(self._trigrams, B)
         second = self._bigrams % V
         self._grams = NGrams(V, self._bigrams // V, second, uv, vw, second[vw])
+        return pair_counts.astype(np.float64), number[kept].astype(np.float64)
 
     def _lookup(self, codes):
         """Numbers of bigrams (n - 1,) and trigrams (n - 2,) of words, -1 if none."""
@@ -216,7 +218,7 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
         return Counts(*((at, count.astype(np.float64)) for at, count in found))
 
     # -- start and ascent --------------------------------------------------------------
-    def _start(self, codes):
+    def _start(self, codes, seen, variance):
         """Topics of the documents, and the first weights as a function."""
         from sklearn.decomposition import NMF
         from sklearn.exceptions import ConvergenceWarning
@@ -246,23 +248,30 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
         def weights(likelihood):
             x = np.zeros(likelihood.size)
             tables, docs = likelihood.split(x)
-            tables[0][:, 0] = np.log(share)
+            own = frequencies(self._grams, share, *seen, variance)
+            for table, column in zip(tables, own):
+                table[:, 0] = column
             # a topic's word weights relative to all words, within three nats
             tables[0][:, 1:] = np.clip(np.log(H.T / share[:, None]), -3.0, 3.0)
-            own = [np.log(w[t] / w[t].sum()) for w, t in zip(W, topics)]
-            docs[:] = np.clip(np.concatenate(own), -5.0, 0.0)
+            parts = [np.log(w[t] / w[t].sum()) for w, t in zip(W, topics)]
+            docs[:] = np.clip(np.concatenate(parts), -5.0, 0.0)
             return x
 
         return topics, weights
 
     def _climb(self, likelihood, x, weight, tol, max_iter):
         history, seen = [], [0.0, 0.0]
+        # The curvature of log Phi along weight i is near its mean, which spans as many
+        # magnitudes as counts do; in units of its root L-BFGS needs a fraction of the
+        # iterations.
+        unit = 1.0 / np.sqrt(likelihood.target(x) + weight)
 
-        def both(x):
+        def both(z):
+            x = unit * z
             L, g = likelihood.evaluate(x)
             value, gradient = L - 0.5 * weight * float(x @ x), g - weight * x
             seen[:] = [value, float(np.abs(gradient).max())]
-            return -value, -gradient
+            return -value, -unit * gradient
 
         def store(model, x):
             model.weights_ = x.copy()
@@ -270,27 +279,32 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
 
         callback, stopped = progress_of(self, store), False
 
-        def progress(x):
+        def progress(z):
             nonlocal stopped
             history.append(seen[0])
             value, left = seen
             report = Report(len(history), value, left, "lbfgs", left, tol, "gradient")
-            report = replace(report, last=left <= tol, solution=lambda: x)
+            report = replace(report, last=left <= tol, solution=lambda: unit * z)
             stopped = tell(callback, report)
-            if stopped:
+            if stopped or left <= tol:
                 raise StopIteration
 
-        options = {"maxiter": max_iter, "maxcor": 5, "gtol": tol, "ftol": 0.0}
+        options = {"maxiter": max_iter, "maxcor": 5, "gtol": 0.0, "ftol": 0.0}
         result = minimize(
-            both, x, jac=True, method="L-BFGS-B", callback=progress, options=options
+            *(both, x / unit),
+            jac=True,
+            method="L-BFGS-B",
+            callback=progress,
+            options=options,
         )
-        store(self, result.x)
+        x = unit * result.x
+        store(self, x)
         self.n_iter_ = int(result.nit)
         self.objective_ = -float(result.fun)
-        penalty = 0.5 * weight * float(result.x @ result.x)
+        penalty = 0.5 * weight * float(x @ x)
         self.log_likelihood_ = self.objective_ + penalty
         self.objective_history_ = np.array(history)
-        self.residual_ = float(np.abs(result.jac).max())
+        self.residual_ = float(np.abs(result.jac / unit).max())
         self.converged_ = self.residual_ <= tol
         status = Status.STOPPED if stopped else Status.MAX_ITER
         status = Status.CONVERGED if self.converged_ else status
@@ -389,6 +403,37 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
 
         options = {"maxiter": 10, "gtol": 1e-4}
         return minimize(both, doc, jac=True, method="L-BFGS-B", options=options).x
+
+
+def frequencies(
+    grams: NGrams, share: Array, pairs: Array, triples: Array, variance: float
+) -> tuple[Array, Array, Array]:
+    """Weights of words, bigrams and trigrams that start near their frequencies.
+
+    Interpolated frequencies (Witten & Bell 1991), p(w | v) in proportion to
+    c(v, w) + n(v) p(w) with n(v) different words after v, ask for the weight
+    x0 = log p(w | v) / p(w), up to normalisation; with the prior, x maximises
+    c (x - exp(x - x0)) - x^2 / (2 variance).
+    """
+
+    def own(count, after, history, before):
+        types = np.bincount(history, minlength=after)
+        full = np.log1p(count / (types[history] * before))
+        x = full.copy()
+        for _ in range(20):  # Newton from the right of a concave function's root
+            pull = count * np.exp(x - full)
+            x -= (count - pull - x / variance) / (-pull - 1.0 / variance)
+        return x, full, types
+
+    bigram, full, types = own(pairs, grams.n_words, grams.first, share[grams.second])
+    total = np.bincount(grams.first, weights=pairs, minlength=grams.n_words)
+    back = types / np.maximum(total + types, 1.0)  # mass left to the unigram
+    p = np.exp(full) * share[grams.second] * back[grams.first]
+    trigram = own(triples, len(pairs), grams.t_uv, p[grams.t_vw])[0]
+    # what follows a word multiplies its frequency in the joint distribution by R / S
+    excess = share[grams.second] * np.expm1(bigram)
+    R = 1.0 + np.bincount(grams.first, weights=excess, minlength=grams.n_words)
+    return np.log(share / R), bigram, trigram
 
 
 def check_documents(documents: Any) -> list[list[str]]:

@@ -5,6 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from maxent.latent import TrigramTopicModel
+from maxent.latent._trigram_tables import TrigramLikelihood
 
 
 def documents(rng, n=6):
@@ -71,3 +72,38 @@ def test_a_refit_that_is_refused_leaves_no_model(rng):
 def test_a_bound_on_the_iterations_is_said(rng):
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         fitted(rng, max_iter=1, tol=1e-9)
+
+
+def test_the_start_is_near_interpolated_frequencies(rng):
+    # with topics idle and next to no prior the first weights alone predict the text
+    # better than the frequencies of words, and 20 iterations from them do more
+    X = documents(rng, 8)
+    share = np.unique(np.concatenate(X), return_counts=True)[1] / (8 * 30)
+    by_words = np.exp(-np.sum(share * np.log(share)))
+    with pytest.warns(ConvergenceWarning):
+        first = fitted(rng, max_iter=1, tol=1e-12)
+    assert first.perplexity(X) < by_words
+    with pytest.warns(ConvergenceWarning):
+        more = fitted(rng, max_iter=20, tol=1e-12)
+    assert more.objective_ > first.objective_
+
+
+def test_means_given_the_text_count_its_words(rng):
+    # every word is a feature of its own and of its topic, and so is every n-gram
+    n = 30 - 2
+    codes = np.arange(30) % 3
+    model = TrigramTopicModel(2, 2)
+    model.vocabulary_ = {"a": 0, "b": 1, "c": 2}
+    pairs, triples = model._index([codes])
+    assert pairs.sum() == n + 1 and triples.sum() == n
+    likelihood = TrigramLikelihood(
+        model._grams, [model._counts(codes)], [np.array([0, 1])], 2
+    )
+    eta = likelihood.target(rng.normal(size=likelihood.size))
+    (words, bigrams, trigrams), docs = likelihood.split(eta)
+    for table in (words, bigrams, trigrams):
+        np.testing.assert_allclose(table[:, 0], table[:, 1:].sum(axis=1), rtol=1e-12)
+    assert words[:, 0].sum() == pytest.approx(3.0)
+    assert bigrams[:, 0].sum() == pytest.approx(2.0)
+    assert trigrams[:, 0].sum() == pytest.approx(1.0)
+    assert docs.sum() == pytest.approx(3.0)
