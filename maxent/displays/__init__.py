@@ -21,6 +21,8 @@ _HOMES = {
     "path": ("DualPathDisplay",),
     "edge_weights": ("EdgeWeightsDisplay",),
     "candidates": ("CandidatesDisplay",),
+    "convergence": ("ConvergenceDisplay",),
+    "sample_size": ("SampleSizeDisplay",),
     "tree_graph": ("TreeGraphDisplay",),
     "state_path": ("StatePathDisplay",),
     "gram": ("GramDisplay",),
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from maxent.displays.comparison import (
         BoundaryComparisonDisplay as BoundaryComparisonDisplay,
     )
+    from maxent.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
     from maxent.displays.edge_weights import EdgeWeightsDisplay as EdgeWeightsDisplay
     from maxent.displays.gram import GramDisplay as GramDisplay
     from maxent.displays.horizon import HorizonDisplay as HorizonDisplay
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from maxent.displays.margin_prior import MarginPriorDisplay as MarginPriorDisplay
     from maxent.displays.path import DualPathDisplay as DualPathDisplay
     from maxent.displays.roc import ROCComparisonDisplay as ROCComparisonDisplay
+    from maxent.displays.sample_size import SampleSizeDisplay as SampleSizeDisplay
     from maxent.displays.state_path import StatePathDisplay as StatePathDisplay
     from maxent.displays.tree_graph import TreeGraphDisplay as TreeGraphDisplay
 else:
