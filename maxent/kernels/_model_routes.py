@@ -24,8 +24,8 @@ from maxent.kernels.lds import lds_affinity_parts
 from maxent.kernels.linear_gaussian import linear_gaussian_parts
 from maxent.kernels.switching import (
     SwitchingPaths,
+    log_kernels,
     log_self_kernel,
-    switching_lds_kernel,
 )
 from maxent.models._factor_model import FactorModel
 
@@ -142,10 +142,9 @@ class SwitchingRoute(Route):
         for h, T in enumerate(call.horizons):
             left = self._paths(P, 0, call, int(T))
             right = None if Q is None else self._paths(Q, 1, call, int(T))
-            for k, rho in enumerate(call.rho):
-                out[:, :, h, k] = switching_lds_kernel(
-                    left, right, rho=float(rho), log=True, n_jobs=call.n_jobs
-                )
+            out[:, :, h] = log_kernels(
+                left, right, call.rho, "observations", call.n_jobs
+            )
         return out
 
     def log_self(self, P: Any, side: int, call: Call) -> Array:

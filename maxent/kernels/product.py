@@ -72,7 +72,7 @@ def product_kernel(
     rho : float or array-like (n_powers,), default=0.5
         Powers > 0. 1/2 is the Bhattacharyya kernel, 1 the expected likelihood. Further
         powers cost nothing for Gaussians, linear Gaussian networks and linear
-        dynamical systems.
+        dynamical systems, and little for switching ones.
     horizon : int or array-like of int (n_horizons,), optional
         T >= 0 of models of sequences x_0, ..., x_T; other models have none. Horizons
         below the largest one cost nothing for Markov chains, hidden Markov models and

@@ -182,11 +182,12 @@ def switching_lds_kernel(
             f"P has horizon={left.horizon} but Q has horizon={right.horizon}; kernels "
             "compare sequences of one length."
         )
-    L = _log_kernel(left, None if Q is None else right, rho, power, n_jobs)
+    other = None if Q is None else right
+    L = log_kernels(left, other, np.array([rho]), power, n_jobs)[..., 0]
     if normalize:
         own = np.diagonal(L) if Q is None else log_self_kernel(left, rho, power, n_jobs)
-        other = own if Q is None else log_self_kernel(right, rho, power, n_jobs)
-        L = L - 0.5 * (own[:, None] + other)
+        new = own if Q is None else log_self_kernel(right, rho, power, n_jobs)
+        L = L - 0.5 * (own[:, None] + new)
         if Q is None:
             np.fill_diagonal(L, 0.0)
     if log:
@@ -208,29 +209,45 @@ def _with_paths(name, models, horizon, options):
     return SwitchingPaths(models, horizon=horizon, **options)
 
 
-def _log_kernel(left, right, rho, power, n_jobs):
-    """Kernels of all pairs of paths, summed by blocks of models."""
+def log_kernels(
+    left: SwitchingPaths,
+    right: SwitchingPaths | None,
+    powers: Array,
+    power: str,
+    n_jobs: int | None,
+) -> Array:
+    """Log kernels (n, m, n_powers): those of all pairs of paths, summed by blocks.
+
+    The pairs of paths are filtered once for all powers.
+    """
     horizons = np.array([left.horizon], dtype=np.intp)
     parts = pair_parts(
         left._arrays(), None if right is None else right._arrays(), horizons, n_jobs
     )
-    L = parts.log_kernel(rho)[..., 0]
-    rows = np.concatenate(left._weights(rho, power))
     other = left if right is None else right
-    columns = np.concatenate(other._weights(rho, power))
-    L = L + rows[:, None] + columns
-    i = np.cumsum([0, *(len(p) for p in left.paths)])
-    j = np.cumsum([0, *(len(p) for p in other.paths)])
-    out = np.array(
-        [
-            [logsumexp(L[i[a] : i[a + 1], j[b] : j[b + 1]]) for b in range(len(other))]
-            for a in range(len(left))
-        ]
-    )
+    i = np.cumsum([0, *(len(p) for p in left.paths)])[:-1]
+    j = np.cumsum([0, *(len(p) for p in other.paths)])[:-1]
+    out = np.empty((len(left), len(other), len(powers)))
+    for k, rho in enumerate(powers.tolist()):
+        rows = np.concatenate(left._weights(rho, power))
+        columns = np.concatenate(other._weights(rho, power))
+        L = parts.log_kernel(rho)[..., 0] + rows[:, None] + columns
+        out[..., k] = _block_logsumexp(L, i, j)
     if right is None:
         a, b = np.tril_indices(len(out), -1)
         out[a, b] = out[b, a]
     return out
+
+
+def _block_logsumexp(L: Array, i: NDArray[np.intp], j: NDArray[np.intp]) -> Array:
+    """log sum exp of the blocks of L that start at rows i and columns j."""
+    top = np.maximum.reduceat(np.maximum.reduceat(L, i, axis=0), j, axis=1)
+    shift = np.where(top > -np.inf, top, 0.0)
+    sizes = (np.diff([*i, L.shape[0]]), np.diff([*j, L.shape[1]]))
+    scaled = np.exp(L - shift.repeat(sizes[0], axis=0).repeat(sizes[1], axis=1))
+    sums = np.add.reduceat(np.add.reduceat(scaled, i, axis=0), j, axis=1)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(sums) + shift)
 
 
 def log_self_kernel(

@@ -7,8 +7,15 @@ import pytest
 from models.state_space_cases import covariance, random_lds
 from oracles import state_space as dense
 from refusals import refused
+from scipy.special import logsumexp
 
-from maxent.kernels import SwitchingPaths, lds_kernel, switching_lds_kernel
+from maxent.kernels import (
+    SwitchingPaths,
+    lds_kernel,
+    product_kernel,
+    switching,
+    switching_lds_kernel,
+)
 from maxent.models import LinearDynamicalSystem, SwitchingLDS
 
 pytestmark = pytest.mark.filterwarnings("ignore:SwitchingLDS.fit")
@@ -180,6 +187,32 @@ def test_kernel_over_all_paths_is_the_double_sum(rng, rho, power):
                     factor = (w * u) ** (rho if power == "joint" else 1.0)
                     total += factor * np.exp(own)
             assert K[i, j] == pytest.approx(np.log(total), abs=1e-9)
+
+
+def test_several_powers_are_the_kernels_of_each(rng, monkeypatch):
+    P = [random_switching(rng, k, 2) for k in (2, 3, 1)]
+    Q = [random_switching(rng, k, 2) for k in (1, 2)]
+    passes = []
+    own = switching.pair_parts
+    monkeypatch.setattr(
+        switching, "pair_parts", lambda *args: passes.append(1) or own(*args)
+    )
+    powers = [0.3, 0.5, 1.5]
+    L = product_kernel(P, Q, rho=powers, horizon=3, method="exact", log=True)
+    assert len(passes) == 1  # the power is free
+    for k, rho in enumerate(powers):
+        one = switching_lds_kernel(P, Q, rho=rho, horizon=3, n_paths=None, log=True)
+        np.testing.assert_array_equal(L[..., k], one)
+
+
+def test_sums_over_blocks_of_paths_are_those_of_logsumexp(rng):
+    L = 400 * rng.normal(size=(7, 6))
+    L[:2, :1] = -np.inf
+    rows, columns = [0, 2, 3, 7], [0, 1, 4, 6]
+    found = switching._block_logsumexp(L, np.array(rows[:-1]), np.array(columns[:-1]))
+    for i, (a, b) in enumerate(itertools.pairwise(rows)):
+        for j, (c, d) in enumerate(itertools.pairwise(columns)):
+            assert found[i, j] == pytest.approx(logsumexp(L[a:b, c:d]), rel=1e-13)
 
 
 def test_one_regime_has_the_kernel_of_linear_systems(rng):
