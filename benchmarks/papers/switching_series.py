@@ -190,7 +190,8 @@ def draw(records, curves, path):
             ax.axhline(level, color="black", linestyle=style, label=row)
         ax.set(title=name, xlabel="observations compared, T + 1")
     axes[0].set_ylabel("error, %")
-    axes[-1].legend(fontsize="small")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", fontsize="small")
     figure.savefig(path, dpi=150)
 
 

@@ -197,6 +197,7 @@ def write(records, options):
 
 def draw(records, path):
     """Mean test errors over log C, as in the paper."""
+    from matplotlib import colormaps
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4), layout="constrained")
@@ -204,10 +205,11 @@ def draw(records, path):
     keys = [f"error_{k:.0f}" for k in LOG_PENALTIES]
     for ax, size in zip(axes, SIZES, strict=True):
         part = [r for r in records if r["size"] == size]
-        for name in dict.fromkeys(r["row"] for r in part):
+        names = dict.fromkeys(r["row"] for r in part)
+        for color, name in zip(colormaps["tab20"].colors, names, strict=False):
             mean = [100 * np.mean([r[k] for r in rows_of(part, name)]) for k in keys]
             style = "-" if name == BASE else "--" if "σ" in name else ":"
-            ax.plot(LOG_PENALTIES, mean, style, label=name)
+            ax.plot(LOG_PENALTIES, mean, style, color=color, label=name)
         ax.set(title=f"{size} training pages", xlabel="log C")
     axes[0].set_ylabel("test error, %")
     handles, labels = axes[0].get_legend_handles_labels()

@@ -87,6 +87,72 @@ def test_edges_in_numbers(load):
     assert found["rank_correlation"] < 0
 
 
+def test_divergences_of_pages_are_those_of_the_definition(load, rng):
+    from scipy.sparse import csr_array
+
+    webkb, n = load("webkb"), 4
+    X = rng.poisson(0.7, size=(6, 9)).astype(float)
+    X[:, 0] += 1.0
+    P = X / X.sum(axis=1, keepdims=True)
+
+    def divergence(p, q):
+        seen = p > 0
+        return np.sum(p[seen] * np.log(p[seen] / q[seen]))
+
+    found = webkb.jensen_shannon(csr_array(P), n)
+    expected = [
+        [0.5 * (divergence(p, (p + q) / 2) + divergence(q, (p + q) / 2)) for q in P[:n]]
+        for p in P
+    ]
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+    smooth = X + webkb.BACKGROUND * P[:n].mean(axis=0)
+    keep = smooth[0] > 0
+    smooth = (smooth / smooth.sum(axis=1, keepdims=True))[:, keep]
+    expected = [
+        [divergence(p, q) + divergence(q, p) for q in smooth[:n]] for p in smooth
+    ]
+    found = webkb.symmetric_kl(csr_array(X[:, keep]), n)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_settings_are_chosen_without_the_test_rows(load, rng):
+    precomputed = load("_precomputed")
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    train, test = np.arange(40), np.arange(40, 60)
+    kernels = {"noise": X[:, 1:] @ X[:, 1:].T, "signal": X[:, :1] @ X[:, :1].T}
+    error, setting, C, grid = precomputed.chosen_error(
+        kernels, y, train, test, (1.0, 10.0), 0
+    )
+    assert setting == "signal"
+    assert error == grid[1, (1.0, 10.0).index(C)]
+    other = np.where(np.arange(60) < 40, y, 1 - y)
+    turned = precomputed.chosen_error(kernels, other, train, test, (1.0, 10.0), 0)
+    assert turned[1:3] == (setting, C)
+    assert turned[0] == pytest.approx(1 - error)
+
+
+def test_exons_and_introns_of_a_transcript_are_on_one_side(load, rng, monkeypatch):
+    script = load("exon_intron")
+    monkeypatch.setattr(script, "SIZE", 5)
+    exons = [(f"g{i % 12}", f"exon{i}g{i % 12}") for i in range(96)]
+    introns = [(f"g{i % 12}", f"intron{i}g{i % 12}") for i in range(96)]
+    sequences, y, train, test = script.sampled(exons, introns, np.random.default_rng(0))
+    groups = np.array([s[s.rindex("g") :] for s in sequences])
+    assert not set(groups[train]) & set(groups[test])
+    assert [s.startswith("intron") for s in sequences] == (y == 1).tolist()
+    assert np.bincount(y[train]).tolist() == np.bincount(y[test]).tolist() == [5, 5]
+
+
+@pytest.mark.filterwarnings("ignore:CategoricalHMM.fit")
+def test_chains_of_pairs_of_states_keep_their_order(load, rng):
+    letters = "".join(rng.choice(list("ACGT"), size=60))
+    (model,) = load("exon_intron").state_pairs([letters], rng)
+    for a, before in enumerate(np.ndindex(2, 2)):
+        for b, after in enumerate(np.ndindex(2, 2)):
+            assert before[1] == after[0] or model.transition[a, b] == 0.0
+
+
 @pytest.mark.slow
 def test_the_tables_of_the_crabs_are_written(tmp_path):
     pytest.importorskip("matplotlib")
