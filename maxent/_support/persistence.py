@@ -146,11 +146,11 @@ def save(
     state = _state_of(estimator)
     if state is None:
         raise _cannot_save(estimator)
+    class_name, params, fitted = state
     if class_name == "Pipeline":
         _check_steps(estimator)
     _check_path(path)
     check_is_fitted(estimator)
-    class_name, params, fitted = state
     encoder = Encoder(VALUES, _state_of)
     metadata = {
         "format": FORMAT,
