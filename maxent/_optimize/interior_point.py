@@ -150,7 +150,10 @@ class _InteriorPoint:
         self.certified_rows, self.monitor = certified_rows, monitor
         self.upper, self.has_end = rows.upper, has_upper_duals(rows, R)
         self.largest = float(np.abs(rows.q).max(initial=0.0))
-        most = 1e12 * max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
+        # blocks: 1e9 nats are far beyond a divergence that any rows can ask for, and
+        # the steps of an objective without bound get slow long before 1e12
+        most = 1e12 if R.homogeneous else 1e9
+        most *= max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
         self.unbounded_from = most * max(1.0, self.largest) ** 2
         # quadratics are cheap enough to go on to the last digit
         self.enough = min(monitor.tol, 1e-12) if R.homogeneous else monitor.tol
