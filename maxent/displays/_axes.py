@@ -90,9 +90,10 @@ def make_axes(
                 "None for a new figure."
             )
     if axes.size != shape[0] * shape[1]:
+        rows = f"{shape[0]} row{'s' * (shape[0] > 1)}"
         raise ValueError(
-            f"ax holds {axes.size} Axes, but this picture needs {shape[0] * shape[1]}: "
-            f"{shape[0]} row{'s' * (shape[0] > 1)} of {shape[1]}."
+            f"ax holds {axes.size} Axes, but this picture needs "
+            f"{shape[0] * shape[1]}: {rows} of {shape[1]}."
         )
     return axes.reshape(shape)
 

@@ -176,6 +176,29 @@ def fit_alike(panels: Sequence[Axes], tops: Sequence[float] | None = None) -> No
         _move(ax, (box.x1 - width, box.y0, width, height))
 
 
+def fit_column(panels: Sequence[Axes]) -> None:
+    """Fit several Axes; those above one another keep their common ends."""
+    given = [_given_place(ax) for ax in panels]
+    for ax in panels:
+        fit(ax)
+    stacked = all((b.x0, b.x1) == (given[0].x0, given[0].x1) for b in given)
+    if has_layout_engine(panels[0]) or not stacked:
+        return
+    boxes = [ax.get_position(original=True) for ax in panels]
+    left, right = max(b.x0 for b in boxes), min(b.x1 for b in boxes)
+    for ax, box in zip(panels, boxes, strict=True):
+        _move(ax, (left, box.y0, right - left, box.height))
+
+
+def clear_offset(ax: Axes) -> None:
+    """Move the label of the x axis below the number that its ticks leave out."""
+    ax.get_tightbbox()  # so that the ticks are known
+    offset = ax.xaxis.get_offset_text()
+    if offset.get_text():
+        height = offset.get_window_extent().height * 72 / ax.figure.dpi
+        ax.xaxis.labelpad += height
+
+
 # Axes that were moved inside the place that a grid of the figure gives them, and that
 # place: layouts that come later, as tight_layout(), move the place and them with it.
 _given: WeakKeyDictionary[Axes, tuple[SubplotSpec, SubplotSpec]] = WeakKeyDictionary()

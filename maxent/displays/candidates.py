@@ -8,6 +8,7 @@ import numpy as np
 
 from maxent.displays._axes import GREY, INK, colour, line_style, make_axes
 from maxent.displays._estimators import refusal
+from maxent.displays._layout import clear_offset, fit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,4 +147,6 @@ class CandidatesDisplay:
             xlabel="log-likelihood, nats per row", ylabel="joint entropy, nats"
         )
         self.ax_.legend(fontsize="small", frameon=False)
+        clear_offset(self.ax_)
+        fit(self.ax_)
         return self

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent.displays._axes import GREY, INK, colour, make_axes
+from maxent.displays._layout import fit_alike
 
 if TYPE_CHECKING:
     from maxent.displays._axes import ManyAxes
@@ -169,10 +170,14 @@ class GramDisplay:
         self.figure_ = left.figure
         style = {"cmap": "cividis", "interpolation": "nearest", **kwargs}
         self.image_ = left.imshow(self.gram[np.ix_(self.order, self.order)], **style)
-        self.colorbar_ = self.figure_.colorbar(self.image_, ax=left, shrink=0.9)
+        # as high as the matrix, also where the Axes are made square
+        scale = left.inset_axes((1.04, 0.0, 0.05, 1.0))
+        self.colorbar_ = self.figure_.colorbar(self.image_, cax=scale)
         self.colorbar_.ax.set_title("kernel", fontsize="small")
         self._mark_classes(left)
         self._draw_spectrum(right)
+        right.set_box_aspect(1)  # as the matrix
+        fit_alike([left, right])
         return self
 
     def _mark_classes(self, ax):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
 from maxent.displays._axes import colour, dashes, line_style, make_axes
+from maxent.displays._layout import fit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -208,6 +209,7 @@ class HorizonDisplay:
         self.legend_ = None
         if len(self.pairs) > 1:
             self.legend_ = self.ax_.legend(fontsize="small", frameon=False)
+        fit(self.ax_)
         return self
 
 

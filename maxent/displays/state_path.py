@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
 from maxent.displays._axes import INK, colour, make_axes
+from maxent.displays._layout import fit_column
 
 if TYPE_CHECKING:
     from maxent.displays._axes import ManyAxes
 
-_MOST_LETTERS = 80  # letters of longer sequences would run into one another
+_LETTER = 6.0  # points; letters that are closer would run into one another
 
 
 class StatePathDisplay:
@@ -188,6 +189,7 @@ class StatePathDisplay:
             title="state", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False
         )
         self._draw_sequence(above)
+        fit_column([above, below])
         return self
 
     def _draw_path(self, ax):
@@ -219,7 +221,7 @@ class StatePathDisplay:
             values = np.array([letters.index(a) for a in self.sequence])[:, None]
             ax.set_yticks(range(len(letters)), letters)
             ax.set(ylim=(-0.6, len(letters) - 0.4))
-            if n <= _MOST_LETTERS:
+            if n * _LETTER <= ax.bbox.width * 72 / ax.figure.dpi:
                 self._draw_letters(ax, letters, values[:, 0])
                 return
         else:

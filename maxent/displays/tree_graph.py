@@ -258,7 +258,7 @@ class TreeGraphDisplay:
         ax: Axes | None = None,
         *,
         threshold: float | None = None,
-        max_width: float = 6.0,
+        max_width: float | None = None,
         min_width: float = 1.2,
         legend: bool = True,
         **kwargs: Any,
@@ -274,8 +274,9 @@ class TreeGraphDisplay:
             probable tree always stay. None is ``min(0.2, 4 / n)``: with more than 20
             features twice ``2 / n``, the probability of every edge when all trees are
             equally probable.
-        max_width : float, default=6.0
-            Width of an edge of probability one, in points, > 0.
+        max_width : float, optional
+            Width of an edge of probability one, in points, > 0. None is
+            ``min(6, 120 / n)``.
         min_width : float, default=1.2
             Least width of an edge of the most probable tree, in points, >= 0.
         legend : bool, default=True
@@ -293,6 +294,8 @@ class TreeGraphDisplay:
         threshold = v.check_nonnegative("threshold", threshold)
         if threshold > 1:
             raise ValueError(f"threshold={threshold:g} must be a probability, <= 1.")
+        if max_width is None:
+            max_width = min(6.0, 120 / n)
         widths = (
             v.check_nonnegative("min_width", min_width),
             v.check_positive("max_width", max_width),

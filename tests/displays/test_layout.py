@@ -17,12 +17,16 @@ from maxent import ChowLiuClassifier, MEDClassifier, MEDTreeClassifier, displays
 from maxent.discrimination import ExponentialMargin, LaplaceMargin, dual_path
 from maxent.displays import (
     BoundaryComparisonDisplay,
+    CandidatesDisplay,
     DualPathDisplay,
     EdgeWeightsDisplay,
+    GramDisplay,
+    HorizonDisplay,
     LogLikelihoodDisplay,
     MarginPriorDisplay,
     MEDBoundaryDisplay,
     ROCComparisonDisplay,
+    StatePathDisplay,
     TreeGraphDisplay,
 )
 
@@ -84,7 +88,31 @@ def path(rng):
     return DualPathDisplay.from_results(C, results)
 
 
+def candidates(rng):
+    # log-likelihoods as those of one maximum: the axis has an offset
+    where = -2.34358 + 1e-11 * rng.normal(size=10)
+    return CandidatesDisplay(where, rng.random(10), [""] * 10, {"entropy": 1})
+
+
+def horizons(rng):
+    kernels = np.exp(-np.arange(12) * np.ones((4, 4, 1)))
+    return HorizonDisplay(np.arange(12), kernels, y=[0, 0, 1, 1])
+
+
+def gram(rng):
+    A = rng.normal(size=(12, 3))
+    return GramDisplay(A @ A.T, y=["first", "second"] * 6)
+
+
+def states(rng):
+    letters = "".join(np.array(list("ACGT"))[rng.integers(0, 4, 60)])
+    posterior = rng.dirichlet([1.0, 1.0, 1.0], size=60)
+    return StatePathDisplay(posterior, path=posterior.argmax(1), sequence=letters)
+
+
 ONE = {
+    "candidates": candidates,
+    "horizons": horizons,
     "boundary": boundary,
     "edges, 25": functools.partial(edges, 25, False),
     "edges, 60": functools.partial(edges, 60, False),
@@ -102,6 +130,9 @@ SEVERAL = {
     "priors": (priors, (1, 2), {"parts": ["loss"]}),
     "densities": (priors, (1, 2), {"parts": ["density"]}),
     "path": (path, (1, 3), {}),
+    "gram": (gram, (1, 2), {}),
+    "states": (states, (2, 1), {}),
+    "states, side by side": (states, (1, 2), {}),
 }
 LAYOUTS = pytest.mark.parametrize("layout", [None, "constrained", "tight"])
 
@@ -182,7 +213,10 @@ def test_one_picture_on_several_axes(name, layout, rng, pyplot):
     if legend is not None:
         check_apart([legend.get_window_extent(), axes.flat[0].get_tightbbox()])
         check_inside(figure, [legend.get_window_extent()])
-    if layout is None:
+    if layout is None and name.startswith("states"):
+        above, below = (ax.get_position() for ax in axes.flat)
+        assert shape == (1, 2) or (above.x0, above.x1) == (below.x0, below.x1)
+    elif layout is None:
         sizes = [ax.get_position().size for ax in axes.flat]
         np.testing.assert_allclose(sizes, [sizes[0]] * len(sizes))
 
@@ -352,3 +386,27 @@ def test_class_methods_take_axes_and_options(name):
         assert parameters["ax"].default is None, method
         kinds = [p.kind for p in parameters.values()]
         assert inspect.Parameter.VAR_KEYWORD in kinds, method
+
+
+def test_labels_stand_clear_of_the_offset_of_the_axis(rng, pyplot):
+    for ax in (None, pyplot.subplots(1, 2)[1][0]):
+        display = candidates(rng).plot(ax)
+        display.figure_.canvas.draw()
+        axis = display.ax_.xaxis
+        assert axis.get_offset_text().get_text()
+        texts = (axis.label, axis.get_offset_text())
+        check_apart([text.get_window_extent() for text in texts])
+
+
+def test_letters_are_drawn_where_there_is_room(rng, pyplot):
+    narrow = states(rng).plot(pyplot.subplots(1, 2)[1]).ax_[0]
+    wide = states(rng).plot().ax_[0]
+    assert [len(ax.lines) for ax in (narrow, wide)] == [1, 4]  # a line of all letters
+
+
+def test_edges_of_one_certain_tree_are_thinner_among_many_columns():
+    def width(n):
+        tree = np.column_stack([np.arange(n - 1), np.arange(1, n)])
+        return TreeGraphDisplay.from_trees(tree[None]).lines_[-1].get_linewidths()[0]
+
+    assert [width(5), width(60)] == [6.0, 2.0]
