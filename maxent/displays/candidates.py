@@ -13,6 +13,8 @@ from maxent.displays._layout import clear_offset, fit
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LABEL = 55.0  # width of a number at the x axis, in points
+
 
 class CandidatesDisplay:
     """Joint entropy of the candidates against their log-likelihood.
@@ -147,6 +149,9 @@ class CandidatesDisplay:
             xlabel="log-likelihood, nats per row", ylabel="joint entropy, nats"
         )
         self.ax_.legend(fontsize="small", frameon=False)
+        # values of one maximum differ in late digits: long labels
+        points = self.ax_.bbox.width * 72 / self.figure_.dpi
+        self.ax_.locator_params(axis="x", nbins=max(2, int(points / _LABEL)))
         clear_offset(self.ax_)
         fit(self.ax_)
         return self
