@@ -215,7 +215,7 @@ class SampleSizeDisplay:
 
 
 def _both(
-    estimator: Any, X: NDArray, test: NDArray, rng: np.random.Generator
+    estimator: Any, X: NDArray[Any], test: NDArray[Any], rng: np.random.Generator
 ) -> list[tuple[str, float]]:
     """Scores of both choices from one fit; none if every candidate is rejected."""
     from sklearn.base import clone
