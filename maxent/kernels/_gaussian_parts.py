@@ -37,6 +37,15 @@ def check_powers(rho: Any) -> Array:
     return powers
 
 
+def check_one_power(rho: Any) -> float:
+    """One power > 0, of functions that do not take several."""
+    if isinstance(rho, (list, tuple, np.ndarray)) and np.size(rho) > 1:
+        raise ValueError(
+            f"rho={v.shown(rho)} must be one number > 0; product_kernel takes several."
+        )
+    return v.check_positive("rho", rho)
+
+
 @dataclass(frozen=True)
 class GaussianParts:
     """Log-determinants and distances of two lists of Gaussian distributions.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
+from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_models
 from maxent.models._elimination import MAX_TABLE, Elimination, Scope, TooLargeError
 from maxent.models._factor_input import Names
@@ -107,7 +108,7 @@ def bayes_net_kernel(
     array([[1.    , 0.8944],
            [0.8944, 1.    ]])
     """
-    rho = v.check_positive("rho", rho)
+    rho = check_one_power(rho)
     v.check_choice("method", method, ("auto", "exact", "meanfield"))
     n_init = v.check_count("n_init", n_init)
     max_table = v.check_count("max_table", max_table)

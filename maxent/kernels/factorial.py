@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import Gaussian
+from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_horizons, check_models
 from maxent.models._coupled_chains import (
     CoupledChains,
@@ -102,7 +103,7 @@ def factorial_hmm_kernel(
     array([[1.   , 0.161],
            [0.161, 1.   ]])
     """
-    rho = v.check_positive("rho", rho)
+    rho = check_one_power(rho)
     v.check_choice("method", method, ("auto", "exact", "collapsed"))
     n_init = v.check_count("n_init", n_init)
     P = check_models("P", P, FactorialHMM)

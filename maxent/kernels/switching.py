@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
-from maxent.kernels._gaussian_parts import check_powers
+from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lds_pairs import pair_parts
 from maxent.kernels._lists import check_horizons, check_models
 from maxent.models.switching import SwitchingLDS
@@ -169,8 +169,7 @@ def switching_lds_kernel(
            [0.975, 1.   , 0.93 ],
            [0.862, 0.93 , 1.   ]])
     """
-    rho = v.check_positive("rho", rho)
-    check_powers(rho)
+    rho = check_one_power(rho)
     v.check_choice("power", power, ("observations", "joint"))
     rng = as_generator(random_state)
     options = {"n_paths": n_paths, "random_state": rng}

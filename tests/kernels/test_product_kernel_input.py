@@ -14,7 +14,13 @@ from maxent.families import (
     Multinomial,
     Poisson,
 )
-from maxent.kernels import hellinger_distance, product_kernel
+from maxent.kernels import (
+    bayes_net_kernel,
+    factorial_hmm_kernel,
+    hellinger_distance,
+    product_kernel,
+    switching_lds_kernel,
+)
 from maxent.models import CategoricalHMM, MarkovChain, Mixture, SwitchingLDS
 
 P = Poisson([1.0, 2.0])
@@ -167,3 +173,10 @@ def test_laws_of_lengths(rng):
         ),
         r"kernel of P\[0\] with itself infinite",
     )
+
+
+def test_kernels_of_one_power_name_the_one_of_several():
+    several, match = [0.5, 1.0], "product_kernel takes several"
+    refused(lambda: bayes_net_kernel([], rho=several), match)
+    refused(lambda: switching_lds_kernel([], rho=several, horizon=1), match)
+    refused(lambda: factorial_hmm_kernel([], rho=several, horizon=1), match)
