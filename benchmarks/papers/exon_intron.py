@@ -26,9 +26,9 @@ EXON, INTRON = slice(3, 67), slice(76, 140)  # of windows with GT at 70 and 71
 HORIZONS = (3, 5, 7, 9, 11)
 SHOWN = (5, 7, 9)
 KMERS = (1, 2, 3, 4, 5)
-PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+PENALTIES = (0.1, 1.0, 10.0, 100.0)
 STEPS = 400
-PAIR_STEPS = 60  # of the fits one by one
+PAIR_STEPS = 40  # of the fits one by one
 PRINTED = {
     "HMM, T = 9": "10 to 11 %",
     "3-mers": "7 to 8 %",
