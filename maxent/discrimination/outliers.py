@@ -88,7 +88,7 @@ class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
         Share of the training rows to call outliers, in (0, 0.5]: it sets ``offset_``,
         the threshold of `predict`, and changes nothing else of the fit. Without it the
         threshold is what the margin prior asks, which calls as many rows outliers as
-        have a multiplier, close to half of them at the default `quantile`.
+        have a multiplier: at the default `quantile` a third to nearly all of them.
     C : float, default=1.0
         Rate of the margin prior, > 0. It caps every row's weight, except for "gaussian"
         and "fixed". At weight one for all rows the model is the Bayes posterior.

@@ -64,10 +64,9 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
         As for :class:`MEDGaussianClassifier`.
     level : float or str, optional
         Level of the margins, in nats of log-likelihood ratio; 1 by default, or that of
-        the object given as `margin`. With ``margin="fixed"``
-        and fixed parameters also a share of the largest margin that all rows can meet,
-        such as "0.8*max"; "max" is "0.95*max", as the maximum itself asks for
-        multipliers without bound.
+        the object given as `margin`. With ``margin="fixed"`` and fixed parameters also
+        a share of the largest margin that all rows can meet, such as "0.8*max"; "max"
+        is "0.95*max", as the maximum itself asks for multipliers without bound.
     ess : float, default=1.0
         Equivalent sample size of the tables' smoothing, or of their Dirichlet prior, in
         rows, >= 0; 0 needs every pair of categories in every class.
