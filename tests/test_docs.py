@@ -133,6 +133,10 @@ def test_commands_of_the_page_on_files_run(tmp_path, monkeypatch):
         lines.append(",".join([*map(str, row), str(crabs.target_names[k])]))
     for name in ("train.csv", "test.csv"):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
+    strings = ["ACACACNACA x", "AACCAACCAA y", "CACACACACA x", "CCAACCAACC y"]
+    for name in ("genes.fasta", "more.fasta"):
+        records = (f">s {label}\n{x}\n" for x, label in map(str.split, strings))
+        (tmp_path / name).write_text("".join(records))
     monkeypatch.chdir(tmp_path)
     text = (DOCS / "guide" / "files.rst").read_text(encoding="utf-8")
     commands = re.findall(r"^   maxent (.+)$", text, re.MULTILINE)

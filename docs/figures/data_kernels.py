@@ -41,7 +41,8 @@ fig, axes = plt.subplots(1, 4, figsize=(10, 3), layout="constrained")
 for ax, (name, K) in zip(axes, kernels.items()):
     off = K[~np.eye(len(K), dtype=bool)]
     picture = ax.imshow(K, vmin=off.min(), vmax=off.max(), interpolation="nearest")
-    fig.colorbar(picture, ax=ax, shrink=0.8, orientation="horizontal")
-    ax.set(title=name, xticks=[15, 45], yticks=[])
+    bar = fig.colorbar(picture, ax=ax, shrink=0.8, orientation="horizontal")
+    bar.set_label("kernel")
+    ax.set(title=name, xlabel="strings by class", xticks=[15, 45], yticks=[])
     ax.set_xticklabels(["blocks", "mixed"])
 plt.show()
