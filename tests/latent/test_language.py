@@ -6,6 +6,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from maxent.latent import TrigramTopicModel
 from maxent.latent._trigram_tables import TrigramLikelihood
+from maxent.latent.language import frequencies
 
 
 def documents(rng, n=6):
@@ -75,17 +76,26 @@ def test_a_bound_on_the_iterations_is_said(rng):
 
 
 def test_the_start_is_near_interpolated_frequencies(rng):
-    # with topics idle and next to no prior the first weights alone predict the text
-    # better than the frequencies of words, and 20 iterations from them do more
-    X = documents(rng, 8)
-    share = np.unique(np.concatenate(X), return_counts=True)[1] / (8 * 30)
-    by_words = np.exp(-np.sum(share * np.log(share)))
-    with pytest.warns(ConvergenceWarning):
-        first = fitted(rng, max_iter=1, tol=1e-12)
-    assert first.perplexity(X) < by_words
-    with pytest.warns(ConvergenceWarning):
-        more = fitted(rng, max_iter=20, tol=1e-12)
-    assert more.objective_ > first.objective_
+    # the text is more likely than with words' frequencies and no weight of an n-gram
+    model = TrigramTopicModel(2, 1)
+    model.vocabulary_ = {w: i for i, w in enumerate("abcde")}
+    codes = [model._codes(d) for d in documents(rng, 8)]
+    seen = model._index(codes)
+    share = np.bincount(np.concatenate(codes), minlength=5) / (8 * 30)
+    likelihood = TrigramLikelihood(
+        model._grams, [model._counts(c) for c in codes], [np.array([0])] * 8, 2
+    )
+    found = []
+    for own in (
+        frequencies(model._grams, share, *seen, 100.0),
+        (np.log(share), 0.0, 0.0),
+    ):
+        x = np.zeros(likelihood.size)
+        for table, column in zip(likelihood.split(x)[0], own):
+            table[:, 0] = column
+        found.append(likelihood.evaluate(x)[0])
+    # two words of three have two successors of five: about half of 2 log(5 / 2)
+    assert found[0] > found[1] + np.log(5 / 2)
 
 
 def test_means_given_the_text_count_its_words(rng):
