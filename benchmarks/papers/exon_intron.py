@@ -29,6 +29,7 @@ KMERS = (1, 2, 3, 4, 5)
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
 STEPS = 400
 PAIR_STEPS = 40  # of the fits one by one
+SHARE = 0.01  # of uniform tables in these
 PRINTED = {
     "HMM, T = 9": "10 to 11 %",
     "3-mers": "7 to 8 %",
@@ -88,6 +89,7 @@ def state_pairs(sequences, rng):
 
     It is a chain of the pairs (q[t-1], q[t]): a pair is followed by those that begin
     with its second state. EM keeps the zeros of the start. Letters depend on pairs.
+    Afterwards a share of every table is made uniform, on the pairs that may follow.
     """
     from maxent.models import CategoricalHMM
 
@@ -103,9 +105,15 @@ def state_pairs(sequences, rng):
             rng.dirichlet(np.full(4, 5.0), size=4),
             alphabet="ACGT",
         )
+        model = CategoricalHMM.fit(
+            [letters], init=start, smoothing=0.0, max_iter=PAIR_STEPS
+        )
         models.append(
-            CategoricalHMM.fit(
-                [letters], init=start, smoothing=0.0, max_iter=PAIR_STEPS
+            CategoricalHMM(
+                (1 - SHARE) * model.start + SHARE / 4,
+                (1 - SHARE) * model.transition + SHARE / 2 * allowed,
+                (1 - SHARE) * model.emission.prob + SHARE / 4,
+                alphabet="ACGT",
             )
         )
     return models
