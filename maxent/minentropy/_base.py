@@ -23,6 +23,12 @@ from maxent._support.fitted import (
     check_scores,
     fresh_state,
 )
+from maxent._support.progress import (
+    CallbacksMixin,
+    Progress,
+    progress_of,
+    with_progress,
+)
 from maxent._support.random_state import as_generator
 from maxent._support.results import Status
 from maxent._support.typing import FloatArray, NDArray
@@ -36,7 +42,7 @@ INITS = ("auto", "zero", "random", "path")
 SOLVERS = ("auto", "prox", "ball", "cccp", "latent_svm")
 
 
-class MinEntropyBase(ClassifierMixin, FittedState, BaseEstimator):
+class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator):
     """Base of the estimators; a subclass makes the hidden features of its data.
 
     It defines ``_features(X, K, fit)``, a HiddenFeatures of K outputs.
@@ -49,6 +55,7 @@ class MinEntropyBase(ClassifierMixin, FittedState, BaseEstimator):
     objective_history_: FloatArray
     n_iter_: int
     converged_: bool
+    _progress: Progress
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -61,27 +68,14 @@ class MinEntropyBase(ClassifierMixin, FittedState, BaseEstimator):
 
     # -- learning --------------------------------------------------------------------
     @fresh_state
+    @with_progress
     def _learn(self, X, y, sample_weight, hidden_mask):
-        settings, b = (
-            self._settings(),
-            v.check_positive("temperature", self.temperature),
-        )
+        settings = self._settings()
+        b = v.check_positive("temperature", self.temperature)
         C = v.check_positive("C", self.C)
         rng = as_generator(self.random_state)
         n_init = v.check_count("n_init", self.n_init)
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is "
-                "None."
-            )
-        y = column_or_1d(y, warn=True)
-        if not len(y):
-            raise ValueError("y has no label: 0 samples are given and two are needed.")
-        if y.dtype.kind == "f":
-            assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
-        weight = v.check_weights(sample_weight, len(y))
-        weight = np.ones(len(y)) if weight is None else weight
+        y, weight = self._labels(y, sample_weight)
         classes = self._outputs(np.unique(y[weight > 0]))
         K = len(classes)
         codes = np.minimum(np.searchsorted(classes, y), K - 1)
@@ -104,18 +98,49 @@ class MinEntropyBase(ClassifierMixin, FittedState, BaseEstimator):
         c = b * C * weight / total
         objective = Objective(features, codes, c, b * loss, alpha)
         init = self._start(features.d, b)
-        learned = learn(objective, settings, init, n_init, rng)
         self.classes_ = classes
-        self._store(learned, b, settings)
+        self._minimise(objective, settings, init, n_init, rng, b)
         return self
 
-    def _store(self, learned, b, settings):
-        best, unit = learned.best, 1.0 / b**2
-        self.coef_ = best.w / b
-        self.objective_, self.stationarity_ = best.objective * unit, best.stationarity
-        self.objective_history_ = unit * np.array([h[1] for h in best.history])
-        self.n_iter_, self.converged_ = best.n_iter, best.converged
+    def _labels(self, y, sample_weight):
+        """Checked labels and weights (n,)."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is "
+                "None."
+            )
+        y = column_or_1d(y, warn=True)
+        if not len(y):
+            raise ValueError("y has no label: 0 samples are given and two are needed.")
+        if y.dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        weight = v.check_weights(sample_weight, len(y))
+        return y, np.ones(len(y)) if weight is None else weight
+
+    def _minimise(self, objective, settings, init, n_init, rng, b):
+        """Learn, store the best run, and say how it ended."""
+        unit = 1.0 / b**2
+        callback = progress_of(self, lambda model, run: model._store(run, b), unit=unit)
+        learned = learn(objective, settings, init, n_init, rng, callback)
+        best = learned.best
+        self._store(best, b)
         self.restarts_ = [(name, f * unit, err / b) for name, f, err in learned.runs]
+        end = f"objective {self.objective_:.6g}, stationarity {self.stationarity_:.1e}"
+        self._progress.closing(best.status, best.solver, best.n_iter, end)
+        if not learned.stopped:
+            self._warn(learned, settings)
+
+    def _store(self, run, b):
+        """Set the fitted attributes that one run tells."""
+        unit = 1.0 / b**2
+        self.coef_ = run.w / b
+        self.objective_, self.stationarity_ = run.objective * unit, run.stationarity
+        self.objective_history_ = unit * np.array([h[1] for h in run.history])
+        self.n_iter_, self.converged_ = run.n_iter, run.converged
+
+    def _warn(self, learned, settings):
+        best = learned.best
         if learned.trapped and (learned.idle or self.init in ("zero", "path")):
             warnings.warn(
                 f"{type(self).__name__}: w = 0 is nearly stationary at C={self.C:g}, "

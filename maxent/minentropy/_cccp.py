@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support.results import Status
-from maxent.minentropy._prox_linear import LearnResult
+from maxent.minentropy._prox_linear import DescentMonitor
 from maxent.minentropy.margin_qp import MarginProblem
 
 _ROUNDS = 200  # of rows added for one bound
@@ -30,29 +30,29 @@ _WORTH = 0.5  # share of the mean shortfall from which a row is added
 _INEXACT = 0.1  # share of the decrease up to which a bound is minimised
 
 
-def cccp(objective, w, *, tol, qp_tol, max_iter, latent_svm=False):
+def cccp(objective, w, *, tol, qp_tol, max_iter, callback=None, latent_svm=False):
     """Minimise f from w by upper bounds that touch it."""
     parts = _Parts(objective, latent_svm)
-    total, cuts = objective.total, None
-    f, history = objective.value(w), []
-    status, n_iter, e = Status.MAX_ITER, 0, np.inf
-    history.append((0, f, np.inf))
+    total, cuts, f = objective.total, None, objective.value(w)
+    name = "latent_svm" if latent_svm else "cccp"
+    monitor, status, n_iter = DescentMonitor(tol, callback, name), Status.MAX_ITER, 0
     while n_iter < max_iter:
         n_iter += 1
         bound = _Bound(parts, w, cuts)
         new, lower, cuts = bound.minimise(w, f, tol=tol, qp_tol=qp_tol)
         e = max(f - lower, 0.0)
-        history[-1] = (*history[-1][:2], e / total)
-        if e <= tol * total:
-            status = Status.CONVERGED
+        if monitor.record(n_iter - 1, f, e / total, w):
+            status = monitor.status
             break
         value = objective.value(new)
         if not value < f:
             status = Status.STALLED
             break
         w, f = new, value
-        history.append((n_iter, f, e / total))
-    return LearnResult(w, f, e / total, n_iter, status, history)
+    else:  # the last step's bound, as that of its end is not known
+        if monitor.record(n_iter, f, e / total, w):
+            status = monitor.status
+    return monitor.result(n_iter, status)
 
 
 class _Parts:

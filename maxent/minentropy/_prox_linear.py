@@ -14,11 +14,12 @@ composite minimization; Drusvyatskiy & Paquette (2019).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from maxent._support.results import Status
+from maxent._support.reports import relayed
+from maxent._support.results import Monitor, Status
 from maxent._support.typing import FloatArray
 
 _NU = 1e-3  # the first proximal weight, and the least
@@ -42,6 +43,8 @@ class LearnResult:
     status : Status
     history : list of tuple (int, float, float)
         Steps done, f and stationarity at every accepted one.
+    solver : str
+        Name of the method.
     """
 
     w: FloatArray
@@ -50,6 +53,7 @@ class LearnResult:
     n_iter: int
     status: Status
     history: list[tuple[int, float, float]] = field(default_factory=list)
+    solver: str = ""
 
     @property
     def converged(self):
@@ -57,9 +61,55 @@ class LearnResult:
         return self.status is Status.CONVERGED
 
 
-def prox_linear(objective, w, *, tol, qp_tol, max_iter):
+class DescentMonitor(Monitor):
+    """Record of a descent: f never rises, so that the last point is the best.
+
+    `record` takes the stationarity in the place of the gap; converged once it is at
+    most `tol`. A point that is recorded again, after steps that were refused, keeps
+    its place in the history.
+    """
+
+    def __init__(self, tol, callback, solver):
+        super().__init__(tol, relayed(callback, _measured), solver=solver)
+
+    def record(self, n_iter, objective, gap, point, violation=0.0):
+        again = self.best is not None and self.best.point is point
+        first = self.history.pop()[0] if again else n_iter
+        ended = super().record(n_iter, objective, gap, point, violation)
+        self.history[-1] = (first, objective, gap)
+        return ended
+
+    def result(self, n_iter, status):
+        """LearnResult of a method that ends at the last point."""
+        w, f, e = self.best.point, self.best.objective, self.best.gap
+        return LearnResult(w, f, e, n_iter, status, list(self.history), self.solver)
+
+    @property
+    def status(self):
+        """Status of a method that ended where `record` said so.
+
+        A wish to stop comes first, for other starts are to follow.
+        """
+        return Status.STOPPED if self.stopping else super().status
+
+    def _meets(self, certified):
+        return certified.gap <= self.tol
+
+    def rank(self, certified):
+        """The smaller objective comes first, then the smaller stationarity."""
+        return certified.objective, certified.gap
+
+    def _solution(self, certified, n_iter):
+        return self.result(n_iter, self.status)
+
+
+def _measured(report):
+    return replace(report, reached=report.gap, measure="stationarity")
+
+
+def prox_linear(objective, w, *, tol, qp_tol, max_iter, callback=None):
     """Minimise f from w by proximal steps on linearised scores."""
-    nu, total, history = _NU, objective.total, []
+    nu, total, monitor = _NU, objective.total, DescentMonitor(tol, callback, "prox")
     f, problem = objective.linearised(w)
     status, n_iter, e = Status.MAX_ITER, 0, np.inf
     while n_iter < max_iter:
@@ -68,10 +118,8 @@ def prox_linear(objective, w, *, tol, qp_tol, max_iter):
         away = step.w - w
         lower = f - (step.objective - step.gap)
         e = min(e, max(1.0, nu) * max(lower, 0.0))
-        if n_iter == 1 or history[-1][1] != f:
-            history.append((n_iter - 1, f, e / total))
-        if e <= tol * total:
-            status = Status.CONVERGED
+        if monitor.record(n_iter - 1, f, e / total, w):
+            status = monitor.status
             break
         pred = f - step.objective + 0.5 * nu * float(away @ away)
         new = objective.value(step.w)
@@ -88,14 +136,22 @@ def prox_linear(objective, w, *, tol, qp_tol, max_iter):
     if e == np.inf:  # after the last step
         step = problem.solve(w, max(nu, 1.0), tol=qp_tol, unit=total)
         e = max(1.0, nu) * max(f - step.objective + step.gap, 0.0)
-        history.append((n_iter, f, e / total))
-    elif history[-1][2] != e / total:
-        history[-1] = (history[-1][0], f, e / total)
-    return LearnResult(w, f, e / total, n_iter, status, history)
+        if monitor.record(n_iter, f, e / total, w):
+            status = monitor.status
+    return monitor.result(n_iter, status)
 
 
 def trust_region(
-    objective, w, *, tol, qp_tol, max_iter, largest=100.0, factor=4.0, least=1e-10
+    objective,
+    w,
+    *,
+    tol,
+    qp_tol,
+    max_iter,
+    callback=None,
+    largest=100.0,
+    factor=4.0,
+    least=1e-10,
 ):
     """Minimise f from w by the paper's algorithm 2.
 
@@ -103,24 +159,26 @@ def trust_region(
     divided by `factor` until f falls by tol sum c, and begins anew after that. Where
     the paper leaves open when to end, it is at mu < `least`.
     """
-    total, history = objective.total, []
+    total, monitor = objective.total, DescentMonitor(tol, callback, "ball")
     f, problem = objective.linearised(w)
-    history.append((0, f, np.inf))
     mu, n_iter, status = largest, 0, Status.MAX_ITER
-    while n_iter < max_iter:
+    monitor.record(0, f, np.inf, w)
+    while n_iter < max_iter and not monitor.stopped:
         n_iter += 1
         step = problem.solve_ball(w, np.sqrt(mu), tol=qp_tol, unit=total)
         new = objective.value(step.w)
         if f - new >= tol * total:
             w, mu = step.w, largest
             f, problem = objective.linearised(w)
-            history.append((n_iter, f, np.inf))
+            monitor.record(n_iter, f, np.inf, w)
             continue
         mu /= factor
         if mu < least:
             status = Status.CONVERGED
             break
+    if monitor.stopped:
+        return monitor.result(n_iter, Status.STOPPED)
     step = problem.solve(w, 1.0, tol=qp_tol, unit=total)
     e = max(f - step.objective + step.gap, 0.0) / total
-    history[-1] = (*history[-1][:2], e)
-    return LearnResult(w, f, e, n_iter, status, history)
+    monitor.record(n_iter, f, e, w)
+    return monitor.result(n_iter, Status.STOPPED if monitor.stopped else status)

@@ -7,11 +7,13 @@ is nearly stationary and nothing happens.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
+from maxent._support.reports import relayed
+from maxent._support.results import Status
 from maxent._support.typing import FloatArray
 from maxent.minentropy._cccp import cccp
 from maxent.minentropy._prox_linear import LearnResult, prox_linear, trust_region
@@ -39,7 +41,7 @@ class Settings:
     qp_tol: float
     max_iter: int
 
-    def minimise(self, objective, w, tol=None):
+    def minimise(self, objective, w, tol=None, callback=None):
         """Minimise f from w."""
         name = self.solver
         infinite = np.isinf(objective.alpha).any()
@@ -61,6 +63,7 @@ class Settings:
             tol=self.tol if tol is None else max(tol, self.tol),
             qp_tol=self.qp_tol,
             max_iter=self.max_iter,
+            callback=callback,
         )
 
 
@@ -77,15 +80,18 @@ class Learned:
         Whether w = 0 is nearly stationary.
     idle : bool
         Whether no run got below f(0) by a thousandth.
+    stopped : bool
+        Whether the callback has asked to stop.
     """
 
     best: LearnResult
     runs: list[tuple[str, float, float]] = field(default_factory=list)
     trapped: bool = False
     idle: bool = False
+    stopped: bool = False
 
 
-def learn(objective, settings, init, n_init, rng) -> Learned:
+def learn(objective, settings, init, n_init, rng, callback=None) -> Learned:
     """Minimise f from all starts of `init`; the smallest objective wins.
 
     Parameters
@@ -96,35 +102,49 @@ def learn(objective, settings, init, n_init, rng) -> Learned:
         "auto" is the path and `n_init` random starts.
     n_init : int
     rng : Generator
+    callback : callable(n_iter, objective, stationarity), optional
+        Called at every step from every start, on a path with the objective of the order
+        it has come to; True ends learning.
     """
     features, zero = objective.features, np.zeros(objective.features.d)
     at_zero = objective.value(zero)
     runs: list[tuple[str, LearnResult]] = []
     names = {"auto": ("path", "random")}.get(init, (init,)) if _word(init) else ()
     if not _word(init):
-        runs.append(("given", settings.minimise(objective, init)))
+        runs.append(("given", settings.minimise(objective, init, callback=callback)))
     if features.is_visible:  # convex: all starts end alike
         names, init = ("zero",) if names else (), "zero"
     trapped = not features.is_visible and names != ("random",)
     trapped = trapped and _is_trapped(objective, zero, settings)
     if trapped and objective.total:
         names = tuple(dict.fromkeys((*names, "random")))
-    if "zero" in names:
-        runs.append(("zero", settings.minimise(objective, zero)))
-    if "path" in names:
-        runs.append(("path", _along_path(objective, zero, settings)))
-    if "random" in names:
-        for _ in range(n_init):
-            w = _random_start(objective, settings, rng)
-            runs.append(("random", settings.minimise(objective, w)))
+    plan = [name for name in ("zero", "path") if name in names]
+    plan += ["random"] * (n_init if "random" in names else 0)
+    stopped = any(run.status is Status.STOPPED for _, run in runs)
+    for name in plan if not stopped else ():
+        runs.append((name, _run(name, objective, settings, rng, callback)))
+        stopped = runs[-1][1].status is Status.STOPPED
+        if stopped:
+            break
     _, best = min(runs, key=lambda run: run[1].objective)
+    if stopped:
+        best = replace(best, status=Status.STOPPED)
     told = [(name, run.objective, objective.error(run.w)) for name, run in runs]
     idle = best.objective > (1.0 - _TRAPPED) * at_zero > 0
-    return Learned(best, told, trapped, idle)
+    return Learned(best, told, trapped, idle, stopped)
 
 
 def _word(init):
     return isinstance(init, str)
+
+
+def _run(name, objective, settings, rng, callback):
+    """Minimise f from the start of this name."""
+    zero = np.zeros(objective.features.d)
+    if name == "path":
+        return _along_path(objective, zero, settings, callback)
+    w = _random_start(objective, settings, rng) if name == "random" else zero
+    return settings.minimise(objective, w, callback=callback)
 
 
 def _is_trapped(objective, zero, settings):
@@ -136,14 +156,31 @@ def _is_trapped(objective, zero, settings):
     return f - step.objective <= _TRAPPED * f
 
 
-def _along_path(objective, w, settings):
+def _along_path(objective, w, settings, callback):
     """Orders from zero up to those wanted, each from the solution of the one before."""
     for a in PATH:
         alpha = np.minimum(a, objective.alpha)
         if (alpha == objective.alpha).all():
             break
-        w = settings.minimise(objective.at_order(alpha), w, _COARSE).w
-    return settings.minimise(objective, w)
+        hear = relayed(callback, partial(_of_order, objective, a))
+        found = settings.minimise(objective.at_order(alpha), w, _COARSE, hear)
+        if found.status is Status.STOPPED:
+            return _uncertified(objective, found)
+        w = found.w
+    return settings.minimise(objective, w, callback=callback)
+
+
+def _of_order(objective, a, report):
+    """A report of the path at order a; its solution is one of the last order."""
+    report = report.translated(partial(_uncertified, objective))
+    return replace(report, note=f"order {a:g} of the path", last=False)
+
+
+def _uncertified(objective, found):
+    """The weights of another order, where fitting may stop."""
+    f, status = objective.value(found.w), Status.STOPPED
+    history = [(found.n_iter, f, np.inf)]
+    return LearnResult(found.w, f, np.inf, found.n_iter, status, history, found.solver)
 
 
 def _random_start(objective, settings, rng) -> FloatArray:

@@ -68,6 +68,8 @@ class M3EClassifier(MinEntropyBase):
         Relative gap of the margin problems.
     random_state : int, Generator, RandomState or None, default=None
         Of the random starts.
+    verbose : bool or int, default=False
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------
@@ -134,6 +136,7 @@ class M3EClassifier(MinEntropyBase):
         max_iter: int = 200,
         qp_tol: float = 1e-8,
         random_state: RandomState = None,
+        verbose: bool | int = False,
     ) -> None:
         self.alpha = alpha
         self.C = C
@@ -150,6 +153,7 @@ class M3EClassifier(MinEntropyBase):
         self.max_iter = max_iter
         self.qp_tol = qp_tol
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(
         self,
@@ -227,8 +231,8 @@ class M3EClassifier(MinEntropyBase):
         scaled = self.intercept_ / self.intercept_scaling
         return np.column_stack([self.coef_, scaled]).ravel()
 
-    def _store(self, learned, b, settings):
-        super()._store(learned, b, settings)
+    def _store(self, run, b):
+        super()._store(run, b)
         width = self.n_features_in_ + bool(self.fit_intercept)
         W = self.coef_.reshape(-1, width)
         self.coef_ = np.ascontiguousarray(W[:, : self.n_features_in_])

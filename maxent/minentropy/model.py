@@ -54,6 +54,8 @@ class M3EModel(MinEntropyBase):
         Relative gap of the margin problems.
     random_state : int, Generator, RandomState or None, default=None
         Of the random starts.
+    verbose : bool or int, default=False
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------
@@ -104,6 +106,7 @@ class M3EModel(MinEntropyBase):
         max_iter: int = 200,
         qp_tol: float = 1e-8,
         random_state: RandomState = None,
+        verbose: bool | int = False,
     ) -> None:
         self.feature_map = feature_map
         self.n_outputs = n_outputs
@@ -119,6 +122,7 @@ class M3EModel(MinEntropyBase):
         self.max_iter = max_iter
         self.qp_tol = qp_tol
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(
         self,

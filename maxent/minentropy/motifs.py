@@ -171,6 +171,8 @@ class M3EMotifClassifier(MinEntropyBase):
         Relative gap of the margin problems.
     random_state : int, Generator, RandomState or None, default=None
         Of the random starts.
+    verbose : bool or int, default=False
+        Print progress: time, solver, iteration, objective and how far from `tol`.
 
     Attributes
     ----------
@@ -233,6 +235,7 @@ class M3EMotifClassifier(MinEntropyBase):
         max_iter: int = 200,
         qp_tol: float = 1e-8,
         random_state: RandomState = None,
+        verbose: bool | int = False,
     ) -> None:
         self.width = width
         self.background = background
@@ -252,6 +255,7 @@ class M3EMotifClassifier(MinEntropyBase):
         self.max_iter = max_iter
         self.qp_tol = qp_tol
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(
         self,

@@ -18,6 +18,10 @@ from maxent import (
     LMEBoltzmannMachine,
     LMEDirichletMixture,
     LMEGaussianMixture,
+    M3EClassifier,
+    M3EGridClassifier,
+    M3EModel,
+    M3EMotifClassifier,
     MaxEntClassifier,
     MEDBayesNetClassifier,
     MEDClassifier,
@@ -55,6 +59,15 @@ COINS[:, 0, 0] = 1.0
 COINS[:, 0, 1] = COINS[:, 1, 2] = np.arange(4.0)
 HEADS = _rng.permutation(np.repeat([0, 1, 2, 3], [30, 20, 20, 30]))
 WORDS = [list(np.array(list("abcde"))[_rng.integers(0, 5, 30)]) for _ in range(8)]
+BAGS = _rng.normal(size=(40, 3, 2))
+LABELS = np.arange(40) % 2
+BAGS[LABELS == 1, 1] += 2.0
+IMAGES = 0.5 * _rng.normal(size=(40, 4, 4))
+IMAGES[LABELS == 1, 1:3, 1:3] += [[2.0, -2.0], [-2.0, 2.0]]
+STRANDS = ["".join(row) for row in _rng.choice(list("ACGT"), size=(40, 12))]
+STRANDS = [s[:4] + "TATA" + s[8:] if y else s for s, y in zip(STRANDS, LABELS)]
+JOINT = np.zeros((40, 2, 3, 4))
+JOINT[:, 0, :, :2] = JOINT[:, 1, :, 2:] = BAGS
 
 # estimator, rows, labels; each takes two iterations or more
 WORK = {
@@ -75,6 +88,17 @@ WORK = {
     ),
     "LMERBM": (LMERBM(1, n_init=2, random_state=0), BITS, None),
     "LatentMaxEnt": (LatentMaxEnt(COINS, n_init=12, random_state=0), HEADS, None),
+    "M3EClassifier": (M3EClassifier(C=10.0, n_init=2, random_state=0), BAGS, LABELS),
+    "M3EGridClassifier": (
+        M3EGridClassifier((2, 2), C=10.0, n_init=2, random_state=0),
+        IMAGES,
+        LABELS,
+    ),
+    "M3EMotifClassifier": (
+        M3EMotifClassifier(4, alpha=2.0, C=10.0, n_init=2, random_state=0),
+        STRANDS,
+        LABELS,
+    ),
     "MEDBayesNetClassifier": (MEDBayesNetClassifier(level=3.0), CODES, THREE),
     "MEDClassifier": (MEDClassifier(C=10.0, solver="interior"), REAL, TWO),
     "MEDFeatureSelector": (MEDFeatureSelector(), REAL, TWO),
@@ -119,10 +143,26 @@ SOLVERS = {
         REAL[:, 0] + np.sin(REAL[:, 1]),
     ),
     "blocks, interior": (MEDBayesNetClassifier(margin="gaussian"), CODES, TWO),
+    "trust region": (
+        M3EClassifier(2.0, 10.0, solver="ball", init="random", random_state=0),
+        BAGS,
+        LABELS,
+    ),
+    "latent SVM": (
+        M3EModel(C=10.0, solver="latent_svm", n_init=2, random_state=0),
+        JOINT,
+        LABELS,
+    ),
     "three trees": (MEDTreeClassifier("dirichlet", level=2.0), CODES[:30], THREE[:30]),
 }
 EVERY = WORK | SOLVERS
-NOT_ITERATIVE = {"ChowLiuClassifier", "FisherFeatures", "Pipeline", "ProductKernel"}
+NOT_ITERATIVE = {
+    "ChowLiuClassifier",
+    "FisherFeatures",
+    "FisherScores",
+    "Pipeline",
+    "ProductKernel",
+}
 
 
 @pytest.fixture
@@ -431,10 +471,11 @@ def test_older_scikit_learn_is_named():
 
 # -- lines ---------------------------------------------------------------------------
 NUMBER = r"-?\d+(\.\d+)?(e[+-]\d+)?"
-MEASURE = r"(relative gap|relative gradient|gradient|residual)"
+MEASURE = r"(relative gap|relative gradient|gradient|residual|stationarity)"
 STEP = re.compile(
     rf"\w+ +\d+\.\d\d s  [\w-]+ iteration \d+: (objective {NUMBER}, {MEASURE} "
-    rf"({NUMBER}|inf) \(tol {NUMBER}\)(, \d+ of \d+ starts go on|, best of \d+ starts)?"
+    rf"({NUMBER}|inf) \(tol {NUMBER}\)(, \d+ of \d+ starts go on|, best of \d+ starts"
+    rf"|, order {NUMBER} of the path)?"
     r"|no feasible point yet|not certified yet)"
 )
 SHARE = re.compile(r"\w+ +\d+\.\d\d s  \d+ of \d+ starts have ended")

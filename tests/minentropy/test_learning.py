@@ -216,3 +216,59 @@ def test_chosen_run_has_the_smallest_objective(rng):
     learned = learn(objective, Settings("auto", 1e-4, 1e-8, 100), "auto", 3, rng)
     assert [name for name, *_ in learned.runs] == ["path", *["random"] * 3]
     assert learned.best.objective == min(f for _, f, _ in learned.runs)
+
+
+def counting(count):
+    """Calls of a callback, which asks to stop when it is called for the nth time."""
+    calls = []
+
+    def callback(n_iter, objective, stationarity):
+        calls.append((n_iter, objective, stationarity))
+        return len(calls) >= count
+
+    return calls, callback
+
+
+@pytest.mark.parametrize("solver", ["prox", "cccp", "latent_svm"])
+def test_a_callback_stops_all_starts(solver, rng):
+    alpha = 2.0 if solver == "prox" else np.inf
+    objective = bags(rng, alpha)
+    settings = Settings(solver, 1e-4, 1e-8, 50)
+    calls, callback = counting(np.inf)
+    full = learn(objective, settings, "auto", 2, np.random.default_rng(0), callback)
+    plain = learn(objective, settings, "auto", 2, np.random.default_rng(0))
+    assert not full.stopped
+    assert full.runs == plain.runs
+    np.testing.assert_array_equal(full.best.w, plain.best.w)
+    # the end of an order or a start as well: there learning would go on
+    ends = next(i for i, (_, _, e) in enumerate(calls, start=1) if e <= 1e-2)
+    for count in {1, ends, len(calls) // 2, len(calls)}:
+        told, callback = counting(count)
+        rng = np.random.default_rng(0)
+        found = learn(objective, settings, "auto", 2, rng, callback)
+        assert told == calls[:count]
+        assert found.stopped
+        assert found.best.status == "stopped"
+        value = objective.value(found.best.w)
+        assert found.best.objective == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["prox", "ball", "cccp"])
+def test_history_is_what_the_callback_is_told(name, rng):
+    objective = bags(rng, 2.0)
+    calls, callback = counting(np.inf)
+    start = np.zeros(objective.features.d)
+    found = minimise(name, objective, start, callback=callback)
+    values = list(dict.fromkeys(f for _, f, _ in calls))
+    assert [f for _, f, _ in found.history] == values
+    assert found.history[-1][1:] == (found.objective, found.stationarity)
+    assert calls[-1][1:] == (found.objective, found.stationarity)
+
+
+@pytest.mark.parametrize("name", ["prox", "cccp"])
+def test_converged_where_the_last_step_meets_the_tolerance(name, rng):
+    objective = bags(rng, 2.0)
+    start = np.zeros(objective.features.d)
+    for max_iter in range(1, 6):
+        found = minimise(name, objective, start, max_iter=max_iter)
+        assert found.converged == (found.stationarity <= OPTIONS["tol"])
