@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
+from maxent._support.estimator_input import check_labels
 from maxent._support.fitted import (
     FittedState,
     check_fitted,
@@ -114,7 +114,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
             raise ValueError("y has no label: 0 samples are given and two are needed.")
         if y.dtype.kind == "f":
             assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
+        check_labels(y)
         weight = v.check_weights(sample_weight, len(y))
         return y, np.ones(len(y)) if weight is None else weight
 

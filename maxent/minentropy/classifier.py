@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from maxent._support import validation as v
+from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
 from maxent._support.typing import ClassWeight, RandomState
 from maxent.minentropy._base import MinEntropyBase
@@ -209,7 +209,7 @@ class M3EClassifier(MinEntropyBase):
     def _bags(self, X, fit):
         """Instances and where each bag begins; rows of a matrix are bags of one."""
         if not holds_bags(X):
-            phi = validate_data(self, X, dtype=np.float64, reset=fit)
+            phi = validated(self, X, dtype=np.float64, reset=fit)
             v.check_range("X", phi)
             return phi, np.arange(len(phi) + 1)
         phi, bags = read_bags(X)

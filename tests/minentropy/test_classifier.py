@@ -188,3 +188,17 @@ def test_other_features_are_refused(rng):
         model.predict(X[:, :, :2])
     with pytest.raises(ValueError, match="must hold 8 of the labels"):
         model.predict_hidden(X, np.full(8, 5))
+
+
+@pytest.mark.parametrize(
+    ("y", "told"),
+    [
+        ([1, None, 1, 1, None, 1], r"y\[1\]=None"),
+        ([1, "a", 2, 1, "a", 2], r"y mixes labels of several types \(y\[0\]=1 is int"),
+        ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], "holds numbers that are not integers"),
+    ],
+)
+def test_labels_that_are_refused_are_named(y, told):
+    y = np.array(y, dtype=None if isinstance(y[0], float) else object)
+    with pytest.raises(ValueError, match=told):
+        M3EClassifier().fit(np.zeros((6, 2, 1)), y)
