@@ -99,6 +99,7 @@ class ConvergenceDisplay:
         bound: float = np.inf,
         sample_weight: ArrayLike | None = None,
         ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """Run every M step from one start, and draw.
 
@@ -120,6 +121,8 @@ class ConvergenceDisplay:
             As for :func:`~maxent.latent.em_is`.
         ax : Axes, optional
             Where to draw; None makes a figure.
+        **kwargs
+            As for :meth:`plot`.
 
         Returns
         -------
@@ -145,7 +148,7 @@ class ConvergenceDisplay:
                 label = f"{method.upper()}, K = {K}"
                 histories[label] = [float(each[1][0]) for each in result.history]
         histories["L-BFGS on L"] = _ascent(likelihood, start, n_steps)
-        return cls(histories).plot(ax)
+        return cls(histories).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the lines.

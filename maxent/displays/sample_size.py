@@ -114,6 +114,7 @@ class SampleSizeDisplay:
         n_test: int = 10_000,
         random_state: Any = None,
         ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """Fit to drawn rows of every size, score both choices on fresh ones, and draw.
 
@@ -138,6 +139,8 @@ class SampleSizeDisplay:
             Seed.
         ax : Axes, optional
             Where to draw; None makes a figure.
+        **kwargs
+            As for :meth:`plot`.
 
         Returns
         -------
@@ -161,7 +164,7 @@ class SampleSizeDisplay:
                 for name, value in _both(estimator, X[:n], test, rng.spawn(1)[0]):
                     scores[name][trial, i] = base - value
         words = "cross entropy" if log_prob is None else "divergence from the truth"
-        return cls(rows, scores, ylabel=f"{words}, nats per row").plot(ax)
+        return cls(rows, scores, ylabel=f"{words}, nats per row").plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw means, with bars of one standard error.
