@@ -150,9 +150,9 @@ class _InteriorPoint:
         self.certified_rows, self.monitor = certified_rows, monitor
         self.upper, self.has_end = rows.upper, has_upper_duals(rows, R)
         self.largest = float(np.abs(rows.q).max(initial=0.0))
-        # blocks: 1e9 nats are far beyond a divergence that any rows can ask for, and
-        # the steps of an objective without bound get slow long before 1e12
-        most = 1e12 if R.homogeneous else 1e9
+        # Blocks under hard margins: 1e9 nats are far beyond a divergence that rows can
+        # ask for, and the steps of an objective without bound get slow before 1e12.
+        most = 1e9 if rows.potential.hard and not R.homogeneous else 1e12
         most *= max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
         self.unbounded_from = most * max(1.0, self.largest) ** 2
         # quadratics are cheap enough to go on to the last digit

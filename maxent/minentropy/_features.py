@@ -40,26 +40,28 @@ class HiddenFeatures(ABC):
         """Whether every output has one hidden value: nothing is hidden."""
 
     @abstractmethod
-    def renyi(self, w, alpha, gradient=True) -> tuple[FloatArray, Any]:
+    def renyi(
+        self, w: FloatArray, alpha: Any, gradient: bool = True
+    ) -> tuple[FloatArray, Any]:
         """F (n, K) at orders alpha (K,), and G or None; -inf of what is impossible."""
 
     @abstractmethod
-    def tempered(self, w, t) -> tuple[FloatArray, Any]:
+    def tempered(self, w: FloatArray, t: float) -> tuple[FloatArray, Any]:
         """log sum exp(t s) (n, K) and G of the means E_t[Psi]; max, argmax at inf."""
 
     @abstractmethod
-    def best(self, w) -> Any:
+    def best(self, w: FloatArray) -> Any:
         """Best hidden value of every (i, y): (n, K) or (n, K, ...)."""
 
     @abstractmethod
-    def random(self, rng) -> Any:
+    def random(self, rng: np.random.Generator) -> Any:
         """G of hidden values drawn uniformly."""
 
     @abstractmethod
-    def rows(self, G, i, y) -> Any:
+    def rows(self, G: Any, i: IntArray, y: IntArray) -> Any:
         """Features (len(i), d) of pairs (i, y)."""
 
-    def at_weights(self, G, w) -> FloatArray:
+    def at_weights(self, G: Any, w: FloatArray) -> FloatArray:
         """g_iy . w, (n, K)."""
         i = np.repeat(np.arange(self.n), self.K)
         y = np.tile(np.arange(self.K), self.n)
@@ -81,26 +83,26 @@ class ListedFeatures(HiddenFeatures):
     forbidden: IntArray | None = None
 
     @abstractmethod
-    def raw_scores(self, w) -> FloatArray:
+    def raw_scores(self, w: FloatArray) -> FloatArray:
         """Scores of all hidden values, (entries,)."""
 
     @abstractmethod
-    def pool(self, beta) -> Any:
+    def pool(self, beta: FloatArray) -> Any:
         """G of weights (entries,) of the hidden values."""
 
     @abstractmethod
-    def table(self, values, fill) -> Any:
+    def table(self, values: Any, fill: float) -> Any:
         """Values of segments as (n, K); `fill` where an output has no segment."""
 
     @abstractmethod
-    def segment_orders(self, alpha) -> FloatArray:
+    def segment_orders(self, alpha: Any) -> FloatArray:
         """Order of every segment."""
 
     @property
     def is_visible(self):
         return bool((np.diff(self.offsets) == 1).all())
 
-    def scores(self, w) -> FloatArray:
+    def scores(self, w: FloatArray) -> FloatArray:
         """Scores, -inf where a hidden value is not allowed."""
         s = self.raw_scores(w)
         if self.forbidden is not None:

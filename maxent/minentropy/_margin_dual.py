@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
@@ -238,7 +239,7 @@ class _MarginQuadratic(Quadratic):
 
     def __init__(self, Z: FloatArray, groups: Groups):
         self.Z, self.groups = Z, groups
-        self.blocks = [] if groups.single else [_GroupBounds(groups)]
+        self.blocks: Any = [] if groups.single else [_GroupBounds(groups)]
         self.maps = self.transposed = [_Identity() for _ in self.blocks]
         self.base = None  # multipliers and weights that the last step starts from
         self.step = None  # the last step of both

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from maxent._support.reports import relayed
 from maxent._support.results import Status
 from maxent._support.typing import FloatArray
 from maxent.minentropy._cccp import cccp
+from maxent.minentropy._objective import Objective
 from maxent.minentropy._prox_linear import LearnResult, prox_linear, trust_region
 from maxent.minentropy.margin_qp import MarginProblem
 
@@ -91,7 +93,14 @@ class Learned:
     stopped: bool = False
 
 
-def learn(objective, settings, init, n_init, rng, callback=None) -> Learned:
+def learn(
+    objective: Objective,
+    settings: Settings,
+    init: str,
+    n_init: int,
+    rng: np.random.Generator,
+    callback: Any = None,
+) -> Learned:
     """Minimise f from all starts of `init`; the smallest objective wins.
 
     Parameters
@@ -183,7 +192,9 @@ def _uncertified(objective, found):
     return LearnResult(found.w, f, np.inf, found.n_iter, status, history, found.solver)
 
 
-def _random_start(objective, settings, rng) -> FloatArray:
+def _random_start(
+    objective: Objective, settings: Settings, rng: np.random.Generator
+) -> FloatArray:
     """Support vector machine on random hidden values of the true outputs.
 
     The other outputs have the averages of their features.

@@ -72,7 +72,8 @@ def gradient_cells(
     if not np.isfinite(images).all():
         raise ValueError("images has entries that are NaN or infinite.")
     n, R, C = len(images), images.shape[1] // cell, images.shape[2] // cell
-    down, along = np.gradient(images, axis=(1, 2))
+    gradient: Any = np.gradient(images, axis=(1, 2))
+    down, along = gradient
     down, along = (g[:, : R * cell, : C * cell] for g in (down, along))
     size = np.hypot(down, along)
     turn = 2.0 * np.pi if signed else np.pi
@@ -85,11 +86,11 @@ def gradient_cells(
     count = n * R * C * bins
     out = np.bincount((own + low % bins).ravel(), (size * (1 - share)).ravel(), count)
     out += np.bincount((own + (low + 1) % bins).ravel(), (size * share).ravel(), count)
-    cells = out.reshape(n, R, C, bins)
+    cells: Any = out.reshape(n, R, C, bins)
     return _normalised(cells) if normalise else cells
 
 
-def _normalised(cells):
+def _normalised(cells: FloatArray) -> FloatArray:
     """Cells over the root mean square norm of the 3 x 3 cells about them."""
     R, C = cells.shape[1:3]
     energy = np.pad((cells**2).sum(axis=3), ((0, 0), (1, 1), (1, 1)), mode="edge")
