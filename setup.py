@@ -112,6 +112,7 @@ def main():
         for name, sources in EXTENSIONS.items()
     ]
     setup(
+        options={"build_ext": {"parallel": True}},  # a compiler for each core
         ext_modules=cythonize(
             extensions,
             nthreads=0,

@@ -2,10 +2,12 @@
 
 import pickle
 import re
+import sys
 import warnings
 
 import numpy as np
 import pytest
+from _support import recorders
 from _support.recorders import Recorder, Watcher, check_nested, events
 from processes import run
 from sklearn.base import clone
@@ -339,8 +341,23 @@ def without_score(estimator, X, y=None):
     return float(estimator.n_iter_)
 
 
+@pytest.fixture
+def pickled_by_value():
+    """Functions and classes of the tests go to processes that cannot import them."""
+    try:
+        from joblib.externals import cloudpickle
+    except ImportError:  # joblib >= 1.6
+        import cloudpickle
+    modules = recorders, sys.modules[__name__]
+    for one in modules:
+        cloudpickle.register_pickle_by_value(one)
+    yield
+    for one in modules:
+        cloudpickle.unregister_pickle_by_value(one)
+
+
 @pytest.mark.parametrize("name", WORK)
-def test_tasks_in_a_search_with_two_processes(callbacks, log, name):
+def test_tasks_in_a_search_with_two_processes(callbacks, log, pickled_by_value, name):
     if name == "TrigramTopicModel":
         pytest.skip("documents are no rows that a search can split")
     estimator, X, y = copy_of(name)
