@@ -125,7 +125,7 @@ def main():
                 "embedsignature": True,
                 "freethreading_compatible": True,
             },
-        )
+        ),
     )
 
 

@@ -147,7 +147,7 @@ class Progress:
         unit: float = 1.0,
         task: str = "iteration",
     ) -> Listener | None:
-        """What :func:`progress_of` returns."""
+        """Return the callback for solvers, None if nobody listens."""
         if not self.observed:
             return None
 

@@ -49,7 +49,7 @@ class Report:
     solution: Callable[[], Any] | None = None
 
     def translated(self, translate: Callable[[Any], Any]) -> Report:
-        """The same report with the solution that `translate` makes of this one."""
+        """Return the report with its solution passed through `translate`."""
         found = self.solution
         if found is None:
             return self

@@ -390,7 +390,7 @@ class Records:
 
 
 def read_records(path: str | os.PathLike[str]) -> Records:
-    """What `read_sequences` reads, with its lines and the kind of the file."""
+    """Read sequences and labels of a file, with line numbers and the kind of file."""
     opener = gzip.open if os.fspath(path).endswith(".gz") else open
     names: list[str] = []
     pieces: list[list[str]] = []

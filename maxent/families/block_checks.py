@@ -102,7 +102,7 @@ class _Probe:
 
     # -- answers -----------------------------------------------------------------------
     def call(self, name, shape, where, *args):
-        """What a method answers, checked to be finite numbers of this shape."""
+        """Call a method; refuse other shapes and what is not finite."""
         found = getattr(self.block, name)(*args)
         check_answer(f"{type(self.block).__name__}.{name}", found, shape, where)
         return np.asarray(found, dtype=np.float64)

@@ -46,7 +46,7 @@ class Proportions:
         return self.r**2 * (self.constant + 2.0 * self.u + squares)
 
     def scaled(self, factor: Array) -> Proportions:
-        """The same with r multiplied."""
+        """Return the proportions with r multiplied by `factor`."""
         return Proportions(self.S, self.r * factor, self.u, self.constant)
 
 

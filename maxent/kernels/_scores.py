@@ -428,7 +428,7 @@ _SCORERS: dict[type[Any], Callable[..., Scorer]] = {
 
 
 def scorer_of(model: Any, n_jobs: int | None) -> Scorer:
-    """What computes the scores of a model.
+    """Return the scorer of a model, by its class.
 
     Raises
     ------

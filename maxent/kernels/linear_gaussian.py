@@ -73,7 +73,7 @@ def linear_gaussian_parts(
     P: Sequence[LinearGaussianNetwork],
     Q: Sequence[LinearGaussianNetwork] | None = None,
 ) -> GaussianParts:
-    """What kernels of any power follow from."""
+    """Return the parts of all pairs that kernels of any power share."""
     P = check_models("P", P, LinearGaussianNetwork)
     Q = None if Q is None else check_models("Q", Q, LinearGaussianNetwork, like=P)
     first = P[0]

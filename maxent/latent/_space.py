@@ -92,7 +92,7 @@ class FeatureSpace:
     # -- what scaling needs: features >= 0 --------------------------------------------
     @functools.cached_property
     def shift(self) -> Array:
-        """What is added to the features so that none is negative.
+        """Constants added to the features so that none is negative.
 
         A constant added to a feature changes log Phi only: neither p nor lam.
         """

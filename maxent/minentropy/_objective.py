@@ -49,7 +49,7 @@ class Objective:
         self.delta = self.loss[self.right, self.wrong]
 
     def at_order(self, alpha):
-        """The same problem with other orders."""
+        """Return the objective with the orders `alpha`."""
         return Objective(self.features, self.codes, self.c, self.loss, alpha)
 
     def slacks(self, F):

@@ -130,7 +130,7 @@ class CoupledChains:
         return float(chains + self.energies().sum())
 
     def bounds(self) -> Array:
-        """The same for every sequence, at the parameters of the last updates."""
+        """Lower bounds of log Z of every sequence, with the last parameters."""
         energy = np.add.reduceat(self.energies(), self.offsets[:-1])
         return self.free.sum(axis=0) + energy
 

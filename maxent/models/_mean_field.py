@@ -154,7 +154,7 @@ class MeanField:
         return value
 
     def settle_with_zeros(self) -> Array:
-        """The same for tables with entries -inf, which freeze what they meet.
+        """Settle on tables with entries -inf, which freeze the states that they meet.
 
         The entries -inf are far below the others at first. States that have become
         improbable are then left out, and the bound is raised with the true tables.

@@ -510,6 +510,7 @@ def check_fixed(fixed: Iterable[str], names: Sequence[str]) -> frozenset[str]:
 def n_states_of(
     init: LinearDynamicalSystem | SwitchingLDS | None, n_states: int | None
 ) -> int:
+    """Return the number of states, from `init` or as given; refuse disagreement."""
     if init is None:
         if n_states is None:
             raise ValueError("n_states=None: give n_states, or init.")

@@ -153,7 +153,7 @@ class MarkovChain(Model):
         return self.start.reshape(self.n_symbols**k, -1).sum(axis=1)
 
     def as_hmm(self) -> CategoricalHMM:
-        """The same chain as a hidden Markov model whose states are the last symbols.
+        """Return the chain as a hidden Markov model with the last symbols as states.
 
         Returns
         -------
