@@ -12,18 +12,20 @@ def best_bias(rows, d, sign, guess=0.0):
     One-dimensional, convex: Newton inside a bracket. Where a whole interval is
     optimal, its midpoint, or 0 if it contains 0. Fixed margins have no finite loss:
     there it is the bias of the largest smallest margin.
-    """
-    if rows.potential.hard:
-        if not ((sign > 0).any() and (sign < 0).any()):
-            return guess
-        return 0.5 * float(d[sign > 0].max() - d[sign < 0].max())
 
+    `sign` holds labels, or their means between -1 and 1.
+    """
+    if not sign.all():  # such rows do not see the bias
+        seen = np.flatnonzero(sign)
+        return best_bias(rows.subset(seen), d[seen], sign[seen], guess)
+    if rows.potential.hard:
+        return _hard_bias(d, sign, guess)
     if rows.potential.linear:
-        return _hinge_bias(sign * d, sign, rows.upper, guess)
+        return _hinge_bias(d / sign, sign, rows.upper * np.abs(sign), guess)
 
     def slope(b):
         _, lam, curvature = rows.losses(d - sign * b)
-        return -float(sign @ lam), float(curvature.sum())
+        return -float(sign @ lam), float(sign**2 @ curvature)
 
     near = _newton_bias(slope, guess)
     if near is None:
@@ -50,6 +52,15 @@ def best_bias(rows, d, sign, guess=0.0):
             return new
         b = new
     return b
+
+
+def _hard_bias(d, sign, guess):
+    """Bias of the largest smallest margin; the guess if it has none."""
+    if not ((sign > 0).any() and (sign < 0).any()):
+        return guess
+    if not (np.abs(sign) == 1).all():
+        return float(max_margin_bias(d, sign[:, None])[0])
+    return 0.5 * float(d[sign > 0].max() - d[sign < 0].max())
 
 
 def _hinge_bias(corner, sign, top, guess):
@@ -92,7 +103,7 @@ def _bias_without_loss(rows, d, sign):
     A row has none while its shortfall stays below the one that asks for a multiplier.
     """
     up = sign > 0
-    corner = sign * (d + rows.slope(np.zeros_like(d)))
+    corner = (d + rows.slope(np.zeros_like(d))) / sign
     if up.all() or not up.any():
         return None
     lo, hi = float(corner[up].max()), float(corner[~up].min())

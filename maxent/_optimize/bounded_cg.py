@@ -47,7 +47,8 @@ class _BoundedQuadratic:
         while self.free.any() and self.H.products < most:
             if self.H.should_assemble():
                 self.H.assemble()
-                self.target = None  # in another norm
+                if self.H.assembled:
+                    self.target = None  # in another norm
             beyond = self._conjugate_gradients()
             if beyond is not None:
                 self._meet_bounds(beyond)

@@ -231,7 +231,8 @@ class _InteriorPoint:
             # complementarity must not go ahead of the conditions on the slopes
             d = state.gradient + domain.dual_gradient() - rows.slope(state.lam)
             ahead = rows.gap(state.lam, d) > products
-            mu = max(mu, (0.3 if ahead else 0.1) * products / (n + domain.count))
+            share = domain.least_shares[int(ahead)]
+            mu = max(mu, share * products / (n + domain.count))
         elif not self.R.homogeneous and rows.potential.finite_at_zero:
             # slacks that vanish long before the slopes do hold multipliers at zero;
             # infinite slopes do not, and change by log(10) where mu changes tenfold

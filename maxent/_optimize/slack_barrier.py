@@ -165,7 +165,15 @@ class PrimalDualSlacks(SlackBarrier):
     """The slacks and their duals z, which move with the multipliers, s z -> mu.
 
     A move is a pair (ds, dz) of lists of their changes, one entry a block.
+
+    Attributes
+    ----------
+    least_shares : tuple (float, float)
+        Shares of the mean product s z that a step leaves at least, usually and where
+        the conditions on the slopes lag behind.
     """
+
+    least_shares = 0.1, 0.3
 
     def init_duals(self, mu):
         """Begin with duals mu / s."""

@@ -40,7 +40,7 @@ def class_rows(name, y, sample_weight, class_weight):
         )
     factor = np.ones(len(classes))
     if class_weight is not None:
-        _check_classes_of(class_weight, classes)
+        check_class_keys(class_weight, classes)
         factor = compute_class_weight(
             class_weight,
             classes=classes,
@@ -53,7 +53,7 @@ def class_rows(name, y, sample_weight, class_weight):
     return classes[present], keep, codes, sample, sample * factor[present][codes]
 
 
-def _check_classes_of(class_weight, classes):
+def check_class_keys(class_weight, classes):
     """Refuse keys of `class_weight` that are no labels, as "0" for 0."""
     if not isinstance(class_weight, dict):
         return

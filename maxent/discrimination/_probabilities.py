@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.typing import FloatArray, MatrixLike
+from maxent._support.partitions import is_partitioned, mapped
+from maxent._support.typing import FloatArray, MatrixLike, NDArray
 from maxent.discrimination.margins.priors import LogisticMargin
 
 _CALIBRATE = (
@@ -82,6 +84,7 @@ class ProbabilitiesMixin:
     """
 
     margin: Any
+    classes_: NDArray[Any]
 
     if TYPE_CHECKING:
 
@@ -118,6 +121,9 @@ class ProbabilitiesMixin:
         AttributeError
             If the parameters define no probabilities; the message says what to set.
         """
+        if is_partitioned(X):
+            check_is_fitted(self)
+            return mapped(self.predict_proba, X, len(self.classes_))
         return probabilities(self.decision_function(X), self._probability_rate())
 
     @available_if(_has_probabilities)
@@ -141,4 +147,7 @@ class ProbabilitiesMixin:
         AttributeError
             As for :meth:`predict_proba`.
         """
+        if is_partitioned(X):
+            check_is_fitted(self)
+            return mapped(self.predict_log_proba, X, len(self.classes_))
         return log_probabilities(self.decision_function(X), self._probability_rate())

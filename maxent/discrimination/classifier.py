@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support.fitted import check_fitted_classes, fresh_state
+from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.results import warn_not_converged
 from maxent._support.typing import (
@@ -25,8 +26,10 @@ from maxent._support.typing import (
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import classification_margin
+from maxent.discrimination._partitioned_fit import PartitionedFit, data_is_partitioned
 from maxent.discrimination._probabilities import ProbabilitiesMixin
 from maxent.discrimination.duals._definiteness import warn_indefinite
+from maxent.discrimination.duals._partitioned_linear import PartRows
 from maxent.discrimination.duals._signed_dual import binary_problem
 from maxent.discrimination.duals.multiclass_dual import solve_multiclass
 from maxent.discrimination.margins.base import MarginPrior
@@ -194,7 +197,9 @@ default="rbf"
         ----------
         X : array-like or CSR (n_samples, n_features), or (n_samples, n_samples) \
 for kernel="precomputed"
-            Features, or the kernel matrix of the training rows.
+            Features, or the kernel matrix of the training rows. With kernel="linear"
+            and two classes also a Dask array in blocks of rows, dense or CSR: see
+            :doc:`/guide/dask`.
         y : array-like (n_samples,)
             Labels of two or more classes.
         sample_weight : array-like (n_samples,), optional
@@ -214,6 +219,8 @@ for kernel="precomputed"
         """
         bias, tol = self._check_machine_parameters()
         margin = classification_margin(self.margin, self.sharpness)
+        if data_is_partitioned(X, y, sample_weight):
+            return self._fit_partitioned(X, y, sample_weight, margin, bias, tol)
         X, y = self._validated(X, y)
         self.classes_, keep, codes, sample, weight = class_rows(
             "MEDClassifier", y, sample_weight, self.class_weight
@@ -258,6 +265,17 @@ for kernel="precomputed"
             warn_not_converged("MEDClassifier", result, tol, self.max_iter)
         return self
 
+    def _fit_partitioned(self, X, y, sample_weight, margin, bias, tol):
+        """Fit to the blocks of a Dask array."""
+        data = PartitionedFit(self, X, y, sample_weight, "labels")
+        self.classes_, factor = data.classes(self.class_weight)
+        factor = factor * margin.unit_weight(self.C)
+        result = data.solve(PartRows(margin, bias, factor, self.classes_), tol)
+        self.loo_bound_ = np.nan
+        if not result.converged:
+            warn_not_converged("MEDClassifier", result, tol, self.max_iter)
+        return self
+
     def _joint_solver(self):
         """Solver of three or more classes: interior point or coordinate ascent."""
         if self.solver in ("auto", "interior"):
@@ -287,9 +305,11 @@ for kernel="precomputed"
             score per class; the largest decides.
         """
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
         m = check_fitted_classes(self.classes_)
         outputs = 1 if m == 2 else m
+        if is_partitioned(X):
+            return mapped(self.decision_function, X, None if m == 2 else m)
+        X = self._validated(X, reset=False)
         scores = self._scores(X, outputs)
         return scores[:, 0] if outputs == 1 else scores
 
@@ -306,4 +326,7 @@ for kernel="precomputed"
         ndarray (n,)
             Entries of ``classes_``.
         """
+        check_is_fitted(self)
+        if is_partitioned(X):
+            return mapped(self.predict, X, dtype=self.classes_.dtype)
         return labels_of(self.decision_function(X), self.classes_)

@@ -12,6 +12,7 @@ from maxent._optimize.rows import BOTH
 from maxent._support import validation as v
 from maxent._support.estimator_input import check_targets
 from maxent._support.fitted import fresh_state
+from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import with_progress
 from maxent._support.results import warn_not_converged
 from maxent._support.typing import (
@@ -25,7 +26,9 @@ from maxent._support.typing import (
 )
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import regression_margin
+from maxent.discrimination._partitioned_fit import PartitionedFit, data_is_partitioned
 from maxent.discrimination.duals._definiteness import warn_indefinite
+from maxent.discrimination.duals._partitioned_linear import PartRows
 from maxent.discrimination.duals._signed_dual import SignedProblem, in_units
 from maxent.discrimination.margins.base import MarginPrior
 
@@ -194,6 +197,8 @@ for kernel="precomputed"
                 f"margin={margin!r} has no finite loss to prove a regression by; use "
                 "margin='hinge' with a large C for a hard tube."
             )
+        if data_is_partitioned(X, y, sample_weight):
+            return self._fit_partitioned(X, y, sample_weight, margin, bias, tol)
         X, y = self._validated(X, y, y_numeric=True)
         y = check_targets(y)
         v.check_range("y", y)
@@ -232,6 +237,24 @@ for kernel="precomputed"
             warn_not_converged("MEDRegressor", result, tol, self.max_iter)
         return self
 
+    def _fit_partitioned(self, X, y, sample_weight, margin, bias, tol):
+        """Fit to the blocks of a Dask array; the sample gives origin and unit."""
+        data = PartitionedFit(self, X, y, sample_weight, "targets")
+        targets = data.sample[1].astype(np.float64)
+        centre = float(np.median(targets)) if bias == "flat" else 0.0
+        v.check_range("y", targets - centre, _LARGEST_TARGET)
+        rows = PartRows(
+            margin,
+            bias,
+            margin.unit_weight(self.C),
+            centre=centre,
+            unit=_unit_of(targets - centre),
+        )
+        result = data.solve(rows, tol)
+        if not result.converged:
+            warn_not_converged("MEDRegressor", result, tol, self.max_iter)
+        return self
+
     def predict(self, X: MatrixLike) -> FloatArray:
         """Predicted targets.
 
@@ -246,6 +269,8 @@ for kernel="precomputed"
             In target units.
         """
         check_is_fitted(self)
+        if is_partitioned(X):
+            return mapped(self.predict, X)
         X = self._validated(X, reset=False)
         return self._scores(X, 1)[:, 0]
 

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from maxent._optimize.truncated_newton import newton_direction
 from maxent._support.compiling import compiled
 from maxent._support.reports import Report, tell
 from maxent._support.results import Status
@@ -76,21 +77,84 @@ class DenseRows:
         return (self.X * self.X).T @ R, R.sum(axis=0)
 
 
+def rows_of(X, y, w, n_classes, verbose=False):
+    """Loss passes over the rows of this process."""
+    rows = SparseRows if sp.issparse(X) else DenseRows
+    return rows(X, y, w, n_classes, verbose)
+
+
+class PartitionedRows:
+    """Loss passes over partitions of (X, y, weight).
+
+    Products with the Hessian begin with the probabilities: nothing is kept between two
+    passes.
+
+    Parameters
+    ----------
+    parts : Partitions
+    classes : ndarray (K,)
+        Sorted labels.
+    factor : ndarray (K,)
+        Factors of the sample weights by class.
+    """
+
+    def __init__(self, parts, classes, factor):
+        self.parts, self.classes, self.factor = parts, classes, factor
+
+    def value_gradient(self, W, b):
+        self.at = W, b
+        return self._total("value_gradient", W, b)
+
+    def hessian_product(self, V, v):
+        return self._total("hessian_product", V, v)
+
+    def diagonal(self, shape):
+        return self._total("diagonal", shape)
+
+    def _total(self, name, *args):
+        known = self.classes, self.factor, self.at
+        return self.parts.total(_pass_of_part, *known, name, args)
+
+
+def _pass_of_part(X, y, weight, classes, factor, at, name, args):
+    """One of the passes over the rows of a partition."""
+    weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=float)
+    codes = np.searchsorted(classes, y)
+    codes[codes == len(classes)] = 0
+    keep = (weight > 0) & (classes[codes] == y)  # labels without weight are no classes
+    if not keep.all():
+        X, codes, weight = X[keep], codes[keep], weight[keep]
+    X = X.astype(np.float64, copy=False)
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+    rows = rows_of(X, codes, weight * factor[codes], len(classes))
+    if name != "value_gradient":
+        rows.value_gradient(*at)
+    return getattr(rows, name)(*args)
+
+
 class ConditionalDual:
     """D and its derivatives at W (d, K), b (K,), as one vector.
 
     Two classes have one column: the features of class 1 alone. `intercept` False keeps
     b at zero.
+
+    Parameters
+    ----------
+    rows : SparseRows, DenseRows or PartitionedRows
+    n_columns, n_classes : int
+    total, sigma2 : float
+        Sum of the weights, and the variance of the penalty.
+    intercept : bool
     """
 
-    def __init__(self, X, y, w, n_classes, sigma2, intercept, verbose=False):
+    def __init__(self, rows, n_columns, n_classes, total, sigma2, intercept):
         self.binary = n_classes == 2
         self.K = n_classes
         self.columns = 1 if self.binary else n_classes
-        self.d, self.intercept, self.total = X.shape[1], intercept, float(w.sum())
+        self.d, self.intercept, self.total = n_columns, intercept, float(total)
         self.ridge = 1.0 / sigma2
-        rows = SparseRows if sp.issparse(X) else DenseRows
-        self.rows = rows(X, y, w, n_classes, verbose)
+        self.rows = rows
         self.size = (self.d + 1) * self.columns
 
     def split(self, x: Array) -> tuple[Array, Array]:
@@ -156,7 +220,10 @@ def newton_cg(
             break
         if n_iter == max_iter:
             break
-        step = _conjugate_gradients(dual, g, tol)
+        size = np.abs(g).max()
+        aim = max(min(0.25, np.sqrt(size)) * size, 0.3 * tol)
+        small = partial(_below, aim)
+        step = newton_direction(dual.hessian_product, dual.diagonal(), g, small)
         found = _line_search(dual, x, step, value, g)
         if found is None:
             status = Status.STALLED
@@ -165,28 +232,8 @@ def newton_cg(
     return x, value, residual, n_iter, status, history
 
 
-def _conjugate_gradients(dual, g, tol):
-    """H x = -g, until the residual is a fraction of the gradient."""
-    M = dual.diagonal()
-    size = np.abs(g).max()
-    x, r = np.zeros_like(g), -g
-    z = r / M
-    d, rz = z.copy(), float(r @ z)
-    aim = max(min(0.25, np.sqrt(size)) * size, 0.3 * tol)
-    for _ in range(200):
-        Hd = dual.hessian_product(d)
-        curvature = float(d @ Hd)
-        if curvature <= 0.0:
-            break
-        alpha = rz / curvature
-        x += alpha * d
-        r -= alpha * Hd
-        if np.abs(r).max() <= aim:
-            break
-        z = r / M
-        new = float(r @ z)
-        d, rz = z + (new / rz) * d, new
-    return x if x.any() else -g / M
+def _below(aim, residual, preconditioned):
+    return np.abs(residual).max() <= aim
 
 
 def _line_search(dual, x, step, value, g):

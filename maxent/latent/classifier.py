@@ -21,10 +21,21 @@ from maxent._support.fitted import (
     check_scores,
     fresh_state,
 )
+from maxent._support.partitions import (
+    check_partitions,
+    is_partitioned,
+    mapped,
+    partitions_of,
+)
 from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.results import Status
 from maxent._support.typing import ClassWeight, MatrixLike
-from maxent.latent._softmax import ConditionalDual, newton_cg
+from maxent.latent._softmax import (
+    ConditionalDual,
+    PartitionedRows,
+    newton_cg,
+    rows_of,
+)
 
 Array = NDArray[np.float64]
 
@@ -125,8 +136,8 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
 
         Parameters
         ----------
-        X : array-like or sparse (n_samples, n_features)
-            Features.
+        X : array-like or sparse (n_samples, n_features), or Dask array
+            Features; a Dask array in blocks of rows, dense or CSR.
         y : array-like (n_samples,)
             Labels of two or more classes.
         sample_weight : array-like (n_samples,), optional
@@ -150,30 +161,10 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         C = v.check_positive("C", self.C, allow_inf=True)
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
         v.check_class_weight(self.class_weight)
-        X, labels = validated(
-            self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
-        )
-        v.check_range("X", X)
-        check_labels(labels)
-        weight = v.check_weights(sample_weight, X.shape[0])
-        weight = np.ones(X.shape[0]) if weight is None else weight
-        keep = weight > 0
-        if not keep.all():
-            X, labels, weight = X[keep], labels[keep], weight[keep]
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        K = len(self.classes_)
-        if K < 2:
-            raise ValueError(
-                "MaxEntClassifier needs two classes; y contains one class only "
-                f"({v.shown(self.classes_[0])}); add rows of another class."
-            )
-        total = C * weight.sum()
-        if self.class_weight is not None:
-            weight = weight * self._class_weights(labels, codes, weight)
-            total = C * weight.sum()
-        dual = ConditionalDual(
-            X, codes, weight, K, total, bool(self.fit_intercept), bool(self.verbose)
-        )
+        read = self._read_parts if is_partitioned(X) else self._read_rows
+        rows, n_columns, total = read(X, y, sample_weight)
+        K, intercept = len(self.classes_), bool(self.fit_intercept)
+        dual = ConditionalDual(rows, n_columns, K, total, C * total, intercept)
 
         def store(model, found):
             x, value, residual, n_iter = found
@@ -193,11 +184,53 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
             self._warn(status, tol, max_iter)
         return self
 
-    def _class_weights(self, y, codes, weight):
-        each = compute_class_weight(
+    def _read_rows(self, X, y, sample_weight):
+        """Loss passes, number of columns, and sum of the weights."""
+        X, labels = validated(
+            self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
+        )
+        v.check_range("X", X)
+        check_labels(labels)
+        weight = v.check_weights(sample_weight, X.shape[0])
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        keep = weight > 0
+        if not keep.all():
+            X, labels, weight = X[keep], labels[keep], weight[keep]
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self._check_classes()
+        if self.class_weight is not None:
+            weight = weight * self._class_weights(labels, weight)[codes]
+        rows = rows_of(X, codes, weight, len(self.classes_), bool(self.verbose))
+        return rows, X.shape[1], float(weight.sum())
+
+    def _read_parts(self, X, y, sample_weight):
+        """The same of the blocks of a Dask array."""
+        parts = partitions_of(X, y, sample_weight, names=("y", "sample_weight"))
+        summaries = check_partitions(parts, "labels")
+        labels = np.concatenate([s.labels for s in summaries])
+        weights = np.concatenate([s.label_weight for s in summaries])
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self._check_classes()
+        weights = np.bincount(codes, weights)
+        factor = np.ones(len(weights))
+        if self.class_weight is not None:
+            factor = self._class_weights(self.classes_, weights)
+        self.n_features_in_ = parts.n_columns
+        rows = PartitionedRows(parts, self.classes_, factor)
+        return rows, parts.n_columns, float(factor @ weights)
+
+    def _check_classes(self):
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "MaxEntClassifier needs two classes; y contains one class only "
+                f"({v.shown(self.classes_[0])}); add rows of another class."
+            )
+
+    def _class_weights(self, y, weight):
+        """Factor of each class."""
+        return compute_class_weight(
             self.class_weight, classes=self.classes_, y=y, sample_weight=weight
         )
-        return each[codes]
 
     def _warn(self, status, tol, max_iter):
         import warnings
@@ -229,9 +262,11 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
             Two classes: the log-odds of ``classes_[1]``.
         """
         check_is_fitted(self)
-        X = validated(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         m = check_fitted_classes(self.classes_)
         outputs = 1 if m == 2 else m
+        if is_partitioned(X):
+            return mapped(self.decision_function, X, None if m == 2 else m)
+        X = validated(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         check_fitted("coef_", self.coef_, (outputs, self.n_features_in_))
         check_fitted("intercept_", self.intercept_, (outputs,))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -252,6 +287,9 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         ndarray (n,)
             Entries of ``classes_``.
         """
+        check_is_fitted(self)
+        if is_partitioned(X):
+            return mapped(self.predict, X, dtype=self.classes_.dtype)
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(np.intp)]
@@ -270,6 +308,9 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         ndarray (n, n_classes)
             log p(y|x).
         """
+        check_is_fitted(self)
+        if is_partitioned(X):
+            return mapped(self.predict_log_proba, X, len(self.classes_))
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])

@@ -94,6 +94,26 @@ def test_the_model_climbs_between_its_bounds(k, rng):
     agree(rest, np.zeros(inner.sum()), 1e-6, 1.0)
 
 
+class WithoutMatrix(Matrix):
+    """A Hessian whose blocks make no matrix, as is found out in mid-climb."""
+
+    asked = False
+
+    def should_assemble(self):
+        return self.products > 0 and not self.asked
+
+    def assemble(self):
+        self.asked = True
+
+
+def test_the_accuracy_asked_for_holds_where_no_matrix_can_be_made():
+    """The residual of the first step is far larger than the slope itself."""
+    A = 7.0 * np.array([[1.0, -1.0], [-1.0, 1.0]]) + 1e-4 * np.eye(2)
+    slope, wide = np.array([4.0, 4.3]), np.full(2, 1e9)
+    x = maximize_bounded_quadratic(WithoutMatrix(A), slope, -wide, wide, None, 0.1)
+    assert np.abs(slope - A @ x).max() < 0.5
+
+
 @KINDS
 @pytest.mark.parametrize("stored", [False, True])
 def test_the_free_part_of_the_hessian_of_all_blocks(kind, stored, rng):

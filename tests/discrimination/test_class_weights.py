@@ -14,11 +14,6 @@ from maxent import (
     MEDTreeClassifier,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning"),
-    pytest.mark.filterwarnings("ignore:.*every margin is above the level:UserWarning"),
-]
-
 
 def problem(name, rng):
     """An estimator's class with its options, and rows of a class and a rarer one."""

@@ -46,7 +46,6 @@ def failed_checks(estimator):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:.*Here prior='weak' was used")
-@pytest.mark.filterwarnings("ignore:.*every margin is above the level")
 @pytest.mark.filterwarnings("ignore:.*KBinsDiscretizer:UserWarning")
 @parametrize_with_checks(
     [
@@ -148,7 +147,6 @@ def test_tempering_zero_starts_from_the_prior_alone(rng):
     assert (model.decision_function(X) == 0).all()
 
 
-@pytest.mark.filterwarnings("ignore:.*every margin is above the level")
 def test_the_leave_one_out_bound_holds_where_it_is_given(rng):
     X, y = two_gaussians(rng, 24)
     prior = NormalInverseWishart(np.zeros(3), 3.0, 12.0, 12.0 * np.eye(3))
@@ -185,7 +183,6 @@ def test_the_leave_one_out_bound_holds_where_it_is_given(rng):
     ids=lambda change: next(iter(change.values())),
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.filterwarnings("ignore:.*every margin is above the level")
 def test_no_bound_is_given_where_none_is_proved(change, rng):
     """Rows shaped prior, level or bias; the side or the bias of a row is open."""
     X, y = two_gaussians(rng, 24)

@@ -10,8 +10,6 @@ from maxent import ChowLiuClassifier, MEDOutlierDetector, MEDTreeClassifier
 from maxent.discrimination import GaussianCentre, GaussianScores, kernel_blocks
 from maxent.models.trees import _counts, chow_liu, partition
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
-
 CASES = {
     "trees": MEDTreeClassifier(level=3.0, tol=1e-3),
     "random tables": MEDTreeClassifier("dirichlet", level=3.0, tol=1e-3),

@@ -19,11 +19,6 @@ from maxent import (
     save,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning"),
-    pytest.mark.filterwarnings("ignore:.*every margin is above the level:UserWarning"),
-]
-
 MODELS = {
     "net": MEDBayesNetClassifier(level=3.0),
     "trees": MEDTreeClassifier(level=3.0),

@@ -12,7 +12,6 @@ from maxent.discrimination import ExponentialMargin, GaussianCentre, GaussianSco
 from maxent.families import DirichletProduct, NormalInverseWishart
 
 # easy levels in some tests; one test asserts the warning itself
-pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
 
 
 # --------------------------------------------------------------------------- refusals

@@ -12,7 +12,6 @@ from maxent import MEDClassifier, MEDFeatureSelector
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@pytest.mark.filterwarnings("ignore:.*no feature passes:UserWarning")
 @parametrize_with_checks([MEDFeatureSelector(), MEDFeatureSelector(0.5, bias=1.0)])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

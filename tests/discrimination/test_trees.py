@@ -22,7 +22,6 @@ from maxent.discrimination import (
 
 KINDS = pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
 # easy levels in some tests; one test asserts the warning itself
-pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

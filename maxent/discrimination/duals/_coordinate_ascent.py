@@ -114,7 +114,7 @@ class _Epochs:
         look = n_iter % 3 == 1 or self.total <= self._allowed(10.0)
         total, _ = self.epoch(
             *self.constants,
-            _block_order(len(self.lam), self.rng),
+            block_order(len(self.lam), self.rng),
             self.bias.variance,
             look,
             self.lam,
@@ -162,7 +162,8 @@ class _Epochs:
         return Status.MAX_ITER
 
 
-def _block_order(n, rng, block=32):
+def block_order(n, rng, block=32):
+    """Nearly random order of n visits: short runs, in random order."""
     if n <= 64 * block:
         return rng.permutation(n)
     blocks = rng.permutation(-(-n // block))

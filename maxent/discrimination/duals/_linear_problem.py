@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg.blas import ssyrk
 
+from maxent._core.coordinate import scale_rows
 from maxent._optimize.bias import best_bias
 from maxent._optimize.certificate import repair_equality
 from maxent._support import validation as v
+from maxent._support.results import Certified
 from maxent._support.vector_kernels import LARGEST_FEATURE
+
+_CHUNK = 4096  # rows of a loss pass at a time
+
+
+def prior_precision(n_columns, problem):
+    """Inverse prior variances of (w, b), infinite for a bias that is zero."""
+    precision = np.ones(n_columns + 1)
+    precision[-1] = 0.0
+    if problem.bias != "flat":
+        variance = problem.bias_variance
+        precision[-1] = 1.0 / variance if variance else np.inf
+    return precision
 
 
 class LinearProblem:
@@ -18,11 +33,14 @@ class LinearProblem:
     ----------
     X : ndarray (n, d) or csr_array
     problem : SignedProblem
+    check : bool, default=True
+        Whether to look for entries too large for double precision.
     """
 
-    def __init__(self, X, problem):
+    def __init__(self, X, problem, check=True):
         self.problem = problem
         self.rows, self.index, self.sign = problem.rows()
+        self.upper = self.rows.upper
         self.sparse = sp.issparse(X)
         if self.sparse:
             X = sp.csr_array(X)
@@ -33,7 +51,8 @@ class LinearProblem:
         if not self.sparse:
             self.X = np.ascontiguousarray(self.X)
         self.one_to_one = len(self.index) == X.shape[0]
-        v.check_range("X", self.X, LARGEST_FEATURE)
+        if check:
+            v.check_range("X", self.X, LARGEST_FEATURE)
 
     def squared_norms(self):
         """|x|^2 of every data row."""
@@ -54,6 +73,11 @@ class LinearProblem:
     def flat(self):
         """Is the bias prior flat?"""
         return self.problem.bias == "flat"
+
+    @property
+    def precision(self):
+        """Inverse prior variances of (w, b), infinite for a bias that is zero."""
+        return prior_precision(self.X.shape[1], self.problem)
 
     def part(self, pick, factor):
         """Some constraint rows (in order), their weights multiplied by a factor."""
@@ -79,6 +103,49 @@ class LinearProblem:
     def weights_of(self, lam):
         """w = X' a."""
         return np.asarray(self.X.T @ self.collect(lam)).ravel()
+
+    def shortfalls(self, x):
+        """By how much margins of weights and bias x (d + 1,) miss their levels."""
+        f = np.asarray(self.X @ x[:-1]).ravel() + x[-1]
+        return self.rows.q - self.sign * self.expand(f)
+
+    def loss_pass(self, x, hessian=False):
+        """Loss of weights and bias x (d + 1,), and what follows from it.
+
+        Returns (value, multipliers, gradient, Hessian in single precision or None);
+        the Hessian is for dense features.
+        """
+        rows, sign, X = self.rows, self.sign, self.X
+        d = X.shape[1]
+        H = np.zeros((d + 1, d + 1), order="F") if hessian else None
+        lam = np.empty(len(rows.q))
+        value, gradient = 0.0, np.zeros(d + 1)
+        scaled = np.empty((_CHUNK if hessian else 0, d + 1), dtype=np.float32)
+        rows_at_once = len(lam) if self.sparse and self.one_to_one else _CHUNK
+        for lo in range(0, len(lam), rows_at_once):
+            part = slice(lo, lo + rows_at_once)
+            Xc = X[part] if self.one_to_one else X[self.index[part]]
+            s = sign[part]
+            f = Xc @ x[:d]
+            f += x[d]
+            f *= s
+            loss, lam_c, curvature = rows.subset(part).loss(rows.q[part] - f)
+            lam[part] = lam_c
+            value += loss
+            a = s * lam_c
+            gradient[:d] -= a @ Xc
+            gradient[d] -= a.sum()
+            if H is not None:
+                Z = scaled[: len(s)]
+                scale_rows(Xc, np.sqrt(curvature), Z)
+                H += ssyrk(1.0, Z.T)
+        return value, lam, gradient, H
+
+    def certified(self, x, lam):
+        """Certificate of weights and bias x (d + 1,) by the multipliers of its pass."""
+        lam = self.repaired(lam)
+        J, gap, bias, w, _ = self.certify(lam, x[-1], x[:-1])
+        return Certified((lam, bias, w), J, gap)
 
     def certify(self, lam, guess=0.0, w=None):
         """Certificate of multipliers, everything recomputed from them.

@@ -7,41 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.blas import ssyrk
 
-from maxent._core.coordinate import scale_rows
-from maxent._support.results import Certified, DualResult, Monitor, Status
+from maxent._support.results import DualResult, Monitor, Status
 
-_CHUNK = 4096
+_SAMPLED = 4096  # a fiftieth of the rows from which on a sample gives the start
 _STEPS = 200  # losses as sharp as hinges need them; the interior point is faster
-
-
-def _loss_pass(linear, w, b, hessian):
-    """Loss, multipliers, gradient and (float32) Hessian of the loss, by chunks."""
-    rows, sign, X = linear.rows, linear.sign, linear.X
-    d = X.shape[1]
-    H = np.zeros((d + 1, d + 1), order="F") if hessian else None
-    lam = np.empty(len(rows.q))
-    value, gradient = 0.0, np.zeros(d + 1)
-    scaled = np.empty((_CHUNK, d + 1), dtype=np.float32)
-    for lo in range(0, len(lam), _CHUNK):
-        part = slice(lo, lo + _CHUNK)
-        Xc = X[part] if linear.one_to_one else X[linear.index[part]]
-        s = sign[part]
-        f = Xc @ w
-        f += b
-        f *= s
-        loss, lam_c, curvature = rows.subset(part).loss(rows.q[part] - f)
-        lam[part] = lam_c
-        value += loss
-        a = s * lam_c
-        gradient[:d] -= a @ Xc
-        gradient[d] -= a.sum()
-        if hessian:
-            Z = scaled[: len(s)]
-            scale_rows(Xc, np.sqrt(curvature), Z)
-            H += ssyrk(1.0, Z.T)
-    return value, lam, gradient, H
 
 
 def primal_newton(linear, tol, max_iter, init, callback):
@@ -50,26 +20,35 @@ def primal_newton(linear, tol, max_iter, init, callback):
     A random part of the rows gives the start, so that passes over all rows are few.
     """
     d = linear.X.shape[1]
-    precision = _prior_precision(linear)
     x = np.zeros(d + 1)
     if init is not None:
         x[:d] = linear.weights_of(init)
         x[d] = linear.certify(linear.repaired(init))[2]
-    elif len(linear.rows.q) > 50 * _CHUNK and linear.X.shape[0] > 100 * d:
-        x = _start_from_sample(linear, precision)
-    run = _NewtonRun(linear, precision, x)
+    elif len(linear.rows.q) > 50 * _SAMPLED and linear.X.shape[0] > 100 * d:
+        x = _start_from_sample(linear)
+    return newton_ascent(linear, NewtonRun(linear, x), tol, max_iter, callback)
+
+
+def newton_ascent(linear, run, tol, max_iter, callback):
+    """Newton's method to a certified point.
+
+    Parameters
+    ----------
+    linear : LinearProblem, or what has its `certified`
+    run : NewtonRun, or what has its steps and state
+    """
     monitor = Monitor(tol, callback, solver="newton")
     last, status = min(max_iter, _STEPS), Status.MAX_ITER
     while run.iteration < last and status is Status.MAX_ITER:
         status = run.step()
         # the gap is half the squared gradient, or more for the equality's repair
-        small = run.gradient @ run.gradient <= 1.5 * tol * (1 + abs(run.total))
+        left = run.gradient[run.free]
+        small = left @ left <= 1.5 * tol * (1 + abs(run.total))
         stop = status is not Status.MAX_ITER or run.iteration == last
         if small or stop or run.iteration % 10 == 0:
-            lam = linear.repaired(run.lam)
-            J, gap, bias, w, _ = linear.certify(lam, run.x[d], run.x[:d])
-            found = Certified((lam, bias, w), J, gap)
-            if monitor.record(run.iteration, J, gap, found.point):
+            found = linear.certified(run.x, run.lam)
+            J, gap, point = found.objective, found.gap, found.point
+            if monitor.record(run.iteration, J, gap, point):
                 status = monitor.status
     best = found if monitor.best is None else monitor.best
     lam, b, w = best.point
@@ -87,33 +66,27 @@ def primal_newton(linear, tol, max_iter, init, callback):
     )
 
 
-def _prior_precision(linear):
-    """Inverse prior variances of (w, b), infinite for a bias that is zero."""
-    precision = np.ones(linear.X.shape[1] + 1)
-    precision[-1] = 0.0
-    if not linear.flat:
-        variance = linear.problem.bias_variance
-        precision[-1] = 1.0 / variance if variance else np.inf
-    return precision
-
-
-def _start_from_sample(linear, precision):
+def _start_from_sample(linear):
     """(w, b) of a machine trained on a random sixteenth of the rows."""
     n = len(linear.rows.q)
     pick = np.sort(np.random.default_rng(0).permutation(n)[: n // 16])
-    part = linear.part(pick, n / len(pick))
-    run = _NewtonRun(part, precision, np.zeros(linear.X.shape[1] + 1))
+    return approximate_minimum(linear.part(pick, n / len(pick)))
+
+
+def approximate_minimum(linear):
+    """Weights and bias (d + 1,) near the smallest loss, by a few Newton steps."""
+    run = NewtonRun(linear, np.zeros(linear.X.shape[1] + 1))
     while run.iteration < 30 and run.step() is Status.MAX_ITER:
         if run.decrement <= 1e-3 * (1 + abs(run.total)):
             break
     return run.x
 
 
-class _NewtonRun:
+class NewtonRun:
     """Damped Newton steps on the conjugate loss plus the Gaussian penalty."""
 
-    def __init__(self, linear, precision, x):
-        self.linear = linear
+    def __init__(self, linear, x):
+        self.linear, precision = linear, linear.precision
         self.free = np.isfinite(precision)
         self.penalty = np.where(self.free, precision, 0.0)
         self.x = x
@@ -123,7 +96,7 @@ class _NewtonRun:
 
     def evaluate(self, x, hessian):
         """Objective at x; with the Hessian's factor if asked for."""
-        value, lam, gradient, H = _loss_pass(self.linear, x[:-1], x[-1], hessian)
+        value, lam, gradient, H = self.linear.loss_pass(x, hessian)
         total = value + 0.5 * float(self.penalty @ x**2)
         if hessian:
             self.accept(x, total, lam, gradient)
@@ -141,6 +114,11 @@ class _NewtonRun:
                 self.factor = None
             self.fresh = True
         return total, lam, gradient
+
+    def restart(self):
+        """Begin anew at the same point, where the losses have changed."""
+        self.slow, self.decrement = 0, np.inf
+        self.evaluate(self.x, True)
 
     def accept(self, x, total, lam, gradient):
         """Move to a point whose loss is known."""

@@ -20,6 +20,11 @@ import numpy as np
 _SHARE = 0.1
 
 
+def proximal_variance(mean_norm):
+    """Variance between two sweeps under a flat prior, for rows of this mean |x|^2."""
+    return _SHARE * (mean_norm or 1.0)
+
+
 class ProximalBias:
     """Biases that sweeps keep up to date, and the variance that they have meanwhile.
 
@@ -45,7 +50,7 @@ class ProximalBias:
         self.value = np.zeros(size)
         self.variance = variance
         if flat:
-            self.variance = _SHARE * (float(np.mean(diagonal)) or 1.0)
+            self.variance = proximal_variance(float(np.mean(diagonal)))
 
     def add(self, total):
         """Add the share of multipliers of which E' lam is the total."""

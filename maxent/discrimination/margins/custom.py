@@ -28,7 +28,8 @@ class CustomMargin(MarginPrior):
     Notes
     -----
     The conjugate loss is found by Newton's method on ``phi'(lam) = m``. The functions
-    are checked on a grid: for concavity, and for derivatives that agree.
+    are checked on a grid: for concavity, and for derivatives that agree. Other
+    processes (``n_jobs``) get the functions as they were given, and compile them again.
 
     Examples
     --------
@@ -57,6 +58,7 @@ class CustomMargin(MarginPrior):
     ) -> None:
         super().__init__(1.0, 0.0)
         self._upper = v.check_positive("upper", upper, allow_inf=True)
+        self._given = potential, mean, curvature, self._upper
         self._functions = tuple(
             _compile_scalar(f, name)
             for f, name in (
@@ -68,6 +70,13 @@ class CustomMargin(MarginPrior):
         self._check()
         if self._is_linear():
             self._become_linear()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # addresses of compiled functions mean nothing in another process
+        return CustomMargin, self._given
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CustomMargin:
+        return self  # a value; a copy would be compiled again
 
     @property
     def core_spec(self) -> tuple[Any, ...]:

@@ -26,7 +26,6 @@ from maxent.discrimination.duals.class_pairs import MulticlassRows, class_maps
 
 KINDS = pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
 # easy levels in some tests; one test asserts the warning itself
-pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
 
 
 # ---------------------------------------------------------------- optima by other means

@@ -94,3 +94,18 @@ def test_custom_constructor_arguments_are_named():
         CustomMargin(identity, identity, identity, upper=0.0)
     with pytest.raises(TypeError, match="mean"):
         CustomMargin(identity, 3.0, identity)
+
+
+def test_custom_priors_reach_other_processes(exponential):
+    """With their functions, not the addresses that these have in this process."""
+    from sklearn.base import clone
+
+    from maxent import MEDClassifier
+
+    exponential.unit_potential  # noqa: B018  (computed once, with addresses)
+    make, given = exponential.__reduce__()
+    again = make(*given)
+    assert again.core_spec != exponential.core_spec
+    lam = np.linspace(0.0, 4.9, 7)
+    np.testing.assert_array_equal(again.potential(lam), exponential.potential(lam))
+    assert clone(MEDClassifier(margin=exponential)).margin is exponential

@@ -1,0 +1,199 @@
+"""Linear machines on Dask arrays: overhead, two workers, and more rows than memory.
+
+    python partitions.py --folder /tmp/partitions [--rows 10000000] [--columns 50]
+
+Rows are drawn once into --folder as X.npy and y.npy (8 bytes an entry) and mapped into
+memory from there. Each line is a whole fit: checks, start, passes, certificate.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from _race import Report, describe, pin
+
+
+def main():
+    """Run the settings one after the other and print what each took."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes, to try out")
+    parser.add_argument("--csv", help="append the rows of the table to this file")
+    parser.add_argument("--folder", required=True, help="where the rows are kept")
+    parser.add_argument("--rows", type=int, default=None)
+    parser.add_argument("--columns", type=int, default=50)
+    parser.add_argument("--blocks", type=int, default=100)
+    parser.add_argument("--margin", default="exponential")
+    parser.add_argument("--memory", default="1.5GB", help="limit of a worker")
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    options.rows = options.rows or (100_000 if options.quick else 10_000_000)
+    pin(1)
+    n, d = options.rows, options.columns
+    describe(
+        "Linear MED on partitions",
+        [
+            f"{n} x {d} normal rows, two classes, margin={options.margin!r}, C=1, "
+            f"{8e-9 * n * d:.2f} GB in {options.blocks} blocks",
+            f"workers: processes of one thread, {options.memory} each",
+        ],
+    )
+    X, y = rows_of(Path(options.folder), n, d)
+    report = Report(options.csv)
+    overhead(options, X, y, report)
+    in_memory(options, X, y, report)
+    from_disk(options, report)
+    report.table()
+
+
+def rows_of(folder, n, d):
+    """The rows, drawn if the folder does not hold them yet; mapped into memory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"X_{n}_{d}.npy"
+    labels = folder / f"y_{n}_{d}.npy"
+    if not labels.exists():
+        rng = np.random.default_rng(0)
+        w = rng.normal(size=d) / np.sqrt(d)
+        X = np.lib.format.open_memmap(path, mode="w+", dtype=float, shape=(n, d))
+        y = np.empty(n, dtype=np.int8)
+        for lo in range(0, n, 100_000):
+            part = rng.normal(size=(min(100_000, n - lo), d))
+            X[lo : lo + len(part)] = part
+            noise = rng.normal(size=len(part))
+            y[lo : lo + len(part)] = part @ w + 0.5 * noise > 0.1
+        X.flush()
+        np.save(labels, y)
+    return np.load(path, mmap_mode="r"), np.load(labels)
+
+
+def timed(fit, repeats):
+    """(median seconds, result) of a fit."""
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        found = fit()
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times)), found
+
+
+def model_of(options):
+    """The estimator."""
+    from maxent import MEDClassifier
+
+    return MEDClassifier("linear", margin=options.margin)
+
+
+def row(name, seconds, model, **more):
+    """A row of the table."""
+    return {
+        "setting": name,
+        "seconds": seconds,
+        "steps": model.n_iter_,
+        "relative gap": model.duality_gap_ / (1 + model.objective_),
+        **more,
+    }
+
+
+def overhead(options, X, y, report):
+    """One block against one array, on rows that are cheap to hold."""
+    import dask
+    import dask.array as da
+
+    few = min(len(X), 1_000_000)
+    part, labels = np.array(X[:few]), y[:few]
+    one = da.from_array(part, chunks=-1)
+    ratios = []
+    with dask.config.set(scheduler="synchronous"):
+        for _ in range(options.repeats):
+            own, model = timed(lambda: model_of(options).fit(part, labels), 1)
+            block, other = timed(lambda: model_of(options).fit(one, labels), 1)
+            ratios.append((block, own, block / own))
+    block, own, ratio = np.median(ratios, axis=0)
+    report.add(row(f"one array, {few} rows", own, model))
+    report.add(row("one block", block, other, ratio=ratio))
+
+
+def in_memory(options, X, y, report):
+    """One process against two, all rows in the memory of the workers."""
+    found = {}
+    for workers in (1, 2):
+        with cluster(workers, "16GB" if workers == 1 else "8GB"):
+            import dask.array as da
+            from dask.distributed import wait
+
+            blocks = da.from_array(X, chunks=(-(-len(X) // options.blocks), -1))
+            kept = blocks.map_blocks(np.array, dtype=float).persist()
+            wait(kept)
+            seconds, model = timed(
+                lambda kept=kept: model_of(options).fit(kept, y), options.repeats
+            )
+            found[workers] = seconds, model.coef_.tobytes()
+            ratio = seconds / found[1][0]
+            same = found[1][1] == found[workers][1]
+            name = f"{workers} worker{'s' * (workers > 1)}, in memory"
+            report.add(row(name, seconds, model, ratio=ratio, same_bits=same))
+
+
+def from_disk(options, report):
+    """Two workers whose memory holds a part of the rows."""
+    import dask
+    import dask.array as da
+
+    folder, n, d = Path(options.folder), options.rows, options.columns
+    path = folder / f"X_{n}_{d}.npy"
+    size = -(-n // options.blocks)
+    starts = range(0, n, size)
+
+    def read(lo):
+        return np.array(np.load(path, mmap_mode="r")[lo : lo + size])
+
+    X = da.concatenate(
+        [
+            da.from_delayed(
+                dask.delayed(read)(lo), shape=(min(size, n - lo), d), dtype=float
+            )
+            for lo in starts
+        ]
+    )
+    y = np.load(folder / f"y_{n}_{d}.npy")
+    with cluster(2, options.memory) as client:
+        seconds, model = timed(lambda: model_of(options).fit(X, y), 1)
+        peak = max(client.run(peak_memory).values())
+    with dask.config.set(scheduler="synchronous"):
+        alone, other = timed(lambda: model_of(options).fit(X, y), 1)
+    same = model.coef_.tobytes() == other.coef_.tobytes()
+    report.add(row("2 workers, from disk", seconds, model, peak_MB=peak))
+    report.add(row("one process, from disk", alone, other, same_bits=same))
+
+
+def cluster(workers, memory):
+    """Client of worker processes."""
+    import contextlib
+
+    from dask.distributed import Client, LocalCluster
+
+    @contextlib.contextmanager
+    def running():
+        with (
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=memory,
+                dashboard_address=None,
+            ) as found,
+            Client(found) as client,
+        ):
+            yield client
+
+    return running()
+
+
+def peak_memory():
+    """Largest resident memory of this process so far, MB."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,384 @@
+"""Linear duals whose rows lie in partitions, on this machine or on many.
+
+    minimise  sum_t loss_t(margin_t) + |w|^2 / 2 + bias penalty     over (w, b)
+
+by Newton's method: with the Hessian (dense features, up to 2000 columns), or with its
+products by conjugate gradients. A hinge is rounded at its corner, ever less, until the
+multipliers certify the hinge itself. The certificate is that of one
+machine: one more pass turns the multipliers which the losses ask for into feasible
+ones, and adds up their Fenchel-Young terms.
+
+Source: Jaakkola, Meila & Jebara (1999), Theorem 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from maxent._optimize.rows import BOTH
+from maxent._optimize.truncated_newton import newton_direction
+from maxent._support.partitions import Partitions
+from maxent._support.results import Certified, DualResult, Monitor, Status
+from maxent.discrimination.duals._coordinate_ascent import coordinate_ascent
+from maxent.discrimination.duals._linear_problem import LinearProblem, prior_precision
+from maxent.discrimination.duals._primal_newton import (
+    NewtonRun,
+    approximate_minimum,
+    newton_ascent,
+)
+from maxent.discrimination.duals._signed_dual import SignedProblem, binary_problem
+from maxent.discrimination.margins.base import MarginPrior
+
+_NEWTON_COLUMNS = 2000  # up to which the Hessian is formed
+_WIDEST, _NARROWEST, _NARROWING = 1.0, 1e-9, 4.0  # of rounded corners
+
+
+@dataclass(frozen=True)
+class PartRows:
+    """What a partition needs to know to make its constraint rows.
+
+    Attributes
+    ----------
+    margin : MarginPrior
+    bias : "flat", float or None
+    factor : float or ndarray (2,)
+        Factor of the sample weights; by class, of two classes.
+    classes : ndarray (2,) or None
+        Labels of two classes; None for targets.
+    centre, unit : float
+        Origin and unit of targets.
+    rounding : float
+        Width of the rounded corner of a hinge, in margin units; 0 leaves it.
+    """
+
+    margin: MarginPrior
+    bias: Any
+    factor: Any
+    classes: Any = None
+    centre: float = 0.0
+    unit: float = 1.0
+    rounding: float = 0.0
+
+    @property
+    def bias_variance(self):
+        """Variance of a Gaussian prior of the bias, 0 for flat and none."""
+        return 0.0 if self.bias in ("flat", None) else float(self.bias)
+
+    def problem(self, X, y, weight):
+        """LinearProblem of the rows of a partition that have weight."""
+        weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
+        keep = weight > 0
+        if self.classes is not None:
+            keep &= (y == self.classes[0]) | (y == self.classes[1])
+        if not keep.all():
+            X, y, weight = X[keep], y[keep], weight[keep]
+        if self.classes is not None:
+            second = y == self.classes[1]
+            sign = np.where(second, 1.0, -1.0)
+            weight = weight * np.asarray(self.factor)[second.astype(np.intp)]
+            signed = binary_problem(sign, self.margin, self.bias, weight)
+        else:
+            n = len(y)
+            signed = SignedProblem(
+                self.margin,
+                np.full(n, self.margin.level),
+                np.full(n, self.margin.rate),
+                weight * self.factor,
+                np.asarray(y, dtype=np.float64) - self.centre,
+                np.full(n, BOTH, dtype=np.int8),
+                self.bias,
+            ).in_units_of(self.unit)
+        return LinearProblem(X, signed, check=False)
+
+    def asked(self, linear):
+        """The rows whose losses are minimised: those of a problem, or rounded."""
+        if not self.rounding:
+            return linear.rows
+        return replace(linear.rows, potential=RoundedHinge(self.rounding))
+
+
+@dataclass(frozen=True)
+class RoundedHinge:
+    """Losses max(x, 0) with a parabola of this width around the corner.
+
+    Source: Chapelle (2007), Training a support vector machine in the primal.
+    """
+
+    width: float
+
+    def loss_derivatives(self, x):
+        """Loss, slope and curvature."""
+        h = self.width
+        share = np.clip(x / h + 0.5, 0.0, 1.0)
+        inside = (share > 0) & (share < 1)
+        return 0.5 * h * share**2 + np.maximum(x - 0.5 * h, 0.0), share, inside / h
+
+
+def solve_partitioned(
+    parts: Partitions,
+    rows: PartRows,
+    sample: tuple[Any, ...],
+    *,
+    sparse: bool,
+    tol: float,
+    max_iter: int,
+    callback: Any = None,
+) -> DualResult:
+    """DualResult, without multipliers, of a finite loss over partitions.
+
+    `sample` holds some rows (X, y, weight), weighted to stand for all: their solution
+    is the start.
+    """
+    hinge = not rows.margin.unit_potential.smooth
+    if hinge:
+        rows = replace(rows, rounding=_WIDEST)
+    direct = not sparse and parts.n_columns <= _NEWTON_COLUMNS
+    start = rows.problem(*sample)
+    if direct:
+        start.rows = rows.asked(start)
+        x = approximate_minimum(start)
+    else:
+        x = _coordinate_start(start)
+    problem = _PartitionedProblem(parts, rows)
+    run = (NewtonRun if direct else _TruncatedRun)(problem, x)
+    solve = _by_rounded_hinges if hinge else newton_ascent
+    return solve(problem, run, tol, max_iter, callback)
+
+
+def _coordinate_start(start):
+    """Weights and bias (d + 1,) of a machine trained on a sample of the rows."""
+    found = coordinate_ascent(start, 0.1, 20, None, None, 0)
+    return np.append(found.coef, found.bias)
+
+
+def _by_rounded_hinges(problem, run, tol, max_iter, callback):
+    """Newton's method on hinges whose corner is rounded less and less.
+
+    The multipliers of a rounded hinge are feasible for the hinge, and what is lost
+    falls as the square of the width.
+    """
+    monitor = Monitor(tol, callback, solver="newton")
+    status = Status.MAX_ITER
+    while run.iteration < max_iter and status is Status.MAX_ITER:
+        while run.iteration < max_iter and run.step() is Status.MAX_ITER:
+            # the next corner is narrower than what is left of this one
+            if run.decrement <= 1e-4 * tol * (1 + abs(run.total)):
+                break
+        found = problem.certified(run.x, run.lam)
+        if monitor.record(run.iteration, found.objective, found.gap, found.point):
+            status = monitor.status
+        elif problem.rows.rounding < _NARROWEST:
+            status = Status.STALLED
+        else:
+            problem.narrow()
+            run.restart()
+    best = monitor.best
+    lam, b, w = best.point
+    return DualResult(
+        lam,
+        b,
+        best.objective,
+        best.gap,
+        run.iteration,
+        status,
+        solver="newton",
+        history=monitor.history,
+        coef=w,
+    )
+
+
+class _PartitionedProblem:
+    """What solvers of the primal ask of a LinearProblem, by passes over partitions."""
+
+    def __init__(self, parts, rows):
+        self.parts, self.rows = parts, rows
+        self.precision = prior_precision(parts.n_columns, rows)
+        self.curvatures = None
+
+    def narrow(self):
+        """Round the corners of hinges less."""
+        self.rows = replace(self.rows, rounding=self.rows.rounding / _NARROWING)
+
+    def curved_pass(self, x):
+        """As `loss_pass`; keeps curvatures in the partitions, and has the diagonal."""
+        self.curvatures, found = self.parts.update(
+            _curved_loss, self.curvatures, self.rows, x
+        )
+        value, gradient, diagonal, *balance = found
+        return value, balance, gradient, diagonal
+
+    def hessian_product(self, x):
+        """The Hessian of the losses at the last curved pass, times x (d + 1,)."""
+        product = self.parts.update(_product, self.curvatures, self.rows, x)[1]
+        return product[0]
+
+    def loss_pass(self, x, hessian=False):
+        """As that of LinearProblem; in place of multipliers their balance."""
+        found = self.parts.total(_loss, self.rows, x, hessian)
+        value, gradient, H, *balance = found
+        return value, balance, gradient, H
+
+    def certified(self, x, balance):
+        """Certificate of weights and bias x (d + 1,)."""
+        correction = balancing(balance) if self.rows.bias == "flat" else None
+        sums = self.parts.total(_certificate, self.rows, x, correction)
+        return certificate_of(sums, x, self.rows)
+
+
+def certificate_of(sums, x, rows):
+    """Certified point x (d + 1,) from the sums of multipliers and their terms."""
+    value, terms, dual_w, total = sums
+    v, w, b = rows.bias_variance, x[:-1], float(x[-1])
+    objective = value - 0.5 * float(dual_w @ dual_w) - 0.5 * v * total**2
+    gap = terms + 0.5 * float((w - dual_w) @ (w - dual_w))
+    if v:
+        gap += 0.5 * (b - v * total) ** 2 / v
+    return Certified((np.empty(0), b, w.copy()), objective, gap)
+
+
+def balance_of(linear, lam):
+    """What :func:`balancing` needs of multipliers, as sums."""
+    room = _room(lam, linear.upper)
+    side = linear.sign * lam
+    up, down = float(side[side > 0].sum()), -float(side[side < 0].sum())
+    return up, down, float(room @ room)
+
+
+def _room(lam, upper):
+    return np.maximum(
+        np.minimum(lam, np.where(np.isfinite(upper), upper - lam, lam)), 0
+    )
+
+
+def balancing(balance):
+    """(move, factor up, factor down) that make the multipliers of both sides equal.
+
+    A small lack is spread by the square of the room that each multiplier has; a larger
+    one scales the heavier side down. No multiplier leaves its domain.
+    """
+    up, down, squares = balance
+    lack = up - down
+    # no room is larger than the root of the sum of squares
+    if abs(lack) <= 0.5 * np.sqrt(squares):
+        return lack / squares if squares else 0.0, 1.0, 1.0
+    if up == 0 or down == 0:
+        return 0.0, 0.0, 0.0
+    return 0.0, min(1.0, down / up), min(1.0, up / down)
+
+
+def balanced(linear, lam, correction):
+    """Multipliers with the correction of :func:`balancing`."""
+    if correction is None:
+        return lam
+    move, up, down = correction
+    lam = lam * np.where(linear.sign > 0, up, down)
+    return lam - move * linear.sign * _room(lam, linear.upper) ** 2
+
+
+def feasible_sums(linear, lam, x):
+    """Potentials, Fenchel-Young terms at x, weights and balance of multipliers."""
+    a = linear.collect(lam)
+    d = linear.shortfalls(x)
+    w = np.asarray(linear.X.T @ a).ravel()
+    return linear.rows.value(lam), linear.rows.gap(lam, d), w, float(a.sum())
+
+
+def _loss(X, y, weight, rows, x, hessian):
+    """Loss of a partition, gradient, Hessian, and the balance of the multipliers."""
+    linear = rows.problem(X, y, weight)
+    linear.rows = rows.asked(linear)
+    value, lam, gradient, H = linear.loss_pass(x, hessian)
+    return value, gradient, H, *balance_of(linear, lam)
+
+
+def _curved_loss(X, y, weight, before, rows, x):
+    """Curvatures of the losses; loss, gradient, diagonal of the Hessian, balance."""
+    linear = rows.problem(X, y, weight)
+    d = linear.shortfalls(x)
+    asked = rows.asked(linear)
+    value, lam, curvature = asked.loss(d)
+    a, c = linear.collect(lam), _per_row(linear, curvature)
+    gradient = -np.append(linear.X.T @ a, a.sum())
+    squares = linear.X.power(2) if linear.sparse else linear.X**2
+    diagonal = np.append(squares.T @ c, c.sum())
+    return c, (value, gradient, diagonal, *balance_of(linear, lam))
+
+
+def _product(X, y, weight, curvature, rows, x):
+    linear = rows.problem(X, y, weight)
+    f = curvature * (linear.X @ x[:-1] + x[-1])
+    return curvature, (np.append(linear.X.T @ f, f.sum()),)
+
+
+def _per_row(linear, values):
+    """Sums over the constraint rows of each data row."""
+    if linear.one_to_one:
+        return values
+    return np.bincount(linear.index, weights=values, minlength=linear.X.shape[0])
+
+
+class _TruncatedRun:
+    """Newton steps whose direction is found by products with the Hessian."""
+
+    def __init__(self, problem, x):
+        self.problem = problem
+        self.free = np.isfinite(problem.precision)
+        self.penalty = np.where(self.free, problem.precision, 0.0)
+        self.iteration, self.decrement = 0, np.inf
+        self._move(x, *self._evaluate(x))
+
+    def _evaluate(self, x):
+        value, lam, gradient, diagonal = self.problem.curved_pass(x)
+        total = value + 0.5 * float(self.penalty @ x**2)
+        gradient = np.where(self.free, gradient + self.penalty * x, 0.0)
+        diagonal = np.where(self.free, diagonal + self.penalty, 1.0)
+        return total, lam, gradient, np.maximum(diagonal, 1e-12)
+
+    def _move(self, x, total, lam, gradient, diagonal):
+        self.x, self.total, self.lam = x, total, lam
+        self.gradient, self.diagonal = gradient, diagonal
+
+    def restart(self):
+        """Begin anew at the same point, where the losses have changed."""
+        self.decrement = np.inf
+        self._move(self.x, *self._evaluate(self.x))
+
+    def step(self):
+        """One step; Status.MAX_ITER while there is more to gain, else STALLED."""
+        self.iteration += 1
+        g = self.gradient
+        size = float(g @ (g / self.diagonal))
+        # looser far from the optimum
+        share = min(0.1, np.sqrt(size / (1.0 + abs(self.total))))
+
+        def product(v):
+            out = self.problem.hessian_product(v) + self.penalty * v
+            return np.where(self.free, out, 0.0)
+
+        step = newton_direction(
+            product, self.diagonal, g, lambda r, z: float(r @ z) <= share**2 * size
+        )
+        slope = float(g @ step)
+        self.decrement = -slope
+        if -slope <= 1e-20 * (1 + abs(self.total)):
+            return Status.STALLED
+        t = 1.0
+        for _ in range(40):
+            trial = self.x + t * step
+            found = self._evaluate(trial)
+            if found[0] <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
+                self._move(trial, *found)
+                return Status.MAX_ITER
+            t *= 0.5
+        return Status.STALLED
+
+
+def _certificate(X, y, weight, rows, x, correction):
+    """Sums of the multipliers that the losses of a partition ask for."""
+    linear = rows.problem(X, y, weight)
+    d = linear.shortfalls(x)
+    lam = balanced(linear, rows.asked(linear).losses(d)[1], correction)
+    return feasible_sums(linear, lam, x)

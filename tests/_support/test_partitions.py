@@ -1,0 +1,153 @@
+"""Functions of partitions: order of sums, placement, what is refused."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxent._support.partitions import (
+    LocalPartitions,
+    _aligned,
+    check_partitions,
+    is_partitioned,
+    mapped,
+    partitions_of,
+    sample_of,
+)
+
+da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
+
+
+def moments(X, y, weight):
+    return X.sum(axis=0), float(y.sum()), None
+
+
+def counted(X, y, weight, state, step):
+    state = step if state is None else state + step
+    return state, (float(state) * len(y),)
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(103, 4))
+    return X, rng.normal(size=103)
+
+
+def blocks(X, y, size):
+    cuts = range(0, len(X), size)
+    return LocalPartitions(
+        [(X[lo : lo + size], y[lo : lo + size], None) for lo in cuts]
+    )
+
+
+@pytest.mark.parametrize("size", [2, 10, 103])
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_sums_have_the_same_bits_wherever_they_are_computed(data, size, scheduler):
+    X, y = data
+    local = blocks(X, y, size)
+    other = partitions_of(
+        da.from_array(X, chunks=(size, 4)), y, None, names=("y", "weight")
+    )
+    assert other.lengths == local.lengths and other.n_columns == 4
+    with dask.config.set(scheduler=scheduler):
+        found, want = other.total(moments), local.total(moments)
+        np.testing.assert_array_equal(found[0], want[0])
+        assert found[1] == want[1] and found[2] is want[2] is None
+        np.testing.assert_allclose(found[0], X.sum(axis=0), atol=1e-12)
+        assert other.map(len_of) == list(local.lengths)
+        states = None
+        for step in (1, 10):
+            states, total = other.update(counted, states, step)
+        assert total == (11.0 * 103,)
+
+
+def len_of(X, y, weight):
+    return len(X)
+
+
+def test_states_stay_with_their_partition(data):
+    X, y = data
+    local = blocks(X, y, 20)
+    states, total = local.update(counted, None, 2)
+    states, total = local.update(counted, states, 3)
+    assert list(states) == [5] * 6 and total == (5.0 * 103,)
+
+
+def test_arrays_that_came_by_wire_are_aligned(rng):
+    raw = np.empty(8 * 12 + 1, dtype=np.uint8)[1:].view(np.float64).reshape(3, 4)
+    raw[...] = rng.normal(size=(3, 4))
+    again = _aligned(raw)
+    assert again.flags.aligned and (again == raw).all()
+    assert _aligned(again) is again
+
+
+def test_functions_of_rows_are_mapped_lazily(data):
+    X, _ = data
+    blocks = da.from_array(X, chunks=(40, 4))
+    found = mapped(lambda block: block.sum(axis=1), blocks)
+    assert is_partitioned(found) and found.chunks == ((40, 40, 23),)
+    np.testing.assert_array_equal(found.compute(), X.sum(axis=1))
+    wide = mapped(lambda block: block[:, :2], blocks, columns=2)
+    np.testing.assert_array_equal(wide.compute(), X[:, :2])
+
+
+def test_a_sample_stands_for_all_rows(data):
+    X, y = data
+    weight = np.where(np.arange(103) % 3, 2.0, 0.0)
+    parts = LocalPartitions([(X[:60], y[:60], weight[:60]), (X[60:], y[60:], None)])
+    rows, targets, own = sample_of(parts, (40, 43), 30)
+    assert 20 <= len(rows) <= 35 and len(targets) == len(rows)
+    assert own.sum() == pytest.approx(weight[:60].sum() + 43)
+    known = {tuple(row) for row in X[weight > 0]} | {tuple(row) for row in X[60:]}
+    assert {tuple(row) for row in rows} <= known
+
+
+BAD = {
+    "nan": (lambda X, y, w: (put(X, np.nan), y, w), r"partition 1: X\[7, 2\]=nan"),
+    "inf": (lambda X, y, w: (put(X, np.inf), y, w), r"partition 1: X\[7, 2\]=inf"),
+    "large": (lambda X, y, w: (put(X, 1e20), y, w), "partition 1: X has entries"),
+    "text": (lambda X, y, w: (X.astype(str), y, w), "partition 1: X has dtype <U"),
+    "width": (lambda X, y, w: (X[:, :3], y, w), r"partition 1: X has shape \(63, 3\)"),
+    "label": (lambda X, y, w: (X, y + 0.5, w), "partition 1: Unknown label type"),
+    "weight": (lambda X, y, w: (X, y, put(w, -1.0)), r"sample_weight\[7\]=-1 is neg"),
+    "no weight": (lambda X, y, w: (X, y, put(w, np.nan)), r"sample_weight\[7\]=nan"),
+}
+
+
+def put(array, value):
+    array = array.copy()
+    array[(7, 2) if array.ndim == 2 else 7] = value
+    return array
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", BAD)
+def test_what_no_fit_can_use_is_named_by_partition_and_row(name, sparse, data, rng):
+    X, _ = data
+    change, message = BAD[name]
+    if sparse and name == "text":
+        pytest.skip("no sparse text")
+    y, weight = rng.integers(0, 2, size=103).astype(float), np.ones(103)
+    second = change(X[40:], y[40:], weight[40:])
+    first = X[:40], y[:40], weight[:40]
+    if sparse:
+        first, second = ((sp.csr_array(p[0]), *p[1:]) for p in (first, second))
+    with pytest.raises(ValueError, match=message):
+        check_partitions(LocalPartitions([first, second]), "labels", 1e15)
+
+
+def test_blocks_that_are_no_partitions_are_refused(data):
+    X, y = data
+    rows = da.from_array(X, chunks=(40, 4))
+    unknown = rows[da.from_array(X[:, 0] > 0, chunks=40)]
+    cases = [
+        (unknown, y, "compute_chunk_sizes"),
+        (da.from_array(X, chunks=(40, 2)), y, "2 blocks of columns"),
+        (da.from_array(X, chunks=((0, 103), (4,))), y, "partition 0 of X has no rows"),
+        (rows[:0], y[:0], "0 rows"),
+        (rows, y[:-1], r"y has shape \(102,\)"),
+        (rows[:, :, None], y, "3 dimensions"),
+    ]
+    for X, y, message in cases:
+        with pytest.raises(ValueError, match=message):
+            partitions_of(X, y, names=("y",))

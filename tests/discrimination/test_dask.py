@@ -1,0 +1,211 @@
+"""Linear machines of Dask arrays, against those of one array."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+from maxent import MEDClassifier, MEDRegressor
+from maxent._support.partitions import LocalPartitions
+from maxent.discrimination import HingeMargin, solve_linear_dual
+from maxent.discrimination.duals._partitioned_linear import (
+    PartRows,
+    RoundedHinge,
+    balanced,
+    balancing,
+    solve_partitioned,
+)
+
+da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(600, 5)) + 0.3
+    y = X @ rng.normal(size=5) + rng.normal(size=600) > 0.2
+    return X, np.where(y, "yes", "no")
+
+
+@pytest.fixture(autouse=True)
+def here():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def cut(X, size=130):
+    return da.from_array(X, chunks=(size, *X.shape[1:]))
+
+
+def csr(blocks):
+    return blocks.map_blocks(sp.csr_matrix)
+
+
+def truth(model, X, y, **options):
+    """The same machine of one array, to 1e-9."""
+    return type(model)(**{**model.get_params(), "tol": 1e-9, "solver": "auto"}).fit(
+        X, y, **options
+    )
+
+
+@pytest.mark.parametrize("bias", ["flat", None, 2.0])
+@pytest.mark.parametrize(
+    "margin", ["exponential", "gaussian", "logistic", "laplace", "hinge"]
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_certificate_encloses_the_optimum(margin, bias, sparse, data):
+    X, y = data
+    model = MEDClassifier("linear", C=0.5, margin=margin, bias=bias, tol=1e-4)
+    found = model.fit(csr(cut(X)) if sparse else cut(X), y)
+    best = truth(model, X, y).objective_
+    low, high = found.objective_, found.objective_ + found.duality_gap_
+    assert found.converged_ and found.duality_gap_ <= 1e-4 * (1 + low)
+    assert low <= best * (1 + 1e-8) + 1e-8 and best <= high * (1 + 1e-8) + 1e-8
+    assert found.classes_.tolist() == ["no", "yes"]
+    assert (found.predict(X) == truth(model, X, y).predict(X)).mean() > 0.99
+
+
+@pytest.mark.parametrize("margin", ["exponential", "hinge"])
+def test_adding_updates_reach_the_same_optimum(margin, data):
+    X, y = data
+    model = MEDClassifier(
+        "linear", C=0.01, margin=margin, solver="coordinate", tol=1e-2
+    )
+    found = model.fit(cut(X, 300), y)
+    best = truth(model, X, y).objective_
+    assert found.converged_
+    assert found.objective_ <= best * (1 + 1e-8)
+    assert best <= found.objective_ + found.duality_gap_ + 1e-8
+
+
+@pytest.mark.parametrize("margin", ["exponential", "hinge", "gaussian"])
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_regression_of_targets_of_any_size(margin, scale, rng):
+    X = rng.normal(size=(500, 4))
+    y = scale * (X @ rng.normal(size=4) + 0.1 * rng.normal(size=500) + 3.0)
+    model = MEDRegressor("linear", margin=margin, epsilon=0.1 * scale)
+    found, one = model.fit(cut(X), y), truth(model, X, y)
+    assert found.converged_
+    assert found.objective_ <= one.objective_ * (1 + 1e-7)
+    assert one.objective_ <= (found.objective_ + found.duality_gap_) * (1 + 1e-7)
+    assert np.abs(found.predict(X) - one.predict(X)).max() < 0.1 * scale
+    np.testing.assert_array_equal(found.predict(cut(X)).compute(), found.predict(X))
+
+
+def test_weights_of_rows_and_classes_are_those_of_one_array(data, rng):
+    X, y = data
+    weight = rng.integers(0, 3, size=len(y)).astype(float)
+    model = MEDClassifier(
+        "linear", margin="logistic", class_weight="balanced", tol=1e-8
+    )
+    one = truth(model, X, y, sample_weight=weight)
+    found = model.fit(cut(X), cut(y, 77), sample_weight=weight)
+    assert found.objective_ == pytest.approx(one.objective_, rel=1e-6)
+    np.testing.assert_allclose(found.coef_, one.coef_, atol=1e-3)
+    proba = found.predict_proba(cut(X))
+    assert proba.shape == (600, 2)
+    np.testing.assert_array_equal(proba.compute(), found.predict_proba(X))
+    logs = found.predict_log_proba(cut(X)).compute()
+    np.testing.assert_allclose(np.exp(logs), proba.compute(), atol=1e-12)
+
+
+def test_bits_do_not_depend_on_who_computes(data):
+    X, y = data
+    states = []
+    for scheduler in ("synchronous", "threads"):
+        with dask.config.set(scheduler=scheduler):
+            for margin in ("exponential", "hinge"):
+                model = MEDClassifier("linear", margin=margin).fit(cut(X), cut(y, 50))
+                states.append((model.coef_.tobytes(), model.duality_gap_))
+    assert states[:2] == states[2:]
+
+
+def test_answers_are_lazy_and_those_of_blocks(data):
+    X, y = data
+    model = MEDClassifier("linear").fit(cut(X), y)
+    for name in ("decision_function", "predict"):
+        found = getattr(model, name)(cut(X))
+        assert found.chunks == ((130, 130, 130, 130, 80),)
+        np.testing.assert_array_equal(found.compute(), getattr(model, name)(X))
+    with pytest.raises(NotFittedError):
+        MEDClassifier("linear").predict(cut(X))
+
+
+REFUSED = [
+    ({"kernel": "rbf"}, None, ValueError, "kernel='rbf' needs all rows"),
+    ({"solver": "interior"}, None, ValueError, "solver='interior' needs all rows"),
+    ({"margin": "fixed"}, None, ValueError, "finite loss"),
+    ({}, "three", ValueError, "y has 3 classes"),
+    ({}, "one", ValueError, "y has 1 classes"),
+    ({}, "none", ValueError, "y is None"),
+    ({"class_weight": {"maybe": 2.0}}, None, ValueError, "'maybe'"),
+]
+
+
+@pytest.mark.parametrize("options, labels, kind, message", REFUSED)
+def test_what_partitions_cannot_do_is_said(options, labels, kind, message, data):
+    X, y = data
+    y = {"three": np.arange(600) % 3, "one": np.ones(600), "none": None}.get(labels, y)
+    with pytest.raises(kind, match=message):
+        MEDClassifier(**{"kernel": "linear", **options}).fit(cut(X), y)
+
+
+def test_rows_and_targets_are_of_one_kind(data):
+    X, y = data
+    with pytest.raises(TypeError, match="y is a Dask array and X is not"):
+        MEDClassifier("linear").fit(X, cut(y))
+
+
+def test_a_fit_that_runs_out_of_steps_says_so(data):
+    from sklearn.exceptions import ConvergenceWarning
+
+    X, y = data
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model = MEDClassifier("linear", margin="hinge", tol=1e-9, max_iter=1)
+        model = model.fit(cut(X), y)
+    assert not model.converged_
+
+
+def test_balanced_multipliers_stay_in_their_domain(rng):
+    class Linear:
+        sign = np.where(rng.random(50) < 0.3, 1.0, -1.0)
+        upper = np.where(rng.random(50) < 0.5, 2.0, np.inf)
+
+    for size in (1e-9, 1e-2, 1.0):
+        half = 0.5 * np.where(Linear.sign > 0, 1 / 15, 1 / 35)
+        lam = half * (1 + size * rng.normal(size=50)).clip(0.0, 3.0)
+        room = np.minimum(lam, np.where(np.isfinite(Linear.upper), 2.0 - lam, lam))
+        side = Linear.sign * lam
+        balance = side[side > 0].sum(), -side[side < 0].sum(), room @ room
+        new = balanced(Linear, lam, balancing(balance))
+        assert abs(Linear.sign @ new) <= 1e-14 * new.sum()
+        assert (new >= 0).all() and (new <= Linear.upper).all()
+    assert balancing((1.0, 0.0, 1e-9)) == (0.0, 0.0, 0.0)
+
+
+def test_rounded_hinges_are_losses_with_their_derivatives(rng):
+    loss, x = RoundedHinge(0.5), rng.uniform(-2, 2, size=200)
+    value, slope, curvature = loss.loss_derivatives(x)
+    assert (value >= np.maximum(x, 0) - 1e-15).all()
+    assert (value <= np.maximum(x, 0) + 0.5 / 8 + 1e-15).all()
+    h = 1e-6
+    up, down = (loss.loss_derivatives(x + s)[0] for s in (h, -h))
+    np.testing.assert_allclose((up - down) / (2 * h), slope, atol=1e-5)
+    assert ((slope >= 0) & (slope <= 1) & (curvature >= 0)).all()
+
+
+def test_the_hinge_is_certified_itself_to_any_accuracy(data):
+    """Not the rounded one: the objective is that of a support vector machine."""
+    X, y = data
+    sign = np.where(y == "yes", 1.0, -1.0)
+    parts = LocalPartitions([(X[:200], sign[:200], None), (X[200:], sign[200:], None)])
+    rows = PartRows(HingeMargin(), "flat", np.ones(2), np.array([-1.0, 1.0]))
+    sample = X[::3], sign[::3], np.full(200, 3.0)
+    best = solve_linear_dual(X, sign, HingeMargin(), tol=1e-11, solver="interior")
+    for tol in (1e-2, 1e-4, 1e-6):
+        found = solve_partitioned(
+            parts, rows, sample, sparse=False, tol=tol, max_iter=300
+        )
+        assert found.converged
+        assert found.objective <= best.objective * (1 + 1e-9)
+        assert best.objective <= found.objective + found.gap + 1e-9
