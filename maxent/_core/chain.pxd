@@ -5,6 +5,8 @@ A sequence of T steps is `row` (T,): the row of the emission table that each ste
 largest of their row, so that a step costs no exponential.
 """
 
+from libc.stdint cimport uintptr_t
+
 cdef extern from "chain_loops.h" nogil:
     cdef enum:
         MX_CHAIN_LANES
@@ -46,14 +48,14 @@ cdef extern from "chain_loops.h" nogil:
         double* counts, double* start_counts, double* xi) noexcept
     void mx_chain_add_lanes(
         const double* xi, const double* trans, Py_ssize_t n, double* out) noexcept
-    void mx_chain_kernel_lanes(
-        Py_ssize_t s, Py_ssize_t s2, Py_ssize_t steps, Py_ssize_t first,
-        const double* trans, const double* psi, const double* trans2,
-        const double* end, double* X, double* Y, double* log_k, int* lost) noexcept
-    void mx_chain_outer_lanes(
-        Py_ssize_t s, Py_ssize_t s2, Py_ssize_t m, const double* F, const double* F2,
-        double* out) noexcept
 
+# the first whole cache line of scratch with 8 doubles to spare
+cdef inline double* aligned(double* memory) noexcept nogil:
+    return <double*>((<uintptr_t>memory + 63) & ~<uintptr_t>63)
+
+
+# log sum exp x; -inf of nothing
+cdef double log_total(const double* x, Py_ssize_t n) noexcept nogil
 # log_alpha[t, j] = log p(x_0..x_t, z_t = j); returns log p(x)
 cdef double log_forward(
     const double* log_start, const double* log_trans, const double* log_table,

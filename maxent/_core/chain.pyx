@@ -1,4 +1,4 @@
-"""Hidden Markov chains: log-likelihoods, expected counts, Viterbi, product kernel.
+"""Hidden Markov chains: log-likelihoods, expected counts, Viterbi, draws.
 
     alpha_t(j) = p(z_t = j | x_0..x_t)              forward, scaled to sum to one
     gamma_t(j) = p(z_t = j | x), xi_t(i, j) = p(z_{t-1} = i, z_t = j | x)
@@ -7,13 +7,12 @@ Sequences come sorted by length and go eight to a vector; long ones go alone, ei
 states to a vector. A sequence that underflows is redone in logs. Work is cut into
 chunks that depend on the problem only and joined in their order.
 
-Source: Rabiner (1989), section V.A; Jebara, Kondor & Howard (2004), section 4.2.
+Source: Rabiner (1989), section V.A.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, exp, log
-from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -233,11 +232,6 @@ cdef int one_group(
             for l in range(S):
                 trans_counts[i * S + l] += xi[i * width + l] * p.m.trans[i * S + l]
     return 0
-
-
-cdef inline double* aligned(double* memory) noexcept nogil:
-    """The first whole cache line; needs eight doubles more."""
-    return <double*>((<uintptr_t>memory + 63) & ~<uintptr_t>63)
 
 
 cdef int one_chunk(const Pass* p, Py_ssize_t chunk) noexcept nogil:
@@ -493,6 +487,11 @@ cdef int one_vector(const Each* p, Py_ssize_t v) noexcept nogil:
     return 0
 
 
+def lanes():
+    """Models in one vector of `expect_each` and of `chain_pairs.hmm_kernel`."""
+    return MX_CHAIN_LANES
+
+
 def expect_each(
     const double[:, :, ::1] start,        # IN  (vectors, states, lanes)
     const double[:, :, :, ::1] trans,     # IN  (vectors, states, states, lanes)
@@ -580,136 +579,6 @@ cdef int one_path(
     free(delta)
     free(back)
     return failed
-
-
-# -- product kernel --------------------------------------------------------------------
-def lanes():
-    """Models in one vector of `hmm_kernel`."""
-    return MX_CHAIN_LANES
-
-
-cdef struct Models:
-    # Models of one number of states. Of the second ones lane l of vector v is model
-    # v * lanes + l; arrays are (n, ...) of the first, (vectors, ..., lanes) of these.
-    Py_ssize_t n
-    Py_ssize_t states
-    const double* begin         # (m, states)
-    const double* trans         # (states, states)
-    const double* table         # (letters, states), or NULL
-    const double* end           # (m, states), or NULL
-
-
-cdef inline void outer(
-    const Models* P, const Models* Q, Py_ssize_t m, const double* F, const double* F2,
-    Py_ssize_t i, Py_ssize_t v, double* out,
-) noexcept nogil:
-    mx_chain_outer_lanes(
-        P.states, Q.states, m, F + i * m * P.states,
-        F2 + v * m * Q.states * MX_CHAIN_LANES, out)
-
-
-cdef int kernel_row(
-    const Models* P, const Models* Q, Py_ssize_t m, Py_ssize_t letters,
-    const double* psi, Py_ssize_t i, Py_ssize_t steps, Py_ssize_t first, bint lower,
-    double* log_k,
-) noexcept nogil:
-    """Row i of the Gram matrices; from the vector of model i on if lower."""
-    cdef Py_ssize_t s = P.states, s2 = Q.states, lanes = MX_CHAIN_LANES, v, l, h
-    cdef Py_ssize_t block = s * s2 * lanes, n_out = steps - first + 1
-    cdef double* memory = <double*>malloc(
-        (4 * block + n_out * lanes + 8) * sizeof(double))
-    cdef double* own = aligned(memory)
-    cdef double* X = own + block
-    cdef double* Y = X + block
-    cdef double* end = Y + block
-    cdef double* out = end + block
-    cdef const double* given = own
-    cdef int lost[MX_CHAIN_LANES]
-    if memory == NULL:
-        return 1
-    for v in range(i // lanes if lower else 0, (Q.n + lanes - 1) // lanes):
-        if P.table != NULL:
-            outer(P, Q, letters, P.table, Q.table, i, v, own)
-        else:
-            given = psi + v * block
-        outer(P, Q, m, P.begin, Q.begin, i, v, X)
-        if P.end != NULL:
-            outer(P, Q, m, P.end, Q.end, i, v, end)
-        mx_chain_kernel_lanes(
-            s, s2, steps, first, P.trans + i * s * s, given,
-            Q.trans + v * s2 * s2 * lanes, end if P.end != NULL else NULL, X, Y, out,
-            lost)
-        for l in range(min(lanes, Q.n - v * lanes)):
-            for h in range(n_out):
-                log_k[(h * P.n + i) * Q.n + v * lanes + l] = (
-                    INFINITY - INFINITY if lost[l] else out[h * lanes + l])
-    free(memory)
-    return 0
-
-
-def hmm_kernel(
-    const double[:, :, ::1] begin,        # IN  (n, m, s), to the power rho, as all here
-    const double[:, :, ::1] trans,        # IN  (n, s, s)
-    table,                                # IN  (n, letters, s), or None
-    end,                                  # IN  (n, m, s), or None: ones
-    const double[:, :, :, ::1] begin2,    # IN  (vectors, m, s2, lanes)
-    const double[:, :, :, ::1] trans2,    # IN  (vectors, s2, s2, lanes)
-    table2,                               # IN  (vectors, letters, s2, lanes), or None
-    end2,                                 # IN  (vectors, m, s2, lanes), or None
-    psi,                                  # IN  (n, vectors, s, s2, lanes), or None
-    Py_ssize_t n2,                        # models in the vectors
-    Py_ssize_t steps,                     # transitions
-    bint every,                           # after every one of them, or the last
-    bint lower,                           # both sides are the same: upper triangle
-    int n_threads,
-):
-    """Log product kernels (horizons, n, n2) of pairs of hidden Markov models.
-
-    Sums over pairs of states of begin, psi, (trans, psi) `steps` times, end; begin and
-    end are sums over m features, products of one of each model. The elementary kernels
-    psi come from tables, or are given. NaN where a pair has left the range of doubles;
-    entries below the diagonal are undefined if `lower`.
-    """
-    cdef Py_ssize_t n = begin.shape[0], m = begin.shape[1], s = begin.shape[2]
-    cdef Py_ssize_t s2 = begin2.shape[2], first = 0 if every else steps
-    cdef Py_ssize_t i, lo, stop, letters = 0, wave, stride = 0
-    cdef double[:, :, ::1] log_k = np.full((steps - first + 1, n, n2), np.nan)
-    cdef const double[:, :, ::1] own, tail
-    cdef const double[:, :, :, ::1] others, tails
-    cdef const double[:, :, :, :, ::1] pairs
-    cdef const double* given = NULL
-    cdef Models P, Q
-    cdef int failed = 0
-    if n == 0 or n2 == 0:
-        return np.asarray(log_k)
-    P.n, P.states, P.table, P.end = n, s, NULL, NULL
-    Q.n, Q.states, Q.table, Q.end = n2, s2, NULL, NULL
-    P.begin, P.trans = &begin[0, 0, 0], &trans[0, 0, 0]
-    Q.begin, Q.trans = &begin2[0, 0, 0, 0], &trans2[0, 0, 0, 0]
-    if end is not None:
-        tail, tails = end, end2
-        P.end, Q.end = &tail[0, 0, 0], &tails[0, 0, 0, 0]
-    if table is not None:
-        own, others = table, table2
-        letters = own.shape[1]
-        P.table, Q.table = &own[0, 0, 0], &others[0, 0, 0, 0]
-    else:
-        pairs = psi
-        given, stride = &pairs[0, 0, 0, 0, 0], pairs[0].size
-    # about 10 ms between two looks for Ctrl-C
-    wave = 20000000 // (1 + n2 * (steps + 1) * s * s2 * (s + s2) // MX_CHAIN_LANES)
-    wave = max(<Py_ssize_t>1, wave) * n_threads
-    for lo in range(0, n, wave):
-        stop = min(lo + wave, n)
-        for i in prange(lo, stop, nogil=True, schedule="dynamic", chunksize=1,
-                        num_threads=n_threads):
-            failed |= kernel_row(
-                &P, &Q, m, letters, given + i * stride, i, steps, first, lower,
-                &log_k[0, 0, 0])
-        if failed:
-            raise MemoryError
-        PyErr_CheckSignals()
-    return np.asarray(log_k)
 
 
 # -- draws -----------------------------------------------------------------------------

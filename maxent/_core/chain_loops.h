@@ -63,19 +63,6 @@ void mx_chain_backward_one(const mx_chain *m, const mx_size *row, mx_size T,
 /* sum over lanes times trans, added to (states, states) */
 void mx_chain_add_lanes(const double *xi, const double *trans, mx_size n, double *out);
 
-/* Product kernel of one model with as many as there are lanes: trans (s, s), psi
- * (s, s2, lanes) elementary kernels, trans2 (s2, s2, lanes). X (s, s2, lanes) holds the
- * products of the first states' probabilities; `end` those of what follows the last
- * step, or NULL. log_k (steps - first + 1, lanes) after first .. steps transitions.
- * Y (s, s2, lanes) is scratch. lost[l]: the lane has left the range of doubles. */
-void mx_chain_kernel_lanes(mx_size s, mx_size s2, mx_size steps, mx_size first,
-                           const double *trans, const double *psi, const double *trans2,
-                           const double *end, double *X, double *Y, double *log_k,
-                           int *lost);
-/* out[a, b] = sum_i F[i, a] F2[i, b]; F (m, s), F2 (m, s2, lanes) */
-void mx_chain_outer_lanes(mx_size s, mx_size s2, mx_size m, const double *F,
-                          const double *F2, double *out);
-
 #ifdef __cplusplus
 }
 #endif

@@ -13,23 +13,6 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
 
-cdef extern from "pair_filter.h" nogil:
-    enum: MX_PAIRS
-    ctypedef struct mx_pairs:
-        Py_ssize_t n
-        Py_ssize_t m
-        Py_ssize_t d
-        Py_ssize_t row_step
-        Py_ssize_t lane_step
-        Py_ssize_t n_horizons
-        const Py_ssize_t* horizons
-        int triangular
-        int freeze
-    Py_ssize_t mx_pair_scratch(Py_ssize_t n, Py_ssize_t m, Py_ssize_t d) noexcept
-    void mx_pair_filter(
-        const mx_pairs* p, const double* row, const double* lanes, double* scratch,
-        double* log_det, double* distance, unsigned char* suspect) noexcept
-
 cdef enum:
     ALIGNED = 64
     WORK = 20000000         # multiplications of a thread between two looks for Ctrl-C

@@ -1,4 +1,4 @@
-"""Exact sums of a trigram model whose words have topics, one document at a time.
+"""Exact sums of a trigram model whose words have topics, for a block of documents.
 
 With u, v, w three words in a row, each with a topic of its own, and n-gram weights for
 observed n-grams only (B bigrams, N trigrams), summing the topics out leaves
@@ -15,7 +15,10 @@ fall-backs plus corrections over the observed n-grams:
     Z_u = sum_v phi(v) R(v) + sum_{uv observed} [psi(u, v) X(uv) - phi(v) R(v)]
     Z = sum_u phi(u) Z_u
 
-A document costs O((V + B + N) T). Compiled by Numba when first used, kept on disk.
+A document costs O(V + B + N) besides the potentials, which are matrix products of
+exponentials of the weights with the documents' topics. Tables are (n, K), K documents
+side by side: an n-gram's neighbours are looked up once for all K, in one cache line.
+Compiled by Numba when first used, kept on disk.
 
 Source: Wang, Schuurmans & Zhao (2012), section 8, eqs. (38)-(44), rearranged.
 """
@@ -25,76 +28,75 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def potentials(table, topics, share, out):
-    """out[i] = sum_k share_k table[i, topics_k]: phi, psi or chi of one document.
+def multiplicities(phi, psi, chi, first, second, t_uv, t_vw, r1, r2, r3):
+    """Z (K,), and its derivatives by phi (r1), psi (r2) and chi (r3), (n, K).
 
-    table (n, T) are exponentials of all weights but the document's, share those of the
-    document's weights, for its topics.
+    phi * r1 is the mass of words whose topic uses phi, not divided by Z, and so on;
+    the masses add up to 3 Z. r1, r2 and r3 are overwritten.
     """
-    for i in range(len(out)):
-        total = 0.0
-        for k in range(len(topics)):
-            total += share[k] * table[i, topics[k]]
-        out[i] = total
-
-
-@njit(cache=True, nogil=True)
-def masses(phi, psi, chi, first, second, t_uv, t_vw, n1, n2, n3):
-    """Z, and the masses of words whose topic uses phi (n1), psi (n2) and chi (n3).
-
-    Not divided by Z; n1, n2 and n3 are overwritten and add up to 3 Z.
-    """
-    V, B, N = len(phi), len(psi), len(chi)
-    S = phi.sum()
-    R, A = np.full(V, S), S * phi
-    Zu = np.zeros(V)
-    before, ends = np.zeros(V), np.zeros(V)  # over the u of observed bigrams u w
-    for b in range(B):
-        u, v = first[b], second[b]
-        R[u] += psi[b] - phi[v]
-        A[v] += phi[u] * (psi[b] - phi[v])
-        before[v] += phi[u]
-    X = np.empty(B)
-    for b in range(B):
-        X[b] = R[second[b]]
-        ends[second[b]] += A[first[b]]
-    for n in range(N):
-        X[t_uv[n]] += chi[n] - psi[t_vw[n]]
-    base = 0.0
+    V, K = phi.shape
+    B, N = len(psi), len(chi)
+    S, base = np.zeros(K), np.zeros(K)
     for v in range(V):
-        base += phi[v] * R[v]
-    Zu[:] = base
+        for k in range(K):
+            S[k] += phi[v, k]
+    R, A = np.empty((V, K)), np.empty((V, K))
+    before, ends = np.zeros((V, K)), np.zeros((V, K))  # over the u of observed u w
+    for v in range(V):
+        for k in range(K):
+            R[v, k] = S[k]
+            A[v, k] = S[k] * phi[v, k]
     for b in range(B):
         u, v = first[b], second[b]
-        Zu[u] += psi[b] * X[b] - phi[v] * R[v]
-        n2[b] = phi[u] * psi[b] * X[b] + psi[b] * A[u]
-    Z, total = 0.0, A.sum()
-    for u in range(V):
-        Z += phi[u] * Zu[u]
-        n1[u] = phi[u] * Zu[u]
-        n1[u] += R[u] * phi[u] * (S - before[u]) + phi[u] * (total - ends[u])
+        for k in range(K):
+            more = psi[b, k] - phi[v, k]
+            R[u, k] += more
+            A[v, k] += phi[u, k] * more
+            before[v, k] += phi[u, k]
+    for b in range(B):
+        u, v = first[b], second[b]
+        for k in range(K):
+            r2[b, k] = R[v, k]
+            ends[v, k] += A[u, k]
     for n in range(N):
-        u = first[t_uv[n]]
-        left = phi[u] * psi[t_uv[n]]
-        n2[t_vw[n]] -= left * psi[t_vw[n]]
-        n3[n] = left * chi[n]
+        b, c = t_uv[n], t_vw[n]
+        for k in range(K):
+            r2[b, k] += chi[n, k] - psi[c, k]
+    for v in range(V):
+        for k in range(K):
+            base[k] += phi[v, k] * R[v, k]
+    for v in range(V):
+        for k in range(K):
+            r1[v, k] = base[k]
+    for b in range(B):
+        u, v = first[b], second[b]
+        for k in range(K):
+            r1[u, k] += psi[b, k] * r2[b, k] - phi[v, k] * R[v, k]
+            r2[b, k] = phi[u, k] * r2[b, k] + A[u, k]
+    Z, total = np.zeros(K), np.zeros(K)
+    for u in range(V):
+        for k in range(K):
+            Z[k] += phi[u, k] * r1[u, k]
+            total[k] += A[u, k]
+    for u in range(V):
+        for k in range(K):
+            r1[u, k] += R[u, k] * (S[k] - before[u, k]) + total[k] - ends[u, k]
+    for n in range(N):
+        b, c = t_uv[n], t_vw[n]
+        u = first[b]
+        for k in range(K):
+            left = phi[u, k] * psi[b, k]
+            r2[c, k] -= left
+            r3[n, k] = left
     return Z
 
 
 @njit(cache=True, nogil=True)
-def spread(mass, table, topics, share, potential, out, own):
-    """Split masses over topics by their local posteriors.
-
-    Adds mass_i share_k table[i, t] / potential_i to out[i, t] and, summed over i, to
-    own[k], t the k-th topic of the document.
-    """
-    for i in range(len(mass)):
-        if mass[i] != 0.0:
-            m = mass[i] / potential[i]
-            for k in range(len(topics)):
-                p = m * share[k] * table[i, topics[k]]
-                out[i, topics[k]] += p
-                own[k] += p
+def add_rows(rows, at, out):
+    """out[at_i] += rows_i."""
+    for i in range(len(at)):
+        for k in range(rows.shape[1]):
+            out[at[i], k] += rows[i, k]
 
 
 @njit(cache=True, nogil=True)

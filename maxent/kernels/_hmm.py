@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import chain
+from maxent._core import chain_pairs
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent.families import Categorical
 from maxent.models._many_chains import LANES, in_vectors
 
 Array = NDArray[np.float64]
 
-_DENSE = 1e-100  # transitions below it may hide what underflows
+# log factors below which the product of a few may underflow
+_TINY, _TINY_IN_TABLE, _TINY_PSI = np.log([1e-70, 1e-150, 1e-300])
 _MOST_PSI = 1 << 24  # elementary kernels in memory at a time
 
 
@@ -86,19 +87,24 @@ class Group:
         self.index = np.array(index)
         own = [models[i] for i in index]
         self.n, self.states = len(own), len(own[0].start)
-        self.start = np.stack([m.start for m in own]) ** rho
-        self.transition = np.stack([m.transition for m in own]) ** rho
+        self.start, self.log_start = _powers([m.start for m in own], rho)
+        self.transition, self.log_transition = _powers([m.transition for m in own], rho)
         self.emission = stacked([m.emission for m in own])
-        self.table = None
+        self.table = self.log_table = None
         if isinstance(self.emission, Categorical):
-            table = self.emission.prob.reshape(self.n, self.states, -1) ** rho
-            self.table = np.ascontiguousarray(table.swapaxes(1, 2))
-        with np.errstate(divide="ignore"):
-            self.log_start, self.log_transition = (
-                np.log(self.start),
-                np.log(self.transition),
-            )
-        self.sparse = (self.transition < _DENSE).any(axis=(1, 2))
+            table = self.emission.prob.reshape(self.n, self.states, -1)
+            self.table, self.log_table = _powers(table.swapaxes(1, 2), rho)
+
+    def in_logs(self, members: slice) -> tuple[Array | None, ...]:
+        """What `chain_pairs.hmm_kernel_in_logs` takes of some members."""
+        parts = (
+            self.log_start,
+            self.transition,
+            self.log_transition,
+            self.table,
+            self.log_table,
+        )
+        return tuple(None if x is None else x[members] for x in parts)
 
     def ends(self, k: int) -> tuple[Array, Array]:
         """Sums over the states of k letters at either end, (n, letters ** k, states).
@@ -118,13 +124,27 @@ class Group:
             end = end @ self.transition.swapaxes(1, 2)
         return begin, end
 
-    def tiny(self) -> NDArray[np.bool_]:
-        """Models with entries that may underflow in a product."""
-        parts = [self.start, self.transition.reshape(self.n, -1)]
-        if self.table is not None:
-            parts.append(self.table.reshape(self.n, -1))
-        every = np.concatenate(parts, axis=1)
-        return np.logical_or.reduce((every > 0) & (every < _DENSE), axis=1)
+    def tiny(self, begin: Array | None = None) -> NDArray[np.bool_]:
+        """Models with entries, or features at the beginning, that may underflow."""
+        parts = [(self.log_start, _TINY), (self.log_transition, _TINY)]
+        if self.log_table is not None:
+            parts.append((self.log_table, _TINY_IN_TABLE))
+        if begin is not None:
+            with np.errstate(divide="ignore"):
+                parts.append((np.log(begin), _TINY))
+        return np.logical_or.reduce(
+            [
+                ((x > -np.inf) & (x < least)).reshape(self.n, -1).any(axis=1)
+                for x, least in parts
+            ]
+        )
+
+
+def _powers(arrays: Any, rho: float) -> tuple[Array, Array]:
+    """Arrays to the power rho, and their logs, which do not underflow."""
+    stack = np.ascontiguousarray(np.stack(arrays))
+    with np.errstate(divide="ignore"):
+        return stack**rho, rho * np.log(stack)
 
 
 def _groups(models: Sequence[Any], rho: float) -> list[Group]:
@@ -155,107 +175,127 @@ def letters_at_ends(letters: int, s: int, s2: int, horizon: int) -> int:
 
 def _group_pairs(left, right, rho, horizon, every, lower, n_jobs):
     """Log kernels (horizons, n, n2) of two groups."""
-    transition2 = in_vectors(right.transition)
-    threads = effective_threads(n_jobs)
+    how = (horizon, every, lower, effective_threads(n_jobs))
     if left.table is not None and right.table is not None:
-        letters, k = left.table.shape[1], 0
-        if not every:
-            k = letters_at_ends(letters, left.states, right.states, horizon)
-        begin, end = left.ends(k)
-        begin2, end2 = right.ends(k)
-        L = chain.hmm_kernel(
-            begin,
-            left.transition,
-            left.table,
-            end if k else None,
-            in_vectors(begin2),
-            transition2,
-            in_vectors(right.table),
-            in_vectors(end2) if k else None,
-            None,
-            right.n,
-            horizon - 2 * k,
-            every,
-            lower,
-            threads,
-        )
-        _redo(L, 0, left, right, None, lower, horizon)
-        return L
-    L = np.empty((horizon + 1 if every else 1, left.n, right.n))
-    steps = np.arange(horizon + 1) if every else np.array([horizon])
-    size = left.states * right.states
-    wave = max(1, _MOST_PSI // (size * (right.n + LANES)))
+        return _table_pairs(left, right, *how)
+    L = np.full((horizon + 1 if every else 1, left.n, right.n), np.nan)
+    wave = max(1, _MOST_PSI // (left.states * right.states * (right.n + LANES)))
     for lo in range(0, left.n, wave):
         rows = slice(lo, min(lo + wave, left.n))
-        log_psi = _elementary(left, right, rows, rho)
-        top = log_psi.max(axis=(2, 3))
-        top = np.where(np.isfinite(top), top, 0.0)
-        psi = np.exp(log_psi - top[..., None, None])
-        part = chain.hmm_kernel(
-            left.start[rows, None],
-            left.transition[rows],
-            None,
-            None,
-            in_vectors(right.start[:, None]),
-            transition2,
-            None,
-            None,
-            np.stack([in_vectors(one) for one in psi]),
-            right.n,
-            horizon,
-            every,
-            False,
-            threads,
-        )
-        _redo(part, lo, left, right, log_psi - top[..., None, None], False, horizon)
-        L[:, rows] = part + (steps + 1.0)[:, None, None] * top
+        columns = slice(lo if lower else 0, right.n)
+        L[:, rows, columns] = _psi_pairs(left, right, rows, columns, rho, *how)
     return L
 
 
-def _elementary(left, right, rows, rho):
-    """log psi (rows, n2, states, states2)."""
-    own = left.emission[rows.start * left.states : rows.stop * left.states]
+def _psi_pairs(left, right, rows, columns, rho, horizon, every, lower, threads):
+    """The same of some rows and columns, from elementary kernels of all pairs."""
+    log_psi = _elementary(left, right, rows, columns, rho)
+    top = log_psi.max(axis=(2, 3), keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    log_psi -= top
+    begin, begin2 = left.start[:, None], right.start[:, None]
+    tiny = left.tiny()[rows, None] | right.tiny()[columns]
+    L = chain_pairs.hmm_kernel(
+        (begin[rows], left.transition[rows], None, None),
+        (
+            in_vectors(begin2[columns]),
+            in_vectors(right.transition[columns]),
+            None,
+            None,
+        ),
+        np.stack([in_vectors(one) for one in np.exp(log_psi)]),
+        _marks(tiny | _underflows(log_psi)),
+        log_psi.shape[1],
+        horizon,
+        every,
+        lower,
+        threads,
+    )
+    _redo(
+        L, left.in_logs(rows), right.in_logs(columns), log_psi, lower, horizon, threads
+    )
+    steps = np.arange(horizon + 1) if every else np.array([horizon])
+    return L + (steps + 1.0)[:, None, None] * top[..., 0, 0]
+
+
+def _table_pairs(left, right, horizon, every, lower, threads):
+    """The same of groups with tables of emissions."""
+    k = 0
+    if not every:
+        letters = left.table.shape[1]
+        k = letters_at_ends(letters, left.states, right.states, horizon)
+    begin, end = left.ends(k)
+    begin2, end2 = right.ends(k)
+    L = chain_pairs.hmm_kernel(
+        (begin, left.transition, left.table, end if k else None),
+        (
+            in_vectors(begin2),
+            in_vectors(right.transition),
+            in_vectors(right.table),
+            in_vectors(end2) if k else None,
+        ),
+        None,
+        _marks(left.tiny(begin)[:, None] | right.tiny(begin2)),
+        right.n,
+        horizon - 2 * k,
+        every,
+        lower,
+        threads,
+    )
+    every_row = slice(None)
+    _redo(
+        L,
+        left.in_logs(every_row),
+        right.in_logs(every_row),
+        None,
+        lower,
+        horizon,
+        threads,
+    )
+    return L
+
+
+def _elementary(left, right, rows, columns, rho):
+    """log psi (rows, columns, states, states2)."""
+
+    def members(group, part):
+        return group.emission[part.start * group.states : part.stop * group.states]
+
     with single_threaded_blas():
-        log_psi = own.log_affinity(right.emission, rho)
-    n = rows.stop - rows.start
-    return log_psi.reshape(n, left.states, right.n, right.states).swapaxes(1, 2)
+        log_psi = members(left, rows).log_affinity(members(right, columns), rho)
+    log_psi = log_psi.reshape(
+        -1, left.states, columns.stop - columns.start, right.states
+    )
+    return np.ascontiguousarray(log_psi.swapaxes(1, 2))
 
 
-def _redo(L, first, left, right, log_psi, lower, horizon):
-    """In logs: pairs that underflowed, and those where it could pass unnoticed.
+def _underflows(log_psi):
+    """Pairs (n, n2) with a positive elementary kernel that is zero in doubles."""
+    least = np.where(np.isneginf(log_psi), 0.0, log_psi).min(axis=(2, 3))
+    return least < _TINY_PSI
 
-    With all transitions above `_DENSE` what underflows never matters again: every state
-    of the next step gets far more from the others.
-    """
+
+def _marks(pairs):
+    """Marks (n, vectors * lanes) of pairs (n, n2), as the compiled loop reads them."""
+    out = np.zeros((len(pairs), -(-pairs.shape[1] // LANES) * LANES), np.uint8)
+    out[:, : pairs.shape[1]] = pairs
+    return out
+
+
+def _redo(L, left, right, log_psi, lower, horizon, threads):
+    """Compute in logs the pairs that are NaN: those that may have underflowed."""
     again = np.isnan(L).any(axis=0)
-    rows = slice(first, first + len(again))
-    tiny = left.tiny()[rows, None] | right.tiny()
-    if log_psi is not None:
-        least = np.where(np.isneginf(log_psi), 0.0, log_psi).min(axis=(2, 3))
-        tiny = tiny | (least < np.log(_DENSE))
-    again |= tiny & (left.sparse[rows, None] | right.sparse)
     if lower:
         again = np.triu(again)
-    for i, j in np.argwhere(again):
-        own = None if log_psi is None else log_psi[i, j]
-        own = _log_tables(left, first + i, right, j) if own is None else own
-        L[:, i, j] = _pair_in_logs(left, first + i, right, j, own, horizon)[-len(L) :]
-
-
-def _log_tables(left, i, right, j):
-    """log psi of a pair with tables."""
-    with np.errstate(divide="ignore"):
-        own, other = np.log(left.table[i]), np.log(right.table[j])
-    return np.logaddexp.reduce(own[:, :, None] + other[:, None], axis=0)
-
-
-def _pair_in_logs(left, i, right, j, log_psi, horizon):
-    """Log kernels of one pair for the horizons 0 .. T, all in logs."""
-    A, B = left.log_transition[i], right.log_transition[j]
-    X = left.log_start[i][:, None] + right.log_start[j] + log_psi
-    out = np.empty(horizon + 1)
-    for t in range(horizon + 1):
-        out[t] = np.logaddexp.reduce(X, axis=None)
-        Y = np.logaddexp.reduce(X[:, None, :] + A[:, :, None], axis=0)
-        X = np.logaddexp.reduce(Y[:, :, None] + B, axis=1) + log_psi
-    return out
+    first, second = (index.astype(np.intp) for index in np.nonzero(again))
+    if len(first):
+        L[:, first, second] = chain_pairs.hmm_kernel_in_logs(
+            left,
+            right,
+            None if log_psi is None else log_psi[again],
+            first,
+            second,
+            horizon,
+            len(L) > 1,
+            threads,
+        )

@@ -5,6 +5,7 @@ import pytest
 from models.sequence_cases import random_gaussian_hmm, random_hmm
 from oracles.sequence_models import log_kernel, scalar_gaussian_kernel
 
+from maxent._core import chain_pairs
 from maxent.families import Categorical
 from maxent.kernels._hmm import letters_at_ends, log_hmm_kernel
 from maxent.models import CategoricalHMM, GaussianHMM
@@ -140,3 +141,107 @@ def test_emissions_of_other_batches_are_stacked(rng):
     E = Categorical(rng.dirichlet(np.ones(3), size=2))
     p = CategoricalHMM([0.5, 0.5], np.full((2, 2), 0.5), E)
     assert log_hmm_kernel([p] * 9, rho=0.5, horizon=2).shape == (9, 9)
+
+
+def in_logs(p, q, rho, horizon):
+    """Log kernels for the horizons 0 .. T by the recursion in logs."""
+    with np.errstate(divide="ignore"):
+        start, start2 = rho * np.log(p.start), rho * np.log(q.start)
+        A, B = rho * np.log(p.transition), rho * np.log(q.transition)
+        if isinstance(p, CategoricalHMM):
+            E, F = rho * np.log(p.emission.prob), rho * np.log(q.emission.prob)
+            psi = np.logaddexp.reduce(E[:, None] + F, axis=2)
+        else:
+            psi = p.emission.log_affinity(q.emission, rho)
+    X, out = start[:, None] + start2 + psi, []
+    for _ in range(horizon + 1):
+        out.append(np.logaddexp.reduce(X, axis=None))
+        X = np.logaddexp.reduce(X[:, None] + A[:, :, None], axis=0)
+        X = np.logaddexp.reduce(X[:, :, None] + B, axis=1) + psi
+    return out
+
+
+def left_to_right(rng, S, letters, spread=1.0):
+    """Stay or move on; entries of transitions and emissions down to 10^-spread."""
+    stay = rng.uniform(0.1, 0.9, size=S) * 10.0 ** -rng.uniform(0, spread, size=S)
+    stay[-1] = 1.0
+    A = np.diag(stay) + np.diag(1 - stay[:-1], 1)
+    E = rng.dirichlet(np.ones(letters), size=S)
+    E *= 10.0 ** -rng.uniform(0, spread, size=E.shape)
+    return CategoricalHMM(np.eye(S)[0], A, E / E.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("spread", (0.0, 60.0, 250.0))
+@pytest.mark.parametrize("rho", (0.5, 1.0, 1.7))
+def test_zeros_and_tiny_entries_agree_with_logs(spread, rho, rng):
+    P = [left_to_right(rng, S, 3, spread) for S in (1, 3, 4, 4)]
+    P += [random_hmm(rng, 3, 3), random_hmm(rng, 4, 3, sparse=True)]
+    every = log_hmm_kernel(P, rho=rho, horizon=60, every=True)
+    for i, j in zip(*np.triu_indices(len(P))):
+        expected = in_logs(P[i], P[j], rho, 60)
+        np.testing.assert_allclose(every[:, i, j], expected, rtol=1e-11, atol=1e-11)
+    last = log_hmm_kernel(P[2:5], P, rho=rho, horizon=60)
+    np.testing.assert_allclose(last, every[60, 2:5], rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("rho", (0.5, 1.0))
+def test_far_left_to_right_gaussians_agree_with_logs(rho, rng):
+    P = []
+    for S in (2, 4, 4, 5):
+        chain = left_to_right(rng, S, 2)
+        mean = rng.normal(size=(S, 2)) * 10.0 ** rng.uniform(0, 2, size=(S, 1))
+        P.append(GaussianHMM(chain.start, chain.transition, mean, np.ones(S)))
+    every = log_hmm_kernel(P, rho=rho, horizon=30, every=True)
+    for i, j in zip(*np.triu_indices(len(P))):
+        expected = in_logs(P[i], P[j], rho, 30)
+        np.testing.assert_allclose(every[:, i, j], expected, rtol=1e-11, atol=1e-11)
+
+
+def test_powers_that_underflow():
+    # the second symbol needs state 1, and 1e-250 to the power 1.7 is no double
+    A = np.array([[1.0, 1e-250], [0.0, 1.0]])
+    m = CategoricalHMM([1.0, 0.0], A, [[1.0, 0.0], [0.0, 1.0]])
+    other = CategoricalHMM([1.0, 0.0], [[0.0, 1.0], [0.0, 1.0]], m.emission)
+    L = log_hmm_kernel([m, other], rho=1.7, horizon=1)
+    np.testing.assert_allclose(L[0, 1], -1.7 * 250 * np.log(10), rtol=1e-12)
+    tables = [[1.0, 1e-250], [1e-250, 1.0]]
+    P = [CategoricalHMM([1.0], [[1.0]], [row]) for row in tables]
+    L = log_hmm_kernel(P, rho=1.7, horizon=4)
+    np.testing.assert_allclose(
+        L[0, 1], 5 * (np.log(2) - 1.7 * 250 * np.log(10)), rtol=1e-12
+    )
+
+
+def test_a_path_that_is_lost_for_long_and_wins_in_the_end():
+    # 0 stays in 0 at 2e-10 a step, or goes through 34 states at 2e-30 each to one at 1:
+    # no entry is small, yet that path is 1e-660 times as likely on the way
+    S, near, far = 36, 1e-10, 1e-30
+    A = np.eye(S, k=1)
+    A[0, :2], A[-1, -1] = 0.5, 1.0
+    E = np.zeros((S, 5))
+    E[0, :2], E[1:-1, 2:4], E[-1, 4] = (near, 1 - near), (far, 1 - far), 1.0
+    p = CategoricalHMM(np.eye(S)[0], A, E)
+    q = CategoricalHMM(p.start, A, E[:, [1, 0, 3, 2, 4]])
+    every = log_hmm_kernel([p], [q], rho=1.0, horizon=200, every=True)[:, 0, 0]
+    np.testing.assert_allclose(every, in_logs(p, q, 1.0, 200), rtol=1e-12)
+    assert every[200] > 200 * np.log(0.5 * near)
+
+
+def test_usual_left_to_right_models_need_no_logs(rng, monkeypatch):
+    P = [left_to_right(rng, 10, 4) for _ in range(20)]
+    P += [CategoricalHMM([1.0], [[1.0]], [[1.0, 0.0, 0.0, 0.0]])]
+    P += [CategoricalHMM([1.0], [[1.0]], [[0.0, 1.0, 0.0, 0.0]])]
+
+    def refuse(*args):
+        raise AssertionError(f"{len(args[3])} pairs go to logs")
+
+    monkeypatch.setattr(chain_pairs, "hmm_kernel_in_logs", refuse)
+    L = log_hmm_kernel(P, rho=0.5, horizon=60)
+    assert np.isneginf(L[-1, -2])
+    assert np.isfinite(L[:20, :20]).all()
+
+
+def test_pairs_in_logs_have_the_same_bits_for_any_number_of_threads(rng):
+    P = [left_to_right(rng, 4, 3, 250.0) for _ in range(30)]
+    one, four = (log_hmm_kernel(P, rho=1.0, horizon=40, n_jobs=k) for k in (1, 4))
+    np.testing.assert_array_equal(one, four)
