@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from maxent._support.reports import Report, tell
 from maxent._support.typing import Callback
 from maxent.latent._penalty import L2, Box, Penalty
 from maxent.latent._scaling import scaled
@@ -42,6 +43,7 @@ class DualProblem:
         self.tol, self.callback = tol, callback
         self.scale = 1.0 + np.abs(target)
         self.history: list[tuple[int, float, float]] = []
+        self.stopped = False  # by the callback
 
     def value(self, lam: Array) -> float:
         log_phi, _ = self.space.probabilities(lam)
@@ -55,11 +57,13 @@ class DualProblem:
         return dual, p, mean, float(np.max(np.abs(residual) / self.scale))
 
     def record(self, n_iter: int, dual: float, residual: float) -> bool:
-        """Keep an iteration; whether it meets the tolerance."""
+        """Keep an iteration; whether the solver ends here.
+
+        It does where the tolerance is met or the callback asks for it.
+        """
         self.history.append((n_iter, dual, residual))
-        if self.callback is not None:
-            self.callback(n_iter, dual, residual)
-        return residual <= self.tol
+        self.stopped = tell(self.callback, Report(n_iter, dual, residual))
+        return self.stopped or residual <= self.tol
 
     def gradient(self, lam: Array, mean: Array) -> Array:
         assert not isinstance(self.penalty, Box)  # which is not smooth
@@ -100,7 +104,8 @@ def lbfgs(problem: DualProblem, lam: Array, max_iter: int) -> Solution:
     result = minimize(
         both, lam, jac=True, method="L-BFGS-B", callback=progress, options=options
     )
-    if problem.evaluate(result.x)[3] <= problem.tol or steps[0] >= max_iter:
+    met = problem.evaluate(result.x)[3] <= problem.tol
+    if problem.stopped or met or steps[0] >= max_iter:
         return result.x, steps[0]
     return newton(problem, result.x, max_iter, start=steps[0], direct=False)
 
@@ -200,6 +205,9 @@ def _box(problem: DualProblem, width: Array, lam: Array, max_iter: int) -> Solut
 
     def progress(x):
         steps[0] += 1
+        dual, _, _, residual = problem.evaluate(x[:n] - x[n:])
+        if problem.record(steps[0], dual, residual):
+            raise StopIteration
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-9}
     start = np.concatenate([np.maximum(lam, 0.0), np.maximum(-lam, 0.0)])
@@ -213,6 +221,8 @@ def _box(problem: DualProblem, width: Array, lam: Array, max_iter: int) -> Solut
         options=options,
     )
     lam = result.x[:n] - result.x[n:]
+    if problem.stopped:
+        return lam, steps[0]
     return _active_newton(problem, width, lam, max_iter, steps[0])
 
 

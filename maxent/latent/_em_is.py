@@ -209,7 +209,7 @@ def em_is(
     v.check_choice("method", method, M_STEPS)
     tol, max_iter = v.check_stop(tol, max_iter)
     lam = v.as_doubles("lam0", lam0)
-    single = lam.ndim == 1
+    alone = lam.ndim == 1
     lam = np.atleast_2d(lam).copy()
     if lam.ndim != 2 or lam.shape[1] != model.n_features or not np.isfinite(lam).all():
         raise ValueError(
@@ -220,7 +220,7 @@ def em_is(
     result = run(likelihood, lam, inner, method, tol, max_iter, callback)
     if not (result.converged or Status.STOPPED in result.status):
         _warn(result, tol, max_iter)
-    return _first(result) if single else result
+    return single(result) if alone else result
 
 
 def checked_likelihood(model, data, sigma2, bound, sample_weight):
@@ -449,7 +449,7 @@ def summary(likelihood, lam, n_iter, tol, history, max_iter=0):
     )
 
 
-def _first(result):
+def single(result):
     """The result of a batch of one as that of one start."""
     return EMISResult(
         lam=result.lam[0],

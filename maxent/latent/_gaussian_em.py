@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
+from scipy.special import xlogy
 
 from maxent._core.mixture import em_pass
 from maxent._support import validation as v
@@ -348,7 +349,8 @@ class GaussianEM:
 
     def log_prior(self, theta, mean, factor):
         """Log prior up to a constant, (R,); 0 without one."""
-        out = (self.nu - 1.0) * np.log(theta).sum(axis=-1)
+        # minus infinity where a weight is zero, as at an extrapolated point
+        out = xlogy(self.nu - 1.0, theta).sum(axis=-1)
         away = mean - self.m
         if self.diagonal:
             log_det = 2.0 * np.log(factor).sum(axis=-1)

@@ -19,7 +19,7 @@ from maxent._support.typing import MatrixLike
 from maxent.latent._boltzmann_model import BoltzmannModel
 from maxent.latent._em_is import M_STEPS, MStep, checked_likelihood
 from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
-from maxent.latent.candidates import candidates, take_best
+from maxent.latent._stationary_points import candidates, take_best
 
 Array = NDArray[np.float64]
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,35 +11,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.compiling import compiled
 from maxent._support.fitted import fresh_state
-from maxent._support.progress import Progress, with_progress
+from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
-from maxent._support.reports import Report, relayed, tell
-from maxent._support.results import Status
-from maxent._support.threads import single_threaded_blas
-from maxent.latent._em_is import (
-    M_STEPS,
-    Likelihood,
-    MStep,
-    checked_likelihood,
-    polished,
-    run,
-    summary,
-)
+from maxent.latent._em_is import M_STEPS, MStep, checked_likelihood
 from maxent.latent._model import FiniteLatentModel, LogLinearModel
-from maxent.latent._pool import (
-    SELECTIONS,
-    CandidatePool,
-    Selection,
-    groups,
-    reasons,
-)
+from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
+from maxent.latent._stationary_points import candidates, take_best
 
 Array = NDArray[np.float64]
-
-_CHUNK = 10  # starts of one batch: the same for any number of processes
-_HESSIAN_UP_TO = 500  # weights; beyond, candidates are perturbed instead
 
 
 class LatentMaxEnt(CandidatePool, BaseEstimator):
@@ -336,176 +313,3 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         joint = self.joint_proba()
         given = joint / joint.sum(axis=1, keepdims=True)
         return given[np.asarray(X, dtype=np.intp)]
-
-
-def take_best(model: Any, found: Any) -> None:
-    """Make the best start of an unfinished batch the model."""
-    weights, n_iter, objective = found
-    model.candidate_weights_, model.candidates_ = weights, {"n_iter": n_iter}
-    model._keep(int(np.argmax(objective)))
-
-
-def candidates(
-    likelihood: Likelihood,
-    starts: Array,
-    *,
-    method: str,
-    inner: int,
-    em_iter: int,
-    tol: float,
-    max_iter: int,
-    mi_tol: float,
-    check_maximum: bool,
-    progress: Progress,
-    store: Callable[[Any, Any], object],
-    n_jobs: int | None = None,
-) -> tuple[dict[str, NDArray[Any]], Array]:
-    """Table of the stationary points from starts (R, N), and their weights."""
-    if method in ("gis", "iis", "scgis"):
-        compiled("scaling", verbose=progress.lines is not None)
-    options = (method, inner, em_iter, tol, max_iter, check_maximum)
-    chunks = [starts[lo : lo + _CHUNK] for lo in range(0, len(starts), _CHUNK)]
-    parts = _parts(likelihood, chunks, options, progress, store, n_jobs)
-    table = {k: np.concatenate([p[0][k] for p in parts]) for k in parts[0][0]}
-    weights = np.concatenate([p[1] for p in parts])
-    bounded = np.isfinite(table["entropy"]) & np.isfinite(weights).all(axis=1)
-    if progress.stopped:  # the gates are about ends
-        tol, mi_tol = np.inf, -1.0
-    table["reason"] = reasons(
-        table["residual"],
-        tol,
-        bounded,
-        table["dependence"],
-        mi_tol,
-        table.pop("maximum"),
-    )
-    table["group"] = groups(table["log_likelihood"], table["entropy"])
-    return table, weights
-
-
-def _parts(likelihood, chunks, options, progress, store, n_jobs):
-    """Results of `_chunk`, those until a callback asks to stop; at least one."""
-    from joblib import Parallel, delayed, effective_n_jobs
-
-    if effective_n_jobs(n_jobs) > 1 and len(chunks) > 1:
-        with_jobs = Parallel(n_jobs=n_jobs, return_as="generator")
-        found = with_jobs(delayed(_chunk)(likelihood, c, *options) for c in chunks)
-    else:
-        found = (
-            _chunk(likelihood, c, *options, progress.callback(store, task="EM step"))
-            for c in chunks
-        )
-    parts, n = [], sum(map(len, chunks))
-    while len(parts) < len(chunks) and not progress.stopped:
-        with progress.group("candidates"):
-            parts.append(next(found))
-        progress.say(f"{sum(map(len, chunks[: len(parts)]))} of {n} starts have ended")
-    if progress.stopped:
-        with warnings.catch_warnings():  # of the tasks that this gives up
-            warnings.simplefilter("ignore", UserWarning)
-            found.close()
-    else:
-        next(found, None)  # the pool of processes is at rest only then
-    return parts
-
-
-def _chunk(likelihood, starts, *options):
-    """Candidates of a few starts, as one batch."""
-    with single_threaded_blas():
-        return _candidates_of(likelihood, starts, *options)
-
-
-def _best_of_starts(report):
-    """Report of a batch, as that of its best start."""
-    i = int(np.argmax(report.objective))
-    left = float(report.gap[i])
-    return replace(
-        report,
-        objective=float(report.objective[i]),
-        gap=left,
-        reached=left,
-        measure="relative gradient",
-        note=f"best of {len(report.gap)} starts",
-    )
-
-
-def _candidates_of(
-    likelihood,
-    starts,
-    method,
-    inner,
-    em_iter,
-    tol,
-    max_iter,
-    check_maximum,
-    callback=None,
-):
-    bound = likelihood.bound
-    starts = np.clip(starts, -bound, bound)
-    if callback is not None:
-        callback = relayed(
-            callback, lambda report: replace(_best_of_starts(report), tol=tol)
-        )
-    result = run(likelihood, starts, inner, method, tol, em_iter, callback)
-    lam, n_iter = result.lam, np.array(result.n_iter)
-    stopped = Status.STOPPED in result.status
-    for r in np.flatnonzero(result.residual > tol) if not stopped else ():
-        lam[r] = polished(likelihood, lam[r], tol, max_iter)
-        if callback is not None and tell(callback, _polished(likelihood, lam, n_iter)):
-            stopped = True
-            break
-    end = summary(likelihood, lam, n_iter, tol, [])
-    curvature, maximum = np.full(len(lam), np.nan), np.ones(len(lam), dtype=bool)
-    if check_maximum and not stopped:
-        for r in np.flatnonzero(end.residual <= tol):
-            curvature[r], maximum[r] = _curvature(likelihood, lam[r], tol, max_iter)
-    cost = end.log_likelihood - end.objective
-    table = {
-        "log_likelihood": end.log_likelihood,
-        "objective": end.objective,
-        "entropy": end.entropy,
-        "regularized_entropy": end.entropy - cost,
-        "residual": end.residual,
-        "dependence": likelihood.model.dependence(lam, likelihood.observed),
-        "curvature": curvature,
-        "n_iter": n_iter,
-        "maximum": maximum,
-    }
-    return table, lam
-
-
-def _polished(likelihood, lam, n_iter):
-    """Report of a batch of which one more start has been polished."""
-    _, _, _, objective, _, residual = likelihood.evaluate(lam)
-    point = lam, n_iter, objective
-    report = Report(int(n_iter.max()), objective, residual, "L-BFGS")
-    return replace(report, solution=lambda: point)
-
-
-def _curvature(likelihood, lam, tol, max_iter):
-    """Largest eigenvalue of the Hessian, and whether lam is a local maximum.
-
-    Weights at the bound are held. Eigenvalues within the rounding of the two
-    covariances are zero (redundant features). Without a Hessian: one perturbed run.
-    """
-    model = likelihood.model
-    if not model.has_hessian or model.n_features > _HESSIAN_UP_TO:
-        return np.nan, _survives(likelihood, lam, tol, max_iter)
-    free = np.abs(lam) < likelihood.bound
-    H = model.hessian(lam, likelihood.observed) - np.diag(likelihood.weight)
-    H = H[np.ix_(free, free)]
-    if not len(H):
-        return 0.0, True
-    size = max(np.abs(H).max(), np.trace(model.covariance(lam)) / len(lam), 1e-300)
-    largest = float(np.linalg.eigvalsh(H)[-1])
-    return largest, largest <= 1e-7 * size
-
-
-def _survives(likelihood, lam, tol, max_iter):
-    """Whether a perturbed run comes back to the same likelihood."""
-    rng = np.random.default_rng(0)
-    moved = lam + 1e-3 * (1.0 + np.abs(lam)) * rng.normal(size=lam.shape)
-    moved = np.clip(moved, -likelihood.bound, likelihood.bound)
-    again = polished(likelihood, moved, tol, max_iter)
-    old, new = likelihood.evaluate(np.stack([lam, again]))[3]
-    return bool(new <= old + 1e-7 * (1.0 + abs(old)))

@@ -5,35 +5,34 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
-from maxent._support.fitted import FittedState, fresh_state
-from maxent._support.progress import CallbacksMixin, progress_of, with_progress
-from maxent._support.random_state import draw_seed
-from maxent._support.reports import Report, tell
+from maxent._support.fitted import check_fitted, fresh_state
+from maxent._support.progress import progress_of, with_progress
+from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.results import Status
-from maxent.latent._trigram_tables import (
-    Counts,
-    NGrams,
-    Potentials,
-    TrigramLikelihood,
-)
+from maxent.latent._em_is import Likelihood
+from maxent.latent._ngrams import NGrams
+from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
+from maxent.latent._trigram_fit import METHODS, climb
+from maxent.latent._trigram_scores import TrigramScores
+from maxent.latent._trigram_start import Factors, first_weights, perturbed
+from maxent.latent._trigram_tables import TrigramTopics
 
 Array = NDArray[np.float64]
 UNKNOWN = "<unk>"
+STARTS = ("frequencies", "zero", "random")
 
 
-class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
+class TrigramTopicModel(CandidatePool, BaseEstimator):
     """Language model of trigrams and hidden topics, log-linear.
 
     Three words in a row, their document and a topic for each word have weights for
@@ -53,12 +52,27 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
         Trigrams seen less often have no weight of their own.
     prior_variance : float, default=1.0
         Variance of the Gaussian prior of each weight.
+    n_init : int, default=1
+        Starts. The second and later ones add normal deviates (of standard deviation
+        one half) to the topics of words and documents.
+    selection : {"entropy", "likelihood"}, default="entropy"
+        Choice among several starts: largest regularised entropy, or penalised
+        likelihood (maximum a posteriori).
+    method : {"lbfgs", "gis"}, default="lbfgs"
+        "lbfgs" climbs the penalised likelihood itself; "gis" is EM-IS, with `inner`
+        steps of generalised iterative scaling after each E step, and takes far more
+        passes.
+    inner : int, default=20
+        Steps of each M step of "gis".
+    init : {"frequencies", "zero", "random"}, default="frequencies"
+        Where the first start is: interpolated frequencies and the factorisation; all
+        weights zero; or zero with the deviates of later starts.
     max_iter : int, default=50
-        Bound on the iterations of L-BFGS.
+        Bound on the iterations of L-BFGS, or on the E steps.
     tol : float, default=1e-5
         Relative gradient that ends the fit.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the topics' start.
+        Seed of the factorisation and of the starts.
     verbose : bool or int, default=False
         Print progress: time, solver, iteration, objective and how far from `tol`.
 
@@ -66,14 +80,28 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
     ----------
     vocabulary_ : dict {str: int}
         Numbers of words.
-    log_likelihood_ : float
-        Average of log p(u, v, w, d) over trigrams, nats.
-    objective_, objective_history_ : float, ndarray
-        The log-likelihood less the penalty; its value after each iteration.
-    residual_ : float
-        Largest relative gradient.
+    bigrams_ : ndarray (n_bigrams, 2)
+        Words of the bigrams that have weights.
+    trigrams_ : ndarray (n_trigrams, 2)
+        Bigrams, by number, that the trigrams with weights begin and end with.
+    document_topics_ : list of list of int
+        Topics of each training document.
     weights_ : ndarray
-        All weights.
+        All weights of the chosen start.
+    log_likelihood_, objective_, entropy_, residual_ : float
+        Of the chosen start: average of log p(u, v, w, d) over trigrams, the same less
+        the penalty, joint entropy of the model, relative gradient.
+    objective_history_ : ndarray
+        Objective after each of its iterations.
+    candidates_ : dict of ndarray (n_init,)
+        Columns "log_likelihood", "objective", "entropy", "regularized_entropy",
+        "residual", "n_iter" and "reason" ("" if the gradient is within `tol`).
+    selected_ : int
+        Row of the chosen one, among those that have converged if any has.
+    candidate_weights_ : dict {str: ndarray}
+        Weights by row, of the candidates that one of the choices keeps.
+    candidate_histories_ : list of ndarray
+        Objectives after each iteration, by row.
     n_iter_, converged_
         Iterations; whether the gradient is within `tol`.
 
@@ -83,8 +111,11 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
 
     Notes
     -----
-    An evaluation costs O(documents x n-grams x topics_per_document). One start; the
-    choice among many (regularised entropy) is not offered.
+    A pass costs O(documents x n-grams x n_topics) and holds about 30 numbers a weight.
+    The topics that documents keep are the same for all starts, which are candidates of
+    one model. Where none has converged their entropies are the models' own, but no
+    property of feasible points: the choice by entropy is then one among unfinished
+    fits, which a warning says.
 
     References
     ----------
@@ -99,6 +130,8 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
     True
     """
 
+    _scores: Any = None  # of the weights that were asked last
+
     def __init__(
         self,
         n_topics: int = 20,
@@ -107,6 +140,11 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
         vocabulary_size: int = 10_000,
         min_count: int = 1,
         prior_variance: float = 1.0,
+        n_init: int = 1,
+        selection: Selection = "entropy",
+        method: Literal["lbfgs", "gis"] = "lbfgs",
+        inner: int = 20,
+        init: Literal["frequencies", "zero", "random"] = "frequencies",
         max_iter: int = 50,
         tol: float = 1e-5,
         random_state: Any = None,
@@ -117,6 +155,11 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
         self.vocabulary_size = vocabulary_size
         self.min_count = min_count
         self.prior_variance = prior_variance
+        self.n_init = n_init
+        self.selection = selection
+        self.method = method
+        self.inner = inner
+        self.init = init
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -153,173 +196,106 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
         Warns
         -----
         ConvergenceWarning
-            If the gradient is above `tol`.
+            If the gradient of every start is above `tol`.
         """
-        for name in ("n_topics", "topics_per_document", "vocabulary_size", "min_count"):
+        for name in (
+            *("n_topics", "topics_per_document", "vocabulary_size", "min_count"),
+            *("n_init", "inner"),
+        ):
             v.check_count(name, getattr(self, name))
+        v.check_choice("selection", self.selection, SELECTIONS)
+        v.check_choice("method", self.method, METHODS)
+        v.check_choice("init", self.init, STARTS)
         variance = v.check_positive("prior_variance", self.prior_variance)
-        tol, max_iter = v.check_stop(self.tol, self.max_iter)
+        v.check_stop(self.tol, self.max_iter)
         documents = check_documents(X)
         counted = Counter(word for document in documents for word in document)
         counted.pop(UNKNOWN, None)
         kept = [w for w, _ in counted.most_common(self.vocabulary_size - 1)]
         self.vocabulary_ = {w: i for i, w in enumerate([UNKNOWN, *sorted(kept)])}
+        V = len(self.vocabulary_)
         codes = [self._codes(document) for document in documents]
-        seen = self._index(codes)
-        counts = [self._counts(c) for c in codes]
-        topics, start = self._start(codes, seen, variance)
-        likelihood = TrigramLikelihood(self._grams, counts, topics, self.n_topics)
-        weight = 1.0 / (likelihood.total * variance)
-        self._climb(likelihood, start(likelihood), weight, tol, max_iter)
+        grams, seen = NGrams.of(codes, V, self.min_count)
+        self.bigrams_ = np.column_stack([grams.first, grams.second])
+        self.trigrams_ = np.column_stack([grams.t_uv, grams.t_vw])
+        seed = draw_seed(self.random_state) % 2**32
+        factors = Factors(codes, V, self.n_topics, seed)
+        topics = factors.supports(self.topics_per_document)
         self.document_topics_ = [t.tolist() for t in topics]
+        model = TrigramTopics(grams, topics, self.n_topics)
+        observed = model.observe([grams.counts(c) for c in codes])
+        weight = np.full(model.n_features, 1.0 / (observed.total * variance))
+        start = np.zeros(model.n_features)
+        if self.init == "frequencies":
+            start = first_weights(model, factors, seen, variance)
+        rng = as_generator(self.random_state)
+        self._climb(Likelihood(model, observed, weight), start, rng)
         return self
 
-    # -- n-grams -----------------------------------------------------------------------
     def _codes(self, document):
         return np.array([self.vocabulary_.get(w, 0) for w in document], dtype=np.int64)
 
-    def _index(self, codes):
-        """Number the bigrams, and the trigrams seen `min_count` times."""
-        V = len(self.vocabulary_)
-        pairs = np.concatenate([c[:-1] * V + c[1:] for c in codes])
-        self._bigrams, pair_counts = np.unique(pairs, return_counts=True)
-        B = len(self._bigrams)
-        first = [np.searchsorted(self._bigrams, c[:-1] * V + c[1:]) for c in codes]
-        triples = np.concatenate([b[:-1] * B + b[1:] for b in first])
-        found, number = np.unique(triples, return_counts=True)
-        kept = number >= self.min_count
-        self._trigrams = found[kept]
-        uv, vw = np.divmod(self._trigrams, B)
-        second = self._bigrams % V
-        self._grams = NGrams(V, self._bigrams // V, second, uv, vw, second[vw])
-        return pair_counts.astype(np.float64), number[kept].astype(np.float64)
+    # -- starts and choice -------------------------------------------------------------
+    def _climb(self, likelihood, start, rng):
+        """Climb from every start; keep the weights of both choices only."""
+        ends = []
+        self.candidate_weights_, self.candidate_histories_ = {}, []
+        options = self.method, self.inner, self.tol, self.max_iter
+        for i, own in enumerate(rng.spawn(self.n_init)):
+            moved = i > 0 or self.init == "random"
+            x = perturbed(likelihood.model, start, own) if moved else start
+            with self._progress.group("start") if self.n_init > 1 else nullcontext():
+                callback = progress_of(self, _store)
+                end, history = climb(likelihood, x, *options, callback)
+            self.candidate_weights_[str(i)] = end.lam
+            self.candidate_histories_.append(history)
+            ends.append(end)
+            self.candidates_ = _table(ends, self.tol)
+            best = {str(self._best(selection)) for selection in SELECTIONS}
+            for k in set(self.candidate_weights_) - best:
+                del self.candidate_weights_[k]
+            if self._progress.stopped:
+                break
+            end.lam = end.target = end.at_bound = np.empty(0)
+        self._choose(self.selection)
+        self._end(ends)
 
-    def _lookup(self, codes):
-        """Numbers of bigrams (n - 1,) and trigrams (n - 2,) of words, -1 if none."""
-        V, B = len(self.vocabulary_), len(self._bigrams)
-        bigram = _find(self._bigrams, codes[:-1] * V + codes[1:])
-        both = (bigram[:-1] >= 0) & (bigram[1:] >= 0)
-        wanted = np.where(both, bigram[:-1] * B + bigram[1:], -1)
-        return bigram, _find(self._trigrams, wanted)
+    def _best(self, selection):
+        """The start to keep: of those that have converged, or of all if none has."""
+        column = "regularized_entropy" if selection == "entropy" else "objective"
+        values, met = self.candidates_[column], self.candidates_["reason"] == ""
+        among = np.flatnonzero(met) if met.any() else np.arange(len(met))
+        return int(among[np.argmax(values[among])])
 
-    def _counts(self, codes):
-        """Which potential every word of every trigram takes."""
-        bigram, trigram = self._lookup(codes)
-        words, pairs = [codes[:-2]], []
-        for at, word, free in (
-            (bigram[:-1], codes[1:-1], np.ones(len(trigram), dtype=bool)),
-            (bigram[1:], codes[2:], trigram < 0),
-        ):
-            pairs.append(at[free & (at >= 0)])
-            words.append(word[free & (at < 0)])
-        triples = trigram[trigram >= 0]
-        orders = (np.concatenate(words), np.concatenate(pairs), triples)
-        found = (np.unique(each, return_counts=True) for each in orders)
-        return Counts(*((at, count.astype(np.float64)) for at, count in found))
+    def _choose(self, selection):
+        i = self.selected_ = self._best(selection)
+        table = self.candidates_
+        self.log_likelihood_ = float(table["log_likelihood"][i])
+        self.objective_ = float(table["objective"][i])
+        self.entropy_ = float(table["entropy"][i])
+        self.residual_ = float(table["residual"][i])
+        self.n_iter_ = int(table["n_iter"][i])
+        self.objective_history_ = self.candidate_histories_[i]
+        self.converged_ = bool(table["reason"][i] == "")
 
-    # -- start and ascent --------------------------------------------------------------
-    def _start(self, codes, seen, variance):
-        """Topics of the documents, and the first weights as a function."""
-        from sklearn.decomposition import NMF
+    def _end(self, ends):
+        """Closing line, and a warning if nothing has converged."""
+        stopped = any(end.status is Status.STOPPED for end in ends)
+        status = Status.STOPPED if stopped else ends[self.selected_].status
+        end = f"objective {self.objective_:.6g}, gradient {self.residual_:.1e}"
+        self._progress.closing(status, self.method, self.n_iter_, end)
+        if self.converged_ or stopped:
+            return
         from sklearn.exceptions import ConvergenceWarning
 
-        V, T = len(self.vocabulary_), self.n_topics
-        rows = [np.bincount(c, minlength=V) for c in codes]
-        table = sp.csr_array(np.array(rows, dtype=np.float64))
-        model = NMF(
-            T,
-            init="random",
-            beta_loss="kullback-leibler",
-            solver="mu",
-            random_state=draw_seed(self.random_state) % 2**32,
-            max_iter=100,
+        several = f"; none of {len(ends)} starts has converged" if len(ends) > 1 else ""
+        warnings.warn(
+            f"TrigramTopicModel stopped after {self.n_iter_} iterations: gradient "
+            f"{self.residual_:.2e} reached, tol={self.tol:g} asked{several}; raise "
+            f"max_iter (now {self.max_iter}) or tol.",
+            ConvergenceWarning,
+            stacklevel=user_stacklevel(),
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            W = model.fit_transform(table)
-        H = model.components_ + 1e-10
-        W = W * H.sum(axis=1) + 1e-10
-        H = H / H.sum(axis=1, keepdims=True)
-        share = np.asarray(table.sum(axis=0)).ravel() + 0.5
-        share /= share.sum()
-        m = min(self.topics_per_document, T)
-        topics = [np.sort(np.argsort(-w, kind="stable")[:m]) for w in W]
-
-        def weights(likelihood):
-            x = np.zeros(likelihood.size)
-            tables, docs = likelihood.split(x)
-            own = frequencies(self._grams, share, *seen, variance)
-            for table, column in zip(tables, own):
-                table[:, 0] = column
-            # a topic's word weights relative to all words, within three nats
-            tables[0][:, 1:] = np.clip(np.log(H.T / share[:, None]), -3.0, 3.0)
-            parts = [np.log(w[t] / w[t].sum()) for w, t in zip(W, topics)]
-            docs[:] = np.clip(np.concatenate(parts), -5.0, 0.0)
-            return x
-
-        return topics, weights
-
-    def _climb(self, likelihood, x, weight, tol, max_iter):
-        history, seen = [], [0.0, 0.0]
-        # The curvature of log Phi along weight i is near its mean, which spans as many
-        # magnitudes as counts do; in units of its root L-BFGS needs a fraction of the
-        # iterations.
-        unit = 1.0 / np.sqrt(likelihood.target(x) + weight)
-
-        def both(z):
-            x = unit * z
-            L, g = likelihood.evaluate(x)
-            value, gradient = L - 0.5 * weight * float(x @ x), g - weight * x
-            seen[:] = [value, float(np.abs(gradient).max())]
-            return -value, -unit * gradient
-
-        def store(model, x):
-            model.weights_ = x.copy()
-            model._tables = tuple(t.copy() for t in likelihood.split(x)[0])
-
-        callback, stopped = progress_of(self, store), False
-
-        def progress(z):
-            nonlocal stopped
-            history.append(seen[0])
-            value, left = seen
-            report = Report(len(history), value, left, "lbfgs", left, tol, "gradient")
-            report = replace(report, last=left <= tol, solution=lambda: unit * z)
-            stopped = tell(callback, report)
-            if stopped or left <= tol:
-                raise StopIteration
-
-        options = {"maxiter": max_iter, "maxcor": 5, "gtol": 0.0, "ftol": 0.0}
-        result = minimize(
-            *(both, x / unit),
-            jac=True,
-            method="L-BFGS-B",
-            callback=progress,
-            options=options,
-        )
-        x = unit * result.x
-        store(self, x)
-        self.n_iter_ = int(result.nit)
-        self.objective_ = -float(result.fun)
-        penalty = 0.5 * weight * float(x @ x)
-        self.log_likelihood_ = self.objective_ + penalty
-        self.objective_history_ = np.array(history)
-        self.residual_ = float(np.abs(result.jac / unit).max())
-        self.converged_ = self.residual_ <= tol
-        status = Status.STOPPED if stopped else Status.MAX_ITER
-        status = Status.CONVERGED if self.converged_ else status
-        end = f"objective {self.objective_:.6g}, gradient {self.residual_:.1e}"
-        self._progress.closing(status, "lbfgs", self.n_iter_, end)
-        if not (self.converged_ or stopped):
-            from sklearn.exceptions import ConvergenceWarning
-
-            warnings.warn(
-                f"TrigramTopicModel stopped after {self.n_iter_} iterations: gradient "
-                f"{self.residual_:.2e} reached, tol={tol:g} asked; raise max_iter (now "
-                f"{max_iter}) or tol.",
-                ConvergenceWarning,
-                stacklevel=user_stacklevel(),
-            )
 
     # -- new documents -----------------------------------------------------------------
     def perplexity(self, X: Sequence[Sequence[str]], fold_in: int = 200) -> float:
@@ -359,81 +335,72 @@ class TrigramTopicModel(CallbacksMixin, FittedState, BaseEstimator):
         check_is_fitted(self)
         v.check_count("fold_in", fold_in)
         codes = self._codes(check_documents([document])[0])
-        own = Potentials(self._grams, self._tables)
-        doc, out = np.zeros(self.n_topics), []
-        for lo in range(2, len(codes), fold_in):
-            if lo > 4:
-                doc = self._folded(own, codes[:lo], doc)
-            out.append(self._conditional(own, codes[lo - 2 : lo + fold_in], doc))
-        return np.concatenate(out)
+        return self._scorer().log_prob(codes, fold_in)
 
-    def _conditional(self, own, codes, doc):
-        """log chi*(u, v, w) - log X*(u, v) for the third word on."""
-        topics = np.arange(self.n_topics)
-        own.document(topics, doc)
-        phi, psi, chi = own.room
-        R, X = np.empty(len(phi)), np.empty(len(psi))
-        own.core.successors(phi, psi, chi, *self._grams.pairs, R, X)
-        bigram, trigram = self._lookup(codes)
-        top = np.where(bigram[1:] >= 0, psi[bigram[1:]], phi[codes[2:]])
-        if len(chi):
-            top = np.where(trigram >= 0, chi[trigram], top)
-        below = np.where(bigram[:-1] >= 0, X[bigram[:-1]], R[codes[1:-1]])
-        return np.log(top) - np.log(below)
+    @property
+    def weights_(self) -> Array:
+        """All weights of the chosen start."""
+        row = str(self.selected_)
+        if row not in self.candidate_weights_:
+            raise ValueError(
+                "the fitted model is inconsistent: candidate_weights_ has no row "
+                f"{row}. Fit it again."
+            )
+        return self.candidate_weights_[row]
 
-    def _folded(self, own, codes, doc):
-        """Topic weights fitted to words already read, the prior on."""
-        counts, topics = self._counts(codes), np.arange(self.n_topics)
-        total = len(codes) - 2
-        weight = 1.0 / (total * self.prior_variance)
+    def _scorer(self):
+        """Probabilities at the chosen weights; made once."""
+        if self._scores is None or self._scores[0] is not self.weights_:
+            grams = self._ngrams()
+            topics = [np.asarray(t, dtype=np.intp) for t in self.document_topics_]
+            model = TrigramTopics(grams, topics, self.n_topics)
+            check_fitted("weights_", self.weights_, (model.n_features,))
+            tables = model.split(self.weights_)[0]
+            scores = TrigramScores(grams, tables, self.prior_variance)
+            self._scores = self.weights_, scores
+        return self._scores[1]
 
-        def both(x):
-            log_Z, share, Z = own.document(topics, x)
-            value = own.log_numerator(counts, x) / total - log_Z
-            row = np.zeros(self.n_topics)
-            for (at, count), mass, table, room in zip(
-                counts.orders, own.mass, own.tables, own.room
-            ):
-                m = -mass / Z
-                m[at] += count / total
-                own.core.spread(
-                    m, table, topics, share, room, np.zeros_like(table), row
+    def _ngrams(self):
+        """The n-grams with weights; loaded models are untrusted."""
+        V = len(self.vocabulary_)
+        sizes = V, len(self.bigrams_)
+        for name, n in zip(("bigrams_", "trigrams_"), sizes):
+            rows = getattr(self, name)
+            check_fitted(name, rows, (len(rows), 2), kind="i")
+            keys = rows[:, 0] * n + rows[:, 1]
+            if ((rows < 0) | (rows >= n)).any() or (np.diff(keys) <= 0).any():
+                raise ValueError(
+                    f"the fitted model is inconsistent: {name} must hold numbers below "
+                    f"{n}, in order. Fit it again."
                 )
-            return -value + 0.5 * weight * float(x @ x), -row + weight * x
+        codes = np.sort(list(self.vocabulary_.values()))
+        if not np.array_equal(codes, np.arange(V)):
+            raise ValueError(
+                f"the fitted model is inconsistent: vocabulary_ must number its {V} "
+                "words from 0. Fit it again."
+            )
+        return NGrams(V, *self.bigrams_.T, *self.trigrams_.T)
 
-        options = {"maxiter": 10, "gtol": 1e-4}
-        return minimize(both, doc, jac=True, method="L-BFGS-B", options=options).x
+    def __getstate__(self):
+        return super().__getstate__() | {"_scores": None}
 
 
-def frequencies(
-    grams: NGrams, share: Array, pairs: Array, triples: Array, variance: float
-) -> tuple[Array, Array, Array]:
-    """Weights of words, bigrams and trigrams that start near their frequencies.
+def _store(model, x):
+    """Make weights that an ascent has reached the model."""
+    model.candidate_weights_, model.selected_ = {"0": x.copy()}, 0
 
-    Interpolated frequencies (Witten & Bell 1991), p(w | v) in proportion to
-    c(v, w) + n(v) p(w) with n(v) different words after v, ask for the weight
-    x0 = log p(w | v) / p(w), up to normalisation; with the prior, x maximises
-    c (x - exp(x - x0)) - x^2 / (2 variance).
-    """
 
-    def own(count, after, history, before):
-        types = np.bincount(history, minlength=after)
-        full = np.log1p(count / (types[history] * before))
-        x = full.copy()
-        for _ in range(20):  # Newton from the right of a concave function's root
-            pull = count * np.exp(x - full)
-            x -= (count - pull - x / variance) / (-pull - 1.0 / variance)
-        return x, full, types
-
-    bigram, full, types = own(pairs, grams.n_words, grams.first, share[grams.second])
-    total = np.bincount(grams.first, weights=pairs, minlength=grams.n_words)
-    back = types / np.maximum(total + types, 1.0)  # mass left to the unigram
-    p = np.exp(full) * share[grams.second] * back[grams.first]
-    trigram = own(triples, len(pairs), grams.t_uv, p[grams.t_vw])[0]
-    # what follows a word multiplies its frequency in the joint distribution by R / S
-    excess = share[grams.second] * np.expm1(bigram)
-    R = 1.0 + np.bincount(grams.first, weights=excess, minlength=grams.n_words)
-    return np.log(share / R), bigram, trigram
+def _table(ends, tol):
+    """Columns of `candidates_`."""
+    table = {
+        name: np.array([getattr(end, name) for end in ends])
+        for name in ("log_likelihood", "objective", "entropy", "residual", "n_iter")
+    }
+    cost = table["log_likelihood"] - table["objective"]
+    table["regularized_entropy"] = table["entropy"] - cost
+    met = table["residual"] <= tol
+    table["reason"] = np.where(met, "", "not_converged")
+    return table
 
 
 def check_documents(documents: Any) -> list[list[str]]:
@@ -456,11 +423,3 @@ def check_documents(documents: Any) -> list[list[str]]:
     if not out:
         raise ValueError("X holds no document.")
     return out
-
-
-def _find(known, wanted):
-    """Positions of values in a sorted array, -1 where they are not."""
-    if not len(known):
-        return np.full(len(wanted), -1)
-    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return np.where(known[at] == wanted, at, -1)

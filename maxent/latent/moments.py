@@ -48,7 +48,8 @@ class MaxEntResult:
     n_iter : int
         Iterations of the solver.
     status : Status
-        ``"converged"`` only if the residual is at most the tolerance.
+        ``"converged"`` only if the residual is at most the tolerance; ``"stopped"`` if
+        the callback asked for it before.
     objective : float
         Dual log Phi - lam . eta + U*(lam), at the optimum the regularised entropy
         (without prior).
@@ -127,7 +128,7 @@ def fit_maxent(
     init : array-like (n_features,), optional
         Weights to start from; None starts from zero.
     callback : callable(n_iter, dual, residual), optional
-        Called at every iteration.
+        Called at every iteration; True stops the solver there.
 
     Returns
     -------
@@ -199,7 +200,9 @@ def _result(problem, lam, n_iter, method, max_iter):
     space, eta = problem.space, problem.target
     dual, p, _, residual = problem.evaluate(lam)
     status = Status.CONVERGED if residual <= problem.tol else Status.STALLED
-    if status is not Status.CONVERGED:
+    if status is not Status.CONVERGED and problem.stopped:
+        status = Status.STOPPED
+    elif status is not Status.CONVERGED:
         named = infeasible_moments(space, eta) if problem.penalty.free.any() else None
         if named:
             raise ValueError(

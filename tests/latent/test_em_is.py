@@ -59,10 +59,13 @@ def test_entropy_at_a_feasible_point(rng):
     # -[Q - sum lam^2 / (2 s2)] = H - U, U = sum s2 eps^2 / 2, eps = -lam / s2
     cost = np.sum(result.lam**2) / (2 * 50.0)
     assert -(exact["Q"] - cost) == pytest.approx(exact["H"] - cost, abs=1e-8)
-    free = em_is(model, y, result.lam, method="newton", tol=1e-10, max_iter=20_000)
+    # without a penalty weights may grow without end, and moments are met ever better
+    free = em_is(model, y, result.lam, method="newton", tol=1e-5, max_iter=20_000)
     exact = latent(f, free.lam, shares)
-    assert exact["H"] == pytest.approx(-exact["Q"], abs=1e-7)
-    assert exact["L"] == pytest.approx(-exact["H"] + exact["Hm"], abs=1e-7)
+    unmet = float(free.lam @ (exact["eta"] - exact["mean"]))
+    assert exact["H"] + exact["Q"] == pytest.approx(unmet, abs=1e-9)
+    assert exact["L"] == pytest.approx(-exact["H"] + unmet + exact["Hm"], abs=1e-9)
+    assert abs(unmet) < 1e-3
 
 
 def worst_fall(seed, n_problems, inner):

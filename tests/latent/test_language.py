@@ -1,12 +1,16 @@
 """TrigramTopicModel: an exact conditional model that learns, and its refusals."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
+import maxent
 from maxent.latent import TrigramTopicModel
-from maxent.latent._trigram_tables import TrigramLikelihood
-from maxent.latent.language import frequencies
+from maxent.latent._ngrams import NGrams
+from maxent.latent._trigram_start import frequencies
+from maxent.latent._trigram_tables import TrigramTopics
 
 
 def documents(rng, n=6):
@@ -75,25 +79,27 @@ def test_a_bound_on_the_iterations_is_said(rng):
         fitted(rng, max_iter=1, tol=1e-9)
 
 
+def coded(documents, words):
+    numbers = {w: i for i, w in enumerate(words)}
+    return [np.array([numbers[w] for w in document]) for document in documents]
+
+
 def test_the_start_is_near_interpolated_frequencies(rng):
     # the text is more likely than with words' frequencies and no weight of an n-gram
-    model = TrigramTopicModel(2, 1)
-    model.vocabulary_ = {w: i for i, w in enumerate("abcde")}
-    codes = [model._codes(d) for d in documents(rng, 8)]
-    seen = model._index(codes)
+    codes = coded(documents(rng, 8), "abcde")
+    grams, seen = NGrams.of(codes, 5, 1)
     share = np.bincount(np.concatenate(codes), minlength=5) / (8 * 30)
-    likelihood = TrigramLikelihood(
-        model._grams, [model._counts(c) for c in codes], [np.array([0])] * 8, 2
-    )
+    model = TrigramTopics(grams, [np.array([0])] * 8, 2)
+    observed = model.observe([grams.counts(c) for c in codes])
     found = []
     for own in (
-        frequencies(model._grams, share, *seen, 100.0),
+        frequencies(grams, share, *seen, 100.0),
         (np.log(share), 0.0, 0.0),
     ):
-        x = np.zeros(likelihood.size)
-        for table, column in zip(likelihood.split(x)[0], own):
+        x = np.zeros(model.n_features)
+        for table, column in zip(model.split(x)[0], own):
             table[:, 0] = column
-        found.append(likelihood.evaluate(x)[0])
+        found.append(model.expectation(x[None], observed)[0].log_likelihood[0])
     # two words of three have two successors of five: about half of 2 log(5 / 2)
     assert found[0] > found[1] + np.log(5 / 2)
 
@@ -102,18 +108,120 @@ def test_means_given_the_text_count_its_words(rng):
     # every word is a feature of its own and of its topic, and so is every n-gram
     n = 30 - 2
     codes = np.arange(30) % 3
-    model = TrigramTopicModel(2, 2)
-    model.vocabulary_ = {"a": 0, "b": 1, "c": 2}
-    pairs, triples = model._index([codes])
+    grams, (pairs, triples) = NGrams.of([codes], 3, 1)
     assert pairs.sum() == n + 1 and triples.sum() == n
-    likelihood = TrigramLikelihood(
-        model._grams, [model._counts(codes)], [np.array([0, 1])], 2
-    )
-    eta = likelihood.target(rng.normal(size=likelihood.size))
-    (words, bigrams, trigrams), docs = likelihood.split(eta)
+    model = TrigramTopics(grams, [np.array([0, 1])], 2)
+    observed = model.observe([grams.counts(codes)])
+    _, eta = model.posterior(rng.normal(size=(1, model.n_features)), observed)
+    (words, bigrams, trigrams), docs = model.split(eta[0])
     for table in (words, bigrams, trigrams):
         np.testing.assert_allclose(table[:, 0], table[:, 1:].sum(axis=1), rtol=1e-12)
     assert words[:, 0].sum() == pytest.approx(3.0)
     assert bigrams[:, 0].sum() == pytest.approx(2.0)
     assert trigrams[:, 0].sum() == pytest.approx(1.0)
     assert docs.sum() == pytest.approx(3.0)
+
+
+def test_em_is_climbs_to_the_maximum_of_lbfgs(rng):
+    X = documents(rng, 4)
+    options = {"random_state": 0, "tol": 1e-4, "prior_variance": 0.1}
+    direct = TrigramTopicModel(2, 1, max_iter=500, **options).fit(X)
+    scaling = TrigramTopicModel(2, 1, method="gis", inner=5, max_iter=2000, **options)
+    scaling.fit(X)
+    assert direct.converged_ and scaling.converged_
+    assert np.diff(scaling.objective_history_).min() >= -1e-12
+    assert scaling.objective_ == pytest.approx(direct.objective_, abs=1e-5)
+
+
+@pytest.mark.parametrize("init", ["frequencies", "zero", "random"])
+def test_one_pool_serves_both_choices(init, rng):
+    model = TrigramTopicModel(
+        2, 2, n_init=4, init=init, max_iter=300, tol=1e-4, random_state=0
+    )
+    model.fit(documents(rng))
+    table = model.candidates_
+    assert len(table["objective"]) == 4 and (table["reason"] == "").sum() >= 3
+    other = model.select("likelihood")
+    for one, column in ((model, "regularized_entropy"), (other, "objective")):
+        admitted = np.where(table["reason"] == "", table[column], -np.inf)
+        assert one.selected_ == np.argmax(admitted)
+        assert one.objective_ == table["objective"][one.selected_]
+        # the chosen weights are those of the row
+        p = [np.exp(one.log_prob(["a", "b", w]))[0] for w in one.vocabulary_]
+        assert sum(p) == pytest.approx(1.0, abs=1e-10)
+    assert other.objective_ >= model.objective_
+    # penalised: H - U = -(Q - penalty), so that entropy is a matter of the E step
+    X = documents(rng)
+    assert model.perplexity(X) > 1 and other.perplexity(X) > 1
+
+
+def test_starts_do_not_depend_on_their_number(rng):
+    X = documents(rng)
+    options = {"max_iter": 300, "tol": 1e-2, "random_state": 3}
+    few, many = (TrigramTopicModel(2, 1, n_init=n, **options).fit(X) for n in (2, 3))
+    np.testing.assert_array_equal(
+        few.candidates_["objective"], many.candidates_["objective"][:2]
+    )
+
+
+def test_unfinished_starts_are_said(rng):
+    with pytest.warns(ConvergenceWarning, match="none of 2 starts has converged"):
+        model = fitted(rng, n_init=2, max_iter=2, tol=1e-9)
+    assert not model.converged_ and set(model.candidates_["reason"]) == {
+        "not_converged"
+    }
+
+
+def test_a_copy_keeps_no_tables_of_its_own(rng):
+    model = fitted(rng)
+    before = model.log_prob(list("abcab"))
+    again = pickle.loads(pickle.dumps(model))
+    assert again._scores is None and model._scores is not None
+    np.testing.assert_array_equal(again.log_prob(list("abcab")), before)
+
+
+def test_model_files_keep_both_choices(rng, tmp_path):
+    model = TrigramTopicModel(2, 1, n_init=3, tol=1e-4, max_iter=300, random_state=0)
+    model.fit(documents(rng))
+    maxent.save(model, tmp_path / "language.npz")
+    again, words = maxent.load(tmp_path / "language.npz"), list("abcab")
+    for selection in ("entropy", "likelihood"):
+        one, other = model.select(selection), again.select(selection)
+        np.testing.assert_array_equal(one.log_prob(words), other.log_prob(words))
+
+
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_a_refit_that_fails_leaves_no_model(error, rng, monkeypatch):
+    model = fitted(rng)
+
+    def fail(*args):
+        raise error("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("maxent.latent.language.climb", fail)
+        with pytest.raises(error, match="no"):
+            model.fit(documents(rng))
+    with pytest.raises(NotFittedError):
+        model.perplexity(documents(rng))
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        ("bigrams_", lambda a: a + 1),
+        ("bigrams_", lambda a: a[::-1].copy()),
+        ("bigrams_", lambda a: a.astype(float)),
+        ("trigrams_", lambda a: a - 1),
+        ("trigrams_", lambda a: a[:, 0].copy()),
+        ("candidate_weights_", lambda a: {"0": a["0"][1:].copy()}),
+        ("candidate_weights_", lambda a: {"0": a["0"] * np.nan}),
+        ("selected_", lambda a: a + 1),
+        ("vocabulary_", lambda a: {w: 2 * i for w, i in a.items()}),
+    ],
+)
+def test_damaged_models_are_refused(name, change, rng):
+    model = fitted(rng)
+    setattr(model, name, change(getattr(model, name)))
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.log_prob(list("abcab"))

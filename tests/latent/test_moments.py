@@ -207,3 +207,23 @@ def test_few_effective_draws_are_said(rng):
     x = rng.normal(size=300)
     with pytest.warns(UserWarning, match="effective sample size"):
         SampledMaxEnt.fit(x[:, None], [2.0], log_density=-(x**2) / 2 + x**2)
+
+
+@pytest.mark.parametrize("options", [{"method": m} for m in METHODS] + [{"box": True}])
+def test_a_callback_that_returns_true_stops_the_solver(options, rng):
+    F, eta = problem(rng)
+    if options.pop("box", False):
+        options = {"penalty": "box", "width": 1e-3}
+    seen = []
+
+    def after_two(n_iter, dual, residual):
+        seen.append((n_iter, dual, residual))
+        return len(seen) == 2
+
+    found = fit_maxent(F, eta, callback=after_two, tol=1e-12, **options)
+    assert found.status == "stopped" and not found.converged
+    assert len(seen) == 2 and found.history == seen
+    assert found.residual == seen[-1][2] > 1e-12
+    # other answers stop nothing
+    full = fit_maxent(F, eta, callback=lambda *_: 1, max_iter=200_000, **options)
+    assert full.converged
