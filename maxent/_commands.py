@@ -15,6 +15,7 @@ from maxent._support.console import Messages, show, tell
 from maxent._support.data_files import TableError, read_table
 from maxent._support.files import whole_file
 from maxent._support.persistence import (
+    CLASSES,
     ModelFileError,
     load_with_extra,
     read_model,
@@ -294,6 +295,11 @@ def _load(path):
         estimator, extra = load_with_extra(path)
     except ModelFileError as error:
         raise CommandError(error) from None
+    if not hasattr(estimator, "predict"):
+        raise CommandError(
+            f"{path} holds a {type(estimator).__name__}, which does not predict; read "
+            "it in Python by maxent.load"
+        )
     keys = ("feature_names", "label", "zero_based", "standardize", "sequences")
     extra = {key: extra.get(key) for key in keys}
     if extra["sequences"] is not None:
@@ -361,7 +367,8 @@ def info(args):
             lines += _parameter_lines(step["params"])
         params, fitted = {}, step["fitted"]
     lines += _parameter_lines(params)
-    lines.append(("features", fitted.get("n_features_in_", "unknown")))
+    if model.class_name in CLASSES:
+        lines.append(("features", fitted.get("n_features_in_", "unknown")))
     if model.extra.get("feature_names"):
         lines.append(("  names", _listed(model.extra["feature_names"])))
     if "classes_" in fitted:
@@ -377,7 +384,21 @@ def info(args):
 
 
 def _parameter_lines(params):
-    return [(f"  {name}", repr(value)) for name, value in params.items()]
+    return [(f"  {name}", _brief(value)) for name, value in params.items()]
+
+
+def _brief(value):
+    """Text of a parameter; of arrays shape and dtype, wherever they are."""
+    if getattr(value, "ndim", 0):
+        return f"{value.shape} {value.dtype}"
+    if isinstance(value, dict):
+        inside = (f"{name}: {_brief(part)}" for name, part in value.items())
+        return f"{{{', '.join(inside)}}}"
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(part, (dict, np.ndarray)) for part in value
+    ):
+        return f"[{', '.join(map(_brief, value))}]"
+    return repr(value)
 
 
 # ------------------------------------------------------------------------ results

@@ -111,7 +111,7 @@ def text(options, report):
     from sklearn.linear_model import LogisticRegression
 
     from maxent import MaxEntClassifier
-    from maxent.latent._softmax import ConditionalDual
+    from maxent.latent._softmax import ConditionalDual, rows_of
 
     if not options.data:
         print("  text needs --data newsgroups20.npz")
@@ -122,7 +122,8 @@ def text(options, report):
         X, y = X[:n].astype(float), z["y"][:n]
     X = sp.csr_matrix(TfidfTransformer(sublinear_tf=True).fit_transform(X))
     K = len(np.unique(y))
-    dual = ConditionalDual(X, y.astype(np.intp), np.ones(n), K, float(n), True)
+    rows = rows_of(X, y.astype(np.intp), np.ones(n), K)
+    dual = ConditionalDual(rows, X.shape[1], K, n, float(n), True)
 
     def value(model):
         x = np.concatenate([model.coef_.T.ravel(), model.intercept_])

@@ -1,5 +1,7 @@
 """Model files: arrays and JSON in one .npz, checksummed, versioned, without pickle.
 
+A file holds an estimator, or a value: a family, a model, a prior.
+
 A model file is an uncompressed zip of ``.npy`` members, so ``numpy.load`` opens it too:
 
     metadata    uint8   JSON in ASCII: format, versions, class, parameters, fitted state
@@ -72,13 +74,14 @@ class ModelFile:
     Attributes
     ----------
     class_name : str
-        A key of the registry `CLASSES`.
+        A key of the registry `CLASSES`, or of `VALUES`.
     format_version : int
     maxent_version : str
         Version of the package that wrote the file.
     params, fitted, extra : dict
-        Constructor parameters, fitted attributes and the writer's own additions.
-        Priors and posteriors appear as their specifications, dicts.
+        Constructor parameters, fitted attributes and the writer's own additions; of a
+        value its specification, and nothing. Values inside, such as priors, appear as
+        their specifications, dicts.
     checksum : str
         SHA-256 in hexadecimal.
     """
@@ -93,18 +96,18 @@ class ModelFile:
 
 
 def save(
-    estimator: BaseEstimator,
+    estimator: BaseEstimator | Any,
     path: PathLike,
     *,
     extra: dict[str, Any] | None = None,
 ) -> None:
-    """Save a fitted estimator to a model file, whole or not at all.
+    """Save a fitted estimator, or a model, to a file, whole or not at all.
 
     Parameters
     ----------
-    estimator : estimator
+    estimator : estimator, model, family or other value
         Fitted instance of an estimator of this package, or a scikit-learn pipeline of
-        such.
+        such; or a value, such as a CategoricalHMM or a batch of a family.
     path : str or path-like
         Written as given; no suffix is added.  An existing file is replaced only
         after the new one is complete on disk.
@@ -123,8 +126,9 @@ def save(
     Notes
     -----
     Saved are ``get_params(deep=False)`` and the attributes whose names end in ``_``
-    and do not start with it.  Output settings (``set_output``) and metadata requests
-    are not.  Numbers keep every bit; enumeration members become their values.
+    and do not start with it; of a value its parameters, without its `fit_result`.
+    Output settings (``set_output``) and metadata requests are not.  Numbers keep every
+    bit; enumeration members become their values.
 
     Examples
     --------
@@ -143,14 +147,15 @@ def save(
     """
     from sklearn.utils.validation import check_is_fitted
 
-    state = _state_of(estimator)
+    state = _state_of(estimator) or _value_state(estimator)
     if state is None:
         raise _cannot_save(estimator)
     class_name, params, fitted = state
     if class_name == "Pipeline":
         _check_steps(estimator)
     _check_path(path)
-    check_is_fitted(estimator)
+    if class_name in CLASSES:
+        check_is_fitted(estimator)
     encoder = Encoder(VALUES, _state_of)
     metadata = {
         "format": FORMAT,
@@ -178,7 +183,8 @@ def save(
 
 def _cannot_save(estimator: Any) -> TypeError:
     """The error for what no model file holds, with what may have been meant."""
-    remedy = f"model files hold {', '.join(sorted(CLASSES))} only"
+    held = ", ".join(sorted(CLASSES))
+    remedy = f"model files hold {held}, and models of maxent"
     if isinstance(estimator, (str, os.PathLike)):
         remedy = "the estimator comes first: save(estimator, path)"
     elif isinstance(estimator, type):
@@ -215,7 +221,7 @@ def _check_path(path: object) -> None:
 
 
 def load(path: PathLike) -> Any:
-    """Load the estimator of a model file.
+    """Load the estimator, or the value, of a model file.
 
     Parameters
     ----------
@@ -224,7 +230,7 @@ def load(path: PathLike) -> Any:
 
     Returns
     -------
-    estimator : fitted estimator
+    estimator : fitted estimator, model or other value
         Of the class that was saved.
 
     Raises
@@ -237,7 +243,7 @@ def load(path: PathLike) -> Any:
 
 
 def load_with_extra(path: PathLike) -> tuple[Any, dict[str, Any]]:
-    """Load the estimator of a model file and what was saved beside it.
+    """Load what :func:`load` returns, and what was saved beside it.
 
     Parameters
     ----------
@@ -245,12 +251,13 @@ def load_with_extra(path: PathLike) -> tuple[Any, dict[str, Any]]:
 
     Returns
     -------
-    estimator : fitted estimator
+    estimator : fitted estimator or value
     extra : dict
     """
     model = read_model(path, make=_make_value, make_estimator=_make_estimator)
+    make = _make_estimator if model.class_name in CLASSES else _make_bare_value
     try:
-        estimator = _make_estimator(model.class_name, model.params, model.fitted)
+        estimator = make(model.class_name, model.params, model.fitted)
     except ModelFileError as error:
         raise ModelFileError(
             f"{os.fspath(path)}: {error}; the file was written by maxent "
@@ -266,6 +273,25 @@ def _state_of(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]] | No
         return None
     fitted = {k: x for k, x in vars(estimator).items() if _FITTED_NAME.match(k)}
     return name, estimator.get_params(deep=False), fitted
+
+
+def _value_state(value: Any) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+    """The same of a value: its specification takes the place of the parameters."""
+    name = type(value).__name__
+    if name not in VALUES or resolve(VALUES[name]) is not type(value):
+        return None
+    return name, value.get_spec(), {}
+
+
+def _make_bare_value(name: str, spec: dict[str, Any], fitted: dict[str, Any]) -> Any:
+    if fitted:
+        raise ModelFileError(f"{name} has fitted attributes, which no value has")
+    try:
+        return _make_value(name, spec)
+    except Exception as error:  # a hostile file may fail in any constructor
+        raise ModelFileError(
+            f"the {name} of it cannot be made ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _make_estimator(name: Any, params: dict[str, Any], fitted: dict[str, Any]) -> Any:
@@ -384,10 +410,10 @@ def _read_archive(
             "damaged after it was written"
         )
     class_name = metadata["class"]
-    if class_name not in CLASSES:
+    if class_name not in CLASSES and class_name not in VALUES:
         raise ModelFileError(
             f"it holds the class {class_name!r}, which maxent {_version()} does not "
-            f"load; known are {', '.join(sorted(CLASSES))}"
+            f"load; known are {', '.join(sorted([*CLASSES, *VALUES]))}"
         )
     decoder = Decoder(members, make, make_estimator)
     model = ModelFile(

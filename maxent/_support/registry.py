@@ -28,6 +28,7 @@ CLASSES = {
     "MaxEntClassifier": "maxent.latent.classifier:MaxEntClassifier",
     "Pipeline": "sklearn.pipeline:Pipeline",
     "ProductKernel": "maxent.kernels.transformer:ProductKernel",
+    "TrigramTopicModel": "maxent.latent.language:TrigramTopicModel",
 }
 
 # The only classes of values; each is rebuilt by `from_spec` or by its constructor, and

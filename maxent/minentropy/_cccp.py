@@ -24,10 +24,11 @@ from maxent.minentropy._prox_linear import DescentMonitor
 from maxent.minentropy.margin_qp import MarginProblem
 
 _ROUNDS = 200  # of rows added for one bound
-_USED = 1e-5  # share of c above which a multiplier keeps its row
 _SAME = 1e-10  # relative difference of tangents at a point that is rounding
 _WORTH = 0.5  # share of the mean shortfall from which a row is added
 _INEXACT = 0.1  # share of the decrease up to which a bound is minimised
+_ACCURATE = 0.01  # share of it that the gap of a margin problem may be,
+_FAR = 10.0  # while the decrease is so many tolerances
 
 
 def cccp(objective, w, *, tol, qp_tol, max_iter, callback=None, latent_svm=False):
@@ -36,10 +37,11 @@ def cccp(objective, w, *, tol, qp_tol, max_iter, callback=None, latent_svm=False
     total, cuts, f = objective.total, None, objective.value(w)
     name = "latent_svm" if latent_svm else "cccp"
     monitor, status, n_iter = DescentMonitor(tol, callback, name), Status.MAX_ITER, 0
+    fall = 0.0  # of the step before
     while n_iter < max_iter:
         n_iter += 1
         bound = _Bound(parts, w, cuts)
-        new, lower, cuts = bound.minimise(w, f, tol=tol, qp_tol=qp_tol)
+        new, lower, cuts = bound.minimise(w, f, fall, tol=tol, qp_tol=qp_tol)
         e = max(f - lower, 0.0)
         if monitor.record(n_iter - 1, f, e / total, w):
             status = monitor.status
@@ -48,7 +50,7 @@ def cccp(objective, w, *, tol, qp_tol, max_iter, callback=None, latent_svm=False
         if not value < f:
             status = Status.STALLED
             break
-        w, f = new, value
+        w, f, fall = new, value, f - value
     else:  # the last step's bound, as that of its end is not known
         if monitor.record(n_iter, f, e / total, w):
             status = monitor.status
@@ -120,13 +122,14 @@ class _Bound:
         self.slope = parts.gradient(GQ, i, y) + parts.gradient(GP, i, right)
         self.level = Q[i, y] + P[i, right] - self.slope @ w
         first = self._tangents(np.arange(len(i)), w, P, GP, Q, GQ)
-        self.cuts = first
+        # rows (y_i, h) of the latent SVM are zero at first, as the slack's bound is
+        self.cuts = tuple(part[y != right] for part in first)
         if cuts is not None:
             # a tangent that touches at w_t, as the first one does, is the same again
             pairs, slope, level = cuts
             top = first[1] @ w + first[2]
             other = slope @ w + level < top[pairs] - _SAME * (1.0 + np.abs(top[pairs]))
-            self.cuts = _joined(first, tuple(part[other] for part in cuts))
+            self.cuts = _joined(self.cuts, tuple(part[other] for part in cuts))
 
     def _tangents(self, pairs, w, P, GP, Q, GQ):
         """Tangents of the convex part at w: pair, slope, constant."""
@@ -135,24 +138,46 @@ class _Bound:
         slope = parts.gradient(GP, i, y) + parts.gradient(GQ, i, right)
         return pairs, slope, P[i, y] + Q[i, right] - slope @ w
 
-    def minimise(self, w, f, *, tol, qp_tol):
-        """Weights, a lower bound of the minimum, and the rows that matter."""
-        parts, objective = self.parts, self.parts.objective
-        total = objective.total
+    def minimise(self, w, f, fall, *, tol, qp_tol):
+        """Weights, a lower bound of the minimum, and the rows that matter.
+
+        `fall` is about what f will fall by, as far as is known.
+        """
+        total = self.parts.objective.total
         best, best_w, lower = f, w, -np.inf
         for _ in range(_ROUNDS):
-            found, problem = self._solve(qp_tol, total)
+            far = fall > _FAR * tol * total
+            accuracy = max(qp_tol, _ACCURATE * fall / max(f, total)) if far else qp_tol
+            found, problem = self._solve(accuracy, total)
             lower = max(lower, found.objective - found.gap)
             value, violated, tangents = self._evaluate(found.w, problem, tol)
             if value < best:
                 best, best_w = value, found.w
-            allowed = max(_INEXACT * (f - best), 0.3 * tol * total)
-            if best - lower <= allowed or not len(violated):
+            fall = f - best
+            if best - lower <= max(_INEXACT * fall, 0.3 * tol * total):
                 break
-            self.cuts = _joined(self.cuts, tangents)
-        # the bound touches f at w; rows without multipliers are found again
-        used = found.dual > _USED * objective.c[parts.sample[self.cuts[0]]]
+            if len(violated):
+                self.cuts = _joined(self.cuts, tangents)
+            elif accuracy == qp_tol:
+                break
+        used = self._in_support(found)
         return best_w, lower, tuple(part[used] for part in self.cuts)
+
+    def _in_support(self, found):
+        """Rows whose multipliers outweigh their distance from the slack."""
+        parts, own = self.parts, self.parts.sample[self.cuts[0]]
+        rows, met = self._rows_at(found.w)
+        c, scale = parts.objective.c[own], parts.delta.max()
+        return found.dual * scale > c * (met[own] - rows)
+
+    def _rows_at(self, w):
+        """Shortfalls of the rows at w, and the slacks that they ask for."""
+        pairs, slope, level = self.cuts
+        rows = self.parts.delta[pairs] + level - self.level[pairs]
+        rows -= (self.slope[pairs] - slope) @ w
+        met = np.zeros(self.parts.objective.features.n)
+        np.maximum.at(met, self.parts.sample[pairs], rows)
+        return rows, met
 
     def _solve(self, qp_tol, total):
         pairs, slope, level = self.cuts
@@ -174,11 +199,7 @@ class _Bound:
         slack = np.zeros(parts.objective.features.n)
         np.maximum.at(slack, i, m)
         value = 0.5 * float(w @ w) + float(parts.objective.c @ slack)
-        met = np.zeros(len(slack))
-        pairs, slope, level = self.cuts
-        rows = parts.delta[pairs] + level - self.level[pairs]
-        rows -= (self.slope[pairs] - slope) @ w
-        np.maximum.at(met, i[pairs], rows)
+        _, met = self._rows_at(w)
         # rows that fall short of the bound by a share of the mean shortfall
         short = np.maximum(slack - met, 0.0)
         mean = float(parts.objective.c @ short) / parts.objective.total

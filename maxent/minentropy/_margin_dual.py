@@ -16,10 +16,11 @@ with means over the groups weighted by theta: sums of nonnegative terms only.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from maxent._optimize.interior_point import interior_point
@@ -60,6 +61,16 @@ class Groups:
     def single(self) -> bool:
         """Whether every group has one row."""
         return len(self.starts) == len(self.of_row)
+
+    @cached_property
+    def lone(self) -> NDArray[np.bool_]:
+        """Whether a group has one row."""
+        return np.diff(self.starts, append=len(self.of_row)) == 1
+
+    @cached_property
+    def shared(self) -> IntArray:
+        """Rows of groups that have several."""
+        return np.flatnonzero(~self.lone[self.of_row])
 
     def sum(self, x: FloatArray) -> FloatArray:
         """Sums over the groups, along the first axis."""
@@ -212,6 +223,8 @@ class _GroupSlacks(PrimalDualSlacks):
     step; their duals would multiply it by xi / (c - sum a).
     """
 
+    least_shares = 0.03, 0.03  # slopes are linear and keep up; less stalls at 1e-14
+
     def changes(self, step):
         known, sums = self.R.last
         return [-sums] if step is known else super().changes(step)
@@ -344,12 +357,22 @@ class _Grouped:
 
     def parts(self, Z):
         """Matrices whose products with themselves add up to Z' B^-1 Z."""
-        mean = self.groups.sum(self.theta[:, None] * Z) / self.T[:, None]
-        around = Z - mean[self.groups.of_row]
-        around *= np.sqrt(self.theta)[:, None]
-        yield around
-        mean *= np.sqrt(self.T * self.left)[:, None]
-        yield mean
+        groups, root = self.groups, np.sqrt(self.T * self.left)[:, None]
+        alone = np.flatnonzero(groups.lone)
+        for part in row_chunks(len(alone), Z.shape[1] ** 2):
+            own = alone[part]
+            yield Z[groups.starts[own]] * root[own]
+        rows, several = groups.shared, ~groups.lone
+        if len(rows):
+            Z, theta = Z[rows], self.theta[rows][:, None]
+            ends = np.cumsum(several) - 1
+            own = ends[groups.of_row[rows]]
+            starts = np.searchsorted(own, np.arange(own[-1] + 1))
+            mean = np.add.reduceat(theta * Z, starts) / self.T[several][:, None]
+            Z -= mean[own]
+            Z *= np.sqrt(theta)
+            yield Z
+            yield mean * root[several]
 
 
 def _inverse(theta, groups, curvatures):

@@ -105,9 +105,10 @@ def test_divergences_of_pages_are_those_of_the_definition(load, rng):
         for p in P
     ]
     np.testing.assert_allclose(found, expected, atol=1e-13)
-    smooth = X + webkb.BACKGROUND * P[:n].mean(axis=0)
-    keep = smooth[0] > 0
-    smooth = (smooth / smooth.sum(axis=1, keepdims=True))[:, keep]
+    background = P[:n].mean(axis=0)
+    keep = background > 0  # the first rows may lack a word
+    smooth = (X + webkb.BACKGROUND * background)[:, keep]
+    smooth /= smooth.sum(axis=1, keepdims=True)
     expected = [
         [divergence(p, q) + divergence(q, p) for q in smooth[:n]] for p in smooth
     ]

@@ -30,8 +30,6 @@ from maxent.displays import (
     TreeGraphDisplay,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
-
 
 def boundary(rng):
     X, y = blobs(rng)

@@ -19,7 +19,6 @@ from maxent.displays import EdgeWeightsDisplay, TreeGraphDisplay
 
 KINDS = pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
 # easy levels on some seeds: the trees before training are drawn as well
-pytestmark = pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
 TREE = [[0, 1], [0, 2], [0, 3]]
 
 

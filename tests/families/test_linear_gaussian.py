@@ -129,8 +129,8 @@ def test_a_constant_regressor_is_the_gaussian_of_one_feature(rng):
 def test_far_values_with_an_intercept_cost_no_digits_beyond_their_own(rng):
     X = np.column_stack([rng.normal(size=12), np.ones(12), rng.normal(size=12)])
     far = X + np.array([1e6, 0.0, 0.0])
-    a = 0.1 * rng.normal(size=12)
     near = NormalGamma([0.0, 0.0], np.eye(2), 2.0, 2.0).block(X)
+    a = inside(rng, near, 0.3)
     moved = NormalGamma([1e6, 0.0], np.eye(2), 2.0, 2.0).block(far)
     agree(moved.log_partition(a), near.log_partition(a), 1e-8, 1.0)
     agree(moved.mean(a), near.mean(a), 1e-8)

@@ -108,7 +108,7 @@ def test_indexing_is_that_of_arrays(name, rng):
         assert type(part) is type(P)
         expected = log_p[index]
         assert part.batch_shape == expected.shape[:-1]
-        np.testing.assert_allclose(part.log_prob(X), expected, rtol=1e-12)
+        np.testing.assert_allclose(part.log_prob(X), expected, rtol=1e-12, atol=1e-13)
     assert len(P) == 4 and len(P[1]) == 3
     assert [len(part) for part in P] == [3] * 4
     with pytest.raises(IndexError):

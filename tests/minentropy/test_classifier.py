@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from maxent.minentropy import M3EClassifier, renyi_score
 
 # weights and copies of rows are compared to 1e-7 of the scores
-EXACT = {"n_init": 1, "tol": 1e-10, "qp_tol": 1e-13}
+EXACT = {"n_init": 1, "tol": 1e-10, "qp_tol": 1e-15}
 
 
 @parametrize_with_checks([M3EClassifier(1.0, **EXACT), M3EClassifier(**EXACT)])

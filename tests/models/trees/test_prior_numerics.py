@@ -334,7 +334,6 @@ def test_a_missing_value_is_judged_but_not_learnt_with_random_tables(rng):
 # -------------------------------------------------------------------------------- files
 
 
-@pytest.mark.filterwarnings("ignore:.*nothing was learnt:UserWarning")
 @KINDS
 def test_specifications_and_files_make_equal_priors_again(kind, rng, tmp_path):
     prior, X, a, _ = make(kind, rng, 4)
