@@ -1,4 +1,4 @@
-"""Shared fixtures: every test must pass for any seed from 0 to 99."""
+"""Shared fixtures: every test must pass for any seed from 0 to 29."""
 
 import os
 

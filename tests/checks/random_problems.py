@@ -23,6 +23,7 @@ import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 MARGINS = ("exponential", "erlang", "laplace", "gaussian", "logistic", "hinge", "fixed")
 TUBES = ("exponential", "laplace", "gaussian", "hinge", "uniform_exponential")
@@ -235,6 +236,8 @@ def attempt(task):
     def stop(signum, frame):
         raise NoEnd
 
+    # waiting threads of BLAS and OpenMP count as processor time
+    threadpool_limits(1)
     signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     start = time.process_time()
