@@ -184,7 +184,7 @@ def test_a_family_that_does_not_exist_is_refused():
 
 
 def test_what_is_no_value_is_refused(tmp_path):
-    with pytest.raises(TypeError, match="MEDClassifier.*models of maxent"):
+    with pytest.raises(TypeError, match=r"MEDClassifier.*models of maxent"):
         maxent.save({"start": 1.0}, tmp_path / "m.npz")
     with pytest.raises(TypeError, match="a class"):
         maxent.save(Poisson, tmp_path / "m.npz")
