@@ -7,7 +7,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import psi
-from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
@@ -18,40 +17,24 @@ from maxent._support.categories import (
     validate_categories,
 )
 from maxent._support.estimator_input import validated
-from maxent._support.fitted import (
-    CertifiedState,
-    check_fitted,
-    check_scores,
-    check_value,
-    fresh_state,
-)
+from maxent._support.fitted import check_scores, check_value, fresh_state
 from maxent._support.progress import progress_of, with_progress
-from maxent._support.results import store_certificate
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
     ArrayLike,
     FloatArray,
-    IntArray,
     Likelihood,
     MarginName,
     NDArray,
 )
-from maxent.discrimination._generative_base import (
-    say_how_it_ended,
-    weighted_percentile,
-)
-from maxent.discrimination._margin_parameters import (
-    at_level,
-    free_margin,
-    generative_margin,
-)
+from maxent.discrimination._generative_base import say_how_it_ended
+from maxent.discrimination._margin_parameters import at_level
+from maxent.discrimination._outlier_base import OutlierBase
 from maxent.discrimination._outlier_models import (
     CATEGORICAL,
     BlockScorer,
     OutlierModel,
-    check_contamination,
     check_model,
-    threshold_of_share,
 )
 from maxent.discrimination._tree_parameters import check_two_features
 from maxent.discrimination.duals.block_dual import solve_blocks
@@ -61,7 +44,7 @@ from maxent.families.block import as_block
 from maxent.families.normal_wishart import NormalInverseWishart
 
 
-class MEDOutlierDetector(CertifiedState, OutlierMixin, BaseEstimator):
+class MEDOutlierDetector(OutlierBase):
     """Anomaly detection: every training row gets a log-likelihood of about a level.
 
     The Bayes posterior fits the bulk and gives rare rows very low likelihoods; here the
@@ -157,12 +140,7 @@ n_features_in_
     """
 
     posterior_: Any
-    level_: float
-    offset_: float
-    support_: IntArray
-    dual_coef_: FloatArray
     categories_: list[NDArray[Any]]
-    loo_bound_: float
 
     def __init__(
         self,
@@ -231,27 +209,17 @@ n_features_in_
             For a parameter outside its domain, NaN or infinity, or a level above
             every achievable log-likelihood.
         """
-        margin, level, unit = generative_margin(self.margin, self.C, self.level)
-        if not (v.is_real(self.quantile) and 0 <= self.quantile <= 1):
-            raise ValueError(
-                f"quantile={v.shown(self.quantile)} must be between 0 and 1."
-            )
-        share = check_contamination(self.contamination)
+        settings = self._settings()
         v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
-        tol, max_iter = v.check_stop(self.tol, self.max_iter)
         check_model(self.model)
         X = self._validated(X)
-        weight = v.check_weights(sample_weight, len(X))
-        weight = np.ones(len(X)) if weight is None else weight
-        keep = np.flatnonzero(weight > 0)
-        if not len(keep):
-            raise ValueError("sample_weight is zero for every row; keep some rows.")
+        keep, weight = self._weighted(sample_weight, len(X))
         if self._is("gaussian") and len(keep) < 2:
             raise ValueError(
                 "a Gaussian needs rows that differ, and there is 1 sample of positive "
                 "weight; give more, or a NormalInverseWishart as the model."
             )
-        X, weight = X[keep], weight[keep]
+        X = X[keep]
         if self._categorical():
             self.categories_ = learn_categories(X, self.missing)
             X = encode_categories(X, self.categories_, "error", self.missing)
@@ -262,26 +230,26 @@ n_features_in_
                 f"model.block(X) returned {v.shown(found)}; it must return a Block "
                 f"whose n_rows is {len(X)}, that of X."
             )
+        level = settings.level
         self.level_ = self._level(level, block, X, weight)
-        margin = at_level(margin, self.level_)
+        margin = at_level(settings.margin, self.level_)
         if isinstance(self.model, GaussianScores):  # its scores are zero to begin with
             source = f" (the quantile of {len(X)} sample(s))" if level is None else ""
             check_positive_mean(margin, f"level{source} or C")
 
         def store(model, result):
             model._store(result, block, margin, level is not None, keep)
-            if share is not None:
-                model.offset_ = threshold_of_share(model._scores(X), weight, share)
-                model.loo_bound_ = np.nan  # it is about the threshold of the margins
+            if settings.share is not None:
+                model._set_share(model._scores(X), weight, settings.share)
 
         result = solve_blocks(
             [block],
             [sp.eye_array(len(X))],
             margin,
-            sample_weight=unit * weight,
+            sample_weight=settings.unit * weight,
             level=np.full(len(X), self.level_),
-            tol=tol,
-            max_iter=max_iter,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
             callback=progress_of(self, store),
         )
         store(self, result)
@@ -325,33 +293,20 @@ n_features_in_
     def _level(self, level, block, X, weight):
         """The level given, or a quantile of the log-likelihoods of the rows."""
         if level is not None:
-            if level > block.largest:
-                raise ValueError(
-                    f"level={level:g} is above {block.largest:g}, the largest "
-                    "log-probability that this model can give a row; lower it, or "
-                    "leave it None and set quantile."
-                )
-            return float(level)
+            return self._level_below(level, block.largest)
         posterior = block.posterior(weight)
         if hasattr(posterior, "predictive_log_prob"):
             scores = posterior.predictive_log_prob(X)
         else:
             scores = block.mean(weight)
-        return float(weighted_percentile(scores, weight, 100.0 * self.quantile))
+        return self._level_at_quantile(scores, weight)
 
     def _store(self, result, block, margin, given, keep):
         lam = result.lam
         posterior = block.posterior(lam)
         self.posterior_ = BlockScorer(block, lam) if posterior is None else posterior
-        inside = np.flatnonzero(lam)
-        self.support_, self.dual_coef_ = keep[inside], lam[inside]
-        # a prior without a mean (logistic) forgives nothing on average
-        free = free_margin(margin)
-        self.offset_ = self.level_ - (free if np.isfinite(free) else 0.0)
-        store_certificate(self, result)
         blind = given and not self._model_saw_rows(lam)
-        holds = blind and result.converged and np.isfinite(free)
-        self.loo_bound_ = len(inside) / len(keep) if holds else np.nan
+        self._store_dual(result, margin, keep, blind)
 
     def _model_saw_rows(self, lam):
         """Whether rows shaped the model itself, beyond their multipliers."""
@@ -421,35 +376,3 @@ n_features_in_
             return missing @ (log(share) - log(self.posterior_.total))
         totals = np.array([t.sum() for t in self.posterior_.pseudo_counts])
         return missing @ (log(1.0) - log(totals))
-
-    def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Scores above the offset: negative for outliers, in nats.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray (n,)
-            ``score_samples(X) - offset_``.
-        """
-        scores = self.score_samples(X)
-        check_fitted("offset_", np.asarray(self.offset_), ())
-        return scores - self.offset_
-
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Labels of rows: 1 for normal rows, -1 for outliers.
-
-        Parameters
-        ----------
-        X : array-like (n, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of int (n,)
-            As scikit-learn's outlier detectors have it.
-        """
-        return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -1,0 +1,159 @@
+"""What outlier detectors share, whatever they model: level, threshold, predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OutlierMixin
+
+from maxent._support import validation as v
+from maxent._support.fitted import CertifiedState, check_fitted
+from maxent._support.results import store_certificate
+from maxent._support.typing import ArrayLike, FloatArray, IntArray, NDArray
+from maxent.discrimination._generative_base import weighted_percentile
+from maxent.discrimination._margin_parameters import free_margin, generative_margin
+from maxent.discrimination._outlier_models import (
+    check_contamination,
+    threshold_of_share,
+)
+from maxent.discrimination.margins.base import MarginPrior
+
+
+@dataclass
+class Settings:
+    """Checked parameters of a detector.
+
+    Attributes
+    ----------
+    margin : MarginPrior
+    level : float or None
+        The one given, in nats.
+    unit : float
+        Weight of a constraint, times that of its row.
+    share : float or None
+        Contamination.
+    tol : float
+    max_iter : int
+    """
+
+    margin: MarginPrior
+    level: float | None
+    unit: float
+    share: float | None
+    tol: float
+    max_iter: int
+
+
+class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
+    """Base class of outlier detectors; a subclass defines `fit` and `score_samples`."""
+
+    level_: float
+    offset_: float
+    support_: IntArray
+    dual_coef_: FloatArray
+    loo_bound_: float
+
+    level: float | None
+    quantile: float
+    contamination: float | None
+    C: float
+    margin: Any
+    tol: float
+    max_iter: int
+
+    def _settings(self) -> Settings:
+        """Parameters that all detectors have, checked."""
+        margin, level, unit = generative_margin(self.margin, self.C, self.level)
+        if not (v.is_real(self.quantile) and 0 <= self.quantile <= 1):
+            raise ValueError(
+                f"quantile={v.shown(self.quantile)} must be between 0 and 1."
+            )
+        share = check_contamination(self.contamination)
+        return Settings(
+            margin, level, unit, share, *v.check_stop(self.tol, self.max_iter)
+        )
+
+    def _weighted(
+        self, sample_weight: ArrayLike | None, n: int
+    ) -> tuple[IntArray, FloatArray]:
+        """Which of n data have a positive weight, and these weights."""
+        weight = v.check_weights(sample_weight, n)
+        weight = np.ones(n) if weight is None else weight
+        keep = np.flatnonzero(weight > 0)
+        if not len(keep):
+            raise ValueError("sample_weight is zero for every row; keep some rows.")
+        return keep, weight[keep]
+
+    def _level_below(self, level: float, largest: float) -> float:
+        """The level given, if the model can reach it."""
+        if level > largest:
+            raise ValueError(
+                f"level={level:g} is above {largest:g}, the largest "
+                "log-probability that this model can give a row; lower it, or "
+                "leave it None and set quantile."
+            )
+        return float(level)
+
+    def _level_at_quantile(self, scores: FloatArray, weight: FloatArray) -> float:
+        """Quantile of log-likelihoods of the training data under a baseline."""
+        return float(weighted_percentile(scores, weight, 100.0 * self.quantile))
+
+    def _store_dual(
+        self, result: Any, margin: MarginPrior, keep: IntArray, bounded: bool
+    ) -> None:
+        """Multipliers, threshold and certificate of a solution.
+
+        `bounded` says whether neither the level nor the model saw the training data,
+        which is what the leave-one-out bound needs.
+        """
+        inside = np.flatnonzero(result.lam)
+        self.support_, self.dual_coef_ = keep[inside], result.lam[inside]
+        # a prior without a mean (logistic) forgives nothing on average
+        free = free_margin(margin)
+        self.offset_ = self.level_ - (free if np.isfinite(free) else 0.0)
+        store_certificate(self, result)
+        holds = bounded and result.converged and np.isfinite(free)
+        self.loo_bound_ = len(inside) / len(keep) if holds else np.nan
+
+    def _set_share(self, scores: FloatArray, weight: FloatArray, share: float) -> None:
+        """Threshold below which this share of the training data lies."""
+        self.offset_ = threshold_of_share(scores, weight, share)
+        self.loo_bound_ = np.nan  # it is about the threshold of the margins
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """Log-likelihoods, in nats: small for outliers."""
+        raise NotImplementedError
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Scores above the offset: negative for outliers, in nats.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray (n,)
+            ``score_samples(X) - offset_``.
+        """
+        scores = self.score_samples(X)
+        check_fitted("offset_", np.asarray(self.offset_), ())
+        return scores - self.offset_
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Labels of rows: 1 for normal rows, -1 for outliers.
+
+        Parameters
+        ----------
+        X : array-like (n, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of int (n,)
+            As scikit-learn's outlier detectors have it.
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
