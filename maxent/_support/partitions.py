@@ -77,7 +77,7 @@ def partitions_of(X: Any, *columns: Any, names: Sequence[str] = ()) -> Partition
     ValueError
         If the sizes of the blocks are unknown, the columns are cut, or lengths differ.
     """
-    _check_blocks("X", X)
+    check_blocks("X", X)
     rows = X.chunks[0]
     cut = [_column(name, c, X) for name, c in zip(names, columns, strict=True)]
     blocks = X.to_delayed()
@@ -88,7 +88,15 @@ def partitions_of(X: Any, *columns: Any, names: Sequence[str] = ()) -> Partition
     return _DaskPartitions(arrays, rows, X.shape[1] if X.ndim == 2 else 1)
 
 
-def _check_blocks(name, X):
+def blocks_of_rows(X: Any, columns: Sequence[tuple[Any, ...]]) -> Partitions:
+    """Partitions of a Dask array with arrays of this process for each of its blocks."""
+    blocks = X.to_delayed().reshape(-1)
+    arrays = [(block, *own) for block, own in zip(blocks, columns, strict=True)]
+    return _DaskPartitions(arrays, X.chunks[0], X.shape[1] if X.ndim == 2 else 1)
+
+
+def check_blocks(name: str, X: Any) -> None:
+    """Refuse Dask arrays whose blocks are no whole rows of known number."""
     if X.ndim not in (1, 2):
         raise ValueError(
             f"{name} is a Dask array of {X.ndim} dimensions; expected (n_samples, "
@@ -122,7 +130,7 @@ def _column(name, column, X):
         return None
     local = not is_partitioned(column)
     if not local:
-        _check_blocks(name, column)
+        check_blocks(name, column)
     else:
         column = da.from_array(v.as_array(name, column), chunks=-1)
     if column.ndim != 1 or column.shape[0] != X.shape[0]:
@@ -295,7 +303,7 @@ def mapped(
     columns : int, optional
     dtype : dtype
     """
-    _check_blocks("X", X)
+    check_blocks("X", X)
     chunks = (X.chunks[0],) if columns is None else (X.chunks[0], (columns,))
     return X.map_blocks(
         function,
@@ -314,7 +322,7 @@ def check_partitions(parts: Partitions, kind: str, limit: float = np.inf) -> lis
     ----------
     parts : Partitions
         Of (X, y, sample_weight).
-    kind : {"labels", "targets"}
+    kind : {"labels", "targets", "none"}
         What y holds.
     limit : float
         Bound on the entries of X.
@@ -372,13 +380,13 @@ def _summary(X, y, weight, kind, n_columns, limit):
         if wrong is None and (weight < 0).any():
             i = int(np.argmax(weight < 0))
             wrong = f"sample_weight[{i}]={weight[i]:g} is negative; weights are >= 0."
-    if wrong is None:
+    if wrong is None and kind != "none":
         wrong = _wrong_labels(y) if kind == "labels" else _wrong_numbers("y", y)
     return wrong, None if wrong else Summary(X, y, weight, kind)
 
 
 def _wrong_rows(X, n_columns, limit):
-    if X.ndim != 2 or X.shape[1] != n_columns:
+    if X.ndim > 2 or (X.shape[1] if X.ndim == 2 else 1) != n_columns:
         return (
             f"X has shape {X.shape}, and {n_columns} columns elsewhere; give every "
             "block of rows the same columns."
@@ -399,8 +407,9 @@ def _wrong_rows(X, n_columns, limit):
         column, value = int(X.indices[k]), X.data[k]
     else:
         row, column = divmod(k, n_columns)
-        value = X[row, column]
-    return f"X[{row}, {column}]={value} in row {row} of it; impute or remove it."
+        value = entries.reshape(-1)[k]
+    at = f"{row}, {column}" if X.ndim == 2 else f"{row}"
+    return f"X[{at}]={value} in row {row} of it; impute or remove it."
 
 
 def _wrong_numbers(name, values):
@@ -422,7 +431,7 @@ def _wrong_labels(y):
 
 
 def sample_of(parts: Partitions, lengths: Sequence[int], size: int) -> tuple[Any, ...]:
-    """About `size` rows (X, y, weight), weighted to stand for all.
+    """About `size` rows (X, y or None, weight), weighted to stand for all.
 
     Every partition gives a share of its rows, drawn with a seed of its own length.
     """
@@ -430,7 +439,8 @@ def sample_of(parts: Partitions, lengths: Sequence[int], size: int) -> tuple[Any
     drawn = [s for s in parts.map(_drawn, share) if s[0].shape[0]]
     X, y, weight = zip(*drawn, strict=True)
     stack = sp.vstack if sp.issparse(X[0]) else np.concatenate
-    return stack(X), np.concatenate(y), np.concatenate(weight)
+    y = None if y[0] is None else np.concatenate(y)
+    return stack(X), y, np.concatenate(weight)
 
 
 def _drawn(X, y, weight, share):
@@ -441,4 +451,5 @@ def _drawn(X, y, weight, share):
     count = min(len(rows), int(np.ceil(share * len(rows))))
     pick = np.sort(np.random.default_rng(n).permutation(rows)[:count])
     own = np.ones(count) if weight is None else weight[pick].astype(float)
-    return X[pick], y[pick], own * (len(rows) / max(count, 1))
+    y = None if y is None else y[pick]
+    return X[pick], y, own * (len(rows) / max(count, 1))

@@ -289,7 +289,11 @@ class ExponentialFamily(Comparisons, ABC):
     @classmethod
     def _summary(cls, X, W, total):
         """Weighted mean of the statistics, (..., k)."""
-        T = cls._statistics(X)
+        return weighted_mean(W, total, cls._finite_statistics(X))
+
+    @classmethod
+    def _finite_statistics(cls, X, **fixed):
+        T = cls._statistics(X, **fixed)
         wrong = ~np.isfinite(T).all(axis=-1)
         if wrong.any():
             at = _checks.first(wrong)
@@ -298,7 +302,36 @@ class ExponentialFamily(Comparisons, ABC):
                 f"the support of {cls.__name__}, where the likelihood has no maximum. "
                 "Drop such rows or move them inside."
             )
-        return weighted_mean(W, total, T)
+        return T
+
+    # -- a fit from sums over parts of the rows ------------------------------------
+    @classmethod
+    def _sums_suffice(cls) -> bool:
+        """Whether maximum-likelihood fits are functions of sums over rows."""
+        summary = cls._summary.__func__  # type: ignore[attr-defined]
+        base = ExponentialFamily._summary.__func__  # type: ignore[attr-defined]
+        return summary is base
+
+    def _part_sums(self, X: FloatArray, W: FloatArray) -> tuple[FloatArray, ...]:
+        """Sums over rows, from which `_refitted` makes new members.
+
+        Parameters
+        ----------
+        X : ndarray (n_samples, event)
+            Rows in the support.
+        W : ndarray (batch, n_samples)
+            Weights >= 0 of the rows, for each member of this batch.
+
+        Returns
+        -------
+        tuple of ndarray (batch, ...)
+            They add up over parts of the rows. The first are the sums of the weights.
+        """
+        return W.sum(axis=-1), W @ self._finite_statistics(X, **self._fixed())
+
+    def _refitted(self, total: FloatArray, *sums: FloatArray) -> Self:
+        """Maximum-likelihood fits from sums of `_part_sums`; total (batch,) > 0."""
+        return self._solve(sums[0] / total[:, None], total)
 
     # -- what a family states ------------------------------------------------------
     @classmethod
@@ -328,7 +361,7 @@ class ExponentialFamily(Comparisons, ABC):
 
     @classmethod
     def _solve(cls, summary: Any, total: FloatArray) -> Self:
-        """Fit from what `_summary` returns; none in families with their own `fit`."""
+        """Fit from what `_summary` returns."""
         raise NotImplementedError
 
     # -- what a family improves ----------------------------------------------------

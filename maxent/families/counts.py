@@ -127,6 +127,10 @@ class Poisson(_Counts):
     ) -> Self:
         return cls(cls._smoothed_mean(X, weights, smoothing))
 
+    @classmethod
+    def _solve(cls, mean, total):
+        return cls(mean[..., 0])
+
 
 class NegativeBinomial(_Counts):
     """Negative binomial distributions with one r: failures before the r-th success.
@@ -274,6 +278,9 @@ class NegativeBinomial(_Counts):
         mean = cls._smoothed_mean(X, weights, smoothing, r=r)
         return cls(r / (r + mean), r)
 
+    def _refitted(self, total, *sums):
+        return type(self)(self.r / (self.r + sums[0][:, 0] / total), self.r)
+
 
 class Geometric(NegativeBinomial):
     """Geometric distributions of the failures before the first success.
@@ -339,3 +346,6 @@ class Geometric(NegativeBinomial):
             If a row is not a count, or the weights of a fit sum to zero.
         """
         return cls(1.0 / (1.0 + cls._smoothed_mean(X, weights, smoothing)))
+
+    def _refitted(self, total, *sums):
+        return type(self)(1.0 / (1.0 + sums[0][:, 0] / total))

@@ -116,6 +116,10 @@ class Bernoulli(ExponentialFamily):
         ones = weighted_mean(W, total, X[..., None])[..., 0] * total
         return cls(np.minimum((ones + smoothing) / (total + 2.0 * smoothing), 1.0))
 
+    @classmethod
+    def _solve(cls, mean, total):
+        return cls(np.minimum(mean[..., 0], 1.0))
+
 
 class Categorical(ExponentialFamily):
     """Distributions over the categories 0, 1, ..., k - 1.
@@ -272,6 +276,13 @@ class Categorical(ExponentialFamily):
             counts = counts.reshape(shape[:-1] + (k,))
         counts = counts + added
         return cls(counts / counts.sum(axis=-1, keepdims=True))
+
+    def _part_sums(self, X, W):
+        codes, k = X.astype(np.intp), self.prob.shape[-1]
+        return W.sum(axis=-1), np.stack([np.bincount(codes, w, k) for w in W])
+
+    def _refitted(self, total, *sums):
+        return type(self)(sums[0] / sums[0].sum(axis=-1, keepdims=True))
 
 
 def pseudo_counts(smoothing: ArrayLike, k: int) -> FloatArray:

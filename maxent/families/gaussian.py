@@ -136,6 +136,24 @@ class AnyGaussian(ExponentialFamily):
         cls._check_spread(spread, (8 * np.finfo(float).eps * largest) ** 2, smoothing)
         return cls(mean + origin[..., 0, :], spread)  # type: ignore[call-arg]
 
+    def _part_sums(self, X, W):
+        # about the means of this batch, which keeps the digits of small variances
+        first = np.empty(self.mean.shape)
+        second = np.empty((len(first), *self._spread_shape(self._d)))
+        for h, mean in enumerate(self.mean):
+            R = X - mean
+            first[h], second[h] = W[h] @ R, self._spread(R, W[h], 0.0)
+        return W.sum(axis=-1), first, second
+
+    def _refitted(self, total, *sums):
+        shift, spread = (s / total.reshape(-1, *(1,) * (s.ndim - 1)) for s in sums)
+        for h in range(len(total)):
+            spread[h] -= self._spread(shift[h : h + 1], np.ones(1), 0.0)
+        mean = self.mean + shift
+        rounding = (8 * np.finfo(float).eps * np.abs(mean).max(axis=0)) ** 2
+        self._check_spread(spread, rounding, 0.0)
+        return type(self)(mean, spread)
+
 
 class Gaussian(AnyGaussian):
     """Gaussian distributions with full covariance matrices.

@@ -236,3 +236,7 @@ class Multinomial(ExponentialFamily):
                 "or set smoothing > 0."
             )
         return cls(counts / drawn, total)
+
+    def _refitted(self, total, *sums):
+        drawn = sums[0].sum(axis=-1, keepdims=True)
+        return type(self)(sums[0] / drawn, self.total)

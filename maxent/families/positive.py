@@ -95,6 +95,11 @@ class Exponential(_Positive):
         _refuse_zero(scale, "smoothing > 0")
         return cls(scale)
 
+    @classmethod
+    def _solve(cls, mean, total):
+        _refuse_zero(mean, "rows of weight")
+        return cls(mean[..., 0])
+
 
 class Gamma(_Positive):
     """Gamma distributions.

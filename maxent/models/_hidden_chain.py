@@ -347,10 +347,9 @@ class HiddenChainProblem:
     def step(self, point: tuple[Array, ...]) -> tuple[float, tuple[Array, ...]]:
         """Objective at a point, and the point after one EM step."""
         start, transition, *emission = point
-        table, log_prior = self.log_table(emission)
-        counts = self.seen.expect(start, transition, table, self.weights, self.n_jobs)
-        used, c = self.weights > 0, self.smoothing
-        objective = float(self.weights[used] @ counts.log_likelihood[used]) + log_prior
+        counts, log_likelihood, log_prior = self.expected(point)
+        c = self.smoothing
+        objective = log_likelihood + log_prior
         objective += table_log_prior(start, c) + table_log_prior(transition, c)
         following = (
             with_pseudo_counts(counts.start, c, start),
@@ -358,6 +357,18 @@ class HiddenChainProblem:
             *self.fit_emission(counts.emission, emission),
         )
         return objective, following
+
+    def expected(self, point: tuple[Array, ...]) -> tuple[Counts, float, float]:
+        """Expected counts, log-likelihood, log-density of the emission's prior."""
+        start, transition, *emission = point
+        table, log_prior = self.log_table(emission)
+        counts = self.seen.expect(start, transition, table, self.weights, self.n_jobs)
+        used = self.weights > 0
+        log_likelihood = float(self.weights[used] @ counts.log_likelihood[used])
+        return counts, log_likelihood, log_prior
+
+    def take_share_of(self, total: float) -> None:
+        """Be a part of data whose observations have this total weight."""
 
     def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
         """Log-likelihoods (rows, n_states), and the log-density of the prior."""

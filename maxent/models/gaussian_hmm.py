@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
+from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
@@ -28,6 +29,7 @@ from maxent.models._hidden_chain import (
     HiddenMarkovModel,
     Observations,
 )
+from maxent.models._partitioned_chains import PartitionedChains, Vectors
 
 
 class GaussianHMM(HiddenMarkovModel):
@@ -116,6 +118,9 @@ class GaussianHMM(HiddenMarkovModel):
     # -- data ----------------------------------------------------------------------
     def _read(self, sequences, lengths):
         return vector_sequences(sequences, lengths, n_features=self.n_features)
+
+    def _emission_arrays(self):
+        return self.mean, self.cov
 
     @staticmethod
     def _observations(sequences):
@@ -241,6 +246,20 @@ class GaussianHMM(HiddenMarkovModel):
         if init is not None:
             check_init(init, cls)
             covariance_type = init.covariance_type
+        if is_partitioned(sequences):
+            kind = Vectors(
+                GaussianProblem, cls._observations, covariance_type, smoothing
+            )
+            parts = PartitionedChains(kind, sequences, lengths, weights, smoothing)
+            options = {
+                "n_states": n_states,
+                "covariance_type": covariance_type,
+                "zeta": zeta,
+                "n_init": n_init,
+                "random_state": random_state,
+                "n_jobs": n_jobs,
+            }
+            return parts.fit(cls, init, {}, options, tol, max_iter)
         d = None if init is None else init.n_features
         found = vector_sequences(sequences, lengths, n_features=d)
         weights = sequence_weights(weights, len(found))
@@ -353,12 +372,15 @@ class GaussianProblem(HiddenChainProblem):
     so the M step is the family's own fit to weighted rows.
     """
 
-    def __init__(self, seen, weights, smoothing, kind, n_jobs=None):
+    def __init__(self, seen, weights, smoothing, kind, n_jobs=None, part=False):
         super().__init__(seen, weights, smoothing, n_jobs)
         self.kind = kind
         X = seen.sequences.values
         self.shown = seen.row >= 0
-        own = np.repeat(weights, seen.sequences.lengths) * self.shown
+        self.own = own = np.repeat(weights, seen.sequences.lengths) * self.shown
+        if part:  # what is refused of all data may be right for a part of them
+            self.X, self.rows = X, X[self.shown]
+            return
         if not own.any():
             raise ValueError(
                 "every observation is missing or has weight 0: there is nothing to fit."
@@ -372,6 +394,26 @@ class GaussianProblem(HiddenChainProblem):
                 f"column {int(np.argmax(constant))} of the sequences is constant, so "
                 "its variance is zero; drop it."
             )
+
+    def take_share_of(self, total: float) -> None:
+        self.share = self.own[self.shown] / total
+
+    def emission_sums(
+        self, counts: Array, emission: Sequence[Array]
+    ) -> tuple[Array, ...]:
+        """Sums of the family from expected counts (rows, n_states)."""
+        weights = counts[self.shown].T + self.smoothing * self.share
+        return self.batch_of(*emission)._part_sums(self.rows, weights)
+
+    @staticmethod
+    def batch_of(mean: Array, cov: Array) -> AnyGaussian:
+        """The emission as a batch of a family."""
+        return gaussians(mean, cov)
+
+    @staticmethod
+    def arrays_of(batch: AnyGaussian) -> tuple[Array, Array]:
+        """Its means and (co)variances."""
+        return batch.mean, covariances(batch)
 
     def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
         mean, cov = emission

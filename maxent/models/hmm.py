@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
+from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import check_alphabet, decoded, symbol_sequences
 from maxent._support.threads import effective_threads
@@ -32,6 +33,7 @@ from maxent.models._hidden_chain import (
     table_log_prior,
 )
 from maxent.models._many_chains import fit_tables
+from maxent.models._partitioned_chains import PartitionedChains, Symbols
 from maxent.models.base import warn_of_many
 
 
@@ -144,6 +146,9 @@ class CategoricalHMM(HiddenMarkovModel):
             n_symbols=self.n_symbols,
             missing=self.missing,
         )
+
+    def _emission_arrays(self):
+        return (self.emission.prob,)
 
     @staticmethod
     def _observations(sequences):
@@ -269,6 +274,20 @@ class CategoricalHMM(HiddenMarkovModel):
             check_init(init, cls)
             alphabet = init.alphabet if alphabet is None else alphabet
             missing, n_symbols = missing or init.missing, init.n_symbols
+        fixed = {"alphabet": alphabet, "missing": missing}
+        if is_partitioned(sequences):
+            n_symbols = len(alphabet) if n_symbols is None and alphabet else n_symbols
+            kind = Symbols(CategoricalProblem, cls._observations, n_symbols, smoothing)
+            parts = PartitionedChains(kind, sequences, lengths, weights, smoothing)
+            options = {
+                "n_states": n_states,
+                "n_symbols": int(parts.largest) + 1 if n_symbols is None else n_symbols,
+                "zeta": zeta,
+                "n_init": n_init,
+                "random_state": random_state,
+                "n_jobs": n_jobs,
+            }
+            return parts.fit(cls, init, fixed, options, tol, max_iter)
         found = symbol_sequences(
             sequences, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )
@@ -285,7 +304,6 @@ class CategoricalHMM(HiddenMarkovModel):
             rng = as_generator(random_state)
             n_init = v.check_count("n_init", n_init)
             starts = random_tables(found.values, n_states, n_symbols, n_init, rng)
-        fixed = {"alphabet": alphabet, "missing": missing}
         return cls._best_of(problem, starts, fixed, tol, max_iter)
 
     @classmethod

@@ -10,9 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, softmax
 
 from maxent._support import validation as v
+from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
 from maxent.families import ExponentialFamily, Gaussian, _checks
-from maxent.models.base import Model, maximize_by_em, relative_change
+from maxent.models._mixture_em import MixtureProblem, mixture_change
+from maxent.models._partitioned_mixture import PartitionedMixture
+from maxent.models.base import Model, maximize_by_em
 
 Array = NDArray[np.float64]
 
@@ -321,6 +324,10 @@ class Mixture(Model):
         tol, max_iter = v.check_stop(tol, max_iter)
         if isinstance(init, Mixture):
             family = type(init.components)
+        if is_partitioned(X):
+            parts = PartitionedMixture(X, weights, family, smoothing, family_options)
+            starts = init, n_components, n_init, random_state
+            return parts.fit(cls, starts, tol, max_iter)
         problem = MixtureProblem(X, weights, family, smoothing, family_options or {})
         if init is None:
             k = v.check_count("n_components", n_components)
@@ -344,101 +351,6 @@ class Mixture(Model):
             _checks.simplex_array("init", shares)
             starts = [problem.maximum(shares.T, None)]
         best, result = maximize_by_em(
-            problem.step, starts, tol=tol, max_iter=max_iter, change=_change
+            problem.step, starts, tol=tol, max_iter=max_iter, change=mixture_change
         )
         return cls(*best)._with_result(result)
-
-
-class MixtureProblem:
-    """One EM step of a mixture, for `maximize_by_em`; points are (weights, batch)."""
-
-    def __init__(self, X, weights, family, smoothing, options):
-        if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
-            raise TypeError(
-                f"family={v.shown(family)} must be a class of maxent.families, such as "
-                "maxent.families.Gaussian."
-            )
-        self.smoothing = v.check_nonnegative("smoothing", smoothing)
-        self.X = v.as_doubles("X", X)
-        if self.X.ndim == 0 or not len(self.X):
-            raise ValueError(f"X has shape {self.X.shape}; there is no row to fit.")
-        n = len(self.X)
-        own = np.ones(n) if weights is None else v.as_doubles("weights", weights)
-        self.own, _ = _checks.row_weights(own, (n,))
-        self.share = self.own / self.own.sum()
-        self.family, self.options = family, options
-
-    def starts(self, k, n_init, rng):
-        """Random rows as centres, and every row with a random share of the nearest.
-
-        Components of the rows' posterior under equal weights, so any family will do.
-        """
-        rows = self.X.reshape(len(self.X), -1)
-        deviation = np.sqrt(self.share @ np.square(rows - self.share @ rows))
-        rows = rows / np.where(deviation > 0, deviation, 1.0)
-        for _ in range(n_init):
-            centres = _spread_rows(rows, self.share, k, rng)
-            distance = np.stack([np.square(rows - c).sum(axis=1) for c in centres])
-            shares = 0.1 / k + 0.9 * (distance == distance.min(axis=0))
-            shares = shares * rng.uniform(0.9, 1.1, size=shares.shape)
-            yield self.maximum(shares / shares.sum(axis=0), None)
-
-    def step(self, point):
-        """Objective at a point, and the point after one EM step."""
-        weights, components = point
-        log_prob = components.log_prob(self.X)
-        with np.errstate(divide="ignore"):
-            joint = log_prob + np.log(weights)[:, None]
-        total = logsumexp(joint, axis=0)
-        used = self.own > 0
-        objective = float(self.own[used] @ total[used])
-        if self.smoothing:
-            prior = np.log(weights).sum() + (log_prob[:, used] @ self.share[used]).sum()
-            objective += self.smoothing * float(prior)
-        with np.errstate(invalid="ignore"):
-            shares = np.where(used, np.exp(joint - total), 0.0)
-        return objective, self.maximum(shares, components)
-
-    def maximum(self, shares, old):
-        """M step from posterior probabilities (n_components, n_samples)."""
-        mass = shares * self.own
-        counts = mass.sum(axis=1) + self.smoothing
-        rows = mass + self.smoothing * self.share
-        used = rows.sum(axis=1) > 0
-        fitted = self.family.fit(self.X, rows[used], **self.options)
-        if not used.all():  # a component without a row stays as it is
-            place = np.where(used, np.cumsum(used) - 1, 0)
-            fitted = _merged(fitted[place], old, used)
-        return counts / counts.sum(), fitted
-
-
-def _merged(new, old, used):
-    """Members of `new` where used, else of `old`."""
-    parts = {}
-    for name, value in new.parameters().items():
-        if isinstance(value, np.ndarray) and value.shape[:1] == used.shape:
-            axes = (slice(None),) + (None,) * (value.ndim - 1)
-            value = np.where(used[axes], value, getattr(old, name))
-        parts[name] = value
-    return type(new)(**parts)
-
-
-def _change(old, new):
-    """Relative change of weights and parameters."""
-
-    def arrays(point):
-        inside = point[1].parameters().values()
-        return (point[0], *(a for a in inside if isinstance(a, np.ndarray)))
-
-    return relative_change(arrays(old), arrays(new))
-
-
-def _spread_rows(rows, share, k, rng):
-    """Rows drawn one after the other by their squared distance to those drawn."""
-    centres = [rows[rng.choice(len(rows), p=share)]]
-    for _ in range(k - 1):
-        nearest = np.min([np.square(rows - c).sum(axis=1) for c in centres], axis=0)
-        chance = share * nearest
-        chance = chance / chance.sum() if chance.sum() > 0 else share
-        centres.append(rows[rng.choice(len(rows), p=chance)])
-    return centres

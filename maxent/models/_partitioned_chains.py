@@ -1,0 +1,203 @@
+"""Hidden Markov models fitted to Dask arrays: the E step visits every block."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from maxent._support import validation as v
+from maxent._support.sequence_partitions import sequence_partitions
+from maxent._support.sequences import Sequences, symbol_sequences, vector_sequences
+from maxent.models._chain_input import with_pseudo_counts
+from maxent.models._hidden_chain import HiddenChainProblem, table_log_prior
+from maxent.models.em import maximize_by_em
+
+_SAMPLE = 1 << 14  # steps of the sequences of the start, about
+
+
+class Emission(ABC):
+    """What the E step of a kind of hidden Markov model does with a partition.
+
+    Sent to the workers with every pass: it holds settings, no rows.
+    """
+
+    @abstractmethod
+    def read(self, values: Any, lengths: Any) -> Sequences:
+        """Checked sequences of a partition."""
+
+    @abstractmethod
+    def facts(self, found: Sequences, weights: Any) -> tuple[float, float]:
+        """(weight of the steps that were observed, largest code)."""
+
+    @abstractmethod
+    def problem(self, found: Sequences, weights: Any) -> HiddenChainProblem:
+        """EM of this partition alone; its prior is this partition's share."""
+
+    @abstractmethod
+    def sums(self, problem: HiddenChainProblem, counts: Any, emission: Any) -> Any:
+        """What the M step needs, as arrays that add up over partitions."""
+
+    @abstractmethod
+    def maximum(self, sums: Any, emission: Any) -> tuple[float, tuple[Any, ...]]:
+        """Log-density of the prior that partitions left out, and the new emission."""
+
+
+class PartitionedChains:
+    """One EM step over partitions of sequences, for `maximize_by_em`.
+
+    Parameters
+    ----------
+    emission : Emission
+    sequences, lengths, weights
+        A Dask array of steps, and arrays of one entry per sequence.
+    smoothing : float
+    """
+
+    def __init__(self, emission, sequences, lengths, weights, smoothing):
+        self.emission, self.smoothing = emission, smoothing
+        self.parts = sequence_partitions(sequences, lengths, weights)
+        found = self.parts.map(_read, emission)
+        for i, (wrong, _) in enumerate(found):
+            if wrong is not None:
+                raise ValueError(f"partition {i}: {wrong}")
+        shown = [facts for _, facts in found]
+        self.total = sum(weight for weight, _ in shown)
+        self.largest = max(code for _, code in shown)
+        if not self.total > 0:
+            raise ValueError(
+                "every observation is missing or has weight 0: there is nothing to fit."
+            )
+
+    def sample(self):
+        """Whole sequences of every partition, their lengths, weights for all."""
+        share = min(1.0, _SAMPLE / sum(self.parts.lengths))
+        values, lengths, weights = zip(*self.parts.map(_drawn, share), strict=True)
+        return np.concatenate(values), np.concatenate(lengths), np.concatenate(weights)
+
+    def fit(self, cls, init, fixed, options, tol, max_iter):
+        """Model of a class from `init`, or from its own fit to the sample."""
+        if init is None:
+            values, lengths, weights = self.sample()
+            init = cls._fit(
+                values,
+                lengths=lengths,
+                weights=weights,
+                smoothing=self.smoothing,
+                tol=tol,
+                max_iter=max_iter,
+                **options,
+            )
+        start = init.start, init.transition, *init._emission_arrays()
+        best, result = maximize_by_em(self.step, [start], tol=tol, max_iter=max_iter)
+        return cls(*best, **fixed)._with_result(result)
+
+    def step(self, point):
+        """Objective at a point, and the point after one EM step."""
+        start, transition, *emission = point
+        c = self.smoothing
+        objective, starts, transitions, *sums = self.parts.total(
+            _e_step, self.emission, point, self.total
+        )
+        prior, emission = self.emission.maximum(sums, emission)
+        objective += prior + table_log_prior(start, c) + table_log_prior(transition, c)
+        following = (
+            with_pseudo_counts(starts, c, start),
+            with_pseudo_counts(transitions, c, transition),
+            *emission,
+        )
+        return objective, following
+
+
+# -- functions of one partition (steps, lengths, weights) ------------------------------
+def _read(values, lengths, weights, emission):
+    """(what is wrong or None, facts)."""
+    try:
+        found = emission.read(values, lengths)
+    except ValueError as error:
+        return str(error), (0.0, 0.0)
+    return None, emission.facts(found, weights)
+
+
+def _drawn(values, lengths, weights, share):
+    """A share of the sequences, at least one, with weights that stand for all."""
+    n = len(lengths)
+    count = min(n, int(np.ceil(share * n)))
+    pick = np.sort(np.random.default_rng(n).permutation(n)[:count])
+    ends = np.cumsum(lengths)
+    steps = [values[ends[i] - lengths[i] : ends[i]] for i in pick]
+    return np.concatenate(steps), lengths[pick], weights[pick] * (n / count)
+
+
+def _e_step(values, lengths, weights, emission, point, total):
+    """(objective, counts of starts and transitions, sums of the emission)."""
+    problem = emission.problem(emission.read(values, lengths), weights)
+    problem.take_share_of(total)
+    counts, log_likelihood, prior = problem.expected(point)
+    sums = emission.sums(problem, counts.emission, point[2:])
+    return log_likelihood + prior, counts.start, counts.transition, *sums
+
+
+# -- the two kinds ---------------------------------------------------------------------
+class Symbols(Emission):
+    """Tables (n_states, n_symbols); their Dirichlet prior belongs to the M step."""
+
+    def __init__(self, problem, observations, n_symbols, smoothing):
+        self._problem, self._observations = problem, observations
+        self.n_symbols, self.smoothing = n_symbols, smoothing
+
+    def read(self, values, lengths):
+        if np.asarray(values).dtype.kind not in "iuf":
+            raise ValueError(
+                f"sequences has dtype {values.dtype}; a Dask array holds codes 0, 1, "
+                "..., and -1 where missing."
+            )
+        return symbol_sequences(values, lengths, n_symbols=self.n_symbols)
+
+    def facts(self, found, weights):
+        own = np.repeat(weights, found.lengths) * (found.values >= 0)
+        return float(own.sum()), float(found.values.max(initial=0))
+
+    def problem(self, found, weights):
+        return self._problem(self._observations(found), weights, 0.0, 1)
+
+    def sums(self, problem, counts, emission):
+        return (counts,)
+
+    def maximum(self, sums, emission):
+        (table,) = emission
+        new = with_pseudo_counts(sums[0].T, self.smoothing, table)
+        return table_log_prior(table, self.smoothing), (new,)
+
+
+class Vectors(Emission):
+    """Gaussians; `smoothing` further observations are shared out to the rows."""
+
+    def __init__(self, problem, observations, kind, smoothing):
+        self._problem, self._observations = problem, observations
+        self.kind, self.smoothing = kind, smoothing
+
+    def read(self, values, lengths):
+        return vector_sequences(values, lengths)
+
+    def facts(self, found, weights):
+        v.check_range("sequences", np.nan_to_num(found.values, nan=0.0))
+        own = np.repeat(weights, found.lengths) * ~np.isnan(found.values[:, 0])
+        return float(own.sum()), 0.0
+
+    def problem(self, found, weights):
+        seen = self._observations(found)
+        return self._problem(seen, weights, self.smoothing, self.kind, 1, part=True)
+
+    def sums(self, problem, counts, emission):
+        return problem.emission_sums(counts, emission)
+
+    def maximum(self, sums, emission):
+        mean, cov = map(np.array, emission)
+        total = sums[0]
+        used = total > 0
+        batch = self._problem.batch_of(mean, cov)[used]
+        fitted = batch._refitted(total[used], *(s[used] for s in sums[1:]))
+        mean[used], cov[used] = self._problem.arrays_of(fitted)
+        return 0.0, (mean, cov)

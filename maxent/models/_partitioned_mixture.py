@@ -1,0 +1,140 @@
+"""Mixtures fitted to Dask arrays: EM whose E step visits every block."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._support import validation as v
+from maxent._support.partitions import check_partitions, partitions_of, sample_of
+from maxent.families import Categorical, _checks
+from maxent.models._mixture_em import merged, mixture_change, posterior_shares
+from maxent.models.em import maximize_by_em
+
+_SAMPLE = 1 << 14  # rows of the start, at most
+
+
+class PartitionedMixture:
+    """One EM step over partitions, for `maximize_by_em`.
+
+    The starts are runs of EM on a sample of the rows.
+
+    Parameters
+    ----------
+    X, weights : Dask array of rows, and their weights or None
+    family : class
+        Whose fits are functions of sums over the rows.
+    smoothing : float
+    options : dict or None
+        Further arguments of the family's `fit`.
+    """
+
+    def __init__(self, X, weights, family, smoothing, options):
+        self.smoothing = v.check_nonnegative("smoothing", smoothing)
+        self.family, self.options = family, dict(options or {})
+        if "smoothing" in self.options:
+            raise ValueError(
+                "family_options has smoothing, which fits to a Dask array do not "
+                "take; use the argument smoothing of the mixture."
+            )
+        if not family._sums_suffice():
+            raise ValueError(
+                f"family={family.__name__} has fits that are no functions of sums "
+                "over the rows, so a Dask array cannot be fitted; pass X.compute(), "
+                "or a sample."
+            )
+        rows = partitions_of(X, None, weights, names=("y", "weights"))
+        found = check_partitions(rows, "none")
+        self.parts, self.rows = rows, sum(s.n for s in found)
+        self.total = sum(s.total for s in found)
+        if not self.rows:
+            raise ValueError("weights are zero for every row; keep some rows.")
+        if family is Categorical and self.options.get("n_categories") is None:
+            self.options["n_categories"] = int(max(rows.map(_largest))) + 1
+        self.sample = sample_of(rows, [s.n for s in found], _SAMPLE)
+
+    def fit(self, cls, starts, tol, max_iter):
+        """The mixture, from a start that is its own fit to the sample."""
+        init, n_components, n_init, random_state = starts
+        if init is None:
+            X, _, weights = self.sample
+            start = cls._fit(
+                X,
+                weights,
+                n_components=n_components,
+                family=self.family,
+                smoothing=self.smoothing,
+                n_init=n_init,
+                tol=tol,
+                max_iter=max_iter,
+                random_state=random_state,
+                family_options=self.options,
+            )
+        elif isinstance(init, cls):
+            start = init
+        else:
+            raise TypeError(
+                f"init={v.shown(init)} must be a Mixture or None where X is a Dask "
+                "array."
+            )
+        components = start.components
+        for i, wrong in enumerate(self.parts.map(_outside, components)):
+            if wrong is not None:
+                raise ValueError(f"partition {i}: {wrong}")
+        best, result = maximize_by_em(
+            self.step,
+            [(start.weights, components)],
+            tol=tol,
+            max_iter=max_iter,
+            change=mixture_change,
+        )
+        return cls(*best)._with_result(result)
+
+    def step(self, point):
+        """Objective at a point, and the point after one EM step."""
+        weights, components = point
+        c = self.smoothing
+        objective, counts, total, *sums = self.parts.total(
+            _e_step, point, c, self.total
+        )
+        if c:
+            objective += c * float(np.log(weights).sum())
+        used = total > 0  # a component without a row stays as it is
+        fitted = components[used]._refitted(total[used], *(s[used] for s in sums))
+        counts = counts + c
+        return objective, (counts / counts.sum(), _in_place(fitted, components, used))
+
+
+def _in_place(fitted, old, used):
+    """Members of the fit where used, else of the old batch."""
+    if used.all():
+        return fitted
+    place = np.where(used, np.cumsum(used) - 1, 0)
+    return merged(fitted[place], old, used)
+
+
+# -- functions of one partition (X, None, weights) -------------------------------------
+def _e_step(X, _, own, point, smoothing, total):
+    """(objective, counts (k,), sums of the family) of the rows."""
+    own = np.ones(X.shape[0]) if own is None else np.asarray(own, dtype=np.float64)
+    X, own = np.asarray(X[own > 0], dtype=np.float64), own[own > 0]
+    share = own / total
+    objective, spread, shares = posterior_shares(X, own, share, point, smoothing)
+    mass = shares * own
+    sums = point[1]._part_sums(X, mass + smoothing * share)
+    return objective + smoothing * float(spread), mass.sum(axis=1), *sums
+
+
+def _outside(X, _, own, components):
+    """What is wrong with a row that no component can have, or None."""
+    X = np.asarray(X if own is None else X[own > 0], dtype=np.float64)
+    try:
+        components._check_support(
+            _checks.rows(X, components.event_shape), **components._fixed()
+        )
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _largest(X, _, own):
+    return float(np.max(X if own is None else X[own > 0], initial=0.0))

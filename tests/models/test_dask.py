@@ -1,0 +1,175 @@
+"""Mixtures and hidden Markov models fitted to Dask arrays, against one array."""
+
+import numpy as np
+import pytest
+from models.sequence_cases import random_gaussian_hmm, random_hmm
+
+from maxent.families import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    DiagonalGaussian,
+    Exponential,
+    Gamma,
+    Gaussian,
+    Geometric,
+    Multinomial,
+    NegativeBinomial,
+    Poisson,
+    SphericalGaussian,
+)
+from maxent.models import CategoricalHMM, GaussianHMM, Mixture
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+
+def vectors(rng, n):
+    return rng.normal(size=(n, 2)) + 3.0 * rng.integers(0, 2, size=(n, 1))
+
+
+def counts(rng, n):
+    return rng.poisson(np.where(rng.random(n) < 0.5, 1.0, 8.0)).astype(float)
+
+
+ROWS = {
+    Gaussian: vectors,
+    DiagonalGaussian: vectors,
+    SphericalGaussian: vectors,
+    Poisson: counts,
+    Geometric: counts,
+    NegativeBinomial: counts,
+    Categorical: counts,
+    Bernoulli: lambda rng, n: (rng.random(n) < 0.3).astype(float),
+    Beta: lambda rng, n: rng.beta(2.0, 3.0, size=n),
+    Exponential: lambda rng, n: rng.exponential(2.0, size=n),
+    Multinomial: lambda rng, n: rng.multinomial(6, [0.2, 0.3, 0.5], size=n) * 1.0,
+}
+OPTIONS = {NegativeBinomial: {"r": 2.5}}
+
+
+def rechunked(X, sizes):
+    return da.from_array(X, chunks=(sizes, *X.shape[1:]))
+
+
+@pytest.mark.parametrize("family", ROWS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("smoothing", [0.0, 0.5])
+def test_a_mixture_of_blocks_is_that_of_one_array(family, smoothing, rng):
+    X = ROWS[family](rng, 60)
+    weights = rng.integers(0, 3, 60).astype(float)
+    options = {"family_options": OPTIONS.get(family), "smoothing": smoothing}
+    start = Mixture.fit(
+        X, n_components=2, family=family, random_state=0, tol=1e-2, **options
+    )
+    whole = Mixture._fit(X, weights, init=start, max_iter=5, **options)
+    parts = Mixture._fit(
+        rechunked(X, (7, 30, 23)), weights, init=start, max_iter=5, **options
+    )
+    for (n, one, _), (k, other, _) in zip(
+        whole.fit_result.history, parts.fit_result.history, strict=True
+    ):
+        assert n == k and other == pytest.approx(one, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(parts.weights, whole.weights, atol=1e-9)
+    for name, value in whole.components.parameters().items():
+        found = parts.components.parameters()[name]
+        np.testing.assert_allclose(found, value, rtol=1e-7, atol=1e-9)
+
+
+def test_starts_come_from_a_sample(rng):
+    X = vectors(rng, 400)
+    parts = Mixture.fit(rechunked(X, (150, 250)), n_components=2, random_state=0)
+    whole = Mixture.fit(X, n_components=2, random_state=0)
+    assert parts.fit_result.converged
+    # 400 rows are the sample
+    assert parts.fit_result.objective == pytest.approx(
+        whole.fit_result.objective, abs=1e-5 * len(X)
+    )
+
+
+def test_a_component_without_rows_stays(rng):
+    X = np.array([0.0, 1.0, 0.0, 1.0, 1.0])
+    start = Mixture([0.5, 0.5], Poisson([0.6, 3.0]))
+    start = Mixture([1.0, 0.0], start.components)
+    found = Mixture._fit(rechunked(X, (2, 3)), init=start, smoothing=0.0, max_iter=2)
+    assert found.components.rate[1] == 3.0 and found.weights[1] == 0.0
+
+
+def test_same_bits_by_any_scheduler(rng):
+    X = rechunked(vectors(rng, 90), (20, 30, 40))
+    found = []
+    for scheduler in ("threads", "synchronous"):
+        with dask.config.set(scheduler=scheduler):
+            found.append(Mixture._fit(X, n_components=2, random_state=0, max_iter=20))
+    np.testing.assert_array_equal(found[0].components.cov, found[1].components.cov)
+
+
+@pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
+def test_a_gaussian_hmm_of_blocks_is_that_of_one_array(kind, rng):
+    start = random_gaussian_hmm(rng, 2, 2, kind)
+    lengths = [4, 9, 1, 12, 6, 8, 15, 5]
+    X = np.concatenate(start.sample(len(lengths), lengths, random_state=1))
+    X[[2, 20]] = np.nan
+    weights = rng.uniform(0.5, 2.0, len(lengths))
+    given = {"lengths": lengths, "weights": weights, "init": start, "max_iter": 6}
+    whole = GaussianHMM._fit(X, **given)
+    parts = GaussianHMM._fit(rechunked(X, (11, 25, 24)), **given)
+    assert_same_chain(parts, whole)
+    np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(parts.cov, whole.cov, rtol=1e-6, atol=1e-9)
+
+
+def assert_same_chain(parts, whole):
+    assert parts.fit_result.objective == pytest.approx(
+        whole.fit_result.objective, rel=1e-9
+    )
+    np.testing.assert_allclose(parts.start, whole.start, atol=1e-8)
+    np.testing.assert_allclose(parts.transition, whole.transition, atol=1e-8)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_a_categorical_hmm_of_blocks_is_that_of_one_array(smoothing, rng):
+    start = random_hmm(rng, 3, 4)
+    lengths = rng.integers(1, 20, 30)
+    X = np.concatenate(start.sample(30, lengths, random_state=1))
+    X[::17] = -1
+    given = {"lengths": lengths, "init": start, "max_iter": 6, "smoothing": smoothing}
+    whole = CategoricalHMM._fit(X, **given)
+    sizes = (len(X) // 3, len(X) // 3, len(X) - 2 * (len(X) // 3))
+    parts = CategoricalHMM._fit(rechunked(X, sizes), **given)
+    assert_same_chain(parts, whole)
+    np.testing.assert_allclose(parts.emission.prob, whole.emission.prob, atol=1e-8)
+
+
+def test_hmms_start_from_a_sample(rng):
+    model = random_hmm(rng, 2, 3)
+    X = np.concatenate(model.sample(40, 25, random_state=1))
+    fit = {"lengths": [25] * 40, "n_states": 2, "random_state": 0, "alphabet": "abc"}
+    parts = CategoricalHMM.fit(rechunked(X, (400, 600)), max_iter=4000, **fit)
+    assert parts.fit_result.converged and parts.alphabet == "abc"
+    assert (np.diff(parts.fit_result.objective_history) > -1e-7).all()
+
+
+def test_what_cannot_be_fitted_is_refused_by_partition(rng):
+    X = vectors(rng, 30)
+    X[17, 1] = np.nan
+    with pytest.raises(ValueError, match=r"partition 1: X\[7, 1\]=nan in row 7"):
+        Mixture.fit(rechunked(X, (10, 20)))
+    x = counts(rng, 30)
+    x[25] = -2.0
+    with pytest.raises(ValueError, match=r"partition 1: .*outside the support"):
+        Mixture.fit(
+            rechunked(x, (10, 20)), init=Mixture([0.5, 0.5], Poisson([1.0, 2.0]))
+        )
+    with pytest.raises(ValueError, match="no functions of sums"):
+        Mixture.fit(rechunked(x, (10, 20)), family=Gamma)
+    with pytest.raises(ValueError, match="pass lengths="):
+        CategoricalHMM.fit(rechunked(x, (10, 20)))
+    with pytest.raises(ValueError, match="add up to 29"):
+        CategoricalHMM.fit(rechunked(x, (10, 20)), lengths=[29])
+    with pytest.raises(ValueError, match=r"partition 1: .*no code"):
+        CategoricalHMM.fit(
+            rechunked(x, (10, 20)), lengths=[10, 20], n_symbols=20, n_states=2
+        )
+    with pytest.raises(ValueError, match=r"partition 0: .*codes"):
+        letters = np.array(list("abcabc"))
+        CategoricalHMM.fit(rechunked(letters, (3, 3)), lengths=[3, 3], n_symbols=3)
