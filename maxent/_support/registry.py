@@ -57,7 +57,7 @@ VALUES = {
         "models.linear_gaussian": ("LinearGaussianNetwork",),
         "models.random_field": ("MarkovRandomField",),
         "models.switching": ("SwitchingLDS",),
-        "latent._gaussian_em": ("MixturePrior",),
+        "latent._mixture_prior": ("MixturePrior",),
         "models.trees.dirichlet_trees": ("DirichletTrees",),
         "models.trees.spanning_trees": ("SpanningTrees",),
         "models.gaussian_hmm": ("GaussianHMM",),

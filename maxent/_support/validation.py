@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from maxent._support.typing import ArrayLike, Bias, FloatArray, NDArray
 
 _MOST_THREADS = 1024  # more would end the process where the system has no more to give
-_LARGEST_ENTRY = 1e150  # sums of 1e8 squares stay in double precision
+LARGEST_ENTRY = 1e150  # sums of 1e8 squares stay in double precision
 LARGEST_KERNEL = 1e37  # the largest kernel value that single precision holds
 
 
@@ -258,7 +258,7 @@ def check_multipliers(init: Any, n: int) -> FloatArray:
     return init
 
 
-def check_range(name: str, array: Any, limit: float = _LARGEST_ENTRY) -> None:
+def check_range(name: str, array: Any, limit: float = LARGEST_ENTRY) -> None:
     """Refuse finite entries beyond a limit, by default that of their summed squares."""
     entries = array.data if sp.issparse(array) else array
     largest = float(max(entries.max(initial=0), -entries.min(initial=0)))

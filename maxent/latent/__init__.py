@@ -9,7 +9,7 @@ _HOMES = {
     "_model": ("FiniteLatentModel", "LogLinearModel"),
     "_em_is": ("EMISResult", "em_is"),
     "_pool": ("NoAdmissibleCandidateError",),
-    "_gaussian_em": ("MixturePrior",),
+    "_mixture_prior": ("MixturePrior",),
     "classifier": ("MaxEntClassifier",),
     "boltzmann": ("LMEBoltzmannMachine", "LMERBM"),
     "dirichlet": ("LMEDirichletMixture",),
@@ -23,7 +23,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from maxent.latent._em_is import EMISResult as EMISResult
     from maxent.latent._em_is import em_is as em_is
-    from maxent.latent._gaussian_em import MixturePrior as MixturePrior
+    from maxent.latent._mixture_prior import MixturePrior as MixturePrior
     from maxent.latent._model import FiniteLatentModel as FiniteLatentModel
     from maxent.latent._model import LogLinearModel as LogLinearModel
     from maxent.latent._pool import (

@@ -15,18 +15,15 @@ Gauvain & Lee (1994).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import xlogy
 
 from maxent._core.mixture import em_pass
-from maxent._support import validation as v
 from maxent._support.threads import effective_threads
-from maxent.latent._mixture_em import Step
+from maxent.latent._mixture_em import Step, mean_posterior_entropy
 
 Array = NDArray[np.float64]
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -36,136 +33,53 @@ VANISHED = 1e-10
 _WORTH_THREADS = 5e6  # multiplications, about two milliseconds
 
 
-@dataclass(frozen=True)
-class MixturePrior:
-    """Prior of a Gaussian mixture: Dirichlet weights, normal-Wishart components.
-
-    ``log prior = (nu - 1) sum log theta_k + sum_k [(a - d)/2 log|P_k| - tau/2 (mu_k -
-    m)' P_k (mu_k - m) - tr(V P_k)/2]``, with precisions ``P = Sigma^{-1}``. The same
-    for all components.
-
-    Parameters
-    ----------
-    mean : array-like (d,)
-        m, where means are expected.
-    scale : array-like (d, d)
-        V, symmetric and positive definite, in squared units of the data.
-    mean_count : float, default=0.01
-        tau > 0: the prior of a mean counts as so many rows.
-    df : float, optional
-        a > d; None is d + 2, so that the prior counts as two rows.
-    weight_count : float, default=1.0
-        nu >= 1; 1 is flat.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from maxent.latent import MixturePrior
-    >>> MixturePrior(mean=np.zeros(2), scale=np.eye(2)).df
-    4.0
-    """
-
-    mean: ArrayLike
-    scale: ArrayLike
-    mean_count: float = 0.01
-    df: float | None = None
-    weight_count: float = 1.0
-
-    def __post_init__(self):
-        mean, scale = v.as_doubles("mean", self.mean), v.as_doubles("scale", self.scale)
-        d = len(mean) if mean.ndim == 1 else 0
-        if d == 0 or scale.shape != (d, d):
-            raise ValueError(
-                f"mean has shape {mean.shape} and scale {scale.shape}; expected (d,) "
-                "and (d, d)."
-            )
-        if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
-            raise ValueError("mean and scale must be finite.")
-        if not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale)[0] <= 0:
-            raise ValueError("scale must be symmetric and positive definite.")
-        df = float(d + 2 if self.df is None else v.check_positive("df", self.df))
-        if df <= d:
-            raise ValueError(f"df={df:g} must be above d={d}: a > d keeps Sigma > 0.")
-        if v.check_positive("weight_count", self.weight_count) < 1:
-            raise ValueError(
-                f"weight_count={self.weight_count:g} must be >= 1; below, weights "
-                "could become negative."
-            )
-        v.check_positive("mean_count", self.mean_count)
-        for name, value in (("mean", mean), ("scale", scale), ("df", df)):
-            object.__setattr__(self, name, value)
-
-    @classmethod
-    def weak(
-        cls,
-        X: ArrayLike,
-        weights: ArrayLike | None = None,
-        *,
-        weight_count: float = 1.0,
-    ) -> MixturePrior:
-        """Prior at the mean of rows, with their covariance as its scale.
-
-        Parameters
-        ----------
-        X : array-like (n_samples, d)
-            Rows.
-        weights : array-like (n_samples,), optional
-            Weights >= 0 of the rows.
-        weight_count : float, default=1.0
-            nu.
-
-        Returns
-        -------
-        MixturePrior
-        """
-        X = v.as_doubles("X", X)
-        w = np.ones(len(X)) if weights is None else v.check_weights(weights, len(X))
-        mean = w @ X / w.sum()
-        R = X - mean
-        cov = (R.T * w) @ R / w.sum()
-        ridge = 1e-6 * np.trace(cov) / len(cov)
-        scale = cov + (ridge if ridge > 0 else 1.0) * np.eye(len(cov))
-        return cls(mean, scale, weight_count=weight_count)
-
-    def get_spec(self) -> dict[str, Any]:
-        """Parameters, as model files keep them.
-
-        Returns
-        -------
-        dict
-            Names and values.
-        """
-        names = ("mean", "scale", "mean_count", "df", "weight_count")
-        return {name: getattr(self, name) for name in names}
-
-
 class GaussianEM:
     """EM on parameter vectors (log weights, means, log-Cholesky factors)."""
 
     def __init__(self, X, w, K, kind, prior=None, n_jobs=None):
-        self.W, self.K, self.kind = float(w.sum()), K, kind
-        self.n, self.d = X.shape
+        W = float(w.sum())
+        centre = w @ X / W
+        R = X - centre
+        self._set_sizes(W, X.shape[1], K, kind, n_jobs)
+        self._set_scale(centre, (R.T * w) @ R / W, np.abs(R).max(axis=0), prior)
+        self._set_rows(X, w)
+
+    @classmethod
+    def of_part(cls, X, w, centre, scale, K, kind):
+        """EM sums over a part of the rows, in the coordinates of them all."""
+        part = cls.__new__(cls)
+        part._set_sizes(float(w.sum()), X.shape[1], K, kind, 1)
+        part.centre, part.scale = centre, scale
+        part._set_rows(X, w)
+        return part
+
+    def _set_sizes(self, W, d, K, kind, n_jobs):
+        self.W, self.d, self.K, self.kind = W, d, K, kind
         self.diagonal = kind != "full"
-        self.centre = w @ X / self.W
-        R = X - self.centre
-        self.scale = self._pooled_factor(R, w, prior)
+        self.tril = np.tril_indices(d)
+        self.P = d if self.diagonal else len(self.tril[0])
+        self.threads = effective_threads(n_jobs)
+
+    def _set_scale(self, centre, cov, largest, prior):
+        """Coordinates, from the pooled covariance and the largest |x - centre|."""
+        self.centre = centre
+        self.scale = self._pooled_factor(cov, largest, prior)
+        self._set_prior(prior)
+
+    def _set_rows(self, X, w):
+        self.n = len(X)
         Y = np.ascontiguousarray(self.standardised(X).T)
         pad = -self.n % 8
         self.y = np.ascontiguousarray(np.pad(Y, ((0, 0), (0, pad))))
         self.w = np.pad(np.asarray(w, dtype=np.float64), (0, pad))
-        self.tril = np.tril_indices(self.d)
-        self.P = self.d if self.diagonal else len(self.tril[0])
-        self.threads = effective_threads(n_jobs)
-        self._set_prior(prior)
 
     # -- coordinates -------------------------------------------------------------------
-    def _pooled_factor(self, R, w, prior):
+    def _pooled_factor(self, cov, largest, prior):
         """L with covariance L L'; the pooled spread that all else is relative to."""
-        cov = (R.T * w) @ R / self.W
         if prior is not None and prior.scale.shape == cov.shape:
-            cov += prior.scale / self.W
+            cov = cov + prior.scale / self.W
         var = np.diag(cov).copy()
-        largest = np.abs(R).max(axis=0, initial=0.0) + np.abs(self.centre)
+        largest = largest + np.abs(self.centre)
         flat = np.flatnonzero(var <= (8 * np.finfo(float).eps * largest) ** 2)
         if len(flat):
             raise ValueError(
@@ -401,47 +315,62 @@ class GaussianEM:
         EM. The Hessian of L is M - I, so a local maximum has it at most 1. Components
         enter in their own standardised coordinates, which changes nothing.
         """
-        rho, _ = self.posteriors(phi)
-        theta, mean, factor = (a[0] for a in self.unpack(phi[None]))
-        y, w = self.y[:, : self.n], self.w[: self.n] / self.W
-        stats, normal = zip(
-            *(
-                self._statistics(self._whitened(y, mean[k], factor[k]))
-                for k in range(self.K)
-            )
-        )
-        p = len(stats[0])
-        given = np.concatenate([rho[k] * stats[k] for k in range(self.K)])
-        inner = np.zeros((self.K * p, self.K * p))
-        complete, e = np.zeros_like(inner), np.zeros(self.K * p)
+        missing, normal = self.missing_information(phi), self._second_moments()
+        theta = self.unpack(phi[None])[0][0]
+        p = len(normal)
+        complete, e = np.zeros_like(missing), np.zeros(self.K * p)
         for k in range(self.K):
             part = slice(k * p, (k + 1) * p)
-            inner[part, part] = (stats[k] * (w * rho[k])) @ stats[k].T
-            complete[part, part] = theta[k] * normal[k]
-            e[part] = theta[k] * normal[k][:, 0]
-        missing = inner - (given * w) @ given.T
+            complete[part, part] = theta[k] * normal
+            e[part] = theta[k] * normal[:, 0]
         complete -= np.outer(e, e)
         keep = np.arange(self.K * p) != 0  # the weights add up to one
         return largest_ratio(missing[np.ix_(keep, keep)], complete[np.ix_(keep, keep)])
 
+    def missing_information(self, phi):
+        """Weighted mean of the covariances of the features given the rows."""
+        rho, _ = self.posteriors(phi)
+        _, mean, factor = (a[0] for a in self.unpack(phi[None]))
+        y, w = self.y[:, : self.n], self.w[: self.n] / self.W
+        stats = [
+            self._statistics(self._whitened(y, mean[k], factor[k]))
+            for k in range(self.K)
+        ]
+        p = len(stats[0])
+        given = np.concatenate([rho[k] * stats[k] for k in range(self.K)])
+        inner = np.zeros((self.K * p, self.K * p))
+        for k in range(self.K):
+            part = slice(k * p, (k + 1) * p)
+            inner[part, part] = (stats[k] * (w * rho[k])) @ stats[k].T
+        return inner - (given * w) @ given.T
+
+    def left_entropy(self, phi):
+        """Mean entropy of the labels given the rows."""
+        return mean_posterior_entropy(self.posteriors(phi)[0], self.w[: self.n])
+
     def _statistics(self, z):
-        """1, z and the free second powers; their second moments under a normal."""
+        """1, z and the free second powers."""
+        if self.kind == "spherical":
+            return np.vstack([np.ones(z.shape[1]), z, (z * z).sum(axis=0)])
+        i, j = (np.arange(self.d),) * 2 if self.kind == "diag" else self.tril
+        return np.vstack([np.ones(z.shape[1]), z, z[i] * z[j]])
+
+    def _second_moments(self):
+        """Second moments of the statistics under a standard normal."""
         d = self.d
         if self.kind == "spherical":
-            rows = np.vstack([np.ones(z.shape[1]), z, (z * z).sum(axis=0)])
             M = np.eye(d + 2)
             M[0, -1] = M[-1, 0] = d
             M[-1, -1] = d * (d + 2.0)
-            return rows, M
+            return M
         i, j = (np.arange(d),) * 2 if self.kind == "diag" else self.tril
-        rows = np.vstack([np.ones(z.shape[1]), z, z[i] * z[j]])
         square = (i == j).astype(float)
-        M = np.eye(len(rows))
+        M = np.eye(1 + d + len(i))
         M[0, d + 1 :] = M[d + 1 :, 0] = square
         second = np.outer(square, square)
         second[np.diag_indices_from(second)] += np.where(square > 0, 2.0, 1.0)
         M[d + 1 :, d + 1 :] = second
-        return rows, M
+        return M
 
 
 def largest_ratio(A, B):

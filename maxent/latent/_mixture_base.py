@@ -8,13 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlogy
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted, fresh_state
+from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.reports import relayed
@@ -88,8 +88,12 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
             components.
         """
         self._check_settings()
-        X, weight = self._rows(X, sample_weight)
-        problem = self._problem(X, weight)
+        if is_partitioned(X):
+            problem, X, weight = self._part_problem(X, sample_weight)
+            self.n_features_in_ = X.shape[1]
+        else:
+            X, weight = self._rows(X, sample_weight)
+            problem = self._problem(X, weight)
         rngs = as_generator(self.random_state).spawn(self.n_init)
         n_init = 1 if self.n_components == 1 else self.n_init
         starts = self._starts(problem, X, weight, rngs[:n_init])
@@ -106,6 +110,13 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         self._candidate_parameters(problem, runs.phi)
         self._settle(table, runs.stopped)
         return self
+
+    def _part_problem(self, X, sample_weight):
+        """Problem of a Dask array, and rows and weights to draw starts from."""
+        raise TypeError(
+            f"X is a Dask array, which {type(self).__name__} does not fit; pass "
+            "X.compute(), or a sample of its rows."
+        )
 
     def _starts(self, problem, X, weight, rngs):
         """Random starts (R, P), each from its own generator."""
@@ -171,15 +182,24 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         """Whether a perturbed run comes back to the same objective."""
         rng = np.random.default_rng(0)
         phi = runs.phi[i]
-        moved = phi + 1e-3 * rng.normal(size=phi.shape)
+        moved = phi + 1e-3 * self._direction(problem, rng.normal(size=phi.shape))
         again = climb(problem, moved[None], self.tol, self.max_iter)
         old = runs.objective[i]
         return bool(again.objective[0] <= old + 1e-7 * (1.0 + abs(old)))
+
+    def _direction(self, problem, noise):
+        """Noise (P,) as a direction within the model."""
+        return noise
 
     # -- predictions -------------------------------------------------------------------
     def _log_joint(self, X):
         """log theta_k p_k(x), (n, K)."""
         raise NotImplementedError
+
+    def _mapped(self, method, X, *columns):
+        """A prediction of every block of a Dask array."""
+        check_is_fitted(self)
+        return mapped(method, X, *columns)
 
     def _joint_of(self, X):
         check_is_fitted(self)
@@ -201,6 +221,8 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         ndarray (n,)
             Nats.
         """
+        if is_partitioned(X):
+            return self._mapped(self.score_samples, X)
         return np.logaddexp.reduce(self._joint_of(X), axis=1)
 
     def score(self, X: MatrixLike, y: Any = None) -> float:
@@ -233,6 +255,8 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         ndarray (n, n_components)
             Rows sum to one.
         """
+        if is_partitioned(X):
+            return self._mapped(self.predict_proba, X, len(self.weights_))
         joint = self._joint_of(X)
         return np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
 
@@ -249,6 +273,8 @@ class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
         ndarray of int (n,)
             Numbers of components.
         """
+        if is_partitioned(X):
+            return self._mapped(self.predict, X, None, np.intp)
         return self._joint_of(X).argmax(axis=1)
 
     def fit_predict(
@@ -347,12 +373,3 @@ def _take(problem, model, runs):
     model._candidate_parameters(problem, runs.phi)
     model.candidates_ = {"n_iter": runs.n_iter}
     model._keep(leader(runs))
-
-
-def mean_posterior_entropy(rho, w):
-    """sum_t w_t H(rho_t) / sum w; rho (K, n)."""
-    return float(-(xlogy(rho, rho).sum(axis=0) @ w) / w.sum())
-
-
-def weight_entropy(theta):
-    return float(-xlogy(theta, theta).sum())

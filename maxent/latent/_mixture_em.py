@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from maxent._support.reports import Listener, Report, tell
 from maxent.latent._em_is import ROUNDING
@@ -175,3 +176,12 @@ def _check_rise(first, second, steps):
             f"the log-likelihood fell by {fall[wrong].max():.1e} at EM step {steps}; "
             "scale the data, or set a prior that keeps covariances away from zero."
         )
+
+
+def mean_posterior_entropy(rho, w):
+    """sum_t w_t H(rho_t) / sum w; rho (K, n)."""
+    return float(-(xlogy(rho, rho).sum(axis=0) @ w) / w.sum())
+
+
+def weight_entropy(theta):
+    return float(-xlogy(theta, theta).sum())

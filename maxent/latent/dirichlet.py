@@ -13,12 +13,8 @@ from maxent._support.fitted import check_fitted
 from maxent.families import Dirichlet
 from maxent.families._matching import dirichlet_from_mean_logs
 from maxent.latent._gaussian_em import largest_ratio
-from maxent.latent._mixture_base import (
-    LatentMixture,
-    mean_posterior_entropy,
-    weight_entropy,
-)
-from maxent.latent._mixture_em import Step
+from maxent.latent._mixture_base import LatentMixture
+from maxent.latent._mixture_em import Step, mean_posterior_entropy, weight_entropy
 from maxent.latent._pool import Selection
 
 Array = NDArray[np.float64]

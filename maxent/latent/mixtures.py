@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
-from maxent.latent._gaussian_em import GaussianEM, MixturePrior
-from maxent.latent._mixture_base import (
-    LatentMixture,
-    mean_posterior_entropy,
-    weight_entropy,
-)
+from maxent.latent._gaussian_em import GaussianEM
+from maxent.latent._mixture_base import LatentMixture
+from maxent.latent._mixture_em import weight_entropy
+from maxent.latent._mixture_prior import MixturePrior
+from maxent.latent._partitioned_gaussian import PartitionedGaussianEM
 from maxent.latent._pool import Selection
 
 Array = NDArray[np.float64]
@@ -180,6 +179,12 @@ class LMEGaussianMixture(LatentMixture):
             X, weight, self.n_components, self.covariance_type, prior, self.n_jobs
         )
 
+    def _part_problem(self, X, sample_weight):
+        problem = PartitionedGaussianEM(
+            X, sample_weight, self.n_components, self.covariance_type, self.prior
+        )
+        return problem, *problem.sample
+
     def _starts(self, problem, X, weight, rngs):
         if self.init_params == "random":
             return self._random_starts(problem, rngs)
@@ -244,6 +249,12 @@ class LMEGaussianMixture(LatentMixture):
             raise ValueError("precisions_init must be > 0.")
         return 1.0 / np.sqrt(P) / np.diag(problem.scale)
 
+    def _direction(self, problem, noise):
+        if problem.kind == "spherical":  # one variance of a component moves as one
+            entries = noise[-problem.K * problem.d :].reshape(problem.K, problem.d)
+            entries[:] = entries[:, :1]
+        return noise
+
     def _log_det(self, problem):
         return problem.log_det
 
@@ -258,8 +269,7 @@ class LMEGaussianMixture(LatentMixture):
             entropy = np.where(sound, problem.entropy(runs.phi), -np.inf)
         dependence, regularized = np.full(R, np.nan), entropy.copy()
         for r in np.flatnonzero(sound):
-            rho, _ = problem.posteriors(runs.phi[r])
-            left = mean_posterior_entropy(rho, problem.w[: problem.n])
+            left = problem.left_entropy(runs.phi[r])
             dependence[r] = weight_entropy(theta[r]) - left
             if problem.prior is not None:
                 regularized[r] = left - (runs.objective[r] - problem.log_det)

@@ -43,7 +43,7 @@ class PartitionedMixture:
                 "or a sample."
             )
         rows = partitions_of(X, None, weights, names=("y", "weights"))
-        found = check_partitions(rows, "none")
+        found = check_partitions(rows, "none", v.LARGEST_ENTRY)
         self.parts, self.rows = rows, sum(s.n for s in found)
         self.total = sum(s.total for s in found)
         if not self.rows:

@@ -1,10 +1,11 @@
-"""Conditional maximum entropy of Dask arrays, against that of one array."""
+"""Conditional maximum entropy and mixtures of Dask arrays, against one array."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from maxent import MaxEntClassifier
+from maxent.latent import LMEDirichletMixture, LMEGaussianMixture
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -42,3 +43,58 @@ def test_one_class_in_all_blocks_is_refused():
     X = da.zeros((20, 2), chunks=(10, 2))
     with pytest.raises(ValueError, match="one class only"):
         MaxEntClassifier().fit(X, np.zeros(20))
+
+
+# -- mixtures --------------------------------------------------------------------------
+def two_groups(rng, n=120):
+    X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 2))
+    return X + np.where(rng.random((n, 1)) < 0.4, 4.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("prior", [None, "weak"])
+def test_a_mixture_is_that_of_one_array(kind, prior, rng):
+    X = two_groups(rng)
+    weight = rng.integers(0, 3, size=len(X)).astype(float)
+    model = LMEGaussianMixture(
+        2, kind, prior=prior, n_init=1, means_init=X[[3, 90]], weights_init=[0.5, 0.5]
+    )
+    model.set_params(n_init=2, random_state=0, selection="likelihood", max_iter=4000)
+    blocks = da.from_array(X, chunks=((50, 30, 40), 2))
+    one = model.fit(X, sample_weight=weight)
+    table = {k: v[0] for k, v in one.candidates_.items() if k != "reason"}
+    means, scores = one.candidate_means_[0], one.score_samples(X)
+    with dask.config.set(scheduler="synchronous"):
+        found = model.fit(blocks, sample_weight=weight)
+        # the first candidate starts at the given means, the others from a sample
+        np.testing.assert_allclose(found.candidate_means_[0], means, atol=1e-4)
+        for name in ("log_likelihood", "entropy", "dependence"):
+            value = found.candidates_[name][0]
+            assert value == pytest.approx(table[name], abs=1e-5)
+        lazy = found.score_samples(blocks)
+        np.testing.assert_array_equal(lazy.compute(), found.score_samples(X))
+        np.testing.assert_array_equal(found.predict(blocks).compute(), found.predict(X))
+        assert found.predict_proba(blocks).compute().shape == (len(X), 2)
+    assert scores.shape == (len(X),)
+
+
+def test_curvature_is_that_of_one_array(rng):
+    X = two_groups(rng)
+    model = LMEGaussianMixture(
+        2, means_init=X[[3, 90]], weights_init=[0.5, 0.5], n_init=1, random_state=0
+    )
+    one = model.fit(X).candidates_["curvature"][0]
+    blocks = da.from_array(X, chunks=((50, 70), 2))
+    with dask.config.set(scheduler="synchronous"):
+        found = model.fit(blocks).candidates_["curvature"][0]
+    assert found == pytest.approx(one, abs=1e-4)
+
+
+def test_mixtures_of_other_kinds_and_rows_with_nan_are_refused(rng):
+    X = da.from_array(rng.dirichlet(np.ones(3), size=20), chunks=(10, 3))
+    with pytest.raises(TypeError, match="LMEDirichletMixture"):
+        LMEDirichletMixture().fit(X)
+    bad = np.ones((20, 2))
+    bad[13, 1] = np.nan
+    with pytest.raises(ValueError, match=r"partition 1: X\[3, 1\]=nan in row 3"):
+        LMEGaussianMixture().fit(da.from_array(bad, chunks=(10, 2)))

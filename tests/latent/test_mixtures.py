@@ -394,3 +394,11 @@ def test_smoothing_takes_zeros(rng):
     X = np.vstack([proportions(rng), [1.0, 0.0, 0.0]])
     model = LMEDirichletMixture(2, smoothing=1e-3, n_init=3, random_state=0).fit(X)
     assert np.isfinite(model.score(X))
+
+
+def test_spherical_components_with_a_prior_stay_spherical(rng):
+    # checking for a maximum moves the parameters: one variance as one
+    X = rng.normal(size=(60, 3)) * [1.0, 2.0, 3.0] + 5.0 * rng.integers(0, 2, (60, 1))
+    for seed in range(5):
+        model = LMEGaussianMixture(2, "spherical", prior="weak", random_state=seed)
+        assert model.fit(X).candidates_["reason"][0] in ("", "not a local maximum")

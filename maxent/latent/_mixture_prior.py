@@ -1,0 +1,137 @@
+"""Priors of Gaussian mixtures.
+
+Source: Gauvain & Lee (1994); Wang, Schuurmans & Zhao (2012), eqs. (33)-(37).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxent._support import validation as v
+
+
+@dataclass(frozen=True)
+class MixturePrior:
+    """Prior of a Gaussian mixture: Dirichlet weights, normal-Wishart components.
+
+    ``log prior = (nu - 1) sum log theta_k + sum_k [(a - d)/2 log|P_k| - tau/2 (mu_k -
+    m)' P_k (mu_k - m) - tr(V P_k)/2]``, with precisions ``P = Sigma^{-1}``. The same
+    for all components.
+
+    Parameters
+    ----------
+    mean : array-like (d,)
+        m, where means are expected.
+    scale : array-like (d, d)
+        V, symmetric and positive definite, in squared units of the data.
+    mean_count : float, default=0.01
+        tau > 0: the prior of a mean counts as so many rows.
+    df : float, optional
+        a > d; None is d + 2, so that the prior counts as two rows.
+    weight_count : float, default=1.0
+        nu >= 1; 1 is flat.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.latent import MixturePrior
+    >>> MixturePrior(mean=np.zeros(2), scale=np.eye(2)).df
+    4.0
+    """
+
+    mean: ArrayLike
+    scale: ArrayLike
+    mean_count: float = 0.01
+    df: float | None = None
+    weight_count: float = 1.0
+
+    def __post_init__(self):
+        mean, scale = v.as_doubles("mean", self.mean), v.as_doubles("scale", self.scale)
+        d = len(mean) if mean.ndim == 1 else 0
+        if d == 0 or scale.shape != (d, d):
+            raise ValueError(
+                f"mean has shape {mean.shape} and scale {scale.shape}; expected (d,) "
+                "and (d, d)."
+            )
+        if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
+            raise ValueError("mean and scale must be finite.")
+        if not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale)[0] <= 0:
+            raise ValueError("scale must be symmetric and positive definite.")
+        df = float(d + 2 if self.df is None else v.check_positive("df", self.df))
+        if df <= d:
+            raise ValueError(f"df={df:g} must be above d={d}: a > d keeps Sigma > 0.")
+        if v.check_positive("weight_count", self.weight_count) < 1:
+            raise ValueError(
+                f"weight_count={self.weight_count:g} must be >= 1; below, weights "
+                "could become negative."
+            )
+        v.check_positive("mean_count", self.mean_count)
+        for name, value in (("mean", mean), ("scale", scale), ("df", df)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def weak(
+        cls,
+        X: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        weight_count: float = 1.0,
+    ) -> MixturePrior:
+        """Prior at the mean of rows, with their covariance as its scale.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, d)
+            Rows.
+        weights : array-like (n_samples,), optional
+            Weights >= 0 of the rows.
+        weight_count : float, default=1.0
+            nu.
+
+        Returns
+        -------
+        MixturePrior
+        """
+        X = v.as_doubles("X", X)
+        w = np.ones(len(X)) if weights is None else v.check_weights(weights, len(X))
+        mean = w @ X / w.sum()
+        R = X - mean
+        cov = (R.T * w) @ R / w.sum()
+        return cls.of_moments(mean, cov, weight_count=weight_count)
+
+    @classmethod
+    def of_moments(
+        cls, mean: ArrayLike, cov: ArrayLike, *, weight_count: float = 1.0
+    ) -> MixturePrior:
+        """Prior as :meth:`weak` makes it, from the mean and covariance of the rows.
+
+        Parameters
+        ----------
+        mean : array-like (d,)
+        cov : array-like (d, d)
+        weight_count : float, default=1.0
+            nu.
+
+        Returns
+        -------
+        MixturePrior
+        """
+        mean, cov = v.as_doubles("mean", mean), v.as_doubles("cov", cov)
+        ridge = 1e-6 * np.trace(cov) / len(cov)
+        scale = cov + (ridge if ridge > 0 else 1.0) * np.eye(len(cov))
+        return cls(mean, scale, weight_count=weight_count)
+
+    def get_spec(self) -> dict[str, Any]:
+        """Parameters, as model files keep them.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        names = ("mean", "scale", "mean_count", "df", "weight_count")
+        return {name: getattr(self, name) for name in names}
