@@ -13,6 +13,7 @@ _HOMES = {
     "switching": ("SwitchingPaths", "switching_lds_kernel"),
     "factorial": ("factorial_hmm_kernel",),
     "product": ("hellinger_distance", "product_kernel"),
+    "tiles": ("product_kernel_tiles",),
     "transformer": ("ProductKernel",),
     "sampling": ("SharedSample", "shared_sample_features"),
     "lds": ("lds_affinity_parts", "lds_kernel"),
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from maxent.kernels.strings import spectrum_kernel as spectrum_kernel
     from maxent.kernels.switching import SwitchingPaths as SwitchingPaths
     from maxent.kernels.switching import switching_lds_kernel as switching_lds_kernel
+    from maxent.kernels.tiles import product_kernel_tiles as product_kernel_tiles
     from maxent.kernels.transformer import ProductKernel as ProductKernel
 else:
     __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)
