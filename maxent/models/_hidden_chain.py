@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -115,7 +115,6 @@ class HiddenMarkovModel(Model):
     start: Array
     transition: Array
     emission: Any
-    _fit_names: ClassVar[tuple[str, ...]] = ()  # EM's arrays, as keywords
 
     @property
     def n_states(self) -> int:

@@ -26,7 +26,14 @@ from maxent._support.random_state import as_generator
 from maxent._support.results import Status
 from maxent.models.em import EMResult, maximize_by_em, relative_change
 
-__all__ = ["EMResult", "Model", "maximize_by_em", "relative_change", "warn_of_many"]
+__all__ = [
+    "EMResult",
+    "Model",
+    "maximize_by_em",
+    "relative_change",
+    "starts_of_many",
+    "warn_of_many",
+]
 
 
 class Model(ABC):
@@ -111,6 +118,7 @@ class Model(ABC):
         cls,
         data: Any,
         *,
+        init: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         **options: Any,
@@ -121,6 +129,8 @@ class Model(ABC):
         ----------
         data : list
             One entry per model.
+        init : model or list of models, optional
+            Start of every fit, or one for each datum, as `init` of `fit`.
         n_jobs : int, optional
             Processes, through joblib; None is one, or what
             ``joblib.parallel_config`` says; -1 takes all CPUs.
@@ -143,10 +153,14 @@ class Model(ABC):
 
         n_jobs = v.check_jobs(n_jobs)
         data = cls._each(data)
-        each = [options] * len(data)
+        each = [dict(options) for _ in data]
+        if init is not None:
+            for own, start in zip(each, starts_of_many(init, len(data))):
+                own["init"] = start
         if cls._random:
             seeds = as_generator(random_state).spawn(len(data))
-            each = [{**options, "random_state": seed} for seed in seeds]
+            for own, seed in zip(each, seeds):
+                own["random_state"] = seed
         models = Parallel(n_jobs=n_jobs)(
             delayed(cls._fit)(datum, **own) for datum, own in zip(data, each)
         )
@@ -184,6 +198,18 @@ class Model(ABC):
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={_short(x)}" for k, x in self.parameters().items())
         return f"{type(self).__name__}({inside})"
+
+
+def starts_of_many(init: Any, n: int) -> list[Any]:
+    """`init` of `fit_many` for every datum: one for all, or a list of one each."""
+    if not isinstance(init, (list, tuple)):
+        return [init] * n
+    if len(init) != n:
+        raise ValueError(
+            f"init has {len(init)} starts for {n} data; give one for each, or a single "
+            "one for all."
+        )
+    return list(init)
 
 
 def _restore(cls, parameters, result):

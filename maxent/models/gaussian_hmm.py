@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,8 +11,6 @@ from maxent._support import validation as v
 from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
-from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
-from maxent.families.gaussian import AnyGaussian
 from maxent.models._chain_input import (
     Array,
     check_chain,
@@ -24,11 +21,16 @@ from maxent.models._chain_input import (
     sequence_weights,
     states_per_sequence,
 )
-from maxent.models._hidden_chain import (
-    HiddenChainProblem,
-    HiddenMarkovModel,
-    Observations,
+from maxent.models._gaussian_em import (
+    FAMILIES,
+    GaussianProblem,
+    clustered_starts,
+    covariances,
+    free_parameters,
+    gaussian_table,
+    gaussians,
 )
+from maxent.models._hidden_chain import HiddenMarkovModel, Observations
 from maxent.models._partitioned_chains import PartitionedChains, Vectors
 
 
@@ -323,136 +325,3 @@ class GaussianHMM(HiddenMarkovModel):
         out.means_, out.n_features = np.array(self.mean), self.n_features
         out.covars_ = np.array(self.cov)
         return out
-
-
-FAMILIES = {
-    "full": Gaussian,
-    "diagonal": DiagonalGaussian,
-    "spherical": SphericalGaussian,
-}
-
-
-def free_parameters(kind: str, d: int) -> int:
-    """Free parameters of one Gaussian."""
-    return d + {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[kind]
-
-
-def gaussians(mean: ArrayLike, cov: ArrayLike) -> AnyGaussian:
-    """Batch of Gaussians of the kind that the axes of `cov` say."""
-    shape = v.as_doubles("cov", cov).shape
-    kinds: dict[int, Callable[[ArrayLike, ArrayLike], AnyGaussian]]
-    kinds = {1: SphericalGaussian, 2: DiagonalGaussian, 3: Gaussian}
-    family = kinds.get(len(shape))
-    if family is None:
-        raise ValueError(
-            f"cov has shape {shape}; (n_states, d, d), (n_states, d) or (n_states,) is "
-            "expected."
-        )
-    return family(mean, cov)
-
-
-def covariances(emission: Any) -> Array:
-    """Covariance matrices or variances of a batch."""
-    return emission.cov if isinstance(emission, Gaussian) else emission.var
-
-
-def gaussian_table(emission: Any, X: Array) -> Array:
-    """Log-densities (n_steps, n_states); of rows of NaN those of zeros."""
-    return np.ascontiguousarray(emission.log_prob(np.nan_to_num(X, nan=0.0)).T)
-
-
-class GaussianProblem(HiddenChainProblem):
-    """EM of Gaussian emissions.
-
-    The prior of a state's mean and covariance is the likelihood of `smoothing` further
-    observations that are distributed like all the data,
-
-        smoothing / n * sum_t log p(x_t | state),
-
-    so the M step is the family's own fit to weighted rows.
-    """
-
-    def __init__(self, seen, weights, smoothing, kind, n_jobs=None, part=False):
-        super().__init__(seen, weights, smoothing, n_jobs)
-        self.kind = kind
-        X = seen.sequences.values
-        self.shown = seen.row >= 0
-        self.own = own = np.repeat(weights, seen.sequences.lengths) * self.shown
-        if part:  # what is refused of all data may be right for a part of them
-            self.X, self.rows = X, X[self.shown]
-            return
-        if not own.any():
-            raise ValueError(
-                "every observation is missing or has weight 0: there is nothing to fit."
-            )
-        self.X, self.rows = X, X[self.shown]
-        v.check_range("sequences", self.rows)
-        self.share = own[self.shown] / own.sum()
-        constant = (self.rows == self.rows[0]).all(axis=0)
-        if constant.any():
-            raise ValueError(
-                f"column {int(np.argmax(constant))} of the sequences is constant, so "
-                "its variance is zero; drop it."
-            )
-
-    def take_share_of(self, total: float) -> None:
-        self.share = self.own[self.shown] / total
-
-    def emission_sums(
-        self, counts: Array, emission: Sequence[Array]
-    ) -> tuple[Array, ...]:
-        """Sums of the family from expected counts (rows, n_states)."""
-        weights = counts[self.shown].T + self.smoothing * self.share
-        return self.batch_of(*emission)._part_sums(self.rows, weights)
-
-    @staticmethod
-    def batch_of(mean: Array, cov: Array) -> AnyGaussian:
-        """The emission as a batch of a family."""
-        return gaussians(mean, cov)
-
-    @staticmethod
-    def arrays_of(batch: AnyGaussian) -> tuple[Array, Array]:
-        """Its means and (co)variances."""
-        return batch.mean, covariances(batch)
-
-    def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
-        mean, cov = emission
-        table = gaussian_table(gaussians(mean, cov), self.X)
-        if not self.smoothing:
-            return table, 0.0
-        return table, self.smoothing * float((self.share @ table[self.shown]).sum())
-
-    def fit_emission(
-        self, counts: Array, emission: Sequence[Array]
-    ) -> tuple[Array, ...]:
-        mean, cov = map(np.array, emission)
-        weights = counts[self.shown].T + self.smoothing * self.share
-        used = weights.sum(axis=1) > 0  # the others keep what they have
-        fitted = FAMILIES[self.kind].fit(self.rows, weights[used])
-        mean[used], cov[used] = fitted.mean, covariances(fitted)
-        return mean, cov
-
-
-def clustered_starts(problem, n_states, n_init, rng):
-    """Starts with the means and covariances of random k-means clusterings."""
-    from sklearn.cluster import KMeans
-
-    family = FAMILIES[problem.kind]
-    X = problem.rows
-    overall = family.fit(X, problem.share)
-    if len(X) > _MOST_CLUSTERED:
-        X = X[np.sort(rng.choice(len(X), _MOST_CLUSTERED, replace=False))]
-    scale = np.sqrt(overall.moments()[1])
-    k = min(n_states, len(np.unique(X, axis=0)))
-    for _ in range(n_init):
-        seed = int(rng.integers(2**31))
-        means = KMeans(k, n_init=1, random_state=seed).fit(X / scale).cluster_centers_
-        mean = overall.mean + rng.normal(size=(n_states, X.shape[1])) * scale
-        mean[:k] = means * scale
-        cov = np.repeat(0.5 * covariances(overall)[None], n_states, axis=0)
-        start = 0.9 * rng.dirichlet(np.ones(n_states)) + 0.1 / n_states
-        transition = rng.dirichlet(np.ones(n_states), size=n_states)
-        yield start, 0.9 * transition + 0.1 / n_states, mean, cov
-
-
-_MOST_CLUSTERED = 10000  # rows that a start looks at

@@ -14,27 +14,26 @@ from maxent._support.random_state import as_generator
 from maxent._support.sequences import check_alphabet, decoded, symbol_sequences
 from maxent._support.threads import effective_threads
 from maxent.families import Categorical
+from maxent.models._categorical_em import (
+    CategoricalProblem,
+    own_start,
+    random_tables,
+    starts_of_each,
+    symbols_of_start,
+)
 from maxent.models._chain_input import (
-    Array,
     alphabet_size,
     check_chain,
-    check_init,
     check_kind,
     hmmlearn,
     mean_length,
     sequence_weights,
     states_per_sequence,
-    with_pseudo_counts,
 )
-from maxent.models._hidden_chain import (
-    HiddenChainProblem,
-    HiddenMarkovModel,
-    Observations,
-    table_log_prior,
-)
+from maxent.models._hidden_chain import HiddenMarkovModel, Observations
 from maxent.models._many_chains import fit_tables
 from maxent.models._partitioned_chains import PartitionedChains, Symbols
-from maxent.models.base import warn_of_many
+from maxent.models.base import starts_of_many, warn_of_many
 
 
 class CategoricalHMM(HiddenMarkovModel):
@@ -270,10 +269,9 @@ class CategoricalHMM(HiddenMarkovModel):
     ):
         tol, max_iter = v.check_stop(tol, max_iter)
         smoothing = v.check_nonnegative("smoothing", smoothing)
-        if init is not None:
-            check_init(init, cls)
-            alphabet = init.alphabet if alphabet is None else alphabet
-            missing, n_symbols = missing or init.missing, init.n_symbols
+        alphabet, missing, n_symbols = symbols_of_start(
+            init, cls, alphabet, missing, n_symbols
+        )
         fixed = {"alphabet": alphabet, "missing": missing}
         if is_partitioned(sequences):
             n_symbols = len(alphabet) if n_symbols is None and alphabet else n_symbols
@@ -296,7 +294,7 @@ class CategoricalHMM(HiddenMarkovModel):
         seen = cls._observations(found)
         problem = CategoricalProblem(seen, weights, smoothing, n_jobs)
         if init is not None:
-            starts = [(init.start, init.transition, init.emission.prob)]
+            starts = [own_start(init, cls, n_symbols)]
         else:
             if n_states is None:
                 n_states = states_per_sequence(mean_length(found), n_symbols, zeta)
@@ -318,6 +316,7 @@ class CategoricalHMM(HiddenMarkovModel):
         n_symbols: int | None = None,
         smoothing: float = 0.01,
         zeta: float = 0.1,
+        init: CategoricalHMM | Sequence[CategoricalHMM] | None = None,
         n_init: int = 3,
         tol: float = 1e-8,
         max_iter: int = 2000,
@@ -334,6 +333,9 @@ class CategoricalHMM(HiddenMarkovModel):
             The same for all; None takes :func:`states_per_sequence` of each length.
         lengths, alphabet, missing, n_symbols, smoothing, zeta, n_init, tol, max_iter
             As for `fit`; all models have the same symbols.
+        init : CategoricalHMM or list of CategoricalHMM, optional
+            Start of every fit, or one for each sequence; `n_states` and `n_init` are
+            then not read.
         random_state : int, Generator, RandomState or None, default=None
             Seed of all starts.
         n_jobs : int, optional
@@ -352,25 +354,22 @@ class CategoricalHMM(HiddenMarkovModel):
         tol, max_iter = v.check_stop(tol, max_iter)
         smoothing = v.check_nonnegative("smoothing", smoothing)
         n_init = v.check_count("n_init", n_init)
+        first = next(iter(init), None) if isinstance(init, (list, tuple)) else init
+        alphabet, missing, n_symbols = symbols_of_start(
+            first, cls, alphabet, missing, n_symbols
+        )
         found = symbol_sequences(
             data, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )
         n_symbols = alphabet_size(found, alphabet, n_symbols)
         if n_states is not None:
             n_states = v.check_count("n_states", n_states)
-        rngs = as_generator(random_state).spawn(len(found))
-        starts = [
-            list(
-                random_tables(
-                    codes,
-                    n_states or states_per_sequence(len(codes), n_symbols, zeta),
-                    n_symbols,
-                    n_init,
-                    rng,
-                )
-            )
-            for codes, rng in zip(found, rngs)
-        ]
+        if init is None:
+            rngs = as_generator(random_state).spawn(len(found))
+            starts = starts_of_each(found, n_states, n_symbols, zeta, n_init, rngs)
+        else:
+            each = starts_of_many(init, len(found))
+            starts = [[own_start(one, cls, n_symbols)] for one in each]
         fits = fit_tables(
             found, starts, smoothing, tol, max_iter, effective_threads(n_jobs)
         )
@@ -416,34 +415,3 @@ class CategoricalHMM(HiddenMarkovModel):
         out.startprob_, out.transmat_ = np.array(self.start), np.array(self.transition)
         out.emissionprob_ = np.array(self.emission.prob)
         return out
-
-
-class CategoricalProblem(HiddenChainProblem):
-    """EM of a table of emission probabilities (n_states, n_symbols)."""
-
-    def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
-        (table,) = emission
-        with np.errstate(divide="ignore"):
-            return np.log(table.T), table_log_prior(table, self.smoothing)
-
-    def fit_emission(
-        self, counts: Array, emission: Sequence[Array]
-    ) -> tuple[Array, ...]:
-        (table,) = emission
-        return (with_pseudo_counts(counts.T, self.smoothing, table),)
-
-
-def random_tables(codes, n_states, n_symbols, n_init, rng):
-    """Random starts: emissions half-way between the frequencies and random rows."""
-    frequency = np.bincount(codes[codes >= 0], minlength=n_symbols) + 1.0
-    frequency = frequency / frequency.sum()
-    for _ in range(n_init):
-        start = rng.dirichlet(np.ones(n_states))
-        transition = rng.dirichlet(np.ones(n_states), size=n_states)
-        table = rng.dirichlet(np.ones(n_symbols), size=n_states)
-        # no entry is zero, where EM could never move it
-        yield (
-            0.9 * start + 0.1 / n_states,
-            0.9 * transition + 0.1 / n_states,
-            0.5 * table + 0.5 * frequency,
-        )

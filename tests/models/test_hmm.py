@@ -296,6 +296,48 @@ def test_many_fits_at_once_are_the_fits_one_by_one(sparse, rng):
         )
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_fit_many_from_given_starts_is_fit_from_each(shared, rng):
+    X = random_codes(rng, 7, 3, low=2, high=40)
+    starts = [random_hmm(rng, 1 + i % 3, 3) for i in range(7)]
+    options = {"smoothing": 0.1, "tol": 1e-7, "max_iter": 300}
+    init = starts[2] if shared else starts
+    many = CategoricalHMM.fit_many(X, init=init, **options)
+    for x, start, found in zip(X, starts, many):
+        one = CategoricalHMM.fit([x], init=init if shared else start, **options)
+        assert found.n_states == one.n_states
+        np.testing.assert_allclose(found.transition, one.transition, atol=1e-9)
+        np.testing.assert_allclose(found.emission.prob, one.emission.prob, atol=1e-9)
+        assert len(found.fit_result.objectives) == 1
+
+
+def test_fit_many_of_vectors_takes_a_start_for_each(rng):
+    X = [rng.normal(size=(n, 2)) for n in (20, 35, 50)]
+    starts = GaussianHMM.fit_many(X, n_states=2, max_iter=3, tol=1.0, random_state=0)
+    options = {"tol": 1e-6, "smoothing": 0.1}
+    many = GaussianHMM.fit_many(X, init=starts, **options)
+    one_start = GaussianHMM.fit_many(X, init=starts[0], **options)
+    for x, start, found, other in zip(X, starts, many, one_start):
+        assert found == GaussianHMM.fit([x], init=start, **options)
+        assert other == GaussianHMM.fit([x], init=starts[0], **options)
+
+
+def test_starts_that_do_not_fit_the_data_are_named(rng):
+    init = random_hmm(rng, 2, 3)
+    with pytest.raises(ValueError, match="init has 1 starts for 2 data"):
+        CategoricalHMM.fit_many([[0, 1], [2, 1]], init=[init])
+    with pytest.raises(ValueError, match="init has 0 starts"):
+        CategoricalHMM.fit_many([[0, 1], [2, 1]], init=[])
+    with pytest.raises(ValueError, match="init has 4 symbols, the data 3"):
+        CategoricalHMM.fit_many([[0, 1], [2, 1]], init=[init, random_hmm(rng, 2, 4)])
+    with pytest.raises(ValueError, match="init has 3 symbols, the data 2"):
+        CategoricalHMM.fit(["AB"], init=init, alphabet="AB")
+    with pytest.raises(TypeError, match="must be a CategoricalHMM"):
+        CategoricalHMM.fit_many([[0, 1], [2, 1]], init=[init, "uniform"])
+    with pytest.raises(ValueError, match="init has 3 starts for 2 data"):
+        GaussianHMM.fit_many([np.zeros((4, 1))] * 2, init=[None] * 3)
+
+
 def test_many_fits_of_sequences_that_underflow(rng):
     # 0 1 0 1 ... from states that hardly ever show these symbols in this order
     init = [([1.0, 0.0], [[0.0, 1.0], [1.0, 0.0]], [[1e-200, 1.0], [1.0, 1e-200]])]

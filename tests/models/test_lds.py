@@ -249,6 +249,9 @@ def test_fit_many_is_fit_for_each(rng):
     many = LinearDynamicalSystem.fit_many(data, n_states=2, max_iter=5, random_state=0)
     for x, found in zip(data, many):
         assert found == LinearDynamicalSystem.fit(x, 2, max_iter=5)
+    again = LinearDynamicalSystem.fit_many(data, init=many, max_iter=2)
+    for x, start, found in zip(data, many, again):
+        assert found == LinearDynamicalSystem.fit(x, init=start, max_iter=2)
 
 
 def test_threads_do_not_change_bits(rng):

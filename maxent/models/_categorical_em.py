@@ -1,0 +1,103 @@
+"""EM of hidden Markov models with categorical emissions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent._support.sequences import Sequences
+from maxent.models._chain_input import (
+    Array,
+    check_init,
+    states_per_sequence,
+    with_pseudo_counts,
+)
+from maxent.models._hidden_chain import HiddenChainProblem, table_log_prior
+
+Tables = tuple[Array, Array, Array]  # start, transition, emission
+
+
+class CategoricalProblem(HiddenChainProblem):
+    """EM of a table of emission probabilities (n_states, n_symbols)."""
+
+    def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
+        (table,) = emission
+        with np.errstate(divide="ignore"):
+            return np.log(table.T), table_log_prior(table, self.smoothing)
+
+    def fit_emission(
+        self, counts: Array, emission: Sequence[Array]
+    ) -> tuple[Array, ...]:
+        (table,) = emission
+        return (with_pseudo_counts(counts.T, self.smoothing, table),)
+
+
+def random_tables(
+    codes: NDArray[np.intp],
+    n_states: int,
+    n_symbols: int,
+    n_init: int,
+    rng: np.random.Generator,
+) -> Iterator[Tables]:
+    """Random starts: emissions half-way between the frequencies and random rows."""
+    frequency = np.bincount(codes[codes >= 0], minlength=n_symbols) + 1.0
+    frequency = frequency / frequency.sum()
+    for _ in range(n_init):
+        start = rng.dirichlet(np.ones(n_states))
+        transition = rng.dirichlet(np.ones(n_states), size=n_states)
+        table = rng.dirichlet(np.ones(n_symbols), size=n_states)
+        # no entry is zero, where EM could never move it
+        yield (
+            0.9 * start + 0.1 / n_states,
+            0.9 * transition + 0.1 / n_states,
+            0.5 * table + 0.5 * frequency,
+        )
+
+
+def starts_of_each(
+    found: Sequences,
+    n_states: int | None,
+    n_symbols: int,
+    zeta: float,
+    n_init: int,
+    rngs: Sequence[np.random.Generator],
+) -> list[list[Tables]]:
+    """Random starts of one model for each sequence."""
+    return [
+        list(
+            random_tables(
+                codes,
+                n_states or states_per_sequence(len(codes), n_symbols, zeta),
+                n_symbols,
+                n_init,
+                rng,
+            )
+        )
+        for codes, rng in zip(found, rngs)
+    ]
+
+
+def symbols_of_start(
+    init: Any, cls: type, alphabet: str | None, missing: str, n_symbols: int | None
+) -> tuple[str | None, str, int | None]:
+    """What the symbols of a fit are, from its start or as given."""
+    if init is None:
+        return alphabet, missing, n_symbols
+    check_init(init, cls)
+    if alphabet is None:
+        alphabet = init.alphabet
+    return alphabet, missing or init.missing, init.n_symbols
+
+
+def own_start(init: Any, cls: type, n_symbols: int) -> Tables:
+    """Tables of a given start, of as many symbols as the data."""
+    check_init(init, cls)
+    if init.n_symbols != n_symbols:
+        raise ValueError(
+            f"init has {init.n_symbols} symbols, the data {n_symbols}: both need the "
+            "same alphabet."
+        )
+    return init.start, init.transition, init.emission.prob
