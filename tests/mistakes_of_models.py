@@ -336,6 +336,10 @@ KERNELS_AND_LATENT = {
         *(lambda: LMEBoltzmannMachine().fit(CODES), E),
         *("X[0, 2]", "2", "threshold the data"),
     ),
+    "too many units": (
+        *(lambda: LMEBoltzmannMachine().fit(Y[:, None] * np.ones(40)), E),
+        *("42 units", "GB as one table", "moments='sampled'"),
+    ),
     "too many hidden units": (
         *(lambda: LMEBoltzmannMachine(n_hidden=40).fit(Y[:, None] * [1, 0, 1]), E),
         *("n_hidden", "40", "at most 20 hidden"),

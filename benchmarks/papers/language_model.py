@@ -15,7 +15,8 @@ takes as many of the training documents, evenly.
 Rows: the model by L-BFGS on the penalised likelihood; and the paper's control, EM-IS
 as printed: one run from zero, one from a perturbed start, and of `--starts` perturbed
 ones the choice by penalised likelihood (MAP) and by regularised entropy (RLME).
-The iterations, steps and starts are arguments.
+The iterations, steps and starts are arguments; `--minutes` ends each fit by a
+callback after so much time of the clock and keeps what it has reached.
 """
 
 import argparse
@@ -58,6 +59,7 @@ def arguments():
     parser.add_argument("--inner", type=int, default=20, help="steps of an M step")
     parser.add_argument("--variance", type=float, default=1.0)
     parser.add_argument("--fold-in", type=int, default=500)
+    parser.add_argument("--minutes", type=float, default=np.inf, help="for each fit")
     return parser.parse_args()
 
 
@@ -101,6 +103,26 @@ def evenly(items, n):
     return [items[i] for i in np.linspace(0, len(items) - 1, n).astype(int)]
 
 
+class TimeLimit:
+    """Callback that ends a fit after some minutes of the clock."""
+
+    def __init__(self, minutes):
+        self.end = time.perf_counter() + 60.0 * minutes
+
+    def setup(self, estimator, context):
+        """Nothing to prepare."""
+
+    def teardown(self, estimator, context):
+        """Nothing to give back."""
+
+    def on_fit_task_begin(self, estimator, context):
+        """Nothing to note."""
+
+    def on_fit_task_end(self, estimator, context):
+        """Whether the time is over."""
+        return time.perf_counter() > self.end
+
+
 def fitted(train, options, **more):
     """Model fitted to the training part; seconds of the clock and of the processor."""
     from maxent.latent import TrigramTopicModel
@@ -115,6 +137,8 @@ def fitted(train, options, **more):
         verbose=True,
         **more,
     )
+    if np.isfinite(options.minutes):
+        model.set_callbacks(TimeLimit(options.minutes))
     start = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the bound on the iterations is on purpose
@@ -174,6 +198,7 @@ def fit_row(model, spent):
         f"{model.objective_:.4f}",
         f"{table['regularized_entropy'][i]:.4f}",
         f"{model.residual_:.1e}",
+        f"{model.n_iter_}",
         f"{spent[0]:.0f}",
         f"{spent[1]:.0f}",
     ]
@@ -195,7 +220,7 @@ def write(scores, fits, options, size, words, documents):
             f"{perplexity(own):.1f}",
             gain_cells(own, scores["interpolated trigram"]),
             PRINTED.get(name, ""),
-            *fits.get(name, [""] * 5),
+            *fits.get(name, [""] * 6),
         ]
         for name, own in scores.items()
     ]
@@ -221,6 +246,7 @@ def write(scores, fits, options, size, words, documents):
                 "penalised L",
                 "H - U",
                 "gradient",
+                "iterations",
                 "s",
                 "s of processor",
             ],

@@ -27,6 +27,11 @@ _TABLE = 2e7  # entries of a dense feature table, up to which Hessians are forme
 _ROWS = 1 << 22  # posterior probabilities held at a time
 
 
+def _table_size(units):
+    """Bytes of a number for every state, in words."""
+    return f"{2.0**units * 8 / 1e9:.3g} GB as one table"
+
+
 class BinaryRows:
     """Distinct binary rows and their shares."""
 
@@ -39,9 +44,16 @@ class BoltzmannModel(LogLinearModel):
     """Boltzmann machine of `n_visible` + `n_hidden` units; `free` says which weights.
 
     free : boolean (M, M), symmetric; the diagonal says which biases are free.
+    moments : "exact" or "sampled"; the latter has no `partition`, and any size.
     """
 
-    def __init__(self, n_visible: int, n_hidden: int, free: NDArray[np.bool_]):
+    def __init__(
+        self,
+        n_visible: int,
+        n_hidden: int,
+        free: NDArray[np.bool_],
+        moments: str = "exact",
+    ):
         self.J, self.L, self.M = n_visible, n_hidden, n_visible + n_hidden
         self.free = free
         i, j = np.triu_indices(self.M, 1)
@@ -53,29 +65,35 @@ class BoltzmannModel(LogLinearModel):
         if not self.n_features:
             raise ValueError("mask leaves no free weight; set some of its entries.")
         J = self.J
+        self.layered = not (free[J:, J:] & ~np.eye(self.L, dtype=bool)).any()
         self.restricted = (
-            not (free[:J, :J] & ~np.eye(J, dtype=bool)).any()
-            and not (free[J:, J:] & ~np.eye(self.L, dtype=bool)).any()
+            self.layered and not (free[:J, :J] & ~np.eye(J, dtype=bool)).any()
         )
-        self.check_size()
+        self.check_size(moments == "sampled")
         self.has_hessian = (1 << min(self.M, 40)) * self.n_features <= _TABLE
         self._space: FeatureSpace | None = None
 
-    def check_size(self) -> None:
-        """Refuse machines that cannot be enumerated."""
-        if self.restricted and min(self.J, self.L) <= _MOST_LAYER and self.L <= 20:
-            return
-        if self.L > 20:
+    def check_size(self, sampled: bool) -> None:
+        """Refuse machines that cannot be enumerated, or not even their hidden part."""
+        small = min(self.J, self.L)
+        if self.restricted and not sampled and small > _MOST_LAYER:
+            raise ValueError(
+                f"{self.J} visible units and n_hidden={self.L}: the smaller layer has "
+                f"2^{small} states ({_table_size(small)}); at most {_MOST_LAYER} units "
+                "are enumerated. Use fewer, or moments='sampled' (Gibbs chains)."
+            )
+        if not self.layered and self.L > _MOST_LAYER:
             raise ValueError(
                 f"n_hidden={self.L}: the E step would enumerate 2^{self.L} hidden "
-                f"states ({2.0**self.L * 8 / 1e9:.3g} GB per row); at most 20 hidden "
-                "units are exact. Use fewer."
+                f"states ({_table_size(self.L)} per row); at most {_MOST_LAYER} hidden "
+                "units with weights among them are exact. Use fewer, or a mask without "
+                "pairs of hidden units."
             )
-        if self.M > MOST_UNITS:
+        if not (sampled or self.restricted) and self.M > MOST_UNITS:
             raise ValueError(
-                f"{self.M} units have 2^{self.M} states ({2.0**self.M * 8 / 1e9:.3g} "
-                f"GB as one table); at most {MOST_UNITS} are enumerated. Use fewer "
-                "units, or LMERBM, which enumerates its smaller layer only."
+                f"{self.M} units have 2^{self.M} states ({_table_size(self.M)}); at "
+                f"most {MOST_UNITS} are enumerated. Use fewer units, moments='sampled' "
+                "(Gibbs chains), or LMERBM, which enumerates its smaller layer only."
             )
 
     # -- weights -----------------------------------------------------------------------
@@ -142,7 +160,7 @@ class BoltzmannModel(LogLinearModel):
     def _hidden(self, W, b, V, share):
         """(rows, log sum over h, E[h | v], sum share E[h h' | v]) by blocks of rows."""
         J, L = self.J, self.L
-        if self.restricted:
+        if self.layered:
             u = V @ W[:J, J:] + b[J:]
             mean = expit(u)
             pair = (mean.T * share) @ mean
@@ -162,15 +180,15 @@ class BoltzmannModel(LogLinearModel):
     def dependence(self, lam: Array, observed: BinaryRows) -> Array:
         """H(mean posterior) - mean H(posterior) on the data, (R,): I(V; H) if feasible.
 
-        Restricted machines with many hidden units: the largest over single units, a
-        lower bound.
+        Restricted machines and those of many hidden units: the largest over single
+        units, a lower bound.
         """
         return np.array([self._dependence(x, observed) for x in lam])
 
     def _dependence(self, lam, observed):
         W, b = self.matrices(lam)
         J, w = self.J, observed.share
-        if self.restricted:
+        if self.restricted or self.L > _MOST_LAYER:
             mean = expit(observed.rows @ W[:J, J:] + b[J:])
 
             def entropy(p):

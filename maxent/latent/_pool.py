@@ -119,12 +119,19 @@ def rejections(table: dict[str, NDArray[Any]]) -> dict[str, int]:
     return {name: int((table["reason"] == name).sum()) for name in REASONS}
 
 
-def check_admitted(name: str, table: dict[str, NDArray[Any]]) -> None:
-    """Raise with the counts per reason if no candidate is admitted."""
+def check_admitted(
+    name: str, table: dict[str, NDArray[Any]], not_converged: str
+) -> None:
+    """Raise with the counts per reason if no candidate is admitted.
+
+    not_converged : what to do about candidates that have not converged.
+    """
     if (table["reason"] == "").any():
         return
+    remedies = {k: remedy for k, (_, remedy) in REASONS.items()}
+    remedies["not_converged"] = not_converged
     parts = [
-        f"{count} {reason} ({REASONS[reason][0]}: {REASONS[reason][1]})"
+        f"{count} {reason} ({REASONS[reason][0]}: {remedies[reason]})"
         for reason, count in rejections(table).items()
         if count
     ]
@@ -146,16 +153,18 @@ class CandidatePool(CallbacksMixin, FittedState):
     n_iter_: int
     _progress: Progress
     candidates_: dict[str, NDArray[Any]]
+    _solver = "EM"
+    _more = REASONS["not_converged"][1]  # what makes a fit converge
 
     def _settle(self, table: dict[str, NDArray[Any]], stopped: bool = False) -> None:
         """Store the table and the choice asked for; say how the fit ended."""
-        check_admitted(type(self).__name__, table)
+        check_admitted(type(self).__name__, table, self._more)
         self.candidates_, self.rejected_ = table, rejections(table)
         self._choose(self.selection)
         n = len(table["reason"])
         self._progress.closing(
             Status.STOPPED if stopped else Status.CONVERGED,
-            "EM",
+            self._solver,
             self.n_iter_,
             f"{(table['reason'] == '').sum()} of {n} candidates admitted, objective "
             f"{self.objective_:.6g}, relative gradient {self.residual_:.1e}",
@@ -168,8 +177,15 @@ class CandidatePool(CallbacksMixin, FittedState):
         self.entropy_ = float(table["entropy"][i])
         self.objective_ = float(table["objective"][i])
         self.residual_ = float(table["residual"][i])
-        self.converged_ = bool(self.residual_ <= self.tol)  # a gate, unless stopped
+        self.converged_ = bool(
+            self.residual_ <= self._tolerance
+        )  # a gate, unless stopped
         self._keep(i)
+
+    @property
+    def _tolerance(self) -> float:
+        """The residual of an admitted candidate."""
+        return self.tol
 
     def _keep(self, i: int) -> None:
         raise NotImplementedError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,19 @@ def candidates(
         compiled("scaling", verbose=progress.lines is not None)
     options = (method, inner, em_iter, tol, max_iter, check_maximum)
     chunks = [starts[lo : lo + _CHUNK] for lo in range(0, len(starts), _CHUNK)]
-    parts = _parts(likelihood, chunks, options, progress, store, n_jobs)
+    listener = partial(progress.callback, store, task="EM step")
+    parts = parts_of(
+        partial(_chunk, likelihood, options), chunks, progress, listener, n_jobs
+    )
+    table, weights = gated(parts, tol, mi_tol, progress)
+    table["group"] = groups(table["log_likelihood"], table["entropy"])
+    return table, weights
+
+
+def gated(
+    parts: list[Any], tol: float, mi_tol: float, progress: Progress
+) -> tuple[dict[str, NDArray[Any]], Array]:
+    """Table and weights of all parts, with the gate that each candidate fails."""
     table = {k: np.concatenate([p[0][k] for p in parts]) for k in parts[0][0]}
     weights = np.concatenate([p[1] for p in parts])
     bounded = np.isfinite(table["entropy"]) & np.isfinite(weights).all(axis=1)
@@ -65,22 +78,24 @@ def candidates(
         mi_tol,
         table.pop("maximum"),
     )
-    table["group"] = groups(table["log_likelihood"], table["entropy"])
     return table, weights
 
 
-def _parts(likelihood, chunks, options, progress, store, n_jobs):
-    """Results of `_chunk`, those until a callback asks to stop; at least one."""
+def parts_of(
+    work: Callable[..., Any],
+    chunks: list[Any],
+    progress: Progress,
+    listener: Callable[[], Any],
+    n_jobs: int | None,
+) -> list[Any]:
+    """work(chunk) of all chunks, or until a callback asks to stop; at least one."""
     from joblib import Parallel, delayed, effective_n_jobs
 
     if effective_n_jobs(n_jobs) > 1 and len(chunks) > 1:
         with_jobs = Parallel(n_jobs=n_jobs, return_as="generator")
-        found = with_jobs(delayed(_chunk)(likelihood, c, *options) for c in chunks)
+        found = with_jobs(delayed(work)(c) for c in chunks)
     else:
-        found = (
-            _chunk(likelihood, c, *options, progress.callback(store, task="EM step"))
-            for c in chunks
-        )
+        found = (work(c, listener()) for c in chunks)
     parts, n = [], sum(map(len, chunks))
     while len(parts) < len(chunks) and not progress.stopped:
         with progress.group("candidates"):
@@ -95,10 +110,10 @@ def _parts(likelihood, chunks, options, progress, store, n_jobs):
     return parts
 
 
-def _chunk(likelihood, starts, *options):
+def _chunk(likelihood, options, starts, callback=None):
     """Candidates of a few starts, as one batch."""
     with single_threaded_blas():
-        return _candidates_of(likelihood, starts, *options)
+        return _candidates_of(likelihood, starts, *options, callback)
 
 
 def _best_of_starts(report):

@@ -2,204 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from maxent._support import validation as v
-from maxent._support.estimator_input import validated
-from maxent._support.fitted import check_fitted, fresh_state
-from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
+from maxent.latent._boltzmann_base import Machine, Moments
 from maxent.latent._boltzmann_model import BoltzmannModel
-from maxent.latent._em_is import M_STEPS, MStep, checked_likelihood
-from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
-from maxent.latent._stationary_points import candidates, take_best
+from maxent.latent._em_is import MStep
+from maxent.latent._pool import Selection
 
 Array = NDArray[np.float64]
 
 
-class _Machine(CandidatePool, TransformerMixin, BaseEstimator):
-    """What the two machines share."""
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = True
-        return tags
-
-    def _model(self, n_visible):
-        raise NotImplementedError
-
-    @fresh_state
-    @with_progress
-    def fit(
-        self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Find candidates from many starts and keep one.
-
-        Parameters
-        ----------
-        X : array-like (n_samples, n_visible)
-            Rows of 0 and 1.
-        y : None
-            Ignored.
-        sample_weight : array-like (n_samples,), optional
-            Weight w stands for w copies of the row.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-
-        Raises
-        ------
-        NoAdmissibleCandidateError
-            If the gates reject every candidate.
-        ValueError
-            For data that are not binary, or more units than can be enumerated.
-        """
-        v.check_choice("selection", self.selection, SELECTIONS)
-        n_init = v.check_count("n_init", self.n_init)
-        v.check_count("n_hidden", self.n_hidden)
-        X = validated(self, X, dtype=np.float64)
-        model = self._model(X.shape[1])
-        weight = v.check_weights(sample_weight, len(X))
-        total = len(X) if weight is None else weight.sum()
-        variance = v.check_positive(
-            "prior_variance", self.prior_variance, allow_inf=True
-        )
-        likelihood = checked_likelihood(
-            model, X, variance * total, self.bound, sample_weight
-        )
-        rngs = as_generator(self.random_state).spawn(n_init)
-        table, weights = candidates(
-            likelihood,
-            np.stack([model.start(rng) for rng in rngs]),
-            method=v.check_choice("method", self.method, M_STEPS),
-            inner=v.check_count("inner", self.inner),
-            em_iter=v.check_count("em_iter", self.em_iter),
-            tol=v.check_positive("tol", self.tol),
-            max_iter=v.check_count("max_iter", self.max_iter),
-            mi_tol=v.check_number("mi_tol", self.mi_tol),
-            check_maximum=self.check_maximum,
-            n_jobs=v.check_jobs(self.n_jobs),
-            progress=self._progress,
-            store=take_best,
-        )
-        self.candidate_weights_ = weights
-        self._settle(table, self._progress.stopped)
-        return self
-
-    def _keep(self, i):
-        model = self._model(self.n_features_in_)
-        lam = self.candidate_weights_[i]
-        self.lam_ = lam.copy()
-        self.weights_, self.biases_ = model.matrices(lam)
-        self.log_partition_ = float(model.partition(lam[None])[0][0])
-        self.at_bound_ = np.flatnonzero(np.abs(lam) >= self.bound)
-        self.n_iter_ = int(self.candidates_["n_iter"][i])
-
-    def _checked(self, X):
-        check_is_fitted(self)
-        X = validated(self, X, dtype=np.float64, reset=False)
-        model = self._model(self.n_features_in_)
-        check_fitted("lam_", self.lam_, (model.n_features,))
-        wrong = (X != 0) & (X != 1)
-        if wrong.any():
-            i, j = np.argwhere(wrong)[0]
-            raise ValueError(
-                f"X[{i}, {j}]={X[i, j]:g} is not binary; units are 0 or 1."
-            )
-        return model, X
-
-    def score_samples(self, X: MatrixLike) -> Array:
-        """Log-probability of visible rows.
-
-        Parameters
-        ----------
-        X : array-like (n, n_visible)
-            Rows of 0 and 1.
-
-        Returns
-        -------
-        ndarray (n,)
-            log p(v), nats, exact.
-        """
-        model, X = self._checked(X)
-        J, out = model.J, np.empty(len(X))
-        W, b = model.matrices(self.lam_)
-        for part, top, _, _ in model._hidden(W, b, X, np.full(len(X), 1.0 / len(X))):
-            V = X[part]
-            out[part] = V @ b[:J] + 0.5 * ((V @ W[:J, :J]) * V).sum(axis=1) + top
-        return out - self.log_partition_
-
-    def score(self, X: MatrixLike, y: Any = None) -> float:
-        """Mean log-probability.
-
-        Parameters
-        ----------
-        X : array-like (n, n_visible)
-            Rows of 0 and 1.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        float
-            Nats per row.
-        """
-        return float(self.score_samples(X).mean())
-
-    def transform(self, X: MatrixLike) -> Array:
-        """Probabilities of the hidden units.
-
-        Parameters
-        ----------
-        X : array-like (n, n_visible)
-            Rows of 0 and 1.
-
-        Returns
-        -------
-        ndarray (n, n_hidden)
-            p(h_l = 1 | v).
-        """
-        model, X = self._checked(X)
-        share = np.full(len(X), 1.0 / len(X))
-        parts = model._hidden(*model.matrices(self.lam_), X, share)
-        return np.concatenate([mean for _, _, mean, _ in parts])
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Independent draws of the visible units, exact.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Draws, >= 1.
-        random_state : int, Generator, RandomState or None, default=None
-            None takes the estimator's.
-
-        Returns
-        -------
-        ndarray (n_samples, n_visible)
-            Rows of 0 and 1.
-        """
-        check_is_fitted(self)
-        rng = as_generator(self.random_state if random_state is None else random_state)
-        model = self._model(self.n_features_in_)
-        return model.sample(self.lam_, v.check_count("n_samples", n_samples), rng)
-
-
-class LMEBoltzmannMachine(_Machine):
+class LMEBoltzmannMachine(Machine):
     """Boltzmann machine with hidden units, chosen among stationary points.
 
     ``p(v, h) = exp(x' W x / 2 + b . x) / Phi`` for binary units x = (v, h). EM-IS from
     many starts, polished by L-BFGS; gates; the choice by joint entropy or likelihood.
-    Exact up to about 24 units.
+    Exact up to about 24 units, by Gibbs chains beyond.
 
     Parameters
     ----------
@@ -232,7 +56,19 @@ class LMEBoltzmannMachine(_Machine):
     mi_tol : float, default=1e-4
         I(V; H) in nats above which a candidate counts as dependent.
     check_maximum : bool, default=True
-        Admit local maxima only.
+        Admit local maxima only; not with sampled moments.
+    moments : {"exact", "sampled"}, default="exact"
+        Sums over all states, or estimates by persistent Gibbs chains for machines that
+        cannot be enumerated.
+    n_chains : int, default=400
+        Chains, with ``moments="sampled"``.
+    n_updates : int, default=2000
+        Updates of the weights, each with a sweep of the chains.
+    n_temperatures : int, default=1000
+        Steps of the annealing that estimates log Phi.
+    sampled_tol : float, default=0.05
+        Relative gradient of an admitted candidate with sampled moments, whose estimate
+        and three of its standard errors must be within it.
     random_state : int, Generator, RandomState or None, default=None
         Seed.
     n_jobs : int, optional
@@ -248,8 +84,11 @@ class LMEBoltzmannMachine(_Machine):
         Biases.
     lam_ : ndarray (n_weights,)
         The free weights: pairs in order, then biases.
-    log_partition_ : float
-        log Phi.
+    log_partition_, log_partition_error_ : float
+        log Phi, and the standard error of its estimate, 0 where it is exact.
+    ties_ : ndarray of int
+        With sampled moments: rows of `candidates_` whose entropy or likelihood is
+        within two standard errors of the chosen one's.
     at_bound_ : ndarray of int
         Entries of `lam_` at the bound.
     log_likelihood_, entropy_, objective_, residual_, candidates_, rejected_, \
@@ -265,9 +104,22 @@ selected_, candidate_weights_, n_iter_, converged_, n_features_in_
     -----
     A pass costs 2^M for M units: about 2 ms at 20 units and 50 ms at 24.
 
+    With ``moments="sampled"`` the weights follow the stochastic gradient of persistent
+    chains, from starts near independent units; the E step stays exact, which needs at
+    most 20 hidden units or a mask without pairs among them. New chains, annealed from
+    independent units, evaluate each candidate. Log-likelihood, entropy and log Phi are
+    then estimates: `candidates_` has the columns "log_likelihood_error",
+    "entropy_error" (standard errors), "log_partition", "residual_error",
+    "effective_chains" (equal weights as good as those of the annealing; below 20 the
+    candidate counts as not converged), and no "group". "residual" and `residual_`
+    include three standard errors. `inner` is the number of updates per E step;
+    `method`, `em_iter`, `tol` and `max_iter` have no part. An estimate of log Phi by
+    chains that miss a mode is too low, and its error does not say so.
+
     References
     ----------
-    Wang, Schuurmans & Zhao (2012), section 7.2; Ackley, Hinton & Sejnowski (1985).
+    Wang, Schuurmans & Zhao (2012), section 7.2; Ackley, Hinton & Sejnowski (1985);
+    Tieleman (2008), persistent chains; Neal (2001), annealed importance sampling.
 
     Examples
     --------
@@ -298,6 +150,11 @@ selected_, candidate_weights_, n_iter_, converged_, n_features_in_
         max_iter: int = 5000,
         mi_tol: float = 1e-4,
         check_maximum: bool = True,
+        moments: Moments = "exact",
+        n_chains: int = 400,
+        n_updates: int = 2000,
+        n_temperatures: int = 1000,
+        sampled_tol: float = 0.05,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
@@ -316,6 +173,11 @@ selected_, candidate_weights_, n_iter_, converged_, n_features_in_
         self.max_iter = max_iter
         self.mi_tol = mi_tol
         self.check_maximum = check_maximum
+        self.moments = moments
+        self.n_chains = n_chains
+        self.n_updates = n_updates
+        self.n_temperatures = n_temperatures
+        self.sampled_tol = sampled_tol
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -331,10 +193,10 @@ selected_, candidate_weights_, n_iter_, converged_, n_features_in_
                     f"{n_visible} visible units and then {self.n_hidden} hidden ones."
                 )
         np.fill_diagonal(free, bool(self.bias))
-        return BoltzmannModel(n_visible, self.n_hidden, free)
+        return BoltzmannModel(n_visible, self.n_hidden, free, self.moments)
 
 
-class LMERBM(_Machine):
+class LMERBM(Machine):
     """Restricted Boltzmann machine, chosen among stationary points.
 
     ``p(v, h) = exp(v' W h + b . v + c . h) / Phi``: no weights inside the layers. Given
@@ -344,7 +206,7 @@ class LMERBM(_Machine):
     Parameters
     ----------
     n_hidden : int, default=4
-        Hidden units, 1 to 20.
+        Hidden units, >= 1.
     n_init : int, default=20
         Random starts.
     selection : {"entropy", "likelihood"}, default="entropy"
@@ -366,7 +228,19 @@ class LMERBM(_Machine):
     mi_tol : float, default=1e-4
         I(V; h_l) of the most informative hidden unit, nats, that counts as dependent.
     check_maximum : bool, default=True
-        Admit local maxima only.
+        Admit local maxima only; not with sampled moments.
+    moments : {"exact", "sampled"}, default="exact"
+        Sums over all states, or estimates by persistent Gibbs chains for machines that
+        cannot be enumerated.
+    n_chains : int, default=400
+        Chains, with ``moments="sampled"``.
+    n_updates : int, default=2000
+        Updates of the weights, each with a sweep of the chains.
+    n_temperatures : int, default=1000
+        Steps of the annealing that estimates log Phi.
+    sampled_tol : float, default=0.05
+        Relative gradient of an admitted candidate with sampled moments, whose estimate
+        and three of its standard errors must be within it.
     random_state : int, Generator, RandomState or None, default=None
         Seed.
     n_jobs : int, optional
@@ -380,9 +254,9 @@ class LMERBM(_Machine):
         Weights between the layers.
     intercept_visible_, intercept_hidden_ : ndarray
         Biases of the layers.
-    weights_, biases_, lam_, log_partition_, at_bound_, log_likelihood_, entropy_, \
-objective_, residual_, candidates_, rejected_, selected_, candidate_weights_, n_iter_, \
-converged_, n_features_in_
+    weights_, biases_, lam_, log_partition_, log_partition_error_, ties_, at_bound_, \
+log_likelihood_, entropy_, objective_, residual_, candidates_, rejected_, selected_, \
+candidate_weights_, n_iter_, converged_, n_features_in_
         As for :class:`LMEBoltzmannMachine`.
 
     See Also
@@ -415,6 +289,11 @@ converged_, n_features_in_
         max_iter: int = 5000,
         mi_tol: float = 1e-4,
         check_maximum: bool = True,
+        moments: Moments = "exact",
+        n_chains: int = 400,
+        n_updates: int = 2000,
+        n_temperatures: int = 1000,
+        sampled_tol: float = 0.05,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
@@ -431,6 +310,11 @@ converged_, n_features_in_
         self.max_iter = max_iter
         self.mi_tol = mi_tol
         self.check_maximum = check_maximum
+        self.moments = moments
+        self.n_chains = n_chains
+        self.n_updates = n_updates
+        self.n_temperatures = n_temperatures
+        self.sampled_tol = sampled_tol
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -439,7 +323,7 @@ converged_, n_features_in_
         J, M = n_visible, n_visible + self.n_hidden
         free = np.eye(M, dtype=bool)
         free[:J, J:] = free[J:, :J] = True
-        return BoltzmannModel(J, self.n_hidden, free)
+        return BoltzmannModel(J, self.n_hidden, free, self.moments)
 
     def _keep(self, i):
         super()._keep(i)

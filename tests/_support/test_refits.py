@@ -45,7 +45,7 @@ WORK = {
     ),
     "LMEBoltzmannMachine": (
         [({"n_hidden": 1, **FEW}, BITS, None)],
-        "latent.boltzmann:candidates",
+        "latent._boltzmann_base:candidates",
     ),
     "LMEDirichletMixture": (
         [({"n_components": 2, **FEW}, SHARES, None)],
@@ -57,7 +57,7 @@ WORK = {
     ),
     "LMERBM": (
         [({"n_hidden": 1, **FEW}, BITS, None)],
-        "latent.boltzmann:candidates",
+        "latent._boltzmann_base:candidates",
     ),
     "LatentMaxEnt": (
         [({"features": COINS, **FEW}, HEADS, None)],

@@ -1,0 +1,106 @@
+"""Gibbs chains of a Boltzmann machine: means with errors, log Phi by annealing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logsumexp
+
+from maxent._support.compiling import compiled
+
+Array = NDArray[np.float64]
+GROUPS = 20  # of chains, whose spread gives standard errors
+
+
+class Chains:
+    """States of R chains, each with random numbers of its own.
+
+    Parameters
+    ----------
+    states : ndarray (R, M)
+        Zeros and ones; changed in place.
+    rng : numpy.random.Generator
+        Source of the seeds.
+    """
+
+    def __init__(self, states: Array, rng: np.random.Generator):
+        self.states = np.ascontiguousarray(states, dtype=np.float64)
+        self.field = np.empty_like(self.states)
+        self.seeds = seeds(len(states), rng)
+
+    def sweep(self, W: Array, b: Array, n: int) -> Array:
+        """Draw all units n times; p(x_i = 1 | all others) of the last states (R, M)."""
+        core = compiled("gibbs")
+        core.gibbs(W, b, n, self.states, self.field, self.seeds)
+        return expit(self.field + b)
+
+    def moments(self, W: Array, b: Array, n: int) -> Array:
+        """Means of x x', diagonal x, over n sweeps, by groups of chains (G, M, M).
+
+        Conditional means stand for one unit of each pair: E x_i x_j is the mean of
+        x_i p(x_j = 1 | others), which varies less.
+        """
+        G = min(GROUPS, len(self.states))
+        edges = np.linspace(0, len(self.states), G + 1).astype(int)
+        out = np.zeros((G, len(b), len(b)))
+        for _ in range(n):
+            p = self.sweep(W, b, 1)
+            for g in range(G):
+                part = slice(edges[g], edges[g + 1])
+                out[g] += second_moments(self.states[part], p[part])
+        return out / n
+
+
+def seeds(n: int, rng: np.random.Generator) -> NDArray[np.uint64]:
+    """Seeds of n chains."""
+    return rng.integers(2**64, size=n, dtype=np.uint64)
+
+
+def second_moments(x: Array, p: Array) -> Array:
+    """Mean of x p' made symmetric, its diagonal the mean of p."""
+    out = x.T @ p
+    out = (out + out.T) / (2.0 * len(x))
+    np.fill_diagonal(out, p.mean(axis=0))
+    return out
+
+
+@dataclass
+class Annealed:
+    """Annealed importance sampling: log Phi, its standard error, and the chains.
+
+    `effective` is how many equal weights would be as good as the chains' weights.
+    """
+
+    log_partition: float
+    error: float
+    effective: float
+    states: Array
+    log_weight: Array
+
+    def resampled(self, rng: np.random.Generator) -> Array:
+        """States drawn by weight, copies side by side (systematic resampling)."""
+        p = np.exp(self.log_weight - logsumexp(self.log_weight))
+        n = len(p)
+        at = np.searchsorted(np.cumsum(p), (rng.random() + np.arange(n)) / n)
+        return self.states[np.minimum(at, n - 1)]
+
+
+def annealed(
+    W: Array, b: Array, base: Array, n: int, steps: int, rng: np.random.Generator
+) -> Annealed:
+    """Anneal n chains from independent units of log-odds `base` in equal steps.
+
+    The error is that of the mean of the weights, relative to it. An estimate by few
+    weights is too low more often than too high.
+    """
+    states, log_weight = np.empty((n, len(b))), np.empty(n)
+    betas = np.arange(1, steps + 1) / steps
+    core = compiled("gibbs")
+    core.anneal(W, b, base, betas, states, seeds(n, rng), log_weight)
+    total = logsumexp(log_weight)
+    share = np.exp(log_weight - total)
+    log_phi = float(np.logaddexp(0.0, base).sum() + total - np.log(n))
+    error = float(np.sqrt(max(n * (share @ share) - 1.0, 0.0) / max(n - 1, 1)))
+    return Annealed(log_phi, error, 1.0 / float(share @ share), states, log_weight)
