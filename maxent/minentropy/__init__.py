@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxent.minentropy.margin_qp import solve_margin_qp as solve_margin_qp
     from maxent.minentropy.model import M3EModel as M3EModel
     from maxent.minentropy.motifs import M3EMotifClassifier as M3EMotifClassifier
+    from maxent.minentropy.path import alpha_path as alpha_path
     from maxent.minentropy.renyi import rao_score as rao_score
     from maxent.minentropy.renyi import rao_weights as rao_weights
     from maxent.minentropy.renyi import renyi_entropy as renyi_entropy
@@ -29,6 +30,7 @@ _HOMES = {
     "model": ("M3EModel",),
     "motifs": ("M3EMotifClassifier",),
     "classifier": ("M3EClassifier",),
+    "path": ("alpha_path",),
     "margin_qp": ("MarginResult", "solve_margin_qp"),
     "renyi": (
         "rao_score",

@@ -69,7 +69,8 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
     # -- learning --------------------------------------------------------------------
     @fresh_state
     @with_progress
-    def _learn(self, X, y, sample_weight, hidden_mask):
+    def _learn(self, X, y, sample_weight, hidden_mask, before=None):
+        """Fit; `before` is a model of another order, whose weights are a start."""
         settings = self._settings()
         b = v.check_positive("temperature", self.temperature)
         C = v.check_positive("C", self.C)
@@ -99,7 +100,8 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         objective = Objective(features, codes, c, b * loss, alpha)
         init = self._start(features.d, b)
         self.classes_ = classes
-        self._minimise(objective, settings, init, n_init, rng, b)
+        start = None if before is None else b * before._weights(features)
+        self._minimise(objective, settings, init, n_init, rng, b, start)
         return self
 
     def _labels(self, y, sample_weight):
@@ -118,11 +120,11 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         weight = v.check_weights(sample_weight, len(y))
         return y, np.ones(len(y)) if weight is None else weight
 
-    def _minimise(self, objective, settings, init, n_init, rng, b):
+    def _minimise(self, objective, settings, init, n_init, rng, b, start):
         """Learn, store the best run, and say how it ended."""
         unit = 1.0 / b**2
         callback = progress_of(self, lambda model, run: model._store(run, b), unit=unit)
-        learned = learn(objective, settings, init, n_init, rng, callback)
+        learned = learn(objective, settings, init, n_init, rng, callback, start)
         best = learned.best
         self._store(best, b)
         self.restarts_ = [(name, f * unit, err / b) for name, f, err in learned.runs]

@@ -100,6 +100,7 @@ def learn(
     n_init: int,
     rng: np.random.Generator,
     callback: Any = None,
+    before: FloatArray | None = None,
 ) -> Learned:
     """Minimise f from all starts of `init`; the smallest objective wins.
 
@@ -114,6 +115,8 @@ def learn(
     callback : callable(n_iter, objective, stationarity), optional
         Called at every step from every start, on a path with the objective of the order
         it has come to; True ends learning.
+    before : ndarray (d,), optional
+        Solution of another order, which takes the place of zero and of the path.
     """
     features, zero = objective.features, np.zeros(objective.features.d)
     at_zero = objective.value(zero)
@@ -123,15 +126,17 @@ def learn(
         runs.append(("given", settings.minimise(objective, init, callback=callback)))
     if features.is_visible:  # convex: all starts end alike
         names, init = ("zero",) if names else (), "zero"
-    trapped = not features.is_visible and names != ("random",)
+    if before is not None:
+        names = tuple("before" if name in ("zero", "path") else name for name in names)
+    trapped = not features.is_visible and names != ("random",) and before is None
     trapped = trapped and _is_trapped(objective, zero, settings)
     if trapped and objective.total:
         names = tuple(dict.fromkeys((*names, "random")))
-    plan = [name for name in ("zero", "path") if name in names]
+    plan = [name for name in ("before", "zero", "path") if name in names]
     plan += ["random"] * (n_init if "random" in names else 0)
     stopped = any(run.status is Status.STOPPED for _, run in runs)
     for name in plan if not stopped else ():
-        runs.append((name, _run(name, objective, settings, rng, callback)))
+        runs.append((name, _run(name, objective, settings, rng, callback, before)))
         stopped = runs[-1][1].status is Status.STOPPED
         if stopped:
             break
@@ -147,12 +152,13 @@ def _word(init):
     return isinstance(init, str)
 
 
-def _run(name, objective, settings, rng, callback):
+def _run(name, objective, settings, rng, callback, before):
     """Minimise f from the start of this name."""
     zero = np.zeros(objective.features.d)
     if name == "path":
         return _along_path(objective, zero, settings, callback)
-    w = _random_start(objective, settings, rng) if name == "random" else zero
+    w = before if name == "before" else zero
+    w = _random_start(objective, settings, rng) if name == "random" else w
     return settings.minimise(objective, w, callback=callback)
 
 
