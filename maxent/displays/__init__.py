@@ -27,9 +27,13 @@ _HOMES = {
     "state_path": ("StatePathDisplay",),
     "gram": ("GramDisplay",),
     "horizon": ("HorizonDisplay",),
+    "alpha_path": ("AlphaPathDisplay",),
+    "hidden_position": ("HiddenPositionDisplay",),
+    "motif_logo": ("MotifLogoDisplay",),
 }
 
 if TYPE_CHECKING:
+    from maxent.displays.alpha_path import AlphaPathDisplay as AlphaPathDisplay
     from maxent.displays.boundary import MEDBoundaryDisplay as MEDBoundaryDisplay
     from maxent.displays.candidates import CandidatesDisplay as CandidatesDisplay
     from maxent.displays.comparison import (
@@ -38,9 +42,13 @@ if TYPE_CHECKING:
     from maxent.displays.convergence import ConvergenceDisplay as ConvergenceDisplay
     from maxent.displays.edge_weights import EdgeWeightsDisplay as EdgeWeightsDisplay
     from maxent.displays.gram import GramDisplay as GramDisplay
+    from maxent.displays.hidden_position import (
+        HiddenPositionDisplay as HiddenPositionDisplay,
+    )
     from maxent.displays.horizon import HorizonDisplay as HorizonDisplay
     from maxent.displays.likelihoods import LogLikelihoodDisplay as LogLikelihoodDisplay
     from maxent.displays.margin_prior import MarginPriorDisplay as MarginPriorDisplay
+    from maxent.displays.motif_logo import MotifLogoDisplay as MotifLogoDisplay
     from maxent.displays.path import DualPathDisplay as DualPathDisplay
     from maxent.displays.roc import ROCComparisonDisplay as ROCComparisonDisplay
     from maxent.displays.sample_size import SampleSizeDisplay as SampleSizeDisplay

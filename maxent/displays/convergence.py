@@ -1,4 +1,4 @@
-"""Likelihood of a latent model after each E step, by the M step that follows it."""
+"""Objectives over the steps of iterative fits: of M steps, and of estimators."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
 from maxent.displays._axes import colour, dashes, line_style, make_axes
+from maxent.displays._estimators import (
+    check_fitted_one,
+    check_named,
+    last_step,
+    refusal,
+)
 
 if TYPE_CHECKING:
     from maxent.latent import LogLinearModel
@@ -17,17 +23,20 @@ if TYPE_CHECKING:
 
 
 class ConvergenceDisplay:
-    """Log-likelihood against E steps, one line for each M step.
+    """Objective against steps, one line for each algorithm or estimator.
 
-    An E step (the means given the data, and the model's) is what the algorithms share;
-    an evaluation of L-BFGS on the likelihood takes one as well. Lines show how much
-    each makes of it.
+    Of latent models, log-likelihoods against E steps, a line for each M step: an E step
+    (the means given the data, and the model's) is what the algorithms share; an
+    evaluation of L-BFGS on the likelihood takes one as well. Lines show how much each
+    makes of it. Of fitted estimators, what ``objective_history_`` has.
 
     Parameters
     ----------
     histories : dict {str: array-like (n_steps + 1,)}
-        Name -> average log-likelihood (less the penalty) at the start and after every
-        step.
+        Name -> average log-likelihood (less the penalty), or another objective, at the
+        start and after every step.
+    xlabel, ylabel : str
+        What steps and values are.
 
     Attributes
     ----------
@@ -68,7 +77,13 @@ class ConvergenceDisplay:
     ['IIS, K = 1', 'IIS, K = 4', 'L-BFGS on L']
     """
 
-    def __init__(self, histories: Mapping[str, ArrayLike]) -> None:
+    def __init__(
+        self,
+        histories: Mapping[str, ArrayLike],
+        *,
+        xlabel: str = "E steps, that of the start included",
+        ylabel: str = "L, nats",
+    ) -> None:
         if not isinstance(histories, Mapping) or not histories:
             raise ValueError(
                 f"histories={v.shown(histories)} must be a dict from names to "
@@ -84,6 +99,7 @@ class ConvergenceDisplay:
                     f"histories[{name!r}] has shape {values.shape}; a vector of finite "
                     "log-likelihoods, the start's first, is expected."
                 )
+        self.xlabel, self.ylabel = xlabel, ylabel
 
     @classmethod
     def from_model(
@@ -150,6 +166,42 @@ class ConvergenceDisplay:
         histories["L-BFGS on L"] = _ascent(likelihood, start, n_steps)
         return cls(histories).plot(ax, **kwargs)
 
+    @classmethod
+    def from_estimators(
+        cls, estimators: Mapping[str, Any], *, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw the objectives of fitted estimators.
+
+        Parameters
+        ----------
+        estimators : dict {str: estimator}
+            Name -> fitted estimator with ``objective_history_``, such as M3EClassifier.
+        ax : Axes, optional
+            Where to draw; None makes a figure.
+        **kwargs
+            As for :meth:`plot`.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+
+        Raises
+        ------
+        ValueError
+            For estimators that are not fitted, or keep no history.
+        """
+        histories = {}
+        for name, estimator in check_named("estimators", estimators, "models").items():
+            where = f"estimators[{name!r}]"
+            check_fitted_one(estimator, where)
+            values = getattr(last_step(estimator), "objective_history_", None)
+            if values is None:
+                wanted = "an estimator with objective_history_, such as M3EClassifier."
+                raise refusal(estimator, wanted, where)
+            histories[str(name)] = values
+        labels = {"xlabel": "accepted steps, the start included", "ylabel": "objective"}
+        return cls(histories, **labels).plot(ax, **kwargs)
+
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the lines.
 
@@ -174,9 +226,7 @@ class ConvergenceDisplay:
             (self.lines_[name],) = self.ax_.plot(
                 np.arange(len(values)) + 1, values, **style
             )
-        self.ax_.set(
-            xscale="log", xlabel="E steps, that of the start included", ylabel="L, nats"
-        )
+        self.ax_.set(xscale="log", xlabel=self.xlabel, ylabel=self.ylabel)
         self.legend_ = self.ax_.legend(fontsize="small", frameon=False)
         return self
 

@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from maxent import ChowLiuClassifier, MEDClassifier, MEDTreeClassifier, displays
 from maxent.discrimination import ExponentialMargin, LaplaceMargin, dual_path
 from maxent.displays import (
+    AlphaPathDisplay,
     BoundaryComparisonDisplay,
     CandidatesDisplay,
     DualPathDisplay,
@@ -25,6 +26,7 @@ from maxent.displays import (
     LogLikelihoodDisplay,
     MarginPriorDisplay,
     MEDBoundaryDisplay,
+    MotifLogoDisplay,
     ROCComparisonDisplay,
     StatePathDisplay,
     TreeGraphDisplay,
@@ -108,7 +110,17 @@ def states(rng):
     return StatePathDisplay(posterior, path=posterior.argmax(1), sequence=letters)
 
 
+def errors(rng):
+    return AlphaPathDisplay([0.0, 1.0, np.inf], [1.0, 10.0], rng.random((4, 2, 3)))
+
+
+def motif(rng):
+    places = rng.dirichlet(np.ones(30)).reshape(2, 15)
+    return MotifLogoDisplay(rng.normal(size=(8, 4)), positions=places)
+
+
 ONE = {
+    "errors": errors,
     "candidates": candidates,
     "horizons": horizons,
     "boundary": boundary,
@@ -129,6 +141,7 @@ SEVERAL = {
     "densities": (priors, (1, 2), {"parts": ["density"]}),
     "path": (path, (1, 3), {}),
     "gram": (gram, (1, 2), {}),
+    "motif": (motif, (2, 1), {}),
     "states": (states, (2, 1), {}),
     "states, side by side": (states, (1, 2), {}),
 }
@@ -211,7 +224,7 @@ def test_one_picture_on_several_axes(name, layout, rng, pyplot):
     if legend is not None:
         check_apart([legend.get_window_extent(), axes.flat[0].get_tightbbox()])
         check_inside(figure, [legend.get_window_extent()])
-    if layout is None and name.startswith("states"):
+    if layout is None and name.startswith(("states", "motif")):
         above, below = (ax.get_position() for ax in axes.flat)
         assert shape == (1, 2) or (above.x0, above.x1) == (below.x0, below.x1)
     elif layout is None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from maxent.minentropy import M3EGridClassifier, gradient_cells
-from maxent.minentropy.grids import GridFeatures
+from maxent.minentropy._grid_features import GridFeatures
 
 SIZES = [(2, 3), (1, 1), (4, 2)]
 
