@@ -7,11 +7,16 @@ from maxent._support.lazy import lazy_exports
 TYPE_CHECKING = False  # see maxent._support.lazy
 
 _HOMES = {
+    "_hidden": ("make_motif_occupancy", "make_planted_motifs"),
     "_load": ("load_breast_cancer_wisconsin", "load_crabs"),
     "_series": ("make_switching_series",),
 }
 
 if TYPE_CHECKING:
+    from maxent.datasets._hidden import (
+        make_motif_occupancy as make_motif_occupancy,
+        make_planted_motifs as make_planted_motifs,
+    )
     from maxent.datasets._load import (
         load_breast_cancer_wisconsin as load_breast_cancer_wisconsin,
         load_crabs as load_crabs,
