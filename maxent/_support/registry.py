@@ -41,6 +41,7 @@ VALUES = {
             "GaussianScores",
             "KernelPosterior",
         ),
+        "discrimination.latent_mixture": ("LatentMixture", "MixturePosterior"),
         "discrimination.margins.priors": (
             "ErlangMargin",
             "ExponentialMargin",

@@ -26,6 +26,7 @@ _HOMES = {
     "selection": ("MEDFeatureSelector",),
     "duals.block_dual": ("solve_blocks",),
     "kernel_blocks": ("GaussianCentre", "GaussianScores"),
+    "latent_mixture": ("LatentMixture", "MixturePosterior"),
     "outliers": ("MEDOutlierDetector",),
     "generative": ("MEDGaussianClassifier", "MEDBayesNetClassifier"),
     "maxent.models.trees.partition": (
@@ -69,6 +70,10 @@ if TYPE_CHECKING:
     from maxent.discrimination.kernel_blocks import (
         GaussianCentre as GaussianCentre,
         GaussianScores as GaussianScores,
+    )
+    from maxent.discrimination.latent_mixture import (
+        LatentMixture as LatentMixture,
+        MixturePosterior as MixturePosterior,
     )
     from maxent.discrimination.margins import (
         CustomMargin as CustomMargin,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,24 @@ from sklearn.base import BaseEstimator, OutlierMixin
 
 from maxent._support import validation as v
 from maxent._support.fitted import CertifiedState, check_fitted
-from maxent._support.results import store_certificate
+from maxent._support.results import Status, store_certificate
 from maxent._support.typing import ArrayLike, FloatArray, IntArray, NDArray
-from maxent.discrimination._generative_base import weighted_percentile
-from maxent.discrimination._margin_parameters import free_margin, generative_margin
+from maxent.discrimination._generative_base import (
+    say_how_it_ended,
+    weighted_percentile,
+)
+from maxent.discrimination._latent_rounds import (
+    Baseline,
+    LatentProblem,
+    RoundSettings,
+    best_descent,
+    warn_of_rounds,
+)
+from maxent.discrimination._margin_parameters import (
+    at_level,
+    free_margin,
+    generative_margin,
+)
 from maxent.discrimination._outlier_models import (
     check_contamination,
     threshold_of_share,
@@ -54,6 +69,8 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
     support_: IntArray
     dual_coef_: FloatArray
     loo_bound_: float
+    divergences_: FloatArray
+    posterior_: Any
 
     level: float | None
     quantile: float
@@ -62,6 +79,8 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
     margin: Any
     tol: float
     max_iter: int
+    n_jobs: int | None
+    _progress: Any
 
     def _settings(self) -> Settings:
         """Parameters that all detectors have, checked."""
@@ -101,18 +120,24 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
         return float(weighted_percentile(scores, weight, 100.0 * self.quantile))
 
     def _store_dual(
-        self, result: Any, margin: MarginPrior, keep: IntArray, bounded: bool
+        self,
+        result: Any,
+        margin: MarginPrior,
+        keep: IntArray,
+        bounded: bool,
+        unit: float = 1.0,
     ) -> None:
         """Multipliers, threshold and certificate of a solution.
 
         `bounded` says whether neither the level nor the model saw the training data,
-        which is what the leave-one-out bound needs.
+        which is what the leave-one-out bound needs; `unit` is that of the scores in
+        the unit of the constraints.
         """
         inside = np.flatnonzero(result.lam)
         self.support_, self.dual_coef_ = keep[inside], result.lam[inside]
         # a prior without a mean (logistic) forgives nothing on average
         free = free_margin(margin)
-        self.offset_ = self.level_ - (free if np.isfinite(free) else 0.0)
+        self.offset_ = self.level_ - (free / unit if np.isfinite(free) else 0.0)
         store_certificate(self, result)
         holds = bounded and result.converged and np.isfinite(free)
         self.loo_bound_ = len(inside) / len(keep) if holds else np.nan
@@ -121,6 +146,50 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
         """Threshold below which this share of the training data lies."""
         self.offset_ = threshold_of_share(scores, weight, share)
         self.loo_bound_ = np.nan  # it is about the threshold of the margins
+
+    def _fit_rounds(
+        self,
+        problem: LatentProblem,
+        starts: Sequence[Baseline],
+        settings: Settings,
+        rounds: tuple[float, int],
+        weight: FloatArray,
+        keep: IntArray,
+        unit: float = 1.0,
+    ) -> None:
+        """Fit a model with hidden variables to the level, from Bayes posteriors.
+
+        `rounds` are the tolerance and the bound of the rounds; `unit` is as for
+        `_store_dual`.
+        """
+        level = unit * self.level_
+        todo = RoundSettings(
+            margin=at_level(settings.margin, level),
+            level=level,
+            weight=settings.unit * weight,
+            tol=rounds[0],
+            max_rounds=rounds[1],
+            gap_tol=settings.tol,
+            max_iter=settings.max_iter,
+        )
+
+        def store(model, result):
+            model.posterior_ = result.posterior
+            # other data may lead to another of the stationary points: no bound
+            model._store_dual(result.dual, todo.margin, keep, False, unit)
+            if settings.share is not None:
+                bound = problem.hidden(result.blocks, result.weights).bound
+                model._set_share(bound / unit, weight, settings.share)
+
+        result, divergences = best_descent(
+            problem, starts, todo, self.n_jobs, self._progress, store
+        )
+        self.divergences_ = divergences
+        store(self, result)
+        if result.dual.status in (Status.CONVERGED, Status.STOPPED):
+            say_how_it_ended(self, result.dual, idle(self.level_))
+        else:
+            warn_of_rounds(type(self).__name__, result, todo)
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log-likelihoods, in nats: small for outliers."""
@@ -157,3 +226,11 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
             As scikit-learn's outlier detectors have it.
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
+
+
+def idle(level: float) -> str:
+    """What a fit says in which no multiplier was needed."""
+    return (
+        f"the prior gives every row more than the level {level:.3g} asks, so "
+        "nothing was learnt; raise level or quantile."
+    )

@@ -31,13 +31,13 @@ class BlockScorer:
         return self.block.score(self.weight, X)
 
 
-def check_model(model):
-    """Refuse what is neither a name nor an object with the method block."""
+def check_model(model, name="model", names=MODELS):
+    """Refuse what is neither one of some names nor an object with the method block."""
     if isinstance(model, str):
-        v.check_choice("model", model, MODELS)
+        v.check_choice(name, model, names)
     elif isinstance(model, type) or not callable(getattr(model, "block", None)):
         more = ", or an object with a method block(X)"
-        raise v.unknown("model", model, MODELS, more)
+        raise v.unknown(name, model, names, more)
 
 
 def check_contamination(contamination):

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import psi
+from scipy.special import logsumexp, psi
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
@@ -28,10 +28,12 @@ from maxent._support.typing import (
     NDArray,
 )
 from maxent.discrimination._generative_base import say_how_it_ended
+from maxent.discrimination._latent_rounds import baselines
 from maxent.discrimination._margin_parameters import at_level
-from maxent.discrimination._outlier_base import OutlierBase
+from maxent.discrimination._outlier_base import OutlierBase, idle
 from maxent.discrimination._outlier_models import (
     CATEGORICAL,
+    MODELS,
     BlockScorer,
     OutlierModel,
     check_model,
@@ -39,6 +41,7 @@ from maxent.discrimination._outlier_models import (
 from maxent.discrimination._tree_parameters import check_two_features
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.kernel_blocks import GaussianCentre, GaussianScores
+from maxent.discrimination.latent_mixture import LatentMixture, MixturePosterior
 from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 from maxent.families.block import as_block
 from maxent.families.normal_wishart import NormalInverseWishart
@@ -211,9 +214,12 @@ n_features_in_
         """
         settings = self._settings()
         v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
-        check_model(self.model)
+        check_model(self.model, names=(*MODELS, "mixture"))
         X = self._validated(X)
         keep, weight = self._weighted(sample_weight, len(X))
+        mixture = self._mixture()
+        if mixture is not None:
+            mixture.check_rows(len(keep))
         if self._is("gaussian") and len(keep) < 2:
             raise ValueError(
                 "a Gaussian needs rows that differ, and there is 1 sample of positive "
@@ -223,7 +229,16 @@ n_features_in_
         if self._categorical():
             self.categories_ = learn_categories(X, self.missing)
             X = encode_categories(X, self.categories_, "error", self.missing)
-        found = self._prior(X, weight).block(X)
+        prior = self._prior(X, weight)
+        if mixture is None:
+            self._fit_block(prior, X, settings, weight, keep)
+        else:
+            self._fit_mixture(mixture, prior, X, settings, weight, keep)
+        return self
+
+    def _fit_block(self, prior, X, settings, weight, keep):
+        """Fit one block, the dual of which is concave."""
+        found = prior.block(X)
         block = as_block(found)
         if block is None or block.n_rows != len(X):
             raise ValueError(
@@ -253,19 +268,38 @@ n_features_in_
             callback=progress_of(self, store),
         )
         store(self, result)
-        say_how_it_ended(
-            self,
-            result,
-            f"the prior gives every row more than the level {self.level_:.3g} asks, so "
-            "nothing was learnt; raise level or quantile.",
-        )
-        return self
+        say_how_it_ended(self, result, idle(self.level_))
+
+    def _fit_mixture(self, mixture, prior, X, settings, weight, keep):
+        """Fit components that are hidden, in rounds from several starts."""
+        problem, rngs = mixture.problem(prior, X), mixture.generators()
+        if settings.level is not None:
+            self.level_ = self._level_below(settings.level, problem.largest)
+        starts = baselines(problem, rngs, weight, self.n_jobs)
+        if settings.level is None:
+            scores = starts[0].posterior.baseline_scores(X)
+            self.level_ = self._level_at_quantile(scores, weight)
+        rounds = mixture.tol, mixture.max_rounds
+        self._fit_rounds(problem, starts, settings, rounds, weight, keep)
+
+    def _mixture(self):
+        """The mixture that is the model; None if the model is another."""
+        if isinstance(self.model, str) and self.model == "mixture":
+            return LatentMixture()
+        return self.model if isinstance(self.model, LatentMixture) else None
+
+    @property
+    def _rows_model(self):
+        """Model of one kind of row: of a mixture, its component."""
+        mixture = self._mixture()
+        return self.model if mixture is None else mixture.component
 
     def _is(self, name):
-        return isinstance(self.model, str) and self.model == name
+        return isinstance(self._rows_model, str) and self._rows_model == name
 
     def _categorical(self):
-        return isinstance(self.model, str) and self.model in CATEGORICAL
+        model = self._rows_model
+        return isinstance(model, str) and model in CATEGORICAL
 
     def _validated(self, X: ArrayLike, reset: bool = True) -> NDArray[Any]:
         if self._categorical():
@@ -287,8 +321,8 @@ n_features_in_
             return NormalInverseWishart.weak(X, weight)
         if self._categorical():
             sizes = [len(known) for known in self.categories_]
-            return CATEGORICAL[self.model](1.0, sizes)
-        return self.model
+            return CATEGORICAL[self._rows_model](1.0, sizes)
+        return self._rows_model
 
     def _level(self, level, block, X, weight):
         """The level given, or a quantile of the log-likelihoods of the rows."""
@@ -332,10 +366,13 @@ n_features_in_
             Expected log-likelihoods, or logs of expected likelihoods (`likelihood`).
         """
         check_is_fitted(self)
-        needed = CATEGORICAL[str(self.model)] if self._categorical() else object
-        if not (
-            isinstance(self.posterior_, needed)
-            and hasattr(self.posterior_, "expected_log_prob")
+        needed = CATEGORICAL[str(self._rows_model)] if self._categorical() else object
+        parts = [self.posterior_]
+        if self._mixture() is not None:
+            parts = getattr(self.posterior_, "components", [None])
+        if not all(
+            isinstance(part, needed) and hasattr(part, "expected_log_prob")
+            for part in parts
         ):
             raise ValueError(
                 "the fitted model is inconsistent: posterior_="
@@ -354,25 +391,32 @@ n_features_in_
     def _scores(self, X, unseen=None):
         """Scores of checked rows; of categories their codes, and which are unseen."""
         predictive = self.likelihood == "predictive"
-        if predictive and not hasattr(self.posterior_, "predictive_log_prob"):
+        mixture = isinstance(self.posterior_, MixturePosterior)
+        parts = self.posterior_.components if mixture else [self.posterior_]
+        if predictive and not all(hasattr(p, "predictive_log_prob") for p in parts):
             raise ValueError(
                 "likelihood='predictive' needs a model of probabilities; with "
                 f"{v.shown(self.model)} use likelihood='expected'."
             )
-        extra = 0.0
+        extra = [0.0 for _ in parts]
         if unseen is not None and unseen.any():
-            extra = self._unseen(unseen, np.log if predictive else psi)
+            log = np.log if predictive else psi
+            extra = [self._unseen(part, unseen, log) for part in parts]
         score = "predictive_log_prob" if predictive else "expected_log_prob"
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = getattr(self.posterior_, score)(X) + extra
+            if mixture:
+                joint = self.posterior_.log_joint(X, predictive)
+                scores = logsumexp(joint + np.stack(extra, axis=-1), axis=1)
+            else:
+                scores = getattr(self.posterior_, score)(X) + extra[0]
         if isinstance(self.posterior_, BlockScorer):
             return scores  # a user's model may find a row impossible
         return check_scores(scores, X)
 
-    def _unseen(self, missing, log):
+    def _unseen(self, posterior, missing, log):
         """Scores of categories with a pseudo-count and no row, (n,)."""
         if self._is("tree"):  # as much as the prior gives the others, without an edge
             share = 1.0 / np.array([len(c) for c in self.categories_])
-            return missing @ (log(share) - log(self.posterior_.total))
-        totals = np.array([t.sum() for t in self.posterior_.pseudo_counts])
+            return missing @ (log(share) - log(posterior.total))
+        totals = np.array([t.sum() for t in posterior.pseudo_counts])
         return missing @ (log(1.0) - log(totals))

@@ -41,7 +41,7 @@ class MixtureProblem:
         deviation = np.sqrt(self.share @ np.square(rows - self.share @ rows))
         rows = rows / np.where(deviation > 0, deviation, 1.0)
         for _ in range(n_init):
-            centres = _spread_rows(rows, self.share, k, rng)
+            centres = spread_rows(rows, self.share, k, rng)
             distance = np.stack([np.square(rows - c).sum(axis=1) for c in centres])
             shares = 0.1 / k + 0.9 * (distance == distance.min(axis=0))
             shares = shares * rng.uniform(0.9, 1.1, size=shares.shape)
@@ -106,7 +106,7 @@ def mixture_change(old, new):
     return relative_change(arrays(old), arrays(new))
 
 
-def _spread_rows(rows, share, k, rng):
+def spread_rows(rows, share, k, rng):
     """Rows drawn one after the other by their squared distance to those drawn."""
     centres = [rows[rng.choice(len(rows), p=share)]]
     for _ in range(k - 1):

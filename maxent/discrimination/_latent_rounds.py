@@ -1,0 +1,376 @@
+"""Outlier detection with hidden variables: rounds of a dual and of posteriors.
+
+With posteriors Q_t of the hidden variables of every datum, the constraint
+
+    E_P[ sum_h Q_t(h) log p(x_t, h | theta) ] + H(Q_t) >= gamma_t
+
+implies the one on the log-likelihood itself, whose lower bound the left side is. A
+round solves the dual of these constraints at fixed Q, of objective D, and then sets
+every Q_t to its maximiser under the new P; D never rises (Theorem 6). Several starts,
+as D is not convex in P and Q together.
+
+Source: Jaakkola, Meila & Jebara (1999), section 4.1, eqs. (47)-(50).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from maxent._support.callers import user_stacklevel
+from maxent._support.reports import Report, tell
+from maxent._support.results import DualResult, Monitor, Status
+from maxent._support.threads import single_threaded_blas
+from maxent._support.typing import Callback, FloatArray
+from maxent.discrimination.duals.block_dual import solve_blocks
+from maxent.discrimination.margins.base import MarginPrior
+from maxent.families.block import Block
+from maxent.models.em import maximize_by_em, relative_change
+
+_BASELINE_TOL = 1e-8  # of the Bayes posteriors that rounds start from
+_BASELINE_STEPS = 1000
+
+
+@dataclass
+class Hidden:
+    """Posteriors of the hidden variables, as one distribution over models gives them.
+
+    Attributes
+    ----------
+    bound : ndarray (n,)
+        Lower bounds of the expected log-likelihoods, in the unit of the constraints.
+    entropy : ndarray (n,)
+        Entropies H(Q_t), in the same unit.
+    expected : object
+        What the blocks of the complete data need: expected statistics.
+    """
+
+    bound: FloatArray
+    entropy: FloatArray
+    expected: Any
+
+
+class LatentProblem(ABC):
+    """A model with hidden variables, bound to data.
+
+    Attributes
+    ----------
+    n : int
+        Number of data.
+    largest : float
+        Upper bound of all log-likelihoods.
+    """
+
+    n: int
+    largest: float
+
+    @abstractmethod
+    def start(self, rng: np.random.Generator) -> Hidden:
+        """Random posteriors, different ones for the hidden values."""
+
+    @abstractmethod
+    def blocks(self, hidden: Hidden) -> tuple[list[Block], list[Any]]:
+        """Blocks of the complete data, and the maps of data weights to them."""
+
+    @abstractmethod
+    def hidden(self, blocks: list[Block], weights: list[FloatArray]) -> Hidden:
+        """Best posteriors of the hidden variables, at weights of the blocks."""
+
+    @abstractmethod
+    def posterior(self, blocks: list[Block], weights: list[FloatArray]) -> Any:
+        """Distribution over models at these weights, as an estimator keeps it."""
+
+
+def weights_of(maps: list[Any], lam: FloatArray) -> list[FloatArray]:
+    """Weights of the rows of every block."""
+    return [A @ lam for A in maps]
+
+
+# -- the Bayes posterior: every datum with its own weight -----------------------------
+@dataclass
+class Baseline:
+    """A variational Bayes posterior: data of given weights, no constraints."""
+
+    objective: float
+    hidden: Hidden
+    posterior: Any
+
+
+def bayes(problem: LatentProblem, start: Hidden, weight: FloatArray) -> Baseline:
+    """Variational Bayes from a start: the largest bound of the evidence near it."""
+
+    def step(hidden: Hidden) -> tuple[float, Hidden]:
+        blocks, maps = problem.blocks(hidden)
+        own = weights_of(maps, weight)
+        gain = sum(b.log_partition(a) for b, a in zip(blocks, own, strict=True))
+        value = float(weight @ hidden.entropy) + float(gain)
+        return value, problem.hidden(blocks, own)
+
+    with single_threaded_blas():
+        hidden, result = maximize_by_em(
+            step,
+            [start],
+            tol=_BASELINE_TOL,
+            max_iter=_BASELINE_STEPS,
+            change=lambda a, b: relative_change(a.entropy, b.entropy),
+        )
+        blocks, maps = problem.blocks(hidden)
+        own = weights_of(maps, weight)
+        posterior = problem.posterior(blocks, own)
+        return Baseline(result.objective, problem.hidden(blocks, own), posterior)
+
+
+def different(found: Sequence[Baseline]) -> list[Baseline]:
+    """Baselines by falling objective, those that agree with an earlier one left out.
+
+    They agree if they give every datum the same bound: numbers of hidden values, which
+    any permutation may change, do not count.
+    """
+    kept: list[Baseline] = []
+    for one in sorted(found, key=lambda one: -one.objective):
+        bound = one.hidden.bound
+        room = 1e-3 * (1.0 + float(np.abs(bound).max()))
+        if all(np.abs(bound - k.hidden.bound).max() > room for k in kept):
+            kept.append(one)
+    return kept
+
+
+# -- rounds ---------------------------------------------------------------------------
+@dataclass
+class RoundSettings:
+    """What all starts share.
+
+    Attributes
+    ----------
+    margin : MarginPrior
+    level : float
+        In the unit of the constraints.
+    weight : ndarray (n,)
+        Weights of the constraints.
+    tol : float
+        A start ends once a round lowers the divergence by at most ``tol * (1 + D)``.
+    max_rounds : int
+    gap_tol : float
+        Relative duality gap of the dual of a round.
+    max_iter : int
+        Bound on the steps of the dual of a round.
+    """
+
+    margin: MarginPrior
+    level: float
+    weight: FloatArray
+    tol: float
+    max_rounds: int
+    gap_tol: float
+    max_iter: int
+
+
+@dataclass
+class LatentResult:
+    """How the rounds from one start ended.
+
+    Attributes
+    ----------
+    dual : DualResult
+        Of the last round, but for `n_iter` and `history`, which are of rounds: the
+        divergence and its decrease; `status` is that of the rounds too.
+    posterior : object
+        Distribution over models.
+    blocks : list of Block
+    weights : list of ndarray
+        Of the last dual; they give the posteriors of the hidden variables under P.
+    """
+
+    dual: DualResult
+    posterior: Any
+    blocks: list[Block]
+    weights: list[FloatArray]
+
+
+class _Rounds(Monitor):
+    """Record of divergences; `record` takes the decrease in the place of the gap."""
+
+    def _meets(self, certified):
+        return certified.gap <= self.tol * (1.0 + max(certified.objective, 0.0))
+
+    def rank(self, certified):
+        return certified.objective
+
+    def report(self, n_iter, objective=np.nan, gap=np.nan, certified=None):
+        if self.callback is None:
+            return
+        report = Report(
+            n_iter,
+            objective,
+            gap,
+            self.solver,
+            gap / (1.0 + max(objective, 0.0)),
+            self.tol,
+            measure="relative decrease",
+            last=self._met,
+            solution=lambda: certified.point.result(Status.STOPPED, self.history),
+        )
+        self.stopping |= tell(self.callback, report)
+
+
+def descend(
+    problem: LatentProblem,
+    hidden: Hidden,
+    settings: RoundSettings,
+    callback: Callback | None = None,
+) -> LatentResult:
+    """Rounds from posteriors of the hidden variables until the divergence settles."""
+    monitor = _Rounds(settings.tol, callback, solver="rounds")
+    status, before, lam = Status.MAX_ITER, math.inf, None
+    for n_round in range(1, settings.max_rounds + 1):
+        point = _one_round(problem, hidden, settings, lam)
+        dual, lam = point.dual, point.dual.lam
+        # the last P at the new Q: no optimum of the new dual is above it
+        if monitor.record(n_round, dual.objective, before - dual.objective, point):
+            status = monitor.status
+            break
+        before = dual.objective + dual.gap
+        if n_round < settings.max_rounds:
+            with single_threaded_blas():
+                hidden = problem.hidden(point.blocks, point.weights)
+    return point.result(status, monitor.history)
+
+
+def _one_round(problem, hidden, settings, init):
+    """The dual at fixed posteriors, from the multipliers of the round before."""
+    blocks, maps = problem.blocks(hidden)
+    dual = solve_blocks(
+        blocks,
+        maps,
+        settings.margin,
+        sample_weight=settings.weight,
+        level=settings.level - hidden.entropy,
+        tol=settings.gap_tol,
+        max_iter=settings.max_iter,
+        init=init,
+    )
+    return _Round(problem, blocks, weights_of(maps, dual.lam), dual)
+
+
+@dataclass
+class _Round:
+    """The end of a round, and what a fit that stops there returns."""
+
+    problem: LatentProblem
+    blocks: list[Block]
+    weights: list[FloatArray]
+    dual: DualResult
+
+    def result(self, status, history):
+        with single_threaded_blas():
+            posterior = self.problem.posterior(self.blocks, self.weights)
+        if status is Status.CONVERGED and not self.dual.converged:
+            status = self.dual.status
+        dual = replace(
+            self.dual,
+            n_iter=history[-1][0],
+            status=status,
+            solver="rounds",
+            history=list(history),
+        )
+        return LatentResult(dual, posterior, self.blocks, self.weights)
+
+
+# -- starts ---------------------------------------------------------------------------
+def baselines(
+    problem: LatentProblem,
+    rngs: Sequence[np.random.Generator],
+    weight: FloatArray,
+    n_jobs: int | None,
+) -> list[Baseline]:
+    """Bayes posteriors from random starts, the best first, without repetitions."""
+    from joblib import Parallel, delayed
+
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_baseline)(problem, rng, weight) for rng in rngs
+    )
+    return different(found)
+
+
+def _baseline(problem, rng, weight):
+    return bayes(problem, problem.start(rng), weight)
+
+
+def best_descent(
+    problem: LatentProblem,
+    starts: Sequence[Baseline],
+    settings: RoundSettings,
+    n_jobs: int | None,
+    progress: Any,
+    store: Any,
+) -> tuple[LatentResult, FloatArray]:
+    """Least divergence over the starts, and that of each.
+
+    With several processes `progress` hears of whole starts only.
+    """
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    if effective_n_jobs(n_jobs) > 1 and len(starts) > 1:
+        with_jobs = Parallel(n_jobs=n_jobs, return_as="generator")
+        found = with_jobs(
+            delayed(descend)(problem, one.hidden, settings) for one in starts
+        )
+    else:
+        found = (
+            descend(
+                *(problem, one.hidden, settings),
+                progress.callback(store, task="round"),
+            )
+            for one in starts
+        )
+    results: list[LatentResult] = []
+    for number, _ in enumerate(starts, 1):
+        with progress.group("start") if len(starts) > 1 else nullcontext():
+            results.append(next(found))
+        D = results[-1].dual.objective
+        progress.say(f"start {number} of {len(starts)}: divergence {D:.6g}")
+        if progress.stopped:
+            break
+    if progress.stopped:
+        with warnings.catch_warnings():  # of the tasks that this gives up
+            warnings.simplefilter("ignore", UserWarning)
+            found.close()
+    else:
+        next(found, None)  # the pool of processes is at rest only then
+    divergences = np.array([one.dual.objective for one in results])
+    return results[int(np.argmin(divergences))], divergences
+
+
+def warn_of_rounds(name: str, result: LatentResult, settings: RoundSettings) -> None:
+    """One ConvergenceWarning that says how far the rounds came and what to change."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    dual = result.dual
+    if dual.status in (Status.CONVERGED, Status.STOPPED):
+        return
+    rounds = len(dual.history)
+    if dual.relative_gap > settings.gap_tol:
+        what = (
+            f"the dual of round {rounds} has a relative gap of "
+            f"{dual.relative_gap:.2e}, {settings.gap_tol:g} asked; raise max_iter or "
+            "tol, or scale the features"
+        )
+    else:
+        fall = dual.history[-1][2] / (1.0 + max(dual.objective, 0.0))
+        what = (
+            f"round {rounds}, the last one, lowered the divergence by {fall:.2e} of "
+            f"itself, tol={settings.tol:g} asked; allow more rounds or raise the "
+            "tolerance of the rounds"
+        )
+    warnings.warn(
+        f"{name} has not converged: {what}.",
+        ConvergenceWarning,
+        stacklevel=user_stacklevel(),
+    )
