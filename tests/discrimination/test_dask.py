@@ -86,8 +86,10 @@ def test_regression_of_targets_of_any_size(margin, scale, rng):
     model = MEDRegressor("linear", margin=margin, epsilon=0.1 * scale)
     found, one = model.fit(cut(X), y), truth(model, X, y)
     assert found.converged_
-    assert found.objective_ <= one.objective_ * (1 + 1e-7)
-    assert one.objective_ <= (found.objective_ + found.duality_gap_) * (1 + 1e-7)
+    # tolerances are relative to the spread of the targets, squared
+    slack = 1e-8 * (y.var() + one.objective_)
+    assert found.objective_ <= one.objective_ + slack
+    assert one.objective_ <= found.objective_ + found.duality_gap_ + slack
     assert np.abs(found.predict(X) - one.predict(X)).max() < 0.1 * scale
     np.testing.assert_array_equal(found.predict(cut(X)).compute(), found.predict(X))
 
