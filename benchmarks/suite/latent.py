@@ -58,3 +58,25 @@ class States(Measured):
 
     def objective(self, result):
         return result[0]
+
+
+class Annealing(Measured):
+    """log Phi of binary units by annealed importance sampling."""
+
+    params = (profile([40], [200]),)
+    param_names = ("units",)
+
+    def data(self, units):
+        rng = np.random.default_rng(0)
+        W = np.triu(rng.normal(scale=units**-0.5, size=(units, units)), 1)
+        self.W, self.b = W + W.T, rng.normal(size=units)
+        self.work()  # compiled before it is timed
+
+    def work(self, tol=None):
+        from maxent.latent._chains import annealed
+
+        rng = np.random.default_rng(0)
+        return annealed(self.W, self.b, self.b, 400, 500, rng)
+
+    def objective(self, result):
+        return round(result.log_partition)  # standard error 0.01

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from maxent._support.compiling import compiled
 
 Array = NDArray[np.float64]
 GROUPS = 20  # of chains, whose spread gives standard errors
+_DRAWS = 2_000_000  # of units per call, some 50 ms: Ctrl-C is heard in between
 
 
 class Chains:
@@ -33,7 +35,8 @@ class Chains:
     def sweep(self, W: Array, b: Array, n: int) -> Array:
         """Draw all units n times; p(x_i = 1 | all others) of the last states (R, M)."""
         core = compiled("gibbs")
-        core.gibbs(W, b, n, self.states, self.field, self.seeds)
+        for part in _parts(len(self.states), n * len(b)):
+            core.gibbs(W, b, n, self.states[part], self.field[part], self.seeds[part])
         return expit(self.field + b)
 
     def moments(self, W: Array, b: Array, n: int) -> Array:
@@ -56,6 +59,13 @@ class Chains:
 def seeds(n: int, rng: np.random.Generator) -> NDArray[np.uint64]:
     """Seeds of n chains."""
     return rng.integers(2**64, size=n, dtype=np.uint64)
+
+
+def _parts(n: int, draws: int) -> Iterator[slice]:
+    """Slices of n chains that make so many draws each."""
+    size = max(_DRAWS // max(draws, 1), 1)
+    for lo in range(0, n, size):
+        yield slice(lo, lo + size)
 
 
 def second_moments(x: Array, p: Array) -> Array:
@@ -97,10 +107,12 @@ def annealed(
     """
     states, log_weight = np.empty((n, len(b))), np.empty(n)
     betas = np.arange(1, steps + 1) / steps
-    core = compiled("gibbs")
-    core.anneal(W, b, base, betas, states, seeds(n, rng), log_weight)
+    core, own = compiled("gibbs"), seeds(n, rng)
+    for part in _parts(n, steps * len(b)):
+        core.anneal(W, b, base, betas, states[part], own[part], log_weight[part])
     total = logsumexp(log_weight)
     share = np.exp(log_weight - total)
     log_phi = float(np.logaddexp(0.0, base).sum() + total - np.log(n))
-    error = float(np.sqrt(max(n * (share @ share) - 1.0, 0.0) / max(n - 1, 1)))
+    spread = max(n * (share @ share) - 1.0, 0.0)
+    error = float(np.sqrt(spread / (n - 1))) if n > 1 else np.inf
     return Annealed(log_phi, error, 1.0 / float(share @ share), states, log_weight)

@@ -241,7 +241,7 @@ def evaluated(ascent: Ascent, lam: Array) -> dict[str, float]:
     penalty = 0.5 * float(np.sum(weight * lam * lam))
     value = float(numerator) - own.log_partition
     entropy = own.log_partition - float(lam @ mean)
-    enough = own.effective >= min(_FEWEST, sampling.n_chains)
+    enough = own.effective >= min(_FEWEST, sampling.n_chains / 2.0)
     return {
         "log_likelihood": value,
         "log_likelihood_error": own.error,

@@ -155,6 +155,21 @@ SOLVERS = {
         JOINT,
         LABELS,
     ),
+    "persistent chains": (
+        LMERBM(
+            1,
+            n_init=1,
+            moments="sampled",
+            n_chains=40,
+            n_updates=60,
+            n_temperatures=40,
+            mi_tol=-1.0,
+            sampled_tol=1.0,
+            random_state=0,
+        ),
+        BITS,
+        None,
+    ),
     "three trees": (MEDTreeClassifier("dirichlet", level=2.0), CODES[:30], THREE[:30]),
 }
 EVERY = WORK | SOLVERS

@@ -12,6 +12,7 @@ from maxent.latent import (
     LMERBM,
     LMEBoltzmannMachine,
     NoAdmissibleCandidateError,
+    _chains,
 )
 from maxent.latent._boltzmann_model import BoltzmannModel
 from maxent.latent._chains import Chains, annealed
@@ -87,6 +88,21 @@ def test_chains_do_not_depend_on_one_another(rng):
 
     parts = np.concatenate([swept(slice(0, 3)), swept(slice(3, 10))])
     np.testing.assert_array_equal(swept(slice(0, 10)), parts)
+
+
+def test_bits_do_not_depend_on_how_the_work_is_cut(rng, monkeypatch):
+    W, b = coupling(rng, 5)
+
+    def results():
+        own = np.random.default_rng(0)
+        found = annealed(W, b, b, 9, 11, own)
+        chains = Chains(found.states, own)
+        return found.log_weight, chains.moments(W, b, 3), chains.states
+
+    whole = results()
+    monkeypatch.setattr(_chains, "_DRAWS", 100)
+    for one, other in zip(whole, results()):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("kind", ["full", "rbm", "nobias"])
