@@ -132,7 +132,7 @@ def renyi_entropy(
 ) -> FloatArrayOrScalar:
     """Return Renyi entropies of distributions that need not sum to one.
 
-    ``H_a(Q) = log(sum Q^a / sum Q) / (1 - a)``; log(|Q > 0| / sum Q) at a = 0, the
+    ``H_a(Q) = log(sum Q^a / sum Q) / (1 - a)``; ``log(|Q > 0| / sum Q)`` at a = 0, the
     Shannon entropy ``-sum Q log Q / sum Q`` at a = 1, and ``-log max Q`` at a = inf.
 
     Parameters
