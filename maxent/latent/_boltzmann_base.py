@@ -140,7 +140,7 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
 
     @property
     def _solver(self):
-        return "persistent chains" if self.moments == "sampled" else "EM"
+        return "persistent-chains" if self.moments == "sampled" else "EM"
 
     @property
     def _more(self):

@@ -215,9 +215,9 @@ class Ascent:
         own = annealed(W, b, base, n, steps, np.random.default_rng(self.n_iter))
         objective = self.numerator - own.log_partition - penalty
         point = lam, self.n_iter, objective, own
-        report = Report(self.n_iter, objective, self.residual, "persistent chains")
+        report = Report(self.n_iter, objective, self.residual, "persistent-chains")
         report = replace(report, reached=self.residual, tol=self.sampling.tol)
-        report = replace(report, measure="noisy relative gradient", last=last)
+        report = replace(report, measure="relative gradient", last=last)
         return tell(callback, replace(report, solution=lambda: point))
 
 
