@@ -164,3 +164,95 @@ def test_the_tables_of_the_crabs_are_written(tmp_path):
     assert {f"crabs_{name}.md" for name in (*rows, "compared")} <= written
     text = (tmp_path / "crabs_compared.md").read_text("utf-8")
     assert "| linear discriminant |" in text and "| SVM, linear |" in text
+
+
+def probes(folder, rng, n=300):
+    """An array like those of the challenge: one factor, some spots flagged bad."""
+    import gzip
+
+    X = ["".join(row) for row in rng.choice(list("ACGT"), size=(n, 35))]
+    signal = rng.gamma(2.0, 500.0, size=n)
+    rows = [
+        f"{x},{s:.0f}" if i % 50 else f"{x}," for i, (x, s) in enumerate(zip(X, signal))
+    ]
+    with gzip.open(folder / "hk_signal.csv.gz", "wt", encoding="utf-8") as stream:
+        stream.write("\n".join(["sequence,Egr2", *rows, ""]))
+    return X, signal
+
+
+def test_probes_are_read_without_bad_spots_and_parts_are_apart(load, rng, tmp_path):
+    script = load("motifs_pbm")
+    X, signal = probes(tmp_path, rng)
+    codes, values = script.read_signals(tmp_path, "Egr2")
+    kept = np.arange(300) % 50 != 0
+    assert ["".join("ACGT"[a] for a in row) for row in codes] == [
+        x for x, good in zip(X, kept) if good
+    ]
+    np.testing.assert_allclose(values, np.round(signal[kept]))
+    y, *parts = script.sampled(values, "median", rng, 100, 80)
+    assert list(map(len, parts)) == [100, 25, 80]
+    assert len(np.unique(np.concatenate(parts))) == 205
+    assert np.median(values[y == 0]) < np.median(values) < np.median(values[y == 1])
+    script.STRONGEST = 40
+    y, *parts = script.sampled(values, "top", rng, 100, 80)
+    rows = np.concatenate(parts)
+    top = np.sort(values)[-40]
+    assert (y[rows] == (values[rows] >= top)).all() and len(parts[0]) == 40
+
+
+def test_methods_are_chosen_by_the_mean_over_the_draws(load):
+    script = load("motifs_pbm")
+    table = {("0", 0.1): [0.2, 0.3], ("0", 1.0): [0.1, 0.5], ("1", 0.1): [0.3, 0.3]}
+    records = [
+        {"method": m, "rate": c, "draw": k, "train": e, "test": e}
+        for (m, c), errors in table.items()
+        for k, e in enumerate(errors)
+    ]
+    assert script.chosen(records[:4], ["0"], "train") == ("0", 0.1)
+    found = script.column(records, ("0", 1.0), "test")
+    np.testing.assert_allclose(found, [10.0, 50.0])
+
+
+def test_windows_and_parts_of_the_digits(load, rng):
+    script = load("digits_clutter")
+    images = rng.random((12, 16, 16))
+    cells = script.cells_of(images, "pixels")
+    assert cells.shape == (12, 4, 4, 16)
+    np.testing.assert_allclose(
+        cells[3, 1, 2] + images.mean(), images[3, 4:8, 8:12].ravel()
+    )
+    y = np.repeat(np.arange(3), 20)
+    train, valid, test = script.split(y, rng, 8)
+    assert np.bincount(y[train]).tolist() == [8] * 3
+    assert np.bincount(y[valid]).tolist() == [2] * 3
+    assert sorted(np.concatenate([train, valid, test])) == list(range(60))
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_motifs_are_written(rng, tmp_path):
+    pytest.importorskip("matplotlib")
+    probes(tmp_path, rng)
+    few = ["--draws", "2", "--train", "60", "--test", "60", "--starts", "1"]
+    few += ["--alphas", "0.25", "--rates", "0.1", "--factors", "Egr2"]
+    options = ["--data", tmp_path, "--out", tmp_path, *few]
+    env = {"PYTHONSAFEPATH": ""}
+    run(HOME / "motifs_pbm.py", *options, env=env, timeout=600)
+    text = (tmp_path / "motifs_pbm_median.md").read_text("utf-8")
+    assert "| Egr2 | 0.1 |" in text and "| latent SVM |" in text
+    assert (tmp_path / "motifs_pbm_median.png").exists()
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_digits_are_written(rng, tmp_path):
+    pytest.importorskip("matplotlib")
+    y = np.arange(60) % 6
+    position = rng.integers(0, 29, size=(60, 2))
+    X = rng.integers(0, 32, size=(60, 56, 56), dtype=np.uint8)
+    np.savez(tmp_path / "digits_on_clutter.npz", X=X, y=y, position=position)
+    few = ["--draws", "1", "--train", "4", "--starts", "1", "--rates", "0.01"]
+    few += ["--tasks", "3", "--features", "pixels"]
+    options = ["--data", tmp_path, "--out", tmp_path, *few]
+    env = {"PYTHONSAFEPATH": ""}
+    run(HOME / "digits_clutter.py", *options, env=env, timeout=600)
+    text = (tmp_path / "digits_clutter.md").read_text("utf-8")
+    assert "| alpha = inf, path |" in text
