@@ -32,6 +32,7 @@ _HOMES = {
         "MEDTreeClassifier",
         "ChowLiuClassifier",
         "MEDOutlierDetector",
+        "MEDSequenceOutlierDetector",
     ),
     "kernels": ("FisherFeatures",),
     "latent": (
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
         MEDGaussianClassifier as MEDGaussianClassifier,
         MEDOutlierDetector as MEDOutlierDetector,
         MEDRegressor as MEDRegressor,
+        MEDSequenceOutlierDetector as MEDSequenceOutlierDetector,
         MEDTreeClassifier as MEDTreeClassifier,
     )
     from maxent.kernels import FisherFeatures as FisherFeatures

@@ -24,6 +24,7 @@ CLASSES = {
     "MEDGaussianClassifier": "maxent.discrimination:MEDGaussianClassifier",
     "MEDOutlierDetector": "maxent.discrimination:MEDOutlierDetector",
     "MEDRegressor": "maxent.discrimination:MEDRegressor",
+    "MEDSequenceOutlierDetector": "maxent.discrimination:MEDSequenceOutlierDetector",
     "MEDTreeClassifier": "maxent.discrimination:MEDTreeClassifier",
     "MaxEntClassifier": "maxent.latent.classifier:MaxEntClassifier",
     "Pipeline": "sklearn.pipeline:Pipeline",
@@ -36,6 +37,7 @@ CLASSES = {
 VALUES = {
     name: f"maxent.{module}:{name}"
     for module, names in {
+        "discrimination.chain_posterior": ("ChainPosterior",),
         "discrimination.kernel_blocks": (
             "GaussianCentre",
             "GaussianScores",

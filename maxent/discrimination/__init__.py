@@ -28,6 +28,8 @@ _HOMES = {
     "kernel_blocks": ("GaussianCentre", "GaussianScores"),
     "latent_mixture": ("LatentMixture", "MixturePosterior"),
     "outliers": ("MEDOutlierDetector",),
+    "sequence_outliers": ("MEDSequenceOutlierDetector",),
+    "chain_posterior": ("ChainPosterior",),
     "generative": ("MEDGaussianClassifier", "MEDBayesNetClassifier"),
     "maxent.models.trees.partition": (
         "spanning_tree_log_partition",
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
         DualResult as DualResult,
         Status as Status,
     )
+    from maxent.discrimination.chain_posterior import ChainPosterior as ChainPosterior
     from maxent.discrimination.chow_liu import ChowLiuClassifier as ChowLiuClassifier
     from maxent.discrimination.classifier import MEDClassifier as MEDClassifier
     from maxent.discrimination.duals.block_dual import solve_blocks as solve_blocks
@@ -91,6 +94,9 @@ if TYPE_CHECKING:
     from maxent.discrimination.outliers import MEDOutlierDetector as MEDOutlierDetector
     from maxent.discrimination.regressor import MEDRegressor as MEDRegressor
     from maxent.discrimination.selection import MEDFeatureSelector as MEDFeatureSelector
+    from maxent.discrimination.sequence_outliers import (
+        MEDSequenceOutlierDetector as MEDSequenceOutlierDetector,
+    )
     from maxent.discrimination.trees import MEDTreeClassifier as MEDTreeClassifier
     from maxent.models.trees.chow_liu import (
         chow_liu_tree as chow_liu_tree,

@@ -116,6 +116,8 @@ class DirichletTables(ConjugatePrior):
             ),
             shape=(len(c), len(u)),
         )
+        if not sp.issparse(cells):
+            return cells * np.sqrt(u) - groups @ spread
         return cells.multiply(np.sqrt(u)).toarray() - (groups @ spread).toarray()
 
     def _rank(self, data):

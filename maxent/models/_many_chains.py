@@ -76,34 +76,67 @@ class ManyTables:
 
     def _expect(self, running, start, transition, by_symbol):
         begin, length = self.begin[running], self.length[running]
-        log_lik, starts, moves, counts = chain.expect_each(
-            in_vectors(start),
-            in_vectors(transition),
-            in_vectors(transition.swapaxes(1, 2)),
-            by_symbol,
-            self.row,
-            begin,
-            length,
-            self.n_threads,
+        return expected_counts(
+            *(self.row, begin, length, start, transition, by_symbol, self.n_threads)
         )
-        n = len(running)
-        starts, moves = out_of_vectors(starts, n), out_of_vectors(moves, n)
-        for i in np.flatnonzero(np.isnan(log_lik)):  # underflowed: alone, in logs
-            with np.errstate(divide="ignore"):
-                log_table = np.log(by_symbol[i])
-            value, counts[i], starts[i], moves[i] = chain.expect(
-                np.ascontiguousarray(start[i]),
-                np.ascontiguousarray(transition[i]),
-                log_table,
-                self.row[begin[i] : begin[i] + length[i]],
-                np.array([0, length[i]]),
-                np.zeros(1, dtype=np.intp),
-                np.ones(1),
-                True,
-                1,
-            )
-            log_lik[i] = value[0]
-        return log_lik, starts, moves, counts
+
+
+def expected_counts(
+    row: NDArray[np.intp],
+    begin: NDArray[np.intp],
+    length: NDArray[np.intp],
+    start: Array,
+    transition: Array,
+    table: Array,
+    n_threads: int,
+) -> tuple[Array, Array, Array, Array]:
+    """Log-likelihoods and expected counts of sequences, each under its own model.
+
+    Parameters
+    ----------
+    row : ndarray of int (steps,)
+        Row of its own table that each step shows, -1 where nothing was observed.
+    begin, length : ndarray of int (n,)
+        Where every sequence begins, and its steps; lengths fall.
+    start, transition : ndarray (n, states), (n, states, states)
+        Nonnegative; they need not sum to one.
+    table : ndarray (n, rows, states)
+        Likelihoods.
+    n_threads : int
+
+    Returns
+    -------
+    log_likelihood (n,), starts (n, states), moves (n, states, states), counts (n, rows,
+    states)
+    """
+    log_lik, starts, moves, counts = chain.expect_each(
+        in_vectors(start),
+        in_vectors(transition),
+        in_vectors(transition.swapaxes(1, 2)),
+        table,
+        row,
+        begin,
+        length,
+        n_threads,
+    )
+    n = len(begin)
+    starts, moves = out_of_vectors(starts, n), out_of_vectors(moves, n)
+    for i in np.flatnonzero(np.isnan(log_lik)):  # underflowed: alone, in logs
+        with np.errstate(divide="ignore"):
+            log_table = np.log(table[i])
+        value, counts[i], starts[i], moves[i] = chain.expect(
+            np.ascontiguousarray(start[i]),
+            np.ascontiguousarray(transition[i]),
+            log_table,
+            row[begin[i] : begin[i] + length[i]],
+            np.array([0, length[i]]),
+            np.zeros(1, dtype=np.intp),
+            np.ones(1),
+            True,
+            1,
+        )
+        log_lik[i] = value[0]
+    return log_lik, starts, moves, counts
 
 
 def fit_tables(

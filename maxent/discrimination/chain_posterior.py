@@ -1,0 +1,143 @@
+"""Posterior of a hidden Markov model, as the outlier detector of sequences keeps it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import psi
+
+from maxent._support import validation as v
+from maxent._support.sequences import Sequences
+from maxent._support.typing import ArrayLike, FloatArray
+from maxent.families.dirichlet_tables import check_table
+from maxent.families.normal_wishart import NormalInverseWishart
+from maxent.models._hidden_chain import HiddenMarkovModel, Observations
+from maxent.models.gaussian_hmm import GaussianHMM
+from maxent.models.hmm import CategoricalHMM
+
+
+def expected_logs(counts: FloatArray) -> FloatArray:
+    """E log of the entries of rows with Dirichlet distributions."""
+    return np.asarray(psi(counts) - psi(counts.sum(axis=-1, keepdims=True)))
+
+
+class ChainPosterior:
+    """Variational posterior of a hidden Markov model: independent rows of tables.
+
+    Parameters
+    ----------
+    start : array-like (n_states,)
+        Pseudo-counts of the first state, > 0.
+    transition : array-like (n_states, n_states)
+        Pseudo-counts of the next state, > 0.
+    emission : array-like (n_states, n_symbols) or list of NormalInverseWishart
+        Pseudo-counts of the symbols of every state; or the posterior of the Gaussian of
+        every state.
+    """
+
+    def __init__(self, start: ArrayLike, transition: ArrayLike, emission: Any) -> None:
+        S = len(v.as_doubles("start", start))
+        self.start = check_table(0, np.asarray(start), (S,))
+        self.transition = check_table(1, np.asarray(transition), (S, S))
+        self.emission = self._checked(emission, S)
+
+    @staticmethod
+    def _checked(emission, S):
+        listed = isinstance(emission, (list, tuple)) and len(emission) == S
+        if listed and all(isinstance(e, NormalInverseWishart) for e in emission):
+            return list(emission)
+        table = v.as_doubles("emission", emission)
+        if table.ndim != 2 or len(table) != S:
+            raise ValueError(
+                f"emission has shape {table.shape}; one row of pseudo-counts, or one "
+                f"NormalInverseWishart, for each of the {S} states is expected."
+            )
+        return check_table(2, table, table.shape)
+
+    def __repr__(self) -> str:
+        kind = "Gaussian" if self.is_gaussian else "categorical"
+        return f"ChainPosterior of {len(self.start)} {kind} states"
+
+    def get_spec(self) -> dict[str, Any]:
+        """Parameters by name, enough to build an equal value.
+
+        Returns
+        -------
+        dict
+            Keyword arguments of the constructor.
+        """
+        return {
+            "start": self.start,
+            "transition": self.transition,
+            "emission": self.emission,
+        }
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether sequences are of vectors."""
+        return isinstance(self.emission, list)
+
+    @property
+    def size(self) -> int:
+        """Number of symbols, or length of the vectors."""
+        if isinstance(self.emission, list):
+            return len(self.emission[0].mean)
+        return int(self.emission.shape[1])
+
+    def bound(self, found: Sequences, n_jobs: int | None = None) -> FloatArray:
+        """Lower bounds of the expected log-likelihoods of sequences.
+
+        Parameters
+        ----------
+        found : Sequences
+        n_jobs : int, optional
+            Threads; the result has the same bits for any number.
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+            In nats, not divided by the lengths.
+        """
+        if isinstance(self.emission, list):
+            values = np.nan_to_num(found.values, nan=0.0)
+            parts = [one.expected_log_prob(values) for one in self.emission]
+            table = np.ascontiguousarray(np.column_stack(parts))
+            row: NDArray[np.intp] = np.arange(len(values), dtype=np.intp)
+            row[np.isnan(found.values[:, 0])] = -1
+            seen = Observations(found, row, shared=False)
+        else:
+            table = np.ascontiguousarray(expected_logs(self.emission).T)
+            seen = Observations(found, found.values, shared=True)
+        counts = seen.expect(
+            np.exp(expected_logs(self.start)),
+            np.exp(expected_logs(self.transition)),
+            table,
+            None,
+            n_jobs,
+        )
+        return counts.log_likelihood
+
+    def expected_model(self, **fixed: Any) -> HiddenMarkovModel:
+        """Hidden Markov model of the expected parameters, to look at its states.
+
+        Parameters
+        ----------
+        **fixed
+            Further arguments of :class:`CategoricalHMM`, such as ``alphabet``.
+
+        Returns
+        -------
+        CategoricalHMM or GaussianHMM
+            Gaussian covariances are those that the posterior is centred at,
+            ``scale / df``.
+        """
+        start = self.start / self.start.sum()
+        transition = self.transition / self.transition.sum(axis=1, keepdims=True)
+        if isinstance(self.emission, list):
+            mean = np.array([one.mean for one in self.emission])
+            cov = np.array([one.scale / one.df for one in self.emission])
+            return GaussianHMM(start, transition, mean, cov)
+        table = self.emission / self.emission.sum(axis=1, keepdims=True)
+        return CategoricalHMM(start, transition, table, **fixed)

@@ -1,0 +1,375 @@
+"""MEDSequenceOutlierDetector: hidden Markov models trained to a level per sequence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from maxent._support import validation as v
+from maxent._support.fitted import check_fitted, check_value, fresh_state
+from maxent._support.progress import with_progress
+from maxent._support.random_state import as_generator
+from maxent._support.sequences import Sequences, symbol_sequences, vector_sequences
+from maxent._support.threads import with_own_threads
+from maxent._support.typing import (
+    ArrayLike,
+    FloatArray,
+    MarginName,
+    NDArray,
+    RandomState,
+)
+from maxent.discrimination._chain_rounds import (
+    CategoricalChains,
+    ChainProblem,
+    GaussianChains,
+)
+from maxent.discrimination._latent_rounds import baselines
+from maxent.discrimination._outlier_base import OutlierBase
+from maxent.discrimination.chain_posterior import ChainPosterior
+from maxent.discrimination.margins.base import MarginPrior
+from maxent.families.normal_wishart import NormalInverseWishart
+from maxent.models._chain_input import alphabet_size
+
+EMISSIONS = ("categorical", "gaussian")
+_GAP = 1e-8  # relative gap of the duals of the rounds, at most
+_STEPS = 200  # of such a dual
+
+
+class MEDSequenceOutlierDetector(OutlierBase):
+    """Anomaly detection in sequences, by a hidden Markov model of normal ones.
+
+    As :class:`MEDOutlierDetector`, with a model for sequences of symbols or of vectors:
+    hidden states that follow each other, and what every state shows.
+
+    Parameters
+    ----------
+    n_states : int, default=2
+        Number of hidden states, >= 1 and at most the number of observed steps.
+    emission : {"categorical", "gaussian"}, default="categorical"
+        Symbols, or vectors of real numbers.
+    alphabet : str, optional
+        Letters of the symbols, in order; then strings are read.
+    missing : str, default=""
+        Letters of strings that stand for a missing observation.
+    n_symbols : int, optional
+        Number of symbols, where codes are read; by default the largest code in training
+        plus one.
+    pseudo_count : float, default=1.0
+        Prior pseudo-count of every entry of the tables of first states, transitions and
+        symbols, > 0. Gaussian states have a prior worth one step, spread like all
+        steps.
+    normalize : {"length", None}, default="length"
+        "length": scores and level are per observed step, so that sequences of different
+        length can be compared. None: they are of whole sequences, and long ones have
+        low scores.
+    level : float, optional
+        Score asked of the training sequences: log-likelihood in nats per step, or of
+        the whole sequence.
+    quantile : float, default=0.5
+        Without `level`, this quantile of the scores that a Bayes posterior gives the
+        training sequences, in [0, 1].
+    contamination : float, optional
+        Share of the training sequences to call outliers, in (0, 0.5].
+    C : float, default=1.0
+        Rate of the margin prior, > 0, which caps the weight of a sequence. With
+        `normalize` a sequence of length L weighs as much as L / mean length others of
+        mean length, so that C of the order of one suits any length.
+    margin : str or MarginPrior, default="exponential"
+        As for :class:`MEDGaussianClassifier`.
+    n_init : int, default=5
+        Random starts, >= 1; the one that ends at the least divergence is kept.
+    tol : float, default=1e-6
+        A start ends once a round lowers the divergence D by at most
+        ``tol * (1 + D)``; > 0.
+    max_iter : int, default=200
+        Rounds of a start at most.
+    random_state : int, Generator, RandomState or None, default=None
+        Of the starts.
+    n_jobs : int, optional
+        Processes for the starts. Results do not depend on it.
+    verbose : bool or int, default=False
+        Print progress: time, round, divergence and how far from `tol`.
+
+    Attributes
+    ----------
+    posterior_ : ChainPosterior
+        Distribution over hidden Markov models.
+    level_ : float
+        Score asked of the training sequences.
+    offset_ : float
+        Scores below it are outliers: the level less the shortfall that costs nothing
+        under the margin prior; or, with `contamination`, the score that this share of
+        the training sequences is below.
+    support_ : ndarray of int
+        Sequences with a nonzero multiplier.
+    dual_coef_ : ndarray (n_support,)
+        Their multipliers.
+    n_symbols_ : int
+        Number of symbols, or length of the vectors.
+    objective_history_ : ndarray (n_iter_,)
+        Divergence after every round of the start that is kept; it does not rise.
+    divergences_ : ndarray
+        Least divergence of every start; starts from the same Bayes posterior count
+        once.
+    duality_gap_, objective_ : float
+        Of the dual of the last round.
+    n_iter_, converged_
+        Rounds, and whether the divergence has settled.
+    loo_bound_ : float
+        NaN: with hidden states the leave-one-out bound does not hold.
+
+    See Also
+    --------
+    MEDOutlierDetector : Rows of a table.
+    maxent.models.CategoricalHMM : One model by maximum likelihood.
+
+    Notes
+    -----
+    With posteriors Q_t(z) of the state paths, sequence t has the constraint
+
+        u_t (E_P E_Q log p(x_t, z | theta) + H(Q_t)) >= gamma_t,
+
+    u_t = mean length / length, or 1 without `normalize`. A round solves the dual of
+    these constraints and then sets every Q_t to its best one, by forward-backward. A
+    round costs O(steps x n_states ** 2), and the dual O(n p ** 2) for n sequences and p
+    entries of the tables.
+
+    References
+    ----------
+    Jaakkola, Meila & Jebara (1999), section 4.1, eqs. (47)-(50) and Theorem 6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent import MEDSequenceOutlierDetector
+    >>> X = ["ab" * 10, "ba" * 12, "ab" * 8, "ba" * 9] * 10
+    >>> detector = MEDSequenceOutlierDetector(2, alphabet="ab", random_state=0).fit(X)
+    >>> detector.predict(["abababababab", "aaaabbbbaaaa"])
+    array([ 1, -1])
+    """
+
+    posterior_: ChainPosterior
+    n_symbols_: int
+
+    def __init__(
+        self,
+        n_states: int = 2,
+        *,
+        emission: Literal["categorical", "gaussian"] = "categorical",
+        alphabet: str | None = None,
+        missing: str = "",
+        n_symbols: int | None = None,
+        pseudo_count: float = 1.0,
+        normalize: Literal["length"] | None = "length",
+        level: float | None = None,
+        quantile: float = 0.5,
+        contamination: float | None = None,
+        C: float = 1.0,
+        margin: MarginName | MarginPrior = "exponential",
+        n_init: int = 5,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = False,
+    ) -> None:
+        self.n_states = n_states
+        self.emission = emission
+        self.alphabet = alphabet
+        self.missing = missing
+        self.n_symbols = n_symbols
+        self.pseudo_count = pseudo_count
+        self.normalize = normalize
+        self.level = level
+        self.quantile = quantile
+        self.contamination = contamination
+        self.C = C
+        self.margin = margin
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = self.alphabet is not None
+        return tags
+
+    @fresh_state
+    @with_progress
+    @with_own_threads
+    def fit(
+        self, X: Any, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Fit the model of normal sequences.
+
+        Parameters
+        ----------
+        X : list of str, list of array-like, or array-like
+            Training sequences, all or most of them normal: strings over the alphabet;
+            codes 0, 1, .. (-1 where nothing was observed); or vectors (n_steps, d), a
+            row of NaN where nothing was observed. An array (n, n_steps) of codes, or
+            (n, n_steps, d), has sequences of equal length.
+        y : None
+            Ignored.
+        sample_weight : array-like (n_sequences,), optional
+            Weight w stands for w copies of the sequence; 0 drops it.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            For a parameter outside its domain, empty sequences, letters outside the
+            alphabet, more states than observed steps, or a level above every achievable
+            log-likelihood.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the divergence has not settled after `max_iter` rounds.
+        """
+        settings = self._settings()
+        gap = min(_GAP, 0.01 * settings.tol)
+        rounds = settings.tol, settings.max_iter
+        settings = replace(settings, tol=gap, max_iter=_STEPS)
+        n_states, n_init = self._counts()
+        rng = as_generator(self.random_state)
+        found = self._read(X)
+        keep, weight = self._weighted(sample_weight, len(found))
+        found = _part(found, keep)
+        length = self._lengths(found)
+        self._check_steps(found, n_states)
+        mean = float(weight @ length / weight.sum()) if self.normalize else 1.0
+        unit = mean / length
+        problem = self._problem(found, n_states, unit, weight)
+        if settings.level is not None:
+            self.level_ = self._level_below(settings.level, problem.largest)
+        rngs = rng.spawn(1 if n_states == 1 else n_init)
+        starts = baselines(problem, rngs, weight, self.n_jobs)
+        if settings.level is None:
+            scores = starts[0].hidden.bound / mean
+            self.level_ = self._level_at_quantile(scores, weight)
+        self._fit_rounds(problem, starts, settings, rounds, weight, keep, mean)
+        return self
+
+    def _counts(self):
+        """Numbers of states and starts, with the other parameters of the model."""
+        v.check_choice("emission", self.emission, EMISSIONS)
+        if self.normalize is not None:
+            v.check_choice("normalize", self.normalize, ("length",))
+        v.check_positive("pseudo_count", self.pseudo_count)
+        if self.n_symbols is not None:
+            v.check_count("n_symbols", self.n_symbols)
+        v.check_jobs(self.n_jobs)
+        if self.emission == "gaussian" and self.alphabet is not None:
+            raise ValueError(
+                f"alphabet={v.shown(self.alphabet)} is for emission='categorical'; "
+                "leave it None for vectors."
+            )
+        return (
+            v.check_count("n_states", self.n_states),
+            v.check_count("n_init", self.n_init),
+        )
+
+    def _read(self, X: Any, size: int | None = None) -> Sequences:
+        """Sequences of symbols or of vectors; of a known size at prediction."""
+        axes = 2 if self.emission == "categorical" else 3
+        if isinstance(X, np.ndarray) and X.ndim == axes:
+            X = list(X)  # sequences of equal length
+        if self.emission == "gaussian":
+            found = vector_sequences(X, n_features=size)
+            v.check_range("X", found.values[~np.isnan(found.values[:, 0])])
+        else:
+            found = symbol_sequences(
+                X,
+                alphabet=self.alphabet,
+                n_symbols=self.n_symbols if size is None else size,
+                missing=self.missing,
+            )
+        return found
+
+    def _lengths(self, found: Sequences) -> FloatArray:
+        """Observed steps of every sequence, at least one; ones without `normalize`."""
+        if self.normalize is None:
+            return np.ones(len(found))
+        seen = np.add.reduceat(self._observed(found).astype(float), found.offsets[:-1])
+        return np.maximum(seen, 1.0)
+
+    def _observed(self, found: Sequences) -> NDArray[np.bool_]:
+        values = found.values
+        return values >= 0 if values.ndim == 1 else ~np.isnan(values[:, 0])
+
+    def _check_steps(self, found, n_states):
+        steps = int(self._observed(found).sum())
+        if n_states > steps:
+            raise ValueError(
+                f"n_states={n_states} is more than the {steps} observed steps of the "
+                "sequences of positive weight; lower it or add sequences."
+            )
+
+    def _problem(
+        self, found: Sequences, n_states: int, unit: FloatArray, weight: FloatArray
+    ) -> ChainProblem:
+        shared = found, n_states, float(self.pseudo_count), unit
+        if self.emission == "categorical":
+            size = alphabet_size(found, self.alphabet, self.n_symbols)
+            self.n_symbols_ = size
+            return CategoricalChains(*shared, size, self.n_jobs)
+        observed = self._observed(found)
+        X, own = found.values[observed], np.repeat(weight, found.lengths)[observed]
+        self.n_symbols_ = X.shape[1]
+        return GaussianChains(*shared, NormalInverseWishart.weak(X, own), self.n_jobs)
+
+    @with_own_threads
+    def score_samples(self, X: Any) -> FloatArray:
+        """Lower bounds of the expected log-likelihoods, in nats: small for outliers.
+
+        Parameters
+        ----------
+        X : list of str, list of array-like, or array-like
+            Sequences to judge, as for `fit`.
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+            Per observed step with ``normalize="length"``.
+        """
+        check_is_fitted(self)
+        posterior = self.posterior_
+        if not isinstance(posterior, ChainPosterior):
+            raise ValueError(
+                f"the fitted model is inconsistent: posterior_={v.shown(posterior)} "
+                "cannot score sequences. Fit it again."
+            )
+        check_value("posterior_", posterior)
+        size = v.check_count("n_symbols_", self.n_symbols_)
+        if posterior.size != size or posterior.is_gaussian != (
+            self.emission == "gaussian"
+        ):
+            raise ValueError(
+                "the fitted model is inconsistent: posterior_ is of other symbols than "
+                "emission and n_symbols_ say. Fit it again."
+            )
+        found = self._read(X, size)
+        scores = posterior.bound(found, self.n_jobs) / self._lengths(found)
+        check_fitted("score_samples", scores, scores.shape)
+        return scores
+
+
+def _part(found: Sequences, keep: NDArray[Any]) -> Sequences:
+    """Some of the sequences."""
+    if len(keep) == len(found):
+        return found
+    lengths = found.lengths[keep]
+    values = np.concatenate([found[i] for i in keep])
+    return Sequences(values, np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp))
