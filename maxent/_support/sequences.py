@@ -32,7 +32,7 @@ class Sequences:
     ----------
     values : ndarray
         Codes (n_steps,) of symbols, `MISSING` where none was observed; or vectors
-        (n_steps, d), a row of NaN where none was observed.
+        (n_steps, d), NaN where nothing was observed.
     offsets : ndarray of int (n + 1,)
         Where each sequence begins; the last entry is n_steps.
     """
@@ -227,7 +227,11 @@ def _checked_codes(found: Sequences, n_symbols: int | None) -> Sequences:
 
 # -- vectors -------------------------------------------------------------------------
 def vector_sequences(
-    sequences: Any, lengths: ArrayLike | None = None, *, n_features: int | None = None
+    sequences: Any,
+    lengths: ArrayLike | None = None,
+    *,
+    n_features: int | None = None,
+    partly: bool = False,
 ) -> Sequences:
     """Sequences of real vectors.
 
@@ -240,6 +244,8 @@ def vector_sequences(
         Lengths of the sequences in one array.
     n_features : int, optional
         The d that is expected.
+    partly : bool, default=False
+        Take rows of which a part is NaN.
 
     Returns
     -------
@@ -248,8 +254,8 @@ def vector_sequences(
     Raises
     ------
     ValueError
-        For no sequence, an empty one, sizes that differ, infinite entries and rows of
-        which a part is NaN; sequence and place are named.
+        For no sequence, an empty one, sizes that differ, infinite entries and, unless
+        `partly`, rows of which a part is NaN; sequence and place are named.
     """
     sequences = _listed(sequences)
     if isinstance(sequences, Sequences):
@@ -266,7 +272,7 @@ def vector_sequences(
                 )
         found = Sequences(_joined(parts, np.float64), ends)
     if not np.isfinite(found.values).all():
-        _check_missing(found)
+        _check_missing(found, partly)
     return found
 
 
@@ -286,17 +292,21 @@ def _vectors_of(name: str, value: Any) -> NDArray[np.float64]:
     return array
 
 
-def _check_missing(found: Sequences) -> None:
+def _check_missing(found: Sequences, partly: bool) -> None:
+    infinite = np.isinf(found.values).any(axis=1)
     lost = np.isnan(found.values)
-    wrong = np.isinf(found.values).any(axis=1) | (lost.any(axis=1) ^ lost.all(axis=1))
+    part = lost.any(axis=1) & ~lost.all(axis=1)
+    wrong = infinite if partly else infinite | part
     if wrong.any():
         step = int(np.argmax(wrong))
         i, t = found.place(step)
-        value = v.shown(found.values[step].tolist())
+        value = f"sequences[{i}][{t}]={v.shown(found.values[step].tolist())}"
+        if infinite[step]:
+            raise ValueError(f"{value} is infinite; a missing observation is NaN.")
         raise ValueError(
-            f"sequences[{i}][{t}]={value} is infinite, or a part of it is NaN; a "
-            "missing observation is a row of NaN only. Fill in the missing part or "
-            "drop the row."
+            f"{value} is NaN in part; here a missing observation is a row of NaN only. "
+            "Fill in the missing part, drop the row, or use a GaussianHMM or a "
+            "LinearDynamicalSystem, which take such rows."
         )
 
 

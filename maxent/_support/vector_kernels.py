@@ -1,4 +1,4 @@
-"""Kernels between feature vectors: names, defaults, Gram tiles, products.
+"""Kernels between feature vectors: Gram tiles and products.
 
 One object per fitted kernel. It hides whether the features are dense, sparse,
 handled by a user's function, or already a Gram matrix.
@@ -6,84 +6,26 @@ handled by a user's function, or already a Gram matrix.
 
 from __future__ import annotations
 
-import numbers
-
 import numpy as np
 import scipy.sparse as sp
 
 from maxent._core import gram as _gram
 from maxent._support import validation as v
+from maxent._support.kernel_parameters import (
+    LARGEST_FEATURE,
+    call_kernel,
+    check_callable,
+    check_kernel,
+)
+from maxent._support.sparse_kernels import (
+    norms_cancel,
+    on_shared_columns,
+    sparse_norms,
+    transform_inner_products,
+)
 from maxent._support.threads import effective_threads
 
-KERNEL_NAMES = ("linear", "rbf", "poly", "sigmoid", "precomputed")
-LARGEST_FEATURE = 1e15  # inner products beyond it leave no digits to the margins
 _KINDS = {"linear": 0, "rbf": 1, "poly": 2, "sigmoid": 3}
-
-
-def check_kernel(kernel, *, gamma=1.0, degree=3, coef0=0.0):
-    """Refuse a kernel that is not known, or parameters outside their domain.
-
-    The parameters are checked whether or not the kernel uses them.
-    """
-    if not callable(kernel) and not (
-        isinstance(kernel, str) and kernel in KERNEL_NAMES
-    ):
-        raise v.unknown("kernel", kernel, KERNEL_NAMES, ", or a callable")
-    check_gamma(gamma)
-    if not (
-        v.is_real(degree) and isinstance(degree, numbers.Integral) and 0 <= degree <= 64
-    ):
-        raise v.not_this("degree", degree, "an integer between 0 and 64")
-    v.check_number("coef0", coef0)
-
-
-def check_gamma(gamma):
-    """Checked gamma: "scale", "auto", or a finite number >= 0 as a float."""
-    if isinstance(gamma, str):
-        if gamma in ("scale", "auto"):
-            return gamma
-        raise v.unknown("gamma", gamma, ("scale", "auto"), ", or a finite number >= 0")
-    if not v.is_real(gamma) or not 0 <= gamma < np.inf:
-        raise v.not_this("gamma", gamma, "'scale', 'auto', or a finite number >= 0")
-    return float(gamma)
-
-
-def resolve_gamma(gamma, X, weight=None):
-    """Number for gamma="scale", "auto" or a positive float, as in sklearn's SVC.
-
-    With sample weights the variance behind "scale" is weighted, so that a row of
-    weight two counts as two rows.
-    """
-    gamma = check_gamma(gamma)
-    if gamma == "auto":
-        return 1.0 / max(X.shape[1], 1)
-    if gamma == "scale":
-        with np.errstate(over="ignore"):
-            variance = _variance_of_entries(X, weight)
-        if not np.isfinite(variance):
-            raise ValueError(
-                "X has entries too large for gamma='scale' (their variance exceeds "
-                "double precision); scale the features."
-            )
-        # a variance that underflows is as good as none
-        return 1.0 / (X.shape[1] * variance) if variance > 1e-290 else 1.0
-    return gamma
-
-
-def _variance_of_entries(X, weight):
-    n, d = X.shape
-    if n == 0 or d == 0:
-        return 0.0
-    if weight is None and not sp.issparse(X):
-        return float(X.var(dtype=np.float64))
-    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
-    total = d * w.sum()
-    mean = float(w @ np.asarray(X.sum(axis=1), dtype=np.float64).ravel()) / total
-    if sp.issparse(X):
-        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-        return float(w @ squares) / total - mean**2
-    centred = np.asarray(X, dtype=np.float64) - mean
-    return float(w @ _squared_norms(centred)) / total
 
 
 def _dense_if_faster(X):
@@ -105,16 +47,6 @@ def _centred(X, offset, gamma):
     X = X - offset
     X *= np.sqrt(gamma)
     return X
-
-
-def _norms_cancel(gamma, xx, zz):
-    """Whether squared distances from squared norms are too rough for an RBF kernel.
-
-    Kernel values are exp(-gamma |x - z|^2), where distances of rows near each other
-    cancel to the rounding of the norms. NaN and infinite norms cancel as well.
-    """
-    largest = xx.max(initial=0.0) + zz.max(initial=0.0)
-    return not gamma * largest <= _gram.CANCELLING
 
 
 def _squared_norms(X):
@@ -152,8 +84,8 @@ class VectorKernel:
         if self.sparse:
             self.X = sp.csr_array(X).astype(np.float64, copy=False)
             v.check_range("X", self.X, LARGEST_FEATURE)
-            self.norms = _sparse_norms(self.X)
-            self.used, _ = _on_shared_columns(self.X, self.X)
+            self.norms = sparse_norms(self.X)
+            self.used, _ = on_shared_columns(self.X, self.X)
             return
         X = given = np.ascontiguousarray(X, dtype=np.float64)
         if self.kernel == "rbf" and len(X):
@@ -170,7 +102,7 @@ class VectorKernel:
             self.norms = _squared_norms(X)
             self.X32 = X.astype(np.float32)
             self.norms32 = _squared_norms(self.X32)
-        if self.kernel == "rbf" and _norms_cancel(1.0, self.norms, self.norms):
+        if self.kernel == "rbf" and norms_cancel(1.0, self.norms, self.norms):
             self.raw = (gamma, given)
 
     def raw_rows(self, *selections):
@@ -363,13 +295,13 @@ def apply_kernel(X, Z, A, kernel, *, gamma=1.0, degree=3, coef0=0.0, n_threads=1
             A,
             out,
             n_threads,
-            raw if kernel == "rbf" and _norms_cancel(gamma, xx, zz) else None,
+            raw if kernel == "rbf" and norms_cancel(gamma, xx, zz) else None,
         )
         return out
     if not callable(kernel):
         X, Z = given = sp.csr_array(X), sp.csr_array(Z)
-        spec, xx, zz = (0, gamma, coef0, degree), _sparse_norms(X), _sparse_norms(Z)
-        X, Z = _on_shared_columns(X, Z)
+        spec, xx, zz = (0, gamma, coef0, degree), sparse_norms(X), sparse_norms(Z)
+        X, Z = on_shared_columns(X, Z)
     step = max(1, int(1e7 // max(Z.shape[0], 1)))
     for lo in range(0, X.shape[0], step):
         part = slice(lo, lo + step)
@@ -382,97 +314,6 @@ def apply_kernel(X, Z, A, kernel, *, gamma=1.0, degree=3, coef0=0.0, n_threads=1
             )
         out[part] = value @ A
     return out
-
-
-def _sparse_norms(X):
-    return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-
-
-def _on_shared_columns(X, Z):
-    """Sparse rows with the same inner products, without the columns that Z lacks.
-
-    The product X Z' takes an index for each column of Z, whatever Z holds: 8.6 GB
-    where two rows have 2^31 columns. Below 16 columns an entry that is 64 bytes an
-    entry at most, and faster than looking for the columns.
-    """
-    if Z.shape[1] <= 16 * Z.nnz:
-        return X, Z
-    used, places = np.unique(Z.indices, return_inverse=True)
-    Z = sp.csr_array((Z.data, places, Z.indptr), shape=(Z.shape[0], len(used)))
-    places = np.searchsorted(used, X.indices)
-    kept = places < len(used)
-    kept[kept] = used[places[kept]] == X.indices[kept]
-    indptr = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
-    shape = (X.shape[0], len(used))
-    return sp.csr_array((X.data[kept], places[kept], indptr), shape=shape), Z
-
-
-def transform_inner_products(kernel, spec, inner, xx, zz, X, Z):
-    """Kernel values from inner products and squared norms (in place).
-
-    X and Z are pairs of sparse rows and the selection of them, looked at where squared
-    norms cancel.
-    """
-    _, gamma, coef0, degree = spec
-    if kernel == "rbf":
-        inner *= -2.0
-        inner += xx[:, None]
-        inner += zz[None, :]
-        if _norms_cancel(gamma, xx, zz):
-            _sum_near_differences(inner, gamma, xx, zz, _selected(*X), _selected(*Z))
-        np.maximum(inner, 0.0, out=inner)
-        inner *= -gamma
-        return np.exp(inner, out=inner)
-    if kernel == "poly":
-        return (gamma * inner + coef0) ** degree
-    if kernel == "sigmoid":
-        return np.tanh(gamma * inner + coef0)
-    return inner
-
-
-def _selected(rows, selection):
-    return rows if selection is None else rows[selection]
-
-
-def _sum_near_differences(squares, gamma, xx, zz, X, Z):
-    """Squared distances of sparse rows that may be near, summed from differences.
-
-    As the tiles of :mod:`maxent._core.gram` do it for dense rows.
-    """
-    most = max(np.diff(X.indptr).max(initial=1), np.diff(Z.indptr).max(initial=1))
-    size = gamma * (xx[:, None] + zz[None, :])
-    error = 2.0 * (most + 4) * np.finfo(np.float64).eps * size
-    near = (size > _gram.CANCELLING) & ~(gamma * squares > _gram.FAR + error)
-    i, j = np.nonzero(near)
-    step = max(1, int(1e6 // most))
-    for lo in range(0, len(i), step):
-        a, b = i[lo : lo + step], j[lo : lo + step]
-        squares[a, b] = _sparse_norms(X[a] - Z[b])
-
-
-def call_kernel(function, X, Z):
-    """Value of a user's kernel, checked for shape and finiteness."""
-    value = v.as_doubles("the kernel callable's result", function(X, Z))
-    shape = (X.shape[0], Z.shape[0])
-    if value.shape != shape:
-        raise ValueError(
-            f"the kernel callable returned shape {value.shape} for {shape[0]} and "
-            f"{shape[1]} rows; it must return {shape}, the matrix of all their values."
-        )
-    if not np.isfinite(value).all():
-        i, j = np.argwhere(~np.isfinite(value))[0]
-        raise ValueError(
-            f"the kernel callable returned {value[i, j]} for rows {i} and {j} of its "
-            "arguments; kernel values must be finite. Scale the features or bound "
-            "the kernel."
-        )
-    return value
-
-
-def check_features(X, kernel):
-    """Refuse features whose squares leave double precision; callables may take any."""
-    if not callable(kernel):
-        v.check_range("X", X)
 
 
 def kernel_of_rows(X, kernel, *, gamma, degree, coef0, n_jobs):
@@ -494,42 +335,5 @@ def kernel_of_rows(X, kernel, *, gamma, degree, coef0, n_jobs):
             largest = (gamma * vectors.norms.max() + abs(coef0)) ** degree
         v.check_kernel_size("kernel='poly'", largest)
     elif callable(kernel):
-        _check_callable(kernel, X)
+        check_callable(kernel, X)
     return vectors
-
-
-def _check_callable(kernel, X):
-    rows = X[np.unique(np.linspace(0, X.shape[0] - 1, 8).astype(np.intp))]
-    try:
-        values = call_kernel(kernel, rows, rows)
-    except Exception:  # of any kind: the function is the user's
-        if _takes_single_rows(kernel, rows):
-            raise ValueError(
-                f"kernel={v.shown(kernel)} takes two rows, but it is called with two "
-                f"blocks of rows, here of shape {rows.shape}, and must return the "
-                f"matrix ({len(rows)}, {len(rows)}) of their values. Pass instead "
-                "lambda A, B: numpy.array([[k(a, b) for b in B] for a in A]), or a "
-                "function of whole arrays, which is faster."
-            ) from None
-        raise
-    largest = float(np.abs(values).max())
-    v.check_kernel_size("the kernel callable", largest)
-    # a callable may compute in single precision
-    apart = np.abs(values - values.T)
-    if apart.max() > 1e-4 * largest:
-        i, j = np.unravel_index(np.argmax(apart), apart.shape)
-        raise ValueError(
-            "the kernel callable is not symmetric: its value for two rows is "
-            f"{values[i, j]:g} in one order and {values[j, i]:g} in the other; "
-            "return (k(X, Z) + k(Z, X).T) / 2 if that is what you mean."
-        )
-
-
-def _takes_single_rows(kernel, rows):
-    """Whether a function that fails on blocks has a number for a pair of rows."""
-    if not isinstance(rows, np.ndarray):
-        return False
-    try:
-        return v.is_real(kernel(rows[0], rows[-1]))
-    except Exception:  # of any kind, as above
-        return False

@@ -10,17 +10,16 @@ import scipy.sparse as sp
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted
+from maxent._support.kernel_parameters import (
+    check_features,
+    check_kernel,
+    resolve_gamma,
+)
 from maxent._support.progress import progress_of
 from maxent._support.results import store_certificate
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import FloatArray, IntArray
-from maxent._support.vector_kernels import (
-    apply_kernel,
-    check_features,
-    check_kernel,
-    kernel_of_rows,
-    resolve_gamma,
-)
+from maxent._support.vector_kernels import apply_kernel, kernel_of_rows
 from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals.linear_dual import solve_linear
 

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 
 from maxent._support import validation as v
+from maxent._support.kernel_parameters import LARGEST_FEATURE
 from maxent._support.partitions import (
     check_partitions,
     is_partitioned,
@@ -15,7 +16,6 @@ from maxent._support.partitions import (
 )
 from maxent._support.progress import progress_of
 from maxent._support.results import store_certificate
-from maxent._support.vector_kernels import LARGEST_FEATURE
 from maxent.discrimination._class_rows import check_class_keys
 from maxent.discrimination.duals._local_ascent import local_ascent
 from maxent.discrimination.duals._partitioned_linear import solve_partitioned

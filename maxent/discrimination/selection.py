@@ -21,6 +21,7 @@ from maxent._support.fitted import (
     check_scores,
     fresh_state,
 )
+from maxent._support.kernel_parameters import LARGEST_FEATURE
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.results import store_certificate, warn_not_converged
 from maxent._support.typing import (
@@ -33,7 +34,6 @@ from maxent._support.typing import (
     MatrixLike,
     NDArray,
 )
-from maxent._support.vector_kernels import LARGEST_FEATURE
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination._probabilities import ProbabilitiesMixin

@@ -22,11 +22,7 @@ from maxent.kernels.bayes_net import bayes_net_kernel
 from maxent.kernels.factorial import factorial_hmm_kernel, refuse_too_many_states
 from maxent.kernels.lds import lds_affinity_parts
 from maxent.kernels.linear_gaussian import linear_gaussian_parts
-from maxent.kernels.switching import (
-    SwitchingPaths,
-    log_kernels,
-    log_self_kernel,
-)
+from maxent.kernels.switching import SwitchingPaths, log_kernels
 from maxent.models._factor_model import FactorModel
 
 
@@ -152,10 +148,7 @@ class SwitchingRoute(Route):
         assert call.horizons is not None
         for h, T in enumerate(call.horizons):
             paths = self._paths(P, side, call, int(T))
-            for k, rho in enumerate(call.rho):
-                out[:, h, k] = log_self_kernel(
-                    paths, float(rho), "observations", call.n_jobs
-                )
+            out[:, h] = paths.log_self(call.rho, "observations", call.n_jobs)
         return out
 
 

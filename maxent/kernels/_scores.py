@@ -339,7 +339,7 @@ class SystemScorer(Scorer):
 
     def blocks(self, data: Any) -> tuple[Array, list[Array]]:
         M = self.model
-        found = M._read(data)
+        found = M._read(data, partly=False)
         N, n, d = len(found), M.n_states, M.n_features
         rows, values = np.empty((N, n_products(n, d))), np.empty(N)
         bad = np.empty(N, dtype=np.intp)

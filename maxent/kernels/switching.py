@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -23,7 +24,9 @@ class SwitchingPaths:
     """Switching systems with the paths of regimes that represent each of them.
 
     Kernels of lists that keep their paths are blocks of one positive semidefinite
-    matrix, whatever the number of paths.
+    matrix, whatever the number of paths. The kernel of each model with itself is kept
+    too, so that kernels with new models do not compute it again. ``paths[:3]`` are the
+    first three models with their paths.
 
     Parameters
     ----------
@@ -62,6 +65,7 @@ class SwitchingPaths:
         self.paths: list[NDArray[np.intp]] = []
         self.log_weights: list[Array] = []
         self.log_paths: list[Array] = []
+        self._own: dict[tuple[float, str], Array] = {}
         if n_paths is not None:
             n_paths = v.check_count("n_paths", n_paths)
         streams = as_generator(random_state).spawn(len(self.models))
@@ -82,6 +86,55 @@ class SwitchingPaths:
 
     def __len__(self) -> int:
         return len(self.models)
+
+    def __getitem__(self, which: slice) -> SwitchingPaths:
+        """Some of the models, with their paths."""
+        if not isinstance(which, slice):
+            raise TypeError(f"[{v.shown(which)}]: select models by a slice.")
+        out = copy.copy(self)
+        out.models, out.paths = self.models[which], self.paths[which]
+        out.log_paths = self.log_paths[which]
+        out.log_weights = self.log_weights[which]
+        out._own = {key: own[which] for key, own in self._own.items()}
+        if not out.models:
+            raise ValueError(f"[{which}] selects none of {len(self)} models.")
+        return out
+
+    def log_self(
+        self,
+        powers: Array,
+        power: Literal["observations", "joint"] = "observations",
+        n_jobs: int | None = None,
+    ) -> Array:
+        """Log kernels of every model with itself, by its own paths.
+
+        The pairs of paths are filtered once for all powers that are not known yet.
+
+        Parameters
+        ----------
+        powers : ndarray (n_powers,)
+        power : {"observations", "joint"}, default="observations"
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        ndarray (n_models, n_powers)
+        """
+        new = [rho for rho in powers.tolist() if (rho, power) not in self._own]
+        found = np.empty((len(new), len(self)))
+        horizons = np.array([self.horizon], dtype=np.intp)
+        weights = [self._weights(rho, power) for rho in new]
+        for i, (model, paths) in enumerate(zip(self.models, self.paths)):
+            if not new:
+                break
+            parts = pair_parts(model._compiled(paths), None, horizons, n_jobs)
+            for k, rho in enumerate(new):
+                w = weights[k][i]
+                L = parts.log_kernel(rho)[..., 0]
+                found[k, i] = logsumexp(L + w[:, None] + w)
+        self._own.update(zip([(rho, power) for rho in new], found))
+        return np.stack([self._own[rho, power] for rho in powers.tolist()], axis=1)
 
     def _weights(self, rho: float, power: str) -> list[Array]:
         """Logarithms of the weights of the paths."""
@@ -182,11 +235,14 @@ def switching_lds_kernel(
             "compare sequences of one length."
         )
     other = None if Q is None else right
-    L = log_kernels(left, other, np.array([rho]), power, n_jobs)[..., 0]
+    powers = np.array([rho])
+    L = log_kernels(left, other, powers, power, n_jobs)[..., 0]
+    if Q is None:
+        left._own.setdefault((rho, power), np.diagonal(L).copy())
     if normalize:
-        own = np.diagonal(L) if Q is None else log_self_kernel(left, rho, power, n_jobs)
-        new = own if Q is None else log_self_kernel(right, rho, power, n_jobs)
-        L = L - 0.5 * (own[:, None] + new)
+        own = left.log_self(powers, power, n_jobs)
+        new = right.log_self(powers, power, n_jobs)
+        L = L - 0.5 * (own + new.T)
         if Q is None:
             np.fill_diagonal(L, 0.0)
     if log:
@@ -247,17 +303,3 @@ def _block_logsumexp(L: Array, i: NDArray[np.intp], j: NDArray[np.intp]) -> Arra
     sums = np.add.reduceat(np.add.reduceat(scaled, i, axis=0), j, axis=1)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(sums) + shift)
-
-
-def log_self_kernel(
-    side: SwitchingPaths, rho: float, power: str, n_jobs: int | None
-) -> Array:
-    """Kernel of every model with itself, by its own paths."""
-    out = np.empty(len(side))
-    horizons = np.array([side.horizon], dtype=np.intp)
-    weights = side._weights(rho, power)
-    for i, (model, paths) in enumerate(zip(side.models, side.paths)):
-        parts = pair_parts(model._compiled(paths), None, horizons, n_jobs)
-        L = parts.log_kernel(rho)[..., 0]
-        out[i] = logsumexp(L + weights[i][:, None] + weights[i])
-    return out

@@ -18,11 +18,13 @@ _HOMES = {
     "factorial": ("FactorialHMM",),
     "bayes_net": ("BayesNet",),
     "random_field": ("MarkovRandomField",),
-    "lds": ("LinearDynamicalSystem", "StatePosterior"),
+    "lds": ("LinearDynamicalSystem",),
+    "_state_posterior": ("StatePosterior",),
 }
 
 if TYPE_CHECKING:
     from maxent.models._chain_input import states_per_sequence as states_per_sequence
+    from maxent.models._state_posterior import StatePosterior as StatePosterior
     from maxent.models.base import Model as Model
     from maxent.models.bayes_net import BayesNet as BayesNet
     from maxent.models.em import EMResult as EMResult
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from maxent.models.gaussian_hmm import GaussianHMM as GaussianHMM
     from maxent.models.hmm import CategoricalHMM as CategoricalHMM
     from maxent.models.lds import LinearDynamicalSystem as LinearDynamicalSystem
-    from maxent.models.lds import StatePosterior as StatePosterior
     from maxent.models.linear_gaussian import (
         LinearGaussianNetwork as LinearGaussianNetwork,
     )

@@ -13,6 +13,13 @@ from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
 from maxent.families.gaussian import AnyGaussian
 from maxent.models._chain_input import Array
 from maxent.models._hidden_chain import HiddenChainProblem, Observations
+from maxent.models._partial import (
+    check_columns,
+    expected_fit,
+    is_partial,
+    marginal_table,
+    with_column_means,
+)
 
 _MOST_CLUSTERED = 10000  # rows that a start looks at
 FAMILIES: dict[str, type[Any]] = {
@@ -47,7 +54,9 @@ def covariances(emission: Any) -> Array:
 
 
 def gaussian_table(emission: Any, X: Array) -> Array:
-    """Log-densities (n_steps, n_states); of rows of NaN those of zeros."""
+    """Log-densities (n_steps, n_states); rows of NaN have some number."""
+    if is_partial(X).any():
+        return marginal_table(gaussians, emission.mean, covariances(emission), X)
     return np.ascontiguousarray(emission.log_prob(np.nan_to_num(X, nan=0.0)).T)
 
 
@@ -59,7 +68,8 @@ class GaussianProblem(HiddenChainProblem):
 
         smoothing / n * sum_t log p(x_t | state),
 
-    so the M step is the family's own fit to weighted rows.
+    so the M step is the family's own fit to weighted rows. Rows that are missing in
+    part are filled in by each state.
     """
 
     def __init__(
@@ -84,9 +94,12 @@ class GaussianProblem(HiddenChainProblem):
                 "every observation is missing or has weight 0: there is nothing to fit."
             )
         self.X, self.rows = X, X[self.shown]
-        v.check_range("sequences", self.rows)
+        check_columns(self.rows)
+        self.partial = bool(is_partial(self.rows).any())
+        filled = with_column_means(self.rows) if self.partial else self.rows
+        v.check_range("sequences", filled)
         self.share = own[self.shown] / own.sum()
-        constant = (self.rows == self.rows[0]).all(axis=0)
+        constant = np.nanmin(self.rows, axis=0) == np.nanmax(self.rows, axis=0)
         if constant.any():
             raise ValueError(
                 f"column {int(np.argmax(constant))} of the sequences is constant, so "
@@ -126,6 +139,11 @@ class GaussianProblem(HiddenChainProblem):
         mean, cov = map(np.array, emission)
         weights = counts[self.shown].T + self.smoothing * self.share
         used = weights.sum(axis=1) > 0  # the others keep what they have
+        if self.partial:
+            mean[used], cov[used] = expected_fit(
+                self.rows, weights[used], mean[used], cov[used]
+            )
+            return mean, cov
         fitted = FAMILIES[self.kind].fit(self.rows, weights[used])
         mean[used], cov[used] = fitted.mean, covariances(fitted)
         return mean, cov
@@ -138,7 +156,7 @@ def clustered_starts(
     from sklearn.cluster import KMeans
 
     family = FAMILIES[problem.kind]
-    X = problem.rows
+    X = with_column_means(problem.rows) if problem.partial else problem.rows
     overall = family.fit(X, problem.share)
     if len(X) > _MOST_CLUSTERED:
         X = X[np.sort(rng.choice(len(X), _MOST_CLUSTERED, replace=False))]

@@ -123,8 +123,10 @@ class HiddenMarkovModel(Model):
 
     # -- what a kind of emission defines -----------------------------------------------
     @abstractmethod
-    def _read(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
-        """Sequences that fit this model."""
+    def _read(
+        self, sequences: Any, lengths: ArrayLike | None, partly: bool = False
+    ) -> Sequences:
+        """Sequences that fit this model; `partly` with rows missing in part."""
 
     @staticmethod
     @abstractmethod
@@ -244,7 +246,7 @@ class HiddenMarkovModel(Model):
         return list(Sequences(path, found.offsets)), log_prob
 
     def _seen(self, sequences, lengths):
-        found = self._read(sequences, lengths)
+        found = self._read(sequences, lengths, partly=True)
         return found, self._observations(found)
 
     @overload

@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from maxent._core import expected_states
 from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
+from maxent.models import _state_space as checks
+from maxent.models._partial import expected_observations, is_partial
+from maxent.models._state_posterior import refuse_failure, smoothed
 from maxent.models._state_space import Arrays, compiled, spectral_radius
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -54,6 +57,35 @@ class Parameters(NamedTuple):
         )
 
 
+def checked(given: Parameters) -> tuple[Parameters, int | None]:
+    """Checked parameters, and the length of those that vary with time."""
+    A = checks.square_arrays("transition", given.transition)
+    n = A.shape[-1]
+    C = checks.shaped_like("observation", given.observation, n)
+    d = C.shape[-2]
+    R = checks.covariances("observation_cov", given.observation_cov, d, definite=True)
+    found = Parameters(
+        A,
+        checks.covariances("transition_cov", given.transition_cov, n),
+        C,
+        R,
+        checks.shaped("initial_mean", given.initial_mean, (n,)),
+        checks.covariances("initial_cov", given.initial_cov, n),
+        checks.shaped("transition_offset", given.transition_offset, (n,)),
+        checks.shaped("observation_offset", given.observation_offset, (d,)),
+    )
+    lengths = []
+    for name, array in found._asdict().items():
+        core = 1 if name.endswith(("mean", "offset")) else 2
+        constant = name.startswith("initial")
+        if array.ndim > core + (not constant):
+            axes = "no axis of steps" if constant else "one axis of steps at most"
+            raise ValueError(f"{name} has shape {array.shape}; it has {axes}.")
+        if array.ndim > core:
+            lengths.append((name, len(array)))
+    return found, checks.record_count(lengths)
+
+
 @dataclass(frozen=True)
 class Products:
     """Sums of expected products over all sequences, z = (s, 1)."""
@@ -80,6 +112,11 @@ class Products:
             at += size
         return cls(n_sequences, *parts)
 
+    def as_row(self) -> NDArray[np.float64]:
+        """The sums in one row, as the compiled function writes them."""
+        names = ("before", "across", "after", "seen", "xz", "xx", "first", "second")
+        return np.concatenate([getattr(self, name).ravel() for name in names])
+
 
 def n_products(n: int, d: int) -> int:
     """Numbers in a row of `Products`."""
@@ -91,6 +128,9 @@ def expected_products(
     parameters: Parameters, data: Sequences, n_jobs: int | None = None
 ) -> tuple[float, Products]:
     """Log-likelihood and expected products."""
+    partial = is_partial(data.values)
+    if partial.any():
+        return _products_in_part(parameters, data, partial, n_jobs)
     n, d = parameters.initial_mean.shape[-1], data.values.shape[1]
     N = len(data)
     rows, values = np.empty((N, n_products(n, d))), np.empty(N)
@@ -110,16 +150,39 @@ def expected_products(
     return log_likelihood, Products.of_row(rows.sum(axis=0), n, d, N)
 
 
-def refuse_failure(bad: NDArray[np.intp]) -> None:
-    """Error if the filter of a sequence met a covariance that is not definite."""
-    if (bad >= 0).any():
-        i = int(np.argmax(bad >= 0))
-        raise FloatingPointError(
-            f"the covariance of observation {bad[i]} of sequence {i}, given those "
-            "before it, is not positive definite in double precision: the state "
-            "covariance has grown beyond it. Use a transition of spectral radius <= 1, "
-            "or a larger observation_cov."
-        )
+def _products_in_part(parameters, data, partial, n_jobs):
+    """`expected_products` of sequences some of which miss parts of rows."""
+    n, d = parameters.initial_mean.shape[-1], data.values.shape[1]
+    arrays = parameters.compiled()
+    some = np.logical_or.reduceat(partial, data.offsets[:-1])
+    total, row = 0.0, np.zeros(n_products(n, d))
+    whole = [x for x, part in zip(data, some) if not part]
+    if whole:
+        ends = np.cumsum([0, *map(len, whole)])
+        own = Sequences(np.concatenate(whole), ends)
+        total, products = expected_products(parameters, own, n_jobs)
+        row += products.as_row()
+    for i in np.flatnonzero(some):
+        states = smoothed(arrays, data[i], n, int(i))
+        total += states.log_likelihood
+        row += _row_in_part(arrays, data[i], states)
+    return total, Products.of_row(row, n, d, len(data))
+
+
+def _row_in_part(arrays, x, states):
+    """The sums of `Products` over one sequence."""
+    m, P, lag = states.mean, states.cov, states.lag_cov
+    z = np.concatenate([m, np.ones((len(m), 1))], axis=1)
+    before = z[:-1].T @ z[:-1]
+    before[:-1, :-1] += P[:-1].sum(axis=0)
+    across = m[1:].T @ z[:-1]
+    across[:, :-1] += lag.sum(axis=0)
+    after = m[1:].T @ m[1:] + P[1:].sum(axis=0)
+    hidden = np.isnan(x) & is_partial(x)[:, None]
+    seen, xz, xx = expected_observations(arrays, x, hidden, m, P)
+    second = P[0] + np.outer(m[0], m[0])
+    parts = (before, across, after, seen, xz, xx, m[0], second)
+    return np.concatenate([part.ravel() for part in parts])
 
 
 @dataclass(frozen=True)
@@ -307,14 +370,16 @@ def start(
 
 
 def _interpolated(x):
-    """Rows with the missing ones on the lines between their neighbours."""
-    seen = np.flatnonzero(~np.isnan(x[:, 0]))
-    if len(seen) == len(x):
+    """Rows with what is missing on the lines between its neighbours."""
+    lost = np.isnan(x)
+    if not lost.any():
         return x
-    if not len(seen):
-        return np.zeros_like(x)
     t = np.arange(len(x))
-    return np.column_stack([np.interp(t, seen, column[seen]) for column in x.T])
+    columns = [
+        np.interp(t, t[~gone], column[~gone]) if not gone.all() else np.zeros(len(x))
+        for column, gone in zip(x.T, lost.T)
+    ]
+    return np.column_stack(columns)
 
 
 def _windows(x, width):

@@ -134,3 +134,15 @@ def root(cov: NDArray[np.float64]) -> NDArray[np.float64]:
 def spectral_radius(A: NDArray[np.float64]) -> float:
     """Largest modulus of an eigenvalue, over all matrices."""
     return float(np.abs(np.linalg.eigvals(A)).max())
+
+
+def check_horizon(horizon: Any, model: Any, name: str = "horizon") -> int:
+    """T >= 0 that the model's time-varying parameters reach."""
+    if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 0:
+        raise ValueError(f"{name}={v.shown(horizon)} must be an integer >= 0.")
+    if model.n_steps is not None and horizon >= model.n_steps:
+        raise ValueError(
+            f"{name}={horizon} needs {horizon + 1} steps; the time-varying parameters "
+            f"end after n_steps={model.n_steps}."
+        )
+    return int(horizon)

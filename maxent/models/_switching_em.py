@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from maxent._core import expected_states
 from maxent._support.sequences import Sequences
 from maxent.models import _lds_em as em
+from maxent.models import _state_space as checks
+from maxent.models._chain_input import check_chain
 from maxent.models._hidden_chain import Observations, with_pseudo_counts
 
 Array = NDArray[np.float64]
@@ -44,6 +46,44 @@ class Parameters(NamedTuple):
     initial_cov: Any
     transition_offset: Any
     observation_offset: Any
+
+
+def checked(given: Parameters) -> Parameters:
+    """Checked parameters."""
+    start, switching = check_chain(given.start, given.switching)
+    K = len(start)
+    A = checks.square_arrays("transition", given.transition)
+    n = A.shape[-1]
+    Q = checks.covariances("transition_cov", given.transition_cov, n)
+    for name, array in (("transition", A), ("transition_cov", Q)):
+        if array.shape != (K, n, n):
+            raise ValueError(
+                f"{name} has shape {array.shape}, expected ({K}, {n}, {n}): one "
+                "matrix per regime."
+            )
+    C = checks.shaped_like("observation", given.observation, n)
+    d = C.shape[-2]
+    found = Parameters(
+        start,
+        switching,
+        A,
+        Q,
+        C,
+        checks.covariances("observation_cov", given.observation_cov, d, definite=True),
+        checks.shaped("initial_mean", given.initial_mean, (n,)),
+        checks.covariances("initial_cov", given.initial_cov, n),
+        checks.shaped("transition_offset", given.transition_offset, (K, n)),
+        checks.shaped("observation_offset", given.observation_offset, (d,)),
+    )
+    for name in Parameters._fields[4:]:
+        array = getattr(found, name)
+        core = 1 if name in ("initial_mean", "observation_offset") else 2
+        if array.ndim != core:
+            raise ValueError(
+                f"{name} has shape {array.shape}, expected {core} "
+                f"{'axis' if core == 1 else 'axes'}."
+            )
+    return found
 
 
 @dataclass(frozen=True)

@@ -23,19 +23,23 @@ from maxent.models._chain_input import (
     check_chain,
     drawn_offsets,
     drawn_paths,
-    with_pseudo_counts,
 )
 from maxent.models._coupled_chains import (
-    CoupledChains,
     exact_log_sums,
     random_beliefs,
     total_means,
 )
+from maxent.models._factorial_em import (
+    FactorialProblem,
+    even_beliefs,
+    log_bounds,
+    settled_chains,
+    sizes_of,
+)
+from maxent.models._state_fits import centred
 from maxent.models.base import Model, maximize_by_em
-from maxent.models.lds import centred
 
 Array = NDArray[np.float64]
-_LOG_2PI = math.log(2.0 * math.pi)
 _MOST_STATES = 1_000_000  # joint states that are summed over
 
 
@@ -211,9 +215,15 @@ class FactorialHMM(Model):
         data = self._read(sequences, lengths)
         rng = as_generator(random_state)
         out = np.full(len(data), -np.inf)
+        steps = len(data.values)
         for k in range(v.check_count("n_init", n_init)):
-            beliefs = self._even(data) if k == 0 else None
-            out = np.maximum(out, self._bounds(self._settled(data, rng, beliefs)))
+            beliefs = (
+                random_beliefs(self.n_states, steps, rng)
+                if k
+                else even_beliefs(self.n_states, steps)
+            )
+            chains = settled_chains(self, data, beliefs)
+            out = np.maximum(out, log_bounds(chains, self.cov))
         return out
 
     def posterior(
@@ -232,32 +242,10 @@ class FactorialHMM(Model):
             For every sequence one array per chain.
         """
         data = self._read(sequences, lengths)
-        chains = self._settled(data, None, self._even(data))
+        even = even_beliefs(self.n_states, len(data.values))
+        chains = settled_chains(self, data, even)
         each = [list(Sequences(q, data.offsets)) for q in chains.beliefs]
         return [list(parts) for parts in zip(*each)]
-
-    def _even(self, data):
-        return [np.full((len(data.values), S), 1.0 / S) for S in self.n_states]
-
-    def _settled(self, data, rng, beliefs=None):
-        if beliefs is None:
-            beliefs = random_beliefs(self.n_states, len(data.values), rng)
-        chains = CoupledChains(
-            self.start,
-            self.transition,
-            self.mean,
-            np.linalg.inv(self.cov),
-            data.values,
-            data.offsets,
-            beliefs,
-        )
-        chains.settle()
-        return chains
-
-    def _bounds(self, chains):
-        constant = self.n_features * _LOG_2PI + np.linalg.slogdet(self.cov)[1]
-        seen = np.add.reduceat(chains.seen.astype(float), chains.offsets[:-1])
-        return chains.bounds() - 0.5 * constant * seen
 
     def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         return vector_sequences(sequences, lengths, n_features=self.n_features)
@@ -399,7 +387,7 @@ class FactorialHMM(Model):
         random_state=None,
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
-        sizes = _sizes(init, n_states)
+        sizes = sizes_of(init, n_states)
         data = vector_sequences(sequences, lengths)
         data, centre, noise = centred(data)
         if init is not None and init.n_features != len(centre):
@@ -407,7 +395,7 @@ class FactorialHMM(Model):
                 f"init has {init.n_features} features; the sequences have "
                 f"{len(centre)}."
             )
-        problem = _Problem(
+        problem = FactorialProblem(
             data,
             v.check_nonnegative("smoothing", smoothing),
             v.check_positive("shrinkage", shrinkage),
@@ -428,93 +416,3 @@ class FactorialHMM(Model):
     @classmethod
     def _each(cls, data: Any) -> Sequence[Any]:
         return vector_sequences(data).singles()
-
-
-def _sizes(init, n_states):
-    if n_states is not None and np.ndim(n_states) != 1:
-        raise ValueError(
-            f"n_states={v.shown(n_states)} must be a list with the number of states of "
-            "every chain, such as [2, 3]."
-        )
-    if init is None:
-        if n_states is None:
-            raise ValueError("n_states=None: give the states of every chain, or init.")
-        return tuple(v.check_count("n_states", S) for S in n_states)
-    if n_states is not None and tuple(n_states) != init.n_states:
-        raise ValueError(f"n_states={n_states} but init has {init.n_states}.")
-    return init.n_states
-
-
-class _Problem:
-    """EM: parameters are tuples (start, transition, mean, cov, beliefs)."""
-
-    def __init__(self, data, smoothing, shrinkage, ridge):
-        self.data = data
-        self.smoothing, self.shrinkage, self.ridge = smoothing, shrinkage, ridge
-        self.seen = ~np.isnan(data.values[:, 0])
-        self.x = data.values[self.seen]
-
-    def start(self, sizes, noise, rng, init, centre):
-        if init is not None:
-            means = tuple(W - centre / init.n_chains for W in init.mean)
-            steps = len(self.data.values)
-            beliefs = tuple(np.full((steps, S), 1.0 / S) for S in sizes)
-            return init.start, init.transition, means, init.cov, beliefs
-        beliefs = tuple(random_beliefs(sizes, len(self.data.values), rng))
-        spread = np.sqrt(noise / len(sizes))
-        means = tuple(spread * rng.normal(size=(S, self.x.shape[1])) for S in sizes)
-        start = tuple(np.full(S, 1.0 / S) for S in sizes)
-        transition = tuple(np.full((S, S), 0.5 / S) + 0.5 * np.eye(S) for S in sizes)
-        return start, transition, means, noise * np.eye(self.x.shape[1]), beliefs
-
-    def step(self, point):
-        start, transition, mean, cov, beliefs = point
-        chains = CoupledChains(
-            start,
-            transition,
-            mean,
-            np.linalg.inv(cov),
-            self.data.values,
-            self.data.offsets,
-            beliefs,
-        )
-        chains.sweep()
-        d, T = self.x.shape[1], len(self.x)
-        constant = d * _LOG_2PI + np.linalg.slogdet(cov)[1]
-        objective = chains.bound() - 0.5 * T * constant
-        objective += self._log_prior(start, transition, mean, cov)
-        c = self.smoothing
-        pairs = zip(chains.start_counts, start)
-        new_start = tuple(with_pseudo_counts(n, c, old) for n, old in pairs)
-        pairs = zip(chains.switch_counts, transition)
-        new_transition = tuple(with_pseudo_counts(n, c, old) for n, old in pairs)
-        W, R = self._emission(chains.beliefs, mean)
-        beliefs = tuple(chains.beliefs)
-        return objective, (new_start, new_transition, W, R, beliefs)
-
-    def _emission(self, beliefs, mean):
-        """W = (sum E s s' + kappa I)^{-1} sum E s x', s the indicators; and R."""
-        q = [b[self.seen] for b in beliefs]
-        s = np.concatenate(q, axis=1)
-        second = s.T @ s
-        at = np.cumsum([0, *(b.shape[1] for b in q)])
-        for c, own in enumerate(q):
-            block = slice(at[c], at[c + 1])
-            second[block, block] = np.diag(own.sum(axis=0))
-        ridge = self.shrinkage * np.eye(len(second))
-        W = np.linalg.solve(second + ridge, s.T @ self.x)
-        r = self.x - s @ W
-        # sum_c Cov W^c = W' (sum E s s' - sum E s E s') W
-        R = r.T @ r + W.T @ (second - s.T @ s + ridge) @ W
-        R = (R + self.ridge * np.eye(len(R))) / len(self.x)
-        return tuple(np.split(W, at[1:-1])), 0.5 * (R + R.T)
-
-    def _log_prior(self, start, transition, mean, cov):
-        inverse = np.linalg.inv(cov)
-        W = np.concatenate(mean)
-        total = -0.5 * self.shrinkage * float(np.sum((W @ inverse) * W))
-        total -= 0.5 * self.ridge * float(np.trace(inverse))
-        if self.smoothing > 0:
-            tables = (*start, *transition)
-            total += self.smoothing * sum(float(np.log(t).sum()) for t in tables)
-        return total

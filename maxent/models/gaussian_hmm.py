@@ -63,7 +63,9 @@ class GaussianHMM(HiddenMarkovModel):
 
     Notes
     -----
-    A missing observation, a row of NaN, leaves the step's state free.
+    A missing observation, a row of NaN, leaves the step's state free. Of a row that is
+    NaN in part, the rest is observed; a fit takes the missing part at its expectation,
+    with its covariance.
 
     References
     ----------
@@ -118,8 +120,10 @@ class GaussianHMM(HiddenMarkovModel):
         return kinds[self.cov.ndim]  # type: ignore[return-value]
 
     # -- data ----------------------------------------------------------------------
-    def _read(self, sequences, lengths):
-        return vector_sequences(sequences, lengths, n_features=self.n_features)
+    def _read(self, sequences, lengths, partly=False):
+        return vector_sequences(
+            sequences, lengths, n_features=self.n_features, partly=partly
+        )
 
     def _emission_arrays(self):
         return self.mean, self.cov
@@ -127,7 +131,7 @@ class GaussianHMM(HiddenMarkovModel):
     @staticmethod
     def _observations(sequences):
         row = np.arange(len(sequences.values), dtype=np.intp)
-        row[np.isnan(sequences.values[:, 0])] = -1
+        row[np.isnan(sequences.values).all(axis=1)] = -1
         return Observations(sequences, row, shared=False)
 
     def _log_table(self, sequences):
@@ -160,7 +164,7 @@ class GaussianHMM(HiddenMarkovModel):
         Parameters
         ----------
         sequences : list of array-like (n_steps, d), or array-like (n, d)
-            A row of NaN is a missing observation.
+            NaN where an entry, or a whole row, was not observed.
         n_states : int, optional
             None takes :func:`states_per_sequence` of the mean length, with the free
             parameters of an emission plus one in the place of the alphabet's size.
@@ -263,7 +267,7 @@ class GaussianHMM(HiddenMarkovModel):
             }
             return parts.fit(cls, init, {}, options, tol, max_iter)
         d = None if init is None else init.n_features
-        found = vector_sequences(sequences, lengths, n_features=d)
+        found = vector_sequences(sequences, lengths, n_features=d, partly=True)
         weights = sequence_weights(weights, len(found))
         problem = GaussianProblem(
             cls._observations(found), weights, smoothing, covariance_type, n_jobs
@@ -282,7 +286,7 @@ class GaussianHMM(HiddenMarkovModel):
 
     @classmethod
     def _each(cls, data: Any) -> list[Sequences]:
-        return vector_sequences(data).singles()
+        return vector_sequences(data, partly=True).singles()
 
     # -- hmmlearn --------------------------------------------------------------------
     @classmethod

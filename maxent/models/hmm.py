@@ -137,7 +137,7 @@ class CategoricalHMM(HiddenMarkovModel):
         return {**self.parameters(), "emission": self.emission.prob}
 
     # -- data ----------------------------------------------------------------------
-    def _read(self, sequences, lengths):
+    def _read(self, sequences, lengths, partly=False):
         return symbol_sequences(
             sequences,
             lengths,

@@ -10,13 +10,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxent._core import statespace
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
@@ -24,11 +22,17 @@ from maxent.families import Gaussian
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
 from maxent.models._hidden_chain import drawn_offsets
-from maxent.models._state_space import Arrays
+from maxent.models._state_fits import centred, check_fixed, lds_starts, n_states_of
+from maxent.models._state_posterior import (
+    StatePosterior,
+    draw,
+    filtered_terms,
+    smoothed,
+)
 from maxent.models.base import Model, maximize_by_em
 
 if TYPE_CHECKING:
-    from maxent.models.switching import SwitchingLDS
+    pass
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -42,35 +46,6 @@ Parameter = Literal[
     "transition_offset",
     "observation_offset",
 ]
-
-
-@dataclass(frozen=True)
-class StatePosterior:
-    """Distribution of the states of one sequence given its observations.
-
-    Parameters
-    ----------
-    mean : ndarray (n_steps, n_states)
-        Given the whole sequence (smoothed).
-    cov : ndarray (n_steps, n_states, n_states)
-    lag_cov : ndarray (n_steps - 1, n_states, n_states)
-        Cov(s_{t+1}, s_t) given the whole sequence.
-    filtered_mean, filtered_cov : ndarray
-        Given the observations up to the step.
-    predicted_mean, predicted_cov : ndarray
-        Given the observations before the step.
-    log_likelihood : float
-        Log-density of the sequence.
-    """
-
-    mean: NDArray[np.float64]
-    cov: NDArray[np.float64]
-    lag_cov: NDArray[np.float64]
-    filtered_mean: NDArray[np.float64]
-    filtered_cov: NDArray[np.float64]
-    predicted_mean: NDArray[np.float64]
-    predicted_cov: NDArray[np.float64]
-    log_likelihood: float
 
 
 class LinearDynamicalSystem(Model):
@@ -164,34 +139,23 @@ class LinearDynamicalSystem(Model):
         transition_offset: ArrayLike = 0.0,
         observation_offset: ArrayLike = 0.0,
     ) -> None:
-        A = checks.square_arrays("transition", transition)
-        n = A.shape[-1]
-        C = checks.shaped_like("observation", observation, n)
-        d = C.shape[-2]
-        found = em.Parameters(
-            A,
-            checks.covariances("transition_cov", transition_cov, n),
-            C,
-            checks.covariances("observation_cov", observation_cov, d, definite=True),
-            checks.shaped("initial_mean", initial_mean, (n,)),
-            checks.covariances("initial_cov", initial_cov, n),
-            checks.shaped("transition_offset", transition_offset, (n,)),
-            checks.shaped("observation_offset", observation_offset, (d,)),
+        found, n_steps = em.checked(
+            em.Parameters(
+                transition,
+                transition_cov,
+                observation,
+                observation_cov,
+                initial_mean,
+                initial_cov,
+                transition_offset,
+                observation_offset,
+            )
         )
-        lengths = []
-        for name, array in zip(self._names, found):
-            core = 1 if name.endswith(("mean", "offset")) else 2
-            constant = name.startswith("initial")
-            if array.ndim > core + (not constant):
-                axes = "no axis of steps" if constant else "one axis of steps at most"
-                raise ValueError(f"{name} has shape {array.shape}; it has {axes}.")
-            if array.ndim > core:
-                lengths.append((name, len(array)))
         self._set(
             **found._asdict(),
-            n_states=n,
-            n_features=d,
-            n_steps=checks.record_count(lengths),
+            n_states=len(found.initial_mean),
+            n_features=found.observation.shape[-2],
+            n_steps=n_steps,
         )
 
     @functools.cached_property
@@ -227,7 +191,7 @@ class LinearDynamicalSystem(Model):
         Gaussian
             Batch of shape ``(T + 1,)``.
         """
-        T = check_horizon(horizon, self)
+        T = checks.check_horizon(horizon, self)
         _, _, A, b, Q, C, c, R, which = self._compiled
         which = np.zeros(T + 1, dtype=np.intp) if len(A) == 1 else which
         mean, cov = self.initial_mean, self.initial_cov
@@ -247,7 +211,7 @@ class LinearDynamicalSystem(Model):
         Parameters
         ----------
         sequences : array-like (n_steps, n_features), or list of such
-            A row of NaN is a missing observation.
+            NaN where an entry, or a whole row, was not observed.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
 
@@ -257,17 +221,9 @@ class LinearDynamicalSystem(Model):
             In nats.
         """
         data = self._read(sequences, lengths)
-        log_det, far = np.empty((2, len(data.values)))
-        bad = statespace.log_likelihoods(
-            self._compiled, data.values, data.offsets, log_det, far
-        )
-        if bad >= 0:
-            i, t = data.place(bad)
-            failed = np.full(i + 1, -1, dtype=np.intp)
-            failed[i] = t
-            em.refuse_failure(failed)
-        observed = ~np.isnan(data.values[:, 0])
-        terms = log_det + far + self.n_features * _LOG_2PI * observed
+        log_det, far = filtered_terms(self._compiled, data)
+        observed = np.count_nonzero(~np.isnan(data.values), axis=1)
+        terms = log_det + far + _LOG_2PI * observed
         return -0.5 * np.add.reduceat(terms, data.offsets[:-1])
 
     def posterior(
@@ -335,14 +291,18 @@ class LinearDynamicalSystem(Model):
             Only if `return_states`.
         """
         lengths = np.diff(drawn_offsets(n, length))
-        check_horizon(int(lengths.max()) - 1, self)
+        checks.check_horizon(int(lengths.max()) - 1, self)
         rng = as_generator(random_state)
         drawn = [draw(self._compiled, int(T), rng) for T in lengths]
         sequences = [x for _, x in drawn]
         return (sequences, [s for s, _ in drawn]) if return_states else sequences
 
-    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
-        data = vector_sequences(sequences, lengths, n_features=self.n_features)
+    def _read(
+        self, sequences: Any, lengths: ArrayLike | None = None, partly: bool = True
+    ) -> Sequences:
+        data = vector_sequences(
+            sequences, lengths, n_features=self.n_features, partly=partly
+        )
         if self.n_steps is not None and data.lengths.max() > self.n_steps:
             i = int(np.argmax(data.lengths))
             raise ValueError(
@@ -375,7 +335,7 @@ class LinearDynamicalSystem(Model):
         Parameters
         ----------
         sequences : array-like (n_steps, n_features), or list of such
-            A row of NaN is a missing observation.
+            NaN where an entry, or a whole row, was not observed.
         n_states : int, optional
             Dimension of the states; not needed with `init`.
         lengths : array-like of int, optional
@@ -437,31 +397,19 @@ class LinearDynamicalSystem(Model):
 
     @classmethod
     def _fit(
-        cls,
-        sequences,
-        n_states=None,
-        lengths=None,
-        *,
-        prior=0.1,
-        fixed=(),
-        stable=True,
-        init=None,
-        n_init=1,
-        max_iter=500,
-        tol=1e-4,
-        n_jobs=None,
-        callback=None,
-        random_state=None,
-    ):
+        cls, sequences, n_states=None, lengths=None, *, prior=0.1, fixed=(),
+        stable=True, init=None, n_init=1, max_iter=500, tol=1e-4, n_jobs=None,
+        callback=None, random_state=None,
+    ):  # fmt: skip
         v.check_stop(tol, max_iter)
         prior = v.check_nonnegative("prior", prior)
         n_init = v.check_count("n_init", n_init)
         fixed = check_fixed(fixed, cls._names)
-        data = vector_sequences(sequences, lengths)
+        data = vector_sequences(sequences, lengths, partly=True)
         n = n_states_of(init, n_states)
         data, centre, noise = centred(data)
         law = em.CovariancePrior(prior, noise)
-        starts = _starts(data, n, noise, centre, init, n_init, fixed, random_state)
+        starts = lds_starts(data, n, noise, centre, init, n_init, fixed, random_state)
         centred_fixed = fixed
 
         def step(p):
@@ -477,123 +425,4 @@ class LinearDynamicalSystem(Model):
 
     @classmethod
     def _each(cls, data: Any) -> Sequence[Any]:
-        return vector_sequences(data).singles()
-
-
-# -- what the fits of state-space models share -----------------------------------------
-def check_horizon(
-    horizon: Any, model: LinearDynamicalSystem, name: str = "horizon"
-) -> int:
-    """T >= 0 that the model's time-varying parameters reach."""
-    if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 0:
-        raise ValueError(f"{name}={v.shown(horizon)} must be an integer >= 0.")
-    if model.n_steps is not None and horizon >= model.n_steps:
-        raise ValueError(
-            f"{name}={horizon} needs {horizon + 1} steps; the time-varying parameters "
-            f"end after n_steps={model.n_steps}."
-        )
-    return int(horizon)
-
-
-def check_fixed(fixed: Iterable[str], names: Sequence[str]) -> frozenset[str]:
-    """Names of parameters that a fit keeps."""
-    fixed = (fixed,) if isinstance(fixed, str) else tuple(fixed)
-    for name in fixed:
-        if name not in names:
-            raise ValueError(
-                f"fixed={v.shown(fixed)} has no parameter {name!r}: choose from "
-                f"{', '.join(names)}."
-            )
-    return frozenset(fixed)
-
-
-def n_states_of(
-    init: LinearDynamicalSystem | SwitchingLDS | None, n_states: int | None
-) -> int:
-    """Return the number of states, from `init` or as given; refuse disagreement."""
-    if init is None:
-        if n_states is None:
-            raise ValueError("n_states=None: give n_states, or init.")
-        return v.check_count("n_states", n_states)
-    if n_states not in (None, init.n_states):
-        raise ValueError(f"n_states={n_states} but init has {init.n_states} states.")
-    return init.n_states
-
-
-def centred(data: Sequences) -> tuple[Sequences, NDArray[np.float64], float]:
-    """Data about their mean, the mean, and the mean variance (1 of constant data)."""
-    seen = data.values[~np.isnan(data.values[:, 0])]
-    if not len(seen):
-        raise ValueError("every row is missing (NaN); there is nothing to fit.")
-    v.check_range("sequences", seen)
-    centre = seen.mean(axis=0)
-    variance = float(np.square(seen - centre).mean())
-    noise = variance if variance > 0 else 1.0
-    values = np.ascontiguousarray(data.values - centre)
-    return Sequences(values, data.offsets), centre, noise
-
-
-def _starts(data, n, noise, centre, init, n_init, fixed, random_state):
-    if init is not None:
-        if init.n_steps is not None:
-            raise ValueError(
-                f"init varies over n_steps={init.n_steps}; only systems that are "
-                "constant in time are fitted."
-            )
-        if init.n_features != data.values.shape[1]:
-            raise ValueError(
-                f"init has {init.n_features} features; the sequences have "
-                f"{data.values.shape[1]}."
-            )
-        p = init._parameters
-        yield p._replace(observation_offset=p.observation_offset - centre)
-    elif fixed:
-        raise ValueError(f"fixed={sorted(fixed)} needs init, whose values are kept.")
-    rng = as_generator(random_state)
-    for k in range(init is not None, n_init):
-        p = em.start(data, n, noise, rng if k else None)
-        if init is not None:  # further starts keep what is fixed
-            kept = init._parameters._replace(
-                observation_offset=init.observation_offset - centre
-            )
-            p = p._replace(**{name: getattr(kept, name) for name in fixed})
-        yield p
-
-
-def smoothed(
-    arrays: Arrays, x: NDArray[np.float64], n: int, number: int = 0
-) -> StatePosterior:
-    """Posterior of one sequence under compiled arrays."""
-    T, d = x.shape
-    vectors = [np.empty((T, n)) for _ in range(3)]
-    matrices = [np.empty((T, n, n)) for _ in range(4)]
-    log_det, far = np.empty((2, T))
-    pm, fm, m = vectors
-    pP, fP, P, lag = matrices
-    x = np.ascontiguousarray(x)
-    bad = statespace.smooth(arrays, x, pm, pP, fm, fP, m, P, lag, log_det, far)
-    if bad >= 0:
-        failed = np.full(number + 1, -1, dtype=np.intp)
-        failed[number] = bad
-        em.refuse_failure(failed)
-    observed = np.count_nonzero(~np.isnan(x[:, 0]))
-    value = -0.5 * float(log_det.sum() + far.sum() + d * observed * _LOG_2PI)
-    return StatePosterior(m, P, lag[:-1], fm, fP, pm, pP, value)
-
-
-def draw(
-    arrays: Arrays, T: int, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """States and observations of one sequence."""
-    mean, cov, A, b, Q, C, c, R, which = arrays
-    which = which[:T] if len(A) > 1 else np.zeros(T, dtype=np.intp)
-    Q_root, R_root = checks.root(Q), checks.root(R)
-    n, d = len(mean), R.shape[-1]
-    noise, blur = rng.normal(size=(T, n)), rng.normal(size=(T, d))
-    s = np.empty((T, n))
-    s[0] = mean + checks.root(cov) @ noise[0]
-    for t in range(1, T):
-        r = which[t]
-        s[t] = A[r] @ s[t - 1] + b[r] + Q_root[r] @ noise[t]
-    x = np.einsum("tij,tj->ti", C[which], s) + c[which]
-    return s, x + np.einsum("tij,tj->ti", R_root[which], blur)
+        return vector_sequences(data, partly=True).singles()

@@ -8,7 +8,6 @@ Source: Jebara, Kondor & Howard (2004), section 5.1.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, overload
@@ -21,13 +20,14 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
 from maxent.models import _lds_em as lds_em
-from maxent.models import _state_space as checks
 from maxent.models import _switching_em as em
-from maxent.models._chain_input import check_chain, drawn_offsets
-from maxent.models.base import Model, maximize_by_em
-from maxent.models.lds import LinearDynamicalSystem, centred, draw, n_states_of
+from maxent.models._chain_input import drawn_offsets
+from maxent.models._regime_paths import RegimePaths
+from maxent.models._state_fits import centred, n_states_of
+from maxent.models._state_posterior import draw
+from maxent.models._switching_starts import regimes_of, switching_start
+from maxent.models.base import maximize_by_em
 
-_MOST_PATHS = 2**16  # paths that are enumerated
 _SWEEPS = 500  # updates of the beliefs at fixed parameters, at most
 _SETTLED = 1e-10  # relative gain of a sweep that ends them
 
@@ -52,7 +52,7 @@ class SwitchingPosterior:
     bound: float
 
 
-class SwitchingLDS(Model):
+class SwitchingLDS(RegimePaths):
     """Linear dynamical system whose transition changes between regimes.
 
     A Markov chain of regimes q_1, q_2, ... chooses the step into each state:
@@ -118,17 +118,6 @@ class SwitchingLDS(Model):
 
     n_steps = None  # systems do not vary with time beyond their regimes
 
-    start: NDArray[np.float64]
-    switching: NDArray[np.float64]
-    transition: NDArray[np.float64]
-    transition_cov: NDArray[np.float64]
-    observation: NDArray[np.float64]
-    observation_cov: NDArray[np.float64]
-    initial_mean: NDArray[np.float64]
-    initial_cov: NDArray[np.float64]
-    transition_offset: NDArray[np.float64]
-    observation_offset: NDArray[np.float64]
-
     def __init__(
         self,
         start: ArrayLike,
@@ -142,185 +131,25 @@ class SwitchingLDS(Model):
         transition_offset: ArrayLike = 0.0,
         observation_offset: ArrayLike = 0.0,
     ) -> None:
-        start, switching = check_chain(start, switching)
-        K = len(start)
-        A = checks.square_arrays("transition", transition)
-        n = A.shape[-1]
-        Q = checks.covariances("transition_cov", transition_cov, n)
-        for name, array in (("transition", A), ("transition_cov", Q)):
-            if array.shape != (K, n, n):
-                raise ValueError(
-                    f"{name} has shape {array.shape}, expected ({K}, {n}, {n}): one "
-                    "matrix per regime."
-                )
-        C = checks.shaped_like("observation", observation, n)
-        d = C.shape[-2]
-        found = em.Parameters(
-            start,
-            switching,
-            A,
-            Q,
-            C,
-            checks.covariances("observation_cov", observation_cov, d, definite=True),
-            checks.shaped("initial_mean", initial_mean, (n,)),
-            checks.covariances("initial_cov", initial_cov, n),
-            checks.shaped("transition_offset", transition_offset, (K, n)),
-            checks.shaped("observation_offset", observation_offset, (d,)),
+        found = em.checked(
+            em.Parameters(
+                start,
+                switching,
+                transition,
+                transition_cov,
+                observation,
+                observation_cov,
+                initial_mean,
+                initial_cov,
+                transition_offset,
+                observation_offset,
+            )
         )
-        for name in self._names[4:]:
-            array = getattr(found, name)
-            core = 1 if name in ("initial_mean", "observation_offset") else 2
-            if array.ndim != core:
-                raise ValueError(
-                    f"{name} has shape {array.shape}, expected {core} "
-                    f"{'axis' if core == 1 else 'axes'}."
-                )
         self._set(**found._asdict())
-
-    @property
-    def n_regimes(self) -> int:
-        """Number of regimes."""
-        return len(self.start)
-
-    @property
-    def n_states(self) -> int:
-        """Dimension of the states."""
-        return len(self.initial_mean)
-
-    @property
-    def n_features(self) -> int:
-        """Dimension of the observations."""
-        return len(self.observation)
 
     @property
     def _parameters(self) -> em.Parameters:
         return em.Parameters(**self.parameters())
-
-    # -- laws --------------------------------------------------------------------------
-    def given_path(self, path: ArrayLike) -> LinearDynamicalSystem:
-        """The time-varying linear system of a path of regimes.
-
-        Parameters
-        ----------
-        path : array-like of int (n_steps - 1,)
-            Regimes of the steps into s_1, s_2, ...
-
-        Returns
-        -------
-        LinearDynamicalSystem
-            Of `n_steps` observations.
-        """
-        path = self._check_path(path)
-        at = np.concatenate([[0], path])
-        return LinearDynamicalSystem(
-            self.transition[at],
-            self.transition_cov[at],
-            self.observation,
-            self.observation_cov,
-            self.initial_mean,
-            self.initial_cov,
-            self.transition_offset[at],
-            self.observation_offset,
-        )
-
-    def _check_path(self, path: ArrayLike) -> NDArray[np.intp]:
-        path = np.asarray(path)
-        regimes = path.astype(np.intp) if path.size else np.zeros(0, dtype=np.intp)
-        if regimes.ndim != 1 or (path != regimes).any() or (
-            ((regimes < 0) | (regimes >= self.n_regimes)).any()
-        ):  # fmt: skip
-            raise ValueError(
-                f"path={v.shown(path.tolist())} must hold regimes 0 to "
-                f"{self.n_regimes - 1}."
-            )
-        return regimes
-
-    def _compiled(self, paths: NDArray[np.intp]) -> list[checks.Arrays]:
-        """Arrays of the systems of many paths (n, steps), for compiled functions."""
-        arrays = checks.compiled(
-            self.initial_mean,
-            self.initial_cov,
-            self.transition,
-            self.transition_offset,
-            self.transition_cov,
-            self.observation,
-            self.observation_offset,
-            self.observation_cov,
-        )[:-1]
-        which = np.concatenate([np.zeros((len(paths), 1), np.intp), paths], axis=1)
-        return [(*arrays, np.ascontiguousarray(own)) for own in which]
-
-    def log_path(self, paths: ArrayLike) -> NDArray[np.float64]:
-        """Log-probabilities of paths of regimes.
-
-        Parameters
-        ----------
-        paths : array-like of int (n_paths, n_steps - 1)
-
-        Returns
-        -------
-        ndarray (n_paths,)
-        """
-        paths = np.asarray(paths, dtype=np.intp)
-        with np.errstate(divide="ignore"):
-            start, switching = np.log(self.start), np.log(self.switching)
-        if paths.shape[1] == 0:
-            return np.zeros(len(paths))
-        steps = switching[paths[:, :-1], paths[:, 1:]].sum(axis=1)
-        return start[paths[:, 0]] + steps
-
-    def sample_paths(
-        self, n: int, length: int, random_state: Any = None
-    ) -> NDArray[np.intp]:
-        """Draw paths of regimes.
-
-        Parameters
-        ----------
-        n : int
-            Number of paths, >= 1.
-        length : int
-            Regimes of each, >= 0: one less than the observations.
-        random_state : int, Generator, RandomState or None, default=None
-
-        Returns
-        -------
-        ndarray of int (n, length)
-        """
-        rng = as_generator(random_state)
-        uniform = rng.random((v.check_count("n", n), length))
-        paths = np.empty((n, length), dtype=np.intp)
-        last = self.n_regimes - 1
-        for t in range(length):
-            p = self.switching[paths[:, t - 1]] if t else np.tile(self.start, (n, 1))
-            edges = np.cumsum(p, axis=1)
-            above = (uniform[:, t : t + 1] * edges[:, -1:] >= edges).sum(axis=1)
-            paths[:, t] = np.minimum(above, last)
-        return paths
-
-    def all_paths(self, length: int) -> NDArray[np.intp]:
-        """All paths of regimes of a length.
-
-        Parameters
-        ----------
-        length : int
-
-        Returns
-        -------
-        ndarray of int (n_regimes ** length, length)
-
-        Raises
-        ------
-        ValueError
-            If there are more than 65536.
-        """
-        count = float(self.n_regimes) ** length
-        if count > _MOST_PATHS:
-            raise ValueError(
-                f"{self.n_regimes} regimes over {length} steps have {count:.3g} paths, "
-                f"more than {_MOST_PATHS}: use lower_bound, or draw paths."
-            )
-        paths = list(itertools.product(range(self.n_regimes), repeat=length))
-        return np.array(paths, dtype=np.intp).reshape(len(paths), length)
 
     def log_likelihood(
         self, sequences: Any, lengths: ArrayLike | None = None
@@ -555,14 +384,16 @@ class SwitchingLDS(Model):
         v.check_stop(tol, max_iter)
         prior = v.check_positive("prior", prior)
         smoothing = v.check_nonnegative("smoothing", smoothing)
-        K = _regimes_of(init, n_regimes)
+        K = regimes_of(init, n_regimes)
         n = n_states_of(init, n_states)
         data = vector_sequences(sequences, lengths)
         data, centre, noise = centred(data)
         law, problem = lds_em.CovariancePrior(prior, noise), em.Problem(data)
         rng = as_generator(random_state)
         starts = [
-            _start(problem, K, n, noise, centre, init if k == 0 else None, rng, law)
+            switching_start(
+                problem, K, n, noise, centre, init if k == 0 else None, rng, law
+            )
             for k in range(v.check_count("n_init", n_init))
         ]
 
@@ -583,56 +414,3 @@ class SwitchingLDS(Model):
     @classmethod
     def _each(cls, data: Any) -> Sequence[Any]:
         return vector_sequences(data).singles()
-
-
-def _regimes_of(init, n_regimes):
-    if init is None:
-        if n_regimes is None:
-            raise ValueError("n_regimes=None: give n_regimes, or init.")
-        return v.check_count("n_regimes", n_regimes)
-    if n_regimes not in (None, init.n_regimes):
-        raise ValueError(f"n_regimes={n_regimes} but init has {init.n_regimes}.")
-    return init.n_regimes
-
-
-def _start(problem, K, n, noise, centre, init, rng, law):
-    """Parameters and regime probabilities to start from."""
-    if init is not None:
-        if init.n_features != len(centre):
-            raise ValueError(
-                f"init has {init.n_features} features; the sequences have "
-                f"{len(centre)}."
-            )
-        p = init._parameters
-        p = p._replace(observation_offset=p.observation_offset - centre)
-        return tuple(p), np.full((len(problem.into), K), 1.0 / K)
-    one = lds_em.start(problem.data, n, noise)
-    for _ in range(10):  # a few steps of one system: states that fit the data
-        _, products = lds_em.expected_products(one, problem.data)
-        one = lds_em.maximised(one, products, law, frozenset(), True)
-    switching = np.full((K, K), 0.1 / K) + 0.9 * np.eye(K)
-    p = em.Parameters(
-        np.full(K, 1.0 / K),
-        switching,
-        np.stack([one.transition] * K),
-        np.stack([one.transition_cov] * K),
-        one.observation,
-        one.observation_cov,
-        one.initial_mean,
-        one.initial_cov,
-        np.stack([one.transition_offset] * K),
-        one.observation_offset,
-    )
-    regimes = em.random_segments(problem, K, rng)
-    if K > 1 and len(problem.into):  # regressions by segment make the regimes differ
-        q = problem.believe(p, regimes)
-        segments = em.Beliefs(
-            q.mean, q.cov, q.lag, regimes, q.start_counts, q.switch_counts, q.bounds
-        )
-        new = em.maximised(problem, p, segments, law, 1.0, True)
-        p = p._replace(
-            transition=new.transition,
-            transition_cov=new.transition_cov,
-            transition_offset=new.transition_offset,
-        )
-    return tuple(p), regimes

@@ -101,6 +101,11 @@ def test_missing_vectors():
         (lambda: vector_sequences([np.zeros((2, 2)), np.zeros((2, 3))]), "3 columns"),
         (lambda: vector_sequences([np.zeros((2, 2, 2))]), "has shape"),
         (lambda: vector_sequences([[[np.inf]]]), r"sequences\[0\]\[0\]"),
+        (lambda: vector_sequences([[[1.0, np.nan]]]), r"\[0\]\[0\]=.* NaN in part"),
+        (
+            lambda: vector_sequences([[[np.nan, np.inf]]], partly=True),
+            r"\[0\]\[0\]=.* infinite",
+        ),
     ],
 )
 def test_bad_input_is_named(call, match):

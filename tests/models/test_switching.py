@@ -255,13 +255,40 @@ def test_new_models_meet_the_paths_of_old_ones(rng):
     models = [random_switching(rng, 2, 2) for _ in range(5)]
     whole = SwitchingPaths(models, horizon=4, n_paths=3, random_state=1)
     K = switching_lds_kernel(whole, normalize=True)
-    old = SwitchingPaths(models, horizon=4, n_paths=3, random_state=1)
-    for side, part in ((whole, slice(0, 3)), (old, slice(3, 5))):
-        side.models, side.paths = side.models[part], side.paths[part]
-        side.log_paths = side.log_paths[part]
-        side.log_weights = side.log_weights[part]
-    new = switching_lds_kernel(old, whole, normalize=True)
+    new = switching_lds_kernel(whole[3:], whole[:3], normalize=True)
     np.testing.assert_allclose(new, K[3:, :3], rtol=1e-10)
+    with pytest.raises(ValueError, match="selects none of 5"):
+        whole[5:]
+    with pytest.raises(TypeError, match="by a slice"):
+        whole[0]
+
+
+def test_kernels_of_models_with_themselves_are_computed_once(rng, monkeypatch):
+    models = [random_switching(rng, 2, 2) for _ in range(5)]
+    old, new = (
+        SwitchingPaths(part, horizon=4, n_paths=3, random_state=seed)
+        for seed, part in enumerate((models[:3], models[3:]))
+    )
+    passes = []
+    own = switching.pair_parts
+    monkeypatch.setattr(
+        switching, "pair_parts", lambda *args: passes.append(1) or own(*args)
+    )
+    K = switching_lds_kernel(old, rho=0.7, normalize=True)
+    assert len(passes) == 1
+    first = switching_lds_kernel(new, old, rho=0.7, normalize=True)
+    assert len(passes) == 2 + len(new)  # the pairs, and the new models alone
+    np.testing.assert_array_equal(
+        switching_lds_kernel(new, old, rho=0.7, normalize=True), first
+    )
+    assert len(passes) == 3 + len(new)
+    powers = np.array([0.2, 0.7, 1.0])
+    L = old.log_self(powers)
+    assert len(passes) == 3 + len(new) + len(old)  # one pass for two new powers
+    for k, rho in enumerate(powers):
+        square = switching_lds_kernel(old, rho=rho, log=True)
+        np.testing.assert_allclose(L[:, k], np.diagonal(square), rtol=1e-13)
+    assert (np.diagonal(K) == 1.0).all()
 
 
 def test_input_that_does_not_fit_is_refused(rng):

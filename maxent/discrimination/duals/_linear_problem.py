@@ -10,8 +10,8 @@ from maxent._core.coordinate import scale_rows
 from maxent._optimize.bias import best_bias
 from maxent._optimize.certificate import repair_equality
 from maxent._support import validation as v
+from maxent._support.kernel_parameters import LARGEST_FEATURE
 from maxent._support.results import Certified
-from maxent._support.vector_kernels import LARGEST_FEATURE
 
 _CHUNK = 4096  # rows of a loss pass at a time
 

@@ -10,6 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.kernel_parameters import (
+    check_features,
+    check_kernel,
+    resolve_gamma,
+)
 from maxent._support.results import DualResult
 from maxent._support.typing import (
     ArrayLike,
@@ -20,13 +25,7 @@ from maxent._support.typing import (
     MatrixLike,
     NamedKernel,
 )
-from maxent._support.vector_kernels import (
-    VectorKernel,
-    check_features,
-    check_kernel,
-    kernel_of_rows,
-    resolve_gamma,
-)
+from maxent._support.vector_kernels import VectorKernel, kernel_of_rows
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import (
     solve_signed,

@@ -1,0 +1,183 @@
+"""Vectors of which a part is missing: what the observed part says of the rest.
+
+Of a Gaussian x ~ N(mu, S) with observed coordinates o and missing ones m,
+
+    x_m | x_o ~ N(mu_m + K (x_o - mu_o), S_mm - K S_om),    K = S_mo S_oo^{-1},
+
+and the log-density of the observation is that of x_o.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent.models._state_space import Arrays
+
+Array = NDArray[np.float64]
+
+
+def is_partial(X: Array) -> NDArray[np.bool_]:
+    """Which rows (n, d) have some entries, but not all of them, missing."""
+    lost = np.isnan(X)
+    return np.asarray(lost.any(axis=1) & ~lost.all(axis=1))
+
+
+def check_columns(X: Array) -> None:
+    """Refuse a column of which nothing was observed."""
+    empty = np.isnan(X).all(axis=0)
+    if empty.any():
+        raise ValueError(
+            f"column {int(np.argmax(empty))} of the sequences is missing (NaN) at "
+            "every step; drop it."
+        )
+
+
+def with_column_means(X: Array) -> Array:
+    """Rows with the mean of the column where an entry is missing."""
+    return np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+
+
+def _patterns(X: Array) -> Iterator[tuple[Any, Any, NDArray[np.intp]]]:
+    """Observed and missing coordinates, and the rows (not all NaN) that have these."""
+    kinds, which = np.unique(np.isnan(X), axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    for k, lost in enumerate(kinds):
+        if not lost.all():
+            yield (
+                np.flatnonzero(~lost),
+                np.flatnonzero(lost),
+                np.flatnonzero(which == k),
+            )
+
+
+# -- Gaussian emissions ----------------------------------------------------------------
+def marginal_table(gaussians: Any, mean: Array, cov: Array, X: Array) -> Array:
+    """Log-densities (n, states) of what is observed of every row.
+
+    `gaussians` makes a batch from means and covariances of the kind of `cov`.
+    """
+    out = np.zeros((len(X), len(mean)))
+    for o, _, rows in _patterns(X):
+        own = cov
+        if cov.ndim == 3:
+            own = cov[:, o[:, None], o]
+        elif cov.ndim == 2:
+            own = cov[:, o]
+        out[rows] = gaussians(mean[:, o], own).log_prob(X[np.ix_(rows, o)]).T
+    return out
+
+
+def expected_fit(
+    X: Array, weights: Array, mean: Array, cov: Array
+) -> tuple[Array, Array]:
+    """Weighted means and covariances of rows filled in by each state, one M step.
+
+    Parameters
+    ----------
+    X : ndarray (n, d)
+    weights : ndarray (states, n)
+        Of positive sums.
+    mean : ndarray (states, d)
+    cov : ndarray (states, d, d), (states, d) or (states,)
+        Those by which rows are filled in.
+
+    Returns
+    -------
+    mean, cov : ndarray
+        As given.
+    """
+    S, d = mean.shape
+    filled = np.repeat(X[None], S, axis=0)
+    spread = np.zeros((S, d, d))  # sum of the weighted covariances of what is missing
+    for o, m, rows in _patterns(X):
+        if not len(m):
+            continue
+        at = np.ix_(np.arange(S), rows, m)
+        total = weights[:, rows].sum(axis=1)
+        if cov.ndim == 3:
+            cross = cov[:, o[:, None], m]
+            K = np.linalg.solve(cov[:, o[:, None], o], cross).swapaxes(1, 2)
+            away = X[np.ix_(rows, o)] - mean[:, None, o]
+            filled[at] = mean[:, None, m] + away @ K.swapaxes(1, 2)
+            left = cov[:, m[:, None], m] - K @ cross
+            spread[:, m[:, None], m] += total[:, None, None] * left
+        else:
+            filled[at] = mean[:, None, m]
+            var = cov[:, m] if cov.ndim == 2 else cov[:, None]
+            spread[:, m, m] += total[:, None] * var
+    share = weights / weights.sum(axis=1, keepdims=True)
+    center = np.einsum("kn,knd->kd", share, filled)
+    R = (filled - center[:, None]) * np.sqrt(share)[..., None]
+    spread /= weights.sum(axis=1)[:, None, None]
+    if cov.ndim == 3:
+        found = R.swapaxes(1, 2) @ R + spread
+        return center, 0.5 * (found + found.swapaxes(1, 2))
+    var = np.square(R).sum(axis=1) + np.diagonal(spread, axis1=1, axis2=2)
+    return center, var if cov.ndim == 2 else var.mean(axis=1)
+
+
+# -- state-space models ----------------------------------------------------------------
+def masked(arrays: Arrays, x: Array) -> tuple[Arrays, Array, NDArray[np.bool_]]:
+    """A time-varying system under which a whole sequence says what a partial one does.
+
+    Missing coordinates of a row get no part of the states, independent noise of
+    variance one, and the value of their mean: they add nothing to log-determinants and
+    distances of the filter. Also returned is which coordinates these are.
+    """
+    mean, cov, A, b, Q, C, c, R, which = arrays
+    T, d = x.shape
+    at = which[:T] if len(A) > 1 else np.zeros(T, dtype=np.intp)
+    hidden = np.isnan(x) & is_partial(x)[:, None]
+    either = hidden[:, :, None] | hidden[:, None, :]
+    system = (
+        mean,
+        cov,
+        A[at],
+        b[at],
+        Q[at],
+        np.where(hidden[:, :, None], 0.0, C[at]),
+        np.where(hidden, 0.0, c[at]),
+        np.where(either, np.eye(d), R[at]),
+        np.arange(T, dtype=np.intp),
+    )
+    return system, np.where(hidden, 0.0, x), hidden
+
+
+def expected_observations(
+    arrays: Arrays,
+    x: Array,
+    hidden: NDArray[np.bool_],
+    mean: Array,
+    cov: Array,
+) -> tuple[Array, Array, Array]:
+    """Sums of E z z', E x z' and E x x' over the observed steps of a constant system.
+
+    Given the states, missing coordinates are G s + g and noise; z = (s, 1). `mean` and
+    `cov` are those of the states given the sequence.
+    """
+    C, c, R = arrays[5][0], arrays[6][0], arrays[7][0]
+    d = x.shape[1]
+    seen = ~np.isnan(x).all(axis=1) | hidden.any(axis=1)
+    x, hidden, m, P = x[seen], hidden[seen], mean[seen], cov[seen]
+    both = hidden[:, :, None] & hidden[:, None, :]
+    either = hidden[:, :, None] | hidden[:, None, :]
+    cross = np.where(hidden[:, :, None] & ~hidden[:, None, :], R, 0.0)
+    K = np.linalg.solve(np.where(either, np.eye(d), R), cross.swapaxes(1, 2))
+    K = K.swapaxes(1, 2)
+    G = np.where(hidden[:, :, None], C - K @ C, 0.0)
+    g = np.where(hidden, c + (K @ (np.where(hidden, 0.0, x - c))[..., None])[..., 0], x)
+    left = np.where(both, R - K @ cross.swapaxes(1, 2), 0.0)
+    z = np.concatenate([m, np.ones((len(m), 1))], axis=1)
+    second = z[:, :, None] * z[:, None, :]
+    second[:, :-1, :-1] += P
+    B = np.concatenate([G, g[:, :, None]], axis=2)  # E (x | s) = B z
+    xz = B @ second
+    return (
+        second.sum(axis=0),
+        xz.sum(axis=0),
+        (xz @ B.swapaxes(1, 2) + left).sum(axis=0),
+    )

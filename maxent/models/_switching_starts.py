@@ -1,0 +1,78 @@
+"""Starts of the fits of switching systems."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent._support import validation as v
+from maxent.models import _lds_em as lds_em
+from maxent.models import _switching_em as em
+
+if TYPE_CHECKING:
+    from maxent.models.switching import SwitchingLDS
+
+
+def regimes_of(init: SwitchingLDS | None, n_regimes: int | None) -> int:
+    """Return the number of regimes, from `init` or as given; refuse disagreement."""
+    if init is None:
+        if n_regimes is None:
+            raise ValueError("n_regimes=None: give n_regimes, or init.")
+        return v.check_count("n_regimes", n_regimes)
+    if n_regimes not in (None, init.n_regimes):
+        raise ValueError(f"n_regimes={n_regimes} but init has {init.n_regimes}.")
+    return init.n_regimes
+
+
+def switching_start(
+    problem: em.Problem,
+    K: int,
+    n: int,
+    noise: float,
+    centre: NDArray[np.float64],
+    init: SwitchingLDS | None,
+    rng: np.random.Generator,
+    law: lds_em.CovariancePrior,
+) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
+    """Parameters and regime probabilities to start from."""
+    if init is not None:
+        if init.n_features != len(centre):
+            raise ValueError(
+                f"init has {init.n_features} features; the sequences have "
+                f"{len(centre)}."
+            )
+        p = init._parameters
+        p = p._replace(observation_offset=p.observation_offset - centre)
+        return tuple(p), np.full((len(problem.into), K), 1.0 / K)
+    one = lds_em.start(problem.data, n, noise)
+    for _ in range(10):  # a few steps of one system: states that fit the data
+        _, products = lds_em.expected_products(one, problem.data)
+        one = lds_em.maximised(one, products, law, frozenset(), True)
+    switching = np.full((K, K), 0.1 / K) + 0.9 * np.eye(K)
+    p = em.Parameters(
+        np.full(K, 1.0 / K),
+        switching,
+        np.stack([one.transition] * K),
+        np.stack([one.transition_cov] * K),
+        one.observation,
+        one.observation_cov,
+        one.initial_mean,
+        one.initial_cov,
+        np.stack([one.transition_offset] * K),
+        one.observation_offset,
+    )
+    regimes = em.random_segments(problem, K, rng)
+    if K > 1 and len(problem.into):  # regressions by segment make the regimes differ
+        q = problem.believe(p, regimes)
+        segments = em.Beliefs(
+            q.mean, q.cov, q.lag, regimes, q.start_counts, q.switch_counts, q.bounds
+        )
+        new = em.maximised(problem, p, segments, law, 1.0, True)
+        p = p._replace(
+            transition=new.transition,
+            transition_cov=new.transition_cov,
+            transition_offset=new.transition_offset,
+        )
+    return tuple(p), regimes
