@@ -37,7 +37,8 @@ from maxent.kernels._expected_counts import chain_counts, factor_counts
 from maxent.models import LinearDynamicalSystem, MarkovChain, Mixture
 from maxent.models._elimination import MAX_TABLE
 from maxent.models._hidden_chain import HiddenMarkovModel
-from maxent.models._lds_em import Products, n_products, refuse_failure, residual_scatter
+from maxent.models._lds_em import Products, n_products, residual_scatter
+from maxent.models._state_posterior import refuse_failure
 from maxent.models.bayes_net import BayesNet
 from maxent.models.hmm import CategoricalHMM
 from maxent.models.markov import contexts, first_symbols
