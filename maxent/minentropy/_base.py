@@ -93,8 +93,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         weight = weight * self._class_weights(y, classes, codes, weight)
         self._check_true_outputs(features, codes)
         if hidden_mask is not None:
-            sizes = features.hidden_sizes(codes)
-            features.forbid(flat_mask(hidden_mask, sizes), codes)
+            features.restrict(hidden_mask, codes)
         # F_a,b(w) = F_a'(b w) / b: learn u = b w, with the losses b Delta
         c = b * C * weight / total
         objective = Objective(features, codes, c, b * loss, alpha)
@@ -330,28 +329,6 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         features, _ = self._bound(X)
         codes = self._output_codes(y, X, features.n)
         return features.split(features.posteriors(self._weights(features)), codes)
-
-
-def flat_mask(hidden_mask, sizes):
-    """Masks of the samples one after the other, checked against their sizes."""
-    masks = [v.as_array(f"hidden_mask[{i}]", m) for i, m in enumerate(hidden_mask)]
-    if len(masks) != len(sizes):
-        raise ValueError(
-            f"hidden_mask has {len(masks)} entries; one for each of {len(sizes)} "
-            "samples is needed."
-        )
-    for i, (mask, size) in enumerate(zip(masks, sizes, strict=True)):
-        if mask.dtype != bool or mask.shape != (size,):
-            raise ValueError(
-                f"hidden_mask[{i}] has shape {mask.shape} and dtype {mask.dtype}; "
-                f"{size} booleans are needed, True where a hidden value is allowed."
-            )
-        if not mask.any():
-            raise ValueError(
-                f"hidden_mask[{i}] allows no hidden value; allow one, or drop the "
-                "sample."
-            )
-    return np.concatenate(masks)
 
 
 def _checked_loss(loss, K):

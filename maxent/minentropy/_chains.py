@@ -6,7 +6,7 @@ import numpy as np
 
 from maxent._core import latent_trees as _core
 from maxent._support.threads import effective_threads
-from maxent.minentropy._features import HiddenFeatures, side_rows
+from maxent.minentropy._features import HiddenFeatures, checked_masks, side_rows
 
 _NEAR_ONE = 0.01  # |alpha - 1| up to which differences lose more than quadrature
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -39,17 +39,28 @@ class TreeFeatures(HiddenFeatures):
             own = np.arange(-1, T - 1) if parents is None else parents
             x = np.ascontiguousarray(np.stack([X[i] for i in at]))
             self.groups.append((at, x, np.ascontiguousarray(own, dtype=np.intp)))
+        self.masks = None  # allowed states (T_i, S) of the samples, of these outputs
 
     @property
     def is_visible(self):
         return self.S == 1
 
-    def _tables(self, w, x, y):
-        """Scores of states (m, T, S) and of pairs of states (m, T, S, S)."""
+    def restrict(self, hidden_mask, codes):
+        shapes = [(int(T), self.S) for T in self.lengths]
+        self.masks, self.codes = checked_masks(hidden_mask, shapes), codes
+
+    def _tables(self, w, at, x, y):
+        """Scores of states (m, T, S) and of pairs of states (m, T, S, S).
+
+        Scores of states that are not allowed are -inf.
+        """
         own = w.reshape(self.K, self.block)[y]
         W, A = own[: self.S * self.p], own[self.S * self.p :]
         unary = x @ W.reshape(self.S, self.p).T
         pair = np.broadcast_to(A.reshape(self.S, self.S), (*unary.shape, self.S))
+        if self.masks is not None:
+            for row in np.flatnonzero(self.codes[at] == y):
+                unary[row][~self.masks[at[row]]] = -np.inf
         return np.ascontiguousarray(unary), np.ascontiguousarray(pair)
 
     def _sums(self, tables, parents, t, marginals=True):
@@ -98,7 +109,7 @@ class TreeFeatures(HiddenFeatures):
             return self._averaged(tables, parents, a, gradient)
         L, _, mu, _ = self._sums(tables, parents, 1.0, gradient)
         if a == 0:
-            return L - len(parents) * np.log(self.S), mu
+            return L - np.log(np.isfinite(tables[0]).sum(axis=2)).sum(axis=1), mu
         La, _, mu_a, _ = self._sums(tables, parents, a, gradient)
         b = a - 1.0
         weights = [(a * u - p) / b for u, p in zip(mu_a, mu, strict=True)]
@@ -122,7 +133,7 @@ class TreeFeatures(HiddenFeatures):
         G = np.empty((self.n, self.K, self.block)) if gradient else None
         for at, x, parents in self.groups:
             for y in range(self.K):
-                values[at, y], weights = one(self._tables(w, x, y), parents, y)
+                values[at, y], weights = one(self._tables(w, at, x, y), parents, y)
                 if gradient:
                     G[at, y] = self._pooled(x, weights)
         return values, G
@@ -146,7 +157,7 @@ class TreeFeatures(HiddenFeatures):
         out = np.full((self.n, self.K, self.lengths.max()), -1, dtype=np.intp)
         for at, x, parents in self.groups:
             for y in range(self.K):
-                _, states = self._best_states(self._tables(w, x, y), parents)
+                _, states = self._best_states(self._tables(w, at, x, y), parents)
                 out[at, y, : len(parents)] = states
         return out
 
@@ -155,7 +166,7 @@ class TreeFeatures(HiddenFeatures):
         out = [[None] * self.K for _ in range(self.n)]
         for at, x, parents in self.groups:
             for y in range(self.K):
-                mu = self._sums(self._tables(w, x, y), parents, 1.0)[2][0]
+                mu = self._sums(self._tables(w, at, x, y), parents, 1.0)[2][0]
                 for i, own in zip(at, mu, strict=True):
                     out[i][y] = own
         return out
@@ -164,15 +175,10 @@ class TreeFeatures(HiddenFeatures):
         """Marginals of the outputs `codes`."""
         return [own[y] for own, y in zip(values, codes, strict=True)]
 
-    def hidden_sizes(self, codes):
-        raise ValueError(
-            "hidden_mask is for hidden values in a list, not for ChainMap."
-        )
-
     def random(self, rng):
         def one(tables, parents, y):
-            states = rng.integers(self.S, size=tables[0].shape[:2])
-            return 0.0, self._indicators(states, parents)
+            draw = np.where(np.isfinite(tables[0]), rng.random(tables[0].shape), -1.0)
+            return 0.0, self._indicators(draw.argmax(axis=2), parents)
 
         return self._collect(np.zeros(self.d), one)[1]
 

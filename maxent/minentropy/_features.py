@@ -61,6 +61,10 @@ class HiddenFeatures(ABC):
     def rows(self, G: Any, i: IntArray, y: IntArray) -> Any:
         """Features (len(i), d) of pairs (i, y)."""
 
+    @abstractmethod
+    def restrict(self, hidden_mask: Any, codes: IntArray) -> None:
+        """Leave out hidden values of the outputs `codes`, as a user's masks say."""
+
     def at_weights(self, G: Any, w: FloatArray) -> FloatArray:
         """g_iy . w, (n, K)."""
         i = np.repeat(np.arange(self.n), self.K)
@@ -97,6 +101,19 @@ class ListedFeatures(HiddenFeatures):
     @abstractmethod
     def segment_orders(self, alpha: Any) -> FloatArray:
         """Order of every segment."""
+
+    @abstractmethod
+    def hidden_sizes(self, codes: IntArray) -> IntArray:
+        """Entries that a mask of each sample has, (n,)."""
+
+    @abstractmethod
+    def forbid(self, allowed: Any, codes: IntArray) -> None:
+        """Leave out hidden values of the outputs `codes`; one boolean an entry."""
+
+    def restrict(self, hidden_mask, codes):
+        sizes = self.hidden_sizes(codes)
+        masks = checked_masks(hidden_mask, [(size,) for size in sizes])
+        self.forbid(np.concatenate(masks), codes)
 
     @property
     def is_visible(self):
@@ -278,6 +295,31 @@ class JointFeatures(ListedFeatures):
 
     def rows(self, G, i, y):
         return G[i * self.K + y]
+
+
+# -- masks ---------------------------------------------------------------------------
+def checked_masks(hidden_mask, shapes):
+    """Masks of the samples, each of its shape and with an allowed value in each row."""
+    masks = [v.as_array(f"hidden_mask[{i}]", m) for i, m in enumerate(hidden_mask)]
+    if len(masks) != len(shapes):
+        raise ValueError(
+            f"hidden_mask has {len(masks)} entries; one for each of {len(shapes)} "
+            "samples is needed."
+        )
+    for i, (mask, shape) in enumerate(zip(masks, shapes, strict=True)):
+        if mask.dtype != bool or mask.shape != shape:
+            wanted = " x ".join(map(str, shape))
+            raise ValueError(
+                f"hidden_mask[{i}] has shape {mask.shape} and dtype {mask.dtype}; "
+                f"{wanted} booleans are needed, True where a hidden value is allowed."
+            )
+        if not mask.any(axis=-1).all():
+            where = "" if mask.ndim == 1 else f" at node {mask.any(-1).argmin()}"
+            raise ValueError(
+                f"hidden_mask[{i}] allows no hidden value{where}; allow one, or drop "
+                "the sample."
+            )
+    return masks
 
 
 # -- bags ----------------------------------------------------------------------------

@@ -175,7 +175,8 @@ class ChainMap:
     Data are a list of arrays (T_i, p) or an array (n, T, p). Weights are, output by
     output, W (S, p) and A (S, S). `predict_hidden` gives the states (T,), -1 beyond the
     end of shorter sequences, and `hidden_proba` the marginals (T_i, S). A symmetric
-    start does not tell the states apart: learn with random starts.
+    start does not tell the states apart: learn with random starts, or name some states
+    by the `hidden_mask` of `fit`, one row (S,) of allowed states for every node.
 
     Examples
     --------

@@ -141,8 +141,9 @@ class M3EModel(MinEntropyBase):
             Labels.
         sample_weight : array-like (n,), optional
             Weights >= 0 of the margin errors; 0 drops a sample.
-        hidden_mask : list of array-like of bool (H_i,), optional
-            Which hidden values of its label a sample may have.
+        hidden_mask : list of array-like of bool (H_i,) or (T_i, S), optional
+            Which hidden values of its label a sample may have; for ChainMap, which
+            states each node may have.
 
         Returns
         -------

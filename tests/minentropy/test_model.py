@@ -128,6 +128,53 @@ def test_trees_are_their_enumeration(alpha, parents, rng):
     np.testing.assert_allclose(features.at_weights(G, w), listed.at_weights(rows, w))
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.25, 1.0, 1.005, 2.0, np.inf])
+@pytest.mark.parametrize("parents", [None, [-1, 0, 0, 1, 1]])
+def test_trees_with_masks_are_their_enumeration(alpha, parents, rng):
+    x, S, K = rng.standard_normal((3, 5, 2)), 3, 2
+    own = np.arange(-1, 4) if parents is None else np.array(parents)
+    features = TreeFeatures(list(x), S, None if parents is None else own, K)
+    psi = np.stack([paths(one, S, own, K)[0] for one in x])
+    states = paths(x[0], S, own, K)[1]
+    listed = JointFeatures(psi.reshape(-1, features.d), len(states) * np.arange(7), K)
+    codes, masks = np.array([1, 0, 1]), rng.random((3, 5, S)) < 0.5
+    masks[..., 1] |= ~masks.any(axis=2)
+    features.restrict(list(masks), codes)
+    listed.restrict([m[np.arange(5), states].all(axis=1) for m in masks], codes)
+    w, orders = 2.0 * rng.standard_normal(features.d), np.full(K, alpha)
+    F, G = features.renyi(w, orders)
+    expected, rows = listed.renyi(w, orders)
+    np.testing.assert_allclose(F, expected, rtol=1e-11)
+    i, y = np.divmod(np.arange(6), K)
+    np.testing.assert_allclose(
+        features.rows(G, i, y), listed.rows(rows, i, y), atol=1e-9
+    )
+    np.testing.assert_array_equal(features.best(w), states[listed.best(w)])
+    drawn = features.random(rng)
+    one = drawn[np.arange(3), codes][:, : S * 2].reshape(3, S, 2)
+    allowed = np.einsum("its,itp->isp", masks.astype(float), np.abs(x))
+    assert (np.abs(one) <= allowed + 1e-12).all()
+
+
+def test_annotated_states_are_learnt(rng):
+    # half of the positive chains say where state 1 is
+    X, y = rng.standard_normal((40, 6, 1)), np.arange(40) % 2
+    X[y == 1, ::2] += 3.0
+    masks = np.ones((40, 6, 2), dtype=bool)
+    masks[1::4, ::2, 0] = masks[1::4, 1::2, 1] = False
+    model = M3EModel(ChainMap(2), alpha=1.0, C=50.0, init="path")
+    model.fit(X, y, hidden_mask=masks)
+    assert model.score(X, y) > 0.8
+    assert (model.predict_hidden(X, y)[y == 1, ::2] == 1).mean() > 0.8
+    masks[2, 4] = False
+    with pytest.raises(
+        ValueError, match=r"hidden_mask\[2\] allows no hidden value at n"
+    ):
+        model.fit(X, y, hidden_mask=masks)
+    with pytest.raises(ValueError, match=r"hidden_mask\[0\] has shape \(6,\).* 6 x 2"):
+        model.fit(X, y, hidden_mask=masks[..., 0])
+
+
 def test_chains_of_several_lengths_learn(rng):
     X = [rng.standard_normal((5 + i % 3, 1)) for i in range(40)]
     y = np.arange(40) % 2
