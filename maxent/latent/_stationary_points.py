@@ -96,7 +96,8 @@ def parts_of(
         found = with_jobs(delayed(work)(c) for c in chunks)
     else:
         found = (work(c, listener()) for c in chunks)
-    parts, n = [], sum(map(len, chunks))
+    parts: list[Any] = []
+    n = sum(map(len, chunks))
     while len(parts) < len(chunks) and not progress.stopped:
         with progress.group("candidates"):
             parts.append(next(found))
