@@ -15,119 +15,45 @@ Sources: Jaakkola & Haussler (1999); Jebara, Kondor & Howard (2004), section 7.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import expected_states
 from maxent._support import validation as v
 from maxent._support.sequences import Sequences, symbol_sequences
-from maxent._support.threads import effective_threads
 from maxent.families import (
-    Categorical,
     ExponentialFamily,
-    Gaussian,
-    InverseWishart,
-    Multinomial,
-    Wishart,
 )
 from maxent.kernels._expected_counts import chain_counts, factor_counts
-from maxent.models import LinearDynamicalSystem, MarkovChain, Mixture
+from maxent.kernels._score_blocks import (
+    Array,
+    Coordinates,
+    Scorer,
+    family_coordinates,
+    logit_scores,
+    probabilities,
+)
+from maxent.kernels._system_scores import (
+    FactorialScorer,
+    NetworkScorer,
+    SwitchingScorer,
+    SystemScorer,
+)
+from maxent.models import (
+    FactorialHMM,
+    LinearDynamicalSystem,
+    LinearGaussianNetwork,
+    MarkovChain,
+    Mixture,
+    SwitchingLDS,
+)
 from maxent.models._elimination import MAX_TABLE
 from maxent.models._hidden_chain import HiddenMarkovModel
-from maxent.models._lds_em import Products, n_products, residual_scatter
-from maxent.models._state_posterior import refuse_failure
 from maxent.models.bayes_net import BayesNet
 from maxent.models.hmm import CategoricalHMM
 from maxent.models.markov import contexts, first_symbols
 from maxent.models.random_field import MarkovRandomField
-
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Coordinates:
-    """One block of parameters.
-
-    Attributes
-    ----------
-    name : str
-    shape : tuple of int
-        Of the whole block, redundant coordinates included.
-    kept : ndarray of int (n_kept,)
-        Coordinates that determine the others, by their places in the flat block.
-    factor : ndarray (n_kept,)
-        2 where a coordinate stands for two equal ones, else 1.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    kept: NDArray[np.intp]
-    factor: Array
-
-    def names(self, minimal: bool) -> list[str]:
-        """Names of the coordinates, such as ``transition[0,1]``."""
-        size = int(np.prod(self.shape, dtype=int))
-        flat = self.kept if minimal else np.arange(size)
-        places = zip(*np.unravel_index(flat, self.shape))
-        return [f"{self.name}[{','.join(map(str, at))}]" for at in places]
-
-
-def free(name: str, shape: tuple[int, ...]) -> Coordinates:
-    """All of them are kept."""
-    kept = np.arange(np.prod(shape, dtype=int))
-    return Coordinates(name, shape, kept, np.ones(len(kept)))
-
-
-def probabilities(name: str, table: Array) -> Coordinates:
-    """Logits of rows along the last axis: without zeros and each row's last entry."""
-    used = table > 0
-    last = table.shape[-1] - 1 - np.argmax(used[..., ::-1], axis=-1)
-    used &= np.arange(table.shape[-1]) != last[..., None]
-    kept = np.flatnonzero(used)
-    return Coordinates(name, table.shape, kept, np.ones(len(kept)))
-
-
-def symmetric(name: str, shape: tuple[int, ...], first: int = 0) -> Coordinates:
-    """Blocks (..., first + p * p) that end with a symmetric matrix: its lower half."""
-    p = round((shape[-1] - first) ** 0.5)
-    i, j = np.tril_indices(p)
-    one = np.concatenate([np.arange(first), first + i * p + j])
-    factor = np.concatenate([np.ones(first), np.where(i == j, 1.0, 2.0)])
-    rows = np.arange(np.prod(shape[:-1], dtype=int))[:, None] * shape[-1]
-    return Coordinates(
-        name, shape, (rows + one).ravel(), np.tile(factor, len(rows)).ravel()
-    )
-
-
-def family_coordinates(name: str, P: ExponentialFamily) -> Coordinates:
-    """Natural parameters of a batch."""
-    shape = P.natural_parameters.shape
-    if isinstance(P, (Categorical, Multinomial)):
-        return probabilities(name, P.prob)
-    if isinstance(P, Gaussian):
-        return symmetric(name, shape, P.mean.shape[-1])
-    if isinstance(P, (Wishart, InverseWishart)):
-        return symmetric(name, shape, 1)
-    return free(name, shape)
-
-
-# -- what every kind of model defines --------------------------------------------------
-class Scorer:
-    """Scores of one kind of model, by blocks of coordinates."""
-
-    def __init__(self, model: Any, n_jobs: int | None = None) -> None:
-        self.model, self.n_jobs = model, n_jobs
-
-    def coordinates(self) -> list[Coordinates]:
-        """Blocks of parameters."""
-        raise NotImplementedError
-
-    def blocks(self, data: Any) -> tuple[Array, list[Array]]:
-        """Log-likelihoods (n,), and scores (n, block) in all coordinates."""
-        raise NotImplementedError
 
 
 class FamilyScorer(Scorer):
@@ -307,87 +233,6 @@ class FieldScorer(Scorer):
         return log_lik - log_z, [c - e for c, e in zip(counts, expected)]
 
 
-class SystemScorer(Scorer):
-    """Linear dynamical systems: matrices, offsets and covariances."""
-
-    _COVS = ("transition_cov", "observation_cov", "initial_cov")
-
-    def coordinates(self) -> list[Coordinates]:
-        M = self.model
-        if M.n_steps is not None:
-            raise ValueError(
-                "model is a LinearDynamicalSystem whose parameters vary with time; "
-                "scores are of a constant one."
-            )
-        for name in self._COVS:
-            cov = getattr(M, name)
-            if np.linalg.matrix_rank(cov, hermitian=True) < len(cov):
-                raise ValueError(
-                    f"{name} of the model is singular, so that its density has no "
-                    "score; add a ridge to its diagonal, or fit with prior > 0."
-                )
-        n, d = M.n_states, M.n_features
-        return [
-            free("transition", (n, n)),
-            free("transition_offset", (n,)),
-            symmetric("transition_cov", (n * n,)),
-            free("observation", (d, n)),
-            free("observation_offset", (d,)),
-            symmetric("observation_cov", (d * d,)),
-            free("initial_mean", (n,)),
-            symmetric("initial_cov", (n * n,)),
-        ]
-
-    def blocks(self, data: Any) -> tuple[Array, list[Array]]:
-        M = self.model
-        found = M._read(data, partly=False)
-        N, n, d = len(found), M.n_states, M.n_features
-        rows, values = np.empty((N, n_products(n, d))), np.empty(N)
-        bad = np.empty(N, dtype=np.intp)
-        threads = effective_threads(self.n_jobs)
-        expected_states.statistics(
-            M._compiled, found.values, found.offsets, threads, rows, values, bad
-        )
-        refuse_failure(bad)
-        each = [self._score(Products.of_row(row, n, d, 1)) for row in rows]
-        return values, [np.array(block) for block in zip(*each)]
-
-    def _score(self, e: Products) -> list[Array]:
-        """Scores of one sequence."""
-        M = self.model
-        A, b, Q = M.transition, M.transition_offset, M.transition_cov
-        C, c, R = M.observation, M.observation_offset, M.observation_cov
-        m, P = M.initial_mean, M.initial_cov
-        n = len(m)
-        moved = np.linalg.solve(Q, e.across - np.column_stack([A, b]) @ e.before)
-        seen = np.linalg.solve(R, e.xz - np.column_stack([C, c]) @ e.seen)
-        scatter = residual_scatter(A, b, e.after, e.across, e.before)
-        noise = residual_scatter(C, c, e.xx, e.xz, e.seen)
-        first = e.second - np.outer(e.first, m) - np.outer(m, e.first) + np.outer(m, m)
-        return [
-            moved[:, :n],
-            moved[:, n],
-            _cov_score(Q, scatter, e.before[-1, -1]),
-            seen[:, :n],
-            seen[:, n],
-            _cov_score(R, noise, e.seen[-1, -1]),
-            np.linalg.solve(P, e.first - m),
-            _cov_score(P, first, 1.0),
-        ]
-
-
-def _cov_score(cov: Array, scatter: Array, count: float) -> Array:
-    """(cov^{-1} scatter cov^{-1} - count cov^{-1}) / 2, flat."""
-    inverse = np.linalg.inv(cov)
-    score = 0.5 * (inverse @ scatter @ inverse - count * inverse)
-    return (0.5 * (score + score.T)).ravel()
-
-
-def logit_scores(counts: Array, table: Array) -> Array:
-    """n_k - theta_k sum_j n_j along the last axis."""
-    return counts - table * counts.sum(axis=-1, keepdims=True)
-
-
 def emission_scores(
     P: ExponentialFamily, T: Array, share: Array, offsets: NDArray[np.intp]
 ) -> Array:
@@ -425,6 +270,9 @@ _SCORERS: dict[type[Any], Callable[..., Scorer]] = {
     BayesNet: NetScorer,
     MarkovRandomField: FieldScorer,
     LinearDynamicalSystem: SystemScorer,
+    SwitchingLDS: SwitchingScorer,
+    FactorialHMM: FactorialScorer,
+    LinearGaussianNetwork: NetworkScorer,
 }
 
 

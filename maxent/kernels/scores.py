@@ -31,9 +31,12 @@ class FisherScores(TransformerMixin, BaseEstimator):
     model : model or distribution
         A fitted :class:`~maxent.models.Mixture`, :class:`~maxent.models.MarkovChain`,
         :class:`~maxent.models.CategoricalHMM`, :class:`~maxent.models.GaussianHMM`,
-        :class:`~maxent.models.BayesNet`, :class:`~maxent.models.MarkovRandomField` or
-        :class:`~maxent.models.LinearDynamicalSystem`; or one distribution of a family,
-        or a batch (d,) of distributions of numbers for d independent columns.
+        :class:`~maxent.models.BayesNet`, :class:`~maxent.models.MarkovRandomField`,
+        :class:`~maxent.models.LinearDynamicalSystem`,
+        :class:`~maxent.models.LinearGaussianNetwork`,
+        :class:`~maxent.models.SwitchingLDS` or :class:`~maxent.models.FactorialHMM`;
+        or one distribution of a family, or a batch (d,) of distributions of numbers for
+        d independent columns.
     representation : {"minimal", "overcomplete"}, default="minimal"
         "minimal" leaves out scores that others determine: of each row of probabilities
         those of zeros and of the last positive entry; of each symmetric matrix the
@@ -63,7 +66,10 @@ class FisherScores(TransformerMixin, BaseEstimator):
     - natural parameters of families and of the distributions in mixtures and hidden
       Markov models: the score is the statistics less their mean;
     - logarithms of the entries of the factors of Markov random fields;
-    - the parameters of linear dynamical systems as they are.
+    - the parameters of linear Gaussian models as they are.
+
+    Of switching and factorial models the scores are gradients of ``lower_bound``, whose
+    beliefs stand in for the posterior.
 
     Scores are sums over the steps of a sequence and grow with its length.
 

@@ -292,13 +292,12 @@ def _observation_step(new, p, e, prior):
     new["observation_cov"] = prior.mode(scatter, e.seen[-1, -1], prior.noise)
 
 
-def _regime_step(problem, p, q, k, prior, stable):
-    into, w = problem.into, q.regimes[:, k]
-    count = float(w.sum())
-    A, b, Q = p.transition[k], p.transition_offset[k], p.transition_cov[k]
-    n = len(b)
-    if count < _FEWEST:
-        return A, b, Q
+def regime_products(problem: Problem, q: Beliefs, k: int) -> tuple[Array, Array, Array]:
+    """Sums of E s_t z', E z z' and E s_t s_t' over the steps of a regime.
+
+    z = (s_{t-1}, 1), and steps are weighted by the probability of the regime.
+    """
+    into, w, n = problem.into, q.regimes[:, k], q.mean.shape[1]
     before = np.column_stack([q.mean[into - 1], np.ones(len(into))])
     weighted = before * w[:, None]
     second = weighted.T @ before
@@ -307,6 +306,15 @@ def _regime_step(problem, p, q, k, prior, stable):
     cross[:, :n] += np.tensordot(w, q.lag[into - 1], 1)
     square = (q.mean[into] * w[:, None]).T @ q.mean[into]
     square += np.tensordot(w, q.cov[into], 1)
+    return cross, second, square
+
+
+def _regime_step(problem, p, q, k, prior, stable):
+    count = float(q.regimes[:, k].sum())
+    A, b, Q = p.transition[k], p.transition_offset[k], p.transition_cov[k]
+    if count < _FEWEST:
+        return A, b, Q
+    cross, second, square = regime_products(problem, q, k)
     new, offset = em.regression(cross, second, None, None, False, False)
     if stable:
         limited = em.stable_step(A, new)

@@ -5,7 +5,7 @@ import pytest
 from families.family_cases import MAKERS, NAMES
 from models.factor_cases import random_field, random_net, random_rows
 from models.sequence_cases import random_codes, random_gaussian_hmm, random_hmm
-from models.state_space_cases import random_lds
+from models.state_space_cases import covariance, random_lds
 from refusals import refused
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -19,9 +19,11 @@ from maxent.models import (
     FactorialHMM,
     GaussianHMM,
     LinearDynamicalSystem,
+    LinearGaussianNetwork,
     MarkovChain,
     MarkovRandomField,
     Mixture,
+    SwitchingLDS,
 )
 
 # central differences of step h: h^2 from the third derivative, eps / h from rounding
@@ -201,6 +203,114 @@ def test_linear_dynamical_systems(rng):
     assert_scores(model, sequences)
 
 
+def test_linear_gaussian_networks(rng):
+    order = [("a", 2), ("h", 1), ("x", 2), ("y", 1)]
+    B = {
+        ("h", "a"): rng.normal(size=(1, 2)),
+        ("x", "h"): rng.normal(size=(2, 1)),
+        ("y", "x"): rng.normal(size=(1, 2)),
+    }
+    covs = {"a": covariance(rng, 2), "h": [[0.7]], "x": covariance(rng, 2), "y": [[1]]}
+    model = LinearGaussianNetwork(order, B, rng.normal(size=6), covs, ["x", "y", "a"])
+    X = model.sample(5, rng)
+    scores = FisherScores(model, representation="overcomplete")
+    U, names = scores.transform(X), scores.get_feature_names_out()
+    assert "coefficients[h,a][0,1]" in names
+    assert "coefficients[y,h][0,0]" not in names
+    given = model.parameters()
+    index = np.arange(6)
+    places = {name: index[model._place[name]] for name, _ in order}
+    for u, name in zip(U.T, names):
+        block, _, at = name.rpartition("[")
+        at = [int(k) for k in at[:-1].split(",")]
+        moved = []
+        for sign in (-1, 1):
+            new = {key: np.array(given[key]) for key in ("coefficients", "offsets")}
+            new["covs"] = np.array(given["covs"])
+            if block == "offsets":
+                new["offsets"][at[0]] += sign * STEP
+            elif block.startswith("covs"):
+                own = places[block[5:-1]]
+                i, j = divmod(at[0], len(own))
+                for a, b in ((i, j), (j, i)):
+                    new["covs"][own[a], own[b]] += 0.5 * sign * STEP
+            else:
+                child, parent = block[13:-1].split(",")
+                i, j = places[child][at[0]], places[parent][at[1]]
+                new["coefficients"][i, j] += sign * STEP
+            other = LinearGaussianNetwork(order, **new, observed=model.observed)
+            moved.append(other.log_likelihood(X))
+        expected = (moved[1] - moved[0]) / (2 * STEP)
+        np.testing.assert_allclose(u, expected, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+def assert_scores_of_bounds(model, data, moved, size):
+    """Differences of settled bounds, which are accurate to 1e-10 of their size."""
+    U = FisherScores(model, representation="overcomplete").transform(data)
+    assert U.shape[1] == size
+    for k in range(size):
+        step = np.zeros(size)
+        step[k] = 1e-3
+        expected = moved(step).lower_bound(data) - moved(-step).lower_bound(data)
+        np.testing.assert_allclose(U[:, k], expected / 2e-3, rtol=1e-3, atol=2e-3)
+
+
+def test_switching_systems(rng):
+    systems = [random_lds(rng, 1, 1), random_lds(rng, 1, 1)]
+    one = systems[0]
+    model = SwitchingLDS(
+        [0.3, 0.7],
+        [[0.8, 0.2], [0.4, 0.6]],
+        [s.transition for s in systems],
+        [s.transition_cov for s in systems],
+        one.observation,
+        one.observation_cov,
+        one.initial_mean,
+        one.initial_cov,
+        [s.transition_offset for s in systems],
+        one.observation_offset,
+    )
+    names = ("start", "switching", "transition", "transition_offset")
+    names += ("transition_cov", "observation", "observation_offset")
+    names += ("observation_cov", "initial_mean", "initial_cov")
+    old = [getattr(model, name) for name in names]
+
+    def moved(step):
+        parts = split(step, *(x.shape for x in old))
+        new = {name: x + part for name, x, part in zip(names, old, parts)}
+        new["start"] = softmax(old[0], parts[0])
+        new["switching"] = softmax(old[1], parts[1])
+        return SwitchingLDS(**new)
+
+    data = model.sample(3, [1, 4, 6], rng)
+    assert_scores_of_bounds(model, data, moved, sum(x.size for x in old))
+
+
+def test_factorial_models(rng):
+    model = FactorialHMM(
+        [[0.4, 0.6], [0.2, 0.5, 0.3]],
+        [rng.dirichlet(np.ones(2), size=2), rng.dirichlet(np.ones(3), size=3)],
+        [rng.normal(size=(2, 2)), rng.normal(size=(3, 2))],
+        covariance(rng, 2) + np.eye(2),
+    )
+    shapes = []
+    for pi, A, W in zip(model.start, model.transition, model.mean):
+        shapes += [pi.shape, A.shape, W.shape]
+
+    def moved(step):
+        parts = split(step, *shapes, (2, 2))
+        start = [softmax(x, p) for x, p in zip(model.start, parts[0::3])]
+        rows = [softmax(x, p) for x, p in zip(model.transition, parts[1::3])]
+        mean = [x + p for x, p in zip(model.mean, parts[2::3])]
+        return FactorialHMM(
+            start, rows, mean, model.cov + (parts[-1] + parts[-1].T) / 2
+        )
+
+    data = model.sample(3, [1, 4, 5], rng)
+    data[1][2] = np.nan
+    assert_scores_of_bounds(model, data, moved, sum(map(np.prod, shapes)) + 4)
+
+
 def test_zeros_have_no_score_and_the_rest_is_right(rng):
     model = random_hmm(rng, 3, 3, sparse=True)
     data = random_codes(rng, 5, 3)
@@ -291,10 +401,11 @@ def test_in_a_pipeline_and_a_file(rng, tmp_path):
 
 
 def test_refusals(rng):
-    factorial = FactorialHMM(
-        [[0.5, 0.5]], [[[0.5, 0.5], [0.5, 0.5]]], [[[0.0], [1.0]]], [[1.0]]
+    refused(lambda: FisherScores("mixture").fit(), "'mixture'.*Mixture")
+    network = LinearGaussianNetwork(
+        ["a", "b"], {("b", "a"): 1.0}, 0.0, {"a": 0.0, "b": 1.0}
     )
-    refused(lambda: FisherScores(factorial).fit(), "FactorialHMM.*Mixture")
+    refused(lambda: FisherScores(network).fit(), "covs.*'a'.*singular")
     refused(
         lambda: FisherScores(Poisson(1.0), representation="full").fit(),
         "representation='full'",
