@@ -33,6 +33,7 @@ _HOMES = {
         "ChowLiuClassifier",
         "MEDOutlierDetector",
         "MEDSequenceOutlierDetector",
+        "MEDPartialLabelClassifier",
     ),
     "kernels": ("FisherFeatures",),
     "latent": (
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
         MEDFeatureSelector as MEDFeatureSelector,
         MEDGaussianClassifier as MEDGaussianClassifier,
         MEDOutlierDetector as MEDOutlierDetector,
+        MEDPartialLabelClassifier as MEDPartialLabelClassifier,
         MEDRegressor as MEDRegressor,
         MEDSequenceOutlierDetector as MEDSequenceOutlierDetector,
         MEDTreeClassifier as MEDTreeClassifier,

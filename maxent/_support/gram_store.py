@@ -46,7 +46,7 @@ class WholeGram(_Store):
     """
 
     def __init__(self, kernel, extra=0):
-        n = len(kernel)
+        n, self.kernel = len(kernel), kernel
         super().__init__(n, extra)
         self.clear_extra(n)
         self.rows = np.arange(n)

@@ -23,6 +23,7 @@ CLASSES = {
     "MEDFeatureSelector": "maxent.discrimination:MEDFeatureSelector",
     "MEDGaussianClassifier": "maxent.discrimination:MEDGaussianClassifier",
     "MEDOutlierDetector": "maxent.discrimination:MEDOutlierDetector",
+    "MEDPartialLabelClassifier": "maxent.discrimination:MEDPartialLabelClassifier",
     "MEDRegressor": "maxent.discrimination:MEDRegressor",
     "MEDSequenceOutlierDetector": "maxent.discrimination:MEDSequenceOutlierDetector",
     "MEDTreeClassifier": "maxent.discrimination:MEDTreeClassifier",

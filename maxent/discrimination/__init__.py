@@ -30,6 +30,7 @@ _HOMES = {
     "outliers": ("MEDOutlierDetector",),
     "sequence_outliers": ("MEDSequenceOutlierDetector",),
     "chain_posterior": ("ChainPosterior",),
+    "partial_labels": ("MEDPartialLabelClassifier",),
     "generative": ("MEDGaussianClassifier", "MEDBayesNetClassifier"),
     "maxent.models.trees.partition": (
         "spanning_tree_log_partition",
@@ -92,6 +93,9 @@ if TYPE_CHECKING:
         margin_from_spec as margin_from_spec,
     )
     from maxent.discrimination.outliers import MEDOutlierDetector as MEDOutlierDetector
+    from maxent.discrimination.partial_labels import (
+        MEDPartialLabelClassifier as MEDPartialLabelClassifier,
+    )
     from maxent.discrimination.regressor import MEDRegressor as MEDRegressor
     from maxent.discrimination.selection import MEDFeatureSelector as MEDFeatureSelector
     from maxent.discrimination.sequence_outliers import (

@@ -82,11 +82,12 @@ class KernelMachineMixin(CertifiedState):
         check_features(X, self.kernel)
         return X, X if len(keep) == X.shape[0] else X[keep]
 
-    def _solve(self, data, problem, tol, store, unit=1.0):
+    def _solve(self, data, problem, tol, store, unit=1.0, init=None, gram=None):
         """DualResult with signed multipliers, by the solver that suits the kernel.
 
         Progress is shown in the units of the targets, of which the problem's is `unit`;
-        `store` is that of :func:`progress_of`.
+        `store` is that of :func:`progress_of`. Signed multipliers `init` are a start. A
+        caller with several problems may have the matrix of the rows, `gram`.
         """
         callback = progress_of(self, store, unit=unit**2)
         if self._goes_linear(data, problem):
@@ -96,6 +97,7 @@ class KernelMachineMixin(CertifiedState):
                 problem,
                 tol=tol,
                 max_iter=steps,
+                init=None if init is None else np.abs(init),
                 solver=self.solver,
                 callback=callback,
             )
@@ -103,14 +105,16 @@ class KernelMachineMixin(CertifiedState):
                 result.max_iter = steps
             return result
         return solve_signed(
-            self._kernel(data),
+            self._kernel(data) if gram is None else gram.kernel,
             problem,
             tol=tol,
             kkt_tol=tol,
             max_iter=self.max_iter,
+            init=init,
             solver=self.solver,
             cache_size=self.cache_size,
             callback=callback,
+            gram=gram,
         )
 
     def _goes_linear(self, data, problem):

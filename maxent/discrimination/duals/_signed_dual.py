@@ -193,6 +193,7 @@ def solve_signed(
     solver="auto",
     cache_size=500.0,
     callback=None,
+    gram=None,
 ):
     """Solve a signed kernel dual to a certified gap.
 
@@ -213,6 +214,8 @@ def solve_signed(
     cache_size : float
         Memory for the Gram matrix of the active rows, in MB.
     callback : callable(n_iter, objective, gap) or None
+    gram : WholeGram or None
+        The matrix of all rows for working sets, if the caller holds it.
 
     Returns
     -------
@@ -252,6 +255,7 @@ def solve_signed(
                     steps,
                     cache_size,
                     callback,
+                    gram,
                 )
                 other = sets.solve(init)
                 indefinite |= sets.indefinite and not kernel.semidefinite

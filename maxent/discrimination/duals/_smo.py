@@ -48,10 +48,21 @@ class WorkingSets(ActiveRows):
     cache_size : float
         Memory for kernel values, in MB.
     callback : callable or None
+    gram : WholeGram or None
+        The matrix of all rows, where the caller holds it for several problems.
     """
 
     def __init__(
-        self, kernel, problem, certify, tol, kkt_tol, max_iter, cache_size, callback
+        self,
+        kernel,
+        problem,
+        certify,
+        tol,
+        kkt_tol,
+        max_iter,
+        cache_size,
+        callback,
+        gram=None,
     ):
         most = max(64, int(np.sqrt(cache_size * 1e6 / 4.0)) - 32)
         super().__init__(problem, min(len(problem.level), most))
@@ -63,8 +74,11 @@ class WorkingSets(ActiveRows):
         self.kkt_asked = np.inf if kkt_tol is None else kkt_tol
         self.max_iter = max_iter
         self.extra = 0 if self.flat else 1
-        self.whole = self.n <= 64 or (
-            WholeGram.megabytes(kernel) <= cache_size and WholeGram.pays(kernel)
+        self.gram = gram
+        self.whole = (
+            gram is not None
+            or self.n <= 64
+            or (WholeGram.megabytes(kernel) <= cache_size and WholeGram.pays(kernel))
         )
         self.at_once = self.whole or self.n <= min(self.limit, _AT_ONCE)
         self.steps = 0
@@ -125,7 +139,7 @@ class WorkingSets(ActiveRows):
         f, b = np.zeros(self.n), 0.0
         cold = not a.any()
         if not cold:
-            f = self.f_of(a)
+            f = self.f_of(a) if self.gram is None else self.gram.product(a)
             if init is None:
                 # no farther than the margins that are asked for
                 shrink = min(1.0, 1.0 / max(float(np.abs(f).max()), 1e-300))
@@ -133,7 +147,7 @@ class WorkingSets(ActiveRows):
                 f *= shrink
             b = self.certify(a, f)[2] if self.flat else self.p.bias_variance * a.sum()
         if self.whole:
-            store = WholeGram(self.kernel, self.extra)
+            store = self.gram or WholeGram(self.kernel, self.extra)
         else:
             store = PartGram(self.kernel, self.limit, self.extra)
             if self.at_once:
@@ -143,7 +157,7 @@ class WorkingSets(ActiveRows):
         else:
             b, status = self.approach_by_subsets(store, a, f, b, cold)
         result = self.finish(store, a, f, b, status)
-        if result.status not in _FAILED:
+        if result.status not in _FAILED and store is not self.gram:
             store.release()
         return result
 

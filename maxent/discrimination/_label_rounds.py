@@ -1,0 +1,195 @@
+"""Alternating minimisation over machines and label means.
+
+    D(w, b, p) = KL(w) + sum_t weight_t [ ell(p_t f_t) + KL(p_t || P0_t) ]
+
+is convex in the machine for given label means p, and convex in p for given decision
+values f. A round moves p by a step towards its minimiser and trains the machine again;
+neither half increases D, whatever the step in [0, 1].
+
+Source: Jaakkola, Meila & Jebara (1999), appendix C, eqs. (78)-(80) and Theorem 7. The
+objective is not in the paper.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from maxent._support.callers import user_stacklevel
+from maxent._support.reports import Report, tell
+from maxent._support.results import Status
+
+_DEPTH = 5  # rounds that an extrapolation looks at
+_MANY = 20  # rows that are not in one class by chance
+
+
+@dataclass
+class Rounds:
+    """Where alternating minimisation, or another method, has ended.
+
+    Attributes
+    ----------
+    machine : Machine
+    p : ndarray (n,)
+        Label means.
+    objective : float
+        D.
+    history : list of float
+        D after the first machine, and after both halves of every round.
+    change : float
+        Largest distance of a label mean from its minimiser.
+    decrease : float
+        Relative decrease of D in the last round.
+    n_iter : int
+    status : Status
+    """
+
+    machine: Any
+    p: np.ndarray
+    objective: float
+    history: list[float]
+    change: float = 0.0
+    decrease: float = 0.0
+    n_iter: int = 0
+    status: Status = Status.CONVERGED
+    secants: Any = None
+
+
+def objective_of(costs, machine, p):
+    """D of a machine and label means."""
+    return machine.penalty + costs.loss(p, machine.f) + costs.divergence(p)
+
+
+def alternate(machines, *, step, max_rounds, tol, callback=None):
+    """Alternate between machine and label means.
+
+    Parameters
+    ----------
+    machines : KernelMachines, or alike
+    step : float
+        Share of the way to their minimisers that label means go in a round.
+    max_rounds : int
+    tol : float
+        Converged where label means are within `tol` of their minimisers and the last
+        round has decreased D by no more than tol^2, relatively.
+    callback : Listener or None
+
+    Returns
+    -------
+    Rounds
+    """
+    costs = machines.costs
+    p = costs.prior_mean
+    machine = machines.train(p)
+    D = objective_of(costs, machine, p)
+    state = Rounds(machine, p, D, [D])
+    if step == 1:
+        state.secants = Secants()
+    if not len(costs.uncertain):
+        return state
+    for state.n_iter in range(max_rounds + 1):
+        best = costs.best_means(state.machine.f)
+        state.change = float(np.abs(best - state.p).max())
+        met = state.change <= tol and state.decrease <= tol**2
+        state.status = Status.CONVERGED if met else Status.MAX_ITER
+        if _stops(callback, state, tol, met):
+            state.status = Status.STOPPED
+        if state.status is not Status.MAX_ITER or state.n_iter == max_rounds:
+            break
+        _one_round(machines, state, best, step)
+    return state
+
+
+def _one_round(machines, state, best, step):
+    """Move the label means, and train the machine for them."""
+    costs, known = machines.costs, np.isinf(machines.costs.half_odds)
+    p = np.where(known, state.p, (1.0 - step) * state.p + step * best)
+    moved = objective_of(costs, state.machine, p)
+    if state.secants is not None:
+        farther = state.secants.extrapolated(state.p, best)
+        if farther is not None:
+            there = objective_of(costs, state.machine, farther)
+            if there <= state.objective:
+                p, moved = farther, there
+    trained = machines.train(p, state.machine)
+    D = objective_of(costs, trained, p)
+    if moved >= D:
+        machine = trained
+    else:
+        # trained to a tolerance, it may be worse than the one before, whose distance
+        # from the best machine is then known too
+        lower, D = D - trained.gap, moved
+        machine = replace(state.machine, gap=moved - lower)
+    state.history += [moved, D]
+    state.decrease = (state.objective - D) / (1.0 + abs(D))
+    state.machine, state.p, state.objective = machine, p, D
+
+
+class Secants:
+    """Extrapolation of label means from the last rounds (Anderson's method).
+
+    The rounds are a fixed-point iteration p -> best(p), with few slow directions. The
+    residuals best(p) - p of some rounds are combined to the smallest one.
+    """
+
+    def __init__(self):
+        self.means, self.residuals = [], []
+
+    def extrapolated(self, p, best):
+        """Label means (n,) in [-1, 1], or None after a single round."""
+        self.means, self.residuals = (
+            [*old, new][-_DEPTH:]
+            for old, new in ((self.means, p), (self.residuals, best - p))
+        )
+        if len(self.means) < 2:
+            return None
+        dp, dr = np.diff(self.means, axis=0), np.diff(self.residuals, axis=0)
+        weights = np.linalg.lstsq(dr.T, best - p, rcond=1e-8)[0]
+        return np.clip(best - weights @ (dp + dr), -1.0, 1.0)
+
+
+def _stops(callback, state, tol, last):
+    """Whether the callback asks to end here."""
+    if callback is None:
+        return False
+    report = Report(
+        state.n_iter,
+        state.objective,
+        state.machine.gap,
+        solver="alternating",
+        reached=state.change,
+        tol=tol,
+        measure="change of label means",
+        last=last,
+        solution=lambda: state,
+    )
+    return tell(callback, report)
+
+
+def warn_of_outcome(name, state, labels, tol, max_rounds):
+    """Warn of label means that have not settled, or that have drifted to one class."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    if state.status is Status.MAX_ITER:
+        warnings.warn(
+            f"{name} stopped after {state.n_iter} rounds with label means "
+            f"{state.change:.1e} from their best values, tol={tol:g} asked, and a "
+            f"relative decrease of the objective of {state.decrease:.1e} in the last "
+            f"round; raise max_rounds (now {max_rounds}), step or tol.",
+            ConvergenceWarning,
+            stacklevel=user_stacklevel(),
+        )
+    blank = labels.evidence == 0
+    signs = np.sign(state.p[blank])
+    if len(signs) >= _MANY and (signs == signs[0]).all():
+        drifted = labels.classes[int(signs[0] > 0)]
+        warnings.warn(
+            f"{name}: all {len(signs)} rows without a label were given to class "
+            f"{drifted.item()!r}. If that is not so, set class_prior, give the "
+            "estimator a bias with a prior (bias=1.0), or label more rows.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
