@@ -207,9 +207,9 @@ SEQUENCES = {
         *(sequences(X, X[:, :2], model=GaussianHMM), E),
         *("sequences[1]", "2 columns", "3 are expected"),
     ),
-    "vectors partly missing": (
-        *(sequences(HOLED, model=GaussianHMM), E),
-        *("sequences[0][2]", "nan", "Fill in the missing part"),
+    "an infinite vector": (
+        *(sequences(np.where(np.isnan(HOLED), np.inf, HOLED), model=GaussianHMM), E),
+        *("sequences[0][2]", "inf", "a missing observation is NaN"),
     ),
     "strings for vectors": (
         *(sequences("ACGT", model=GaussianHMM), E),

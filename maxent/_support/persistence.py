@@ -183,8 +183,10 @@ def save(
 
 def _cannot_save(estimator: Any) -> TypeError:
     """The error for what no model file holds, with what may have been meant."""
-    held = ", ".join(sorted(CLASSES))
-    remedy = f"model files hold {held}, and models of maxent"
+    remedy = (
+        "model files hold the estimators of maxent, such as MEDClassifier, pipelines "
+        "of them, and the families, priors and models of maxent"
+    )
     if isinstance(estimator, (str, os.PathLike)):
         remedy = "the estimator comes first: save(estimator, path)"
     elif isinstance(estimator, type):

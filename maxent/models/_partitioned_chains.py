@@ -179,7 +179,16 @@ class Vectors(Emission):
         self.kind, self.smoothing = kind, smoothing
 
     def read(self, values, lengths):
-        return vector_sequences(values, lengths)
+        found = vector_sequences(values, lengths, partly=True)
+        lost = np.isnan(found.values)
+        part = lost.any(axis=1) & ~lost.all(axis=1)
+        if part.any():
+            i, t = found.place(int(np.argmax(part)))
+            raise ValueError(
+                f"sequences[{i}][{t}] is NaN in part; fits to Dask arrays take rows "
+                "that are NaN as a whole: fill in the missing part or drop the row."
+            )
+        return found
 
     def facts(self, found, weights):
         v.check_range("sequences", np.nan_to_num(found.values, nan=0.0))
