@@ -31,6 +31,7 @@ class MarkovRoute(ModelRoute):
     """Chains of one alphabet; a lower order is a special case of a higher one."""
 
     space = "n_symbols"
+    together = 16
 
     def checked(self, name: str, models: Any, like: Any = None) -> Any:
         models = super().checked(name, models, like)

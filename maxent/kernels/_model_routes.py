@@ -30,6 +30,7 @@ class HMMRoute(ModelRoute):
     """Hidden Markov models: power of the joint law of states and observations."""
 
     methods = ("auto",)
+    together = 16
 
     def checked(self, name: str, models: Any, like: Any = None) -> Any:
         first = (like or models)[0]

@@ -109,10 +109,20 @@ class Route(ABC):
 
 
 class ModelRoute(Route):
-    """Routes whose kernel of a model with itself is that of a list of one."""
+    """Routes whose kernel of a model with itself is on the diagonal of a small matrix.
+
+    Its size is `together`: more than one where a call costs more than its kernels.
+    """
+
+    together: ClassVar[int] = 1
 
     def log_self(self, P: Any, side: int, call: Call) -> Array:
-        return np.stack([self.log_kernel([p], None, call)[0, 0] for p in P])
+        parts = []
+        for lo in range(0, len(P), self.together):
+            L = self.log_kernel(P[lo : lo + self.together], None, call)
+            i = np.arange(len(L))
+            parts.append(L[i, i])
+        return np.concatenate(parts)
 
 
 @functools.cache
