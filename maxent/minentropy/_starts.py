@@ -128,7 +128,7 @@ def learn(
         names, init = ("zero",) if names else (), "zero"
     if before is not None:
         names = tuple("before" if name in ("zero", "path") else name for name in names)
-    trapped = not features.is_visible and names != ("random",) and before is None
+    trapped = not features.is_visible and ("zero" in names or "path" in names)
     trapped = trapped and _is_trapped(objective, zero, settings)
     if trapped and objective.total:
         names = tuple(dict.fromkeys((*names, "random")))
