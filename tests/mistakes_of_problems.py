@@ -12,12 +12,14 @@ from maxent import (
     MEDBayesNetClassifier,
     MEDGaussianClassifier,
     MEDOutlierDetector,
+    MEDSequenceOutlierDetector,
     MEDTreeClassifier,
 )
 from maxent.discrimination import (
     CustomMargin,
     ExponentialMargin,
     GaussianScores,
+    LatentMixture,
     chow_liu_tree,
     dual_path,
     sample_spanning_trees,
@@ -158,6 +160,22 @@ MODELS = {
     "detector as class": (
         *(lambda: MEDOutlierDetector(GaussianScores).fit(X), E),
         *("model", "GaussianScores", "object with a method block(X)"),
+    ),
+    "more components than rows": (
+        *(lambda: MEDOutlierDetector(LatentMixture(n_components=99)).fit(X), E),
+        *("n_components=99", "is more than the", "lower it or add rows"),
+    ),
+    "component misspelled": (
+        *(lambda: LatentMixture("multinomal"), E),
+        *("component", "'multinomal'", "Did you mean 'multinomial'"),
+    ),
+    "one sequence instead of a list": (
+        *(lambda: MEDSequenceOutlierDetector(alphabet="ab").fit("abab"), E),
+        *("X", "'abab'", "Write [X]"),
+    ),
+    "strings without an alphabet": (
+        *(lambda: MEDSequenceOutlierDetector().fit(["abab"]), E),
+        *("sequences[0]", "'abab'", "alphabet="),
     ),
     "quantile in per cent": (
         *(lambda: MEDOutlierDetector(quantile=5).fit(X), E),

@@ -16,6 +16,12 @@ other 6808 true ones. All category counts have the prior pseudo-count 1.
 No setting is chosen: the first MED row has quantile 0.2 and C 1, the others change
 one thing or two, and every one of them is in the table. Scores are expected
 log-likelihoods.
+
+With --latent the models have hidden variables: mixtures of 2 and 3 such products, and
+hidden Markov models of 2 to 5 states, at quantiles 0.2 and 0.5 and C 1. Each is
+compared with its own Bayes posterior, the same model with every row at weight one
+(variational, the best of the same starts); scores are the lower bounds of the expected
+log-likelihoods.
 """
 
 import argparse
@@ -35,6 +41,8 @@ SETTINGS = {
     "MED, quantile 0.05, C 10": {"quantile": 0.05, "C": 10.0},
 }
 BAYES, DEFAULT = "Bayes posterior", next(iter(SETTINGS))
+COMPONENTS, STATES, QUANTILES = (2, 3), (2, 3, 4, 5), (0.2, 0.5)
+STARTS = 3
 
 
 def load(folder):
@@ -51,16 +59,21 @@ def load(folder):
     return codes, np.array([row["label"] == "1" for row in rows])
 
 
+def split(codes, true, rng):
+    """Training rows, test rows, and which of the latter are true sites."""
+    yes = rng.permutation(np.flatnonzero(true))
+    no = rng.permutation(np.flatnonzero(~true))[:FALSE_TEST]
+    train = codes[yes[TRUE_TEST:]]
+    test = codes[np.concatenate([yes[:TRUE_TEST], no])]
+    return train, test, np.arange(len(test)) < TRUE_TEST
+
+
 def one_draw(codes, true, rng):
     """Test labels, and training and test scores by model, of one draw."""
     from maxent import MEDOutlierDetector
     from maxent.families import DirichletProduct
 
-    yes = rng.permutation(np.flatnonzero(true))
-    no = rng.permutation(np.flatnonzero(~true))[:FALSE_TEST]
-    train = codes[yes[TRUE_TEST:]]
-    test = codes[np.concatenate([yes[:TRUE_TEST], no])]
-    normal = np.arange(len(test)) < TRUE_TEST
+    train, test, normal = split(codes, true, rng)
     prior = DirichletProduct(1.0, [4] * codes.shape[1])
     bayes = prior.posterior(train)
     scores = {BAYES: (bayes.expected_log_prob(train), bayes.expected_log_prob(test))}
@@ -74,6 +87,45 @@ def one_draw(codes, true, rng):
     return normal, scores, support
 
 
+def latent_draw(codes, true, rng, starts=STARTS):
+    """As `one_draw`, for models with hidden variables."""
+    train, test, normal = split(codes, true, rng)
+    scores, support = {}, {}
+    for kind, detector in latent_models(codes.shape[1], starts):
+        for quantile in QUANTILES:
+            model = detector.set_params(quantile=quantile).fit(train)
+            bayes = model.baseline_.expected_log_prob
+            scores[f"{kind}, Bayes"] = bayes(train), bayes(test)
+            support[f"{kind}, Bayes"] = len(train)
+            name = f"{kind}, MED, quantile {quantile}"
+            scores[name] = model.score_samples(train), model.score_samples(test)
+            support[name] = len(model.support_)
+            ended = "" if model.converged_ else ", not converged"
+            print(f"{name}: {model.n_iter_} rounds{ended}", flush=True)
+    return normal, scores, support
+
+
+def latent_models(columns, starts):
+    """Name and detector of every model with hidden variables."""
+    from maxent import MEDOutlierDetector, MEDSequenceOutlierDetector
+    from maxent.discrimination import LatentMixture
+    from maxent.families import DirichletProduct
+
+    prior = DirichletProduct(1.0, [4] * columns)
+    for k in COMPONENTS:
+        model = LatentMixture(prior, k, starts, 0, tol=1e-4)
+        yield f"mixture of {k}", MEDOutlierDetector(model)
+    for k in STATES:
+        options = {"n_symbols": 4, "normalize": None, "n_init": starts, "tol": 1e-4}
+        detector = MEDSequenceOutlierDetector(k, random_state=0, **options)
+        yield f"HMM of {k} states", detector
+
+
+def bayes_of(name):
+    """The Bayes posterior that a model is compared with."""
+    return BAYES if name in (BAYES, *SETTINGS) else f"{name.split(',')[0]}, Bayes"
+
+
 def main():
     """Run the draws; write the table, its numbers, and the figure of the first draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -81,19 +133,23 @@ def main():
     parser.add_argument("--out", default="bench_results", help="folder for the results")
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--latent", action="store_true", help="hidden variables")
     options = parser.parse_args()
     from maxent.displays import ROCComparisonDisplay
     from maxent.displays.roc import compare_scores
 
     codes, true = load(options.data)
+    run, title = one_draw, "anomaly_splice"
+    if options.latent:
+        run, title = latent_draw, "anomaly_splice_latent"
     records, first = [], None
     for number in range(options.draws):
         rng = np.random.default_rng([options.seed, number])
-        normal, scores, support = one_draw(codes, true, rng)
+        normal, scores, support = run(codes, true, rng)
         tests = {name: test for name, (_, test) in scores.items()}
         roc = ROCComparisonDisplay(*compare_scores(normal, tests), list(tests))
         for k, (name, (train, _)) in enumerate(scores.items()):
-            difference, error = roc.difference(name, BAYES)
+            difference, error = roc.difference(name, bayes_of(name))
             records.append(
                 {
                     "draw": number,
@@ -112,13 +168,13 @@ def main():
     print()
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    write(records, codes, true, options, out)
-    draw(*first, out / "anomaly_splice.png")
-    print(f"written: {out / 'anomaly_splice'}.md, .csv and .png")
+    write(records, codes, true, options, out / title)
+    draw(*first, out / f"{title}.png")
+    print(f"written: {out / title}.md, .csv and .png")
 
 
 def write(records, codes, true, options, out):
-    """anomaly_splice.md and .csv; prints the table."""
+    """Files .md and .csv; prints the table."""
     import maxent
 
     trained = true.sum() - TRUE_TEST
@@ -136,14 +192,14 @@ def write(records, codes, true, options, out):
         "log-likelihood | sd of them | rows with a multiplier |",
         "|" + "---|" * 7,
     ]
-    for name in (BAYES, *SETTINGS):
+    for name in dict.fromkeys(r["model"] for r in records):
         rows = [r for r in records if r["model"] == name]
 
         def mean(key, rows=rows):
             return np.mean([r[key] for r in rows])
 
         above = 100 * np.mean([r["minus_bayes"] > 0 for r in rows])
-        is_bayes = name == BAYES
+        is_bayes = name == bayes_of(name)
         difference = f"{mean('minus_bayes'):+.4f} ± {mean('se_minus_bayes'):.4f}"
         cells = [
             name,
@@ -156,9 +212,9 @@ def write(records, codes, true, options, out):
         ]
         lines.append("| " + " | ".join(cells) + " |")
     text = "\n".join([*lines, ""])
-    (out / "anomaly_splice.md").write_text(text, encoding="utf-8")
+    out.with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)
-    with open(out / "anomaly_splice.csv", "w", newline="", encoding="utf-8") as stream:
+    with open(out.with_suffix(".csv"), "w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, list(records[0]))
         writer.writeheader()
         writer.writerows(records)
@@ -170,7 +226,8 @@ def draw(normal, scores, path):
 
     from maxent.displays import LogLikelihoodDisplay, ROCComparisonDisplay
 
-    shown = {name: scores[name] for name in (BAYES, DEFAULT)}
+    names = (BAYES, DEFAULT) if BAYES in scores else list(scores)[:2]
+    shown = {name: scores[name] for name in names}
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     axes = figure.subplots(1, 2)
     training, test = ({n: s[k] for n, s in shown.items()} for k in (0, 1))

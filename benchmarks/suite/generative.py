@@ -2,9 +2,15 @@
 
 import numpy as np
 
-from maxent import MEDBayesNetClassifier, MEDGaussianClassifier, MEDOutlierDetector
-from maxent.discrimination import ExponentialMargin, solve_blocks
+from maxent import (
+    MEDBayesNetClassifier,
+    MEDGaussianClassifier,
+    MEDOutlierDetector,
+    MEDSequenceOutlierDetector,
+)
+from maxent.discrimination import ExponentialMargin, LatentMixture, solve_blocks
 from maxent.families import DirichletProduct, Gaussian, NormalInverseWishart
+from maxent.models import CategoricalHMM
 
 from .common import Fitted, Measured, profile
 from .data import gaussian_classes, letters, signs
@@ -64,6 +70,61 @@ class OutlierDetector(Fitted):
 
         scores = self.fitted.score_samples(self.X_test)
         return float(roc_auc_score(self.y_test, scores))
+
+
+class LatentOutlierDetector(Fitted):
+    """Mixtures; 7000 x 25 letters is the size of the splice sites."""
+
+    params = (
+        profile(
+            [("multinomial", 1000, 25), ("gaussian", 1000, 5)],
+            [("multinomial", 7000, 25), ("gaussian", 20000, 10)],
+        ),
+    )
+    param_names = ("component, rows, columns",)
+
+    def data(self, case):
+        self.component, n, columns = case
+        make = letters if self.component == "multinomial" else gaussian_classes
+        self.X, _, self.X_test, _ = make(n, columns)
+        self.y = None
+
+    def estimator(self):
+        model = LatentMixture(self.component, 2, n_init=2, random_state=0, tol=1e-4)
+        return MEDOutlierDetector(model, quantile=0.2)
+
+    def track_score(self, *params):
+        """Mean score of the test rows."""
+        return float(self.fitted.score_samples(self.X_test).mean())
+
+    track_score.unit = "nats"
+
+
+class SequenceOutlierDetector(Fitted):
+    """Sequences of 50 letters out of 20, 5 states."""
+
+    params = (profile([1000], [10000]),)
+    param_names = ("sequences",)
+
+    def data(self, n):
+        rng = np.random.default_rng(0)
+        model = CategoricalHMM(
+            rng.dirichlet(np.ones(5)),
+            0.8 * np.eye(5) + 0.2 * rng.dirichlet(np.ones(5), size=5),
+            rng.dirichlet(0.3 * np.ones(20), size=5),
+        )
+        self.X, self.X_test = model.sample(n, 50, 0), model.sample(1000, 50, 1)
+        self.y = None
+
+    def estimator(self):
+        options = {"n_symbols": 20, "n_init": 3, "random_state": 0}
+        return MEDSequenceOutlierDetector(5, **options)
+
+    def track_score(self, *params):
+        """Mean score of the test rows."""
+        return float(self.fitted.score_samples(self.X_test).mean())
+
+    track_score.unit = "nats"
 
 
 class BlockDual(Measured):

@@ -350,8 +350,7 @@ def best_descent(
     for number, _ in enumerate(starts, 1):
         with progress.group("start") if len(starts) > 1 else nullcontext():
             results.append(next(found))
-        D = results[-1].dual.objective
-        progress.say(f"start {number} of {len(starts)}: divergence {D:.6g}")
+        progress.say(f"{number} of {len(starts)} starts have ended")
         if progress.stopped:
             break
     if progress.stopped:

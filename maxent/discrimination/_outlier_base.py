@@ -70,6 +70,7 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
     dual_coef_: FloatArray
     loo_bound_: float
     divergences_: FloatArray
+    baseline_: Any
     posterior_: Any
 
     level: float | None
@@ -184,7 +185,7 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
         result, divergences = best_descent(
             problem, starts, todo, self.n_jobs, self._progress, store
         )
-        self.divergences_ = divergences
+        self.divergences_, self.baseline_ = divergences, starts[0].posterior
         store(self, result)
         if result.dual.status in (Status.CONVERGED, Status.STOPPED):
             say_how_it_ended(self, result.dual, idle(self.level_))

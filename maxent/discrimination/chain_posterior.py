@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import psi
 
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences
+from maxent._support.sequences import symbol_sequences, vector_sequences
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families.dirichlet_tables import check_table
 from maxent.families.normal_wishart import NormalInverseWishart
@@ -21,6 +21,11 @@ from maxent.models.hmm import CategoricalHMM
 def expected_logs(counts: FloatArray) -> FloatArray:
     """E log of the entries of rows with Dirichlet distributions."""
     return np.asarray(psi(counts) - psi(counts.sum(axis=-1, keepdims=True)))
+
+
+def listed(X: Any, axes: int) -> Any:
+    """An array of sequences of equal length, which has `axes` axes, as their list."""
+    return list(X) if isinstance(X, np.ndarray) and X.ndim == axes else X
 
 
 class ChainPosterior:
@@ -86,12 +91,13 @@ class ChainPosterior:
             return len(self.emission[0].mean)
         return int(self.emission.shape[1])
 
-    def bound(self, found: Sequences, n_jobs: int | None = None) -> FloatArray:
+    def expected_log_prob(self, X: Any, n_jobs: int | None = None) -> FloatArray:
         """Lower bounds of the expected log-likelihoods of sequences.
 
         Parameters
         ----------
-        found : Sequences
+        X : list of array-like
+            Sequences of codes, -1 where nothing was observed; or of vectors.
         n_jobs : int, optional
             Threads; the result has the same bits for any number.
 
@@ -101,6 +107,7 @@ class ChainPosterior:
             In nats, not divided by the lengths.
         """
         if isinstance(self.emission, list):
+            found = vector_sequences(listed(X, 3), n_features=self.size)
             values = np.nan_to_num(found.values, nan=0.0)
             parts = [one.expected_log_prob(values) for one in self.emission]
             table = np.ascontiguousarray(np.column_stack(parts))
@@ -108,6 +115,7 @@ class ChainPosterior:
             row[np.isnan(found.values[:, 0])] = -1
             seen = Observations(found, row, shared=False)
         else:
+            found = symbol_sequences(listed(X, 2), n_symbols=self.size)
             table = np.ascontiguousarray(expected_logs(self.emission).T)
             seen = Observations(found, found.values, shared=True)
         counts = seen.expect(

@@ -10,7 +10,7 @@ Source: Jaakkola, Meila & Jebara (1999), section 4.1.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Literal, NoReturn, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,7 +46,7 @@ class LatentMixture:
     tol : float, default=1e-6
         A start ends once a round lowers the divergence D by at most
         ``tol * (1 + D)``; > 0.
-    max_rounds : int, default=500
+    max_rounds : int, default=2000
         Rounds of a start at most.
 
     See Also
@@ -77,13 +77,14 @@ class LatentMixture:
 
     def __init__(
         self,
-        component: str | OutlierModel = "gaussian",
+        component: Literal["gaussian", "multinomial", "tree"]
+        | OutlierModel = "gaussian",
         n_components: int = 2,
         n_init: int = 5,
         random_state: RandomState = None,
         *,
         tol: float = 1e-6,
-        max_rounds: int = 500,
+        max_rounds: int = 2000,
     ) -> None:
         check_model(component, "component")
         if isinstance(component, (GaussianScores, GaussianCentre)):
@@ -111,29 +112,38 @@ class LatentMixture:
         """
         return dict(vars(self))
 
-    def check_rows(self, n: int) -> None:
-        """Refuse fewer rows than components."""
-        if n < self.n_components:
-            raise ValueError(
-                f"n_components={self.n_components} is more than the {n} rows "
-                "(n_samples) of positive weight; lower it or add rows."
-            )
+    def block(self, X: object, /) -> NoReturn:
+        """Refuse rows: with hidden components there is no block.
 
-    def generators(self) -> list[np.random.Generator]:
-        """One source of random numbers for each start that can differ."""
-        n = 1 if self.n_components == 1 else self.n_init
-        return as_generator(self.random_state).spawn(n)
+        Parameters
+        ----------
+        X : object
+            Not read.
 
-    def problem(self, prior: Any, X: Any) -> MixtureProblem:
-        """The mixture of components with this prior, bound to rows."""
-        return MixtureProblem(prior, X, self.n_components)
-
-    def block(self, X: Any, /) -> Any:
-        """Refuse: hidden components make no block."""
+        Raises
+        ------
+        ValueError
+            Always; the message says what to use instead.
+        """
         raise ValueError(
             "a mixture is no block: its components are hidden. Use it as the model of "
             "MEDOutlierDetector."
         )
+
+
+def check_rows(mixture: LatentMixture, n: int) -> None:
+    """Refuse fewer rows than components."""
+    if n < mixture.n_components:
+        raise ValueError(
+            f"n_components={mixture.n_components} is more than the {n} rows "
+            "(n_samples) of positive weight; lower it or add rows."
+        )
+
+
+def generators(mixture: LatentMixture) -> list[np.random.Generator]:
+    """One source of random numbers for each start that can differ."""
+    n = 1 if mixture.n_components == 1 else mixture.n_init
+    return as_generator(mixture.random_state).spawn(n)
 
 
 class MixturePosterior:

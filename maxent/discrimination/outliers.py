@@ -41,7 +41,13 @@ from maxent.discrimination._outlier_models import (
 from maxent.discrimination._tree_parameters import check_two_features
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.kernel_blocks import GaussianCentre, GaussianScores
-from maxent.discrimination.latent_mixture import LatentMixture, MixturePosterior
+from maxent.discrimination.latent_mixture import (
+    LatentMixture,
+    MixturePosterior,
+    MixtureProblem,
+    check_rows,
+    generators,
+)
 from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 from maxent.families.block import as_block
 from maxent.families.normal_wishart import NormalInverseWishart
@@ -61,8 +67,10 @@ class MEDOutlierDetector(OutlierBase):
         "gaussian": one Gaussian with a normal-inverse-Wishart prior. "multinomial": a
         product of distributions over the categories of every feature, with Dirichlet
         priors. "tree": random dependency trees over the categories, with random tables
-        and one equivalent row as the prior; two features or more. Or a prior with a
-        method ``block(X)``: a conjugate prior of :mod:`maxent.families`,
+        and one equivalent row as the prior; two features or more. "mixture" or a
+        :class:`LatentMixture`: several components of one of these models, and nobody
+        knows which row is of which; the name is a mixture of two Gaussians. Or a prior
+        with a method ``block(X)``: a conjugate prior of :mod:`maxent.families`,
         :class:`SpanningTrees`, :class:`GaussianScores` (one-class SVM),
         :class:`GaussianCentre` (support vector data description), or one of your own.
     level : float, optional
@@ -90,11 +98,12 @@ class MEDOutlierDetector(OutlierBase):
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
-        Bound on the steps of the interior point.
+        Bound on the steps of the interior point; for a mixture, in every round.
     n_jobs : int, optional
         Threads of the sums over rows and trees ("tree") and of the kernel values
-        (:class:`GaussianScores`, :class:`GaussianCentre`); other models have no work
-        for more than one. Results do not depend on it.
+        (:class:`GaussianScores`, :class:`GaussianCentre`); processes of the starts of a
+        mixture; other models have no work for more than one. Results do not depend on
+        it.
     verbose : bool or int, default=False
         Print progress: time, solver, iteration, objective and how far from `tol`.
 
@@ -114,6 +123,13 @@ class MEDOutlierDetector(OutlierBase):
         Their multipliers.
     categories_ : list of ndarray
         Categories of every feature; for "multinomial" and "tree" only.
+    divergences_ : ndarray
+        Least divergence of every start of a mixture; starts from the same Bayes
+        posterior count once. `objective_history_` and `n_iter_` then are of the rounds
+        of the start that is kept, `objective_` and `duality_gap_` of the last round.
+    baseline_ : MixturePosterior
+        Of a mixture: its Bayes posterior, every row at its own weight; the best of all
+        starts.
     duality_gap_, objective_, objective_history_, n_iter_, converged_, \
 n_features_in_
         As for :class:`MEDClassifier`.
@@ -122,15 +138,17 @@ n_features_in_
         outliers is at most that of a training set larger by one. NaN where this does
         not hold: if `level` is not given, with `contamination`, if rows shape the model
         ("gaussian", "multinomial", kernels with gamma="scale", a centre without any
-        multiplier), for the logistic prior, and for a fit that has not converged.
+        multiplier), for a mixture, for the logistic prior, and for a fit that has not
+        converged.
 
     See Also
     --------
+    MEDSequenceOutlierDetector : Sequences of symbols or of vectors.
     sklearn.svm.OneClassSVM : What ``model=GaussianScores()``, ``margin="hinge"`` is.
 
     References
     ----------
-    Jaakkola, Meila & Jebara (1999), section 4, eqs. (45)-(46).
+    Jaakkola, Meila & Jebara (1999), section 4, eqs. (45)-(50).
 
     Examples
     --------
@@ -147,7 +165,8 @@ n_features_in_
 
     def __init__(
         self,
-        model: Literal["gaussian", "multinomial", "tree"] | OutlierModel = "gaussian",
+        model: Literal["gaussian", "multinomial", "tree", "mixture"]
+        | OutlierModel = "gaussian",
         *,
         level: float | None = None,
         quantile: float = 0.5,
@@ -219,7 +238,7 @@ n_features_in_
         keep, weight = self._weighted(sample_weight, len(X))
         mixture = self._mixture()
         if mixture is not None:
-            mixture.check_rows(len(keep))
+            check_rows(mixture, len(keep))
         if self._is("gaussian") and len(keep) < 2:
             raise ValueError(
                 "a Gaussian needs rows that differ, and there is 1 sample of positive "
@@ -272,7 +291,8 @@ n_features_in_
 
     def _fit_mixture(self, mixture, prior, X, settings, weight, keep):
         """Fit components that are hidden, in rounds from several starts."""
-        problem, rngs = mixture.problem(prior, X), mixture.generators()
+        rngs = generators(mixture)
+        problem = MixtureProblem(prior, X, mixture.n_components)
         if settings.level is not None:
             self.level_ = self._level_below(settings.level, problem.largest)
         starts = baselines(problem, rngs, weight, self.n_jobs)
@@ -378,7 +398,8 @@ n_features_in_
                 "the fitted model is inconsistent: posterior_="
                 f"{v.shown(self.posterior_)} cannot score rows. Fit it again."
             )
-        check_value("posterior_", self.posterior_)
+        for part in dict.fromkeys((self.posterior_, *parts)):
+            check_value("posterior_", part)
         X = self._validated(X, reset=False)
         if self._categorical():
             known = encode_categories(X, self.categories_, "ignore", self.missing)

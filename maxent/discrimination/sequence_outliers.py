@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Number
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.fitted import check_fitted, check_value, fresh_state
+from maxent._support.fitted import check_scores, check_value, fresh_state
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, symbol_sequences, vector_sequences
@@ -28,7 +29,7 @@ from maxent.discrimination._chain_rounds import (
 )
 from maxent.discrimination._latent_rounds import baselines
 from maxent.discrimination._outlier_base import OutlierBase
-from maxent.discrimination.chain_posterior import ChainPosterior
+from maxent.discrimination.chain_posterior import ChainPosterior, listed
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.normal_wishart import NormalInverseWishart
 from maxent.models._chain_input import alphabet_size
@@ -84,7 +85,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
     tol : float, default=1e-6
         A start ends once a round lowers the divergence D by at most
         ``tol * (1 + D)``; > 0.
-    max_iter : int, default=200
+    max_iter : int, default=2000
         Rounds of a start at most.
     random_state : int, Generator, RandomState or None, default=None
         Of the starts.
@@ -114,6 +115,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
     divergences_ : ndarray
         Least divergence of every start; starts from the same Bayes posterior count
         once.
+    baseline_ : ChainPosterior
+        The Bayes posterior, every sequence at its own weight; the best of all starts.
     duality_gap_, objective_ : float
         Of the dual of the last round.
     n_iter_, converged_
@@ -147,7 +150,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
     >>> from maxent import MEDSequenceOutlierDetector
     >>> X = ["ab" * 10, "ba" * 12, "ab" * 8, "ba" * 9] * 10
     >>> detector = MEDSequenceOutlierDetector(2, alphabet="ab", random_state=0).fit(X)
-    >>> detector.predict(["abababababab", "aaaabbbbaaaa"])
+    >>> detector.predict(["ab" * 11, "aaaabbbb" * 3])
     array([ 1, -1])
     """
 
@@ -171,7 +174,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
         margin: MarginName | MarginPrior = "exponential",
         n_init: int = 5,
         tol: float = 1e-6,
-        max_iter: int = 200,
+        max_iter: int = 2000,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = False,
@@ -284,8 +287,12 @@ class MEDSequenceOutlierDetector(OutlierBase):
     def _read(self, X: Any, size: int | None = None) -> Sequences:
         """Sequences of symbols or of vectors; of a known size at prediction."""
         axes = 2 if self.emission == "categorical" else 3
-        if isinstance(X, np.ndarray) and X.ndim == axes:
-            X = list(X)  # sequences of equal length
+        X = listed(X, axes)
+        if isinstance(X, str) or _is_one(X, axes - 1):
+            raise ValueError(
+                f"X={v.shown(X)} is one sequence; a list of sequences is expected. "
+                "Write [X] if there is one only."
+            )
         if self.emission == "gaussian":
             found = vector_sequences(X, n_features=size)
             v.check_range("X", found.values[~np.isnan(found.values[:, 0])])
@@ -352,6 +359,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
                 "cannot score sequences. Fit it again."
             )
         check_value("posterior_", posterior)
+        for one in posterior.emission if posterior.is_gaussian else ():
+            check_value("posterior_.emission", one)
         size = v.check_count("n_symbols_", self.n_symbols_)
         if posterior.size != size or posterior.is_gaussian != (
             self.emission == "gaussian"
@@ -361,9 +370,18 @@ class MEDSequenceOutlierDetector(OutlierBase):
                 "emission and n_symbols_ say. Fit it again."
             )
         found = self._read(X, size)
-        scores = posterior.bound(found, self.n_jobs) / self._lengths(found)
-        check_fitted("score_samples", scores, scores.shape)
-        return scores
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = posterior.expected_log_prob(found, self.n_jobs) / self._lengths(
+                found
+            )
+        return check_scores(scores, found.values)
+
+
+def _is_one(X: Any, axes: int) -> bool:
+    """Whether this is an array of one sequence, or a list of numbers."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == axes and X.dtype.kind not in "OUS"
+    return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Number)
 
 
 def _part(found: Sequences, keep: NDArray[Any]) -> Sequences:

@@ -15,8 +15,10 @@ from maxent import (
     MEDGaussianClassifier,
     MEDOutlierDetector,
     MEDRegressor,
+    MEDSequenceOutlierDetector,
     MEDTreeClassifier,
 )
+from maxent.discrimination import LatentMixture
 
 _rng = np.random.default_rng(5)
 REAL = _rng.normal(size=(40, 3))
@@ -35,6 +37,16 @@ FITTED = {
     "chow_liu": (ChowLiuClassifier(), CODES),
     "normal_rows": (MEDOutlierDetector("gaussian"), REAL),
     "normal_codes": (MEDOutlierDetector("multinomial"), CODES),
+    "normal_mixtures": (MEDOutlierDetector(LatentMixture(random_state=0)), REAL),
+    "normal_kinds": (
+        MEDOutlierDetector(LatentMixture("multinomial", random_state=0)),
+        CODES,
+    ),
+    "normal_sequences": (MEDSequenceOutlierDetector(2, random_state=0), CODES),
+    "normal_paths": (
+        MEDSequenceOutlierDetector(2, emission="gaussian", random_state=0),
+        REAL[:, :, None],
+    ),
     "normal_trees": (MEDOutlierDetector("tree"), CODES),
     "scores": (FisherFeatures(), REAL),
 }

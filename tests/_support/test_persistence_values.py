@@ -21,6 +21,7 @@ from maxent.discrimination import (
     GaussianCentre,
     GaussianScores,
     LaplaceMargin,
+    LatentMixture,
 )
 from maxent.families import (
     DirichletCounts,
@@ -83,6 +84,7 @@ MODELS = {
     "categories": lambda: DirichletProduct(1.0, [2, 2, 2]),
     "counts": lambda: DirichletCounts([1.0, 1.0, 2.0]),
     "scores": lambda: GaussianScores("poly", degree=2, coef0=1.0),
+    "mixture": lambda: LatentMixture("gaussian", 2, 2, 0),
     "centre": lambda: GaussianCentre("rbf", gamma=0.3),
 }
 

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from maxent._support.callers import user_stacklevel
 from maxent._support.registry import CLASSES, resolve
+from maxent.discrimination import LatentMixture
 
 _rng = np.random.default_rng(3)
 REAL = _rng.normal(size=(60, 3))
@@ -75,10 +76,15 @@ WORK = {
             ({"model": "gaussian"}, REAL, None),
             ({"model": "multinomial"}, CODES, None),
             ({"model": "tree"}, CODES, None),
+            ({"model": LatentMixture(n_init=2, random_state=0)}, CLUSTERS, None),
         ],
-        "outliers:solve_blocks",
+        "duals.block_dual:BlockSum",
     ),
     "MEDRegressor": ([({}, REAL, REAL[:, 1])], "_kernel_machine:solve_signed"),
+    "MEDSequenceOutlierDetector": (
+        [({"n_init": 2, "random_state": 0}, CODES, None)],
+        "_latent_rounds:solve_blocks",
+    ),
     "MEDTreeClassifier": ([({"level": 3.0}, CODES, TWO)], "trees:solve_blocks"),
     "MaxEntClassifier": ([({}, REAL, THREE)], "latent.classifier:newton_cg"),
     "ProductKernel": (
@@ -94,7 +100,7 @@ def make(name, k):
     cases, home = WORK[name]
     options, X, y = cases[k]
     module, _, work = home.partition(":")
-    if "." not in module:
+    if "." not in module or module.startswith("duals."):
         module = f"discrimination.{module}"
     module = importlib.import_module(f"maxent.{module}")
     return resolve(CLASSES[name])(**options), X, y, (module, work)

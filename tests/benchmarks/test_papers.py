@@ -256,3 +256,24 @@ def test_the_tables_of_the_digits_are_written(rng, tmp_path):
     run(HOME / "digits_clutter.py", *options, env=env, timeout=600)
     text = (tmp_path / "digits_clutter.md").read_text("utf-8")
     assert "| alpha = inf, path |" in text
+
+
+def test_hidden_variables_are_compared_with_their_own_posterior(
+    load, monkeypatch, tmp_path, rng
+):
+    script = load("anomaly_splice")
+    small = {"TRUE_TEST": 30, "FALSE_TEST": 30, "COMPONENTS": (2,), "STATES": (2,)}
+    for name, value in small.items():
+        monkeypatch.setattr(script, name, value)
+    true = np.arange(160) % 2 == 0
+    codes = rng.integers(0, 4, size=(160, 6))
+    codes[true, 2:4] = 1
+    normal, scores, support = script.latent_draw(codes, true, rng, starts=1)
+    assert normal.sum() == 30 and len(scores) == 6
+    for name, (train, test) in scores.items():
+        assert len(train) == 50 and len(test) == 60
+        assert script.bayes_of(name) in scores
+        assert 0 < support[name] <= 50
+    assert script.bayes_of("MED, quantile 0.2, C 1") == "Bayes posterior"
+    script.draw(normal, scores, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 1000
