@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 _SADDLE = 1e-6  # how far above 1 the share of missing information is at a saddle
 
 
-class LatentMixture(CandidatePool, DensityMixin, BaseEstimator):
+class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
     """Mixture fitted from many starts; base class.
 
     A subclass says how data are read (`_problem`), starts drawn (`_start`), what the

@@ -13,7 +13,7 @@ from maxent._support.fitted import check_fitted
 from maxent.families import Dirichlet
 from maxent.families._matching import dirichlet_from_mean_logs
 from maxent.latent._gaussian_em import largest_ratio
-from maxent.latent._mixture_base import LatentMixture
+from maxent.latent._mixture_base import CandidateMixture
 from maxent.latent._mixture_em import Step, mean_posterior_entropy, weight_entropy
 from maxent.latent._pool import Selection
 
@@ -112,7 +112,7 @@ def _mean_log(alpha):
     return digamma(alpha) - digamma(alpha.sum(axis=-1, keepdims=True))
 
 
-class LMEDirichletMixture(LatentMixture):
+class LMEDirichletMixture(CandidateMixture):
     """Mixture of Dirichlet distributions chosen among stationary points.
 
     Rows are proportions. As :class:`LMEGaussianMixture`: EM from many starts, gates,

@@ -11,7 +11,7 @@ from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
 from maxent.latent._gaussian_em import GaussianEM
-from maxent.latent._mixture_base import LatentMixture
+from maxent.latent._mixture_base import CandidateMixture
 from maxent.latent._mixture_em import weight_entropy
 from maxent.latent._mixture_prior import MixturePrior
 from maxent.latent._partitioned_gaussian import PartitionedGaussianEM
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 _KINDS = ("full", "diag", "spherical")
 
 
-class LMEGaussianMixture(LatentMixture):
+class LMEGaussianMixture(CandidateMixture):
     """Gaussian mixture chosen among stationary points of the likelihood.
 
     EM from many starts gives many feasible models; gates admit the local maxima that

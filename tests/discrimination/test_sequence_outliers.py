@@ -357,7 +357,7 @@ def test_sequences_that_make_no_sense_are_refused(rng):
     gaussian = {"emission": "gaussian"}
     refused(fit(rng.normal(size=(2, 3, 2)), alphabet="ab", **gaussian), "alphabet='ab'")
     refused(fit(rng.normal(size=(5, 2)), **gaussian), "one sequence")
-    refused(fit([[[1.0, np.nan]]], **gaussian), "part of it is NaN")
+    refused(fit([[[1.0, np.nan]]], **gaussian), "NaN in part")
     refused(fit([[[1.0], [np.inf]]], **gaussian), "infinite")
     refused(fit([[[1.0, 2.0]], [[1.0]]], **gaussian), "1 columns; 2 are expected")
     refused(fit([[[1.0, 2.0], [1.0, 3.0]]], n_states=1, **gaussian), "constant")
