@@ -24,16 +24,16 @@ from maxent._support.typing import FloatArray
 from maxent.discrimination._latent_rounds import Hidden, LatentProblem
 from maxent.discrimination.chain_posterior import ChainPosterior, expected_logs
 from maxent.families.dirichlet_tables import DirichletTables, check_table
-from maxent.models._hidden_chain import relative_rows
-from maxent.models._many_chains import expected_counts
-from maxent.models.gaussian_hmm import (
-    GaussianHMM,
+from maxent.models._categorical_em import random_tables
+from maxent.models._gaussian_em import (
     GaussianProblem,
     clustered_starts,
     gaussian_table,
     gaussians,
 )
-from maxent.models.hmm import random_tables
+from maxent.models._hidden_chain import relative_rows
+from maxent.models._many_chains import expected_counts
+from maxent.models.gaussian_hmm import GaussianHMM
 
 _CHUNK = 1 << 22  # doubles of the tables of one pass
 _LEAST = 1e-300  # likelihoods that underflow, in units of the largest of the step
