@@ -139,7 +139,7 @@ class SwitchingScorer(Scorer):
             slopes.append(moved[:, :-1])
             offsets.append(moved[:, -1])
             covs.append(cov_score(Q, scatter, second[-1, -1]))
-        e = expected_products(problem, q)
+        e = expected_products(problem, M._parameters, q)
         m, P = M.initial_mean, M.initial_cov
         first = e.second - np.outer(e.first, m) - np.outer(m, e.first) + np.outer(m, m)
         return [

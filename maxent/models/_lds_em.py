@@ -178,8 +178,7 @@ def _row_in_part(arrays, x, states):
     across = m[1:].T @ z[:-1]
     across[:, :-1] += lag.sum(axis=0)
     after = m[1:].T @ m[1:] + P[1:].sum(axis=0)
-    hidden = np.isnan(x) & is_partial(x)[:, None]
-    seen, xz, xx = expected_observations(arrays, x, hidden, m, P)
+    seen, xz, xx = expected_observations(*(own[0] for own in arrays[5:8]), x, m, P)
     second = P[0] + np.outer(m[0], m[0])
     parts = (before, across, after, seen, xz, xx, m[0], second)
     return np.concatenate([part.ravel() for part in parts])

@@ -121,55 +121,52 @@ def expected_fit(
 
 
 # -- state-space models ----------------------------------------------------------------
-def masked(arrays: Arrays, x: Array) -> tuple[Arrays, Array, NDArray[np.bool_]]:
-    """A time-varying system under which a whole sequence says what a partial one does.
+def masked_observations(
+    C: Array, c: Array, R: Array, x: Array
+) -> tuple[Array, Array, Array, Array, NDArray[np.bool_]]:
+    """Observation parameters (T, ...) under which whole rows say what partial ones do.
 
     Missing coordinates of a row get no part of the states, independent noise of
-    variance one, and the value of their mean: they add nothing to log-determinants and
-    distances of the filter. Also returned is which coordinates these are.
+    variance one, and the value of their mean, zero: they add nothing to
+    log-determinants and distances. Last come these rows, and which entries miss.
     """
-    mean, cov, A, b, Q, C, c, R, which = arrays
-    T, d = x.shape
-    at = which[:T] if len(A) > 1 else np.zeros(T, dtype=np.intp)
     hidden = np.isnan(x) & is_partial(x)[:, None]
     either = hidden[:, :, None] | hidden[:, None, :]
-    system = (
-        mean,
-        cov,
-        A[at],
-        b[at],
-        Q[at],
-        np.where(hidden[:, :, None], 0.0, C[at]),
-        np.where(hidden, 0.0, c[at]),
-        np.where(either, np.eye(d), R[at]),
-        np.arange(T, dtype=np.intp),
+    return (
+        np.where(hidden[:, :, None], 0.0, C),
+        np.where(hidden, 0.0, c),
+        np.where(either, np.eye(x.shape[1]), R),
+        np.where(hidden, 0.0, x),
+        hidden,
     )
-    return system, np.where(hidden, 0.0, x), hidden
+
+
+def masked(arrays: Arrays, x: Array) -> tuple[Arrays, Array]:
+    """A time-varying system and rows without missing parts, of the same likelihood."""
+    mean, cov, A, b, Q, C, c, R, which = arrays
+    at = which[: len(x)] if len(A) > 1 else np.zeros(len(x), dtype=np.intp)
+    C, c, R, x, _ = masked_observations(C[at], c[at], R[at], x)
+    steps = np.arange(len(x), dtype=np.intp)
+    return (mean, cov, A[at], b[at], Q[at], C, c, R, steps), x
 
 
 def expected_observations(
-    arrays: Arrays,
-    x: Array,
-    hidden: NDArray[np.bool_],
-    mean: Array,
-    cov: Array,
+    C: Array, c: Array, R: Array, x: Array, mean: Array, cov: Array
 ) -> tuple[Array, Array, Array]:
     """Sums of E z z', E x z' and E x x' over the observed steps of a constant system.
 
     Given the states, missing coordinates are G s + g and noise; z = (s, 1). `mean` and
     `cov` are those of the states given the sequence.
     """
-    C, c, R = arrays[5][0], arrays[6][0], arrays[7][0]
-    d = x.shape[1]
-    seen = ~np.isnan(x).all(axis=1) | hidden.any(axis=1)
-    x, hidden, m, P = x[seen], hidden[seen], mean[seen], cov[seen]
-    both = hidden[:, :, None] & hidden[:, None, :]
-    either = hidden[:, :, None] | hidden[:, None, :]
+    seen = ~np.isnan(x).all(axis=1)
+    x, m, P = x[seen], mean[seen], cov[seen]
+    _, _, own, filled, hidden = masked_observations(C, c, R, x)
     cross = np.where(hidden[:, :, None] & ~hidden[:, None, :], R, 0.0)
-    K = np.linalg.solve(np.where(either, np.eye(d), R), cross.swapaxes(1, 2))
-    K = K.swapaxes(1, 2)
+    K = np.linalg.solve(own, cross.swapaxes(1, 2)).swapaxes(1, 2)
+    away = np.where(hidden, 0.0, filled - c)
     G = np.where(hidden[:, :, None], C - K @ C, 0.0)
-    g = np.where(hidden, c + (K @ (np.where(hidden, 0.0, x - c))[..., None])[..., 0], x)
+    g = np.where(hidden, c + (K @ away[..., None])[..., 0], filled)
+    both = hidden[:, :, None] & hidden[:, None, :]
     left = np.where(both, R - K @ cross.swapaxes(1, 2), 0.0)
     z = np.concatenate([m, np.ones((len(m), 1))], axis=1)
     second = z[:, :, None] * z[:, None, :]

@@ -57,7 +57,7 @@ def filtered_terms(
     for i, x in enumerate(data):
         own, filled = arrays, np.ascontiguousarray(x)
         if is_partial(x).any():
-            own, filled, _ = masked(arrays, x)
+            own, filled = masked(arrays, x)
         part = slice(data.offsets[i], data.offsets[i + 1])
         _filter(own, filled, np.array([0, len(x)]), log_det[part], far[part], i)
     return log_det, far
@@ -92,7 +92,7 @@ def smoothed(
     T = len(x)
     observed = np.count_nonzero(~np.isnan(x))
     if is_partial(x).any():
-        arrays, x, _ = masked(arrays, x)
+        arrays, x = masked(arrays, x)
     vectors = [np.empty((T, n)) for _ in range(3)]
     matrices = [np.empty((T, n, n)) for _ in range(4)]
     log_det, far = np.empty((2, T))

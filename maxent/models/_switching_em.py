@@ -27,6 +27,11 @@ from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import check_chain
 from maxent.models._hidden_chain import Observations, with_pseudo_counts
+from maxent.models._partial import (
+    expected_observations,
+    is_partial,
+    masked_observations,
+)
 
 Array = NDArray[np.float64]
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -115,7 +120,8 @@ class Problem:
         steps = np.arange(len(data.values))
         self.first = data.offsets[:-1]
         self.into = np.delete(steps, self.first)
-        self.observed = ~np.isnan(data.values[:, 0])
+        self.observed = ~np.isnan(data.values).all(axis=1)
+        self.partial = bool(is_partial(data.values).any())
         lengths = data.lengths - 1
         self.long = np.flatnonzero(lengths > 0)
         ends = np.concatenate([[0], np.cumsum(lengths[self.long])]).astype(np.intp)
@@ -154,9 +160,15 @@ class Problem:
         start = np.linalg.inv(p.initial_cov)
         diagonal[self.first] += start
         linear[self.first] += start @ p.initial_mean
-        CR = np.linalg.solve(p.observation_cov, p.observation).T
-        diagonal[self.observed] += CR @ p.observation
-        linear[self.observed] += (x[self.observed] - p.observation_offset) @ CR.T
+        if self.partial:
+            C, c, R, seen, _ = self.masked(p)
+            CR = np.linalg.solve(R, C).swapaxes(1, 2)
+            diagonal[self.observed] += CR @ C
+            linear[self.observed] += np.einsum("tij,tj->ti", CR, seen - c)
+        else:
+            CR = np.linalg.solve(p.observation_cov, p.observation).T
+            diagonal[self.observed] += CR @ p.observation
+            linear[self.observed] += (x[self.observed] - p.observation_offset) @ CR.T
         mean, cov, lag = np.empty((T, n)), np.empty((T, n, n)), np.empty((T - 1, n, n))
         log_det = np.empty(len(self.data))
         for i in range(len(self.data)):
@@ -173,6 +185,13 @@ class Problem:
                 )
             log_det[i] = value
         return mean, cov, lag, log_det
+
+    def masked(self, p: Parameters) -> tuple[Array, Array, Array, Array, Array]:
+        """Observations that miss parts, as `masked_observations` has them."""
+        x = self.data.values[self.observed]
+        return masked_observations(
+            p.observation, p.observation_offset, p.observation_cov, x
+        )
 
     # -- Q(q) ----------------------------------------------------------------------
     def evidence(self, p: Parameters, mean: Array, cov: Array, lag: Array) -> Array:
@@ -216,6 +235,8 @@ class Problem:
 
     def _emission_terms(self, p, mean, cov, d):
         seen = self.observed
+        if self.partial:
+            return self._terms_in_part(p, mean, cov)
         r = self.data.values[seen] - mean[seen] @ p.observation.T - p.observation_offset
         inverse = np.linalg.inv(p.observation_cov)
         CRC = p.observation.T @ inverse @ p.observation
@@ -226,6 +247,17 @@ class Problem:
             + np.einsum("ti,ij,tj->t", r, inverse, r)
             + np.einsum("tij,ij->t", cov[seen], CRC)
         )
+        return terms
+
+    def _terms_in_part(self, p, mean, cov):
+        """The same where observations miss parts."""
+        seen, terms = self.observed, np.zeros(len(self.observed))
+        C, c, R, x, hidden = self.masked(p)
+        r = x - np.einsum("tdn,tn->td", C, mean[seen]) - c
+        S = r[:, :, None] * r[:, None, :] + C @ cov[seen] @ C.swapaxes(1, 2)
+        constant = _LOG_2PI * (~hidden).sum(axis=1) + np.linalg.slogdet(R)[1]
+        inverse = np.linalg.inv(R)
+        terms[seen] = -0.5 * (constant + np.einsum("tij,tij->t", S, inverse))
         return terms
 
     def _initial_terms(self, p, mean, cov, n):
@@ -249,7 +281,7 @@ def maximised(
     new = p._asdict()
     new["start"] = with_pseudo_counts(q.start_counts, smoothing, p.start)
     new["switching"] = with_pseudo_counts(q.switch_counts, smoothing, p.switching)
-    products = expected_products(problem, q)
+    products = expected_products(problem, p, q)
     _observation_step(new, p, products, prior)
     m = products.first / products.n_sequences
     new["initial_mean"] = m
@@ -263,13 +295,18 @@ def maximised(
     return Parameters(**new)
 
 
-def expected_products(problem: Problem, q: Beliefs) -> em.Products:
+def expected_products(problem: Problem, p: Parameters, q: Beliefs) -> em.Products:
     """Products for the observations and the first states."""
     seen, x = problem.observed, problem.data.values
     z = np.column_stack([q.mean, np.ones(len(q.mean))])
     n = q.mean.shape[1]
-    second = z[seen].T @ z[seen]
-    second[:n, :n] += q.cov[seen].sum(axis=0)
+    if problem.partial:
+        law = p.observation, p.observation_offset, p.observation_cov
+        second, xz, xx = expected_observations(*law, x, q.mean, q.cov)
+    else:
+        second = z[seen].T @ z[seen]
+        second[:n, :n] += q.cov[seen].sum(axis=0)
+        xz, xx = x[seen].T @ z[seen], x[seen].T @ x[seen]
     first = q.mean[problem.first]
     empty = np.zeros((0, 0))
     return em.Products(
@@ -278,8 +315,8 @@ def expected_products(problem: Problem, q: Beliefs) -> em.Products:
         empty,
         empty,
         second,
-        x[seen].T @ z[seen],
-        x[seen].T @ x[seen],
+        xz,
+        xx,
         first.sum(axis=0),
         first.T @ first + q.cov[problem.first].sum(axis=0),
     )

@@ -159,7 +159,7 @@ class SwitchingLDS(RegimePaths):
         Parameters
         ----------
         sequences : array-like (n_steps, n_features), or list of such
-            A row of NaN is a missing observation.
+            NaN where an entry, or a whole row, was not observed.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
 
@@ -248,7 +248,9 @@ class SwitchingLDS(RegimePaths):
         return problem, q
 
     def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
-        return vector_sequences(sequences, lengths, n_features=self.n_features)
+        return vector_sequences(
+            sequences, lengths, n_features=self.n_features, partly=True
+        )
 
     @overload
     def sample(
@@ -327,7 +329,7 @@ class SwitchingLDS(RegimePaths):
         Parameters
         ----------
         sequences : array-like (n_steps, n_features), or list of such
-            A row of NaN is a missing observation.
+            NaN where an entry, or a whole row, was not observed.
         n_regimes, n_states : int, optional
             Not needed with `init`.
         lengths : array-like of int, optional
@@ -386,7 +388,7 @@ class SwitchingLDS(RegimePaths):
         smoothing = v.check_nonnegative("smoothing", smoothing)
         K = regimes_of(init, n_regimes)
         n = n_states_of(init, n_states)
-        data = vector_sequences(sequences, lengths)
+        data = vector_sequences(sequences, lengths, partly=True)
         data, centre, noise = centred(data)
         law, problem = lds_em.CovariancePrior(prior, noise), em.Problem(data)
         rng = as_generator(random_state)
@@ -413,4 +415,4 @@ class SwitchingLDS(RegimePaths):
 
     @classmethod
     def _each(cls, data: Any) -> Sequence[Any]:
-        return vector_sequences(data).singles()
+        return vector_sequences(data, partly=True).singles()
