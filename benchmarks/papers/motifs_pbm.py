@@ -48,16 +48,21 @@ def arguments():
     return parser.parse_args()
 
 
-def read_signals(folder, factor):
-    """Sequences as codes (n, 35) and signals (n,), spots flagged bad left out."""
+def read_signals(folder, factors):
+    """{factor: codes (n, 35), signals (n,)}, spots flagged bad left out."""
     path = Path(folder) / "hk_signal.csv.gz"
     if not path.exists():
         raise SystemExit(f"{path} does not exist")
     with gzip.open(path, "rt", encoding="utf-8") as stream:
-        rows = [row for row in csv.DictReader(stream) if row[factor]]
-    signal = np.array([float(row[factor]) for row in rows])
-    letters = np.array([list(row["sequence"]) for row in rows])
-    return np.searchsorted(list("ACGT"), letters), signal
+        head, *rows = csv.reader(stream)
+    letters = np.array([list(row[0]) for row in rows])
+    codes = np.searchsorted(list("ACGT"), letters)
+    found = {}
+    for factor in factors:
+        cells = [row[head.index(factor)] for row in rows]
+        good = np.array([cell != "" for cell in cells])
+        found[factor] = codes[good], np.array([float(c) for c in cells if c])
+    return found
 
 
 def sampled(signal, task, rng, n_train, n_test):
@@ -258,7 +263,7 @@ def main():
 
     options = arguments()
     records, path = [], None
-    data = {factor: read_signals(options.data, factor) for factor in options.factors}
+    data = read_signals(options.data, options.factors)
     for number in range(options.draws):
         for k, (factor, (X, signal)) in enumerate(data.items()):
             rng = np.random.default_rng([options.seed, number, k])
