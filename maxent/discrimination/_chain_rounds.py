@@ -71,6 +71,8 @@ class ChainProblem(LatentProblem):
         Of every cell of every table.
     unit : ndarray (n,)
         What log-likelihoods are multiplied by.
+    weight : ndarray (n,)
+        Weights of the sequences, for the starts.
     n_jobs : int or None
         Threads.
     """
@@ -81,10 +83,12 @@ class ChainProblem(LatentProblem):
         n_states: int,
         pseudo_count: float,
         unit: FloatArray,
+        weight: FloatArray | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.found, self.n, self.S = found, len(found), n_states
         self.unit, self.n_jobs = unit, n_jobs
+        self.weight = np.ones(self.n) if weight is None else weight
         self.per_sequence = sp.diags_array(unit, format="csr")
         self.pseudo_count = pseudo_count
         # fixed by the data, so that sums have the same bits for any number of threads
@@ -168,8 +172,8 @@ class CategoricalChains(ChainProblem):
 
     largest = 0.0
 
-    def __init__(self, found, n_states, pseudo_count, unit, n_symbols, n_jobs=None):
-        super().__init__(found, n_states, pseudo_count, unit, n_jobs)
+    def __init__(self, found, n_states, pseudo_count, unit, n_symbols, *more):
+        super().__init__(found, n_states, pseudo_count, unit, *more)
         self.M = n_symbols
         self.row = np.ascontiguousarray(found.values, dtype=np.intp)
         self.prior = self._tables(np.full((n_states, n_symbols), pseudo_count))
@@ -197,7 +201,8 @@ class CategoricalChains(ChainProblem):
         return np.einsum("tkx,kx->t", shown, logs)
 
     def _random(self, rng):
-        tables = random_tables(self.found.values, self.S, self.M, 1, rng)
+        own = np.repeat(self.weight, self.found.lengths)
+        tables = random_tables(self.found.values, self.S, self.M, 1, rng, own)
         return tuple(np.log(table) for table in next(tables))
 
     def blocks(self, hidden):
@@ -224,8 +229,8 @@ class GaussianChains(ChainProblem):
 
     largest = np.inf
 
-    def __init__(self, found, n_states, pseudo_count, unit, prior, n_jobs=None):
-        super().__init__(found, n_states, pseudo_count, unit, n_jobs)
+    def __init__(self, found, n_states, pseudo_count, unit, prior, *more):
+        super().__init__(found, n_states, pseudo_count, unit, *more)
         lengths = found.lengths
         place = np.arange(len(found.values)) - np.repeat(found.offsets[:-1], lengths)
         observed = ~np.isnan(found.values[:, 0])
@@ -265,7 +270,7 @@ class GaussianChains(ChainProblem):
 
     def _random(self, rng):
         seen = GaussianHMM._observations(self.found)
-        problem = GaussianProblem(seen, np.ones(self.n), _SMOOTHING, "full")
+        problem = GaussianProblem(seen, self.weight, _SMOOTHING, "full")
         start, transition, mean, cov = next(clustered_starts(problem, self.S, 1, rng))
         logs = gaussian_table(gaussians(mean, cov), self.X)
         return np.log(start), np.log(transition), logs

@@ -135,8 +135,8 @@ def check_rows(mixture: LatentMixture, n: int) -> None:
     """Refuse fewer rows than components."""
     if n < mixture.n_components:
         raise ValueError(
-            f"n_components={mixture.n_components} is more than the {n} rows "
-            "(n_samples) of positive weight; lower it or add rows."
+            f"n_components={mixture.n_components} is more than the {n} rows of "
+            f"positive weight (n_samples={n}); lower it or add rows."
         )
 
 
@@ -270,8 +270,9 @@ class MixturePosterior:
 class MixtureProblem(LatentProblem):
     """Rows of hidden components; `expected` is their posterior (n, K)."""
 
-    def __init__(self, prior, X, n_components):
+    def __init__(self, prior, X, n_components, weight=None):
         self.X, self.n, self.K = X, len(X), n_components
+        self.weight = np.ones(len(X)) if weight is None else weight
         self.sizes = getattr(prior, "n_categories", None)
         self.components = [_bound(prior, X) for _ in range(n_components)]
         self.largest = self.components[0].largest
@@ -284,11 +285,9 @@ class MixtureProblem(LatentProblem):
         Drawn over the different rows in sorted order, so that neither the order of rows
         nor repetitions matter.
         """
-        rows, inverse, count = np.unique(
-            self.X, axis=0, return_inverse=True, return_counts=True
-        )
+        rows, inverse = np.unique(self.X, axis=0, return_inverse=True)
         rows = _numbers(rows, self.sizes)
-        share = count / count.sum()
+        share = np.bincount(inverse.ravel(), self.weight) / self.weight.sum()
         deviation = np.sqrt(share @ np.square(rows - share @ rows))
         rows = rows / np.where(deviation > 0, deviation, 1.0)
         centres = spread_rows(rows, share, self.K, rng)

@@ -292,7 +292,7 @@ n_features_in_
     def _fit_mixture(self, mixture, prior, X, settings, weight, keep):
         """Fit components that are hidden, in rounds from several starts."""
         rngs = generators(mixture)
-        problem = MixtureProblem(prior, X, mixture.n_components)
+        problem = MixtureProblem(prior, X, mixture.n_components, weight)
         if settings.level is not None:
             self.level_ = self._level_below(settings.level, problem.largest)
         starts = baselines(problem, rngs, weight, self.n_jobs)

@@ -331,11 +331,12 @@ class MEDSequenceOutlierDetector(OutlierBase):
         if self.emission == "categorical":
             size = alphabet_size(found, self.alphabet, self.n_symbols)
             self.n_symbols_ = size
-            return CategoricalChains(*shared, size, self.n_jobs)
+            return CategoricalChains(*shared, size, weight, self.n_jobs)
         observed = self._observed(found)
         X, own = found.values[observed], np.repeat(weight, found.lengths)[observed]
         self.n_symbols_ = X.shape[1]
-        return GaussianChains(*shared, NormalInverseWishart.weak(X, own), self.n_jobs)
+        prior = NormalInverseWishart.weak(X, own)
+        return GaussianChains(*shared, prior, weight, self.n_jobs)
 
     @with_own_threads
     def score_samples(self, X: Any) -> FloatArray:

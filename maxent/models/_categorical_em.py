@@ -41,9 +41,12 @@ def random_tables(
     n_symbols: int,
     n_init: int,
     rng: np.random.Generator,
+    weights: Array | None = None,
 ) -> Iterator[Tables]:
     """Random starts: emissions half-way between the frequencies and random rows."""
-    frequency = np.bincount(codes[codes >= 0], minlength=n_symbols) + 1.0
+    seen = codes >= 0
+    own = None if weights is None else weights[seen]
+    frequency = np.bincount(codes[seen], own, minlength=n_symbols) + 1.0
     frequency = frequency / frequency.sum()
     for _ in range(n_init):
         start = rng.dirichlet(np.ones(n_states))

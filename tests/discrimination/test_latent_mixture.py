@@ -337,7 +337,7 @@ def test_problems_that_make_no_sense_are_refused(rng):
     few = {"sample_weight": [1, 1, 0, 0, 0]}
     refused(
         lambda: MEDOutlierDetector(LatentMixture(n_components=3)).fit(X, **few),
-        "more than the 2 rows",
+        "more than the 2 rows of positive weight",
     )
     refused(fit(LatentMixture(random_state="a")), "random_state='a'")
     codes = kinds(rng, 20)[0]

@@ -23,7 +23,12 @@ from sklearn.utils.estimator_checks import (
 )
 
 from maxent import MEDOutlierDetector
-from maxent.discrimination import ExponentialMargin, GaussianCentre, GaussianScores
+from maxent.discrimination import (
+    ExponentialMargin,
+    GaussianCentre,
+    GaussianScores,
+    LatentMixture,
+)
 from maxent.families import DirichletProduct, NormalInverseWishart
 
 # easy levels on purpose in several tests; one test asserts the warning itself
@@ -41,6 +46,7 @@ def name_of(check):
         # a level that some centre meets at no cost leaves the centre undetermined
         MEDOutlierDetector(GaussianCentre("linear"), level=-0.01),
         MEDOutlierDetector(margin="gaussian", likelihood="predictive"),
+        MEDOutlierDetector(LatentMixture(n_init=2, random_state=0)),
     ]
 )
 def test_scikit_learn_contract(estimator, check):

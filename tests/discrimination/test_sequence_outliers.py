@@ -246,6 +246,23 @@ def test_scores_are_bounds_of_expected_log_likelihoods(rng):
     assert (scores >= mean - 1.0).all()
 
 
+@pytest.mark.parametrize("normalize", ["length", None])
+def test_weights_are_copies(normalize, rng):
+    X, _ = cycle(rng, 20, 9)
+    X = [x[: rng.integers(4, 10)] for x in X]
+    weight = rng.integers(0, 4, size=20)
+    model = MEDSequenceOutlierDetector(
+        3, alphabet="abc", random_state=0, n_init=1, tol=1e-4, normalize=normalize
+    )
+    one = clone(model).fit(X, sample_weight=weight)
+    two = clone(model).fit(
+        [x for x, w in zip(X, weight, strict=True) for _ in range(w)]
+    )
+    assert one.level_ == pytest.approx(two.level_, rel=1e-6)
+    assert one.objective_ == pytest.approx(two.objective_, rel=1e-6)
+    np.testing.assert_allclose(one.score_samples(X), two.score_samples(X), atol=1e-4)
+
+
 def test_ways_to_give_sequences_agree(rng):
     text, _ = cycle(rng, 20, 10)
     codes = [np.array(["abc".index(c) for c in one]) for one in text]
