@@ -80,7 +80,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
         mean length, so that C of the order of one suits any length.
     margin : str or MarginPrior, default="exponential"
         As for :class:`MEDGaussianClassifier`.
-    n_init : int, default=5
+    n_init : int, default=3
         Random starts, >= 1; the one that ends at the least divergence is kept.
     tol : float, default=1e-6
         A start ends once a round lowers the divergence D by at most
@@ -172,7 +172,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
         contamination: float | None = None,
         C: float = 1.0,
         margin: MarginName | MarginPrior = "exponential",
-        n_init: int = 5,
+        n_init: int = 3,
         tol: float = 1e-6,
         max_iter: int = 2000,
         random_state: RandomState = None,
