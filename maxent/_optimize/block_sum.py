@@ -8,12 +8,15 @@ blocks answer is checked here: they may be a user's own.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
 
+from maxent._optimize.mapped_factors import MappedFactors
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._support import validation as v
 from maxent._support.answers import check_answer
@@ -187,18 +190,32 @@ class BlockSum:
         if point.factor is None or point.curvatures is not curvatures:
             for other in self._points:
                 other.factor = None  # one is enough, and may be large
-            parts, point.curvatures = [], curvatures
-            for block, At, a, extra in self._with_extras(point, curvatures):
-                if extra is None:
-                    F = block.hessian_factor(a)
-                else:
-                    F = block.barrier_factor(a, extra)
-                self.check_answer(block, "hessian_factor", F, (block.n_rows, None))
-                parts.append(At @ F)
+            point.curvatures = curvatures
+            factors = self._block_factors(point, curvatures)
+            parts = [At @ F for At, F in zip(self.transposed, factors, strict=True)]
             if self.bias is not None:
                 parts.append(self.bias)
             point.factor = np.concatenate(parts, axis=1)
         return point.factor
+
+    def _block_factors(self, point, curvatures):
+        """F (n_rows, rank) of every block, with F F' its Hessian."""
+        factors = []
+        for block, _, a, extra in self._with_extras(point, curvatures):
+            if extra is None:
+                F = block.hessian_factor(a)
+            else:
+                F = block.barrier_factor(a, extra)
+            self.check_answer(block, "hessian_factor", F, (block.n_rows, None))
+            factors.append(F)
+        return factors
+
+    @functools.cached_property
+    def _mapped(self):
+        """The maps stacked, or None where they are not sparse."""
+        if not all(sp.issparse(A) for A in self.maps):
+            return None
+        return MappedFactors(self.maps, self.bias)
 
     def _with_extras(self, point, curvatures):
         """Block, transposed map, weights and curvature along slacks of each."""
@@ -210,7 +227,11 @@ class BlockSum:
 
         `curvatures` of blocks, None for none, are added to the Hessian along slacks.
         """
-        p = sum(block.rank for block in self.blocks)
+        ranks = [block.rank for block in self.blocks]
+        p = sum(ranks)
+        mapped = self._mapped if p < self.n and p * p <= _FACTOR_SIZE else None
+        if mapped is not None and mapped.is_worth_it(ranks, _FACTOR_WORK):
+            return self._mapped_solver(mapped, lam, diagonal, index, curvatures)
         if self.n * p > _FACTOR_SIZE or self.n * p * min(self.n, p) > _FACTOR_WORK:
             return self._conjugate_gradients(lam, diagonal, index, curvatures)
         G = self.factor(lam, curvatures)[index]
@@ -221,6 +242,15 @@ class BlockSum:
             # multipliers will do, and a proximal term chooses one
             least = 1e-12 * float(np.einsum("ij,ij->i", G, G).max(initial=0.0))
             return LowRankQuadratic(G).solver(lam, np.maximum(diagonal, least))
+
+    def _mapped_solver(self, mapped, lam, diagonal, index, curvatures):
+        factors = self._block_factors(self._at(lam), curvatures)
+        if len(diagonal) < self.n:
+            mapped = mapped.restricted(index)
+        least = 0.0
+        if not diagonal.all():  # as below
+            least = 1e-12 * max(float(np.square(F).sum(axis=1).max()) for F in factors)
+        return mapped.solver(factors, np.maximum(diagonal, least))
 
     def _conjugate_gradients(self, lam, diagonal, index, curvatures):
         point, size = self._at(lam), len(diagonal)

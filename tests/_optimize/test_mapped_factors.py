@@ -1,0 +1,90 @@
+"""Newton systems of blocks with sparse maps, against dense matrices."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxent import MEDBayesNetClassifier, MEDGaussianClassifier
+from maxent._optimize import block_sum
+from maxent._optimize.mapped_factors import MappedFactors
+
+
+def random_maps(rng, sizes, n):
+    return [sp.random_array((k, n), density=0.2, rng=rng, format="csr") for k in sizes]
+
+
+@pytest.mark.parametrize("biases", [0, 2])
+@pytest.mark.parametrize("columns", [None, 1, 3])
+def test_solutions_are_those_of_the_dense_matrix(biases, columns, rng):
+    sizes, n = (7, 1, 12, 5), 40
+    maps = random_maps(rng, sizes, n)
+    factors = [rng.normal(size=(k, r)) for k, r in zip(sizes, (3, 1, 4, 2))]
+    bias = rng.normal(size=(n, biases)) if biases else None
+    G = np.hstack([A.T @ F for A, F in zip(maps, factors)])
+    if biases:
+        G = np.hstack([G, bias])
+    d = rng.uniform(0.1, 2.0, size=n)
+    rhs = rng.normal(size=n if columns is None else (n, columns))
+    mapped = MappedFactors(maps, bias)
+    np.testing.assert_allclose(
+        mapped.solver(factors, d)(rhs),
+        np.linalg.solve(G @ G.T + np.diag(d), rhs),
+        rtol=1e-8,
+        atol=1e-10,
+    )
+    some = np.sort(rng.permutation(n)[:15])
+    own = np.linalg.solve(G[some] @ G[some].T + np.diag(d[some]), rhs[some])
+    found = mapped.restricted(some).solver(factors, d[some])(rhs[some])
+    np.testing.assert_allclose(found, own, rtol=1e-8, atol=1e-10)
+
+
+def test_work_counts_the_rows_that_meet():
+    # the multipliers 0 and 1 join the blocks 0 and 1, 2 is of block 2 alone
+    maps = [[[1.0, 0, 0], [0, 1, 0]], [[1.0, -1, 0]], [[0, 0, 2.0]]]
+    mapped = MappedFactors([sp.csr_array(np.array(A)) for A in maps])
+    np.testing.assert_array_equal(
+        np.tril(mapped.meeting), [[2, 0, 0], [1, 1, 0], [0, 0, 1]]
+    )
+    assert mapped.work([2, 3, 5]) == 2 * 4 + 1 * 6 + 1 * 9 + 1 * 25
+
+
+@pytest.mark.parametrize("margin", ["exponential", "logistic", "hinge"])
+def test_many_classes_have_the_same_optimum_either_way(margin, rng, monkeypatch):
+    y = np.arange(360) % 9
+    X = rng.normal(size=(9, 4))[y] * 2.0 + rng.normal(size=(360, 4))
+    model = MEDGaussianClassifier(margin=margin, level=5.0)
+    calls = []
+    solver = MappedFactors.solver
+
+    def counted(*args):
+        calls.append(1)
+        return solver(*args)
+
+    monkeypatch.setattr(MappedFactors, "solver", counted)
+    one = model.fit(X, y)
+    objective, scores = one.objective_, one.decision_function(X)
+    assert one.converged_ and len(calls) > 5
+    monkeypatch.setattr(MappedFactors, "is_worth_it", lambda *args: False)
+    other = model.fit(X, y)
+    assert other.objective_ == pytest.approx(objective, rel=1e-7)
+    np.testing.assert_allclose(other.decision_function(X), scores, atol=1e-3)
+
+
+def test_bayes_nets_of_many_classes_and_few_rows(rng):
+    y = np.r_[np.zeros(3, dtype=int), rng.integers(1, 12, size=200)]
+    X = rng.integers(0, 3, size=(203, 10))
+    X[:, 0] = np.minimum(y, 2)
+    model = MEDBayesNetClassifier().fit(X, y)
+    assert model.converged_
+    assert model.duality_gap_ <= 1e-8 * (1 + model.objective_)
+
+
+def test_equal_rows_without_curvature_are_solved(rng, monkeypatch):
+    # margin="fixed": no curvature of its own
+    y = np.arange(360) % 6
+    X = np.repeat(rng.normal(size=(6, 3)) * 4.0, 60, axis=0)[np.argsort(y * 1.0)]
+    y = np.sort(y)
+    X = X + 0.1 * np.tile(rng.normal(size=(30, 3)), (12, 1))  # each row twice a class
+    model = MEDGaussianClassifier(margin="hinge", level=1.0).fit(X, y)
+    assert model.converged_
+    assert block_sum.MappedFactors is MappedFactors
