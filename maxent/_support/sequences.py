@@ -305,8 +305,7 @@ def _check_missing(found: Sequences, partly: bool) -> None:
             raise ValueError(f"{value} is infinite; a missing observation is NaN.")
         raise ValueError(
             f"{value} is NaN in part; here a missing observation is a row of NaN only. "
-            "Fill in the missing part, drop the row, or use a GaussianHMM, a "
-            "LinearDynamicalSystem or a SwitchingLDS, which take such rows."
+            "Fill in the missing part, or drop the row."
         )
 
 

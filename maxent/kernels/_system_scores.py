@@ -171,10 +171,10 @@ class FactorialScorer(Scorer):
     def blocks(self, data: Any) -> tuple[Array, list[Array]]:
         M = self.model
         each, bounds = [], []
-        for one in M._read(data).singles():
+        for one in M._read(data, partly=False).singles():
             even = even_beliefs(M.n_states, len(one.values))
             chains = settled_chains(M, one, even)
-            bounds.append(log_bounds(chains, M.cov)[0])
+            bounds.append(log_bounds(chains, M.cov, one.values)[0])
             each.append(self._score(chains))
         return np.array(bounds), [np.array(block) for block in zip(*each)]
 

@@ -39,8 +39,8 @@ class CoupledChains:
         Tables of every chain, (S,) and (S, S); powers of probabilities need not sum to
         one.
     means : sequence of ndarray (S, d)
-    precision : ndarray (d, d)
-        L.
+    precision : ndarray (d, d), or (steps, d, d)
+        L, of all steps or of each.
     target : ndarray (steps, d)
         y; rows of NaN carry no energy.
     offsets : ndarray of int (sequences + 1,)
@@ -59,8 +59,8 @@ class CoupledChains:
         beliefs: Sequence[Array],
     ):
         self.offsets = offsets
-        self.seen = ~np.isnan(target[:, 0])
-        self.target = np.where(self.seen[:, None], target, 0.0)
+        self.seen = ~np.isnan(target).all(axis=1)
+        self.target = np.nan_to_num(target, nan=0.0)
         steps = Sequences(np.empty(len(target)), offsets)
         self.steps = Observations(steps, np.arange(len(target)), shared=False)
         self.beliefs = list(beliefs)
@@ -95,8 +95,12 @@ class CoupledChains:
             np.zeros_like(self.target),
         )
         LW = self.means[c] @ self.precision
-        own = 0.5 * np.einsum("id,id->i", LW, self.means[c])
-        h = ((self.target - others) @ LW.T - own) * self.seen[:, None]
+        own = 0.5 * np.einsum("...id,id->...i", LW, self.means[c])
+        r = self.target - others
+        if self.precision.ndim == 3:
+            h = (np.einsum("td,tid->ti", r, LW) - own) * self.seen[:, None]
+        else:
+            h = (r @ LW.T - own) * self.seen[:, None]
         found = self.steps.expect(
             self.starts[c], self.transitions[c], h, np.ones(len(self.offsets) - 1), 1
         )
@@ -115,11 +119,17 @@ class CoupledChains:
 
     def energies(self) -> Array:
         """Expected energy of every step, (steps,)."""
-        r = self.target - sum(self.expected)
-        out = np.einsum("td,de,te->t", r, self.precision, r)
+        r, L = self.target - sum(self.expected), self.precision
+        each = L.ndim == 3
+        form = "td,tde,te->t" if each else "td,de,te->t"
+        out = np.einsum(form, r, L, r)
         for q, W, m in zip(self.beliefs, self.means, self.expected):
-            square = np.einsum("id,de,ie->i", W, self.precision, W)
-            out += q @ square - np.einsum("td,de,te->t", m, self.precision, m)
+            if each:
+                out += (q * np.einsum("id,tde,ie->ti", W, L, W)).sum(axis=1)
+                out -= np.einsum(form, m, L, m)
+            else:
+                square = np.einsum("id,de,ie->i", W, L, W)
+                out += q @ square - np.einsum(form, m, L, m)
         return -0.5 * out * self.seen
 
     def bound(self) -> float:

@@ -15,6 +15,7 @@ from maxent._support import validation as v
 from maxent._support.sequences import Sequences
 from maxent.models._chain_input import with_pseudo_counts
 from maxent.models._coupled_chains import CoupledChains, random_beliefs
+from maxent.models._partial import filling, is_partial, masked_observations
 
 Array = NDArray[np.float64]
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -31,7 +32,7 @@ def settled_chains(model: Any, data: Sequences, beliefs: list[Array]) -> Coupled
         model.start,
         model.transition,
         model.mean,
-        np.linalg.inv(model.cov),
+        noise_law(model.cov, data.values)[0],
         data.values,
         data.offsets,
         beliefs,
@@ -40,11 +41,26 @@ def settled_chains(model: Any, data: Sequences, beliefs: list[Array]) -> Coupled
     return chains
 
 
-def log_bounds(chains: CoupledChains, cov: Array) -> Array:
-    """Lower bounds of the log-densities of the sequences."""
-    constant = len(cov) * _LOG_2PI + np.linalg.slogdet(cov)[1]
+def log_bounds(chains: CoupledChains, cov: Array, x: Array) -> Array:
+    """Lower bounds of the log-densities of the sequences, whose steps are `x`."""
+    constant = noise_law(cov, x)[1]
+    if constant.ndim:
+        return chains.bounds() - 0.5 * np.add.reduceat(constant, chains.offsets[:-1])
     seen = np.add.reduceat(chains.seen.astype(float), chains.offsets[:-1])
     return chains.bounds() - 0.5 * constant * seen
+
+
+def noise_law(cov: Array, x: Array) -> tuple[Array, Array]:
+    """Precision of the noise and log|2 pi R|, of each step if rows miss parts."""
+    if not is_partial(x).any():
+        constant = len(cov) * _LOG_2PI + np.linalg.slogdet(cov)[1]
+        return np.linalg.inv(cov), np.asarray(constant)
+    d = len(cov)
+    _, _, R, _, hidden = masked_observations(np.zeros((d, 1)), np.zeros(d), cov, x)
+    either = hidden[:, :, None] | hidden[:, None, :]
+    seen = ~np.isnan(x).all(axis=1)
+    constant = (_LOG_2PI * (~hidden).sum(axis=1) + np.linalg.slogdet(R)[1]) * seen
+    return np.where(either, 0.0, np.linalg.inv(R)), constant
 
 
 def sizes_of(init: Any, n_states: Any) -> tuple[int, ...]:
@@ -69,8 +85,9 @@ class FactorialProblem:
     def __init__(self, data, smoothing, shrinkage, ridge):
         self.data = data
         self.smoothing, self.shrinkage, self.ridge = smoothing, shrinkage, ridge
-        self.seen = ~np.isnan(data.values[:, 0])
+        self.seen = ~np.isnan(data.values).all(axis=1)
         self.x = data.values[self.seen]
+        self.partial = bool(is_partial(self.x).any())
 
     def start(self, sizes, noise, rng, init, centre):
         if init is not None:
@@ -87,30 +104,31 @@ class FactorialProblem:
 
     def step(self, point):
         start, transition, mean, cov, beliefs = point
+        precision, constant = noise_law(cov, self.data.values)
         chains = CoupledChains(
             start,
             transition,
             mean,
-            np.linalg.inv(cov),
+            precision,
             self.data.values,
             self.data.offsets,
             beliefs,
         )
         chains.sweep()
-        d, T = self.x.shape[1], len(self.x)
-        constant = d * _LOG_2PI + np.linalg.slogdet(cov)[1]
-        objective = chains.bound() - 0.5 * T * constant
+        if not self.partial:
+            constant = len(self.x) * constant
+        objective = chains.bound() - 0.5 * float(constant.sum())
         objective += self._log_prior(start, transition, mean, cov)
         c = self.smoothing
         pairs = zip(chains.start_counts, start)
         new_start = tuple(with_pseudo_counts(n, c, old) for n, old in pairs)
         pairs = zip(chains.switch_counts, transition)
         new_transition = tuple(with_pseudo_counts(n, c, old) for n, old in pairs)
-        W, R = self._emission(chains.beliefs, mean)
+        W, R = self._emission(chains.beliefs, mean, cov)
         beliefs = tuple(chains.beliefs)
         return objective, (new_start, new_transition, W, R, beliefs)
 
-    def _emission(self, beliefs, mean):
+    def _emission(self, beliefs, mean, cov):
         """W = (sum E s s' + kappa I)^{-1} sum E s x', s the indicators; and R."""
         q = [b[self.seen] for b in beliefs]
         s = np.concatenate(q, axis=1)
@@ -120,12 +138,42 @@ class FactorialProblem:
             block = slice(at[c], at[c + 1])
             second[block, block] = np.diag(own.sum(axis=0))
         ridge = self.shrinkage * np.eye(len(second))
+        if self.partial:
+            sx, xx = self._in_part(q, s, mean, cov)
+            W = np.linalg.solve(second + ridge, sx)
+            R = xx - W.T @ sx - sx.T @ W + W.T @ (second + ridge) @ W
+            R = (R + self.ridge * np.eye(len(R))) / len(self.x)
+            return tuple(np.split(W, at[1:-1])), 0.5 * (R + R.T)
         W = np.linalg.solve(second + ridge, s.T @ self.x)
         r = self.x - s @ W
         # sum_c Cov W^c = W' (sum E s s' - sum E s E s') W
         R = r.T @ r + W.T @ (second - s.T @ s + ridge) @ W
         R = (R + self.ridge * np.eye(len(R))) / len(self.x)
         return tuple(np.split(W, at[1:-1])), 0.5 * (R + R.T)
+
+    def _in_part(self, q, s, mean, cov):
+        """Sums of E s x' and E x x' where rows miss parts, filled in given the states.
+
+        x = G' s + g + noise, with the means and the covariance of the step before.
+        """
+        W, d = np.concatenate(mean), len(cov)
+        second = s[:, :, None] * s[:, None, :]
+        at = 0
+        for own in q:
+            block = slice(at, at := at + own.shape[1])
+            second[:, block, block] = own[:, :, None] * np.eye(own.shape[1])
+        _, _, R, x, hidden = masked_observations(
+            np.zeros((d, 1)), np.zeros(d), cov, self.x
+        )
+        K, left = filling(R, cov, hidden)
+        G = W @ (hidden[:, :, None] * np.eye(d) - K.swapaxes(1, 2))
+        g = x + (K @ x[..., None])[..., 0]
+        sx = second @ G + s[:, :, None] * g[:, None, :]
+        linear = (s[:, None] @ G)[:, 0]
+        half = linear[:, :, None] * g[:, None, :]
+        xx = G.swapaxes(1, 2) @ second @ G + half + half.swapaxes(1, 2)
+        xx += g[:, :, None] * g[:, None, :] + left
+        return sx.sum(axis=0), xx.sum(axis=0)
 
     def _log_prior(self, start, transition, mean, cov):
         inverse = np.linalg.inv(cov)

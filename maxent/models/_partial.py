@@ -41,7 +41,7 @@ def with_column_means(X: Array) -> Array:
     return np.where(np.isnan(X), np.nanmean(X, axis=0), X)
 
 
-def _patterns(X: Array) -> Iterator[tuple[Any, Any, NDArray[np.intp]]]:
+def patterns(X: Array) -> Iterator[tuple[Any, Any, NDArray[np.intp]]]:
     """Observed and missing coordinates, and the rows (not all NaN) that have these."""
     kinds, which = np.unique(np.isnan(X), axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -61,7 +61,7 @@ def marginal_table(gaussians: Any, mean: Array, cov: Array, X: Array) -> Array:
     `gaussians` makes a batch from means and covariances of the kind of `cov`.
     """
     out = np.zeros((len(X), len(mean)))
-    for o, _, rows in _patterns(X):
+    for o, _, rows in patterns(X):
         own = cov
         if cov.ndim == 3:
             own = cov[:, o[:, None], o]
@@ -93,7 +93,7 @@ def expected_fit(
     S, d = mean.shape
     filled = np.repeat(X[None], S, axis=0)
     spread = np.zeros((S, d, d))  # sum of the weighted covariances of what is missing
-    for o, m, rows in _patterns(X):
+    for o, m, rows in patterns(X):
         if not len(m):
             continue
         at = np.ix_(np.arange(S), rows, m)
@@ -150,6 +150,17 @@ def masked(arrays: Arrays, x: Array) -> tuple[Arrays, Array]:
     return (mean, cov, A[at], b[at], Q[at], C, c, R, steps), x
 
 
+def filling(own: Array, R: Array, hidden: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Regression of missing coordinates on the others, and what it leaves (T, d, d).
+
+    `own` are covariances in which missing coordinates are independent.
+    """
+    cross = np.where(hidden[:, :, None] & ~hidden[:, None, :], R, 0.0)
+    K = np.linalg.solve(own, cross.swapaxes(1, 2)).swapaxes(1, 2)
+    both = hidden[:, :, None] & hidden[:, None, :]
+    return K, np.where(both, R - K @ cross.swapaxes(1, 2), 0.0)
+
+
 def expected_observations(
     C: Array, c: Array, R: Array, x: Array, mean: Array, cov: Array
 ) -> tuple[Array, Array, Array]:
@@ -161,13 +172,10 @@ def expected_observations(
     seen = ~np.isnan(x).all(axis=1)
     x, m, P = x[seen], mean[seen], cov[seen]
     _, _, own, filled, hidden = masked_observations(C, c, R, x)
-    cross = np.where(hidden[:, :, None] & ~hidden[:, None, :], R, 0.0)
-    K = np.linalg.solve(own, cross.swapaxes(1, 2)).swapaxes(1, 2)
+    K, left = filling(own, R, hidden)
     away = np.where(hidden, 0.0, filled - c)
     G = np.where(hidden[:, :, None], C - K @ C, 0.0)
     g = np.where(hidden, c + (K @ away[..., None])[..., 0], filled)
-    both = hidden[:, :, None] & hidden[:, None, :]
-    left = np.where(both, R - K @ cross.swapaxes(1, 2), 0.0)
     z = np.concatenate([m, np.ones((len(m), 1))], axis=1)
     second = z[:, :, None] * z[:, None, :]
     second[:, :-1, :-1] += P

@@ -36,6 +36,7 @@ from maxent.models._factorial_em import (
     settled_chains,
     sizes_of,
 )
+from maxent.models._partial import patterns
 from maxent.models._state_fits import centred
 from maxent.models.base import Model, maximize_by_em
 
@@ -160,7 +161,7 @@ class FactorialHMM(Model):
         Parameters
         ----------
         sequences : array-like (n_steps, n_features), or list of such
-            A row of NaN is a missing observation.
+            NaN where an entry, or a whole row, was not observed.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
 
@@ -181,12 +182,13 @@ class FactorialHMM(Model):
                 f"n_states={self.n_states} make {count:.3g} joint states, more than "
                 f"{_MOST_STATES}: use lower_bound."
             )
-        law = Gaussian(total_means(self.mean), self.cov)
+        means = total_means(self.mean)
         out = np.empty(len(data))
         for i, x in enumerate(data):
-            seen = ~np.isnan(x[:, 0])
             tables = np.zeros((len(x), count))
-            tables[seen] = law.log_prob(x[seen]).T if seen.any() else 0.0
+            for o, _, rows in patterns(x):
+                law = Gaussian(means[:, o], self.cov[np.ix_(o, o)])
+                tables[rows] = law.log_prob(x[np.ix_(rows, o)]).T
             out[i] = exact_log_sums(self.start, self.transition, tables, len(x))[-1]
         return out
 
@@ -223,7 +225,7 @@ class FactorialHMM(Model):
                 else even_beliefs(self.n_states, steps)
             )
             chains = settled_chains(self, data, beliefs)
-            out = np.maximum(out, log_bounds(chains, self.cov))
+            out = np.maximum(out, log_bounds(chains, self.cov, data.values))
         return out
 
     def posterior(
@@ -247,8 +249,12 @@ class FactorialHMM(Model):
         each = [list(Sequences(q, data.offsets)) for q in chains.beliefs]
         return [list(parts) for parts in zip(*each)]
 
-    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
-        return vector_sequences(sequences, lengths, n_features=self.n_features)
+    def _read(
+        self, sequences: Any, lengths: ArrayLike | None = None, partly: bool = True
+    ) -> Sequences:
+        return vector_sequences(
+            sequences, lengths, n_features=self.n_features, partly=partly
+        )
 
     @overload
     def sample(
@@ -333,7 +339,7 @@ class FactorialHMM(Model):
         Parameters
         ----------
         sequences : array-like (n_steps, n_features), or list of such
-            A row of NaN is a missing observation.
+            NaN where an entry, or a whole row, was not observed.
         n_states : sequence of int, optional
             States of every chain; not needed with `init`.
         lengths : array-like of int, optional
@@ -388,7 +394,7 @@ class FactorialHMM(Model):
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
         sizes = sizes_of(init, n_states)
-        data = vector_sequences(sequences, lengths)
+        data = vector_sequences(sequences, lengths, partly=True)
         data, centre, noise = centred(data)
         if init is not None and init.n_features != len(centre):
             raise ValueError(
@@ -415,4 +421,4 @@ class FactorialHMM(Model):
 
     @classmethod
     def _each(cls, data: Any) -> Sequence[Any]:
-        return vector_sequences(data).singles()
+        return vector_sequences(data, partly=True).singles()

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from models.sequence_cases import random_gaussian_hmm
-from models.state_space_cases import random_lds
+from models.state_space_cases import covariance, random_lds
 from oracles import state_space as dense
 from oracles.sequence_models import posteriors
 from refusals import refused
 from scipy.stats import multivariate_normal
 
+from maxent.kernels import FisherScores
 from maxent.models import FactorialHMM, GaussianHMM, LinearDynamicalSystem, SwitchingLDS
 from maxent.models._lds_em import expected_products
 
@@ -266,10 +267,69 @@ def test_a_fit_finds_a_correlation_from_rows_that_miss_parts(rng):
     np.testing.assert_allclose(fit.cov[0], truth, atol=0.25)
 
 
+# -- factorial models ------------------------------------------------------------------
+def random_factorial(rng, sizes, d):
+    return FactorialHMM(
+        [rng.dirichlet(np.ones(S)) for S in sizes],
+        [rng.dirichlet(np.ones(S), size=S) for S in sizes],
+        [rng.normal(size=(S, d)) for S in sizes],
+        covariance(rng, d),
+    )
+
+
+def test_factorial_models_are_hidden_chains_over_joint_states(rng):
+    model = random_factorial(rng, (2, 3), 3)
+    data = [with_holes(rng, x) for x in model.sample(3, [6, 1, 4], rng)]
+    a, b = model.start
+    A, B = model.transition
+    means = (model.mean[0][:, None] + model.mean[1]).reshape(6, 3)
+    joint = GaussianHMM(
+        np.outer(a, b).ravel(), np.kron(A, B), means, np.tile(model.cov, (6, 1, 1))
+    )
+    exact = joint.log_likelihood(data)
+    np.testing.assert_allclose(model.log_likelihood(data), exact, rtol=1e-11)
+    assert (model.lower_bound(data, n_init=2) <= exact + 1e-9 * np.abs(exact)).all()
+
+
+def test_one_chain_takes_the_steps_of_a_hidden_markov_model(rng):
+    model = random_factorial(rng, (3,), 2)
+    data = [with_holes(rng, x) for x in model.sample(3, [16, 1, 9], rng)]
+    np.testing.assert_allclose(
+        model.lower_bound(data), model.log_likelihood(data), rtol=1e-9
+    )
+    fit = FactorialHMM.fit(
+        data, init=model, smoothing=0.0, shrinkage=1e-12, ridge=0.0, max_iter=1,
+        tol=1e-300,
+    )  # fmt: skip
+    # with one covariance for all states: the mean of those of the states' own fits
+    joint = GaussianHMM(
+        model.start[0], model.transition[0], model.mean[0], np.stack([model.cov] * 3)
+    )
+    own = GaussianHMM.fit(data, init=joint, smoothing=0.0, max_iter=1, tol=1e-300)
+    np.testing.assert_allclose(fit.mean[0], own.mean, atol=1e-7)
+    np.testing.assert_allclose(fit.transition[0], own.transition, atol=1e-8)
+    weight = sum(
+        gamma[~np.isnan(x).all(axis=1)].sum(axis=0)
+        for x, gamma in zip(data, joint.posterior(data))
+    )
+    expected = np.tensordot(weight, own.cov, 1) / weight.sum()
+    np.testing.assert_allclose(fit.cov, expected, atol=1e-7)
+
+
+def test_fits_of_factorial_models_never_fall(rng):
+    for k in range(4):
+        model = random_factorial(rng, (2, 2), 3)
+        data = [with_holes(rng, x) for x in model.sample(3, [15, 4, 9], rng)]
+        fit = FactorialHMM.fit(data, [2, 2], max_iter=20, tol=1e-15, random_state=k)
+        trace = fit.fit_result.objective_history
+        assert (np.diff(trace) > -1e-10 * (1 + np.abs(trace[1:]))).all()
+
+
 # -- refusals --------------------------------------------------------------------------
 def test_other_models_and_empty_columns_are_refused(rng):
     x = with_holes(rng, rng.normal(size=(6, 2)))
-    refused(lambda: FactorialHMM.fit(x, [2]), "is NaN in part")
+    scores = FisherScores(random_lds(rng, 1, 2))
+    refused(lambda: scores.transform([x]), "is NaN in part")
     x[:, 1] = np.nan
     refused(lambda: GaussianHMM.fit(x, 1), "column 1 of the sequences is missing")
     refused(
