@@ -17,7 +17,11 @@ _DRAWS = 2_000_000  # of units per call, some 50 ms: Ctrl-C is heard in between
 
 
 class Chains:
-    """States of R chains, each with random numbers of its own.
+    """States of R chains, each with random numbers of its own, and their weights.
+
+    Chains that follow a model whose weights change keep up with it by weights of their
+    own, exp((lam' - lam) . f(x)) for each change, also where they pass between modes
+    too rarely; resampling makes the weights equal again (Asuncion et al. 2010).
 
     Parameters
     ----------
@@ -31,6 +35,17 @@ class Chains:
         self.states = np.ascontiguousarray(states, dtype=np.float64)
         self.field = np.empty_like(self.states)
         self.seeds = seeds(len(states), rng)
+        self.share = np.full(len(states), 1.0 / len(states))
+
+    def reweight(self, W: Array, b: Array, rng: np.random.Generator) -> None:
+        """Follow a change W, b of the weights; resample if few chains count."""
+        x = self.states
+        gain = 0.5 * np.sum((x @ W) * x, axis=1) + x @ b
+        log_share = np.log(np.maximum(self.share, 1e-300)) + gain
+        self.share = np.exp(log_share - logsumexp(log_share))
+        if self.share @ self.share * len(x) > 2.0:
+            x[:] = x[systematic(self.share, rng)]
+            self.share[:] = 1.0 / len(x)
 
     def sweep(self, W: Array, b: Array, n: int) -> Array:
         """Draw all units n times; p(x_i = 1 | all others) of the last states (R, M)."""
@@ -52,7 +67,8 @@ class Chains:
             p = self.sweep(W, b, 1)
             for g in range(G):
                 part = slice(edges[g], edges[g + 1])
-                out[g] += second_moments(self.states[part], p[part])
+                share = np.full(edges[g + 1] - edges[g], 1.0)
+                out[g] += second_moments(self.states[part], p[part], share / len(share))
         return out / n
 
 
@@ -68,12 +84,19 @@ def _parts(n: int, draws: int) -> Iterator[slice]:
         yield slice(lo, lo + size)
 
 
-def second_moments(x: Array, p: Array) -> Array:
-    """Mean of x p' made symmetric, its diagonal the mean of p."""
-    out = x.T @ p
-    out = (out + out.T) / (2.0 * len(x))
-    np.fill_diagonal(out, p.mean(axis=0))
+def second_moments(x: Array, p: Array, share: Array) -> Array:
+    """Mean of x p' made symmetric, its diagonal the mean of p; shares of the rows."""
+    out = (x.T * share) @ p
+    out = (out + out.T) / 2.0
+    np.fill_diagonal(out, share @ p)
     return out
+
+
+def systematic(share: Array, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Numbers drawn by their shares, copies side by side (systematic resampling)."""
+    n = len(share)
+    at = np.searchsorted(np.cumsum(share), (rng.random() + np.arange(n)) / n)
+    return np.minimum(at, n - 1)
 
 
 @dataclass
@@ -90,11 +113,9 @@ class Annealed:
     log_weight: Array
 
     def resampled(self, rng: np.random.Generator) -> Array:
-        """States drawn by weight, copies side by side (systematic resampling)."""
-        p = np.exp(self.log_weight - logsumexp(self.log_weight))
-        n = len(p)
-        at = np.searchsorted(np.cumsum(p), (rng.random() + np.arange(n)) / n)
-        return self.states[np.minimum(at, n - 1)]
+        """States drawn by weight."""
+        share = np.exp(self.log_weight - logsumexp(self.log_weight))
+        return self.states[systematic(share, rng)]
 
 
 def annealed(

@@ -2,18 +2,23 @@
 
     dL/dlam = eta(lam) - E_lam f - lam / s2,   eta exact given each row, E f by chains
 
-Persistent chains make a sweep per update of the weights. The step is the gradient in
-centred units, x - mu, divided by the variances of its products; in these the gradient
-of the biases does not depend on that of the weights. The step's size is the reciprocal
-of the largest eigenvalue of the scaled covariance, by power iteration on the chains,
-and falls over the second half of the updates, whose weights are averaged.
+Persistent chains, begun at rows of the data, make a sweep per update of the weights,
+and carry weights of their own that follow the change of the model where chains do not
+pass between modes. Twenty times they are replaced by annealed ones.
+
+The step is the gradient in centred units, x - mu, divided by the variances of its
+products; in these the gradient of the biases does not depend on that of the weights.
+Its size is the reciprocal of the largest eigenvalue of the scaled covariance, by power
+iteration on the chains and on the data, and falls over the second half of the updates,
+whose weights are averaged; no step may change log-probabilities by more than 0.3 nats.
 
 The average is evaluated by chains that had no part in the ascent: annealed from
 independent units, which gives log Phi and its error, resampled by weight and swept for
 the means and theirs.
 
-Sources: Younes (1989) and Tieleman (2008) for persistent chains; Polyak & Juditsky
-(1992) for the average; Melchior, Fischer & Wiskott (2016), section 2.3, for centring.
+Sources: Younes (1989) and Tieleman (2008) for persistent chains; Asuncion, Liu, Ihler &
+Smyth (2010) for their weights; Polyak & Juditsky (1992) for the average; Melchior,
+Fischer & Wiskott (2016), section 2.3, for centring.
 """
 
 from __future__ import annotations
@@ -42,6 +47,8 @@ _EVALUATION = 300  # sweeps for the means at the end
 _FLOOR = 0.01  # of the variance of a unit, for the scale of a step
 _SAFE = 3.0  # standard errors above an estimate that a gate looks at
 _FEWEST = 20.0  # effective chains below which annealing has failed
+_REFRESHED = 20  # times that annealed chains take the place of the persistent ones
+_TRUST = 0.3  # nats
 _STEP_EVERY = 50  # updates between two estimates of the step's size
 
 
@@ -118,8 +125,7 @@ class Ascent:
         self.likelihood, self.sampling, self.rng = likelihood, sampling, rng
         self.lam = np.clip(lam, -likelihood.bound, likelihood.bound)
         self.mean = unit_means(self.model, self.observed)
-        on = rng.random((sampling.n_chains, self.model.M)) < self.mean
-        self.chains = Chains(on.astype(np.float64), rng)
+        self.chains = Chains(self._from_data(sampling.n_chains), rng)
         self.n_iter, self.stopped = 0, False
         self.numerator, self.residual = np.nan, np.inf
         self.direction = rng.normal(size=(self.model.M, self.model.M))
@@ -128,12 +134,15 @@ class Ascent:
     def run(self, callback: Callback | None) -> Array:
         """Average of the weights of the second half of the updates."""
         n, total, weight = self.sampling.n_updates, np.zeros_like(self.lam), 0
+        fresh = max(n // _REFRESHED, 1)
         found = self._means(self.chains.sweep(*self.model.matrices(self.lam), BURN_IN))
         for t in range(n):
             if t % self.sampling.inner == 0:
                 self._e_step()
+            if t % fresh == fresh - 1:
+                found = self._refresh()
             if t % _STEP_EVERY == 0:
-                size = self._step_size(found)
+                size = self._step_size()
             decay = 1.0 if t < n // 2 else (1.0 + (t - n // 2) / (0.1 * n)) ** -0.75
             found = self._update(found, size * decay)
             if t >= n // 2:
@@ -145,9 +154,27 @@ class Ascent:
                 break
         return total / weight if weight else self.lam
 
+    def _from_data(self, n):
+        """States of n chains: visible units of rows of the data, hidden ones drawn."""
+        model, rows = self.model, self.observed.rows
+        at = self.rng.choice(len(rows), size=n, p=self.observed.share)
+        out = (self.rng.random((n, model.M)) < self.mean).astype(np.float64)
+        out[:, : model.J] = rows[at]
+        return out
+
+    def _refresh(self):
+        """Replace the chains by annealed ones: modes between which none passes."""
+        W, b = self.model.matrices(self.lam)
+        steps = max(self.sampling.n_temperatures // 5, 10)
+        own = annealed(W, b, logit(self.mean), len(self.chains.states), steps, self.rng)
+        self.chains = Chains(own.resampled(self.rng), self.rng)
+        return self._means(self.chains.sweep(W, b, 1))
+
     def _means(self, p):
         """Means of the features under the chains."""
-        return self.model.features_of(second_moments(self.chains.states, p))
+        chains = self.chains
+        second = second_moments(chains.states, p, chains.share)
+        return self.model.features_of(second)
 
     def _e_step(self):
         numerator, target = self.model.posterior(self.lam[None], self.observed)
@@ -163,45 +190,85 @@ class Ascent:
         gradient = self.target - mean - self.likelihood.weight * self.lam
         self.residual = float((np.abs(gradient) / (1.0 + self.target)).max())
         # no momentum: chains lag behind the weights, and it diverges
-        self.lam = np.clip(self.lam + size * self._centred(gradient), -bound, bound)
+        step = self._within_trust(size * self._centred(gradient))
+        new = np.clip(self.lam + step, -bound, bound)
+        self.chains.reweight(*model.matrices(new - self.lam), self.rng)
+        self.lam = new
         return self._means(self.chains.sweep(*model.matrices(self.lam), 1))
 
     def _centred(self, gradient):
-        """Gradient in centred units over the variances, in units of the weights."""
-        G, g = self.model.matrices(gradient)
-        mu, spread = self.mean, self._spread()
-        every = len(self.model.biased) == self.model.M
-        if every:
-            G = G - np.outer(mu, g) - np.outer(g, mu)
-            G *= self.model.free
-            np.fill_diagonal(G, 0.0)
-        G /= np.outer(spread, spread)
-        g = g / spread
-        if every:
-            g = g - G @ mu
-        return np.concatenate([G[self.model.i, self.model.j], g[self.model.biased]])
+        """Gradient in centred units over the variances, in units of the weights.
+
+        A weight between i and j takes mu_i of itself from the bias of j, if that is
+        free: not where the step would lead beyond the bound.
+        """
+        model, mu, spread = self.model, self.mean, self._spread()
+        G, g = model.matrices(gradient)
+        _, b = model.matrices(self.lam)
+        free = np.zeros(model.M)
+        free[model.biased] = 1.0
+        for _ in range(3):
+            own = free * g
+            pairs = (G - np.outer(mu, own) - np.outer(own, mu)) * model.free
+            np.fill_diagonal(pairs, 0.0)
+            pairs /= np.outer(spread, spread)
+            step = free * (g / spread - pairs @ mu)
+            blocked = (np.abs(b) >= self.likelihood.bound) & (step * b > 0)
+            if not blocked.any():
+                break
+            free[blocked] = 0.0
+        return np.concatenate([pairs[model.i, model.j], step[model.biased]])
 
     def _spread(self):
         return np.maximum(self.mean * (1.0 - self.mean), _FLOOR)
 
-    def _step_size(self, mean):
-        """Reciprocal of the largest eigenvalue of the scaled covariance, at most 1."""
+    def _within_trust(self, step):
+        """Step, shortened so that log-probabilities change by _TRUST at most (sd).
+
+        Twice the divergence of the new model from the old one is the variance of that
+        change. Rows of the data are in it for the modes that no chain is in.
+        """
+        W, b = self.model.matrices(step)
+        spread = max(
+            (0.5 * np.sum((x @ W) * x, axis=1) + x @ b).std()
+            for x in (self.chains.states, self.seen)
+        )
+        return step * min(1.0, _TRUST / max(spread, 1e-300))
+
+    def _step_size(self):
+        """Reciprocal of the largest eigenvalue of the scaled covariance, at most 1.
+
+        The larger one of the chains' and the data's: chains that are all in one mode
+        do not show how the modes differ.
+        """
+        self.seen = self._inferred()
+        largest = max(self._largest(self.chains.states), self._largest(self.seen))
+        prior = float(self.likelihood.weight.max()) / _FLOOR
+        return 1.0 / max(largest + prior, 1.0)
+
+    def _inferred(self):
+        """Rows of the data with the means of the hidden units (n_chains, M)."""
+        n, model = self.sampling.n_chains, self.model
+        rows = self.observed.rows
+        rows = rows[self.rng.choice(len(rows), size=n, p=self.observed.share)]
+        parts = model._hidden(*model.matrices(self.lam), rows, np.full(n, 1.0 / n))
+        return np.hstack([rows, np.concatenate([mean for _, _, mean, _ in parts])])
+
+    def _largest(self, states):
+        """Largest eigenvalue of the scaled covariance of the features of states."""
         free = self.model.free & ~np.eye(self.model.M, dtype=bool)
-        root = np.sqrt(self._spread())
-        x = (self.chains.states - self.chains.states.mean(axis=0)) / root
         bias = np.diag(self.model.free).astype(float)
-        A, a, largest = self.direction * free, np.ones_like(root) * bias, 1.0
+        x = (states - states.mean(axis=0)) / np.sqrt(self._spread())
+        A, a, largest = self.direction * free, bias, 1.0
         A = A + A.T
-        for _ in range(5):
+        for _ in range(8):
             norm = max(np.sqrt(0.5 * np.sum(A * A) + a @ a), 1e-300)
             A, a = A / norm, a / norm
             y = 0.5 * np.sum((x @ A) * x, axis=1) + x @ a
             y -= y.mean()
             A, a = free * ((x.T * y) @ x) / len(x), bias * (y @ x) / len(x)
             largest = np.sqrt(0.5 * np.sum(A * A) + a @ a)
-        self.direction = A
-        prior = float(self.likelihood.weight.max()) / _FLOOR
-        return 1.0 / max(largest + prior, 1.0)
+        return float(largest)
 
     def _tell(self, callback, last):
         if callback is None:
@@ -225,10 +292,8 @@ def evaluated(ascent: Ascent, lam: Array) -> dict[str, float]:
     """Row of the table at weights lam, by new chains."""
     likelihood, model, sampling = ascent.likelihood, ascent.model, ascent.sampling
     W, b = model.matrices(lam)
-    chain_means = ascent.chains.states.mean(axis=0)
-    base = logit(np.clip(chain_means, 0.02, 0.98))
     size = sampling.n_chains, sampling.n_temperatures
-    own = annealed(W, b, base, *size, ascent.rng)
+    own = annealed(W, b, logit(ascent.mean), *size, ascent.rng)
     chains = Chains(own.resampled(ascent.rng), ascent.rng)
     chains.sweep(W, b, BURN_IN)
     each = model.features_of(chains.moments(W, b, _EVALUATION))

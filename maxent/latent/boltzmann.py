@@ -105,7 +105,8 @@ selected_, candidate_weights_, n_iter_, converged_, n_features_in_
     A pass costs 2^M for M units: about 2 ms at 20 units and 50 ms at 24.
 
     With ``moments="sampled"`` the weights follow the stochastic gradient of persistent
-    chains, from starts near independent units; the E step stays exact, which needs at
+    chains, reweighted as the model changes and replaced by annealed ones twenty times,
+    from starts near independent units; the E step stays exact, which needs at
     most 20 hidden units or a mask without pairs among them. New chains, annealed from
     independent units, evaluate each candidate. Log-likelihood, entropy and log Phi are
     then estimates: `candidates_` has the columns "log_likelihood_error",
