@@ -134,6 +134,26 @@ def test_estimates_of_a_fit_are_within_their_errors(kind, rng):
     assert objective[0] > before[3][0] and residual[0] < before[5][0]
 
 
+def test_separate_modes_and_biases_at_the_bound_are_fitted(rng):
+    """Four modes between which no chain passes; hidden biases end at the bound."""
+    J, L, bound = 24, 2, 10.0
+    switch = rng.integers(0, 2, size=(200, 2))
+    X = np.abs(np.repeat(switch, J // 2, axis=1) - (rng.random((200, J)) < 0.1))
+    free = np.eye(J + L, dtype=bool)
+    free[:J, J:] = free[J:, :J] = True
+    model = BoltzmannModel(J, L, free)
+    observed = model.observe(X)
+    weight = np.full(model.n_features, 1 / 2000.0)
+    likelihood = Likelihood(model, observed, weight, bound)
+    first = start(model, observed, rng)
+    lam = Ascent(likelihood, first, Sampling(200, 400, 200, 4), rng).run(None)
+    assert np.abs(lam).max() <= bound
+    m = X.mean(axis=0)
+    apart = np.sum(m * np.log(m) + (1 - m) * np.log1p(-m))  # of independent units
+    # at the best maximum about 5 nats, at one hidden unit's about 3
+    assert likelihood.evaluate(lam[None])[3][0] >= apart + 1.5
+
+
 @pytest.mark.parametrize("machine", [LMEBoltzmannMachine, LMERBM])
 @pytest.mark.filterwarnings("ignore:.*the choice by:UserWarning")
 def test_sampled_fits_agree_with_exact_ones(machine, seed):
