@@ -193,7 +193,9 @@ class HiddenPositionDisplay:
         else:
             self.ax_ = make_axes(ax, (1, n), (1.0, 1.0))
         self.figure_ = self.ax_.flat[0].figure
-        self.images_, self.windows_, self.boxes_ = [], [], []
+        self.images_: list[Any] = []
+        self.windows_: list[Any] = []
+        self.boxes_: list[Any] = []
         style = {"cmap": "gray", "interpolation": "nearest", **kwargs}
         for i, panel in enumerate(self.ax_.flat):
             panel.set_axis_off()

@@ -121,7 +121,8 @@ def learn(
     features, zero = objective.features, np.zeros(objective.features.d)
     at_zero = objective.value(zero)
     runs: list[tuple[str, LearnResult]] = []
-    names = {"auto": ("path", "random")}.get(init, (init,)) if _word(init) else ()
+    names: tuple[str, ...] = (init,) if _word(init) else ()
+    names = ("path", "random") if names == ("auto",) else names
     if not _word(init):
         runs.append(("given", settings.minimise(objective, init, callback=callback)))
     if features.is_visible:  # convex: all starts end alike
