@@ -31,11 +31,17 @@ STRONGEST = 1000
 
 def arguments():
     """Parsed options."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__.splitlines()[0])
     parser.add_argument("--data", required=True, help="folder with hk_signal.csv.gz")
-    parser.add_argument("--out", default="bench_results", help="folder for the results")
     parser.add_argument("--task", default="median", choices=("median", "top"))
     parser.add_argument("--factors", nargs="*", default=list(FACTORS))
+    return parser.parse_args()
+
+
+def parser_of(description):
+    """Options that scripts of motifs share."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--out", default="bench_results", help="folder for the results")
     parser.add_argument("--draws", type=int, default=5, help="random splits")
     parser.add_argument("--train", type=int, default=1500, help="sequences to train")
     parser.add_argument("--test", type=int, default=4000, help="most to test")
@@ -45,7 +51,7 @@ def arguments():
     parser.add_argument("--alphas", type=float, nargs="*", default=orders)
     parser.add_argument("--rates", type=float, nargs="*", default=[0.05, 0.5])
     parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
+    return parser
 
 
 def read_signals(folder, factors):
@@ -172,7 +178,7 @@ def by_method(records, method, key):
     return np.array(table)
 
 
-def lines_of(records, options):
+def lines_of(records, options, title):
     """The text of the tables."""
     import maxent
 
@@ -181,7 +187,7 @@ def lines_of(records, options):
     records = [r for r in records if r["factor"] in whole]
     methods = list(dict.fromkeys(r["method"] for r in records))
     lines = [
-        f"# Motifs on protein binding microarrays, task: {options.task}",
+        f"# {title}",
         "",
         f"{options.train} sequences to train (or half of them), up to {options.test} "
         f"to test, width {options.width}, words of two letters, "
@@ -223,12 +229,13 @@ def _deviation(errors):
     return float(errors.std(axis=1, ddof=1).mean()) if errors.shape[1] > 1 else np.nan
 
 
-def write(records, options):
-    """motifs_pbm_TASK.md, .csv and .png."""
+def write(records, options, name, title):
+    """NAME.md, .csv and .png."""
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    path = out / f"motifs_pbm_{options.task}"
-    path.with_suffix(".md").write_text("\n".join(lines_of(records, options)), "utf-8")
+    path = out / name
+    text = "\n".join(lines_of(records, options, title))
+    path.with_suffix(".md").write_text(text, "utf-8")
     with open(path.with_suffix(".csv"), "w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, list(records[0]))
         writer.writeheader()
@@ -257,26 +264,40 @@ def draw(records, options, path):
     figure.savefig(path, dpi=150)
 
 
-def main():
-    """Run the factors draw by draw; the files are written anew after each."""
+def run(data_of, options, name, title):
+    """Run the draws of ``data_of(number)``; files are written anew after each of them.
+
+    It gives, factor by factor, its name, sequences, labels and parts.
+    """
     from sklearn.exceptions import ConvergenceWarning
 
-    options = arguments()
     records, path = [], None
-    data = read_signals(options.data, options.factors)
     for number in range(options.draws):
-        for k, (factor, (X, signal)) in enumerate(data.items()):
-            rng = np.random.default_rng([options.seed, number, k])
-            sizes = (options.train, options.test)
-            y, *parts = sampled(signal, options.task, rng, *sizes)
+        for factor, X, y, parts in data_of(number):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 found = one_draw(X, y, parts, options, 1000 * number)
             records += [{"factor": factor, "draw": number, **r} for r in found]
             print(f"draw {number + 1} of {options.draws}: {factor}", flush=True)
-            path = write(records, options)
+            path = write(records, options, name, title)
     print(path.with_suffix(".md").read_text("utf-8"))
     print(f"written: {path}.md, .csv and .png")
+
+
+def main():
+    """Run the factors draw by draw."""
+    options = arguments()
+    data = read_signals(options.data, options.factors)
+
+    def data_of(number):
+        for k, (factor, (X, signal)) in enumerate(data.items()):
+            rng = np.random.default_rng([options.seed, number, k])
+            sizes = (options.train, options.test)
+            y, *parts = sampled(signal, options.task, rng, *sizes)
+            yield factor, X, y, parts
+
+    title = f"Motifs on protein binding microarrays, task: {options.task}"
+    run(data_of, options, f"motifs_pbm_{options.task}", title)
 
 
 if __name__ == "__main__":

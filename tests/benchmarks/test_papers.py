@@ -243,6 +243,17 @@ def test_the_tables_of_the_motifs_are_written(rng, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_tables_of_synthetic_motifs_are_written(tmp_path):
+    pytest.importorskip("matplotlib")
+    few = ["--draws", "1", "--train", "60", "--test", "60", "--starts", "1"]
+    few += ["--alphas", "0.25", "--rates", "0.1", "--out", tmp_path]
+    env = {"PYTHONSAFEPATH": ""}
+    run(HOME / "motifs_synthetic.py", *few, env=env, timeout=600)
+    text = (tmp_path / "motifs_synthetic.md").read_text("utf-8")
+    assert "| occupancy | 0.1 |" in text and "| planted | 0.1 |" in text
+
+
+@pytest.mark.slow
 def test_the_tables_of_the_digits_are_written(rng, tmp_path):
     pytest.importorskip("matplotlib")
     y = np.arange(60) % 6
