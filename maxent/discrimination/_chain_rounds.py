@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._support import validation as v
 from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent._support.typing import FloatArray
@@ -174,6 +175,9 @@ class CategoricalChains(ChainProblem):
 
     def __init__(self, found, n_states, pseudo_count, unit, n_symbols, *more):
         super().__init__(found, n_states, pseudo_count, unit, *more)
+        # counts of every sequence, joined for the dual, and a factor as large
+        cells = n_states * (1 + n_states + n_symbols)
+        v.check_memory("n_states", n_states, 32.0 * self.n * cells)
         self.M = n_symbols
         self.row = np.ascontiguousarray(found.values, dtype=np.intp)
         self.prior = self._tables(np.full((n_states, n_symbols), pseudo_count))

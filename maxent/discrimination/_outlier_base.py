@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,11 +156,13 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
         rounds: tuple[float, int],
         weight: FloatArray,
         keep: IntArray,
+        scores: Callable[[Any], FloatArray],
         unit: float = 1.0,
     ) -> None:
         """Fit a model with hidden variables to the level, from Bayes posteriors.
 
-        `rounds` are the tolerance and the bound of the rounds; `unit` is as for
+        `rounds` are the tolerance and the bound of the rounds; `scores` are those of
+        the training data by an estimator with a posterior; `unit` is as for
         `_store_dual`.
         """
         level = unit * self.level_
@@ -179,8 +181,7 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
             # other data may lead to another of the stationary points: no bound
             model._store_dual(result.dual, todo.margin, keep, False, unit)
             if settings.share is not None:
-                bound = problem.hidden(result.blocks, result.weights).bound
-                model._set_share(bound / unit, weight, settings.share)
+                model._set_share(scores(model), weight, settings.share)
 
         result, divergences = best_descent(
             problem, starts, todo, self.n_jobs, self._progress, store

@@ -300,7 +300,8 @@ n_features_in_
             scores = starts[0].posterior.baseline_scores(X)
             self.level_ = self._level_at_quantile(scores, weight)
         rounds = mixture.tol, mixture.max_rounds
-        self._fit_rounds(problem, starts, settings, rounds, weight, keep)
+        shared = settings, rounds, weight, keep
+        self._fit_rounds(problem, starts, *shared, lambda model: model._scores(X))
 
     def _mixture(self):
         """The mixture that is the model; None if the model is another."""
@@ -398,8 +399,9 @@ n_features_in_
                 "the fitted model is inconsistent: posterior_="
                 f"{v.shown(self.posterior_)} cannot score rows. Fit it again."
             )
-        for part in dict.fromkeys((self.posterior_, *parts)):
-            check_value("posterior_", part)
+        check_value("posterior_", self.posterior_)
+        for part in parts if self._mixture() is not None else ():
+            check_value("posterior_.components", part)
         X = self._validated(X, reset=False)
         if self._categorical():
             known = encode_categories(X, self.categories_, "ignore", self.missing)

@@ -262,7 +262,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
         if settings.level is None:
             scores = starts[0].hidden.bound / mean
             self.level_ = self._level_at_quantile(scores, weight)
-        self._fit_rounds(problem, starts, settings, rounds, weight, keep, mean)
+        shared = settings, rounds, weight, keep
+        self._fit_rounds(problem, starts, *shared, lambda m: m._scores(found), mean)
         return self
 
     def _counts(self):
@@ -372,10 +373,11 @@ class MEDSequenceOutlierDetector(OutlierBase):
             )
         found = self._read(X, size)
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = posterior.expected_log_prob(found, self.n_jobs) / self._lengths(
-                found
-            )
-        return check_scores(scores, found.values)
+            return check_scores(self._scores(found), found.values)
+
+    def _scores(self, found: Sequences) -> FloatArray:
+        """Scores of checked sequences."""
+        return self.posterior_.expected_log_prob(found) / self._lengths(found)
 
 
 def _is_one(X: Any, axes: int) -> bool:

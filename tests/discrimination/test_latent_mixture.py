@@ -247,6 +247,15 @@ def test_scores_are_bounds_of_expected_log_likelihoods(rng):
             assert (np.abs(np.exp(scores) - mean) <= 6 * error + 1e-12).all()
 
 
+@pytest.mark.parametrize("likelihood", ["expected", "predictive"])
+def test_contamination_is_a_share_of_the_scores(likelihood, rng):
+    X = clusters(rng, 60)
+    model = LatentMixture(n_init=2, random_state=0, tol=1e-4)
+    options = {"likelihood": likelihood, "contamination": 0.1}
+    detector = MEDOutlierDetector(model, **options).fit(X)
+    assert np.sum(detector.predict(X) == -1) == 6
+
+
 def test_unseen_and_missing_categories(rng):
     X = kinds(rng, 120)[0].astype(object)
     model = LatentMixture("multinomial", 2, random_state=0)

@@ -380,6 +380,12 @@ def test_sequences_that_make_no_sense_are_refused(rng):
     refused(fit([[[1.0, 2.0], [1.0, 3.0]]], n_states=1, **gaussian), "constant")
 
 
+def test_tables_beyond_the_memory_are_refused():
+    model = MEDSequenceOutlierDetector(100_000, n_symbols=1_000_000)
+    with pytest.raises(MemoryError, match="n_states=100000 needs"):
+        model.fit([[0, 1] * 50_000])
+
+
 def test_predictions_look_at_what_they_are_given(rng):
     model = MEDSequenceOutlierDetector(2, random_state=0, n_init=1)
     with pytest.raises(NotFittedError):
