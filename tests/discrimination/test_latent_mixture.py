@@ -80,7 +80,9 @@ def test_rounds_are_those_of_the_formulas(kind, rng):
     found = descend(problem, hidden(Q), settings(level, rate, weight))
     D = np.array([h[1] for h in found.dual.history])
     assert want[0] > 0.1
-    np.testing.assert_allclose(D, want, rtol=1e-6)
+    assert D[0] == pytest.approx(want[0], rel=1e-8)
+    # a gap of 1e-10 leaves 1e-5 in the multipliers, and so in the next posteriors
+    np.testing.assert_allclose(D, want, rtol=1e-4)
     np.testing.assert_allclose(found.dual.lam, a, atol=1e-3 * rate)
     # Theorem 6, in the oracle as well: no round raises the divergence
     assert np.diff(want).max() <= 1e-7 * (1.0 + want[0])
@@ -377,7 +379,7 @@ def test_rounds_that_are_cut_short_are_said(rng):
     assert not detector.converged_ and detector.n_iter_ == 2
     short = LatentMixture(n_init=1, random_state=0, max_rounds=2)
     model = MEDOutlierDetector(short, max_iter=1)
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="has not converged"):
         model.fit(X)
 
 
