@@ -1,6 +1,13 @@
 """Estimators: fit, predict, memory, score, fingerprint."""
 
-from maxent import MEDClassifier, MEDFeatureSelector, MEDRegressor
+import numpy as np
+
+from maxent import (
+    MEDClassifier,
+    MEDFeatureSelector,
+    MEDPartialLabelClassifier,
+    MEDRegressor,
+)
 
 from .common import Fitted, profile
 from .data import classification, regression, sparse_text
@@ -93,3 +100,17 @@ class FeatureSelector(Fitted):
 
     def estimator(self):
         return MEDFeatureSelector(C=1.0)
+
+
+class PartialLabels(Fitted):
+    """RBF kernel, nine rows in ten without a label."""
+
+    params = (profile([(1000, 20)], [(4000, 20)]),)
+    param_names = ("rows, columns",)
+
+    def data(self, size):
+        self.X, self.y, self.X_test, self.y_test = classification(*size)
+        self.y = np.where(np.arange(len(self.y)) % 10, -1, self.y)
+
+    def estimator(self):
+        return MEDPartialLabelClassifier(MEDClassifier(n_jobs=1))

@@ -47,6 +47,7 @@ class WholeGram(_Store):
 
     def __init__(self, kernel, extra=0):
         n, self.kernel = len(kernel), kernel
+        self._last = None  # multipliers and their product, asked for again
         super().__init__(n, extra)
         self.clear_extra(n)
         self.rows = np.arange(n)
@@ -89,6 +90,11 @@ class WholeGram(_Store):
 
     def product(self, a):
         """K a in double precision, (n,)."""
+        if self._last is None or not np.array_equal(self._last[0], a):
+            self._last = a.copy(), self._product(a)
+        return self._last[1].copy()
+
+    def _product(self, a):
         if self.exact is not None:
             return self.exact @ a
         out = np.empty(len(a))

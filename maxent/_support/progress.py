@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -68,9 +69,11 @@ def with_progress(fit: _Fit) -> _Fit:
     Inside, :func:`progress_of` gives the callback for the solver.
     """
 
+    names = tuple(inspect.signature(fit).parameters)[1:]
+
     @functools.wraps(fit)
     def fit_with_progress(self: Any, *args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(("X", "y", "sample_weight"), args), **kwargs)
+        given = dict(zip(names, args), **kwargs)
         progress = self._progress = Progress(self, given)
         try:
             progress.begin()

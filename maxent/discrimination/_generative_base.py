@@ -211,6 +211,10 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
             return level
         n = pairs.n
         scores = np.column_stack([b.mean(np.zeros(n)) for b in blocks])
+        return self._level_of(scores, pairs)
+
+    def _level_of(self, scores, pairs):
+        """The percentile of the margins of rows with these scores (n, n_classes)."""
         margins = pairs.margins(scores)
         if pairs.m == 2:
             y = np.where(pairs.codes == 1, 1.0, -1.0)

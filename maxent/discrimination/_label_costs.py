@@ -42,6 +42,7 @@ class LabelCosts:
 
     rows: Rows
     half_odds: np.ndarray
+    _near: np.ndarray | None = None  # the last multipliers, near the next ones
 
     @cached_property
     def uncertain(self):
@@ -79,7 +80,7 @@ class LabelCosts:
         p = self.prior_mean.copy()
         rows, h = self._open
         f = f[self.uncertain]
-        u = best_multipliers(rows, h, f)
+        self._near = u = best_multipliers(rows, h, f, self._near)
         p[self.uncertain] = np.tanh(u * rows.rate * f + h)
         return p
 
@@ -91,7 +92,7 @@ class LabelCosts:
         value, lam, _ = self.rows.subset(known).loss((self.rows.q - p * f)[known])
         derivative[known] = -p[known] * lam
         f = f[self.uncertain]
-        u = best_multipliers(rows, h, f)
+        self._near = u = best_multipliers(rows, h, f, self._near)
         z = u * rows.rate * f + h
         terms = rows.rate * rows.q * u + rows.potential.value(u)
         terms -= log_cosh(z) - log_cosh(h)
@@ -104,11 +105,12 @@ def log_cosh(z):
     return np.logaddexp(z, -z) - np.log(2.0)
 
 
-def best_multipliers(rows, h, f):
+def best_multipliers(rows, h, f, near=None):
     """Dimensionless multipliers u (n,) of rows with uncertain labels.
 
     The root of rate q + g'(u) - x tanh(u x + h), x = rate f, which falls as u grows; 0
-    or the end of the domain where there is none. Newton steps inside a bracket.
+    or the end of the domain where there is none. Newton steps inside a bracket, from
+    multipliers `near` if there are any.
     """
     g, x, c = rows.potential, rows.rate * f, rows.rate * rows.q
     u = np.zeros(len(f))
@@ -130,8 +132,11 @@ def best_multipliers(rows, h, f):
         while len(beyond):
             beyond = beyond[slope(high[beyond], beyond) > 0]
             high[beyond] *= 4.0
-    low, now = np.zeros(len(left)), 0.5 * high[left]
     high = high[left]
+    low, now = np.zeros(len(left)), 0.5 * high
+    if near is not None:
+        known = (near[left] > 0) & (near[left] < high)
+        now = np.where(known, near[left], now)
     for _ in range(_STEPS):
         if not len(left):
             break

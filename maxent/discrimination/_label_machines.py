@@ -1,8 +1,9 @@
 """Machines trained on label means, by the solvers of the estimators they belong to.
 
-A soft label of mean p enters a kernel dual as a row of sign(p), level l / |p| and rate
-c |p|, since its loss G(c (l - p f)) is G(c |p| (l / |p| - sign(p) f)). A row with p = 0
-says nothing of the machine and is left out.
+Machines with blocks or switches take label means in the place of labels. In a kernel
+dual a label mean p is a row of sign(p), level l / |p| and rate c |p|, since its loss
+G(c (l - p f)) is G(c |p| (l / |p| - sign(p) f)). A row with p = 0 says nothing of the
+machine and is left out.
 
 Source: Jaakkola, Meila & Jebara (1999), appendix C, eqs. (72)-(74).
 """
@@ -14,17 +15,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows
 from maxent._support import validation as v
 from maxent._support.gram_store import WholeGram
+from maxent._support.threads import threads_of
 from maxent.discrimination._label_costs import LabelCosts
-from maxent.discrimination._margin_parameters import classification_margin
-from maxent.discrimination.classifier import MEDClassifier
+from maxent.discrimination._margin_parameters import at_level, classification_margin
+from maxent.discrimination.duals._selection_dual import solve_selection
 from maxent.discrimination.duals._signed_dual import (
     SignedProblem,
     clip_signed_to_domain,
 )
+from maxent.discrimination.duals.class_pairs import ClassPairs
 
 
 @dataclass
@@ -43,6 +47,8 @@ class Machine:
         Bound of its distance from the best machine for p; NaN if there is none.
     result : DualResult
         What the solver returned, with entries for all rows.
+    more : object
+        Whatever else the estimator stores.
     """
 
     p: np.ndarray
@@ -50,25 +56,7 @@ class Machine:
     penalty: float
     gap: float
     result: Any
-
-
-_KINDS = ("MEDClassifier",)
-
-
-def check_machine(estimator):
-    """An estimator that can be trained on label means."""
-    if isinstance(estimator, MEDClassifier):
-        return estimator
-    raise TypeError(
-        f"estimator={v.shown(estimator)} cannot be trained on label means; use one of "
-        f"{', '.join(_KINDS)}. Put scalers and other steps before the whole, in a "
-        "pipeline."
-    )
-
-
-def machines_of(estimator, X, labels):
-    """What trains an estimator on label means."""
-    return KernelMachines(estimator, X, labels)
+    more: Any = None
 
 
 def check_losses(margin):
@@ -178,6 +166,25 @@ class KernelMachines:
         kernel = self.estimator._kernel(self.data)
         return np.asarray(kernel.apply(inside, a[inside, None])[:, 0], dtype=float)
 
+    def matrix(self):
+        """Kernel matrix of all rows, (n, n)."""
+        if self.estimator._has_kernel("precomputed"):
+            return self.data
+        everything = np.arange(self.data.shape[0])
+        return self.estimator._kernel(self.data).block(everything, everything)
+
+    def factor(self):
+        """Columns F with K = F F', and what turns coordinates z to multipliers a.
+
+        f = F z = K a; for the linear kernel F are the features, and z the weights.
+        """
+        if self.estimator._has_kernel("linear"):
+            return self.data, None
+        values, vectors = np.linalg.eigh(self.matrix())
+        kept = values > 1e-12 * values[-1]
+        roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+        return vectors * roots, lambda z: vectors @ (z / roots)
+
     def store(self, machine):
         """Fitted estimator of a machine."""
         model = copy.copy(self.estimator)
@@ -192,6 +199,161 @@ class KernelMachines:
         if self._held is not None:
             self._held.release()
             self._held = None
+
+
+class SelectionMachines:
+    """Trains the linear machine with switches of a MEDFeatureSelector.
+
+    Parameters
+    ----------
+    estimator : MEDFeatureSelector
+        Whose features are known.
+    X : ndarray or CSR
+        Its checked rows.
+    labels : LabelPriors
+    """
+
+    def __init__(self, estimator, X, labels):
+        self.estimator, self.labels = estimator, labels
+        self.options = estimator._checked_options()
+        margin = self.options["margin"]
+        check_losses(margin)
+        estimator.classes_ = labels.classes
+        self.data = estimator._rows_to_fit(X, labels.keep)
+        self.weight = labels.weight * margin.unit_weight(estimator.C)
+        self.costs = LabelCosts(Rows.of(margin, self.weight), labels.half_odds)
+
+    def train(self, p, before=None):
+        """Machine of label means p."""
+        found = solve_selection(self.data, p, weight=self.weight, **self.options)
+        result, inclusion = found
+        f = self.data @ result.coef + result.bias
+        return _certified(self.costs, p, f, result, inclusion)
+
+    def store(self, machine):
+        """Fitted estimator of a machine."""
+        model = copy.copy(self.estimator)
+        result = replace(machine.result, gap=machine.gap)
+        model._store(result, machine.more, machine.p, self.labels.keep)
+        model.loo_bound_ = np.nan
+        return without_names(model)
+
+    def close(self):
+        """Nothing is held."""
+
+
+class BlockMachines:
+    """Trains the class models of a generative classifier.
+
+    Priors of the classes are made once, of the rows with labels: the label means have
+    no part in them. A row of which the label prior says little counts little.
+
+    Parameters
+    ----------
+    estimator : GenerativeClassifier
+        Whose features are known.
+    X : ndarray
+        Its checked rows.
+    labels : LabelPriors
+    """
+
+    def __init__(self, estimator, X, labels):
+        self.estimator, self.labels = estimator, labels
+        margin, level, unit = estimator._checked_margin()
+        check_losses(margin)
+        estimator._check_parameters()
+        tol, max_iter = v.check_stop(estimator.tol, estimator.max_iter)
+        if estimator._by_training_errors():
+            raise ValueError(
+                "bias='train_error' counts errors, and labels are uncertain here; use "
+                "bias='flat'."
+            )
+        estimator.classes_ = labels.classes
+        data = estimator._learn_encoding(X[labels.keep])
+        codes = np.where(labels.evidence == 0, -1, labels.evidence > 0)
+        trust = labels.sample * np.abs(labels.evidence)
+        self.blocks = estimator._class_blocks(data, codes, trust)
+        estimator.level_ = float(self._level(level, codes, trust))
+        self.margin = at_level(margin, estimator.level_)
+        n = len(data)
+        level = np.full(n, estimator.level_)
+        rows = Rows.of(self.margin, unit * labels.weight, level)
+        self.costs = LabelCosts(rows, labels.half_odds)
+        self.options = {"tol": tol, "max_iter": max_iter, "callback": None}
+
+    def _level(self, level, codes, trust):
+        """The level given, or the one that labelled rows make."""
+        if level is not None:
+            return level
+        known = np.flatnonzero(codes >= 0)
+        none = np.zeros(len(codes))
+        scores = np.column_stack([block.mean(none)[known] for block in self.blocks])
+        pairs = ClassPairs(codes[known], 2, trust[known])
+        return self.estimator._level_of(scores, pairs)
+
+    def train(self, p, before=None):
+        """Machine of label means p."""
+        pairs = self._pairs(p)
+        with threads_of(getattr(self.estimator, "n_jobs", None)):
+            result = self.estimator._solve(
+                self.blocks,
+                self.margin,
+                pairs,
+                maps=[sp.diags_array(q, format="csr") for q in (-p, p)],
+                incidence=-p[:, None],
+                sample_weight=self.costs.rows.weight,
+                level=self.costs.rows.q,
+                **self.options,
+            )
+            beta = pairs.beta(result.lam)
+            low, high = (
+                block.mean(np.ascontiguousarray(beta[:, k]))
+                for k, block in enumerate(result.blocks or self.blocks)
+            )
+        b = self.estimator._class_biases(result, 2)
+        return _certified(self.costs, p, high - low + (b[1] - b[0]), result)
+
+    def _pairs(self, p):
+        codes = (self.labels.evidence > 0).astype(np.intp)
+        trust = self.labels.sample * np.abs(self.labels.evidence)
+        return SoftPairs(p, codes, trust)
+
+    def store(self, machine):
+        """Fitted estimator of a machine."""
+        model = copy.copy(self.estimator)
+        result = replace(machine.result, gap=machine.gap)
+        blocks = result.blocks or self.blocks
+        model._store(result, blocks, self._pairs(machine.p), self.labels.keep)
+        model.loo_bound_ = np.nan
+        return without_names(model)
+
+    def close(self):
+        """Nothing is held."""
+
+
+class SoftPairs(ClassPairs):
+    """Constraints of two classes with label means for labels.
+
+    Parameters
+    ----------
+    p : ndarray (n,)
+    codes, weight : ndarray (n,)
+        Classes and weights of the rows that count for the shares of the classes.
+    """
+
+    def __init__(self, p, codes, weight):
+        super().__init__(codes, 2, weight)
+        self.p = p
+
+    def beta(self, lam):
+        """Class coefficients (n, 2) of multipliers (n,)."""
+        return np.column_stack([-self.p * lam, self.p * lam])
+
+
+def _certified(costs, p, f, result, more=None):
+    """Machine whose penalty follows from the certificate: primal less losses."""
+    penalty = result.objective + result.gap - costs.loss(p, f)
+    return Machine(p, f, penalty, float(result.gap), result, more)
 
 
 def without_names(model):

@@ -193,6 +193,38 @@ class MEDFeatureSelector(
             For a parameter outside its domain, NaN or infinity, or any number of
             classes but two.
         """
+        options = self._checked_options()
+        margin, bias, tol = options["margin"], options["bias"], options["tol"]
+        X, y = self._validated(X, y)
+        self.classes_, keep, codes, _, weight = class_rows(
+            "MEDFeatureSelector", y, sample_weight, self.class_weight
+        )
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"multiclass with {len(self.classes_)} classes; wrap the estimator in "
+                "sklearn.multiclass.OneVsRestClassifier."
+            )
+        data = self._rows_to_fit(X, keep)
+        signs = np.where(codes == 1, 1.0, -1.0)
+        weight = weight * margin.unit_weight(self.C)
+
+        def store(model, found):
+            model._store(*found, signs, keep)
+
+        result, _ = found = solve_selection(
+            data, signs, weight=weight, callback=progress_of(self, store), **options
+        )
+        store(self, found)
+        self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
+        if not result.converged:
+            warn_not_converged("MEDFeatureSelector", result, tol, options["max_iter"])
+        elif not self._get_support_mask().any():
+            self._warn_of_no_feature()
+        return self
+
+    def _checked_options(self):
+        """Options of the solver, by the parameters."""
         v.check_positive("C", self.C)
         v.check_number("sharpness", self.sharpness)
         self._check_selection()
@@ -206,51 +238,34 @@ class MEDFeatureSelector(
                 "scaled machine is not quadratic; use margin='exponential' with a "
                 "large C."
             )
+        return {
+            "margin": margin,
+            "prior_inclusion": p0,
+            "bias": bias,
+            "tol": tol,
+            "max_iter": max_iter,
+        }
+
+    def _validated(self, X, *y):
+        """Checked X, or X and y."""
         with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
-            X, y = validated(self, X, y, accept_sparse="csr", dtype=np.float64)
-        v.check_range("X", X, LARGEST_FEATURE)
-        self.classes_, keep, codes, _, weight = class_rows(
-            "MEDFeatureSelector", y, sample_weight, self.class_weight
-        )
-        if len(self.classes_) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"multiclass with {len(self.classes_)} classes; wrap the estimator in "
-                "sklearn.multiclass.OneVsRestClassifier."
-            )
+            found = validated(self, X, *y, accept_sparse="csr", dtype=np.float64)
+        v.check_range("X", found[0] if y else found, LARGEST_FEATURE)
+        return found
+
+    def _rows_to_fit(self, X, keep):
+        """Dense rows of positive weight."""
         data = X if len(keep) == X.shape[0] else X[keep]
-        if hasattr(data, "toarray"):
-            data = data.toarray()
-        signs = np.where(codes == 1, 1.0, -1.0)
-        weight = weight * margin.unit_weight(self.C)
+        return data.toarray() if hasattr(data, "toarray") else data
 
-        def store(model, found):
-            result, model.inclusion_proba_ = found
-            inside = np.flatnonzero(result.lam)
-            model.support_ = keep[inside]
-            model.dual_coef_ = (signs * result.lam)[None, inside]
-            model.coef_ = result.coef[None, :]
-            model.intercept_ = np.array([result.bias])
-            store_certificate(model, result)
-
-        result, _ = found = solve_selection(
-            data,
-            signs,
-            margin,
-            p0,
-            bias,
-            weight,
-            tol=tol,
-            max_iter=max_iter,
-            callback=progress_of(self, store),
-        )
-        store(self, found)
-        self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
-        if not result.converged:
-            warn_not_converged("MEDFeatureSelector", result, tol, max_iter)
-        elif not self._get_support_mask().any():
-            self._warn_of_no_feature()
-        return self
+    def _store(self, result, inclusion, signs, keep):
+        inside = np.flatnonzero(result.lam)
+        self.inclusion_proba_ = inclusion
+        self.support_ = keep[inside]
+        self.dual_coef_ = (signs * result.lam)[None, inside]
+        self.coef_ = result.coef[None, :]
+        self.intercept_ = np.array([result.bias])
+        store_certificate(self, result)
 
     def _checked_prior(self):
         p0 = v.check_positive("prior_inclusion", self.prior_inclusion)

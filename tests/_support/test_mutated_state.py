@@ -14,6 +14,7 @@ from maxent import (
     MEDFeatureSelector,
     MEDGaussianClassifier,
     MEDOutlierDetector,
+    MEDPartialLabelClassifier,
     MEDRegressor,
     MEDSequenceOutlierDetector,
     MEDTreeClassifier,
@@ -48,6 +49,7 @@ FITTED = {
         REAL[:, :, None],
     ),
     "normal_trees": (MEDOutlierDetector("tree"), CODES),
+    "partial_labels": (MEDPartialLabelClassifier(), REAL),
     "scores": (FisherFeatures(), REAL),
 }
 

@@ -30,6 +30,7 @@ from maxent import (
     MEDFeatureSelector,
     MEDGaussianClassifier,
     MEDOutlierDetector,
+    MEDPartialLabelClassifier,
     MEDRegressor,
     MEDSequenceOutlierDetector,
     MEDTreeClassifier,
@@ -108,6 +109,11 @@ WORK = {
     "MEDFeatureSelector": (MEDFeatureSelector(), REAL, TWO),
     "MEDGaussianClassifier": (MEDGaussianClassifier(), REAL, TWO),
     "MEDOutlierDetector": (MEDOutlierDetector(), REAL, None),
+    "MEDPartialLabelClassifier": (
+        MEDPartialLabelClassifier(),
+        REAL,
+        np.where(np.arange(90) % 3, TWO, -1),
+    ),
     "MEDRegressor": (
         MEDRegressor(C=10.0, solver="interior"),
         REAL,
@@ -364,6 +370,7 @@ GRIDS = {
     "MEDFeatureSelector": {"prior_inclusion": [0.1, 0.5]},
     "MEDOutlierDetector": {"quantile": [0.2, 0.5]},
     "MEDSequenceOutlierDetector": {"n_states": [1, 2]},
+    "MEDPartialLabelClassifier": {"step": [0.5, 1.0]},
     "MEDTreeClassifier": {"C": [1.0, 2.0]},
 }
 

@@ -80,6 +80,10 @@ WORK = {
         ],
         "duals.block_dual:BlockSum",
     ),
+    "MEDPartialLabelClassifier": (
+        [({}, REAL, np.where(np.arange(60) % 3, TWO, -1))],
+        "partial_labels:alternate",
+    ),
     "MEDRegressor": ([({}, REAL, REAL[:, 1])], "_kernel_machine:solve_signed"),
     "MEDSequenceOutlierDetector": (
         [({"n_init": 2, "random_state": 0}, CODES, None)],

@@ -145,7 +145,10 @@ class WorkingSets(ActiveRows):
                 shrink = min(1.0, 1.0 / max(float(np.abs(f).max()), 1e-300))
                 a *= shrink
                 f *= shrink
-            b = self.certify(a, f)[2] if self.flat else self.p.bias_variance * a.sum()
+            b = self.p.bias_variance * a.sum()
+            if self.flat:
+                near = self.gram is not None  # then a start is near the solution
+                b = self.max_violation(a, f, 0.0)[1] if near else self.certify(a, f)[2]
         if self.whole:
             store = self.gram or WholeGram(self.kernel, self.extra)
         else:
