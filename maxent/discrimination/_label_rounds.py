@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.reports import Report, tell
 from maxent._support.results import Status
@@ -148,27 +149,30 @@ def _stops(callback, state, tol, last):
     return tell(callback, report)
 
 
-def warn_of_outcome(name, state, labels, tol, max_rounds):
-    """Warn of label means that have not settled, or that have drifted to one class."""
+def warn_unsettled(name, state, tol, max_rounds):
+    """One ConvergenceWarning of label means that have not settled."""
     from sklearn.exceptions import ConvergenceWarning
 
-    if state.status is Status.MAX_ITER:
-        warnings.warn(
-            f"{name} stopped after {state.n_iter} rounds with label means "
-            f"{state.change:.1e} from their best values, tol={tol:g} asked, and a "
-            f"relative decrease of the objective of {state.decrease:.1e} in the last "
-            f"round; raise max_rounds (now {max_rounds}), step or tol.",
-            ConvergenceWarning,
-            stacklevel=user_stacklevel(),
-        )
+    warnings.warn(
+        f"{name} stopped after {state.n_iter} rounds with label means "
+        f"{state.change:.1e} from their best values, tol={tol:g} asked, and a "
+        f"relative decrease of the objective of {state.decrease:.1e} in the last "
+        f"round; raise max_rounds (now {max_rounds}), step or tol.",
+        ConvergenceWarning,
+        stacklevel=user_stacklevel(),
+    )
+
+
+def warn_of_drift(name, state, labels):
+    """Warn of rows without a label that have all been given to one class."""
     blank = labels.evidence == 0
     signs = np.sign(state.p[blank])
     if len(signs) >= _MANY and (signs == signs[0]).all():
         drifted = labels.classes[int(signs[0] > 0)]
         warnings.warn(
             f"{name}: all {len(signs)} rows without a label were given to class "
-            f"{drifted.item()!r}. If that is not so, set class_prior, give the "
-            "estimator a bias with a prior (bias=1.0), or label more rows.",
+            f"{v.shown(drifted)}. If that is not so, give the estimator a bias with a "
+            "prior (bias=1.0), change step, or label more rows.",
             UserWarning,
             stacklevel=user_stacklevel(),
         )

@@ -14,7 +14,7 @@ from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted_classes, fresh_state
 from maxent._support.progress import progress_of, with_progress
-from maxent._support.results import Status
+from maxent._support.results import Status, warn_not_converged
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray, MatrixLike, NDArray
 from maxent.discrimination._class_rows import labels_of
@@ -27,8 +27,9 @@ from maxent.discrimination._label_machines import (
     SelectionMachines,
 )
 from maxent.discrimination._label_priors import label_priors
-from maxent.discrimination._label_rounds import alternate, warn_of_outcome
+from maxent.discrimination._label_rounds import alternate, warn_of_drift, warn_unsettled
 from maxent.discrimination.classifier import MEDClassifier
+from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.selection import MEDFeatureSelector
 
 _METHODS = ("alternating", "direct", "exact")
@@ -110,10 +111,13 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     estimator_ : estimator
         The trained machine.
     objective_ : float
-        Objective reached: a local minimum.
+        Objective reached: a local minimum; for "exact" a lower bound of the global one,
+        `duality_gap_` below it at most.
     objective_history_ : ndarray (1 + 2 * n_iter_,)
         Objective of the first machine, and after both halves of every round: new label
-        means, new machine. It never increases.
+        means, new machine. It never increases. For "direct" after every iteration, and
+        after both halves of the round that ends it; for "exact" the dual objective at
+        every certificate, which grows.
     label_change_ : float
         Largest distance of a label mean from its best value, compared with `tol`.
     duality_gap_ : float
@@ -139,7 +143,9 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     with the loss ell of the margin prior. Each half of a round minimises a convex
     function; together they are not convex, and the fit ends in a local minimum. Rows
     with ``p_t = 0`` say nothing to the machine, so the first machine is that of the
-    labelled rows. Time is that of a warm-started fit of `estimator` a round.
+    labelled rows. Time is that of a warm-started fit of `estimator` a round. The paper
+    has no form for more than two classes: fit one machine for each class, with
+    `label_prior`.
 
     References
     ----------
@@ -268,8 +274,25 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         if progress is not None:
             text = f"objective {state.objective:.6g}, change {state.change:.1e}"
             progress.closing(state.status, self.method, state.n_iter, text)
-        warn_of_outcome(type(self).__name__, state, labels, tol, max_rounds)
+        self._warn(state, labels, tol, max_rounds)
         return self
+
+    def _warn(self, state, labels, tol, max_rounds):
+        """Warn of label means, or a last machine, that are not what was asked for."""
+        name, result = type(self).__name__, state.machine.result
+        warn_of_drift(name, state, labels)
+        if self.method == "exact":
+            if not result.converged:
+                warn_not_converged(name, result, tol, max_rounds)
+            return
+        if state.status is Status.MAX_ITER:
+            warn_unsettled(name, state, tol, max_rounds)
+        if np.isnan(result.gap):
+            warn_indefinite(name, result)
+        elif not result.converged:
+            machine = self.estimator_
+            name = f"{type(machine).__name__} of the last round"
+            warn_not_converged(name, result, float(machine.tol), machine.max_iter)
 
     def _run(self, machines, step, max_rounds, options):
         """The method, from the machine of the label priors to its end."""
