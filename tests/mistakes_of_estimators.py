@@ -8,12 +8,15 @@ from functools import cache
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from maxent import (
     MaxEntClassifier,
     MEDClassifier,
     MEDFeatureSelector,
     MEDGaussianClassifier,
+    MEDPartialLabelClassifier,
     MEDRegressor,
     MEDTreeClassifier,
 )
@@ -303,6 +306,23 @@ PARAMETERS = {
     "inclusion in per cent": (
         *(lambda: MEDFeatureSelector(prior_inclusion=10).fit(X, Y), E),
         *("prior_inclusion", "10", "(0, 1]"),
+    ),
+    "labels -1 and 1 where -1 is none": (
+        *(lambda: MEDPartialLabelClassifier().fit(X, 2 * Y - 1), E),
+        *("one class only", "-1 stands for rows without a label", "recoded"),
+    ),
+    "label priors in per cent": (
+        *(lambda: MEDPartialLabelClassifier().fit(X, Y, 90.0 * Y + 5.0), E),
+        *("label_prior[", "between 0 and 1"),
+    ),
+    "scaler inside of the machine": (
+        *(
+            lambda: MEDPartialLabelClassifier(
+                make_pipeline(StandardScaler(), MEDClassifier())
+            ).fit(X, Y),
+            TypeError,
+        ),
+        *("estimator=Pipeline", "MEDClassifier", "in a pipeline"),
     ),
     "selection among three classes": (
         *(lambda: MEDFeatureSelector().fit(X, np.arange(30) % 3), E),

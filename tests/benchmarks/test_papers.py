@@ -1,6 +1,7 @@
 """The scripts of published experiments: how they hang together, what they compute."""
 
 import ast
+import gzip
 import pathlib
 import sys
 
@@ -288,3 +289,27 @@ def test_hidden_variables_are_compared_with_their_own_posterior(
     assert script.bayes_of("MED, quantile 0.2, C 1") == "Bayes posterior"
     script.draw(normal, scores, tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 1000
+
+
+def test_partly_labelled_splice_sites_of_little_data(load, rng, tmp_path, monkeypatch):
+    script = load("splice_partial")
+    for name, size in (("TRAIN", 30), ("LABELLED", 5)):
+        monkeypatch.setattr(script, name, size)
+    for name in ("TRUE_TEST", "FALSE_TEST"):
+        monkeypatch.setattr(script, name, 20)
+    rows = ["site,label,sequence"]
+    for k in range(110):
+        share = [0.55, 0.15, 0.15, 0.15] if k % 2 else [0.25] * 4
+        letters = "".join(rng.choice(list("ACGT"), 140, p=share))
+        rows.append(f"donor,{k % 2},{letters}")
+    with gzip.open(tmp_path / "human_sites.csv.gz", "wt", encoding="ascii") as stream:
+        stream.write("\n".join(rows))
+    out = tmp_path / "out"
+    options = ["--data", str(tmp_path), "--out", str(out), "--draws", "2"]
+    monkeypatch.setattr(sys, "argv", ["splice_partial.py", *options])
+    script.main()
+    names = {path.name for path in out.iterdir()}
+    assert names == {f"splice_partial.{end}" for end in ("md", "csv", "png")}
+    areas = (out / "splice_partial.csv").read_text("utf-8").splitlines()
+    assert len(areas) == 1 + 2 * len(script.KERNELS) * len(script.MODELS)
+    assert all(0.0 <= float(line.split(",")[-1]) <= 1.0 for line in areas[1:])

@@ -54,6 +54,9 @@ def fits(k):
     yield "regressor", m.MEDRegressor(**C), X, X[:, 1] + y
     yield "regressor linear", m.MEDRegressor("linear", **C), X, X[:, 1] + y
     yield "selector", m.MEDFeatureSelector(prior_inclusion=0.3), X, y
+    few = np.where(np.arange(600) % 8, -1, y[:600])
+    partial = m.MEDPartialLabelClassifier(m.MEDClassifier(**C), max_rounds=5)
+    yield "partial labels", partial, X[:600], few
     yield "gaussian", m.MEDGaussianClassifier(), X, three
     yield "bayes net", m.MEDBayesNetClassifier(), codes, y[:600]
     yield "trees", m.MEDTreeClassifier(n_jobs=k), codes, y[:600]
