@@ -97,7 +97,7 @@ def read_sequences(cls: type[Any], X: Any, options: dict[str, Any]) -> Sequences
     if cls.__name__ in SYMBOLS:
         words = ("alphabet", "n_symbols", "missing")
         return symbol_sequences(X, **{w: options[w] for w in words if w in options})
-    return vector_sequences(X)
+    return vector_sequences(X, partly=True)
 
 
 def fit_models(

@@ -82,7 +82,7 @@ class GaussianProblem(HiddenChainProblem):
         part: bool = False,
     ) -> None:
         super().__init__(seen, weights, smoothing, n_jobs)
-        self.kind = kind
+        self.kind, self.partial = kind, False
         X = seen.sequences.values
         self.shown = seen.row >= 0
         self.own = own = np.repeat(weights, seen.sequences.lengths) * self.shown

@@ -9,7 +9,7 @@ from oracles.sequence_models import posteriors
 from refusals import refused
 from scipy.stats import multivariate_normal
 
-from maxent.kernels import FisherScores
+from maxent.kernels import FisherScores, ProductKernel
 from maxent.models import FactorialHMM, GaussianHMM, LinearDynamicalSystem, SwitchingLDS
 from maxent.models._lds_em import expected_products
 
@@ -323,6 +323,24 @@ def test_fits_of_factorial_models_never_fall(rng):
         fit = FactorialHMM.fit(data, [2, 2], max_iter=20, tol=1e-15, random_state=k)
         trace = fit.fit_result.objective_history
         assert (np.diff(trace) > -1e-10 * (1 + np.abs(trace[1:]))).all()
+
+
+# -- use -------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "model, params",
+    [
+        ("GaussianHMM", {"n_states": 2, "smoothing": 0.1}),
+        ("LinearDynamicalSystem", {"n_states": 1}),
+    ],
+)
+def test_series_that_miss_parts_have_a_kernel(model, params, rng):
+    X = [with_holes(rng, rng.normal(size=(n, 2))) for n in (9, 12, 7, 8)]
+    params = {**params, "max_iter": 3}
+    maker = ProductKernel(model, model_params=params).fit(X[:3])
+    assert maker.horizon_ == 8
+    K, new = maker.fit_transform(X[:3]), maker.transform(X[3:])
+    np.testing.assert_array_equal(np.diagonal(K), 1.0)
+    assert np.linalg.eigvalsh(K)[0] > -1e-12 and np.isfinite(new).all()
 
 
 # -- refusals --------------------------------------------------------------------------
