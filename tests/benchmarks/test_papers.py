@@ -270,6 +270,30 @@ def test_the_tables_of_the_digits_are_written(rng, tmp_path):
     assert "| alpha = inf, path |" in text
 
 
+@pytest.mark.slow
+def test_the_table_of_the_language_models_is_written(rng, tmp_path):
+    import gzip
+
+    words = [rng.choice(list("abcdefgh"), size=60) for _ in range(20)]
+    rows = [f"{i},news,{' '.join(w)}" for i, w in enumerate(words)]
+    with gzip.open(tmp_path / "brown.csv.gz", "wt", encoding="utf-8") as stream:
+        stream.write("\n".join(["document,category,text", *rows, ""]))
+    few = ["--vocabulary", "8", "--topics", "2", "--iterations", "5", "--starts", "2"]
+    few += ["--e-steps", "1", "--inner", "2", "--minutes", "10"]
+    options = ["--data", tmp_path, "--out", tmp_path, *few]
+    env = {"PYTHONSAFEPATH": ""}
+    run(HOME / "language_model.py", *options, env=env, timeout=600)
+    text = (tmp_path / "language_model_brown.md").read_text("utf-8")
+    assert "| interpolated trigram |" in text
+    assert "| EM-IS, RLME of all starts |" in text and "| iterations |" in text
+
+
+def test_a_time_limit_ends_a_fit(load):
+    limit = load("language_model").TimeLimit
+    assert limit(0.0).on_fit_task_end(None, None)
+    assert not limit(10.0).on_fit_task_end(None, None)
+
+
 def test_hidden_variables_are_compared_with_their_own_posterior(
     load, monkeypatch, tmp_path, rng
 ):
