@@ -183,22 +183,22 @@ def lines_of(records, options, title):
     import maxent
 
     factors = list(dict.fromkeys(r["factor"] for r in records))
-    whole = [f for f in factors if _draws(records, f) == _draws(records, factors[0])]
-    records = [r for r in records if r["factor"] in whole]
+    draws = min(len({r["draw"] for r in records if r["factor"] == f}) for f in factors)
+    records = [r for r in records if r["draw"] < draws]  # draws of all factors so far
     methods = list(dict.fromkeys(r["method"] for r in records))
     lines = [
         f"# {title}",
         "",
         f"{options.train} sequences to train (or half of them), up to {options.test} "
         f"to test, width {options.width}, words of two letters, "
-        f"{_draws(records, whole[0])} draws, {options.starts} random starts, C/n in "
+        f"{draws} draws, {options.starts} random starts, C/n in "
         f"{options.rates}, seed {options.seed}; errors in per cent, mean ± standard "
         f"error over draws. maxent {maxent.__version__}.",
     ]
     head = ["factor", "latent SVM: C/n", "train", "test"]
     head += ["M3E: alpha", "C/n", "train", "test", "difference", "p"]
     for key, name in (("train", "training error"), ("valid", "validation")):
-        rows = [by_factor(records, factor, key) for factor in whole]
+        rows = [by_factor(records, factor, key) for factor in factors]
         lines += ["", f"C and alpha by {name}:", "", *markdown(head, rows)]
     head = ["method", "test error", "sd over draws", "minus latent SVM"]
     head += ["sd of training error over starts"]
@@ -218,10 +218,6 @@ def lines_of(records, options, title):
         )
     lines += ["", "By method, mean over the factors, C by validation:", ""]
     return [*lines, *markdown(head, rows), ""]
-
-
-def _draws(records, factor):
-    return len({r["draw"] for r in records if r["factor"] == factor})
 
 
 def _deviation(errors):
