@@ -16,6 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from maxent import MEDOutlierDetector, load, save
 from maxent.discrimination import (
+    DirichletTrees,
     ExponentialMargin,
     GaussianCentre,
     GaussianScores,
@@ -30,7 +31,13 @@ from maxent.discrimination._latent_rounds import (
     descend,
 )
 from maxent.discrimination.latent_mixture import MixtureProblem
-from maxent.families import DirichletCounts, DirichletProduct, NormalInverseWishart
+from maxent.families import (
+    DirichletBayesNet,
+    DirichletCounts,
+    DirichletProduct,
+    NormalGamma,
+    NormalInverseWishart,
+)
 
 PRIOR = NormalInverseWishart(np.zeros(2), 0.7, 4.5, 1.5 * np.eye(2))
 
@@ -183,6 +190,34 @@ def test_one_component_of_trees_is_the_tree_detector(rng):
     np.testing.assert_allclose(
         mixed.score_samples(X), plain.score_samples(X), atol=1e-2
     )
+
+
+OTHERS = {
+    "counts": lambda r: (DirichletCounts(np.ones(4)), r.poisson(3.0, size=(50, 4))),
+    "net": lambda r: (
+        DirichletBayesNet(1.0, [(), (0,), (1,), ()], [3] * 4),
+        r.integers(0, 3, size=(50, 4)),
+    ),
+    "trees": lambda r: (DirichletTrees(1.0, [3] * 4), r.integers(0, 3, size=(50, 4))),
+    "regression": lambda r: (
+        NormalGamma([0.0], [[1.0]], 2.0, 2.0),
+        r.normal(size=(50, 2)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_any_conjugate_prior_may_be_the_component(name, rng):
+    prior, X = OTHERS[name](rng)
+    plain = MEDOutlierDetector(prior, quantile=0.3).fit(X)
+    one = MEDOutlierDetector(LatentMixture(prior, 1), quantile=0.3).fit(X)
+    assert one.objective_ == pytest.approx(plain.objective_, rel=1e-6, abs=1e-7)
+    np.testing.assert_allclose(one.score_samples(X), plain.score_samples(X), atol=1e-2)
+    model = LatentMixture(prior, 2, n_init=1, random_state=0, tol=1e-3)
+    two = MEDOutlierDetector(model, quantile=0.3).fit(X)
+    assert np.isfinite(two.score_samples(X)).all()
+    rise = np.diff(two.objective_history_)
+    assert np.max(rise, initial=0.0) <= 1e-6 * (1.0 + two.objective_)
 
 
 # ----------------------------------------------------------------------- the estimator
