@@ -229,7 +229,7 @@ class BlockSum:
         """
         ranks = [block.rank for block in self.blocks]
         p = sum(ranks)
-        mapped = self._mapped if p < self.n and p * p <= _FACTOR_SIZE else None
+        mapped = self._mapped if 0 < p < self.n and p * p <= _FACTOR_SIZE else None
         if mapped is not None and mapped.is_worth_it(ranks, _FACTOR_WORK):
             return self._mapped_solver(mapped, lam, diagonal, index, curvatures)
         if self.n * p > _FACTOR_SIZE or self.n * p * min(self.n, p) > _FACTOR_WORK:

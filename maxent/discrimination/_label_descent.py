@@ -21,6 +21,7 @@ from maxent._support.results import Status
 from maxent.discrimination._label_machines import Machine
 from maxent.discrimination._label_rounds import Rounds, objective_of, one_round
 
+_GRADIENT = 1e-7  # largest entry asked for
 _STOPPED = 99  # SciPy's status where the callback has asked for it
 
 
@@ -50,17 +51,21 @@ def descend(machines, *, max_rounds, tol, callback=None):
     b = float(first.result.bias) if free else 0.0
     x = np.append(F.T @ first.result.lam, b)
     history = [objective_of(costs, first, costs.prior_mean)]
+    norms = [np.inf]  # of the last gradient
 
     def risk(x):
         z, b = x[:-1], x[-1]
         value, slope = costs.least_loss(F @ z + b)
         value += 0.5 * float(z @ z) + 0.5 * precision * b * b
         last = slope.sum() + precision * b if free else 0.0
-        return value, np.append(z + F.T @ slope, last)
+        gradient = np.append(z + F.T @ slope, last)
+        norms[0] = float(np.abs(gradient).max())
+        return value, gradient
 
     def listen(intermediate_result):
-        history.append(float(intermediate_result.fun))
-        report = Report(len(history) - 1, history[-1], np.nan, "L-BFGS", tol=tol)
+        J, done = float(intermediate_result.fun), len(history)
+        history.append(J)
+        report = Report(done, J, np.nan, "L-BFGS", *norms, _GRADIENT, "gradient")
         if tell(callback, report):
             raise StopIteration
 
@@ -70,14 +75,16 @@ def descend(machines, *, max_rounds, tol, callback=None):
         jac=True,
         method="L-BFGS-B",
         callback=listen,
-        options={"maxiter": max_rounds, "maxcor": 20, "ftol": 1e-13, "gtol": 1e-7},
+        options={"maxiter": max_rounds, "maxcor": 20, "ftol": 1e-13, "gtol": _GRADIENT},
     )
     z, b = found.x[:-1], float(found.x[-1])
     f = F @ z + b
     p = costs.best_means(f)
     penalty = 0.5 * float(z @ z) + 0.5 * precision * b * b
-    coef = z if first.result.coef is not None else None
-    lam = -costs.least_loss(f)[1] if to_multipliers is None else to_multipliers(z)
+    if to_multipliers is None:  # the features' own weights, and multipliers near them
+        lam, coef = -costs.least_loss(f)[1], z
+    else:
+        lam, coef = to_multipliers(z), None
     result = replace(first.result, lam=lam, bias=b, coef=coef)
     machine = Machine(p, f, penalty, np.nan, result)
     state = Rounds(machine, p, objective_of(costs, machine, p), history)

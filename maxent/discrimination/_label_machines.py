@@ -93,8 +93,11 @@ class KernelMachines:
         self.costs = LabelCosts(Rows.of(self.margin, weight), labels.half_odds)
         self._held = None
 
-    def train(self, p, before=None):
-        """Machine of label means p, started from one of other means."""
+    def train(self, p, before=None, loose=1.0):
+        """Machine of label means p, started from one of other means.
+
+        Its tolerance is `loose` times that of the estimator.
+        """
         inside = np.flatnonzero(p)
         rows = self.costs.rows.subset(inside)
         size = np.abs(p[inside])
@@ -114,7 +117,7 @@ class KernelMachines:
         data = self.data if everything else self._some(inside)
         gram = self._gram(problem, data) if everything else None
         result = self.estimator._solve(
-            data, problem, self.tol, None, init=init, gram=gram
+            data, problem, loose * self.tol, None, init=init, gram=gram
         )
         a = np.zeros(len(p))
         a[inside] = result.lam
@@ -223,7 +226,7 @@ class SelectionMachines:
         self.weight = labels.weight * margin.unit_weight(estimator.C)
         self.costs = LabelCosts(Rows.of(margin, self.weight), labels.half_odds)
 
-    def train(self, p, before=None):
+    def train(self, p, before=None, loose=1.0):
         """Machine of label means p."""
         found = solve_selection(self.data, p, weight=self.weight, **self.options)
         result, inclusion = found
@@ -291,7 +294,7 @@ class BlockMachines:
         pairs = ClassPairs(codes[known], 2, trust[known])
         return self.estimator._level_of(scores, pairs)
 
-    def train(self, p, before=None):
+    def train(self, p, before=None, loose=1.0):
         """Machine of label means p."""
         pairs = self._pairs(p)
         with threads_of(getattr(self.estimator, "n_jobs", None)):

@@ -272,7 +272,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
             machines.close()
         progress = vars(self).get("_progress")
         if progress is not None:
-            text = f"objective {state.objective:.6g}, change {state.change:.1e}"
+            text = f"objective {state.objective:.6g}, label change {state.change:.1e}"
             progress.closing(state.status, self.method, state.n_iter, text)
         self._warn(state, labels, tol, max_rounds)
         return self
@@ -280,7 +280,8 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     def _warn(self, state, labels, tol, max_rounds):
         """Warn of label means, or a last machine, that are not what was asked for."""
         name, result = type(self).__name__, state.machine.result
-        warn_of_drift(name, state, labels)
+        if state.status is not Status.STOPPED:
+            warn_of_drift(name, state, labels)
         if self.method == "exact":
             if not result.converged:
                 warn_not_converged(name, result, tol, max_rounds)
@@ -335,7 +336,8 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         """Rows for the machine, which knows no names of columns."""
         check_is_fitted(self)
         check_fitted_classes(self.classes_)
-        validated(self, X, reset=False, skip_check_array=True)
+        if len(getattr(X, "shape", (0, 0))) == 2:  # else the machine says what is wrong
+            validated(self, X, reset=False, skip_check_array=True)
         return X.to_numpy() if hasattr(X, "to_numpy") else X
 
     def decision_function(self, X: MatrixLike) -> FloatArray:
