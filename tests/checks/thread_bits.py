@@ -30,7 +30,7 @@ def fits(k):
     import scipy.sparse as sp
 
     import maxent as m
-    from maxent.discrimination import GaussianCentre, GaussianScores
+    from maxent.discrimination import GaussianCentre, GaussianScores, LatentMixture
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 6))
@@ -68,6 +68,10 @@ def fits(k):
     )
     yield "outliers", m.MEDOutlierDetector("gaussian"), X, None
     yield "outliers tree", m.MEDOutlierDetector("tree", n_jobs=k), codes, None
+    mixture = LatentMixture(n_init=2, random_state=0, tol=1e-4)
+    yield "outliers mixture", m.MEDOutlierDetector(mixture, n_jobs=k), X[:300], None
+    chains = m.MEDSequenceOutlierDetector(2, n_init=2, random_state=0, tol=1e-3)
+    yield "outliers chains", chains.set_params(n_jobs=k), codes[:100], None
     yield (
         "kernel centre",
         m.MEDOutlierDetector(GaussianCentre(), n_jobs=k),
