@@ -313,7 +313,7 @@ PARAMETERS = {
     ),
     "label priors in per cent": (
         *(lambda: MEDPartialLabelClassifier().fit(X, Y, 90.0 * Y + 5.0), E),
-        *("label_prior[", "between 0 and 1"),
+        *("label_prior[", "=5 ", "between 0 and 1"),
     ),
     "scaler inside of the machine": (
         *(

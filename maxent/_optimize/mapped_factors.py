@@ -75,6 +75,8 @@ class MappedFactors:
         ends = np.cumsum([0] + [F.shape[1] for F in factors])
         places = [slice(lo, hi) for lo, hi in itertools.pairwise(ends)]
         last = slice(ends[-1], ends[-1] + self.bias.shape[1])
+        if not last.stop:
+            return lambda rhs: (rhs.T / diagonal).T
         L = blocked_cholesky(self._inner(factors, places, last, diagonal))
 
         def down(x):  # G' x

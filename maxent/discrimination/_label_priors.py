@@ -63,8 +63,8 @@ def label_priors(name, n, y, label_prior, sample_weight, class_weight, class_pri
         probability = np.where(np.isnan(given), probability, given)
     elif y is None:
         raise ValueError(
-            f"{name} got neither labels nor probabilities of labels: give y, with -1 "
-            "for rows without a label, or label_prior."
+            f"{name} requires y to be passed, but the target y is None: give y, with "
+            "-1 for rows without a label, or label_prior."
         )
     sample = v.check_weights(sample_weight, n)
     sample = np.ones(n) if sample is None else sample

@@ -38,6 +38,13 @@ def test_solutions_are_those_of_the_dense_matrix(biases, columns, rng):
     np.testing.assert_allclose(found, own, rtol=1e-8, atol=1e-10)
 
 
+def test_factors_without_columns_leave_the_diagonal(rng):
+    mapped = MappedFactors(random_maps(rng, (3, 4, 2), 6))
+    d = rng.uniform(0.1, 2.0, size=6)
+    solve = mapped.solver([np.zeros((k, 0)) for k in (3, 4, 2)], d)
+    np.testing.assert_array_equal(solve(np.ones((6, 2))), 1.0 / np.stack([d, d], 1))
+
+
 def test_work_counts_the_rows_that_meet():
     # the multipliers 0 and 1 join the blocks 0 and 1, 2 is of block 2 alone
     maps = [[[1.0, 0, 0], [0, 1, 0]], [[1.0, -1, 0]], [[0, 0, 2.0]]]

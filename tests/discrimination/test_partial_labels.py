@@ -270,7 +270,7 @@ BAD = {
     "one class": ([0, 0, -1, -1, -1, -1], None, r"one class only \(\[0\]\)"),
     "signs": ([-1, -1, -1, 1, 1, 1], None, r"labels -1 and 1 must be recoded"),
     "three": ([0, 1, 2, -1, -1, -1], None, r"OneVsRestClassifier"),
-    "neither": (None, None, r"neither labels nor probabilities"),
+    "neither": (None, None, "the target y is None"),
     "above": ([0, 1] * 3, [0.1, 1.5, 0, 0, 1, 1], r"label_prior\[1\]=1\.5"),
     "below": ([0, 1] * 3, [-0.1, 1.0, 0, 0, 1, 1], r"label_prior\[0\]=-0\.1"),
     "short": ([0, 1] * 3, [0.5, 0.5], r"label_prior has shape \(2,\)"),
