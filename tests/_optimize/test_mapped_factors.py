@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 from maxent import MEDBayesNetClassifier, MEDGaussianClassifier
-from maxent._optimize import block_sum
 from maxent._optimize.mapped_factors import MappedFactors
 
 
@@ -84,14 +83,3 @@ def test_bayes_nets_of_many_classes_and_few_rows(rng):
     model = MEDBayesNetClassifier().fit(X, y)
     assert model.converged_
     assert model.duality_gap_ <= 1e-8 * (1 + model.objective_)
-
-
-def test_equal_rows_without_curvature_are_solved(rng, monkeypatch):
-    # margin="fixed": no curvature of its own
-    y = np.arange(360) % 6
-    X = np.repeat(rng.normal(size=(6, 3)) * 4.0, 60, axis=0)[np.argsort(y * 1.0)]
-    y = np.sort(y)
-    X = X + 0.1 * np.tile(rng.normal(size=(30, 3)), (12, 1))  # each row twice a class
-    model = MEDGaussianClassifier(margin="hinge", level=1.0).fit(X, y)
-    assert model.converged_
-    assert block_sum.MappedFactors is MappedFactors
