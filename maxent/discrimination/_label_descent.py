@@ -43,14 +43,15 @@ def descend(machines, *, max_rounds, tol, callback=None):
         `history` has the objective after every iteration, and those of the last round.
     """
     costs = machines.costs
-    first = machines.train(costs.prior_mean)
+    start = machines.labels.evidence
+    first = machines.train(start)
     F, to_multipliers = machines.factor()
     bias = machines.bias
     free = bias is not None
     precision = 0.0 if bias in (None, "flat") else 1.0 / bias
     b = float(first.result.bias) if free else 0.0
     x = np.append(F.T @ first.result.lam, b)
-    history = [objective_of(costs, first, costs.prior_mean)]
+    history = [objective_of(costs, first, start)]
     norms = [np.inf]  # of the last gradient
 
     def risk(x):

@@ -29,7 +29,8 @@ class LabelPriors:
         Half the log odds of ``classes[1]``; infinite for known labels.
     evidence : ndarray (len(keep),)
         How much the prior says of the label: its mean, between -1 and 1, and 0 for
-        rows without a label or a probability of their own.
+        rows without a label or a probability of their own. Label means start here: at
+        `class_prior` rows without a label would all demand one class together.
     all_half_odds : ndarray (n,)
         Of all rows.
     """

@@ -85,7 +85,7 @@ def alternate(machines, *, step, max_rounds, tol, callback=None):
     Rounds
     """
     costs = machines.costs
-    p = costs.prior_mean
+    p = machines.labels.evidence
     machine = machines.train(p)
     D = objective_of(costs, machine, p)
     state = Rounds(machine, p, D, [D])

@@ -213,6 +213,19 @@ def test_first_machine_is_that_of_the_labelled_rows(rng):
     assert first == pytest.approx(plain.objective_ + zero, rel=1e-6)
 
 
+def test_prior_of_unlabelled_rows_leaves_the_first_machine(rng):
+    X, y = two_clusters(rng, 50, 0.5)
+    part = hidden(rng, y)
+    machine = MEDClassifier("linear", tol=1e-9)
+    first = [
+        quiet(MEDPartialLabelClassifier(machine, class_prior=c, max_rounds=1), X, part)
+        for c in (None, 0.8)
+    ]
+    even, uneven = (model.objective_history_[0] for model in first)
+    kl = -0.5 * np.log(4 * 0.8 * 0.2)  # of a label mean of zero
+    assert uneven - even == pytest.approx(0.1 * kl * (part == -1).sum(), rel=1e-6)
+
+
 def test_unlabelled_clusters_move_the_boundary(rng):
     n = 200
     y = np.arange(n) % 2
