@@ -59,7 +59,7 @@ class CoupledChains:
         beliefs: Sequence[Array],
     ):
         self.offsets = offsets
-        self.seen = ~np.isnan(target).all(axis=1)
+        self.seen: NDArray[np.bool_] = np.asarray(~np.isnan(target).all(axis=1))
         self.target = np.nan_to_num(target, nan=0.0)
         steps = Sequences(np.empty(len(target)), offsets)
         self.steps = Observations(steps, np.arange(len(target)), shared=False)

@@ -54,7 +54,8 @@ def noise_law(cov: Array, x: Array) -> tuple[Array, Array]:
     """Precision of the noise and log|2 pi R|, of each step if rows miss parts."""
     if not is_partial(x).any():
         constant = len(cov) * _LOG_2PI + np.linalg.slogdet(cov)[1]
-        return np.linalg.inv(cov), np.asarray(constant)
+        precision = np.asarray(np.linalg.inv(cov), dtype=np.float64)
+        return precision, np.asarray(constant)
     d = len(cov)
     _, _, R, _, hidden = masked_observations(np.zeros((d, 1)), np.zeros(d), cov, x)
     either = hidden[:, :, None] | hidden[:, None, :]

@@ -156,7 +156,8 @@ def filling(own: Array, R: Array, hidden: NDArray[np.bool_]) -> tuple[Array, Arr
     `own` are covariances in which missing coordinates are independent.
     """
     cross = np.where(hidden[:, :, None] & ~hidden[:, None, :], R, 0.0)
-    K = np.linalg.solve(own, cross.swapaxes(1, 2)).swapaxes(1, 2)
+    solved = np.linalg.solve(own, cross.swapaxes(1, 2))
+    K = np.asarray(solved.swapaxes(1, 2), dtype=np.float64)
     both = hidden[:, :, None] & hidden[:, None, :]
     return K, np.where(both, R - K @ cross.swapaxes(1, 2), 0.0)
 

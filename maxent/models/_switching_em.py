@@ -186,7 +186,9 @@ class Problem:
             log_det[i] = value
         return mean, cov, lag, log_det
 
-    def masked(self, p: Parameters) -> tuple[Array, Array, Array, Array, Array]:
+    def masked(
+        self, p: Parameters
+    ) -> tuple[Array, Array, Array, Array, NDArray[np.bool_]]:
         """Observations that miss parts, as `masked_observations` has them."""
         x = self.data.values[self.observed]
         return masked_observations(
