@@ -2,6 +2,10 @@
 
 import os
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # processes side by side: no thread spins
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 import numpy as np
 import pytest
 

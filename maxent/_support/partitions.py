@@ -439,8 +439,8 @@ def sample_of(parts: Partitions, lengths: Sequence[int], size: int) -> tuple[Any
     drawn = [s for s in parts.map(_drawn, share) if s[0].shape[0]]
     X, y, weight = zip(*drawn, strict=True)
     stack = sp.vstack if sp.issparse(X[0]) else np.concatenate
-    y = None if y[0] is None else np.concatenate(y)
-    return stack(X), y, np.concatenate(weight)
+    targets = None if y[0] is None else np.concatenate(y)
+    return stack(X), targets, np.concatenate(weight)
 
 
 def _drawn(X, y, weight, share):

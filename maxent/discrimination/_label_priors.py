@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxent._support import validation as v
 from maxent._support.estimator_input import check_labels
@@ -168,7 +169,9 @@ def _class_share(class_prior, evidence):
     return float(class_prior)
 
 
-def _class_factors(class_weight: Any, classes, evidence):
+def _class_factors(
+    class_weight: Any, classes: NDArray[Any], evidence: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Weights of both classes; "balanced" counts labelled rows."""
     v.check_class_weight(class_weight)
     if class_weight is None:

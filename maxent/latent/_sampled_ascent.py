@@ -121,21 +121,23 @@ class Ascent:
         sampling: Sampling,
         rng: np.random.Generator,
     ):
-        self.model, self.observed = likelihood.model, likelihood.observed
+        self.model: Any = likelihood.model
+        self.observed = likelihood.observed
         self.likelihood, self.sampling, self.rng = likelihood, sampling, rng
         self.lam = np.clip(lam, -likelihood.bound, likelihood.bound)
         self.mean = unit_means(self.model, self.observed)
         self.chains = Chains(self._from_data(sampling.n_chains), rng)
         self.n_iter, self.stopped = 0, False
         self.numerator, self.residual = np.nan, np.inf
-        self.direction = rng.normal(size=(self.model.M, self.model.M))
+        self.direction = rng.normal(size=self.mean.shape * 2)
 
     # -- the ascent --------------------------------------------------------------------
     def run(self, callback: Callback | None) -> Array:
         """Average of the weights of the second half of the updates."""
         n, total, weight = self.sampling.n_updates, np.zeros_like(self.lam), 0
+        W, b = self.model.matrices(self.lam)
         fresh = max(n // _REFRESHED, 1)
-        found = self._means(self.chains.sweep(*self.model.matrices(self.lam), BURN_IN))
+        found = self._means(self.chains.sweep(W, b, BURN_IN))
         for t in range(n):
             if t % self.sampling.inner == 0:
                 self._e_step()
@@ -290,7 +292,8 @@ class Ascent:
 
 def evaluated(ascent: Ascent, lam: Array) -> dict[str, float]:
     """Row of the table at weights lam, by new chains."""
-    likelihood, model, sampling = ascent.likelihood, ascent.model, ascent.sampling
+    likelihood, sampling = ascent.likelihood, ascent.sampling
+    model: Any = ascent.model
     W, b = model.matrices(lam)
     size = sampling.n_chains, sampling.n_temperatures
     own = annealed(W, b, logit(ascent.mean), *size, ascent.rng)

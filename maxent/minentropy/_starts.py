@@ -133,7 +133,7 @@ def learn(
     trapped = trapped and _is_trapped(objective, zero, settings)
     if trapped and objective.total:
         names = tuple(dict.fromkeys((*names, "random")))
-    plan = [name for name in ("before", "zero", "path") if name in names]
+    plan: list[str] = [n for n in ("before", "zero", "path") if n in names]
     plan += ["random"] * (n_init if "random" in names else 0)
     stopped = any(run.status is Status.STOPPED for _, run in runs)
     for name in plan if not stopped else ():
