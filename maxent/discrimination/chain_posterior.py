@@ -133,7 +133,8 @@ class ChainPosterior:
         Parameters
         ----------
         **fixed
-            Further arguments of :class:`CategoricalHMM`, such as ``alphabet``.
+            Further arguments of :class:`~maxent.models.CategoricalHMM`, such as
+            ``alphabet``.
 
         Returns
         -------

@@ -113,7 +113,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     objective_ : float
         Objective reached: a local minimum; for "exact" a lower bound of the global one,
         `duality_gap_` below it at most.
-    objective_history_ : ndarray (1 + 2 * n_iter_,)
+    objective_history_ : ndarray (1 + 2 * rounds,)
         Objective of the first machine, and after both halves of every round: new label
         means, new machine. It never increases. For "direct" after every iteration, and
         after both halves of the round that ends it; for "exact" the dual objective at

@@ -110,7 +110,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
         Their multipliers.
     n_symbols_ : int
         Number of symbols, or length of the vectors.
-    objective_history_ : ndarray (n_iter_,)
+    objective_history_ : ndarray (rounds,)
         Divergence after every round of the start that is kept; it does not rise.
     divergences_ : ndarray
         Least divergence of every start; starts from the same Bayes posterior count
