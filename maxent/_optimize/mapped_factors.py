@@ -47,7 +47,7 @@ class MappedFactors:
         )
 
     def restricted(self, index):
-        """The same between some of the multipliers."""
+        """Maps and biases of the multipliers at `index` only."""
         part = object.__new__(type(self))
         part.A, part.bias = sp.csr_array(self.A[:, index]), self.bias[index]
         part.rows, part.meeting = self.rows, self.meeting

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent._support.partitions import Partitions, blocks_of_rows, check_blocks
+from maxent._support.sequences import checked_lengths
 
 
 def sequence_partitions(X: Any, lengths: ArrayLike | None, weights: Any) -> Partitions:
@@ -32,7 +33,12 @@ def sequence_partitions(X: Any, lengths: ArrayLike | None, weights: Any) -> Part
         If the lengths do not add up to the steps, or weights are not >= 0.
     """
     check_blocks("sequences", X)
-    own = _checked_lengths(lengths, X.shape[0])
+    if lengths is None:
+        raise ValueError(
+            "sequences is a Dask array of steps; pass lengths=, the number of steps of "
+            f"every sequence, or lengths=[{X.shape[0]}] if it is one."
+        )
+    own = checked_lengths(lengths, X.shape[0])
     w = np.ones(len(own)) if weights is None else v.as_doubles("weights", weights)
     if w.shape != own.shape or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
         raise ValueError(
@@ -47,23 +53,6 @@ def sequence_partitions(X: Any, lengths: ArrayLike | None, weights: Any) -> Part
         (own[lo : hi + 1], w[lo : hi + 1]) for lo, hi in zip(first, cut, strict=True)
     ]
     return blocks_of_rows(X, columns)
-
-
-def _checked_lengths(lengths: ArrayLike | None, n: int) -> NDArray[np.intp]:
-    if lengths is None:
-        raise ValueError(
-            "sequences is a Dask array of steps; pass lengths=, the number of steps of "
-            f"every sequence, or lengths=[{n}] if it is one."
-        )
-    given = np.atleast_1d(v.as_doubles("lengths", lengths))
-    if given.ndim != 1 or not (given == np.floor(given)).all() or (given < 1).any():
-        raise ValueError(f"lengths={v.shown(lengths)} must hold integers >= 1.")
-    if given.sum() != n:
-        raise ValueError(
-            f"lengths add up to {given.sum():g} but sequences has {n} steps; give the "
-            "number of steps of every sequence."
-        )
-    return given.astype(np.intp)
 
 
 def _nearest(ends: NDArray[np.intp], bounds: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -323,15 +323,20 @@ def _parts(sequences, lengths, read):
     whole = read("sequences", sequences)
     if lengths is None:
         return [whole], _ends(np.array([len(whole)]))
+    return [whole], _ends(checked_lengths(lengths, len(whole)))
+
+
+def checked_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:
+    """Lengths >= 1 of sequences that have n rows together."""
     given = np.atleast_1d(v.as_doubles("lengths", lengths))
     if given.ndim != 1 or not (given == np.floor(given)).all() or (given < 1).any():
         raise ValueError(f"lengths={v.shown(lengths)} must hold integers >= 1.")
-    if given.sum() != len(whole):
+    if given.sum() != n:
         raise ValueError(
-            f"lengths add up to {given.sum():g} but sequences has {len(whole)} rows; "
+            f"lengths add up to {given.sum():g} but sequences has {n} rows; "
             "give the number of rows of every sequence."
         )
-    return [whole], _ends(given.astype(np.intp))
+    return given.astype(np.intp)
 
 
 def _is_one_array(sequences: Any) -> bool:

@@ -231,7 +231,7 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
 
 
 def idle(level: float) -> str:
-    """What a fit says in which no multiplier was needed."""
+    """Warning of a fit in which all multipliers are zero."""
     return (
         f"the prior gives every row more than the level {level:.3g} asks, so "
         "nothing was learnt; raise level or quantile."

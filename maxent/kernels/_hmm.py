@@ -96,7 +96,7 @@ class Group:
             self.table, self.log_table = _powers(table.swapaxes(1, 2), rho)
 
     def in_logs(self, members: slice) -> tuple[Array | None, ...]:
-        """What `chain_pairs.hmm_kernel_in_logs` takes of some members."""
+        """Arguments of `chain_pairs.hmm_kernel_in_logs` for some members."""
         parts = (
             self.log_start,
             self.transition,

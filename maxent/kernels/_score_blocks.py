@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,19 +89,19 @@ def family_coordinates(name: str, P: ExponentialFamily) -> Coordinates:
 
 
 # -- what every kind of model defines --------------------------------------------------
-class Scorer:
+class Scorer(ABC):
     """Scores of one kind of model, by blocks of coordinates."""
 
     def __init__(self, model: Any, n_jobs: int | None = None) -> None:
         self.model, self.n_jobs = model, n_jobs
 
+    @abstractmethod
     def coordinates(self) -> list[Coordinates]:
         """Blocks of parameters."""
-        raise NotImplementedError
 
+    @abstractmethod
     def blocks(self, data: Any) -> tuple[Array, list[Array]]:
         """Log-likelihoods (n,), and scores (n, block) in all coordinates."""
-        raise NotImplementedError
 
 
 def logit_scores(counts: Array, table: Array) -> Array:

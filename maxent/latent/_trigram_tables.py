@@ -251,7 +251,7 @@ class _Sums:
         return self.mass, scale * self.mass_doc[rows, columns]
 
     def targets(self) -> tuple[list[Array], Array]:
-        """The same given the text."""
+        """Means given the text, by order and topic, and of the documents' topics."""
         found, docs = [], np.zeros_like(self.share)
         for table, text in zip(self.own.tables, self.text):
             part = text.T @ self.share

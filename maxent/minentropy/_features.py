@@ -155,7 +155,28 @@ class ListedFeatures(HiddenFeatures):
         return self.pool(tempered_rows(draw, self.offsets, np.inf)[1])
 
 
-class BlockFeatures(ListedFeatures):
+class SideFeatures(ListedFeatures):
+    """Features whose segments are the samples, once for each side; base class."""
+
+    def table(self, values, fill):
+        out = np.full((self.n, self.K), fill, dtype=values.dtype)
+        out[:, self.K - self.sides :] = values.reshape(self.sides, self.n).T
+        return out
+
+    def segment_orders(self, alpha):
+        return np.repeat(alpha[self.K - self.sides :], self.n)
+
+    def rows(self, G, i, y):
+        return side_rows(G, i, y, self.K)
+
+    def at_weights(self, G, w):
+        out = np.zeros((self.n, self.K))
+        own = np.einsum("iyp,yp->iy", G, w.reshape(self.sides, -1))
+        out[:, self.K - self.sides :] = own
+        return out
+
+
+class BlockFeatures(SideFeatures):
     """Bags phi_ih of vectors with one block of weights a class: s_iyh = w_y . phi_ih.
 
     With one side only, output 1 has the bags and the score of output 0 is zero.
@@ -209,23 +230,6 @@ class BlockFeatures(ListedFeatures):
             B = sp.csr_array((own, np.arange(N), self.bags), shape=shape)
             G[:, y] = B @ self.phi
         return G
-
-    def table(self, values, fill):
-        out = np.full((self.n, self.K), fill, dtype=values.dtype)
-        out[:, self.K - self.sides :] = values.reshape(self.sides, self.n).T
-        return out
-
-    def segment_orders(self, alpha):
-        return np.repeat(alpha[self.K - self.sides :], self.n)
-
-    def rows(self, G, i, y):
-        return side_rows(G, i, y, self.K)
-
-    def at_weights(self, G, w):
-        out = np.zeros((self.n, self.K))
-        own = np.einsum("iyp,yp->iy", G, w.reshape(self.sides, self.p))
-        out[:, self.K - self.sides :] = own
-        return out
 
 
 def side_rows(G, i, y, K):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent.minentropy._features import ListedFeatures, side_rows
+from maxent.minentropy._features import SideFeatures
 
 
-class GridFeatures(ListedFeatures):
+class GridFeatures(SideFeatures):
     """Templates at all places of a grid of cells.
 
     The scores of a template are one product of all cells with all its weights, and as
@@ -76,23 +76,6 @@ class GridFeatures(ListedFeatures):
                     G[:, y, sum(self.lengths) + k] = own.sum(axis=1)
                 place += rows * columns
         return G
-
-    def table(self, values, fill):
-        out = np.full((self.n, self.K), fill, dtype=values.dtype)
-        out[:, self.K - self.sides :] = values.reshape(self.sides, self.n).T
-        return out
-
-    def segment_orders(self, alpha):
-        return np.repeat(alpha[self.K - self.sides :], self.n)
-
-    def rows(self, G, i, y):
-        return side_rows(G, i, y, self.K)
-
-    def at_weights(self, G, w):
-        out = np.zeros((self.n, self.K))
-        own = np.einsum("iyp,yp->iy", G, w.reshape(self.sides, self.block))
-        out[:, self.K - self.sides :] = own
-        return out
 
     def cover(self, p, out):
         """Add probabilities (H,) of windows to the cells (R, C) that they cover."""

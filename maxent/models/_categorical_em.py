@@ -86,7 +86,7 @@ def starts_of_each(
 def symbols_of_start(
     init: Any, cls: type, alphabet: str | None, missing: str, n_symbols: int | None
 ) -> tuple[str | None, str, int | None]:
-    """What the symbols of a fit are, from its start or as given."""
+    """Alphabet, missing letters and number of symbols, from the start or as given."""
     if init is None:
         return alphabet, missing, n_symbols
     check_init(init, cls)

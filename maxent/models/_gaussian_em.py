@@ -107,6 +107,7 @@ class GaussianProblem(HiddenChainProblem):
             )
 
     def take_share_of(self, total: float) -> None:
+        """Be a part of data whose observations have this total weight."""
         self.share = self.own[self.shown] / total
 
     def emission_sums(

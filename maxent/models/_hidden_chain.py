@@ -9,7 +9,7 @@ Source: Rabiner (1989), sections III and V.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, overload
@@ -327,7 +327,7 @@ class HiddenMarkovModel(Model):
         return cls(*best, **fixed)._with_result(result)
 
 
-class HiddenChainProblem:
+class HiddenChainProblem(ABC):
     """One EM step of a hidden Markov model, for `maximize_by_em`.
 
     Parameters are tuples (start, transition, what the emission has). The objective is
@@ -368,18 +368,15 @@ class HiddenChainProblem:
         log_likelihood = float(self.weights[used] @ counts.log_likelihood[used])
         return counts, log_likelihood, log_prior
 
-    def take_share_of(self, total: float) -> None:
-        """Be a part of data whose observations have this total weight."""
-
+    @abstractmethod
     def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
         """Log-likelihoods (rows, n_states), and the log-density of the prior."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fit_emission(
         self, counts: Array, emission: Sequence[Array]
     ) -> tuple[Array, ...]:
         """M step of the emission from expected counts (rows, n_states)."""
-        raise NotImplementedError
 
 
 def table_log_prior(table: Array, smoothing: float) -> float:

@@ -32,12 +32,14 @@ class Emission(ABC):
         """(weight of the steps that were observed, largest code)."""
 
     @abstractmethod
-    def problem(self, found: Sequences, weights: Any) -> HiddenChainProblem:
-        """EM of this partition alone; its prior is this partition's share."""
+    def problem(
+        self, found: Sequences, weights: Any, total: float
+    ) -> HiddenChainProblem:
+        """EM of this partition, its share of the prior by the weight of all."""
 
     @abstractmethod
     def sums(self, problem: HiddenChainProblem, counts: Any, emission: Any) -> Any:
-        """What the M step needs, as arrays that add up over partitions."""
+        """Sufficient statistics of the M step, arrays that add up over partitions."""
 
     @abstractmethod
     def maximum(self, sums: Any, emission: Any) -> tuple[float, tuple[Any, ...]]:
@@ -132,8 +134,7 @@ def _drawn(values, lengths, weights, share):
 
 def _e_step(values, lengths, weights, emission, point, total):
     """(objective, counts of starts and transitions, sums of the emission)."""
-    problem = emission.problem(emission.read(values, lengths), weights)
-    problem.take_share_of(total)
+    problem = emission.problem(emission.read(values, lengths), weights, total)
     counts, log_likelihood, prior = problem.expected(point)
     sums = emission.sums(problem, counts.emission, point[2:])
     return log_likelihood + prior, counts.start, counts.transition, *sums
@@ -159,7 +160,7 @@ class Symbols(Emission):
         own = np.repeat(weights, found.lengths) * (found.values >= 0)
         return float(own.sum()), float(found.values.max(initial=0))
 
-    def problem(self, found, weights):
+    def problem(self, found, weights, total):
         return self._problem(self._observations(found), weights, 0.0, 1)
 
     def sums(self, problem, counts, emission):
@@ -195,9 +196,11 @@ class Vectors(Emission):
         own = np.repeat(weights, found.lengths) * ~np.isnan(found.values[:, 0])
         return float(own.sum()), 0.0
 
-    def problem(self, found, weights):
+    def problem(self, found, weights, total):
         seen = self._observations(found)
-        return self._problem(seen, weights, self.smoothing, self.kind, 1, part=True)
+        part = self._problem(seen, weights, self.smoothing, self.kind, 1, part=True)
+        part.take_share_of(total)
+        return part
 
     def sums(self, problem, counts, emission):
         return problem.emission_sums(counts, emission)

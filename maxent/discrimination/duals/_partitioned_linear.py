@@ -240,7 +240,7 @@ def certificate_of(sums, x, rows):
 
 
 def balance_of(linear, lam):
-    """What :func:`balancing` needs of multipliers, as sums."""
+    """Sums over the multipliers that :func:`balancing` takes."""
     room = _room(lam, linear.upper)
     side = linear.sign * lam
     up, down = float(side[side > 0].sum()), -float(side[side < 0].sum())
