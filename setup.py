@@ -28,7 +28,7 @@ EXTENSIONS = {
     "dual_machine": [VECTOR],
     "smo": [VECTOR],
     "coordinate": [],
-    "joint": [],
+    "joint": [VECTOR],
     "triangles": [VECTOR],
     "maximum_tree": [],
     "elimination": [],

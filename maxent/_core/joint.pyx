@@ -16,37 +16,36 @@ Source: Jaakkola, Meila & Jebara (1999), eq. (4)-(5).
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
 
 from maxent._core.coordinate cimport index_t
 from maxent._core.potentials cimport (
     Potential,
     coordinate_optimum,
     fenchel_young,
+    potential_slope,
     unpack_potential,
 )
 
+cdef extern from "vector.h" nogil:
+    void mx_add_row(
+        double* v, const float* row, double c, Py_ssize_t n) noexcept
 
-cdef double visit(
+
+cdef void improve(
     const Potential* p, double level, double rate, double weight,
     double class_weight_variance,
     double variance, double k_tt, Py_ssize_t y, Py_ssize_t m, double* lam,
     double* score, double* moved) noexcept nogil:
-    """Improve all multipliers of one example; its Fenchel-Young terms on arrival.
+    """Improve all multipliers of one example.
 
     score (m,) includes the bias and is kept up to date; moved (m,) returns the change
     of beta.
     """
     cdef Py_ssize_t s, j, _
     cdef double diagonal = class_weight_variance * k_tt + variance
-    cdef double new, step, fenchel = 0., change
-    cdef double scale = weight * rate
+    cdef double new, step, change
     for j in range(m):
         moved[j] = 0.
-    for s in range(m - 1):
-        j = s + (s >= y)
-        fenchel += fenchel_young(
-            p, lam[s] / scale, rate * (level - score[y] + score[j]))
     for _ in range(2):
         change = 0.
         for s in range(m - 1):
@@ -63,70 +62,116 @@ cdef double visit(
                 change += 1.
         if change <= 1. and m > 2:
             break
+
+
+cdef double visit(
+    const Potential* p, double level, double rate, double weight,
+    double class_weight_variance,
+    double variance, double k_tt, Py_ssize_t y, Py_ssize_t m, double* lam,
+    double* score, double* moved) noexcept nogil:
+    """Improve all multipliers of one example; its Fenchel-Young terms on arrival."""
+    cdef Py_ssize_t s, j
+    cdef double fenchel = 0., scale = weight * rate
+    for s in range(m - 1):
+        j = s + (s >= y)
+        fenchel += fenchel_young(
+            p, lam[s] / scale, rate * (level - score[y] + score[j]))
+    improve(p, level, rate, weight, class_weight_variance, variance, k_tt, y, m, lam,
+            score, moved)
     return weight * fenchel
+
+
+cdef double violation_of(
+    const Potential* p, double level, double rate, double scale, double least,
+    Py_ssize_t y, Py_ssize_t m, const double* lam, const double* score,
+    double* fenchel) noexcept nogil:
+    """Largest violation of the optimality condition by one example's constraints.
+
+    Adds their Fenchel-Young terms.  `least` is the share of the scale up to which a
+    multiplier is as good as zero.
+    """
+    cdef Py_ssize_t s, j
+    cdef double worst = 0., excess, shortfall, share
+    cdef double at_zero = potential_slope(p, 0.) / rate
+    for s in range(m - 1):
+        j = s + (s >= y)
+        shortfall = level - score[y] + score[j]
+        if lam[s] == 0:
+            excess = shortfall + at_zero
+            if excess <= 0:
+                continue                # no loss, and no wish for a multiplier
+            share = 0.
+        else:
+            share = lam[s] / scale
+            excess = shortfall + potential_slope(p, share) / rate
+            if excess < 0:
+                excess = -excess if share > least else 0.
+            elif share >= p.upper:
+                excess = 0.
+        fenchel[0] += fenchel_young(p, share, rate * shortfall)
+        if not excess <= worst:         # a NaN goes on
+            worst = excess
+    return worst
 
 
 def joint_block(
     tuple spec,
-    const float[:, ::1] K,        # IN     (q, q) Gram matrix of the block
-    const double[:, ::1] F,       # IN     (q, m) scores without bias on entry
+    const float[:, :] K,          # IN     (>= q, >= q) Gram matrix, rows contiguous
+    double[:, ::1] F,             # IN/OUT (m, q) scores without bias
     const Py_ssize_t[::1] codes,  # IN     (q,) classes
     const double[::1] weight,     # IN     (q,)
     double level,
     double rate,
     double class_weight_variance,
     double variance,              # IN     of the bias, added to multiples of K
-    const Py_ssize_t[:, ::1] order,   # IN (passes, q) visits
+    const Py_ssize_t[::1] order,  # IN     visits
     double[:, ::1] lam,           # IN/OUT (q, m - 1)
     double[::1] bias,             # IN/OUT (m,)
-    double[:, ::1] beta_change,   # OUT    (q, m) change of beta
+    double skip,                  # IN     violation up to which a visit is spared
+    double least,                 # IN     share of a multiplier as good as zero
 ):
-    """Passes over a block; returns the Fenchel-Young sums of first and last pass."""
+    """One pass; (Fenchel-Young sum on arrival, visits, largest violation).
+
+    Examples that violate the optimality condition by less than `skip` are passed over.
+    """
     cdef Potential p = unpack_potential(spec)
-    cdef Py_ssize_t q = K.shape[0], m = F.shape[1], k, t, u, r, visits = 0
-    cdef Py_ssize_t passes = order.shape[0]
-    cdef double total = 0., first = 0.
-    cdef float step
+    cdef Py_ssize_t m = F.shape[0], q = F.shape[1], k, t, u, visits = 0, work = 0
+    cdef double total = 0., largest = 0., violation, terms
     cdef const float* row
-    # what the block itself has added to the scores, one row a class
-    cdef float* added = <float*>malloc(m * q * sizeof(float))
     cdef double* score = <double*>malloc(2 * m * sizeof(double))
     cdef double* moved = score + m
-    cdef float* target
-    if added == NULL or score == NULL:
-        free(added)
-        free(score)
+    if score == NULL:
         raise MemoryError
-    memset(added, 0, m * q * sizeof(float))
-    beta_change[:, :] = 0
+    if K.shape[0] < q or K.shape[1] < q or K.strides[1] != sizeof(float):
+        raise ValueError("K needs contiguous rows of one value for each of F")
     try:
-        for r in range(passes):
-            total = 0.
-            for u in range(q):
-                t = order[r, u]
-                for k in range(m):
-                    score[k] = F[t, k] + <double>added[k * q + t] + bias[k]
-                total += visit(&p, level, rate, weight[t], class_weight_variance,
-                               variance, K[t, t],
-                               codes[t], m, &lam[t, 0], score, moved)
+        for u in range(order.shape[0]):
+            t = order[u]
+            for k in range(m):
+                score[k] = F[k, t] + bias[k]
+            work += m
+            terms = 0.
+            violation = violation_of(&p, level, rate, weight[t] * rate, least,
+                                     codes[t], m, &lam[t, 0], score, &terms)
+            total += weight[t] * terms
+            if not violation <= largest:
+                largest = violation
+            if not violation <= skip:
                 row = &K[t, 0]
+                improve(&p, level, rate, weight[t], class_weight_variance, variance,
+                        row[t], codes[t], m, &lam[t, 0], score, moved)
+                visits += 1
                 for k in range(m):
-                    if moved[k] == 0:
-                        continue
-                    beta_change[t, k] += moved[k]
-                    bias[k] += variance * moved[k]
-                    step = <float>(class_weight_variance * moved[k])
-                    target = added + k * q
-                    for visits in range(q):
-                        target[visits] += step * row[visits]
-                if u % 256 == 0:
-                    PyErr_CheckSignals()
-            if r == 0:
-                first = total
+                    if moved[k] != 0:
+                        bias[k] += variance * moved[k]
+                        mx_add_row(&F[k, 0], row, class_weight_variance * moved[k], q)
+                        work += q // 4
+            if work > 10000000:
+                work = 0
+                PyErr_CheckSignals()
     finally:
-        free(added)
         free(score)
-    return first, total
+    return total, visits, largest
 
 
 def joint_csr(

@@ -218,6 +218,11 @@ CLONES void mx_smo_apply(float *restrict v, const float *const *rows, const floa
     }
 }
 
+CLONES void mx_add_row(double *restrict v, const float *restrict row, double c,
+                       mx_size n) {
+    for (mx_size t = 0; t < n; t++) v[t] += c * (double)row[t];
+}
+
 /* 1 / q to 0.2 %: good enough to compare gains, a quarter of the cost of a division */
 INLINE float rough_reciprocal(float q) {
     int32_t bits;

@@ -41,6 +41,8 @@ mx_size mx_smo_update(float *v, const float *up, const float *low, const float *
 /* v -= sum_s c[s] rows[s] over m rows */
 void mx_smo_apply(float *v, const float *const *rows, const float *c, mx_size m,
                   mx_size n);
+/* v += c row, of single-precision rows */
+void mx_add_row(double *v, const float *row, double c, mx_size n);
 /* position of the largest (vi - v - low)^2 / (ei + e - 2 ki) over v + low < vi, or -1 */
 mx_size mx_smo_select(const float *v, const float *low, const float *e,
                       const float *ki, float vi, float ei, mx_size n, float *lanes);

@@ -4,7 +4,8 @@
 
 H is known by products. Projected conjugate gradients (Gould, Hribar & Nocedal 2001)
 iterate until some entries meet a bound; these stay fixed and the others go on (More &
-Toraldo 1991). The value never falls, so every answer is a direction of ascent.
+Toraldo 1991), until no slope at a bound points inwards. The value never falls, so every
+answer is a direction of ascent.
 """
 
 from __future__ import annotations
@@ -41,10 +42,15 @@ class _BoundedQuadratic:
         self.x, self.residual = np.zeros(H.size), slope
         self.free = np.ones(H.size, dtype=bool)
         self.target = None
+        self.gain, self.alone = 0.0, False  # at the last release, and of one entry
 
     def solve(self):
         most = 4 * self.H.size + 200
-        while self.free.any() and self.H.products < most:
+        while self.H.products < most:
+            if not self.free.any():
+                if not self._release():
+                    break
+                continue
             if self.H.should_assemble():
                 self.H.assemble()
                 if self.H.assembled:
@@ -52,9 +58,40 @@ class _BoundedQuadratic:
             beyond = self._conjugate_gradients()
             if beyond is not None:
                 self._meet_bounds(beyond)
-            elif not self.H.should_assemble():
+            elif not self.H.should_assemble() and not self._release():
                 break
         return self.x
+
+    def _release(self):
+        """Free entries at a bound that the slope there would leave; whether any.
+
+        Only the one of the steepest slope, where the last release has gained nothing:
+        the others may stand in its way.
+        """
+        gain = float((self.slope + self.residual) @ self.x)
+        improved = gain > self.gain
+        if not improved and self.alone:
+            return False
+        slope = self.residual
+        at = np.flatnonzero(self.free)
+        if self.E is not None and len(at):
+            E, solve = self.E[at], self.H.preconditioner(at)
+            slope = slope - self.E @ small_solve(
+                E.T @ solve(E), E.T @ solve(self.residual[at])
+            )
+        inward = np.where(self.x <= self.low, slope, 0.0)
+        inward = np.where(self.x >= self.high, -slope, inward)
+        inward[self.free | (self.high <= self.low)] = 0.0
+        largest = inward.max(initial=0.0)
+        accuracy = _FACTORISED if self.H.assembled else self.accuracy
+        if not largest > accuracy * np.abs(self.slope).max(initial=0.0):
+            return False
+        self.gain, self.alone = gain, not improved
+        if improved:
+            self.free |= inward > 0.1 * largest
+        else:
+            self.free[inward.argmax()] = True
+        return True
 
     def _conjugate_gradients(self):
         """Move x up; the step that would leave the bounds, or None at the target."""

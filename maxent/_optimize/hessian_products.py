@@ -152,8 +152,9 @@ class FreeHessian:
             return self._scaling(at)
         if self._factor is not None:
             among, factor = self._factor
-            place = np.searchsorted(among, at)
-            if len(among) - len(at) <= _DROPPED * len(among):
+            place = np.minimum(np.searchsorted(among, at), len(among) - 1)
+            few = len(among) - len(at) <= _DROPPED * len(among)
+            if few and (among[place] == at).all():
                 return partial(_restricted_solve, factor, len(among), place)
         A = self._matrix[np.ix_(at, at)]
         A.flat[:: len(at) + 1] *= 1.0 + 1e-14

@@ -1,5 +1,6 @@
 """Pieces of projected Newton steps: products with the Hessian and their model."""
 
+import cvxopt
 import numpy as np
 import pytest
 from oracles.block_cases import agree
@@ -92,6 +93,36 @@ def test_the_model_climbs_between_its_bounds(k, rng):
         assert np.abs(E.T @ found).max() < 1e-9
         rest = rest - E[inner] @ np.linalg.lstsq(E[inner], rest, rcond=None)[0]
     agree(rest, np.zeros(inner.sum()), 1e-6, 1.0)
+    agree(g @ found - 0.5 * found @ A @ found, best_between(A, g, low, high, E), 1e-6)
+
+
+def best_between(A, g, low, high, E):
+    """Largest value of g' x - x' A x / 2 between bounds, by cvxopt."""
+    n = len(g)
+    sides = np.vstack([np.eye(n), -np.eye(n)])
+    arrays = [A, -g, sides, np.concatenate([high, -low])]
+    if E is not None:
+        arrays += [E.T, np.zeros(E.shape[1])]
+    options = {"show_progress": False, "abstol": 1e-12, "reltol": 1e-12}
+    solved = cvxopt.solvers.qp(*map(cvxopt.matrix, arrays), options=options)
+    return -solved["primal objective"]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_a_start_at_bounds_that_stand_in_the_way(k, rng):
+    """Most entries can move one way only, and the balance ties them together."""
+    n = 40
+    root = rng.normal(size=(n, n))
+    A = root @ root.T + 0.1 * np.eye(n)
+    g, E = rng.normal(size=n), rng.choice([-1.0, 0.0, 1.0], size=(n, k))
+    end, inside = rng.choice([0.0, 1.0], n), rng.permutation(n)[:k]
+    at = end.copy()
+    at[inside] = 0.5
+    low, high = -at, 1.0 - at
+    found = maximize_bounded_quadratic(Matrix(A), g, low, high, E, 1e-10)
+    assert (found >= low).all() and (found <= high).all()
+    assert np.abs(E.T @ found).max() < 1e-9
+    agree(g @ found - 0.5 * found @ A @ found, best_between(A, g, low, high, E), 1e-6)
 
 
 class WithoutMatrix(Matrix):

@@ -6,17 +6,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._core.joint import joint_block, joint_csr, joint_dense
+from maxent._core.smo import least_share
 from maxent._optimize.certificate import certify
 from maxent._optimize.quadratics import Quadratic
 from maxent._support.gram_store import PartGram
 from maxent._support.results import Certified
+from maxent.discrimination.duals.class_pairs import class_coefficients
 
-_BLOCK = 512  # examples whose Gram matrix stays in cache
 _PASSES = 3
+_SHARE = 0.3  # of the largest violation: examples that violate less are passed over
+_FEW = 0.02  # share of the examples visited, below which another pass can wait
+_FULL = 0.8  # share in play of the examples held, below which the others are let go
 
 
 class KernelScores(Quadratic):
     """Scores, sweeps and exact margins of a kernel machine.
+
+    The Gram matrix held is that of the examples in play, as many as fit in memory.
 
     Parameters
     ----------
@@ -37,113 +43,118 @@ class KernelScores(Quadratic):
         self.kernel, self.c = kernel, constraints
         self.class_weight_variance, self.variance = class_weight_variance, variance
         self.diagonal = kernel.diagonal()
-        n = constraints.n
-        self.F = np.zeros((n, constraints.m))
-        self.store = None
-        if 4e-6 * n * n <= cache_size:
-            self.store = PartGram(kernel, n)
-            self.store.add(np.arange(n))
+        n, m = constraints.n, constraints.m
+        self.F = np.zeros((m, n))  # scores without bias
+        self.known = np.ones(n, dtype=bool)  # whose scores are kept up to date
+        self.limit = min(n, max(64, int(np.sqrt(cache_size * 1e6 / 4.0)) - 32))
+        self.store = PartGram(kernel, self.limit)
+        self.least = 1.5 * least_share(constraints.rows.potential.core_spec)
+        self.worst = 0.0  # violation met last
 
     @property
     def sweep_work(self):
         """Multiplications of a sweep over all examples, about."""
-        n, m = self.F.shape
-        return n * m * (_PASSES * min(n, _BLOCK) + n)
+        n, m = self.c.n, self.c.m
+        return n * (_PASSES * m + 1.5 * n)
 
     # -- the regulariser, as the certificate wants it --------------------------------
     def value_and_margins(self, lam):
         """(half the squared norm, margins without flat bias), from scratch."""
         beta = self.c.beta(lam)
-        used = np.flatnonzero(beta.any(axis=1))
-        scores = self.class_weight_variance * np.asarray(
-            self.kernel.apply(used, beta[used])
-        )
+        scores = self._exact(beta)
         scores += self.class_weight_variance * self.variance * beta.sum(axis=0)
         return 0.5 * float(np.vdot(beta, scores)), self.c.margins(scores)
 
+    def _exact(self, beta):
+        """Scores of all examples without bias, (n, m)."""
+        used = np.flatnonzero(beta.any(axis=1))
+        values = np.asarray(self.kernel.apply(used, beta[used]))
+        return self.class_weight_variance * values
+
     def norm(self, beta):
         """Half the squared norm, from the scores at hand."""
-        return 0.5 * float(np.vdot(beta, self.F))
+        return 0.5 * float(np.vdot(beta, self.F.T))
 
     def begin(self, beta):
         """Scores of given coefficients."""
-        used = np.flatnonzero(beta.any(axis=1))
-        if len(used):
-            self.F = self.class_weight_variance * np.asarray(
-                self.kernel.apply(used, beta[used], single=True), dtype=np.float64
-            )
+        self.F[:] = self._exact(beta).T
+        self.known[:] = True
 
+    def refresh(self, beta):
+        """Scores of the examples that were out of play, and of all without drift."""
+        self.begin(beta)
+
+    # -- sweeps ------------------------------------------------------------------
     def sweep(self, lam, bias, variance, rng):
         """Visit the examples in play; the Fenchel-Young terms met."""
-        c, rows = self.c, self.c.rows
-        active = np.flatnonzero(self.in_play(lam, bias))
-        total = 0.0
-        parts = max(1, -(-len(active) // _BLOCK))
-        for block in np.array_split(rng.permutation(active), parts):
-            q = len(block)
-            if not q:
-                continue
-            order = np.stack([rng.permutation(q) for _ in range(_PASSES)])
-            part = np.ascontiguousarray(lam[block])
-            change = np.empty((q, c.m))
-            first, _ = joint_block(
-                rows.potential.core_spec,
-                self.gram(block),
-                np.ascontiguousarray(self.F[block]),
-                np.ascontiguousarray(c.codes[block]),
-                np.ascontiguousarray(c.weight[block]),
-                c.margin.level,
-                c.margin.rate,
-                self.class_weight_variance,
-                variance,
-                order,
-                part,
-                bias,
-                change,
-            )
-            total += first
-            lam[block] = part
-            moved = np.flatnonzero(change.any(axis=1))
-            if len(moved):
-                self.add(
-                    block[moved], self.class_weight_variance * change[moved], active
-                )
+        active = np.flatnonzero(self.known & self.in_play(lam, bias))
+        total, skip = 0.0, _SHARE * self.worst
+        skip, self.worst = skip if np.isfinite(skip) else 0.0, 0.0
+        for block, others in self._blocks(active, rng):
+            self.store.exchange(block)
+            total += self._visit(lam, bias, variance, rng, skip, others)
         return total
 
     def in_play(self, lam, bias):
-        """Rows with a multiplier, or with a margin not far above the level."""
+        """Examples with a multiplier, or with a margin not far above the level."""
         c = self.c
-        scores = self.F + bias
-        other = scores.copy()
-        other[np.arange(c.n), c.codes] = -np.inf
-        margin = scores[np.arange(c.n), c.codes] - other.max(axis=1)
         unit = c.rows.subset(np.arange(1))
         top = float(c.margin.level + unit.slope(np.zeros(1))[0])
         if not np.isfinite(top):
             return np.ones(c.n, dtype=bool)
-        near = margin < top + 0.1 * max(abs(top), c.margin.level)
+        scores, at = self.F + bias[:, None], (c.codes, np.arange(c.n))
+        own = scores[at]
+        scores[at] = -np.inf
+        near = own - scores.max(axis=0) < top + 0.1 * max(abs(top), c.margin.level)
         return lam.any(axis=1) | near
 
-    def gram(self, block):
-        """Single-precision Gram matrix of a few rows."""
-        if self.store is not None:
-            return np.ascontiguousarray(self.store.matrix[block][:, block])
-        small = PartGram(self.kernel, len(block))
-        small.add(block)
-        return np.ascontiguousarray(small.matrix[:, : len(block)])
+    def _blocks(self, active, rng):
+        """Pairs of examples that fit in memory, and the others in play."""
+        held = self.store.rows
+        if 0 < len(held) * _FULL < len(active) <= len(held):
+            still = np.zeros(self.c.n, dtype=bool)
+            still[held] = True
+            if still[active].all():
+                active = held
+        self.known[:] = False
+        self.known[active] = True
+        parts = -(-len(active) // self.limit)
+        if parts == 1:
+            yield active, None
+        elif parts:
+            for block in np.array_split(rng.permutation(active), parts):
+                yield np.sort(block), np.setdiff1d(active, block, assume_unique=True)
 
-    def add(self, columns, A, active):
-        """F += K[:, columns] A: on all rows if K is here, else on those in play."""
-        if self.store is not None:
-            K = self.store.matrix[columns, : self.c.n]
-            self.F += K.T @ A.astype(np.float32)
-            return
-        self.F[active] += self.kernel.apply(columns, A, single=True, rows=active)
-
-    def refresh(self, beta):
-        """Scores of the rows that were out of play."""
-        if self.store is None:
-            self.begin(beta)
+    def _visit(self, lam, bias, variance, rng, skip, others):
+        """Passes over the examples held; the Fenchel-Young terms of the first."""
+        c, v, rows = self.c, self.class_weight_variance, self.store.rows
+        q, first = len(rows), None
+        F, part = np.ascontiguousarray(self.F[:, rows]), lam[rows]
+        fixed = (
+            c.codes[rows],
+            c.weight[rows],
+            c.margin.level,
+            c.margin.rate,
+            v,
+            variance,
+        )
+        spec, K = c.rows.potential.core_spec, self.store.matrix
+        for _ in range(_PASSES):
+            order = rng.permutation(q)
+            terms, visits, worst = joint_block(
+                spec, K, F, *fixed, order, part, bias, skip, self.least
+            )
+            first = terms if first is None else first
+            if visits < _FEW * q:
+                break
+        self.worst = max(self.worst, worst)
+        if others is not None:
+            change = class_coefficients(part - lam[rows], c.codes[rows])
+            moved = np.flatnonzero(change.any(axis=1))
+            values = self.kernel.apply(rows[moved], v * change[moved], True, others)
+            self.F[:, others] += values.T
+        lam[rows], self.F[:, rows] = part, F
+        return first
 
 
 class LinearScores(Quadratic):

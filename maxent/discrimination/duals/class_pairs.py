@@ -46,11 +46,7 @@ class ClassPairs:
 
     def beta(self, lam):
         """Class coefficients (n, m) of multipliers (n * (m - 1),)."""
-        out = np.zeros(self.n * self.m)
-        out[self.example * self.m + self.wrong] = -lam
-        out = out.reshape(self.n, self.m)
-        out[np.arange(self.n), self.codes] = lam.reshape(self.n, -1).sum(axis=1)
-        return out
+        return class_coefficients(lam.reshape(self.n, self.m - 1), self.codes)
 
     def margins(self, scores):
         """Score of the right class minus that of the wrong one, per constraint."""
@@ -90,6 +86,20 @@ class MulticlassRows(ClassPairs):
         terms = rows.potential.fenchel_young(np.zeros_like(d), rows.rate * d)
         asking = rows.weight * terms > 0.1 * allowed / len(d)
         return asking | (lam > 0) if rows.potential.finite_at_zero else asking
+
+
+def class_coefficients(lam, codes):
+    """Class coefficients (n, m) of the multipliers (n, m - 1) of rows of these classes.
+
+    The own class of a row has the sum of its multipliers, every other one the
+    multiplier with a minus sign.
+    """
+    n, m = len(lam), lam.shape[1] + 1
+    wrong = np.arange(m) != codes[:, None]
+    out = np.empty((n, m))
+    out[wrong] = -lam.reshape(-1)
+    out[~wrong] = lam.sum(axis=1)
+    return out
 
 
 def class_maps(pairs):
