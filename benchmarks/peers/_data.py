@@ -136,6 +136,35 @@ def letters(folder, binary=True):
     return Task(name, X[:16000], y[:16000], X[16000:], y[16000:])
 
 
+def splice_junctions(folder):
+    """Splice junctions of Statlog: 180 bits, three classes, 2000 rows train."""
+    data = _arrays(folder, "splice_uci", "statlog_dna.npz")
+    X, y = data["X"].astype(np.float64), data["y"].astype(str)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    return Task("splice junctions", X[:2000], y[:2000], X[2000:], y[2000:])
+
+
+def small_digits():
+    """The 8 x 8 digits that scikit-learn carries, 1000 rows train."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    X = X / 16.0
+    return Task("digits 8 x 8", X[:1000], y[:1000], X[1000:], y[1000:])
+
+
+def crab_groups():
+    """Crabs of two colours and two sexes, every other one trains."""
+    from maxent.datasets import load_crabs
+
+    crabs = load_crabs()
+    X = (crabs.data - crabs.data.mean(axis=0)) / crabs.data.std(axis=0)
+    pairs = zip(crabs.groups, crabs.target, strict=True)
+    y = np.array([f"{group} {sex}" for group, sex in pairs])
+    return Task("crabs, four groups", X[::2], y[::2], X[1::2], y[1::2])
+
+
 REAL = {
     "a9a-sparse": lambda folder: adult(folder),
     "a9a-dense": lambda folder: adult(folder, dense=True),

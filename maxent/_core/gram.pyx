@@ -217,6 +217,22 @@ cdef void mirror_tile(
                         out[j * ld + i] = out[i * ld + j]
 
 
+def mirror(
+    float[:, :] out,              # IN/OUT (>= n, >= n), rows contiguous
+    Py_ssize_t split,
+    Py_ssize_t n,
+):
+    """out[:split, split:n] = out[split:n, :split]'."""
+    if not 0 <= split <= n or min(out.shape[0], out.shape[1]) < n:
+        raise ValueError("the block is not inside the matrix")
+    if out.strides[1] != sizeof(float):
+        raise ValueError("out needs contiguous rows")
+    if 0 < split < n:
+        with nogil:
+            mirror_tile(&out[0, 0], out.strides[0] // <Py_ssize_t>sizeof(float), split,
+                        n, 0, split)
+
+
 def gram_symmetric(
     tuple spec,
     const real[:, ::1] X,         # IN   (n, d)

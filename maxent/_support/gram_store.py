@@ -33,6 +33,14 @@ class _Store:
         self.matrix = None
         self.arena.give_back()
 
+    def part(self, positions):
+        """PartGram of some rows, copied from this matrix."""
+        part = PartGram(None, len(positions), self.extra)
+        part.rows = self.rows[positions]
+        part.clear_extra(len(positions))
+        compress(self.matrix, _with_extra(positions, self.extra), part.matrix)
+        return part
+
 
 class WholeGram(_Store):
     """The matrix of all rows, and exact products with it.
@@ -71,10 +79,10 @@ class WholeGram(_Store):
             inner[:, :n] = self.exact
 
     @staticmethod
-    def megabytes(kernel):
-        """Memory of the matrix and of a part of it."""
+    def megabytes(kernel, n=None):
+        """Memory of the matrix of n rows, or of all, and of a part of it."""
         held = 4 if kernel.kernel == "precomputed" else 6 if kernel.has_tiles else 12
-        return 1e-6 * len(kernel) ** 2 * (held + 2)
+        return 1e-6 * (len(kernel) if n is None else n) ** 2 * (held + 2)
 
     @staticmethod
     def pays(kernel):
@@ -105,14 +113,6 @@ class WholeGram(_Store):
             out,
         )
         return out
-
-    def part(self, positions):
-        """PartGram of some rows, copied from this matrix."""
-        part = PartGram(None, len(positions), self.extra)
-        part.rows = self.rows[positions]
-        part.clear_extra(len(positions))
-        compress(self.matrix, _with_extra(positions, self.extra), part.matrix)
-        return part
 
 
 class PartGram(_Store):
@@ -170,6 +170,101 @@ class PartGram(_Store):
             hi = min(lo + step, n)
             inner[lo:hi, :n] = kernel.block(self.rows[lo:hi], self.rows)
         inner[:known, known:n] = inner[known:n, :known].T
+
+
+class ClassGrams:
+    """Matrices of the rows of two classes at a time.
+
+    The values within a class are computed once, for all pairs that it is in.
+
+    Parameters
+    ----------
+    kernel : VectorKernel
+        Of rows that lie class by class.
+    ends : ndarray of int (n_classes,)
+        Where each class ends.
+    cache_size : float
+        Memory in MB: where the matrices of all classes take more than half of it, none
+        are kept.
+    extra : {0, 1}
+    """
+
+    def __init__(self, kernel, ends, cache_size, extra=0):
+        self.kernel = kernel
+        starts = np.append(0, ends[:-1])
+        self.slices = [slice(lo, hi) for lo, hi in zip(starts, ends, strict=True)]
+        sizes = ends - starts
+        self.largest = int(np.sort(sizes)[-2:].sum())
+        each = [WholeGram.megabytes(kernel, int(k)) for k in sizes]
+        shared = kernel.spec is not None
+        shared &= sum(each) + 4e-6 * self.largest**2 <= 0.5 * cache_size
+        self.within = None
+        if shared:
+            parts = map(kernel.among, self.slices)
+            self.within = [WholeGram(part) for part in parts]
+            self.pair_store = _Store(self.largest, extra)
+        self.first = None  # class whose values the memory begins with
+
+    def pair(self, i, j):
+        """(VectorKernel, PairGram or None) of the rows of two classes."""
+        one, other = self.slices[i], self.slices[j]
+        rows = np.r_[one, other]
+        kernel = self.kernel.among(rows)
+        if self.within is None:
+            return kernel, None
+        parts = self.within[i], self.within[j]
+        gram = PairGram(kernel, *parts, self.pair_store, held=i == self.first)
+        self.first = i
+        return kernel, gram
+
+    def release(self):
+        """Give the memory back."""
+        if self.within is not None:
+            for store in (*self.within, self.pair_store):
+                store.release()
+
+
+class PairGram(_Store):
+    """The matrix of the rows of two classes, as working sets take it.
+
+    Parameters
+    ----------
+    kernel : VectorKernel
+        Of these rows.
+    one, other : WholeGram
+        Of the rows of each class.
+    store : _Store
+        Whose memory it uses.
+    held : bool
+        Whether that begins with the values within the first class.
+    """
+
+    def __init__(self, kernel, one, other, store, held=False):
+        self.kernel, self.one, self.other = kernel, one, other
+        self.extra, self.arena, self.matrix = store.extra, store.arena, store.matrix
+        n, p = len(kernel), len(one.rows)
+        self.rows = np.arange(n)
+        self.split = p
+        self.clear_extra(n)
+        inner = self.matrix[self.extra :, self.extra :]
+        if not held:
+            inner[:p, :p] = one.matrix[:, :p]
+        inner[p:n, p:n] = other.matrix[:, : n - p]
+        kernel.single_block(slice(p, n), slice(0, p), inner[p:n, :p])
+        _gram.mirror(inner, p, n)
+
+    def product(self, a):
+        """K a in double precision, (n,)."""
+        p, rows = self.split, self.rows
+        out = np.concatenate([self.one.product(a[:p]), self.other.product(a[p:])])
+        for at, others in ((rows[:p], rows[p:]), (rows[p:], rows[:p])):
+            used = others[a[others] != 0]
+            if len(used):
+                out[at] += self.kernel.apply(used, a[used, None], rows=at)[:, 0]
+        return out
+
+    def release(self):
+        """The memory is another's."""
 
 
 def _with_extra(positions, extra):

@@ -6,6 +6,8 @@ handled by a user's function, or already a Gram matrix.
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -133,6 +135,24 @@ class VectorKernel:
             return self.spec[2] >= 0
         return isinstance(self.kernel, str) and self.kernel in ("linear", "rbf")
 
+    def among(self, rows):
+        """The kernel of some of the rows, by their places or a slice."""
+        part = copy.copy(self)
+        if self.kernel == "precomputed":
+            part.X = self.X[rows][:, rows]
+            return part
+        part.X = self.X[rows]
+        if self.spec is None:
+            return part
+        part.norms = self.norms[rows]
+        if self.sparse:
+            part.used = self.used[rows]
+            return part
+        part.X32, part.norms32 = self.X32[rows], self.norms32[rows]
+        if self.raw is not None:
+            part.raw = self.raw[0], self.raw[1][rows]
+        return part
+
     def held(self, cache_size):
         """This kernel, or a matrix of its values if a function is asked for them.
 
@@ -180,6 +200,30 @@ class VectorKernel:
             self.raw_rows(rows, columns),
         )
         return out
+
+    def single_block(self, rows, columns, out):
+        """Block between two slices of the rows, in single precision where it is fast.
+
+        Parameters
+        ----------
+        rows, columns : slice
+        out : ndarray of float32
+            Takes the block; its rows are contiguous.
+        """
+        if not self.has_tiles:
+            everything = np.arange(len(self))
+            out[:] = self.block(everything[rows], everything[columns])
+            return
+        _gram.gram(
+            self.spec,
+            self.X32[rows],
+            self.norms32[rows],
+            self.X32[columns],
+            self.norms32[columns],
+            out,
+            self.n_threads,
+            self.raw_rows(rows, columns),
+        )
 
     def diagonal(self):
         """k(x_t, x_t) of every row, (n,)."""

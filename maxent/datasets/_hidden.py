@@ -76,7 +76,7 @@ def make_motif_occupancy(
     noise = v.check_nonnegative("noise", noise)
     motif = _motif(rng, m, information)
     codes = rng.integers(4, size=(n, L))
-    odds = np.log(4.0 * motif)
+    odds = np.log(np.maximum(4.0 * motif, np.finfo(float).tiny))
     sites = sum(odds[j][codes[:, j : L - m + 1 + j]] for j in range(m))
     strength = np.logaddexp.reduce(sites, axis=1)
     deviation = strength.std()

@@ -109,8 +109,10 @@ def _settles_the_bias(lam, codes, margin, weight):
         # the loss is linear at both ends, which solvers reach within 1e-3
         share = lam / (margin.upper * weight[:, None])
         curved = (share > 1e-3) & (share < 1 - 1e-3)
-    rows, wrong = np.nonzero(curved)
     m = lam.shape[1]
+    if m == 2:
+        return bool(curved.any())
+    rows, wrong = np.nonzero(curved)
     links = sp.coo_array((np.ones(len(rows)), (codes[rows], wrong)), shape=(m, m))
     return connected_components(links, directed=False)[0] == 1
 

@@ -78,9 +78,15 @@ class KernelMachineMixin(CertifiedState):
         """All features or the whole kernel matrix, checked, and its rows to fit."""
         if self._has_kernel("precomputed"):
             X = v.check_gram(X)
-            return X, X if len(keep) == len(X) else X[np.ix_(keep, keep)]
-        check_features(X, self.kernel)
-        return X, X if len(keep) == X.shape[0] else X[keep]
+        else:
+            check_features(X, self.kernel)
+        return X, X if len(keep) == X.shape[0] else self._some_rows(X, keep)
+
+    def _some_rows(self, data, rows):
+        """Features of some rows, or the kernel matrix between them."""
+        if self._has_kernel("precomputed"):
+            return data[np.ix_(rows, rows)]
+        return data[rows]
 
     def _solve(self, data, problem, tol, store, unit=1.0, init=None, gram=None):
         """DualResult with signed multipliers, by the solver that suits the kernel.
@@ -90,6 +96,13 @@ class KernelMachineMixin(CertifiedState):
         caller with several problems may have the matrix of the rows, `gram`.
         """
         callback = progress_of(self, store, unit=unit**2)
+        kernel = None if gram is None else gram.kernel
+        return self._solve_rows(data, problem, tol, callback, init, kernel, gram)
+
+    def _solve_rows(
+        self, data, problem, tol, callback, init=None, kernel=None, gram=None
+    ):
+        """As `_solve`, with the callback; a kernel that is not linear may be given."""
         if self._goes_linear(data, problem):
             steps = min(self.max_iter, _LINEAR_STEPS)
             result = solve_linear(
@@ -105,7 +118,7 @@ class KernelMachineMixin(CertifiedState):
                 result.max_iter = steps
             return result
         return solve_signed(
-            self._kernel(data) if gram is None else gram.kernel,
+            self._kernel(data) if kernel is None else kernel,
             problem,
             tol=tol,
             kkt_tol=tol,
@@ -156,12 +169,7 @@ class KernelMachineMixin(CertifiedState):
         self.support_ = keep[inside]
         self.dual_coef_ = np.ascontiguousarray(coefficients[:, inside])
         self.intercept_ = np.asarray(b, dtype=np.float64)
-        if self._has_kernel("precomputed"):
-            self.support_vectors_ = np.empty((0, 0))
-        else:
-            # a linear machine predicts by coef_: the rows need no copy of their own
-            shared = self._has_kernel("linear") and len(inside) == X.shape[0]
-            self.support_vectors_ = X if shared else X[self.support_]
+        self._keep_rows(X)
         if self._has_kernel("linear"):
             if result.coef is None:
                 self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
@@ -169,11 +177,23 @@ class KernelMachineMixin(CertifiedState):
                 self.coef_ = np.atleast_2d(result.coef)
         store_certificate(self, result)
 
+    def _keep_rows(self, X):
+        """Keep the support vectors, as far as predictions need them."""
+        if self._has_kernel("precomputed"):
+            self.support_vectors_ = np.empty((0, 0))
+            return
+        # a linear machine predicts by coef_: the rows need no copy of their own
+        shared = self._has_kernel("linear") and len(self.support_) == X.shape[0]
+        self.support_vectors_ = X if shared else X[self.support_]
+
     def _scores(self, X, outputs):
         """Decision values (n, outputs) of validated features."""
         self._check_fitted_arrays(outputs)
+        return self._finite_scores(X, self._raw_scores)
+
+    def _finite_scores(self, X, values_of):
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = self._raw_scores(X) + self.intercept_
+            scores = values_of(X) + self.intercept_
         if not np.isfinite(scores).all():
             raise ValueError(
                 f"X has entries as large as {np.abs(X).max():.3g}, and decision values "
@@ -184,13 +204,19 @@ class KernelMachineMixin(CertifiedState):
     def _raw_scores(self, X):
         if self._has_kernel("linear"):
             return np.asarray(X @ self.coef_.T)
+        return self._kernel_sums(X, slice(None))
+
+    def _kernel_sums(self, X, part):
+        """Kernel values with some of the support vectors, by their coefficients."""
         if self._has_kernel("precomputed"):
-            X = X[:, self.support_]
+            X, rows = X[:, self.support_[part]], None
+        else:
+            rows = self.support_vectors_[part]
         with single_threaded_blas():
             return apply_kernel(
                 X,
-                self.support_vectors_,
-                self.dual_coef_.T,
+                rows,
+                self.dual_coef_[:, part].T,
                 self.kernel,
                 gamma=self.gamma_,
                 degree=self.degree,
@@ -198,7 +224,8 @@ class KernelMachineMixin(CertifiedState):
                 n_threads=effective_threads(self.n_jobs),
             )
 
-    def _check_fitted_arrays(self, outputs):
+    def _check_fitted_arrays(self, outputs, coefficients=None):
+        """Check the arrays of `outputs` scores, of as many rows of coefficients."""
         # loaded models are untrusted, and so are their parameters
         check_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
@@ -207,7 +234,7 @@ class KernelMachineMixin(CertifiedState):
         v.check_nonnegative("gamma_", self.gamma_)
         m, d = np.size(self.support_), self.n_features_in_
         check_fitted("support_", self.support_, (m,), kind="iu")
-        check_fitted("dual_coef_", self.dual_coef_, (outputs, m))
+        check_fitted("dual_coef_", self.dual_coef_, (coefficients or outputs, m))
         check_fitted("intercept_", self.intercept_, (outputs,))
         if self._has_kernel("linear"):
             check_fitted("coef_", self.coef_, (outputs, d), once=True)

@@ -114,7 +114,7 @@ class KernelMachines:
         if before is not None:
             init = clip_signed_to_domain(self._start(p, before)[inside], problem)
         everything = len(inside) == len(p)
-        data = self.data if everything else self._some(inside)
+        data = self.data if everything else self.estimator._some_rows(self.data, inside)
         gram = self._gram(problem, data) if everything else None
         result = self.estimator._solve(
             data, problem, loose * self.tol, None, init=init, gram=gram
@@ -133,11 +133,6 @@ class KernelMachines:
         lam = np.where(was == 0, self.costs.multipliers(p, before.f), 0.0)
         np.divide(before.result.lam, was, out=lam, where=was != 0)
         return p * np.maximum(lam, 0.0)
-
-    def _some(self, inside):
-        if self.estimator._has_kernel("precomputed"):
-            return self.data[np.ix_(inside, inside)]
-        return self.data[inside]
 
     def _gram(self, problem, data):
         """The matrix of all rows, once for all label means, if memory allows it."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._support import validation as v
 from maxent._support.fitted import check_fitted_classes, fresh_state
 from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import progress_of, with_progress
@@ -18,6 +20,7 @@ from maxent._support.typing import (
     ClassWeight,
     FloatArray,
     Gamma,
+    IntArray,
     Kernel,
     MarginName,
     MatrixLike,
@@ -26,8 +29,18 @@ from maxent._support.typing import (
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import classification_margin
+from maxent.discrimination._one_vs_one import (
+    OneVsOneFit,
+    check_support_counts,
+    pair_scores,
+    rows_at_once,
+    votes,
+)
 from maxent.discrimination._partitioned_fit import PartitionedFit, data_is_partitioned
-from maxent.discrimination._probabilities import ProbabilitiesMixin
+from maxent.discrimination._probabilities import (
+    ProbabilitiesMixin,
+    no_probabilities,
+)
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._partitioned_linear import PartRows
 from maxent.discrimination.duals._signed_dual import binary_problem
@@ -77,6 +90,10 @@ default="rbf"
         Constant added to the inner product, for "poly" and "sigmoid".
     class_weight : dict or "balanced", optional
         Multiplies the weights of the rows of a class.
+    multi_class : {"joint", "ovo"}, default="joint"
+        Machine of three or more classes: "joint" is one problem with a constraint for
+        every wrong class of every row; "ovo" trains a two-class machine for every pair
+        of classes and takes votes, as SVC does.
     tol : float, default=1e-3
         Tolerance of the optimality condition in margin units and of the relative
         duality gap; both must hold.
@@ -96,17 +113,25 @@ default="rbf"
         Rows with a nonzero multiplier.
     support_vectors_ : ndarray or CSR (n_support, n_features)
         Their features (empty for kernel="precomputed").
-    dual_coef_ : ndarray (1, n_support) or (n_classes, n_support)
+    dual_coef_ : ndarray (1, n_support), (n_classes, n_support) or \
+(n_classes - 1, n_support)
         Signed multipliers, label included: the decision function is
-        ``dual_coef_ @ k(support, x) + intercept_``.
-    intercept_ : ndarray (1,) or (n_classes,)
+        ``dual_coef_ @ k(support, x) + intercept_``. With multi_class="ovo" the support
+        vectors lie class by class, and row k has the multipliers of the machines
+        against the k-th of the other classes, as in SVC; the sign is that of the later
+        class of the pair.
+    intercept_ : ndarray (1,), (n_classes,) or (n_pairs,)
         The bias, which enters with a plus sign.
-    coef_ : ndarray (1, n_features) or (n_classes, n_features)
-        Weights, for kernel="linear" only.
+    coef_ : ndarray (1, n_features), (n_classes, n_features) or (n_pairs, n_features)
+        Weights, for kernel="linear" only. Pairs are in the order (0, 1), (0, 2), ...,
+        (1, 2), ...
+    n_support_ : ndarray of int (n_classes,)
+        Support vectors of each class, for multi_class="ovo" of three or more classes.
     duality_gap_ : float
-        Primal minus dual objective at the solution, recomputed in double precision.
+        Primal minus dual objective at the solution, recomputed in double precision;
+        with multi_class="ovo" the sum over the pairs.
     objective_ : float
-        Dual objective, a lower bound of the primal one.
+        Dual objective, a lower bound of the primal one; the sum over the pairs.
     loo_bound_ : float
         Share of support vectors among the rows of positive weight: a bound of the
         leave-one-out error of this machine, that is, with the kernel and the weight of
@@ -150,6 +175,7 @@ default="rbf"
 
     classes_: NDArray[Any]
     loo_bound_: float
+    n_support_: IntArray
 
     def __init__(
         self,
@@ -164,6 +190,7 @@ default="rbf"
         degree: int = 3,
         coef0: float = 0.0,
         class_weight: ClassWeight = None,
+        multi_class: Literal["joint", "ovo"] = "joint",
         tol: float = 1e-3,
         max_iter: int = 10_000_000,
         cache_size: float = 500,
@@ -180,6 +207,7 @@ default="rbf"
         self.degree = degree
         self.coef0 = coef0
         self.class_weight = class_weight
+        self.multi_class = multi_class
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
@@ -218,6 +246,7 @@ for kernel="precomputed"
             separated.
         """
         bias, tol = self._check_machine_parameters()
+        v.check_choice("multi_class", self.multi_class, ("joint", "ovo"))
         margin = classification_margin(self.margin, self.sharpness)
         if data_is_partitioned(X, y, sample_weight):
             return self._fit_partitioned(X, y, sample_weight, margin, bias, tol)
@@ -225,45 +254,69 @@ for kernel="precomputed"
         self.classes_, keep, codes, sample, weight = class_rows(
             "MEDClassifier", y, sample_weight, self.class_weight
         )
-        m = len(self.classes_)
         X, data = self._rows_to_fit(X, keep)
         self.gamma_ = self._gamma(data, None if sample_weight is None else sample)
         weight = weight * margin.unit_weight(self.C)
-        if m == 2:
-            y = np.where(codes == 1, 1.0, -1.0)
-
-            def store(model, result):
-                b = np.array([result.bias])
-                model._store(result, result.lam[None, :], b, keep, X)
-
-            problem = binary_problem(y, margin, bias, weight)
-            result = found = self._solve(data, problem, tol, store)
+        if len(self.classes_) == 2:
+            fit = self._fit_two
         else:
-
-            def store(model, found):
-                result, beta = found
-                model._store(result, beta.T, result.bias, keep, X)
-
-            result, _ = found = solve_multiclass(
-                self._kernel(data),
-                codes,
-                m,
-                margin,
-                bias,
-                weight,
-                tol=tol,
-                max_iter=self.max_iter,
-                solver=self._joint_solver(),
-                cache_size=self.cache_size,
-                callback=progress_of(self, store),
-            )
-        store(self, found)
-        self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
+            fit = self._fit_pairs if self.multi_class == "ovo" else self._fit_joint
+        result = fit(X, keep, data, codes, margin, bias, weight, tol)
         if np.isnan(result.gap):
             warn_indefinite("MEDClassifier", result)
         elif not result.converged:
             warn_not_converged("MEDClassifier", result, tol, self.max_iter)
         return self
+
+    def _fit_two(self, X, keep, data, codes, margin, bias, weight, tol):
+        """Fit the machine of two classes."""
+
+        def store(model, result):
+            b = np.array([result.bias])
+            model._store(result, result.lam[None, :], b, keep, X)
+
+        problem = binary_problem(2.0 * codes - 1.0, margin, bias, weight)
+        result = self._solve(data, problem, tol, store)
+        store(self, result)
+        self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
+        return result
+
+    def _fit_joint(self, X, keep, data, codes, margin, bias, weight, tol):
+        """Fit one machine of several classes."""
+
+        def store(model, found):
+            result, beta = found
+            model._store(result, beta.T, result.bias, keep, X)
+
+        result, _ = found = solve_multiclass(
+            self._kernel(data),
+            codes,
+            len(self.classes_),
+            margin,
+            bias,
+            weight,
+            tol=tol,
+            max_iter=self.max_iter,
+            solver=self._joint_solver(),
+            cache_size=self.cache_size,
+            callback=progress_of(self, store),
+        )
+        store(self, found)
+        self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
+        return result
+
+    def _fit_pairs(self, X, keep, data, codes, margin, bias, weight, tol):
+        """Fit a machine for every pair of classes."""
+        m = len(self.classes_)
+        machines = OneVsOneFit(self, data, codes, m, margin, bias, weight, tol)
+
+        def store(model, result):
+            machines.store(model, result, keep, X)
+
+        result = machines.solve(progress_of(self, store))
+        store(self, result)
+        self.loo_bound_ = machines.loo_bound
+        return result
 
     def _fit_partitioned(self, X, y, sample_weight, margin, bias, tol):
         """Fit to the blocks of a Dask array."""
@@ -290,6 +343,12 @@ for kernel="precomputed"
             "kernel='linear' also 'coordinate'."
         )
 
+    def _probability_rate(self):
+        if self.multi_class == "ovo" and len(vars(self).get("classes_", "ab")) > 2:
+            remedy = "multi_class='joint'"
+            raise no_probabilities(self, ["margin", "multi_class"], remedy)
+        return super()._probability_rate()
+
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Decision values.
 
@@ -302,7 +361,9 @@ for kernel="precomputed"
         -------
         ndarray (n,) or (n, n_classes)
             Two classes: positive for ``classes_[1]``, in margin units. More: one
-            score per class; the largest decides.
+            score per class; the largest decides. With multi_class="ovo" the score is
+            the votes for the class, and a share between -1/3 and 1/3 that ranks
+            classes of equally many votes.
         """
         check_is_fitted(self)
         m = check_fitted_classes(self.classes_)
@@ -310,8 +371,29 @@ for kernel="precomputed"
         if is_partitioned(X):
             return mapped(self.decision_function, X, None if m == 2 else m)
         X = self._validated(X, reset=False)
+        if m > 2 and self._by_pairs():
+            return self._votes(X, m)
         scores = self._scores(X, outputs)
         return scores[:, 0] if outputs == 1 else scores
+
+    def _by_pairs(self):
+        v.check_choice("multi_class", self.multi_class, ("joint", "ovo"))
+        return self.multi_class == "ovo"
+
+    def _votes(self, X, m):
+        """Votes of the machines of all pairs, (n, m)."""
+        pairs = m * (m - 1) // 2
+        self._check_fitted_arrays(pairs, m - 1)
+        check_support_counts(self, m)
+        if not self._has_kernel("linear"):
+            values_of = partial(pair_scores, self, n_classes=m)
+        else:
+            values_of = self._raw_scores
+        out, step = np.empty((X.shape[0], m)), rows_at_once(m)
+        for lo in range(0, X.shape[0], step):
+            part = slice(lo, lo + step)
+            out[part] = votes(self._finite_scores(X[part], values_of), m)
+        return out
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Class labels.

@@ -146,7 +146,7 @@ def test_weights_and_biases_stay_those_of_the_multipliers(margin, rng):
 @sizes
 def test_a_block_takes_the_steps_of_the_weight_vectors(margin, m, d, rng):
     state = State(rng, margin, m, d)
-    (terms, _, worst), lam, bias, F = state.block()
+    (terms, *_), lam, bias, F = state.block()
     total, slow_lam, slow_W, slow_bias = state.slow()
     # values of the block are in single precision, its multipliers are not
     np.testing.assert_allclose(lam, slow_lam, rtol=1e-4, atol=1e-4)

@@ -236,7 +236,7 @@ def solve_signed(
             concave = not indefinite
             solvers = ("smo",)
             if concave:
-                solvers = _solvers(kernel, problem, tol, cache_size)
+                solvers = _solvers(kernel, problem, tol, cache_size, gram)
         for name in solvers:
             if name == "interior":
                 steps = min(max_iter, _INTERIOR_STEPS)
@@ -269,13 +269,17 @@ def solve_signed(
     return without_certificate(result) if indefinite else result
 
 
-def _solvers(kernel, problem, tol, cache_size):
-    """Solvers by size, the second one for problems on which the first stalls."""
+def _solvers(kernel, problem, tol, cache_size, gram):
+    """Solvers by size, the second one for problems on which the first stalls.
+
+    Of many small problems with a matrix at hand, milliseconds each would be long.
+    """
     n = len(kernel)
     dense = 8e-6 * n * n * 3 <= max(cache_size, 100.0) and n <= _INTERIOR_LIMIT
     if not dense:
         return ("smo",)
-    if n <= _INTERIOR_ROWS or tol < 1e-7 or problem.potential.hard:
+    small = n <= _INTERIOR_ROWS and gram is None
+    if small or tol < 1e-7 or problem.potential.hard:
         return ("interior", "smo")
     return ("smo", "interior")
 

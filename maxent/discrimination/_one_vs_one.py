@@ -1,0 +1,240 @@
+"""One-against-one machines: a two-class machine for every pair of classes, and votes.
+
+The rows of a pair are those of its two classes. Kernel values within a class serve all
+pairs that the class is in; only the values between two classes are computed for each.
+
+Coefficients are stored as in scikit-learn's SVC: support vectors lie class by class,
+and row k of the coefficients of a class is its machine against the k-th of the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from maxent._support.fitted import check_fitted
+from maxent._support.gram_store import ClassGrams
+from maxent._support.reports import Report, relayed, tell
+from maxent._support.results import DualResult, Status, store_certificate
+from maxent._support.threads import single_threaded_blas
+from maxent.discrimination._class_rows import leave_one_out_bound
+from maxent.discrimination.duals._signed_dual import binary_problem
+
+_SCORES = 10_000_000  # values of pairs in memory at a time
+
+
+def pairs_of(n_classes):
+    """Pairs (i, j) of classes, i < j; a positive score is one for j."""
+    return list(combinations(range(n_classes), 2))
+
+
+def votes(scores, n_classes):
+    """Class scores (n, n_classes) from those of all pairs (n, n_pairs).
+
+    The votes for each class, and between classes of equally many the sums of the
+    scores, brought into (-1/3, 1/3).
+    """
+    total = np.zeros((len(scores), n_classes))
+    confidence = np.zeros_like(total)
+    for k, (i, j) in enumerate(pairs_of(n_classes)):
+        for_j = scores[:, k] > 0
+        total[:, j] += for_j
+        total[:, i] += ~for_j
+        confidence[:, j] += scores[:, k]
+        confidence[:, i] -= scores[:, k]
+    return total + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+
+class OneVsOneFit:
+    """The machines of all pairs of classes, and what predictions need of them.
+
+    Parameters
+    ----------
+    model : MEDClassifier
+    data : ndarray or CSR (n, n_features), or the kernel matrix
+    codes : ndarray of int (n,)
+    n_classes : int
+    margin : MarginPrior
+    bias : "flat", float or None
+    weight : ndarray (n,)
+    tol : float
+
+    Attributes
+    ----------
+    bias : ndarray (n_pairs,)
+    coef : ndarray (n_pairs, n_features) or None
+        Weights, for the linear kernel.
+    loo_bound : float
+        Share of rows with a multiplier: the others win all their votes without it. NaN
+        where this does not hold for a pair.
+    """
+
+    def __init__(self, model, data, codes, n_classes, margin, bias, weight, tol):
+        self.model, self.m, self.tol = model, n_classes, tol
+        self.order = np.argsort(codes, kind="stable")
+        self.ends = np.cumsum(np.bincount(codes, minlength=n_classes))
+        self.data = model._some_rows(data, self.order)
+        self.margin, self.bias_prior, self.weight = margin, bias, weight[self.order]
+        pairs = len(pairs_of(n_classes))
+        # of row t, the multiplier against the k-th of the other classes
+        self.multipliers = np.zeros((n_classes - 1, len(codes)))
+        self.bias, self.coef, self.loo_bound = np.zeros(pairs), None, np.nan
+        if model._has_kernel("linear"):
+            self.coef = np.zeros((pairs, self.data.shape[1]))
+
+    def solve(self, callback):
+        """DualResult of all pairs: sums of objectives, gaps and steps."""
+        model, pairs, grams = self.model, pairs_of(self.m), None
+        if self.coef is None:
+            kernel = model._kernel(self.data).held(model.cache_size)
+            extra = 0 if self.bias_prior == "flat" else 1
+            grams = ClassGrams(kernel, self.ends, model.cache_size, extra)
+        total, holds = nothing_solved(), True
+        with single_threaded_blas():  # entered once for all pairs
+            for k, pair in enumerate(pairs):
+                heard = _heard(callback, total)
+                result, bound = self._solve_pair(k, pair, grams, heard)
+                add(total, result)
+                holds &= not np.isnan(bound)
+                stop = self._asks_to_stop(callback, total)
+                if stop or result.status is Status.STOPPED:
+                    total.status, holds = Status.STOPPED, False
+                    break
+        if grams is not None:
+            grams.release()
+        if holds:
+            self.loo_bound = float((self.multipliers != 0).any(axis=0).mean())
+        return total
+
+    def _solve_pair(self, k, pair, grams, callback):
+        """Machine of one pair, kept, and its leave-one-out bound."""
+        i, j = pair
+        one, other = (np.arange(*self._ends(c)) for c in pair)
+        rows = np.concatenate([one, other])
+        codes = np.repeat([0, 1], [len(one), len(other)])
+        weight = self.weight[rows]
+        problem = binary_problem(
+            2.0 * codes - 1.0, self.margin, self.bias_prior, weight
+        )
+        data = kernel = gram = None
+        if grams is None:
+            data = self.model._some_rows(self.data, rows)
+        else:
+            kernel, gram = grams.pair(i, j)
+        result = self.model._solve_rows(
+            data, problem, self.tol, callback, kernel=kernel, gram=gram
+        )
+        self.multipliers[j - 1, one] = result.lam[: len(one)]
+        self.multipliers[i, other] = result.lam[len(one) :]
+        self.bias[k] = result.bias
+        if self.coef is not None:
+            found = result.coef
+            self.coef[k] = result.lam @ data if found is None else found
+        bound = leave_one_out_bound(result, codes, self.margin, self.bias_prior, weight)
+        return result, bound
+
+    def _ends(self, c):
+        return (self.ends[c - 1] if c else 0), self.ends[c]
+
+    def _asks_to_stop(self, callback, total):
+        """Report the pairs solved so far; whether a callback asks to stop."""
+        return tell(
+            callback,
+            Report(
+                total.n_iter,
+                total.objective,
+                total.gap,
+                total.solver,
+                total.relative_gap,
+                self.tol,
+                note=f"{len(total.history)} of {len(self.bias)} pairs",
+                last=len(total.history) == len(self.bias),
+                solution=lambda: total,
+            ),
+        )
+
+    def store(self, model, result, keep, X):
+        """Set the fitted attributes of a model; `keep` are places of rows in X."""
+        inside = np.flatnonzero((self.multipliers != 0).any(axis=0))
+        model.support_ = keep[self.order[inside]]
+        model.n_support_ = np.diff(np.searchsorted(inside, np.append(0, self.ends)))
+        model.dual_coef_ = np.ascontiguousarray(self.multipliers[:, inside])
+        model.intercept_ = self.bias.copy()
+        model._keep_rows(X)
+        if self.coef is not None:
+            model.coef_ = self.coef.copy()
+        store_certificate(model, result)
+
+
+def nothing_solved():
+    """DualResult of no problems, for :func:`add`."""
+    return DualResult(
+        np.empty(0), 0.0, 0.0, 0.0, 0, Status.CONVERGED, solver="pairs", unit=0.0
+    )
+
+
+def add(total, result):
+    """Add the result of one problem to that of others it has nothing in common with.
+
+    The status is the first that is not convergence; the optimality condition is that
+    of the worst.
+    """
+    total.n_iter += result.n_iter
+    total.objective += result.objective
+    total.gap += result.gap
+    total.unit += result.unit
+    total.history.append((total.n_iter, total.objective, total.gap))
+    if total.status is Status.CONVERGED:
+        total.status = result.status
+    if result.kkt_violation is not None:
+        worst = total.kkt_violation or 0.0
+        total.kkt_violation = max(worst, result.kkt_violation)
+        total.kkt_tol = result.kkt_tol
+
+
+def _heard(callback, total):
+    """Callback for the solver of one pair, which counts on from those before."""
+    done = replace(total)
+
+    def change(report):
+        return replace(
+            report,
+            n_iter=done.n_iter + report.n_iter,
+            objective=done.objective + report.objective,
+            gap=done.gap + report.gap,
+            last=False,
+            solution=None,
+        )
+
+    return relayed(callback, change)
+
+
+def pair_scores(model, X, n_classes):
+    """Scores of all pairs (n, n_pairs) without biases, by the kernel of the model."""
+    ends = np.cumsum(model.n_support_)
+    each = []
+    for c in range(n_classes):
+        part = slice(ends[c] - model.n_support_[c], ends[c])
+        each.append(model._kernel_sums(X, part))
+    out = np.empty((X.shape[0], len(pairs_of(n_classes))))
+    for k, (i, j) in enumerate(pairs_of(n_classes)):
+        out[:, k] = each[i][:, j - 1] + each[j][:, i]
+    return out
+
+
+def rows_at_once(n_classes):
+    """Rows whose scores for all pairs are in memory together."""
+    return max(1, _SCORES // n_classes**2)
+
+
+def check_support_counts(model, n_classes):
+    """Refuse counts of support vectors that do not fit the others."""
+    check_fitted("n_support_", model.n_support_, (n_classes,), kind="iu")
+    total, held = int(model.n_support_.sum()), len(model.support_)
+    if total != held or (model.n_support_ < 0).any():
+        raise ValueError(
+            f"the fitted model is inconsistent: n_support_ adds up to {total}, and "
+            f"there are {held} support vectors. Fit it again."
+        )
