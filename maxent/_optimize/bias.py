@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
+from maxent._support.linalg import weighted_products
+
 
 def best_bias(rows, d, sign, guess=0.0):
     """argmin over b of the total loss at shortfalls d - sign * b.
@@ -171,7 +173,7 @@ def best_bias_of(rows, d, E, guess, total=None):
         if not curvature.any():
             break  # piecewise linear here: the interior point's own bias stands
         grad = total - E.T @ lam
-        H = (E.T * curvature) @ E
+        H = weighted_products(E, curvature)
         H.flat[:: len(H) + 1] += 1e-14 * max(np.trace(H), 1e-300)
         step = np.linalg.lstsq(H, -grad, rcond=None)[0]
         # where losses are nearly linear, no farther than the shortfalls go

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from maxent._optimize.bias import best_bias_of
-from maxent._support.linalg import small_solve
+from maxent._support.linalg import small_solve, weighted_products
 
 
 @dataclass
@@ -63,11 +63,11 @@ def repair_equality(lam, upper, E, total=None):
     goal = np.zeros(E.shape[1]) if total is None else total
     for _ in range(4):
         lack = E.T @ lam - goal
-        if (np.abs(lack) <= 1e-14 * (np.abs(E.T) @ lam + np.abs(goal))).all():
+        if (np.abs(lack) <= 1e-14 * (abs(E.T) @ lam + np.abs(goal))).all():
             return lam
         room = np.minimum(lam, np.where(np.isfinite(upper), upper - lam, np.inf))
         W = np.maximum(room, 0.0) ** 2
-        S = (E.T * W) @ E
+        S = weighted_products(E, W)
         # classes that are far apart have multipliers, and so entries, of other sizes
         scale = np.sqrt(np.maximum(S.diagonal(), np.finfo(float).tiny))
         pull = small_solve(S / np.outer(scale, scale), lack / scale) / scale
@@ -102,14 +102,14 @@ def _scaled(lam, upper, E, goal):
             factor = np.exp(np.clip(-(E @ u), -700.0, 700.0))
             new = np.where(bounded, factor / (1.0 + share * (factor - 1.0)), factor)
         new = lam * new
-        return new, E.T @ new - goal, np.abs(E.T) @ new + np.abs(goal)
+        return new, E.T @ new - goal, abs(E.T) @ new + np.abs(goal)
 
     new, lack, size = at(u)
     for _ in range(60):
         if (np.abs(lack) <= 1e-14 * size).all():
             return new
         W = np.where(bounded, new * (1.0 - np.clip(new / top, 0.0, 1.0)), new)
-        S = (E.T * W) @ E
+        S = weighted_products(E, W)
         scale = np.sqrt(np.maximum(S.diagonal(), np.finfo(float).tiny))
         step = small_solve(S / np.outer(scale, scale), lack / scale) / scale
         if not np.isfinite(step).all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
@@ -47,3 +48,10 @@ def blocked_cholesky(A):
 
 def solve_lower(L, rhs):
     return dpotrs(L.T, rhs, lower=0)[0]  # the transpose is in Fortran order
+
+
+def weighted_products(E, weight):
+    """E' diag(weight) E of an array or sparse E (n, k), as an array (k, k)."""
+    if sp.issparse(E):
+        return (E.T @ sp.diags_array(weight) @ E).toarray()
+    return (E.T * weight) @ E

@@ -13,6 +13,8 @@ from maxent._support.results import Certified, DualResult, Monitor, Status
 from maxent.discrimination.duals._multiclass_scores import best_certified
 from maxent.discrimination.duals._proximal_bias import ProximalBias
 
+_MANY = 8  # classes whose incidence matrix is mostly zeros
+
 
 def solve_coordinate(
     scores,
@@ -100,7 +102,9 @@ class _CoordinateAscent:
         c, v = constraints, scores.class_weight_variance
         self.scores, self.c, self.rows, self.tol = scores, c, c.rows, tol
         self.rng = np.random.default_rng(seed)
-        self.E = c.incidence() if flat else None
+        self.E = None
+        if flat:
+            self.E = c.sparse_incidence() if c.m > _MANY else c.incidence()
         self.bias = ProximalBias(c.m, flat, v * scores.variance, v * scores.diagonal)
         self.lam = np.zeros((c.n, c.m - 1))
         if not self.rows.potential.finite_at_zero:

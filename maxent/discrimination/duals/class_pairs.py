@@ -54,11 +54,16 @@ class ClassPairs:
 
     def incidence(self):
         """Matrix E of the flat bias, without the last class (its bias is fixed)."""
-        E = np.zeros((len(self.example), self.m))
-        at = np.arange(len(self.example))
-        E[at, self.right] += 1.0
-        E[at, self.wrong] -= 1.0
-        return E[:, :-1]
+        return self.sparse_incidence().toarray()
+
+    def sparse_incidence(self):
+        """The same in CSR form."""
+        size = len(self.example)
+        entries = np.tile([1.0, -1.0], size)
+        columns = np.column_stack([self.right, self.wrong]).ravel()
+        starts = 2 * np.arange(size + 1)
+        shape = (size, self.m)
+        return sp.csr_array((entries, columns, starts), shape=shape)[:, :-1]
 
 
 class MulticlassRows(ClassPairs):

@@ -13,7 +13,7 @@ Source: Jaakkola, Meila & Jebara (1999), eq. (4)-(5).
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -143,7 +143,6 @@ class _Problem:
     def __init__(self, kernel, constraints, bias, tol, cache_size):
         self.kernel, self.constraints, self.tol = kernel, constraints, tol
         self.cache_size, self.flat = cache_size, bias == "flat"
-        self.incidence = constraints.incidence() if self.flat else None
         self.variance = 0.0 if bias in ("flat", None) else float(bias)
         self.size = len(constraints.example)
         self.linear = kernel.kernel == "linear"
@@ -151,6 +150,11 @@ class _Problem:
         # constraints whose matrix there is room, and time, for
         room = int(np.sqrt(max(cache_size, 100.0) / 24e-6))
         self.limit = min(room, _INTERIOR_LIMIT)
+
+    @cached_property
+    def incidence(self):
+        """Matrix of the flat biases, or None."""
+        return self.constraints.incidence() if self.flat else None
 
     # -- the choice ----------------------------------------------------------------
     def solvers(self, asked):
