@@ -24,7 +24,7 @@ from maxent._support.threads import threads_of
 from maxent.discrimination._label_costs import LabelCosts
 from maxent.discrimination._margin_parameters import at_level, classification_margin
 from maxent.discrimination.duals._selection_dual import solve_selection
-from maxent.discrimination.duals._signed_dual import (
+from maxent.discrimination.duals._signed_problem import (
     SignedProblem,
     clip_signed_to_domain,
 )

@@ -20,7 +20,9 @@ from maxent._support.reports import Report, relayed, tell
 from maxent._support.results import DualResult, Status, store_certificate
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination._class_rows import leave_one_out_bound
-from maxent.discrimination.duals._signed_dual import binary_problem
+from maxent.discrimination.duals._signed_problem import (
+    binary_problem,
+)
 
 _SCORES = 10_000_000  # values of pairs in memory at a time
 

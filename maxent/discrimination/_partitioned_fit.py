@@ -19,7 +19,9 @@ from maxent._support.results import store_certificate
 from maxent.discrimination._class_rows import check_class_keys
 from maxent.discrimination.duals._local_ascent import local_ascent
 from maxent.discrimination.duals._partitioned_linear import solve_partitioned
-from maxent.discrimination.duals._signed_dual import in_units
+from maxent.discrimination.duals._signed_problem import (
+    in_units,
+)
 
 _SAMPLE = 1 << 16  # rows of the start, at most
 _SAMPLE_ENTRIES = 4_000_000

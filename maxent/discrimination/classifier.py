@@ -43,7 +43,9 @@ from maxent.discrimination._probabilities import (
 )
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._partitioned_linear import PartRows
-from maxent.discrimination.duals._signed_dual import binary_problem
+from maxent.discrimination.duals._signed_problem import (
+    binary_problem,
+)
 from maxent.discrimination.duals.multiclass_dual import solve_multiclass
 from maxent.discrimination.margins.base import MarginPrior
 

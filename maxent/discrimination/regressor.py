@@ -29,7 +29,10 @@ from maxent.discrimination._margin_parameters import regression_margin
 from maxent.discrimination._partitioned_fit import PartitionedFit, data_is_partitioned
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._partitioned_linear import PartRows
-from maxent.discrimination.duals._signed_dual import SignedProblem, in_units
+from maxent.discrimination.duals._signed_problem import (
+    SignedProblem,
+    in_units,
+)
 from maxent.discrimination.margins.base import MarginPrior
 
 _SMALLEST_UNIT = 1e-100  # its square is still a number

@@ -29,7 +29,10 @@ from maxent.discrimination.duals._primal_newton import (
     approximate_minimum,
     newton_ascent,
 )
-from maxent.discrimination.duals._signed_dual import SignedProblem, binary_problem
+from maxent.discrimination.duals._signed_problem import (
+    SignedProblem,
+    binary_problem,
+)
 from maxent.discrimination.margins.base import MarginPrior
 
 _NEWTON_COLUMNS = 2000  # up to which the Hessian is formed

@@ -8,7 +8,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent.discrimination.duals._refusals import drop_weightless
-from maxent.discrimination.duals._signed_dual import (
+from maxent.discrimination.duals._signed_problem import (
     binary_problem,
     clip_signed_to_domain,
 )

@@ -34,7 +34,9 @@ from maxent._support.results import DualResult, Status, result_in_turn, resumed_
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, Bias, Callback, MatrixLike
 from maxent.discrimination.duals._refusals import refuse_inseparable
-from maxent.discrimination.duals._signed_dual import clip_to_domain
+from maxent.discrimination.duals._signed_problem import (
+    clip_to_domain,
+)
 from maxent.discrimination.margins.base import (
     MarginPrior,
     check_is_margin,

@@ -27,9 +27,7 @@ from maxent._support.typing import (
 )
 from maxent._support.vector_kernels import VectorKernel, kernel_of_rows
 from maxent.discrimination.duals._definiteness import warn_indefinite
-from maxent.discrimination.duals._signed_dual import (
-    solve_signed,
-)
+from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals._two_class_input import TwoClassInput
 from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 

@@ -33,7 +33,9 @@ from maxent.discrimination.duals._coordinate_ascent import coordinate_ascent
 from maxent.discrimination.duals._linear_problem import LinearProblem
 from maxent.discrimination.duals._primal_newton import primal_newton
 from maxent.discrimination.duals._refusals import refuse_inseparable
-from maxent.discrimination.duals._signed_dual import clip_to_domain
+from maxent.discrimination.duals._signed_problem import (
+    clip_to_domain,
+)
 from maxent.discrimination.duals._two_class_input import TwoClassInput
 from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 

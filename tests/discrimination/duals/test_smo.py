@@ -20,7 +20,10 @@ from maxent.discrimination import (
 from maxent.discrimination import solve_kernel_dual as solve
 from maxent.discrimination.duals import _signed_dual, _smo
 from maxent.discrimination.duals._kkt import ActiveRows
-from maxent.discrimination.duals._signed_dual import binary_problem, solve_signed
+from maxent.discrimination.duals._signed_dual import solve_signed
+from maxent.discrimination.duals._signed_problem import (
+    binary_problem,
+)
 
 PRIOR = ExponentialMargin(5.0)
 

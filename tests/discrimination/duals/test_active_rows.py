@@ -1,0 +1,95 @@
+"""Interior point on the active rows of large problems with large multipliers."""
+
+import numpy as np
+import pytest
+
+from maxent import MEDClassifier
+from maxent._support.vector_kernels import VectorKernel
+from maxent.discrimination import ExponentialMargin, GaussianMargin, HingeMargin
+from maxent.discrimination.duals import _signed_dual
+from maxent.discrimination.duals._signed_dual import solve_signed
+from maxent.discrimination.duals._signed_interior import solve_active, solve_interior
+from maxent.discrimination.duals._signed_problem import binary_problem
+
+MARGINS = pytest.mark.parametrize(
+    "margin", [ExponentialMargin(100.0), HingeMargin(), GaussianMargin(2.0)]
+)
+
+
+def overlapping(rng, n=300, share=0.15):
+    X = rng.normal(size=(n, 2))
+    wrong = rng.random(n) < share
+    return X, np.where((X[:, 0] * X[:, 1] > 0) ^ wrong, 1.0, -1.0)
+
+
+def short_of(kernel, problem, steps):
+    return solve_signed(
+        kernel, problem, tol=1e-6, kkt_tol=1e-6, max_iter=steps, solver="smo"
+    )
+
+
+@MARGINS
+@pytest.mark.parametrize("bias", ["flat", 2.0, None])
+def test_from_where_working_sets_stop_to_the_optimum(margin, bias, rng):
+    X, y = overlapping(rng)
+    kernel = VectorKernel(X, "rbf", gamma=1.0)
+    problem = binary_problem(y, margin, bias, np.full(len(y), 10.0))
+    start = short_of(kernel, problem, 150)
+    assert not start.converged
+    options = {"limit": 300, "callback": None}
+    found = solve_active(kernel, problem, (1e-6, 1e-6), 300, start, **options)
+    whole = solve_interior(kernel, problem, 1e-9, 300)
+    assert found.converged and found.solver == "interior"
+    assert found.kkt_violation <= 1e-6
+    assert found.objective == pytest.approx(whole.objective, rel=2e-6)
+    assert 0 <= found.gap <= 1e-6 * (1 + found.objective)
+    if bias == "flat":
+        assert abs(found.lam.sum()) <= 1e-8 * np.abs(found.lam).sum()
+    few = solve_active(
+        kernel, problem, (1e-6, 1e-6), 300, start, limit=5, callback=None
+    )
+    assert few is None
+
+
+def test_rows_that_were_out_of_play_join(rng):
+    """The start has forgotten half of the rows."""
+    X, y = overlapping(rng)
+    margin = ExponentialMargin(20.0)
+    kernel = VectorKernel(X, "rbf", gamma=1.0)
+    problem = binary_problem(y, margin, None, np.full(len(y), 10.0))
+    half = np.arange(150)
+    part = solve_interior(kernel.among(half), problem.among(half), 1e-9, 300)
+    part.lam = np.append(part.lam, np.zeros(150))
+    options = {"limit": 300, "callback": None}
+    found = solve_active(kernel, problem, (1e-8, 1e-4), 300, part, **options)
+    whole = solve_interior(kernel, problem, 1e-9, 300)
+    assert found.converged
+    np.testing.assert_allclose(found.lam, whole.lam, atol=1e-3)
+
+
+@pytest.mark.parametrize("limit", [30, 390])
+def test_the_estimator_takes_turns(limit, rng, monkeypatch):
+    """Whether few enough rows are active or not, the fit converges."""
+    monkeypatch.setattr(_signed_dual, "_INTERIOR_LIMIT", limit)
+    X, y = overlapping(rng, 400)
+    seen = []
+
+    def counted(*args, **options):
+        seen.append(solve_active(*args, **options))
+        return seen[-1]
+
+    monkeypatch.setattr(_signed_dual, "solve_active", counted)
+    bounded = _signed_dual._Solution._working_sets
+
+    def short(self, before, following):
+        most, self.max_iter = self.max_iter, self.max_iter if not following else 200
+        result = bounded(self, before, following)
+        self.max_iter = most
+        return result
+
+    monkeypatch.setattr(_signed_dual._Solution, "_working_sets", short)
+    model = MEDClassifier(C=1e3, gamma=2.0).fit(X, y)
+    exact = MEDClassifier(C=1e3, gamma=2.0, solver="interior").fit(X, y)
+    assert model.converged_ and seen
+    assert (seen[-1] is None) == (limit == 30)
+    assert model.objective_ == pytest.approx(exact.objective_, rel=2e-3)
