@@ -19,8 +19,14 @@ from maxent._support.progress import progress_of
 from maxent._support.results import store_certificate
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import FloatArray, IntArray
-from maxent._support.vector_kernels import apply_kernel, kernel_of_rows
+from maxent._support.vector_kernels import VectorKernel, apply_kernel, kernel_of_rows
+from maxent.discrimination._approximation import (
+    NystroemFeatures,
+    check_approximation,
+    is_approximated,
+)
 from maxent.discrimination.duals._signed_dual import solve_signed
+from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE
 from maxent.discrimination.duals.linear_dual import solve_linear
 
 _LINEAR_SOLVERS = ("coordinate", "newton")
@@ -36,6 +42,8 @@ class KernelMachineMixin(CertifiedState):
     intercept_: FloatArray
     coef_: FloatArray
     gamma_: float
+    approximation_gap_: float
+    approximation_gap_estimate_: FloatArray
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -60,6 +68,7 @@ class KernelMachineMixin(CertifiedState):
         check_kernel(
             self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
         )
+        check_approximation(self)
         return v.check_bias(self.bias), v.check_positive("tol", self.tol)
 
     def _validated(self, X, *y, **options):
@@ -88,6 +97,13 @@ class KernelMachineMixin(CertifiedState):
             return data[np.ix_(rows, rows)]
         return data[rows]
 
+    def _approximated(self, X, data):
+        """X and its rows to fit, as features of the approximation if one is asked."""
+        if self.approximation is None:
+            return X, data
+        features = NystroemFeatures(data, self)
+        return features, features
+
     def _solve(self, data, problem, tol, store, unit=1.0, init=None, gram=None):
         """DualResult with signed multipliers, by the solver that suits the kernel.
 
@@ -106,7 +122,7 @@ class KernelMachineMixin(CertifiedState):
         if self._goes_linear(data, problem):
             steps = min(self.max_iter, _LINEAR_STEPS)
             result = solve_linear(
-                data,
+                data.values if is_approximated(data) else data,
                 problem,
                 tol=tol,
                 max_iter=steps,
@@ -131,6 +147,8 @@ class KernelMachineMixin(CertifiedState):
         )
 
     def _goes_linear(self, data, problem):
+        if is_approximated(data):
+            return True
         if not self._has_kernel("linear"):
             if self.solver in _LINEAR_SOLVERS:
                 raise ValueError(
@@ -155,6 +173,8 @@ class KernelMachineMixin(CertifiedState):
         return resolve_gamma(self.gamma, data, sample)
 
     def _kernel(self, data):
+        if is_approximated(data):
+            return VectorKernel(data.values, "linear")
         return kernel_of_rows(
             data,
             self.kernel,
@@ -165,6 +185,9 @@ class KernelMachineMixin(CertifiedState):
         )
 
     def _store(self, result, coefficients, b, keep, X):
+        if is_approximated(X):
+            self._store_landmarks(result, coefficients, b, keep, X)
+            return
         inside = np.flatnonzero((coefficients != 0).any(axis=0))
         self.support_ = keep[inside]
         self.dual_coef_ = np.ascontiguousarray(coefficients[:, inside])
@@ -185,6 +208,32 @@ class KernelMachineMixin(CertifiedState):
         # a linear machine predicts by coef_: the rows need no copy of their own
         shared = self._has_kernel("linear") and len(self.support_) == X.shape[0]
         self.support_vectors_ = X if shared else X[self.support_]
+
+    def _store_landmarks(self, result, coefficients, b, keep, features):
+        """Fitted state of a machine on features: landmarks in place of support rows."""
+        weights = result.coef
+        if weights is None:
+            weights = coefficients @ features.values
+        self.support_ = keep[features.rows]
+        self.support_vectors_ = features.landmarks
+        self.dual_coef_ = features.coefficients(np.atleast_2d(weights))
+        self.intercept_ = np.asarray(b, dtype=np.float64)
+        store_certificate(self, result)
+
+    def _store_approximation(self, result, coefficients, features):
+        """Bound and estimate of what the approximation costs the primal objective.
+
+        `coefficients` (outputs, n) are signed multipliers, of several outputs those of
+        class scores.
+        """
+        half = 0.5 if len(coefficients) == 1 else 0.5 / CLASS_WEIGHT_VARIANCE
+        bound, estimate, error = features.lost_norm(coefficients)
+        # no objective is negative, so no machine is further from the best than its own
+        most = result.objective + result.gap
+        self.approximation_gap_ = float(np.minimum(result.gap + half * bound, most))
+        self.approximation_gap_estimate_ = np.array(
+            [min(result.gap + half * estimate, most), half * error]
+        )
 
     def _scores(self, X, outputs):
         """Decision values (n, outputs) of validated features."""

@@ -25,6 +25,7 @@ from maxent._support.typing import (
     MarginName,
     MatrixLike,
     NDArray,
+    RandomState,
 )
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._kernel_machine import KernelMachineMixin
@@ -90,6 +91,13 @@ default="rbf"
         Of the "poly" kernel, 0 to 64.
     coef0 : float, default=0.0
         Constant added to the inner product, for "poly" and "sigmoid".
+    approximation : {None, "nystroem"}, default=None
+        "nystroem" puts the projection on `n_components` rows in place of the kernel:
+        a linear machine, for more rows than a kernel machine can take.
+    n_components : int, default=300
+        Landmarks of the approximation, a random subset of the rows; at most all.
+    random_state : int, Generator, RandomState or None, default=None
+        Chooses the landmarks.
     class_weight : dict or "balanced", optional
         Multiplies the weights of the rows of a class.
     multi_class : {"joint", "ovo"}, default="joint"
@@ -191,6 +199,9 @@ default="rbf"
         gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
+        approximation: Literal["nystroem"] | None = None,
+        n_components: int = 300,
+        random_state: RandomState = None,
         class_weight: ClassWeight = None,
         multi_class: Literal["joint", "ovo"] = "joint",
         tol: float = 1e-3,
@@ -208,6 +219,9 @@ default="rbf"
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.approximation = approximation
+        self.n_components = n_components
+        self.random_state = random_state
         self.class_weight = class_weight
         self.multi_class = multi_class
         self.tol = tol
@@ -258,6 +272,8 @@ for kernel="precomputed"
         )
         X, data = self._rows_to_fit(X, keep)
         self.gamma_ = self._gamma(data, None if sample_weight is None else sample)
+        self._check_pairs()
+        X, data = self._approximated(X, data)
         weight = weight * margin.unit_weight(self.C)
         if len(self.classes_) == 2:
             fit = self._fit_two
@@ -270,6 +286,15 @@ for kernel="precomputed"
             warn_not_converged("MEDClassifier", result, tol, self.max_iter)
         return self
 
+    def _check_pairs(self):
+        if self.multi_class == "ovo" and len(self.classes_) > 2 and self.approximation:
+            raise ValueError(
+                f"approximation={self.approximation!r} is for one machine, and "
+                f"multi_class='ovo' has one for every pair of {len(self.classes_)} "
+                "classes; use multi_class='joint', or OneVsOneClassifier of "
+                "scikit-learn around this classifier."
+            )
+
     def _fit_two(self, X, keep, data, codes, margin, bias, weight, tol):
         """Fit the machine of two classes."""
 
@@ -280,6 +305,8 @@ for kernel="precomputed"
         problem = binary_problem(2.0 * codes - 1.0, margin, bias, weight)
         result = self._solve(data, problem, tol, store)
         store(self, result)
+        if self.approximation is not None:
+            self._store_approximation(result, result.lam[None, :], data)
         self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
         return result
 
@@ -290,7 +317,7 @@ for kernel="precomputed"
             result, beta = found
             model._store(result, beta.T, result.bias, keep, X)
 
-        result, _ = found = solve_multiclass(
+        result, beta = found = solve_multiclass(
             self._kernel(data),
             codes,
             len(self.classes_),
@@ -304,6 +331,8 @@ for kernel="precomputed"
             callback=progress_of(self, store),
         )
         store(self, found)
+        if self.approximation is not None:
+            self._store_approximation(result, beta.T, data)
         self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
         return result
 

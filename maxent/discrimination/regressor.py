@@ -23,6 +23,7 @@ from maxent._support.typing import (
     Kernel,
     MarginName,
     MatrixLike,
+    RandomState,
 )
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import regression_margin
@@ -78,6 +79,13 @@ default="rbf"
         Of the "poly" kernel, 0 to 64.
     coef0 : float, default=0.0
         Constant added to the inner product, for "poly" and "sigmoid".
+    approximation : {None, "nystroem"}, default=None
+        "nystroem" puts the projection on `n_components` rows in place of the kernel:
+        a linear machine, for more rows than a kernel machine can take.
+    n_components : int, default=300
+        Landmarks of the approximation, a random subset of the rows; at most all.
+    random_state : int, Generator, RandomState or None, default=None
+        Chooses the landmarks.
     tol : float, default=1e-3
         Tolerance of the optimality condition and of the relative duality gap; both
         must hold. They are measured in units of the targets' typical size s: a
@@ -142,6 +150,9 @@ converged_, gamma_, n_features_in_
         gamma: Gamma = "scale",
         degree: int = 3,
         coef0: float = 0.0,
+        approximation: Literal["nystroem"] | None = None,
+        n_components: int = 300,
+        random_state: RandomState = None,
         tol: float = 1e-3,
         max_iter: int = 10_000_000,
         cache_size: float = 500,
@@ -158,6 +169,9 @@ converged_, gamma_, n_features_in_
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.approximation = approximation
+        self.n_components = n_components
+        self.random_state = random_state
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
@@ -210,6 +224,7 @@ for kernel="precomputed"
         keep = np.flatnonzero(weight > 0)
         X, data = self._rows_to_fit(X, keep)
         self.gamma_ = self._gamma(data, None if sample_weight is None else weight[keep])
+        X, data = self._approximated(X, data)
         n = len(keep)
         # Far targets would make the solver's residuals large: count from the middle.
         centre = float(np.median(y[keep])) if bias == "flat" else 0.0
@@ -234,6 +249,8 @@ for kernel="precomputed"
 
         result = self._solve(data, problem.in_units_of(unit), tol, store, unit)
         result = store(self, result)
+        if self.approximation is not None:
+            self._store_approximation(result, result.lam[None, :], data)
         if np.isnan(result.gap):
             warn_indefinite("MEDRegressor", result)
         elif not result.converged:

@@ -35,9 +35,12 @@ class LinearProblem:
     problem : SignedProblem
     check : bool, default=True
         Whether to look for entries too large for double precision.
+    keep_single : bool, default=False
+        Whether dense features in single precision stay so. All sums are in double
+        precision all the same: rows are converted a few at a time.
     """
 
-    def __init__(self, X, problem, check=True):
+    def __init__(self, X, problem, check=True, keep_single=False):
         self.problem = problem
         self.rows, self.index, self.sign = problem.rows()
         self.upper = self.rows.upper
@@ -47,17 +50,47 @@ class LinearProblem:
             if not X.has_canonical_format:
                 X = X.copy()  # not in the caller's arrays
                 X.sum_duplicates()
-        self.X = X.astype(np.float64, copy=False)
-        if not self.sparse:
-            self.X = np.ascontiguousarray(self.X)
+        if not (keep_single and not self.sparse and X.dtype == np.float32):
+            X = X.astype(np.float64, copy=False)
+        self.X = X if self.sparse else np.ascontiguousarray(X)
         self.one_to_one = len(self.index) == X.shape[0]
         if check:
             v.check_range("X", self.X, LARGEST_FEATURE)
 
+    @property
+    def single(self):
+        """Are the features in single precision?"""
+        return self.X.dtype == np.float32
+
+    def in_doubles(self):
+        """Convert all features to double precision, for solvers that need them."""
+        self.X = self.X.astype(np.float64, copy=False)
+        return self
+
+    def times(self, w):
+        """X w, in double precision."""
+        if not self.single:
+            return np.asarray(self.X @ w).ravel()
+        return np.concatenate([rows @ w for rows in self._double_chunks()])
+
+    def transposed_times(self, a):
+        """X' a, in double precision."""
+        if not self.single:
+            return np.asarray(self.X.T @ a).ravel()
+        out, lo = np.zeros(self.X.shape[1]), 0
+        for rows in self._double_chunks():
+            out += a[lo : lo + len(rows)] @ rows
+            lo += len(rows)
+        return out
+
+    def _double_chunks(self):
+        for lo in range(0, self.X.shape[0], _CHUNK):
+            yield self.X[lo : lo + _CHUNK].astype(np.float64)
+
     def squared_norms(self):
         """|x|^2 of every data row."""
         if not self.sparse:
-            return np.einsum("ij,ij->i", self.X, self.X)
+            return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
         indptr, data = self.X.indptr, self.X.data
         full = np.flatnonzero(np.diff(indptr))
         out = np.zeros(len(indptr) - 1)
@@ -102,11 +135,11 @@ class LinearProblem:
 
     def weights_of(self, lam):
         """w = X' a."""
-        return np.asarray(self.X.T @ self.collect(lam)).ravel()
+        return self.transposed_times(self.collect(lam))
 
     def shortfalls(self, x):
         """By how much margins of weights and bias x (d + 1,) miss their levels."""
-        f = np.asarray(self.X @ x[:-1]).ravel() + x[-1]
+        f = self.times(x[:-1]) + x[-1]
         return self.rows.q - self.sign * self.expand(f)
 
     def loss_pass(self, x, hessian=False):
@@ -125,6 +158,7 @@ class LinearProblem:
         for lo in range(0, len(lam), rows_at_once):
             part = slice(lo, lo + rows_at_once)
             Xc = X[part] if self.one_to_one else X[self.index[part]]
+            Xc = Xc.astype(np.float64, copy=False)
             s = sign[part]
             f = Xc @ x[:d]
             f += x[d]
@@ -157,9 +191,9 @@ class LinearProblem:
         """
         rows, p = self.rows, self.problem
         a = self.collect(lam)
-        dual_w = np.asarray(self.X.T @ a).ravel()
+        dual_w = self.transposed_times(a)
         w = dual_w if w is None else w
-        d = rows.q - self.sign * self.expand(np.asarray(self.X @ w).ravel())
+        d = rows.q - self.sign * self.expand(self.times(w))
         objective = rows.value(lam) - 0.5 * float(dual_w @ dual_w)
         if self.flat:
             b = best_bias(rows, d, self.sign, guess)

@@ -47,7 +47,8 @@ def solve_linear(
     X, problem, *, tol, max_iter, init=None, solver="auto", callback=None, seed=0
 ):
     """Solve a signed linear dual; `lam` of the result is signed, `coef` is w."""
-    linear, margin, asked = LinearProblem(X, problem), problem.margin, tol
+    linear = LinearProblem(X, problem, keep_single=True)
+    margin, asked = problem.margin, tol
     if margin.unit_potential.hard:
         largest = linear.squared_norms().max() + problem.bias_variance
         tol = tolerance_for(margin.unit_potential, margin.level, largest, tol)
@@ -66,6 +67,9 @@ def solve_linear(
                 "solver='newton' needs dense features; use 'coordinate' for sparse "
                 "ones, or X.toarray()."
             )
+
+    if solver != "newton":
+        linear.in_doubles()
 
     def signed(result):
         result.lam = linear.collect(result.lam)
@@ -137,7 +141,7 @@ def _epochs_worth(linear):
 
 # -- interior point --------------------------------------------------------------------
 def _interior(linear, tol, max_iter, init, callback):
-    X = linear.X.toarray() if linear.sparse else linear.X
+    X = linear.X.toarray() if linear.sparse else linear.in_doubles().X
     Z = linear.sign[:, None] * (X if linear.one_to_one else X[linear.index])
     if linear.problem.bias_variance:
         root = np.sqrt(linear.problem.bias_variance)

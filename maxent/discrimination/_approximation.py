@@ -1,0 +1,188 @@
+"""Nyström features of a kernel: linear machines in place of kernel machines.
+
+Source: Williams & Seeger (2001), Using the Nyström method to speed up kernel machines.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent._support.threads import effective_threads, single_threaded_blas
+from maxent._support.vector_kernels import apply_kernel, kernel_of_rows
+
+_SMALLEST = 1e-10  # share of the largest eigenvalue, below which rounding takes over
+_CHUNK = 16_384  # rows whose features exist in double precision at a time
+_PAIRS = 1e9  # of rows, whose kernel values the bound of the cost may take
+_LEAST_BLOCK = 1024
+
+
+class NystroemFeatures:
+    """Rows as columns whose inner products are nearly the kernel's.
+
+    With landmarks L and T T' the pseudo-inverse of k(L, L), the features of x are
+    ``k(x, L) T``. They are the coordinates of the projection of x's image on the span
+    of the landmarks' images, so no inner product of a combination of rows with itself
+    is larger than the kernel's.
+
+    Parameters
+    ----------
+    X : ndarray or CSR (n, d)
+        Checked rows.
+    estimator : object
+        With `kernel`, `gamma_`, `degree`, `coef0`, `n_jobs`, `n_components`,
+        `random_state`.
+
+    Attributes
+    ----------
+    values : ndarray of float32 (n, k)
+        The features; k is at most `n_components`.
+    rows : ndarray of int (m,)
+        Rows of X that are landmarks, a random subset.
+    landmarks : ndarray or CSR (m, d)
+    """
+
+    def __init__(self, X, estimator):
+        m = v.check_count("n_components", estimator.n_components)
+        rng = as_generator(estimator.random_state)
+        n = X.shape[0]
+        self.X, self.estimator = X, estimator
+        self.rows = np.sort(rng.permutation(n)[: min(m, n)])
+        self.landmarks = X[self.rows]
+        self._seed = int(rng.integers(2**63))
+        with single_threaded_blas():
+            self.transform = self._inverse_root()
+            self.values = self._features()
+
+    def _inverse_root(self):
+        """T (m, k); directions in which the landmarks hardly differ are left out."""
+        everything = np.arange(len(self.rows))
+        K = self._kernel_of(self.landmarks).block(everything, everything)
+        size, U = np.linalg.eigh(0.5 * (K + K.T))
+        kept = size > _SMALLEST * size[-1]
+        return U[:, kept] / np.sqrt(size[kept])
+
+    def _features(self):
+        n, k = self.X.shape[0], self.transform.shape[1]
+        values = np.empty((n, k), dtype=np.float32)
+        for lo in range(0, n, _CHUNK):
+            part = slice(lo, lo + _CHUNK)
+            with np.errstate(over="ignore"):
+                values[part] = self._apply(self.X[part], self.landmarks, self.transform)
+            if not np.isfinite(values[part]).all():
+                raise ValueError(
+                    "X has rows whose kernel values with others leave single "
+                    "precision; scale the features."
+                )
+        return values
+
+    def _kernel_of(self, X):
+        e = self.estimator
+        return kernel_of_rows(
+            X, e.kernel, gamma=e.gamma_, degree=e.degree, coef0=e.coef0, n_jobs=e.n_jobs
+        )
+
+    def _apply(self, X, Z, A):
+        """k(X, Z) @ A."""
+        e = self.estimator
+        return apply_kernel(
+            X,
+            Z,
+            A,
+            e.kernel,
+            gamma=e.gamma_,
+            degree=e.degree,
+            coef0=e.coef0,
+            n_threads=effective_threads(e.n_jobs),
+        )
+
+    def coefficients(self, weights):
+        """Of the landmarks, (outputs, m), from weights of the features."""
+        return np.ascontiguousarray(weights @ self.transform.T)
+
+    def lost_norm(self, a):
+        """What the features leave out of the squared norm of a machine a' k(rows, x).
+
+        That is a' R a with R = K - F F', positive semidefinite. Rows in random blocks
+        B have parts g_B of the machine, so that
+
+            a' R a = |sum_B g_B|^2 <= (sum_B |g_B|)^2,    |g_B|^2 = a_B' R_BB a_B.
+
+        Parameters
+        ----------
+        a : ndarray (outputs, n)
+            Signed multipliers.
+
+        Returns
+        -------
+        bound : float
+            Of a' R a; its value if one block holds all rows. NaN if R turns out not to
+            be positive semidefinite.
+        estimate : float
+            Unbiased over the random blocks.
+        error : float
+            Standard error of the estimate, from the spread of the blocks.
+        """
+        used = np.flatnonzero(a.any(axis=0))
+        if not len(used):
+            return 0.0, 0.0, 0.0
+        used = np.random.default_rng(self._seed).permutation(used)
+        block = max(_LEAST_BLOCK, int(_PAIRS / len(used)))
+        count = -(-len(used) // block)
+        with single_threaded_blas():
+            parts = [self._parts(a, B) for B in np.array_split(used, count)]
+        whole, rounding, own = np.array(parts).T
+        if (whole < -rounding).any():
+            return np.nan, np.nan, np.nan
+        whole = np.maximum(whole, 0.0)
+        bound = float(np.sqrt(whole).sum() ** 2)
+        return bound, *_estimate(whole, own, len(used))
+
+    def _parts(self, a, B):
+        """(a_B' R a_B, its rounding error, the part of R's diagonal) of some rows."""
+        X, a = self.X[B], np.ascontiguousarray(a[:, B].T)
+        kernel = self._kernel_of(X)
+        exact = float(np.vdot(a, kernel.apply(np.arange(len(B)), a)))
+        kept = self.transform.T @ self._apply(self.landmarks, X, a)
+        squares = np.einsum("ij,ij->i", *2 * (self.values[B].astype(np.float64),))
+        left = np.maximum(kernel.diagonal() - squares, 0.0)
+        own = float(np.einsum("ij,ij,i->", a, a, left))
+        size = float(kernel.diagonal() @ np.einsum("ij,ij->i", a, a))
+        rounding = 1e-9 * (abs(exact) + size)
+        return exact - float(np.vdot(kept, kept)), rounding, own
+
+
+def _estimate(whole, own, n):
+    """Sum over all pairs of rows from that over the pairs inside random blocks."""
+    count = len(whole)
+    if count == 1:
+        return float(whole[0]), 0.0
+    size = n / count
+    factor = (n - 1.0) / max(size - 1.0, 1.0)
+    each = own + factor * (whole - own)
+    return float(each.sum()), float(np.sqrt(count) * each.std(ddof=1))
+
+
+def is_approximated(data):
+    """Whether rows to fit are features in place of kernel values."""
+    return isinstance(data, NystroemFeatures)
+
+
+def check_approximation(estimator):
+    """Refuse an unknown approximation, or one that this kernel has no use for."""
+    if estimator.approximation is None:
+        return
+    v.check_choice("approximation", estimator.approximation, ("nystroem",))
+    v.check_count("n_components", estimator.n_components)
+    kernel = estimator.kernel
+    if isinstance(kernel, str) and kernel in ("linear", "precomputed"):
+        raise ValueError(
+            f"approximation={estimator.approximation!r} needs a kernel of the rows, "
+            f"not kernel={kernel!r}; set approximation=None or another kernel."
+        )
+    if estimator.solver == "smo":
+        raise ValueError(
+            "solver='smo' works on kernel values, and with approximation="
+            f"{estimator.approximation!r} there are none; use 'auto'."
+        )
