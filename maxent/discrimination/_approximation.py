@@ -14,7 +14,7 @@ from maxent._support.vector_kernels import apply_kernel, kernel_of_rows
 
 _SMALLEST = 1e-10  # share of the largest eigenvalue, below which rounding takes over
 _CHUNK = 16_384  # rows whose features exist in double precision at a time
-_PAIRS = 1e9  # of rows, whose kernel values the bound of the cost may take
+_PAIRS = 4e8  # of rows, whose kernel values the bound of the cost may take
 _LEAST_BLOCK = 1024
 
 

@@ -17,16 +17,19 @@ _STEPS = 200  # losses as sharp as hinges need them; the interior point is faste
 def primal_newton(linear, tol, max_iter, init, callback):
     """Newton's method whose Hessian is computed anew only when it has aged.
 
-    A random part of the rows gives the start, so that passes over all rows are few.
+    A random part of the rows gives the start, and the Hessian until it is found to be
+    too coarse, so that passes over all rows are few.
     """
     d = linear.X.shape[1]
-    x = np.zeros(d + 1)
+    x, sample = np.zeros(d + 1), None
     if init is not None:
         x[:d] = linear.weights_of(init)
         x[d] = linear.certify(linear.repaired(init))[2]
     elif len(linear.rows.q) > 50 * _SAMPLED and linear.X.shape[0] > 100 * d:
-        x = _start_from_sample(linear)
-    return newton_ascent(linear, NewtonRun(linear, x), tol, max_iter, callback)
+        sample = _run_on_sample(linear)
+        x = sample.x
+    run = NewtonRun(linear, x, sample)
+    return newton_ascent(linear, run, tol, max_iter, callback)
 
 
 def newton_ascent(linear, run, tol, max_iter, callback):
@@ -66,33 +69,52 @@ def newton_ascent(linear, run, tol, max_iter, callback):
     )
 
 
-def _start_from_sample(linear):
-    """(w, b) of a machine trained on a random sixteenth of the rows."""
+def _run_on_sample(linear):
+    """A run near the best machine of a random sixteenth of the rows, Hessian fresh."""
     n = len(linear.rows.q)
     pick = np.sort(np.random.default_rng(0).permutation(n)[: n // 16])
-    return approximate_minimum(linear.part(pick, n / len(pick)))
+    run = _approximate_run(linear.part(pick, n / len(pick)))
+    run.evaluate(run.x, True)
+    return run
 
 
 def approximate_minimum(linear):
     """Weights and bias (d + 1,) near the smallest loss, by a few Newton steps."""
+    return _approximate_run(linear).x
+
+
+def _approximate_run(linear):
     run = NewtonRun(linear, np.zeros(linear.X.shape[1] + 1))
     while run.iteration < 30 and run.step() is Status.MAX_ITER:
         if run.decrement <= 1e-3 * (1 + abs(run.total)):
             break
-    return run.x
+    return run
 
 
 class NewtonRun:
-    """Damped Newton steps on the conjugate loss plus the Gaussian penalty."""
+    """Damped Newton steps on the conjugate loss plus the Gaussian penalty.
 
-    def __init__(self, linear, x):
+    Parameters
+    ----------
+    linear : LinearProblem, or what has its `loss_pass` and `precision`
+    x : ndarray (d + 1,)
+        Weights and bias to start from.
+    sample : NewtonRun, optional
+        Of some rows, weighted to stand for all, whose Hessian serves at first.
+    """
+
+    def __init__(self, linear, x, sample=None):
         self.linear, precision = linear, linear.precision
         self.free = np.isfinite(precision)
         self.penalty = np.where(self.free, precision, 0.0)
         self.x = x
         self.iteration, self.slow = 0, 0
         self.decrement, self.factor = np.inf, None
-        self.evaluate(x, True)
+        if sample is None or sample.factor is None:
+            self.evaluate(x, True)
+            return
+        self.factor, self.unit, self.fresh = sample.factor, sample.unit, False
+        self.accept(x, *self.evaluate(x, False))
 
     def evaluate(self, x, hessian):
         """Objective at x; with the Hessian's factor if asked for."""
