@@ -1,7 +1,7 @@
 """Kernel machines on many rows: Nyström features inside the estimator or before it.
 
-Each contestant runs in a process of its own, which makes the data, fits, and prints time,
-peak memory and test accuracy:
+Each contestant runs in a process of its own, which makes the data, fits, and prints
+time, peak memory and test accuracy:
 
     nystroem     MEDClassifier(approximation="nystroem")
     pipeline64   make_pipeline(Nystroem, MEDClassifier("linear")), double precision

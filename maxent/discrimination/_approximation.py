@@ -1,5 +1,13 @@
 """Nyström features of a kernel: linear machines in place of kernel machines.
 
+What they cost: with R = K - F F', positive semidefinite, P the primal and D the dual
+objective of a machine f with multipliers a on features F, and P* the least primal
+objective with the kernel K itself,
+
+    P_K(f) = P              f is in the span of the landmarks, where the norms agree
+    P* >= D - a' R a / 2    a is feasible for the dual of K, which has this value there
+    P_K(f) - P* <= (P - D) + a' R a / 2
+
 Source: Williams & Seeger (2001), Using the Nyström method to speed up kernel machines.
 """
 
@@ -13,6 +21,7 @@ from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.vector_kernels import apply_kernel, kernel_of_rows
 
 _SMALLEST = 1e-10  # share of the largest eigenvalue, below which rounding takes over
+_NEGATIVE = 1e-6  # share that rounding in a callable of single precision explains
 _CHUNK = 16_384  # rows whose features exist in double precision at a time
 _PAIRS = 4e8  # of rows, whose kernel values the bound of the cost may take
 _LEAST_BLOCK = 1024
@@ -41,6 +50,8 @@ class NystroemFeatures:
     rows : ndarray of int (m,)
         Rows of X that are landmarks, a random subset.
     landmarks : ndarray or CSR (m, d)
+    semidefinite : bool
+        Whether the kernel's matrix of the landmarks is.
     """
 
     def __init__(self, X, estimator):
@@ -60,6 +71,7 @@ class NystroemFeatures:
         everything = np.arange(len(self.rows))
         K = self._kernel_of(self.landmarks).block(everything, everything)
         size, U = np.linalg.eigh(0.5 * (K + K.T))
+        self.semidefinite = size[0] >= -_NEGATIVE * size[-1]
         kept = size > _SMALLEST * size[-1]
         return U[:, kept] / np.sqrt(size[kept])
 
@@ -117,8 +129,8 @@ class NystroemFeatures:
         Returns
         -------
         bound : float
-            Of a' R a; its value if one block holds all rows. NaN if R turns out not to
-            be positive semidefinite.
+            Of a' R a; its value if one block holds all rows. NaN if the kernel turns
+            out not to be positive semidefinite.
         estimate : float
             Unbiased over the random blocks.
         error : float
@@ -133,7 +145,7 @@ class NystroemFeatures:
         with single_threaded_blas():
             parts = [self._parts(a, B) for B in np.array_split(used, count)]
         whole, rounding, own = np.array(parts).T
-        if (whole < -rounding).any():
+        if not self.semidefinite or (whole < -rounding).any():
             return np.nan, np.nan, np.nan
         whole = np.maximum(whole, 0.0)
         bound = float(np.sqrt(whole).sum() ** 2)
@@ -149,7 +161,7 @@ class NystroemFeatures:
         left = np.maximum(kernel.diagonal() - squares, 0.0)
         own = float(np.einsum("ij,ij,i->", a, a, left))
         size = float(kernel.diagonal() @ np.einsum("ij,ij->i", a, a))
-        rounding = 1e-9 * (abs(exact) + size)
+        rounding = (_NEGATIVE if kernel.spec is None else 1e-9) * (abs(exact) + size)
         return exact - float(np.vdot(kept, kept)), rounding, own
 
 
@@ -185,4 +197,14 @@ def check_approximation(estimator):
         raise ValueError(
             "solver='smo' works on kernel values, and with approximation="
             f"{estimator.approximation!r} there are none; use 'auto'."
+        )
+
+
+def refuse_approximation(estimator, name):
+    """Refuse an approximation where only exact kernels are fitted."""
+    if estimator.approximation is not None:
+        raise ValueError(
+            f"{name} fits with exact kernels only, not with approximation="
+            f"{estimator.approximation!r}; set approximation=None, or use "
+            "sklearn.kernel_approximation.Nystroem and kernel='linear'."
         )

@@ -21,6 +21,7 @@ from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows
 from maxent._support import validation as v
 from maxent._support.gram_store import WholeGram
 from maxent._support.threads import threads_of
+from maxent.discrimination._approximation import refuse_approximation
 from maxent.discrimination._label_costs import LabelCosts
 from maxent.discrimination._margin_parameters import at_level, classification_margin
 from maxent.discrimination.duals._selection_dual import solve_selection
@@ -84,6 +85,7 @@ class KernelMachines:
     def __init__(self, estimator, X, labels):
         self.estimator, self.labels = estimator, labels
         self.bias, self.tol = estimator._check_machine_parameters()
+        refuse_approximation(estimator, "MEDPartialLabelClassifier")
         self.margin = classification_margin(estimator.margin, estimator.sharpness)
         check_losses(self.margin)
         self.X, self.data = estimator._rows_to_fit(X, labels.keep)

@@ -92,8 +92,9 @@ default="rbf"
     coef0 : float, default=0.0
         Constant added to the inner product, for "poly" and "sigmoid".
     approximation : {None, "nystroem"}, default=None
-        "nystroem" puts the projection on `n_components` rows in place of the kernel:
-        a linear machine, for more rows than a kernel machine can take.
+        "nystroem" fits within the span of the kernel at `n_components` rows, which
+        takes a few passes over the rows: see :ref:`nystroem`. Not for "linear" and
+        "precomputed".
     n_components : int, default=300
         Landmarks of the approximation, a random subset of the rows; at most all.
     random_state : int, Generator, RandomState or None, default=None
@@ -120,7 +121,8 @@ default="rbf"
     ----------
     classes_ : ndarray (n_classes,)
     support_ : ndarray of int (n_support,)
-        Rows with a nonzero multiplier.
+        Rows with a nonzero multiplier; with an approximation the landmarks, which
+        `support_vectors_` and `dual_coef_` are then of, too.
     support_vectors_ : ndarray or CSR (n_support, n_features)
         Their features (empty for kernel="precomputed").
     dual_coef_ : ndarray (1, n_support), (n_classes, n_support) or \
@@ -151,6 +153,14 @@ default="rbf"
         the bound does not hold: for the logistic prior, for a fit that has not
         converged, and where multipliers do not determine a flat bias (hinge, all at
         zero or at their upper bound).
+    approximation_gap_ : float
+        With an approximation: bound of the primal objective of this machine over the
+        least one with the exact kernel, `duality_gap_` included. NaN if the kernel is
+        found not to be positive semidefinite.
+    approximation_gap_estimate_ : ndarray (2,)
+        Estimate of the sharpest such bound that these multipliers give, from pairs of
+        rows in random blocks, and its standard error; 0 if `approximation_gap_` is
+        that bound already, as it is below 20,000 multipliers that are not zero.
     gamma_ : float
         The kernel's gamma as a number.
     n_iter_, converged_, n_features_in_, feature_names_in_
@@ -166,12 +176,23 @@ default="rbf"
     -----
     Time is between O(n_support * n) and O(n**2) kernel values plus as many working-set
     steps as an SVM needs; memory is at most `cache_size` plus copies of the features.
+    With ``approximation="nystroem"`` and m landmarks, time is O(n m (m + n_features))
+    and memory 4 n m bytes. Let P and D be the primal and dual objective of the machine
+    and its multipliers, signed: a; K the exact and N the approximate kernel matrix. The
+    machine is one of the exact kernel, with the same P. K - N is positive semidefinite,
+    and a is feasible for the exact dual, which is ``D - a' (K - N) a / 2`` there and at
+    most the least exact primal objective: P exceeds the latter by no more than
+    ``P - D + a' (K - N) a / 2``. `approximation_gap_` is this number, or for many rows
+    a bound of it: ``a' (K - N) a <= (sum_B sqrt(a_B' (K - N)_BB a_B))**2`` for blocks B
+    of the rows. It is never more than P.
+
     The posterior over weights has the prior covariance, so its spread does not depend
     on the data and is not offered.
 
     References
     ----------
     Jaakkola, Meila & Jebara (1999), Maximum entropy discrimination, Theorem 2.
+    Williams & Seeger (2001), Using the Nyström method to speed up kernel machines.
 
     Examples
     --------

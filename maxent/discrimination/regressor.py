@@ -80,8 +80,9 @@ default="rbf"
     coef0 : float, default=0.0
         Constant added to the inner product, for "poly" and "sigmoid".
     approximation : {None, "nystroem"}, default=None
-        "nystroem" puts the projection on `n_components` rows in place of the kernel:
-        a linear machine, for more rows than a kernel machine can take.
+        "nystroem" fits within the span of the kernel at `n_components` rows, which
+        takes a few passes over the rows: see :ref:`nystroem`. Not for "linear" and
+        "precomputed".
     n_components : int, default=300
         Landmarks of the approximation, a random subset of the rows; at most all.
     random_state : int, Generator, RandomState or None, default=None
@@ -105,7 +106,7 @@ default="rbf"
     Attributes
     ----------
     support_, support_vectors_, intercept_, coef_, duality_gap_, objective_, n_iter_, \
-converged_, gamma_, n_features_in_
+converged_, gamma_, approximation_gap_, approximation_gap_estimate_, n_features_in_
         As for :class:`MEDClassifier`.
     dual_coef_ : ndarray (1, n_support)
         Signed multipliers: ``f(x) = dual_coef_ @ k(support, x) + intercept_``.
