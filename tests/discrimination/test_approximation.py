@@ -49,8 +49,8 @@ def test_excess_over_the_exact_optimum_is_at_most_the_bound(margin, kernel, bias
     X, score = rows(rng)
     y = score > 0
     options = settings(kernel, C=2.0, margin=margin, bias=bias)
-    least = MEDClassifier(**options).fit(X, y).objective_
-    last = np.inf
+    exact = MEDClassifier(**options).fit(X, y)
+    least, last = exact.objective_, np.inf
     for m in (5, 40, len(X)):
         model = MEDClassifier(n_components=m, **OPTIONS, **options).fit(X, y)
         a, b = model.dual_coef_[0], model.intercept_[0]
@@ -63,6 +63,10 @@ def test_excess_over_the_exact_optimum_is_at_most_the_bound(margin, kernel, bias
         np.testing.assert_allclose(primal, model.objective_, atol=small)
         assert -small <= primal - least <= model.approximation_gap_ + small
         assert model.approximation_gap_ <= last + small
+        both = np.append(model.support_, exact.support_)
+        difference = np.append(a, -exact.dual_coef_[0])
+        distance = difference @ KERNELS[kernel](X[both], X[both]) @ difference
+        assert distance <= 2 * (model.approximation_gap_ + small)
         last = model.approximation_gap_
     assert last <= small
 

@@ -1,5 +1,7 @@
 """Linear duals: three roads, one machine; dense and sparse; invariances."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -295,3 +297,26 @@ def test_many_sparse_rows(bias, rng):
     primal += ExponentialMargin(3.0).loss(y * (X @ r.coef + r.bias)).sum()
     primal += 0.0 if bias in ("flat", None) else 0.5 * r.bias**2 / bias
     assert primal - r.objective == pytest.approx(r.gap, abs=1e-7 * primal)
+
+
+@pytest.mark.parametrize("solver", ["newton", "coordinate", "interior"])
+def test_features_in_single_precision_are_summed_in_double(solver, rng):
+    X = rng.normal(size=(500, 4)).astype(np.float32)
+    y = np.where(X[:, 0] + rng.normal(size=500) > 0, 1.0, -1.0)
+    options = {"solver": solver, "tol": 1e-8, "max_iter": 10_000}
+    one = solve_linear_dual(X, y, ExponentialMargin(5.0), **options)
+    two = solve_linear_dual(X.astype(float), y, ExponentialMargin(5.0), **options)
+    assert one.converged
+    np.testing.assert_allclose(one.coef, two.coef, atol=1e-12)
+    assert one.gap <= 1e-8 * (1 + one.objective)
+
+
+def test_newton_holds_no_copy_of_features_in_single_precision(rng):
+    X = rng.normal(size=(60_000, 200)).astype(np.float32)
+    y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0, 1.0, -1.0)
+    tracemalloc.start()
+    result = solve_linear_dual(X, y, LogisticMargin(1.0), solver="newton")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.converged
+    assert peak < X.nbytes  # a copy in doubles is twice as large
