@@ -212,3 +212,12 @@ def test_bad_input(rng):
     model = MEDClassifier(margin="logistic", multi_class="ovo").fit(X, y)
     with pytest.raises(AttributeError, match="multi_class='joint'"):
         model.predict_proba(X)
+
+
+def test_pairs_of_approximated_kernels_are_refused(rng):
+    X, y = several(rng)
+    model = MEDClassifier(approximation="nystroem", n_components=9, multi_class="ovo")
+    with pytest.raises(ValueError, match="multi_class='joint'"):
+        model.fit(X, y)
+    model.fit(X, y > 1)  # one machine
+    assert model.dual_coef_.shape == (1, 9)
