@@ -5,11 +5,29 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Table", "TableError", "parse_number", "short", "whole"]
+__all__ = ["Table", "TableError", "is_missing", "parse_number", "short", "whole"]
+
+_MISSING_WORDS = frozenset({"", "?", "na", "n/a", "nan", "null"})
 
 
 class TableError(ValueError):
-    """A file cannot be read as a table; the message names the place."""
+    """A file cannot be read as a table; the message names the place.
+
+    Parameters
+    ----------
+    message : str
+    column : str, optional
+        Name of the column whose cell is at fault, where there is one.
+    fault : {"missing", "mixed"}, optional
+        A cell is missing, or text among numbers.
+    """
+
+    def __init__(
+        self, message: str, column: str | None = None, fault: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.column = column
+        self.fault = fault
 
 
 @dataclass(frozen=True)
@@ -19,9 +37,12 @@ class Table:
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        float64, finite.  svmlight gives CSR, CSV gives an ndarray.
+        float64, finite.  svmlight gives CSR, delimited text an ndarray.  Where columns
+        of text and missing cells may be, and some are: an array of objects, floats in
+        columns of numbers (NaN where missing), strings in others (None).
     y : ndarray of shape (n_rows,) or None
-        int64 if every label is a whole number, else float64, else strings.
+        int64 if every label is a whole number, else float64, else strings; an array of
+        objects with None for missing labels where they may be missing.
     feature_names : list of str or None
         From the header of a CSV file.
     label_name : str or None
@@ -61,6 +82,15 @@ def parse_number(cell):
         return float(cell)
     except ValueError:
         return None
+
+
+def is_missing(cell):
+    """Whether a cell stands for a missing value: empty, ?, NA, N/A, NaN or null.
+
+    >>> is_missing(" ? "), is_missing("0")
+    (True, False)
+    """
+    return cell.strip().lower() in _MISSING_WORDS
 
 
 def whole(y):

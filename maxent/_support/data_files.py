@@ -1,4 +1,4 @@
-"""Tables of numbers from svmlight and CSV files, with errors that name the line.
+"""Tables from svmlight files and delimited text, with errors that name the line.
 
 Files are read by compiled readers (scikit-learn's for svmlight, NumPy's for CSV).  Only
 when one of them stops is the file gone through line by line, to say where and why.
@@ -14,6 +14,7 @@ import numpy as np
 
 from maxent._support.cells import Table, TableError, parse_number, short, whole
 from maxent._support.delimited import CSVReader
+from maxent._support.files import read_bytes
 
 __all__ = ["Table", "TableError", "read_table"]
 
@@ -41,21 +42,27 @@ def read_table(
     n_features=None,
     feature_names=None,
     zero_based="auto",
+    columns="numbers",
+    text=None,
+    ignore=(),
 ):
-    """Read a table of finite numbers, with or without labels.
+    """Read a table, with or without labels.
 
     Parameters
     ----------
     path : str or path-like
-        The file, in UTF-8.  It is read once, so a pipe will do.
+        The file, in UTF-8, also compressed by gzip; "-" is standard input.  It is read
+        once, so a pipe will do.
     format : {"auto", "svmlight", "csv"}, default="auto"
         "auto" goes by the suffix (.csv, .tsv, .svm, .svmlight, .libsvm), else by the
-        first lines.  The delimiter of a CSV file (comma, tab or semicolon) is found.
+        first lines.  The delimiter of a CSV file (comma, tab, semicolon, or runs of
+        blanks) is found.
     label : str, int or None, default=None
         Label column of a CSV file: its name, or its number counted from 0, negative
         from the end.  None is the last column.  svmlight rows start with the label.
-    labelled : bool or "auto", default=True
-        Whether there are labels.  With "auto" they are taken if they are there: a
+    labelled : bool, "auto" or "partly", default=True
+        Whether there are labels; with "partly" a CSV file may leave some of them out.
+        With "auto" they are taken if they are there: a
         column with the name `label`, or one column more than `n_features`.
     header : bool or "auto", default="auto"
         Whether the first row of a CSV file holds names.  "auto" takes it for names if
@@ -69,6 +76,14 @@ def read_table(
         order, and others but the label are left out.
     zero_based : bool or "auto", default="auto"
         Whether svmlight indices start at 0.  "auto": if a 0 occurs.
+    columns : {"numbers", "text", "mixed", "categories"}, default="numbers"
+        What the feature columns of a CSV file may hold: finite numbers; columns of text
+        alone, too; and missing cells among numbers, too; and text among numbers, too,
+        which makes text of the column.
+    text : list of bool, default=None
+        Which feature columns are text; found if None.
+    ignore : list of str, default=()
+        Names of columns of a CSV file to leave out.
 
     Returns
     -------
@@ -85,13 +100,11 @@ def read_table(
         raise ValueError(
             f"format={format!r} is not known; use 'auto', 'svmlight' or 'csv'"
         )
-    name = os.fspath(path)
-    with open(path, "rb") as stream:
-        data = stream.read().removeprefix(b"\xef\xbb\xbf")
+    name, data = _contents(path)
     if not data.strip():
         raise TableError(f"{name} is empty")
     if format == "auto":
-        suffix = os.path.splitext(name)[1].lower()
+        suffix = os.path.splitext(name.removesuffix(".gz"))[1].lower()
         format = _SUFFIXES.get(suffix) or _guess_format(data)
     if format == "svmlight":
         if labelled is True and label not in (None, 0, "0"):
@@ -99,10 +112,26 @@ def read_table(
                 f"{name} is an svmlight file, whose rows start with the label; a label "
                 f"column ({label!r}) can be chosen in CSV files only"
             )
+        if ignore:
+            raise TableError(
+                f"{name} is an svmlight file, whose columns have no names, so "
+                f"{short(ignore[0])} cannot be left out"
+            )
         table = _read_svmlight(name, data, zero_based, n_features)
         return table if labelled else replace(table, y=None)
     reader = CSVReader(name, data, header)
-    return reader.read(label, labelled, n_features, feature_names)
+    return reader.read(
+        label, labelled, n_features, feature_names, columns, text, ignore
+    )
+
+
+def _contents(path):
+    """How messages call a file, and its bytes without a byte-order mark."""
+    try:
+        name, data = read_bytes(path)
+    except ValueError as error:
+        raise TableError(str(error)) from None
+    return name, data.removeprefix(b"\xef\xbb\xbf")
 
 
 def _guess_format(data):

@@ -1,4 +1,4 @@
-"""CSV files: delimiter and header found, columns chosen, faults named by cell."""
+"""Delimited text: delimiter and header found, columns chosen, faults named by cell."""
 
 import csv
 import io
@@ -7,11 +7,20 @@ import math
 
 import numpy as np
 
-from maxent._support.cells import Table, TableError, parse_number, short, whole
+from maxent._support.cells import (
+    Table,
+    TableError,
+    is_missing,
+    parse_number,
+    short,
+    whole,
+)
+from maxent._support.mixed_columns import cell_fault, mixed_columns
 
 __all__ = ["CSVReader"]
 
 _DELIMITERS = ("\t", ";", ",")  # on a tie the comma is more likely a decimal one
+_WHITESPACE = None  # any run of blanks; only where no other delimiter splits the rows
 _SAMPLE_ROWS = 20
 _MAX_LABEL = 1000  # characters; the array of labels is as wide as the longest
 
@@ -47,7 +56,8 @@ class CSVReader:
             if twin < column:
                 raise TableError(
                     f"{name}, line {line}: columns {twin} and {column} (counted from "
-                    f"0) have the same name {short(self.names[twin])}"
+                    f"0) have the same name {short(self.names[twin])}; rename one, or "
+                    "say that the first row holds no names"
                 )
 
     def _is_header(self, line, first, others):
@@ -74,23 +84,34 @@ class CSVReader:
         """The delimiter that splits the first rows evenly into most columns."""
         best, most = None, 1
         for delimiter in _DELIMITERS:
-            self.delimiter = delimiter
-            try:
-                rows = itertools.islice(self.rows(), _SAMPLE_ROWS)
-                widths = [len(row) for _, row in rows]
-            except TableError:
-                continue
-            if widths and min(widths) == max(widths) > most:
-                best, most = delimiter, widths[0]
+            width = self._even_width(delimiter)
+            if width > most:
+                best, most = delimiter, width
+        if best is None and self._even_width(_WHITESPACE) > 1:
+            return _WHITESPACE
         if best is None:
             first = next((t for t in self.text.splitlines() if t.strip()), "")
             best = max(_DELIMITERS[::-1], key=first.count)
         return best
 
+    def _even_width(self, delimiter):
+        """Cells of each of the first rows, 0 if they differ."""
+        self.delimiter = delimiter
+        try:
+            rows = itertools.islice(self.rows(), _SAMPLE_ROWS)
+            widths = {len(row) for _, row in rows}
+        except TableError:
+            return 0
+        return widths.pop() if len(widths) == 1 else 0
+
     def rows(self):
         """Pairs of line number and cells; blank lines are left out."""
         stream = io.StringIO(self.text, newline=None)
-        reader = csv.reader(stream, delimiter=self.delimiter)
+        if self.delimiter is _WHITESPACE:
+            lines = (line.replace("\t", " ").strip() for line in stream)
+            reader = csv.reader(lines, delimiter=" ", skipinitialspace=True)
+        else:
+            reader = csv.reader(stream, delimiter=self.delimiter)
         try:
             for row in reader:
                 if row and (len(row) > 1 or row[0].strip()):
@@ -104,8 +125,19 @@ class CSVReader:
             return f"column {short(self.names[index])}"
         return f"column {index} (counted from 0)"
 
-    def read(self, label, labelled, n_features, feature_names):
-        features, target = self._choose(label, labelled, n_features, feature_names)
+    def read(
+        self,
+        label,
+        labelled,
+        n_features,
+        feature_names,
+        columns="numbers",
+        text=None,
+        ignore=(),
+    ):
+        features, target = self._choose(
+            label, labelled, n_features, feature_names, ignore
+        )
         if n_features is not None and len(features) != n_features:
             raise TableError(
                 f"{self.name} has {len(features)} feature columns"
@@ -115,14 +147,9 @@ class CSVReader:
         if not features:
             raise TableError(
                 f"{self.name} has one column only, so no features beside the label; "
-                "columns are separated by commas, tabs or semicolons"
+                "columns are separated by commas, tabs, semicolons or blanks"
             )
-        try:
-            X, y = self._read_fast(features, target)
-        except (TableError, ValueError):
-            X = None
-        if X is None or not np.isfinite(X).all() or not _finite(y):
-            X, y = self._read_slowly(features, target)
+        X, y = self._read_columns(features, target, columns, text, labelled)
         return Table(
             X,
             y if y is None or y.dtype.kind != "f" else whole(y),
@@ -132,7 +159,39 @@ class CSVReader:
             "csv",
         )
 
-    def _choose(self, label, labelled, n_features, feature_names):
+    def _read_columns(self, features, target, columns, text, labelled):
+        try:
+            if labelled == "partly" or (text is not None and any(text)):
+                raise ValueError("labels that may be missing, or columns of text")
+            X, y = self._read_fast(features, target)
+        except (TableError, ValueError):
+            X = y = None
+        absent = labelled == "auto" and y is not None and _any_missing(y)
+        if X is not None and np.isfinite(X).all() and _finite(y) and not absent:
+            return X, y
+        if columns == "numbers":
+            return self._read_slowly(features, target, labelled)
+        cells, labels, lines = [], [], []
+        for line, row in self._even_rows():
+            cells.append([row[i].strip() for i in features])
+            lines.append(line)
+            labels.append(None if target is None else row[target])
+        X = mixed_columns(
+            cells,
+            lambda i, j, *fault: self._cell_error(lines[i], features[j], *fault),
+            missing=columns != "text",
+            any_text=columns == "categories",
+            text=text,
+        )
+        return X, self._labels(labels, lines, target, labelled)
+
+    def _cell_error(self, line, index, fault, kind=None):
+        name = None if self.names is None else self.names[index]
+        return TableError(
+            f"{self.name}, line {line}, {self.column(index)}: {fault}", name, kind
+        )
+
+    def _choose(self, label, labelled, n_features, feature_names, ignore):
         """Numbers of the feature columns and of the label column, if any."""
         by_name = feature_names is not None and self.names is not None
         target = None
@@ -151,8 +210,9 @@ class CSVReader:
                     )
         if labelled:
             target = self._label_column(label)
+        left_out = {target, *map(self._ignored, ignore)}
         if not by_name:
-            return [i for i in range(self.width) if i != target], target
+            return [i for i in range(self.width) if i not in left_out], target
         missing = [short(n) for n in feature_names if n not in self.names]
         if missing:
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
@@ -186,6 +246,15 @@ class CSVReader:
             )
         return index % self.width
 
+    def _ignored(self, name):
+        if self.names is None or name not in self.names:
+            shown = "no header" if self.names is None else self._listed()
+            raise TableError(
+                f"{self.name} has no column {short(name)} to ignore; its columns are "
+                f"{shown}"
+            )
+        return self.names.index(name)
+
     def _listed(self):
         names = [short(name) for name in self.names[:20]]
         return ", ".join(names) + (", ..." if self.width > 20 else "")
@@ -201,7 +270,7 @@ class CSVReader:
         labels = None if every else self._scan(None if numeric else target)
         table = np.loadtxt(
             io.StringIO(self.text, newline=None),
-            delimiter=self.delimiter,
+            delimiter=self.delimiter,  # None: any run of blanks
             comments=None,
             quotechar='"',
             skiprows=self.skip,
@@ -227,55 +296,69 @@ class CSVReader:
             raise ValueError("a label is missing or too long")
         return np.array(labels) if target is not None else None
 
-    def _read_slowly(self, features, target):
-        """Read row by row; raise the error of the first malformed one."""
-        X, labels, lines = [], [], []
+    def _even_rows(self):
+        """Pairs of line number and cells below the header, all of one width."""
         rows = self.rows()
         if self.names is not None:
             next(rows)
         for line, row in rows:
-            where = f"{self.name}, line {line}"
             if len(row) != self.width:
                 raise TableError(
-                    f"{where}: {len(row)} cells, but the first row has {self.width}"
+                    f"{self.name}, line {line}: {len(row)} cells, but the first row "
+                    f"has {self.width}"
                 )
+            yield line, row
+
+    def _read_slowly(self, features, target, labelled):
+        """Read row by row; raise the error of the first malformed one."""
+        X, labels, lines = [], [], []
+        for line, row in self._even_rows():
             values = [parse_number(row[i]) for i in features]
             for i, value in zip(features, values):
                 if value is None or not math.isfinite(value):
-                    raise TableError(f"{where}, {self.column(i)}: {_fault(row[i])}")
+                    raise self._cell_error(line, i, cell_fault(row[i]))
             X.append(values)
             lines.append(line)
-            if target is not None:
-                labels.append(row[target].strip())
-                if not labels[-1] or len(labels[-1]) > _MAX_LABEL:
-                    fault = f"longer than {_MAX_LABEL} characters"
-                    raise TableError(
-                        f"{where}, {self.column(target)}: the label is "
-                        f"{fault if labels[-1] else 'empty'}"
-                    )
+            labels.append(None if target is None else row[target])
         X = np.array(X, dtype=np.float64)
+        return X, self._labels(labels, lines, target, labelled)
+
+    def _labels(self, labels, lines, target, labelled):
+        """Labels as numbers if all are, else as text; None where one may lack."""
         if target is None:
-            return X, None
-        numbers = [parse_number(cell) for cell in labels]
-        if None in numbers:
-            return X, np.array(labels)
-        for line, number, cell in zip(lines, numbers, labels):
-            if not math.isfinite(number):
+            return None
+        labels = [label.strip() for label in labels]
+        partly = labelled in ("auto", "partly")
+        absent = [partly and is_missing(label) for label in labels]
+        for line, label in zip(lines, labels):
+            if len(label) > _MAX_LABEL or (not label and not partly):
+                fault = f"longer than {_MAX_LABEL} characters" if label else "empty"
                 raise TableError(
-                    f"{self.name}, line {line}, {self.column(target)}: the label "
-                    f"{short(cell)} is not finite"
+                    f"{self.name}, line {line}, {self.column(target)}: the label is "
+                    f"{fault}"
                 )
-        return X, np.array(numbers)
+        numbers = [0.0 if a else parse_number(x) for a, x in zip(absent, labels)]
+        if None in numbers:
+            found = np.array(labels)
+        else:
+            for line, number, label in zip(lines, numbers, labels):
+                if not math.isfinite(number):
+                    raise TableError(
+                        f"{self.name}, line {line}, {self.column(target)}: the label "
+                        f"{short(label)} is not finite"
+                    )
+            found = np.array(numbers)
+        if all(absent):
+            return None
+        if any(absent):
+            found = (whole(found) if found.dtype.kind == "f" else found).astype(object)
+            found[np.array(absent)] = None
+        return found
+
+
+def _any_missing(y):
+    return y.dtype.kind == "U" and any(map(is_missing, np.unique(y).tolist()))
 
 
 def _finite(y):
     return y is None or y.dtype.kind != "f" or bool(np.isfinite(y).all())
-
-
-def _fault(cell):
-    if not cell.strip():
-        return "the cell is empty; every feature needs a number"
-    if parse_number(cell) is not None:
-        return f"{short(cell)} is not a finite number"
-    comma = parse_number(cell.replace(",", ".")) is not None
-    return f"{short(cell)} is not a number{'; decimals need a point' if comma else ''}"

@@ -1,11 +1,57 @@
-"""Files that appear complete or not at all."""
+"""Files read whole, and files that appear complete or not at all."""
 
 import contextlib
+import gzip
 import os
 import secrets
 import stat
+import sys
+import zlib
 
-__all__ = ["whole_file"]
+__all__ = ["STANDARD_INPUT", "read_bytes", "whole_file"]
+
+STANDARD_INPUT = "-"  # the name that stands for it on command lines
+_GZIP = b"\x1f\x8b"
+
+
+def read_bytes(path):
+    """The contents of a file, decompressed if it is a gzip file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        "-" is standard input.
+
+    Returns
+    -------
+    name : str
+        How messages call the file.
+    data : bytes
+
+    Raises
+    ------
+    ValueError
+        If the compressed data are damaged, or standard input is closed.
+    OSError
+        If the file cannot be read.
+    """
+    name = os.fspath(path)
+    if name == STANDARD_INPUT:
+        name = "standard input"
+        if sys.stdin is None or sys.stdin.closed:
+            raise ValueError("standard input is closed; name a data file")
+        data = sys.stdin.buffer.read()
+    else:
+        with open(path, "rb") as stream:
+            data = stream.read()
+    if data.startswith(_GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error) as error:
+            raise ValueError(
+                f"{name}: damaged or cut short gzip data ({error})"
+            ) from None
+    return name, data
 
 
 @contextlib.contextmanager

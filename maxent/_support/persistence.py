@@ -42,6 +42,11 @@ from maxent._support.archive import (
     read_array,
     write_arrays,
 )
+from maxent._support.calibrated import (
+    CALIBRATED,
+    calibrated_state,
+    restore_calibrated,
+)
 from maxent._support.encoding import Decoder, Encoder
 from maxent._support.files import whole_file
 from maxent._support.registry import CLASSES, VALUES, rebuilt, resolve
@@ -106,8 +111,9 @@ def save(
     Parameters
     ----------
     estimator : estimator, model, family or other value
-        Fitted instance of an estimator of this package, or a scikit-learn pipeline of
-        such; or a value, such as a CategoricalHMM or a batch of a family.
+        Fitted instance of an estimator of this package, a scikit-learn pipeline of
+        such, or its CalibratedClassifierCV of one, with method="sigmoid"; or a value,
+        such as a CategoricalHMM or a batch of a family.
     path : str or path-like
         Written as given; no suffix is added.  An existing file is replaced only
         after the new one is complete on disk.
@@ -273,6 +279,8 @@ def _state_of(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]] | No
     name = type(estimator).__name__
     if name not in CLASSES or resolve_class(name) is not type(estimator):
         return None
+    if name == CALIBRATED:
+        return name, estimator.get_params(deep=False), calibrated_state(estimator)
     fitted = {k: x for k, x in vars(estimator).items() if _FITTED_NAME.match(k)}
     return name, estimator.get_params(deep=False), fitted
 
@@ -307,6 +315,11 @@ def _make_estimator(name: Any, params: dict[str, Any], fitted: dict[str, Any]) -
             f"{name} of maxent {_version()} has no parameter {unknown[0]!r}"
         )
     estimator = cls(**params)
+    if name == CALIBRATED:
+        try:
+            return restore_calibrated(estimator, fitted)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{name} cannot be restored ({error})") from None
     for key, value in fitted.items():
         if not _FITTED_NAME.match(key):
             raise ModelFileError(f"{key!r} is not the name of a fitted attribute")

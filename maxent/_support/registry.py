@@ -7,6 +7,7 @@ from typing import Any
 
 # The only estimators that a model file may name.
 CLASSES = {
+    "CalibratedClassifierCV": "sklearn.calibration:CalibratedClassifierCV",
     "ChowLiuClassifier": "maxent.discrimination:ChowLiuClassifier",
     "FisherFeatures": "maxent.kernels:FisherFeatures",
     "FisherScores": "maxent.kernels.scores:FisherScores",

@@ -9,7 +9,7 @@ all sequences lie one after the other in one array, with offsets:
 
 from __future__ import annotations
 
-import gzip
+import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
+from maxent._support.files import read_bytes
 
 MISSING = -1  # code of a symbol that was not observed
 _MOST_SYMBOLS = 1_000_000
@@ -378,7 +379,7 @@ def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     path : str or path-like
         A file whose first entry begins with ">" is FASTA: its headers are the names.
         Otherwise every line that is not blank is a sequence, named by its number. A
-        file whose name ends in ".gz" is unpacked.
+        file compressed by gzip is unpacked; "-" is standard input.
 
     Returns
     -------
@@ -405,30 +406,35 @@ class Records:
 
 def read_records(path: str | os.PathLike[str]) -> Records:
     """Read sequences and labels of a file, with line numbers and the kind of file."""
-    opener = gzip.open if os.fspath(path).endswith(".gz") else open
+    file, data = read_bytes(path)
+    try:
+        contents = io.StringIO(data.decode("utf-8"), newline=None)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{file}, line {line}: not in UTF-8; convert the file first."
+        ) from None
     names: list[str] = []
     pieces: list[list[str]] = []
     lines: list[int] = []
     fasta = False
-    with opener(path, "rt", encoding="utf-8") as stream:
-        for number, line in enumerate(stream, 1):
-            text = line.strip()
-            if not text:
-                continue
-            fasta = fasta or (not pieces and text.startswith(">"))
-            if not fasta or text.startswith(">"):
-                names.append(text[1:].strip() if fasta else str(number))
-                pieces.append([])
-                lines.append(number)
-            if not (fasta and text.startswith(">")):
-                pieces[-1].append(text)
+    for number, line in enumerate(contents, 1):
+        text = line.strip()
+        if not text:
+            continue
+        fasta = fasta or (not pieces and text.startswith(">"))
+        if not fasta or text.startswith(">"):
+            names.append(text[1:].strip() if fasta else str(number))
+            pieces.append([])
+            lines.append(number)
+        if not (fasta and text.startswith(">")):
+            pieces[-1].append(text)
     sequences = ["".join(part) for part in pieces]
     if not sequences:
-        raise ValueError(f"{os.fspath(path)} has no sequence.")
+        raise ValueError(f"{file} has no sequence.")
     for name, text, number in zip(names, sequences, lines):
         if not text:
             raise ValueError(
-                f"{os.fspath(path)}, line {number}: the header {name!r} has no "
-                "sequence below it."
+                f"{file}, line {number}: the header {name!r} has no sequence below it."
             )
     return Records(names, sequences, lines, fasta)

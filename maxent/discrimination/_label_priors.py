@@ -94,10 +94,10 @@ def _from_labels(name, n, y):
     """Two classes, and probabilities (n,) of the second; NaN without a label."""
     if y is None:
         return np.array([0, 1]), np.full(n, np.nan)
-    check_labels(y)
     labelled = np.ones(n, dtype=bool)
     if y.dtype.kind in "biuf" or y.dtype == object:
         labelled = np.array(y != UNLABELLED, dtype=bool)
+    check_labels(y[labelled] if labelled.any() else y)  # -1 may stand beside text
     classes = np.unique(y[labelled])
     if len(classes) > 2:
         raise ValueError(

@@ -213,7 +213,8 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
             As `estimator` takes it; with kernel="precomputed" the kernel matrix.
         y : array-like (n_samples,), optional
             Labels of two classes; -1 is a row without a label, so that labels must not
-            be -1 and 1. Without y the classes are 0 and 1.
+            be -1 and 1; labels of text beside it make an array of objects. Without
+            y the classes are 0 and 1.
         label_prior : array-like (n_samples,), optional
             Probability of ``classes_[1]`` for every row, in [0, 1]; NaN takes y. Use it
             for labels that may be wrong: 0.9 for a label of 1 that is wrong one time

@@ -194,6 +194,7 @@ SOLVERS = {
 }
 EVERY = WORK | SOLVERS
 NOT_ITERATIVE = {
+    "CalibratedClassifierCV",
     "ChowLiuClassifier",
     "FisherFeatures",
     "FisherScores",

@@ -40,7 +40,7 @@ def test_help_loads_nothing_heavy():
     [
         ([], "required: COMMAND"),
         (["dance"], "invalid choice: 'dance'"),
-        (["fit"], "required: DATA, MODEL"),
+        (["fit"], "required: DATA"),
         (["fit", "a", "b", "--kernel", "magic"], "invalid choice: 'magic'"),
         (["fit", "a", "b", "-C", "x"], "argument -C"),
         (["fit", "a", "b", "--gamma", "wide"], "use scale, auto or a number"),
@@ -223,7 +223,10 @@ def test_probabilities_need_a_margin_that_defines_them(run, crabs, tmp_path):
     np.testing.assert_allclose(np.array(rows[1:], dtype=float).sum(axis=1), 1)
     run("fit", crabs, model, "--label", "sex")
     code, out, err = run("predict", model, crabs, "--proba")
-    assert (code, out) == (2, "") and "fit with --margin logistic" in err
+    assert (code, out) == (
+        2,
+        "",
+    ) and "fit with --probability or --margin logistic" in err
     assert_one_sentence(err, "predict")
 
 

@@ -1,11 +1,10 @@
-"""The demonstration of the command line: four machines on the Leptograpsus crabs."""
+"""``maxent demo discriminate``: four machines on the Leptograpsus crabs."""
 
-import os
 import time
 
 import numpy as np
 
-from maxent._support.files import whole_file
+from maxent._commands.demos._drawing import draw, table, told
 from maxent._support.results import gap_text
 
 # Machines compared: name, margin prior, kernel.  C = 10 for all of them.
@@ -63,19 +62,16 @@ def run_demo(seed, picture):
     text = (
         "Sex of Leptograpsus crabs from 5 measurements, standardised: "
         f"{train.sum()} crabs to train, {test.sum()} to test (seed {seed})\n\n"
-        f"{_table(rows)}\n"
+        f"{table(rows)}\n"
         "No solution is better than the one found by more than its duality gap; '<'\n"
         "marks a gap within the rounding error of the objective.  The leave-one-out\n"
         "error is at most the loo bound.  MED: exponential margin prior; SVM: its\n"
         f"limit, the hinge; C = {C:g}.  Times: best of 3.\n"
     )
-    if picture is not None:
-        if _demo_picture(picture, X, y, train, test, rows):
-            text += f"\nPicture written to {picture}\n"
-        else:
-            text += "\nmatplotlib is not installed, so no picture is drawn.\n"
-            picture = None
-    return text, converged, picture
+    written = draw(
+        picture, lambda figure: _paint(figure, X, y, train, test, rows), (12, 7.8)
+    )
+    return told(text, picture, written), converged, written
 
 
 def _best_time(call, repeats=3):
@@ -106,39 +102,14 @@ def _count(model, X, y):
     return f"{int(np.sum(model.predict(X) != y))} of {len(y)}"
 
 
-def _table(rows):
-    columns = list(rows[0])
-    cells = [columns] + [[str(row[name]) for name in columns] for row in rows]
-    widths = [max(len(row[j]) for row in cells) for j in range(len(columns))]
-    return "".join(
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-        + "\n"
-        for row in cells
-    )
-
-
-def _demo_picture(path, X, y, train, test, rows):
-    """A machine with its multipliers, the errors of all, and a path over C.
-
-    Returns whether matplotlib was there to draw them.
-    """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        return False
-
-    figure = Figure(figsize=(12, 7.8), layout="constrained")
-    FigureCanvasAgg(figure)
+def _paint(figure, X, y, train, test, rows):
+    """A machine with its multipliers, the errors of all, and a path over C."""
     upper, lower = figure.subfigures(2, 1, height_ratios=[1.45, 1], hspace=0.05)
     left, right = upper.subplots(1, 2, width_ratios=[1.5, 1])
     _draw_boundary(left, X[train], y[train])
     _draw_errors(right, rows)
     lower.suptitle("MED rbf on all five measurements, along a path of C", size="large")
     _draw_path(lower.subplots(1, 4), X, y, train, test)
-    with whole_file(path) as stream:
-        figure.savefig(stream, format=os.path.splitext(path)[1][1:].lower(), dpi=150)
-    return True
 
 
 def _draw_boundary(axes, X, y):

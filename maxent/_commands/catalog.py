@@ -1,0 +1,61 @@
+"""What ``maxent fit --estimator`` trains.  Imports nothing heavy, for help texts."""
+
+from dataclasses import dataclass
+
+__all__ = ["CATEGORICAL_MODELS", "SEQUENCES", "TABLES", "Spec"]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An estimator of the command line.
+
+    Attributes
+    ----------
+    class_name : str
+        Its key in the registry of model files.
+    text : str
+        For the list of estimators in the documentation and in messages.
+    labels : {"classes", "numbers", "partly", None}
+        What labels it needs.
+    categories : bool
+        Whether features are categories, of numbers or text, that may be missing.
+    drop : {"first", None}
+        Of scikit-learn's OneHotEncoder, for columns of text: densities need columns
+        that do not add up to one.
+    """
+
+    class_name: str
+    text: str
+    labels: str | None = "classes"
+    categories: bool = False
+    drop: str | None = None
+
+
+TABLES = {
+    "classifier": Spec("MEDClassifier", "kernel machine"),
+    "regressor": Spec("MEDRegressor", "kernel machine for numbers", labels="numbers"),
+    "selector": Spec("MEDFeatureSelector", "linear machine that selects features"),
+    "gaussian": Spec("MEDGaussianClassifier", "Gaussian classes", drop="first"),
+    "bayesnet": Spec(
+        "MEDBayesNetClassifier", "Bayes nets of categories", "classes", True
+    ),
+    "tree": Spec("MEDTreeClassifier", "random trees of categories", "classes", True),
+    "chowliu": Spec("ChowLiuClassifier", "best trees of categories", "classes", True),
+    "logistic": Spec("MaxEntClassifier", "multinomial logistic regression"),
+    "partial": Spec("MEDPartialLabelClassifier", "labels partly missing", "partly"),
+    "outliers": Spec("MEDOutlierDetector", "outliers, no labels", None, drop="first"),
+    "mixture": Spec(
+        "LMEGaussianMixture", "Gaussian mixture, no labels", None, drop="first"
+    ),
+    "dirichlet": Spec("LMEDirichletMixture", "mixture of shares, no labels", None),
+    "boltzmann": Spec("LMEBoltzmannMachine", "binary columns, no labels", None),
+    "rbm": Spec("LMERBM", "binary columns, no labels", None),
+}
+
+SEQUENCES = {
+    "classifier": Spec("MEDClassifier", "kernel between models of the sequences"),
+    "motif": Spec("M3EMotifClassifier", "a motif somewhere in the sequence"),
+    "outliers": Spec("MEDSequenceOutlierDetector", "outliers, no labels", None),
+}
+
+CATEGORICAL_MODELS = ("multinomial", "tree")  # of the outlier detector

@@ -1,0 +1,257 @@
+"""``maxent fit`` on a table: train, write a model file."""
+
+import time
+
+import numpy as np
+
+from maxent._commands import reading
+from maxent._commands.catalog import CATEGORICAL_MODELS, TABLES
+from maxent._commands.columns import (
+    column_state,
+    encode,
+    make_encoder,
+    named_missing,
+)
+from maxent._commands.outcome import (
+    CommandError,
+    Outcome,
+    aligned,
+    check_output,
+    listed,
+)
+from maxent._commands.scaling import scales_of, standardized
+from maxent._commands.training import (
+    calibrated,
+    cross_validate,
+    fit_lines,
+    fit_outcome,
+    machine_of,
+    make_estimator,
+    run_fit,
+)
+from maxent._support.mixed_columns import is_text_column
+from maxent._support.persistence import resolve_class, save
+
+_OF_THE_WHOLE = ("method", "step", "class_prior", "max_rounds", "tol")  # of partial
+
+
+def fit(args):
+    """Train on a data file, write a model file."""
+    if args.model is None and args.cv is None:
+        raise CommandError(
+            "name the MODEL file to write, or say --cv K to estimate the error only"
+        )
+    if reading.holds_sequences(args):
+        from maxent._commands import sequences
+
+        return sequences.fit(args)
+    reading.refuse_sequence_options(args)
+    spec = _spec(args)
+    estimator = _estimator(args, spec)
+    if args.model is not None:
+        check_output(args.model, args.data)
+    table, y = _read(args, spec)
+    _set_class_weight(args, estimator, y)
+    names, lines = table.feature_names, [("rows", table.X.shape[0])]
+    lines.append(("features", table.X.shape[1]))
+    prepared = _Prepared(args, spec, estimator, table)
+    lines += prepared.lines(names)
+    estimator = calibrated(args, estimator)
+    if args.cv is not None:
+        lines.append(_cross_validate(args, spec, estimator, prepared, y))
+    if args.model is None:
+        return Outcome("" if args.quiet else aligned(lines))
+    start = time.perf_counter()
+    run_fit(args, estimator, lambda: estimator.fit(prepared.X, y))
+    seconds = time.perf_counter() - start
+    extra = {
+        "feature_names": names,
+        "label": table.label_index if table.label_name is None else table.label_name,
+        "zero_based": table.zero_based,
+        "standardize": prepared.scales,
+        "columns": prepared.columns,
+    }
+    try:
+        save(estimator, args.model, extra=extra)
+    except (TypeError, ValueError) as error:
+        raise CommandError(error) from error
+    machine = machine_of(estimator)
+    if hasattr(machine, "get_support"):
+        lines.append(("selected", _selected(machine, prepared.names or names)))
+    predict = getattr(estimator, "predict", None) or estimator.score_samples
+    lines += fit_lines(estimator, predict(prepared.X), y)
+    return fit_outcome(args, estimator, lines, seconds)
+
+
+def _selected(machine, names):
+    chosen = machine.get_support(indices=True).tolist()
+    called = [names[i] if names else i for i in chosen]
+    return f"{len(chosen)}: {listed(called)}" if chosen else "none"
+
+
+# ------------------------------------------------------------------------ estimators
+
+
+def _spec(args):
+    if args.estimator not in TABLES:
+        raise CommandError(
+            f"--estimator {args.estimator} is for sequences, and {args.data} is read "
+            "as a table; if it holds sequences, say --format sequences"
+        )
+    return TABLES[args.estimator]
+
+
+def takes_categories(args, spec):
+    """Whether the estimator takes text and missing cells as they are."""
+    if args.estimator == "partial":
+        spec = TABLES[vars(args).get("machine", "classifier")]
+    chosen = vars(args).get("outlier_model")
+    return spec.categories or (
+        args.estimator == "outliers" and chosen in CATEGORICAL_MODELS
+    )
+
+
+def _estimator(args, spec):
+    given = {k: v for k, v in args.given.items() if k != "class_weight"}
+    if args.estimator == "partial":
+        return _partial(args, spec, given)
+    if "seed" in given and args.cv is not None:
+        known = resolve_class(spec.class_name)._get_param_names()
+        if "random_state" not in known:
+            del given["seed"]  # of the folds
+    if "machine" in given:
+        raise CommandError(f"--machine does not apply to the {args.estimator}")
+    return make_estimator(args.estimator, spec, given)
+
+
+def _partial(args, spec, given):
+    """A machine for labels that are partly missing, with the options of both."""
+    inner = given.pop("machine", (None, None, "classifier"))[2]
+    own = {k: v for k, v in given.items() if v[1] in _OF_THE_WHOLE}
+    rest = {k: v for k, v in given.items() if k not in own}
+    machine = make_estimator(f"{inner} inside partial", TABLES[inner], rest)
+    return make_estimator("partial", spec, own, estimator=machine)
+
+
+def _set_class_weight(args, estimator, y):
+    given = args.given.get("class_weight")
+    if given is None:
+        return
+    target = getattr(estimator, "estimator", estimator)
+    if y is None or "class_weight" not in target.get_params(deep=False):
+        raise CommandError(f"{given[0]} does not apply to the {args.estimator}")
+    labels = y[[label != -1 for label in y.tolist()]] if target is not estimator else y
+    target.set_params(class_weight=reading.class_weights(given[2], labels))
+
+
+# ------------------------------------------------------------------------------ data
+
+
+def _read(args, spec):
+    """The table and its labels; None where the estimator takes none."""
+    columns = "text"
+    if takes_categories(args, spec):
+        columns = "categories"
+    elif args.impute:
+        columns = "mixed"
+    labelled = {None: args.label is not None, "partly": "partly"}.get(spec.labels, True)
+    table = reading.read(
+        args,
+        label=args.label,
+        labelled=labelled,
+        columns=columns,
+        ignore=args.ignore,
+    )
+    if spec.labels == "numbers":
+        return table, reading.real_labels(table, args.data)
+    if spec.labels == "classes":
+        return table, reading.class_labels(table, args)
+    if spec.labels == "partly":
+        return table, reading.partial_labels(table.y)
+    return table, None
+
+
+class _Prepared:
+    """The rows as the estimator takes them, and what a model file keeps of the way."""
+
+    def __init__(self, args, spec, estimator, table):
+        X = table.X
+        self.raw = self.encoded = X
+        self.steps = []
+        self.columns = self.scales = self.names = self.text = None
+        self.missing = 0
+        if takes_categories(args, spec):
+            if args.standardize:
+                raise CommandError(
+                    f"--standardize does not apply to the {args.estimator}, which "
+                    "takes categories"
+                )
+            self._keep_categories(estimator, X)
+        elif X.dtype == object:
+            self._encode(spec, X, table.feature_names)
+        elif args.impute and isinstance(X, np.ndarray):
+            self._encode(spec, X.astype(object), table.feature_names)
+        self.X = self.encoded
+        if args.standardize:
+            self.scales = scales_of(self.encoded, args.data)
+            self.X = standardized(self.encoded, self.scales)
+            self.steps.append(_scaler(self.encoded))
+
+    def _keep_categories(self, estimator, X):
+        if not isinstance(X, np.ndarray):
+            X = self.raw = self.encoded = X.toarray()
+        self.text = [is_text_column(column) for column in X.T]
+        self.columns = {"text": self.text}
+        self._count_missing(X)
+        target = getattr(estimator, "estimator", None) or estimator
+        if self.missing and target.missing is None:
+            target.set_params(missing="category")
+
+    def _encode(self, spec, X, names):
+        self.raw = X
+        self._count_missing(X)
+        self.text = [is_text_column(column) for column in X.T]
+        encoder = make_encoder(X, spec.drop).fit(named_missing(X))
+        self.columns = column_state(encoder, self.text)
+        self.encoded = encode(encoder, X, "the table")
+        if names is not None:
+            self.names = encoder.get_feature_names_out(names).tolist()
+        self.steps.append(make_encoder(X, spec.drop))
+
+    def _count_missing(self, X):
+        flat = X.ravel().tolist()
+        self.missing = sum(cell is None or cell != cell for cell in flat)
+
+    def lines(self, names):
+        """Lines about columns of text and missing cells."""
+        lines = []
+        if self.text and any(self.text):
+            shown = []
+            for j in np.flatnonzero(self.text):
+                found = {*self.raw[:, j].tolist()} - {None}
+                shown.append(f"{names[j] if names else j} ({len(found)})")
+            lines.append(("columns of text", listed(shown)))
+        if self.missing:
+            lines.append(("missing cells", self.missing))
+        return lines
+
+
+def _scaler(X):
+    from sklearn.preprocessing import StandardScaler
+
+    return StandardScaler(with_mean=isinstance(X, np.ndarray))
+
+
+def _cross_validate(args, spec, estimator, prepared, y):
+    """Error in left-out rows; what is learnt of columns is learnt in every fold."""
+    from sklearn.pipeline import make_pipeline
+
+    if spec.labels not in ("classes", "numbers"):
+        raise CommandError(
+            f"--cv needs a label for every row, and {args.estimator} takes "
+            f"{'none' if spec.labels is None else 'rows without'}"
+        )
+    X = prepared.raw
+    if prepared.columns and "categories" in prepared.columns:
+        X = named_missing(X)
+    return cross_validate(args, make_pipeline(*prepared.steps, estimator), X, y)

@@ -1,0 +1,136 @@
+"""``maxent info``: check a model file, print its contents, run nothing of it."""
+
+import json
+import math
+import os
+
+import numpy as np
+
+from maxent._commands.outcome import CommandError, Outcome, aligned, listed
+from maxent._commands.reports import certificate
+from maxent._support.calibrated import CALIBRATED
+from maxent._support.persistence import CLASSES, ModelFileError, read_model
+
+__all__ = ["info"]
+
+
+def info(args):
+    """Check a model file and print its contents."""
+    try:
+        model = read_model(args.model)
+    except ModelFileError as error:
+        raise CommandError(error) from None
+    size = os.path.getsize(args.model)
+    if args.json:
+        return Outcome(_as_json(model, size))
+    if args.quiet:
+        return Outcome()
+    return Outcome(aligned(_lines(args.model, model, size)))
+
+
+def _lines(path, model, size):
+    lines = [
+        ("file", f"{path}, {size} bytes, format {model.format_version}"),
+        ("checksum", f"ok (SHA-256 {model.checksum[:16]}...)"),
+        ("written by", f"maxent {model.maxent_version}"),
+        ("class", model.class_name),
+    ]
+    params, fitted = model.params, model.fitted
+    if model.class_name == "Pipeline":
+        for name, step in params["steps"]:
+            lines.append((f"step {name}", step["class"]))
+            lines += _parameter_lines(step["params"])
+        params, fitted = {}, step["fitted"]
+        if step["class"] == CALIBRATED:
+            fitted = _calibrated_machine(fitted)["fitted"]
+    elif model.class_name == CALIBRATED:
+        machine = _calibrated_machine(fitted)
+        lines.append(("machine", machine["class"]))
+        params, fitted = machine["params"], machine["fitted"]
+    lines += _parameter_lines(params)
+    if model.class_name in CLASSES:
+        lines.append(("features", fitted.get("n_features_in_", "unknown")))
+    if model.extra.get("feature_names"):
+        lines.append(("  names", listed(model.extra["feature_names"])))
+    if "classes_" in fitted:
+        lines.append(("classes", listed(fitted["classes_"])))
+    if "standardize" in model.extra:
+        scaled = "no" if model.extra["standardize"] is None else "yes"
+        lines.append(("standardized", scaled))
+    lines += _column_lines(model.extra.get("columns"), model.extra.get("feature_names"))
+    lines += certificate(fitted)
+    for name, value in fitted.items():
+        if getattr(value, "ndim", 0):
+            lines.append((f"  {name}", f"{value.shape} {value.dtype}"))
+    return lines
+
+
+def _calibrated_machine(fitted):
+    """What a file says of the first machine inside a calibrated classifier."""
+    machines = fitted.get("estimators_")
+    if not isinstance(machines, list) or not isinstance(machines[0], dict):
+        raise CommandError("the calibrated classifier of the file holds no machine")
+    return machines[0]
+
+
+def _column_lines(columns, names):
+    if not isinstance(columns, dict) or not any(columns.get("text", ())):
+        return []
+    text = [j for j, is_text in enumerate(columns["text"]) if is_text]
+    return [("columns of text", listed(names[j] if names else j for j in text))]
+
+
+def _parameter_lines(params):
+    return [(f"  {name}", _brief(value)) for name, value in params.items()]
+
+
+def _brief(value):
+    """Text of a parameter; of arrays shape and dtype, wherever they are."""
+    if getattr(value, "ndim", 0):
+        return f"{value.shape} {value.dtype}"
+    if isinstance(value, dict):
+        inside = (f"{name}: {_brief(part)}" for name, part in value.items())
+        return f"{{{', '.join(inside)}}}"
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(part, (dict, np.ndarray)) for part in value
+    ):
+        return f"[{', '.join(map(_brief, value))}]"
+    return repr(value)
+
+
+# ----------------------------------------------------------------------------- JSON
+
+
+def _as_json(model, size):
+    """One JSON object: what the file says, of large arrays shape and dtype."""
+    contents = {
+        "class": model.class_name,
+        "bytes": size,
+        "format": model.format_version,
+        "sha256": model.checksum,
+        "maxent": model.maxent_version,
+        "params": model.params,
+        "fitted": model.fitted,
+        "extra": model.extra,
+    }
+    return json.dumps(_plain(contents), indent=2, allow_nan=False) + "\n"
+
+
+def _plain(value):
+    """Value as JSON has it: numbers that are not finite are strings."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if getattr(value, "ndim", 0):
+        few = getattr(value, "size", 0) <= 20 and isinstance(value, np.ndarray)
+        if few:
+            return _plain(value.tolist())
+        return {"shape": [int(n) for n in value.shape], "dtype": str(value.dtype)}
+    if isinstance(value, np.ndarray):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,65 @@
+"""How a command ends, and what several commands do before and after their work."""
+
+import os
+from dataclasses import dataclass
+
+from maxent._support.files import STANDARD_INPUT
+
+__all__ = ["CommandError", "Outcome", "aligned", "check_output", "listed", "one_line"]
+
+
+class CommandError(Exception):
+    """One sentence for the user; the command ends with exit code 2."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended.
+
+    Attributes
+    ----------
+    report : str
+        For standard output.
+    code : int
+        The exit code.
+    written : str or None
+        The file that was asked for, which stays if the report cannot be printed.
+    """
+
+    report: str = ""
+    code: int = 0
+    written: str | None = None
+
+
+def check_output(path, *inputs):
+    """Find out before the work that its result could not be written."""
+    if path == STANDARD_INPUT:
+        raise CommandError(f"{path} stands for standard input; name a file to write")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise CommandError(f"cannot write {path}: the folder {folder} does not exist")
+    if os.path.isdir(path):
+        raise CommandError(f"cannot write {path}: it is a folder")
+    for other in inputs:
+        if other == STANDARD_INPUT or not os.path.exists(other):
+            continue
+        if os.path.exists(path) and os.path.samefile(path, other):
+            raise CommandError(f"{path} would replace the input of the same name")
+
+
+def one_line(message):
+    """Text of a message without line breaks."""
+    return " ".join(str(message).split())
+
+
+def listed(items, most=12):
+    """Items with commas, the first of them if there are many."""
+    items = [str(item) for item in items]
+    more = f", ... ({len(items)} in all)" if len(items) > most else ""
+    return ", ".join(items[:most]) + more
+
+
+def aligned(lines):
+    """Pairs of name and value as lines, the values in one column."""
+    width = max(len(name) for name, _ in lines)
+    return "".join(f"{name:<{width}}  {value}\n" for name, value in lines)

@@ -1,0 +1,186 @@
+"""``maxent predict``: apply a model file to a data file."""
+
+import csv
+import io
+import itertools
+
+import numpy as np
+
+from maxent._commands import reading
+from maxent._commands.columns import are_columns, encode, restore_encoder
+from maxent._commands.outcome import CommandError, Outcome, check_output
+from maxent._commands.reports import verdict
+from maxent._commands.scaling import are_scales, standardized
+from maxent._commands.training import machine_of
+from maxent._support.calibrated import CALIBRATED
+from maxent._support.console import show, tell
+from maxent._support.files import STANDARD_INPUT, whole_file
+from maxent._support.persistence import ModelFileError, load_with_extra
+
+__all__ = ["predict", "prediction_method", "write_predictions"]
+
+_PRINTED_ROWS = 10_000  # at a time
+_WORDS = {
+    "predict": "prediction",
+    "decision_function": "decision",
+    "predict_proba": "proba",
+    "score_samples": "score",
+}
+
+
+def predict(args):
+    """Apply a model file to a data file."""
+    if args.output == STANDARD_INPUT:  # which, for output, is where it goes by itself
+        args.output = None
+    estimator, extra = _load(args.model)
+    if args.output is not None:
+        check_output(args.output, args.data, args.model)
+    if extra["sequences"] is not None:
+        from maxent._commands import sequences
+
+        return sequences.predict(args, estimator, extra["sequences"])
+    if args.format == "sequences":
+        raise CommandError(
+            f"{args.model} is a model of a table, not of sequences; use --format csv "
+            "or svmlight"
+        )
+    method = prediction_method(args, estimator)
+    table = _read(args, extra, estimator)
+    X, columns = table.X, extra["columns"]
+    if columns is not None and "categories" in columns:
+        X = X if isinstance(X, np.ndarray) else X.toarray()
+        X = encode(restore_encoder(columns), X.astype(object), args.data)
+    elif columns is not None and not isinstance(X, np.ndarray):
+        X = X.toarray()
+    X = standardized(X, extra["standardize"])
+    return write_predictions(args, estimator, method, X, table.y)
+
+
+def _read(args, extra, estimator):
+    labelled = "auto" if args.label is None else True
+    if args.no_label:
+        labelled = False
+    columns, mode = extra["columns"], "numbers"
+    if columns is not None:
+        encoded = "categories" in columns
+        mode = "mixed" if encoded else "categories"
+    return reading.read(
+        args,
+        label=extra["label"] if args.label is None else args.label,
+        labelled=labelled,
+        n_features=estimator.n_features_in_
+        if columns is None
+        else len(columns["text"]),
+        feature_names=extra["feature_names"],
+        zero_based="auto" if extra["zero_based"] is None else extra["zero_based"],
+        columns=mode,
+        text=None if columns is None else columns["text"],
+    )
+
+
+def prediction_method(args, estimator):
+    """The estimator's method that is asked for."""
+    asked = {
+        "decision_function": (args.decision, "decision values"),
+        "predict_proba": (args.probability, "probabilities"),
+        "score_samples": (args.score, "log-likelihoods"),
+    }
+    for method, (wanted, what) in asked.items():
+        if wanted and not hasattr(_without_calibration(estimator, method), method):
+            remedy = ""
+            if method == "predict_proba" and hasattr(estimator, "classes_"):
+                remedy = "; fit with --probability or --margin logistic to have them"
+            name = type(machine_of(estimator)).__name__
+            raise CommandError(f"{args.model}: its {name} defines no {what}{remedy}")
+        if wanted:
+            return method
+    return "predict" if hasattr(estimator, "predict") else "score_samples"
+
+
+def _without_calibration(estimator, method):
+    """The estimator whose method it is: labels and probabilities are calibrated."""
+    if method in ("predict", "predict_proba"):
+        return estimator
+    if type(estimator).__name__ == CALIBRATED:
+        return machine_of(estimator)
+    if hasattr(estimator, "steps") and type(estimator[-1]).__name__ == CALIBRATED:
+        from sklearn.pipeline import Pipeline
+
+        last = (estimator.steps[-1][0], machine_of(estimator))
+        return Pipeline([*estimator.steps[:-1], last])
+    return estimator
+
+
+def write_predictions(args, estimator, method, X, y):
+    """Apply the estimator, write the predictions, and tell the error if there is y."""
+    try:
+        values = labels = getattr(_without_calibration(estimator, method), method)(X)
+        if method != "predict" and hasattr(estimator, "predict"):
+            labels = estimator.predict(X)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise CommandError(f"{args.model} on {args.data}: {error}") from error
+    word = _WORDS[method]
+    header = [word]
+    if values.ndim == 2:
+        names = getattr(estimator, "classes_", np.arange(values.shape[1]))
+        header = [f"{word}_{name}" for name in names.tolist()]
+    _write_rows(args.output, header, values)
+    found = verdict(machine_of(estimator), labels, y)
+    if found is not None and not args.quiet:
+        tell(f"{found[0]}: {found[1]}")
+    return Outcome(written=args.output)
+
+
+def _load(path):
+    """The estimator, and what `fit` wrote beside it, checked."""
+    try:
+        estimator, extra = load_with_extra(path)
+    except ModelFileError as error:
+        raise CommandError(error) from None
+    if not (hasattr(estimator, "predict") or hasattr(estimator, "score_samples")):
+        raise CommandError(
+            f"{path} holds a {type(estimator).__name__}, which does not predict; read "
+            "it in Python by maxent.load"
+        )
+    keys = ("feature_names", "label", "zero_based", "standardize", "sequences")
+    extra = {key: extra.get(key) for key in (*keys, "columns")}
+    if extra["sequences"] is not None:
+        return estimator, extra
+    if hasattr(estimator, "feature_names_in_"):
+        # Columns are found by name here; the arrays that are passed on have none.
+        if extra["feature_names"] is None:
+            extra["feature_names"] = list(estimator.feature_names_in_)
+        del estimator.feature_names_in_
+    if not _agrees(extra, getattr(estimator, "n_features_in_", None)):
+        raise CommandError(f"{path}: what is said about its features does not agree")
+    return estimator, extra
+
+
+def _agrees(extra, n):
+    """Whether what a file says of its columns fits an estimator of n features."""
+    if not isinstance(n, (int, np.integer)):
+        return False
+    names, scales, columns = (
+        extra[key] for key in ("feature_names", "standardize", "columns")
+    )
+    if columns is not None and not are_columns(columns, n):
+        return False
+    width = n if columns is None else len(columns["text"])
+    return (
+        (names is None or (isinstance(names, list) and len(names) == width))
+        and isinstance(extra["label"], (str, int, type(None)))
+        and (scales is None or are_scales(scales, n))
+    )
+
+
+def _write_rows(path, header, values):
+    rows = values.tolist() if values.ndim == 2 else ([v] for v in values.tolist())
+    rows = itertools.chain([header], rows)
+    if path is not None:
+        with whole_file(path, "w", encoding="utf-8", newline="") as stream:
+            csv.writer(stream, lineterminator="\n").writerows(rows)
+        return
+    while part := list(itertools.islice(rows, _PRINTED_ROWS)):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(part)
+        show(text.getvalue(), escape=False)

@@ -1,0 +1,138 @@
+"""Data files as the options describe them, and labels as estimators take them."""
+
+import os
+
+import numpy as np
+
+from maxent._commands.options import is_for_sequences
+from maxent._commands.outcome import CommandError
+from maxent._support.data_files import TableError, read_table
+
+__all__ = [
+    "class_labels",
+    "class_weights",
+    "holds_sequences",
+    "partial_labels",
+    "read",
+    "real_labels",
+    "refuse_sequence_options",
+]
+
+SEQUENCE_SUFFIXES = (".fasta", ".fa", ".fna", ".ffn", ".faa", ".frn", ".seq")
+
+
+def read(args, **expected):
+    """The table of the data file."""
+    header = "auto" if args.header is None else args.header
+    try:
+        return read_table(args.data, format=args.format, header=header, **expected)
+    except TableError as error:
+        raise CommandError(f"{error}{_remedy(args, error)}") from None
+
+
+def _remedy(args, error):
+    """Options that help with a cell that is no number."""
+    if args.command != "fit":
+        return ""
+    if error.fault == "missing":
+        return "; --impute fills missing cells"
+    if error.fault == "mixed" and args.label is not None:
+        return "; the estimators bayesnet, tree and chowliu take it for a category"
+    if error.column is None:
+        return ""
+    if args.label is None:
+        return f"; if it holds the labels, say --label {error.column}"
+    return f"; --ignore {error.column} leaves the column out"
+
+
+def holds_sequences(args):
+    """Whether the data file holds sequences: as --format says, or its ending."""
+    if args.format != "auto":
+        return args.format == "sequences"
+    name = os.fspath(args.data).lower().removesuffix(".gz")
+    return name.endswith(SEQUENCE_SUFFIXES)
+
+
+def refuse_sequence_options(args):
+    """Options for sequences have no meaning for tables."""
+    for dest, (flag, _, _) in args.given.items():
+        if is_for_sequences(dest):
+            raise CommandError(
+                f"{flag} is for sequences, and {args.data} is read as a table; if it "
+                "holds sequences, say --format sequences"
+            )
+
+
+# --------------------------------------------------------------------------- labels
+
+
+def real_labels(table, name):
+    """Labels of a regressor."""
+    if table.y.dtype.kind == "U":
+        raise CommandError(
+            f"{name}: the labels are text, but a regressor needs numbers; choose their "
+            "column with --label"
+        )
+    return table.y.astype(float)
+
+
+def class_labels(table, args):
+    """Labels of a classifier: text or whole numbers."""
+    if table.y.dtype.kind == "f":
+        column = table.label_name or table.label_index
+        where = "" if column is None else f" of column {column!r}"
+        raise CommandError(
+            f"{args.data}: the labels{where} are not whole numbers, so no classes"
+            f"{_label_hint(table, args)}, or train --estimator regressor"
+        )
+    return table.y
+
+
+def _label_hint(table, args):
+    """How to choose another column, with one of text if there is any."""
+    if args.label is not None or table.format != "csv":
+        return "; choose the labels' column with --label"
+    names = table.feature_names or [str(i) for i in range(table.X.shape[1] + 1)]
+    text = [
+        name
+        for name, column in zip(names, table.X.T)
+        if any(isinstance(cell, str) for cell in column[:100].tolist())
+    ]
+    example = f", such as --label {text[0]}" if text else ""
+    return f"; the last column is taken: choose another with --label{example}"
+
+
+def partial_labels(y):
+    """Labels with -1 where there is none."""
+    absent = np.array([label is None for label in y.tolist()])
+    if not absent.any():
+        return y
+    kept = y[~absent].tolist()
+    if any(label == -1 for label in kept):  # a class of that name
+        y = np.array([label if label is None else str(label) for label in y], object)
+    y = y.copy()
+    y[absent] = -1
+    if not any(isinstance(label, str) for label in kept) or not kept:
+        return y.astype(np.int64) if all(float(v).is_integer() for v in y) else y
+    return y
+
+
+def class_weights(text, y):
+    """Value of --class-weight for the labels of a file."""
+    if text == "balanced":
+        return text
+    known = {str(label): label for label in np.unique(y).tolist()}
+    weights = {}
+    for part in text.split(","):
+        name, _, value = part.rpartition(":")
+        try:
+            weight = float(value)
+        except ValueError:
+            weight = None
+        if weight is None or name.strip() not in known:
+            raise CommandError(
+                f"--class-weight {text}: {part!r} is not LABEL:WEIGHT with one of the "
+                f"labels {', '.join(known)}; or say balanced"
+            )
+        weights[known[name.strip()]] = weight
+    return weights

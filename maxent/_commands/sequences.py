@@ -1,0 +1,258 @@
+"""``maxent fit`` and ``predict`` on sequences: kernels, motifs and outliers."""
+
+import re
+import time
+
+import numpy as np
+
+from maxent._commands.catalog import SEQUENCES
+from maxent._commands.outcome import CommandError, Outcome, aligned, check_output
+from maxent._commands.predict import prediction_method, write_predictions
+from maxent._commands.reading import class_weights
+from maxent._commands.training import (
+    calibrated,
+    cross_validate,
+    fit_lines,
+    fit_outcome,
+    make_estimator,
+    run_fit,
+)
+from maxent._support.persistence import resolve_class, save
+from maxent._support.sequences import read_records
+
+MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
+_OTHERS = ("M3EMotifClassifier", "MEDSequenceOutlierDetector")
+_OWN = {"n_states": "hmm", "order": "markov"}  # options of one model only
+_NOT_HERE = {
+    "--standardize": "standardize",
+    "--label": "label",
+    "--header": "header",
+    "--impute": "impute",
+    "--ignore": "ignore",
+}
+_OF_KERNEL = ("sequence_model", "alphabet", "unknown", "n_states", "order", "smoothing")
+_OF_KERNEL += ("rho", "horizon", "seed", "n_jobs")
+
+
+def fit(args):
+    """Train on a file of sequences, write a model file."""
+    _refuse_table_options(args)
+    if args.estimator not in SEQUENCES:
+        raise CommandError(
+            f"--estimator {args.estimator} does not apply to sequences, which have "
+            f"{', '.join(SEQUENCES)}"
+        )
+    if args.model is not None:
+        check_output(args.model, args.data)
+    spec = SEQUENCES[args.estimator]
+    X, y = _read(args.data, labelled=spec.labels is not None)
+    given = dict(args.given)
+    weight = given.pop("class_weight", None)
+    if weight is not None and y is None:
+        raise CommandError(f"{weight[0]} does not apply to the {args.estimator}")
+    params = {}
+    if weight is not None:
+        params["class_weight"] = class_weights(weight[2], y)
+    if args.estimator == "classifier":
+        trained = _Kernel(args, given, params, X)
+    else:
+        trained = _Direct(args, spec, given, params, X)
+    lines = [("sequences", len(X)), *trained.lines()]
+    if args.cv is not None:
+        if y is None:
+            raise CommandError("--cv needs a label for every sequence")
+        data = np.array(X, dtype=object)
+        lines.append(cross_validate(args, trained.whole(), data, y))
+    if args.model is None:
+        return Outcome("" if args.quiet else aligned(lines))
+    start = time.perf_counter()
+    predicted = trained.fit(X, y)
+    seconds = time.perf_counter() - start
+    try:
+        save(trained.fitted, args.model, extra={"sequences": trained.name})
+    except (TypeError, ValueError) as error:
+        raise CommandError(error) from error
+    lines = [
+        ("sequences", len(X)),
+        *trained.lines(),
+        *lines[len(trained.lines()) + 1 :],
+    ]
+    lines += fit_lines(trained.fitted, predicted, y)
+    return fit_outcome(args, trained.fitted, lines, seconds)
+
+
+class _Kernel:
+    """A kernel machine on models of the sequences."""
+
+    def __init__(self, args, given, params, X):
+        self.args = args
+        options = {dest: given.pop(dest) for dest in _OF_KERNEL if dest in given}
+        for dest in ("kernel", "gamma", "degree", "coef0"):
+            if dest in given:
+                raise CommandError(f"{given[dest][0]} does not apply to sequences")
+        for flag, param, _ in given.values():
+            if param not in resolve_class("MEDClassifier")._get_param_names():
+                raise CommandError(f"{flag} does not apply to sequences")
+        self.kernel = _make_kernel({k: v[2] for k, v in options.items()}, X)
+        machine = make_estimator(
+            *("classifier", SEQUENCES["classifier"], given),
+            kernel="precomputed",
+            **params,
+        )
+        self.machine = calibrated(args, machine)
+        self.name = self.kernel.model
+
+    def whole(self):
+        from sklearn.pipeline import Pipeline
+
+        return Pipeline([("kernel", self.kernel), ("machine", self.machine)])
+
+    def fit(self, X, y):
+        found = {}
+
+        def run():
+            found["K"] = self.kernel.fit_transform(X)
+            self.machine.fit(found["K"], y)
+
+        run_fit(self.args, self.machine, run)
+        self.fitted = self.whole()
+        return self.machine.predict(found["K"])
+
+    def lines(self):
+        letters = self.kernel.model_params["alphabet"]
+        horizon = getattr(self.kernel, "horizon_", self.kernel.horizon)
+        return [
+            ("alphabet", f"{letters} ({len(letters)} letters)"),
+            ("model", f"{self.name}, horizon {horizon}, rho {self.kernel.rho:g}"),
+        ]
+
+
+class _Direct:
+    """An estimator that takes the sequences themselves."""
+
+    def __init__(self, args, spec, given, params, X):
+        self.args, self.name = args, spec.class_name
+        if "smoothing" in given:
+            flag, _, value = given["smoothing"]
+            given["smoothing"] = (flag, "pseudo_count", value)
+        if "seed" in given:
+            params["random_state"] = given.pop("seed")[2]
+        if "alphabet" not in given:
+            missing = given["unknown"][2] if "unknown" in given else "N"
+            params["alphabet"] = _letters(X, missing)
+            if "unknown" not in given and any("N" in text for text in X):
+                params["missing"] = missing
+        machine = make_estimator(args.estimator, spec, given, **params)
+        self.alphabet = machine.alphabet
+        self.fitted = calibrated(args, machine)
+
+    def whole(self):
+        return self.fitted
+
+    def fit(self, X, y):
+        run_fit(self.args, self.fitted, lambda: self.fitted.fit(X, y))
+        return self.fitted.predict(X)
+
+    def lines(self):
+        return [("alphabet", f"{self.alphabet} ({len(self.alphabet)} letters)")]
+
+
+def predict(args, estimator, model):
+    """Apply a model of sequences to a file of them."""
+    if args.format not in ("sequences", "auto"):
+        raise CommandError(
+            f"{args.model} is a model of sequences; use --format sequences"
+        )
+    of_kernel = model in MODELS.values() and hasattr(estimator, "named_steps")
+    if not of_kernel and model not in _OTHERS:
+        raise CommandError(f"{args.model}: what is said about its data does not agree")
+    _refuse_table_options(args)
+    method = prediction_method(args, estimator)
+    X, y = _read(args.data, labelled=False if args.no_label else "auto")
+    classes = getattr(estimator, "classes_", None)
+    if y is not None and classes is not None:
+        known = {str(c) for c in np.asarray(classes).tolist()}
+        if not set(y.tolist()) & known:
+            y = None  # last words of headers that are no labels
+    return write_predictions(args, estimator, method, X, y)
+
+
+def _refuse_table_options(args):
+    for flag, name in _NOT_HERE.items():
+        if getattr(args, name, None) not in (None, False, []):
+            raise CommandError(f"{flag} does not apply to sequences")
+
+
+# ------------------------------------------------------------------------- machines
+
+
+def _letters(X, missing):
+    return "".join(sorted({letter for text in X for letter in text} - {*missing}))
+
+
+def _make_kernel(given, X):
+    """The kernel between models of the sequences, from the options."""
+    kind = given.get("sequence_model", "hmm")
+    params = {"alphabet": given.get("alphabet"), "missing": given.get("unknown", "")}
+    if params["alphabet"] is None:
+        params["alphabet"] = _letters(X, params["missing"])
+    for name, owner in _OWN.items():
+        if name in given:
+            if kind != owner:
+                flag = {"n_states": "--states"}.get(name, f"--{name}")
+                raise CommandError(f"{flag} does not apply to --sequence-model {kind}")
+            params[name] = given[name]
+    if "smoothing" in given:
+        params["smoothing"] = given["smoothing"]
+    return resolve_class("ProductKernel")(
+        MODELS[kind],
+        rho=given.get("rho", 0.5),
+        horizon=given.get("horizon", "mean"),
+        model_params=params,
+        random_state=given.get("seed", 0),
+        n_jobs=given.get("n_jobs"),
+    )
+
+
+# ---------------------------------------------------------------------------- files
+
+
+def _read(path, labelled):
+    """Strings and labels; None without labels.
+
+    The label is the last word of a FASTA header, or of a line. With "auto" labels are
+    taken if every sequence has one.
+    """
+    try:
+        found = read_records(path)
+    except ValueError as error:
+        raise CommandError(error) from None
+    if found.fasta:
+        labels = [name.split()[-1] if name else None for name in found.names]
+        return found.sequences, _labels(path, found, labels, labelled)
+    strings, labels = [], []
+    for text, line in zip(found.sequences, found.lines):
+        words = [word for word in re.split(r"[\s,;]+", text) if word]
+        if not 1 <= len(words) <= 2:
+            raise CommandError(
+                f"{path}, line {line}: a sequence and its label are expected, and "
+                f"{len(words)} words were found"
+            )
+        strings.append(words[0])
+        labels.append(words[1] if len(words) == 2 else None)
+    return strings, _labels(path, found, labels, labelled)
+
+
+def _labels(path, found, labels, labelled):
+    if labelled is False:
+        return None
+    if None in labels:
+        if labelled == "auto":
+            return None
+        line = found.lines[labels.index(None)]
+        where = "header" if found.fasta else "line"
+        raise CommandError(
+            f"{path}, line {line}: the sequence has no label; write it as the last "
+            f"word of its {where}"
+        )
+    return np.array(labels)

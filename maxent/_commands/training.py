@@ -1,0 +1,178 @@
+"""Estimators from options, their fits, and what is said of them."""
+
+import contextlib
+import warnings
+
+import numpy as np
+
+from maxent._commands.outcome import (
+    CommandError,
+    Outcome,
+    aligned,
+    listed,
+    one_line,
+)
+from maxent._commands.reports import certificate, error_text, verdict
+from maxent._support.calibrated import CALIBRATED
+from maxent._support.console import Messages, tell
+from maxent._support.persistence import resolve_class
+
+__all__ = [
+    "calibrated",
+    "cross_validate",
+    "fit_lines",
+    "fit_outcome",
+    "folds_of",
+    "machine_of",
+    "make_estimator",
+    "run_fit",
+]
+
+_FOLDS_OF_CALIBRATION = 5
+
+
+def make_estimator(name, spec, given, **params):
+    """An estimator with the options that were given.
+
+    Parameters
+    ----------
+    name : str
+        What the user calls it.
+    spec : Spec
+    given : dict
+        Of `given_options`.
+    **params
+        Parameters beside those.
+    """
+    cls = resolve_class(spec.class_name)
+    known = cls._get_param_names()
+    for flag, param, value in given.values():
+        if param not in known:
+            raise CommandError(f"{flag} does not apply to the {name}")
+        params[param] = value
+    if "random_state" in known:
+        params.setdefault("random_state", 0)
+    try:
+        return cls(**params)
+    except TypeError as error:  # a parameter without a default
+        raise CommandError(f"{name}: {_needed(error)}") from error
+
+
+def _needed(error):
+    text = one_line(error)
+    return "give its --width, in letters" if "'width'" in text else text
+
+
+def machine_of(estimator):
+    """The machine inside a pipeline or a calibrated classifier."""
+    while True:
+        if hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        elif type(estimator).__name__ == CALIBRATED:
+            parts = getattr(estimator, "calibrated_classifiers_", None)
+            estimator = parts[0].estimator if parts else estimator.estimator
+        else:
+            return estimator
+
+
+def calibrated(args, estimator):
+    """The estimator, with calibrated probabilities if they are asked for."""
+    if not args.probability:
+        return estimator
+    from sklearn.base import is_classifier
+
+    weights = estimator.get_params(deep=False).get("class_weight")
+    if isinstance(weights, dict):  # calibration numbers the classes by their order
+        raise CommandError(
+            "--probability does not combine with --class-weight of single labels; use "
+            "--class-weight balanced, or --margin logistic, which needs no calibration"
+        )
+    if not is_classifier(estimator):
+        raise CommandError(
+            "--probability is for classifiers, and a "
+            f"{type(estimator).__name__} predicts no classes"
+        )
+    folds = _FOLDS_OF_CALIBRATION
+    return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
+
+
+def run_fit(args, estimator, run):
+    """Call `run`, an estimator's fit; progress and warnings go to standard error."""
+    messages = Messages()
+    progress = messages.isatty() if args.progress is None else args.progress
+    machine = machine_of(estimator)
+    verbose = machine.get_params(deep=False).get("verbose")
+    loud = progress and not args.quiet and verbose is not None
+    if loud:
+        machine.set_params(verbose=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with contextlib.redirect_stdout(messages):
+                run()
+        except (ValueError, TypeError) as error:
+            raise CommandError(error) from error
+    if loud:
+        for one in (machine, machine_of(estimator)):
+            one.set_params(verbose=verbose)
+    for text in dict.fromkeys(one_line(warning.message) for warning in caught):
+        tell(f"maxent fit: warning: {text}")
+
+
+def folds_of(args, y):
+    """The folds of --cv: stratified for classes, shuffled by --seed."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    if args.cv < 2:
+        raise CommandError(f"--cv {args.cv}: two or more folds are needed")
+    if args.cv > len(y):
+        raise CommandError(f"--cv {args.cv}: there are {len(y)} rows only")
+    kind = KFold if y.dtype.kind == "f" else StratifiedKFold
+    seed = vars(args).get("seed", 0)
+    return kind(args.cv, shuffle=True, random_state=seed)
+
+
+def cross_validate(args, estimator, X, y):
+    """Line about the error in rows that were left out of the fits."""
+    from sklearn.model_selection import cross_val_predict
+
+    folds, found = folds_of(args, y), {}
+
+    def run():
+        found["predicted"] = cross_val_predict(estimator, X, y, cv=folds)
+
+    run_fit(args, estimator, run)
+    state = {} if y.dtype.kind == "f" else {"classes_": np.unique(y)}
+    text = error_text(found["predicted"], y, state)
+    return ("cross-validation error", f"{text}, {args.cv} folds")
+
+
+def fit_lines(estimator, predicted, y):
+    """Lines about a fit: classes, training error, certificate."""
+    machine = machine_of(estimator)
+    state, lines = vars(machine), []
+    if "classes_" in state and y is not None:
+        counts = [f"{c} ({int((y == c).sum())})" for c in state["classes_"].tolist()]
+        lines.append(("classes", listed(counts)))
+        if "label_mean_" in state:
+            kept = np.array([label != -1 for label in y.tolist()])
+            lines.append(("without a label", f"{int((~kept).sum())} rows"))
+            predicted, y = predicted[kept], y[kept]
+    found = verdict(machine, predicted, y)
+    if found is not None:
+        name, text = found
+        lines.append((f"training {name}" if name == "error" else name, text))
+    return lines + certificate(state)
+
+
+def fit_outcome(args, estimator, lines, seconds):
+    """The report of a fit whose model is written."""
+    converged = vars(machine_of(estimator)).get("converged_", True)
+    lines = [*lines, ("time", f"{seconds:.3g} s"), ("written", args.model)]
+    if not converged:
+        tell(
+            "maxent fit: the tolerance was not reached; the model is written all the "
+            "same"
+        )
+    report = "" if args.quiet else aligned(lines)
+    return Outcome(report, 0 if converged else 1, args.model)

@@ -1,0 +1,295 @@
+"""The options of every command, with defaults and examples.  Imports nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from maxent._commands.catalog import SEQUENCES, TABLES
+from maxent._commands.options import add_options
+from maxent._support.console import show, tell
+
+__all__ = ["make_parser"]
+
+_SHELLS = ("bash", "zsh", "tcsh")
+_EXAMPLES = {
+    "": """\
+maxent demo
+maxent fit train.csv model.npz --label sex --standardize
+maxent predict model.npz test.csv -o predictions.csv
+maxent info model.npz
+maxent --print-completion bash > ~/.local/share/bash-completion/completions/maxent""",
+    "demo": """\
+maxent demo --list
+maxent demo
+maxent demo motif -o motif.pdf""",
+    "fit": """\
+maxent fit train.csv model.npz --label sex --standardize -C 10
+maxent fit train.csv -v 5 --label sex           (an error estimate, no model)
+maxent fit cars.csv model.npz --estimator tree --label class
+maxent fit train.csv model.npz --class-weight yes:3,no:1 --probability
+maxent fit points.csv model.npz --estimator outliers --contamination 0.05
+maxent fit some-labels.csv model.npz --estimator partial
+zcat huge.svm.gz | maxent fit - model.npz --format svmlight --kernel linear
+maxent fit genes.fasta model.npz --alphabet ACGT --unknown N --horizon 9
+maxent fit sites.fasta model.npz --estimator motif --width 8""",
+    "predict": """\
+maxent predict model.npz test.csv
+maxent predict model.npz test.csv.gz -o predictions.csv --probability
+cut -d, -f2- test.csv | maxent predict model.npz - --no-label""",
+    "info": """\
+maxent info model.npz
+maxent info --json model.npz""",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def print_help(self, file: object = None) -> None:
+        show(self.format_help())
+
+    def error(self, message: str) -> NoReturn:
+        tell(f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)")
+        self.exit(2)
+
+
+class _Version(argparse.Action):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        import maxent
+
+        show(f"maxent {maxent.__version__}\n")
+        parser.exit()
+
+
+class _Completion(argparse.Action):
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        try:
+            import shtab
+        except ImportError:
+            parser.error(
+                f"{option_string} needs the package shtab; install it by pip install "
+                '"maxent[completion]"'
+            )
+        for command in _commands_of(parser):
+            for action in command._actions:
+                if action.dest in ("data", "model", "output"):
+                    action.complete = shtab.FILE  # type: ignore[attr-defined]
+        show(shtab.complete(parser, str(values)))
+        parser.exit()
+
+
+def _commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return list(action.choices.values())
+    return []
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of ``maxent``."""
+    parser = _Parser(
+        prog="maxent",
+        allow_abbrev=False,
+        description="Maximum-entropy learning for tables (svmlight, CSV, text) and "
+        "sequences.",
+        epilog=_examples(""),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="print the version and exit"
+    )
+    parser.add_argument(
+        "--print-completion",
+        action=_Completion,
+        choices=_SHELLS,
+        metavar="SHELL",
+        help="print what makes bash, zsh or tcsh complete the command, and exit",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_demo(_command(commands, "demo", "show a method on bundled or made data"))
+    _add_fit(_command(commands, "fit", "train on a data file, write a model file"))
+    _add_predict(_command(commands, "predict", "apply a model file to a data file"))
+    info = _command(commands, "info", "check a model file and print its contents")
+    info.add_argument("model", metavar="MODEL")
+    info.add_argument("--json", action="store_true", help="print one JSON object")
+    _add_quiet(info, "print nothing: the exit code tells")
+    return parser
+
+
+def _examples(command: str) -> str:
+    lines = _EXAMPLES[command].splitlines()
+    return "\n".join(["examples:", *(f"  {line}" for line in lines)])
+
+
+def _command(
+    commands: argparse._SubParsersAction[Any], name: str, text: str
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=text,
+        description=text.capitalize() + ".",
+        allow_abbrev=False,
+        epilog=_examples(name),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return parser
+
+
+def _add_quiet(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("-q", "--quiet", action="store_true", help=text)
+
+
+def _add_demo(demo: argparse.ArgumentParser) -> None:
+    from maxent._commands.demos import DEMOS
+
+    demo.add_argument(
+        "name",
+        metavar="NAME",
+        nargs="?",
+        choices=list(DEMOS),
+        default="discriminate",
+        help=f"{', '.join(DEMOS)} (default: %(default)s)",
+    )
+    demo.add_argument("--list", action="store_true", help="what there is, and exit")
+    demo.add_argument(
+        "-o",
+        "--output",
+        metavar="PICTURE",
+        help="picture to write, .png, .pdf or .svg (default: maxent-demo.png, or "
+        "maxent-demo-NAME.png)",
+    )
+    demo.add_argument("--no-picture", action="store_true", help="write no picture")
+    demo.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        dest="demo_seed",
+        help="seed of the split or of the made data (default: 0)",
+    )
+    _add_quiet(demo, "print no report")
+
+
+def _add_fit(fit: argparse.ArgumentParser) -> None:
+    fit.add_argument(
+        "data",
+        metavar="DATA",
+        help="svmlight, CSV or sequence file, with labels; - is standard input",
+    )
+    fit.add_argument(
+        "model",
+        metavar="MODEL",
+        nargs="?",
+        help="model file to write; not with -v only",
+    )
+    fit.add_argument(
+        "--estimator",
+        choices=list(dict.fromkeys([*TABLES, *SEQUENCES])),
+        default="classifier",
+        metavar="NAME",
+        help=f"of tables: {', '.join(TABLES)}; of sequences: {', '.join(SEQUENCES)} "
+        "(default: %(default)s)",
+    )
+    fit.add_argument(
+        "-v",
+        "--cv",
+        type=int,
+        metavar="K",
+        help="estimate the error by K-fold cross-validation",
+    )
+    fit.add_argument(
+        "--probability",
+        action="store_true",
+        help="calibrate probabilities on rows left out of the fit (sigmoid, 5 folds)",
+    )
+    fit.add_argument(
+        "--standardize",
+        action="store_true",
+        help="scale every feature to mean 0 and variance 1 (svmlight: variance only); "
+        "the scales become part of the model",
+    )
+    fit.add_argument(
+        "--impute",
+        action="store_true",
+        help="fill missing numbers (empty, ?, NA) by the median of their column; "
+        "missing text is a category, and bayesnet, tree and chowliu need no filling",
+    )
+    fit.add_argument(
+        "--ignore",
+        action="extend",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="NAME,...",
+        help="columns to leave out",
+    )
+    fit.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        help="progress lines on standard error (default: if it is a terminal)",
+    )
+    _add_quiet(fit, "print no report and no progress")
+    _add_file_options(fit)
+    add_options(fit)
+
+
+def _add_predict(predict: argparse.ArgumentParser) -> None:
+    predict.add_argument("model", metavar="MODEL")
+    predict.add_argument(
+        "data",
+        metavar="DATA",
+        help="svmlight, CSV or sequence file; - is standard input",
+    )
+    predict.add_argument(
+        "-o", "--output", metavar="OUT", help="CSV file to write (default: print it)"
+    )
+    what = predict.add_mutually_exclusive_group()
+    what.add_argument("--decision", action="store_true", help="write decision values")
+    what.add_argument(
+        "--proba",
+        "--probability",
+        action="store_true",
+        dest="probability",
+        help="write probabilities",
+    )
+    what.add_argument(
+        "--score", action="store_true", help="write log-likelihoods of rows"
+    )
+    predict.add_argument(
+        "--no-label", action="store_true", help="the file has no label column"
+    )
+    _add_quiet(predict, "say nothing of errors in labelled rows")
+    _add_file_options(predict)
+
+
+def _add_file_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--label",
+        metavar="NAME|INDEX",
+        help="label column of a CSV file, by name or number counted from 0, negative "
+        "from the end (default: the last)",
+    )
+    command.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first row of a CSV file holds names (default: detected)",
+    )
+    command.add_argument(
+        "--format",
+        choices=["auto", "svmlight", "csv", "sequences"],
+        default="auto",
+        help="format of the data file (default: detected; sequences by an ending such "
+        "as .fasta, .fa or .seq): svmlight; rows of cells between commas, tabs, "
+        "semicolons or blanks; FASTA with the label as the last word of each header, "
+        "or lines of a sequence and its label",
+    )
