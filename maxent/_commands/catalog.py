@@ -22,6 +22,8 @@ class Spec:
     drop : {"first", None}
         Of scikit-learn's OneHotEncoder, for columns of text: densities need columns
         that do not add up to one.
+    foreign : tuple of str
+        Parameters that mean something else than the option of their name.
     """
 
     class_name: str
@@ -29,6 +31,7 @@ class Spec:
     labels: str | None = "classes"
     categories: bool = False
     drop: str | None = None
+    foreign: tuple[str, ...] = ()
 
 
 TABLES = {
@@ -48,7 +51,9 @@ TABLES = {
         "LMEGaussianMixture", "Gaussian mixture, no labels", None, drop="first"
     ),
     "dirichlet": Spec("LMEDirichletMixture", "mixture of shares, no labels", None),
-    "boltzmann": Spec("LMEBoltzmannMachine", "binary columns, no labels", None),
+    "boltzmann": Spec(
+        "LMEBoltzmannMachine", "binary columns, no labels", None, foreign=("bias",)
+    ),
     "rbm": Spec("LMERBM", "binary columns, no labels", None),
 }
 

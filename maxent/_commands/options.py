@@ -314,7 +314,14 @@ OPTIONS: dict[str, Option] = {
     ),
     "n_init": _option(
         *("solver", "n_init", "--starts", "starts, of which the best is kept"),
-        {"mixture": 20, "dirichlet": 20, "boltzmann": 20, "rbm": 20, "motif": 4},
+        {
+            "mixture": 20,
+            "dirichlet": 20,
+            "boltzmann": 20,
+            "rbm": 20,
+            "motif": 4,
+            "outliers": 3,
+        },
         type=int,
     ),
     "seed": _option(

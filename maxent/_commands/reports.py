@@ -78,14 +78,14 @@ def error_text(predicted, y, state):
             return "unknown, the labels are text"
         residual = np.asarray(predicted, dtype=float) - y
         return f"{np.sqrt(np.mean(residual**2)):.6g} (root mean square)"
-    classes = state["classes_"]
+    classes, predicted = state["classes_"], np.asarray(predicted)
+    known = [label is not None for label in y.tolist()]
+    y, predicted = np.array(y[known].tolist()), predicted[known]
     if (classes.dtype.kind in "OU") != (y.dtype.kind in "OU"):
         y, predicted, classes = (
             np.array([str(v) for v in part.tolist()])
             for part in (y, predicted, classes)
         )
-    known = [label is not None for label in y.tolist()]
-    y, predicted = y[known], np.asarray(predicted)[known]
-    if not np.isin(y.astype(classes.dtype, copy=False), classes).any():
+    if not np.isin(y, classes).any():
         return "unknown, no label of the file is a class of the model"
     return _count(np.sum(predicted != y), len(y))

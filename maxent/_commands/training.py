@@ -46,8 +46,8 @@ def make_estimator(name, spec, given, **params):
     """
     cls = resolve_class(spec.class_name)
     known = cls._get_param_names()
-    for flag, param, value in given.values():
-        if param not in known:
+    for dest, (flag, param, value) in given.items():
+        if param not in known or dest in spec.foreign:
             raise CommandError(f"{flag} does not apply to the {name}")
         params[param] = value
     if "random_state" in known:

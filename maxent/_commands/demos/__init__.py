@@ -13,7 +13,7 @@ DEMOS = {
     "kernels": "product kernels between models of DNA sequences, over the horizon",
     "latent": "Gaussian mixtures: candidates of EM, and the one of greatest entropy",
     "motif": "a motif planted somewhere in DNA sequences, found from labels",
-    "outliers": "outliers among crabs, by a density with a guaranteed level",
+    "outliers": "made crabs among true ones, found by densities of the true ones",
 }
 
 

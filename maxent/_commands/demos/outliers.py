@@ -36,8 +36,8 @@ def run_demo(seed, picture):
         rows.append(row)
         converged &= bool(models[name].converged_)
     text = (
-        f"Detectors of outliers fitted to {len(train)} Leptograpsus crabs, {_SHARE:.0%} "
-        "of which they call\n"
+        f"Detectors of outliers fitted to {len(train)} Leptograpsus crabs, "
+        f"{_SHARE:.0%} of which they call\n"
         f"outliers, and tried on {len(test)} other crabs and {len(false)} made ones: "
         f"measurements of different\ncrabs mixed (seed {seed}).\n\n"
         f"{table(rows)}\n"

@@ -1,0 +1,429 @@
+"""The command line on text, missing cells, blanks, gzip, standard input; estimators."""
+
+import gzip
+import inspect
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+from command_line import assert_one_sentence, pairs, read_rows, write_csv
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from maxent import MEDClassifier, MEDTreeClassifier
+from maxent._commands.catalog import SEQUENCES, TABLES
+from maxent._commands.options import OPTIONS
+from maxent._support.persistence import load, load_with_extra, resolve_class
+
+
+@pytest.fixture
+def cars(tmp_path, rng):
+    """A table of text, numbers and missing cells; 10 of its labels are wrong."""
+    n = 90
+    color = rng.choice(["red", "green", "blue"], n)
+    doors = rng.choice(["2", "3", "5more"], n)
+    weight = rng.normal(size=n).round(3)
+    label = np.where((color == "red") ^ (doors == "5more"), "yes", "no")
+    cells = np.column_stack([color, doors, weight.astype(str)])
+    cells[[3, 40], [0, 1]] = "?"
+    cells[7, 2] = ""
+    path = tmp_path / "cars.csv"
+    rows = [",".join([*row, k]) for row, k in zip(cells.tolist(), label)]
+    path.write_text("\n".join(["color,doors,weight,class", *rows]) + "\n")
+    return path
+
+
+@pytest.fixture
+def points(tmp_path, rng):
+    """Numbers between blanks, without a header; the last is the class."""
+    X = rng.normal(size=(60, 2)).round(4)
+    y = (X[:, 0] > 0).astype(int)
+    path = tmp_path / "points.txt"
+    lines = [f"  {a:7.4f}   {b}  {k}" for (a, b), k in zip(X.tolist(), y)]
+    path.write_text("\n".join(lines) + "\n")
+    return path, X, y
+
+
+def column(out, name="prediction"):
+    rows = read_rows(out)
+    assert rows[0] == [name]
+    return [row[0] for row in rows[1:]]
+
+
+# ------------------------------------------------------------- text and missing cells
+
+
+def test_text_among_numbers_is_for_estimators_of_categories(run, cars, tmp_path):
+    model = tmp_path / "m"
+    code, _, err = run("fit", cars, model, "--label", "class")
+    assert code == 2 and "line " in err and "estimators bayesnet, tree" in err
+    assert_one_sentence(err, "fit")
+    options = ["--estimator", "tree", "--ignore", "weight", "--level", "4"]
+    code, out, err = run("fit", cars, model, *options)
+    assert (code, err) == (0, "")
+    said = pairs(out)
+    assert said["columns of text"] == "color (3), doors (3)"
+    assert said["missing cells"] == "2"
+    rows = [line.split(",") for line in cars.read_text().splitlines()[1:]]
+    table = np.array(rows, dtype=object)
+    X = np.where(table[:, :2] == "?", None, table[:, :2])
+    expected = MEDTreeClassifier(level=4.0, missing="category").fit(
+        X, table[:, 3].astype(str)
+    )
+    _, out, err = run("predict", model, cars)
+    assert column(out) == expected.predict(X).tolist() and err.startswith("error: ")
+
+
+def test_columns_of_text_keep_their_kind_in_other_files(run, cars, tmp_path):
+    run("fit", cars, tmp_path / "m", "--estimator", "bayesnet", "--ignore", "weight")
+    other = tmp_path / "other.csv"
+    other.write_text("doors,color\n2,red\n3,red\n2,blue\n9,\n")  # no text in doors
+    code, out, _ = run("predict", tmp_path / "m", other)
+    assert code == 0
+    model = load(tmp_path / "m")
+    X = np.array([["red", "2"], ["red", "3"], ["blue", "2"], [None, "9"]], object)
+    assert column(out) == model.predict(X).tolist()
+
+
+def test_text_becomes_columns_of_numbers(run, cars, tmp_path):
+    model = tmp_path / "m"
+    options = ["--ignore", "doors", "--impute", "--standardize", "--tol", "1e-8"]
+    code, out, _ = run("fit", cars, model, *options)
+    assert code == 0 and pairs(out)["features"] == "2"
+    rows = [line.split(",") for line in cars.read_text().splitlines()[1:]]
+    weight = np.array([float(row[2] or "nan") for row in rows])
+    weight[np.isnan(weight)] = np.nanmedian(weight)
+    color = np.array([[row[0]] for row in rows])
+    one_hot = OneHotEncoder(sparse_output=False).fit_transform(color)
+    X = StandardScaler().fit_transform(np.column_stack([weight, one_hot]))
+    expected = MEDClassifier(tol=1e-8).fit(X, [row[3] for row in rows])
+    _, out, _ = run("predict", model, cars, "--decision")
+    np.testing.assert_allclose(
+        np.array(column(out, "decision"), float),
+        expected.decision_function(X),
+        atol=1e-6,
+    )
+    other = tmp_path / "other.csv"  # colours that training has not met
+    other.write_text("color,weight\nviolet,0.5\n?,NA\n")
+    code, out, err = run("predict", model, other)
+    assert (code, err) == (0, "") and len(column(out)) == 2
+
+
+def test_missing_numbers_need_to_be_asked_for(run, cars, tmp_path):
+    code, _, err = run("fit", cars, tmp_path / "m", "--ignore", "doors")
+    assert code == 2 and "column 'weight': the cell is empty" in err
+    assert "--impute fills" in err
+    run("fit", cars, tmp_path / "m", "--ignore", "doors,color", "--impute")
+    fill = load_with_extra(tmp_path / "m")[1]["columns"]["fill"]
+    values = [line.split(",")[2] for line in cars.read_text().splitlines()[1:]]
+    assert fill.tolist() == [np.median([float(x) for x in values if x])]
+
+
+def test_densities_need_no_column_that_others_determine(run, cars, tmp_path):
+    options = ["--estimator", "gaussian", "--impute", "--ignore", "doors"]
+    code, _, err = run("fit", cars, tmp_path / "m", *options, "--set", "prior=weak")
+    assert (code, err) == (0, "")
+    assert load(tmp_path / "m").n_features_in_ == 1 + 3  # 4 categories with "?"
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        3,
+        {"text": []},
+        {"text": [True] * 3},
+        {"text": [0, 1], "categories": [], "fill": None},
+        {"text": [True, False], "categories": [np.array(["a"])], "fill": np.ones(2)},
+        {"text": [False] * 5, "categories": [], "fill": np.full(5, np.nan)},
+    ],
+)
+def test_contradictory_columns_are_one_sentence(run, crabs, tmp_path, columns):
+    from maxent._support.persistence import save
+    from maxent.datasets import load_crabs
+
+    X, y = load_crabs(return_X_y=True)
+    save(MEDClassifier().fit(X, y), tmp_path / "m", extra={"columns": columns})
+    code, _, err = run("predict", tmp_path / "m", crabs)
+    assert code == 2 and "does not agree" in err
+    assert_one_sentence(err, "predict")
+
+
+# ----------------------------------------------------------------------- where data are
+
+
+def test_blanks_gzip_and_standard_input(run, points, tmp_path, monkeypatch):
+    path, X, y = points
+    packed = tmp_path / "points.txt.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    expected = MEDClassifier().fit(X, y).predict(X).tolist()
+    for data in (path, packed, "-"):
+        for args in (("fit", data, tmp_path / "m"), ("predict", tmp_path / "m", data)):
+            stream = io.TextIOWrapper(io.BytesIO(path.read_bytes()))
+            monkeypatch.setattr(sys, "stdin", stream)
+            code, out, _ = run(*args)
+            assert code == 0
+        assert [int(k) for k in column(out)] == expected
+
+
+def test_svmlight_and_sequences_from_standard_input(run, tmp_path, monkeypatch):
+    def feed(text):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    feed("1 1:1 2:3\n-1 1:-1\n1 2:2\n-1 1:-2\n")
+    assert run("fit", "-", tmp_path / "m", "--kernel", "linear")[0] == 0
+    lines = "".join(f"{'AC' * k} a\n{'AA' * k}C b\n" for k in range(4, 9))
+    feed(lines)
+    options = ["--format", "sequences", "--sequence-model", "markov", "--horizon", 3]
+    code, out, _ = run("fit", "-", tmp_path / "m", *options)
+    assert code == 0 and pairs(out)["sequences"] == "10"
+
+
+def test_models_do_not_go_to_standard_output(run, points):
+    code, _, err = run("fit", points[0], "-")
+    assert code == 2 and "name a file to write" in err
+
+
+# -------------------------------------------------------------- folds and probabilities
+
+
+def test_cross_validation_equals_scikit_learn(run, points, tmp_path):
+    path, X, y = points
+    code, out, _ = run("fit", path, "-v", 4, "--standardize", "--seed", 3)
+    folds = StratifiedKFold(4, shuffle=True, random_state=3)
+    machine = make_pipeline(StandardScaler(), MEDClassifier())
+    wrong = int(np.sum(cross_val_predict(machine, X, y, cv=folds) != y))
+    assert code == 0
+    assert pairs(out)["cross-validation error"].startswith(f"{wrong} of 60 (")
+    assert pairs(out)["cross-validation error"].endswith("4 folds")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["points.txt"]
+    code, out, _ = run("fit", path, tmp_path / "m", "--cv", 4)
+    assert code == 0 and "cross-validation error" in out and (tmp_path / "m").exists()
+
+
+def test_folds_learn_their_own_columns(run, cars):
+    code, out, err = run("fit", cars, "-v", 3, "--impute", "--ignore", "doors")
+    assert (code, err) == (0, "")
+    assert "of 90" in pairs(out)["cross-validation error"]
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["-v", 1], "two or more folds"),
+        (["-v", 61], "60 rows only"),
+        (["-v", 3, "--estimator", "outliers"], "needs a label for every row"),
+        (["--probability", "-v", 3, "--estimator", "regressor"], "is for classifiers"),
+        ([], "name the MODEL file"),
+    ],
+)
+def test_wrong_folds_are_one_sentence(run, points, options, words):
+    code, _, err = run("fit", points[0], *options)
+    assert code == 2 and words in err
+    assert_one_sentence(err, "fit")
+
+
+def test_calibrated_probabilities_equal_scikit_learn(run, points, tmp_path):
+    path, X, y = points
+    model = tmp_path / "m"
+    code, out, _ = run("fit", path, model, "--probability", "--kernel", "linear")
+    assert code == 0 and "support" in pairs(out)
+    expected = CalibratedClassifierCV(MEDClassifier("linear"), cv=5, ensemble=False)
+    expected.fit(X, y)
+    code, out, _ = run("predict", model, path, "--probability")
+    rows = read_rows(out)
+    assert code == 0 and rows[0] == ["proba_0", "proba_1"]
+    np.testing.assert_array_equal(
+        np.array(rows[1:], dtype=float), expected.predict_proba(X)
+    )
+    _, out, _ = run("predict", model, path, "--decision")
+    machine = MEDClassifier("linear").fit(X, y)
+    np.testing.assert_array_equal(
+        np.array(column(out, "decision"), float), machine.decision_function(X)
+    )
+    code, out, _ = run("info", model)
+    assert code == 0 and pairs(out)["machine"] == "MEDClassifier"
+    assert pairs(out)["kernel"] == "'linear'"
+
+
+# -------------------------------------------------------------------------- parameters
+
+
+def test_class_weights(run, points, tmp_path):
+    path, X, y = points
+    for text, weights in (("0:3", {0: 3.0}), ("balanced", "balanced")):
+        run("fit", path, tmp_path / "m", "--class-weight", text)
+        model = load(tmp_path / "m")
+        expected = MEDClassifier(class_weight=weights).fit(X, y)
+        assert model.class_weight == weights
+        np.testing.assert_array_equal(model.dual_coef_, expected.dual_coef_)
+    for text in ("2:3", "0:x", "0"):
+        code, _, err = run("fit", path, tmp_path / "m", "--class-weight", text)
+        assert code == 2 and "labels 0, 1" in err
+        assert_one_sentence(err, "fit")
+
+
+def test_any_parameter_can_be_set(run, points, tmp_path):
+    path = points[0]
+    options = ["--set", "threshold=0.3", "--set", "max_features=1"]
+    run("fit", path, tmp_path / "m", "--estimator", "selector", *options)
+    params = load(tmp_path / "m").get_params()
+    assert params["threshold"] == 0.3 and params["max_features"] == 1
+    code, _, err = run("fit", path, tmp_path / "m", "--set", "speed=9")
+    assert code == 2 and "--set speed does not apply to the classifier" in err
+    code, _, err = run("fit", path, tmp_path / "m", "--set", "speed")
+    assert code == 2 and "not of the form NAME=VALUE" in err
+
+
+def defaults_of(option, catalog):
+    """Defaults of an option's parameter, by name of the estimator."""
+    found = {}
+    for name, spec in catalog.items():
+        known = inspect.signature(resolve_class(spec.class_name).__init__).parameters
+        if option.param in known:
+            found[name] = known[option.param].default
+    return found
+
+
+def test_the_defaults_of_the_help_are_those_of_the_estimators():
+    told = 0
+    for dest, option in OPTIONS.items():
+        if not option.param or not option.default or dest == "seed":
+            continue  # the command's own
+        for catalog in (TABLES, SEQUENCES):
+            for name, default in defaults_of(option, catalog).items():
+                if dest in catalog[name].foreign or default is inspect.Parameter.empty:
+                    continue
+                both = name in TABLES and name in SEQUENCES and catalog is SEQUENCES
+                if both or (name not in option.default and "" not in option.default):
+                    continue
+                expected = option.default.get(name, option.default.get(""))
+                assert default == expected, (dest, name)
+                told += 1
+    assert told > 50
+
+
+@pytest.mark.parametrize("name", [*TABLES, "motif"])
+def test_every_estimator_is_listed_in_the_help(run, name):
+    assert name in run("fit", "--help")[1]
+
+
+# --------------------------------------------------------- estimators without classes
+
+
+def test_a_detector_prints_shares(run, points, tmp_path):
+    X = points[1]
+    bare = tmp_path / "bare.txt"
+    np.savetxt(bare, X)
+    options = ["--estimator", "outliers", "--contamination", "0.1"]
+    code, out, _ = run("fit", bare, tmp_path / "m", *options)
+    assert code == 0 and "outliers 6 of 60 (10.00 %)" in pairs(out)["predicted"]
+    code, out, err = run("predict", tmp_path / "m", bare)
+    assert code == 0 and column(out).count("-1") == 6
+    assert err == (
+        "predicted: inliers 54 of 60 (90.00 %), outliers 6 of 60 (10.00 %)\n"
+    )
+    truth = tmp_path / "truth.csv"
+    write_csv(truth, X, np.ones(60, int), ["a", "b"], label="k")
+    run("fit", truth, tmp_path / "m", *options, "--label", "k")
+    _, _, err = run("predict", tmp_path / "m", truth)
+    assert "error: 6 of 60" in err
+    _, out, err = run("predict", tmp_path / "m", truth, "--score", "-q")
+    assert len(column(out, "score")) == 60 and err == ""
+
+
+def test_a_mixture_counts_its_components(run, tmp_path, rng):
+    X = np.vstack([rng.normal(size=(30, 2)), rng.normal(size=(10, 2)) + 9])
+    np.savetxt(tmp_path / "x.txt", X)
+    options = ["--estimator", "mixture", "--components", "2", "--starts", "4"]
+    options += ["--selection", "likelihood"]
+    code, out, _ = run("fit", tmp_path / "x.txt", tmp_path / "m", *options)
+    assert code == 0 and "10 of 40" in out and "30 of 40" in out
+    _, out, _ = run("predict", tmp_path / "m", tmp_path / "x.txt", "--proba")
+    assert read_rows(out)[0] == ["proba_0", "proba_1"]
+
+
+def test_a_density_of_binary_columns_writes_scores(run, tmp_path, rng):
+    X = (rng.random((60, 3)) < 0.4).astype(int)
+    np.savetxt(tmp_path / "x.txt", X, fmt="%d")
+    options = ["--estimator", "boltzmann", "--hidden", "1", "--starts", "2"]
+    code, out, _ = run("fit", tmp_path / "x.txt", tmp_path / "m", *options)
+    assert code in (0, 1) and "mean log-likelihood" in out
+    _, out, _ = run("predict", tmp_path / "m", tmp_path / "x.txt")
+    scores = np.array(column(out, "score"), dtype=float)
+    np.testing.assert_allclose(scores, load(tmp_path / "m").score_samples(X))
+
+
+@pytest.mark.parametrize("labels", [("yes", "no"), (1, 0), (1, -1)])
+def test_labels_may_be_missing(run, tmp_path, rng, labels):
+    x = rng.normal(size=50).round(3)
+    known = rng.random(50) < 0.4
+    y = np.where(x > 0, *map(str, labels))
+    path = tmp_path / "x.csv"
+    rows = [f"{a},{a**2},{k if here else '?'}" for a, k, here in zip(x, y, known)]
+    path.write_text("\n".join(["a,b,k", *rows]) + "\n")
+    options = ["--estimator", "partial", "-C", "5"]
+    code, out, _ = run("fit", path, tmp_path / "m", *options)
+    assert code == 0
+    assert pairs(out)["without a label"] == f"{50 - known.sum()} rows"
+    code, out, err = run("predict", tmp_path / "m", path)
+    wrong = int(np.sum(np.array(column(out))[known] != y[known]))
+    assert code == 0 and err.startswith(f"error: {wrong} of {known.sum()} ")
+    assert np.mean(np.array(column(out)) == y) > 0.8
+
+
+# ------------------------------------------------------------------------------ reports
+
+
+def test_info_as_json(run, points, tmp_path):
+    run("fit", points[0], tmp_path / "m", "--margin", "logistic")
+    code, out, err = run("info", "--json", tmp_path / "m")
+    told = json.loads(out)
+    assert (code, err) == (0, "")
+    assert told["class"] == "MEDClassifier"
+    assert told["params"]["margin"] == "logistic"
+    assert told["fitted"]["classes_"] == [0, 1]
+    assert told["fitted"]["support_"]["dtype"] == "int64"
+
+
+def test_quiet_commands_print_nothing(run, points, tmp_path):
+    model = tmp_path / "m"
+    assert run("fit", points[0], model, "-q") == (0, "", "")
+    assert run("info", model, "-q") == (0, "", "")
+    assert run("predict", model, points[0], "-q", "-o", tmp_path / "o") == (0, "", "")
+    code, _, err = run("fit", tmp_path / "none", model, "-q")
+    assert code == 2 and err  # failures are told
+
+
+@pytest.mark.parametrize("command", [[], ["demo"], ["fit"], ["predict"], ["info"]])
+def test_help_ends_with_examples(run, command):
+    out = run(*command, "--help")[1]
+    lines = out[out.index("\nexamples:\n") :].split("\n")[2:]
+    assert lines and all("maxent" in line for line in lines if line)
+
+
+def test_the_label_is_hinted_at(run, crabs, tmp_path):
+    code, _, err = run("fit", crabs, tmp_path / "m")  # the last column are real numbers
+    assert code == 2 and "such as --label sex" in err
+    assert_one_sentence(err, "fit")
+    path = tmp_path / "x.csv"
+    path.write_text("kind,a,k\nx,1,0\n3,2,1\n")
+    code, _, err = run("fit", path, tmp_path / "m")
+    assert code == 2 and "if it holds the labels, say --label kind" in err
+    assert_one_sentence(err, "fit")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion(run, shell):
+    pytest.importorskip("shtab")
+    code, out, err = run("--print-completion", shell)
+    assert (code, err) == (0, "") and "predict" in out
+
+
+def test_completion_needs_a_library(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    code, out, err = run("--print-completion", "bash")
+    assert (code, out) == (2, "") and 'pip install "maxent[completion]"' in err
