@@ -103,18 +103,15 @@ def _label_hint(table, args):
 
 
 def partial_labels(y):
-    """Labels with -1 where there is none."""
-    absent = np.array([label is None for label in y.tolist()])
-    if not absent.any():
+    """Labels with -1 where there is none; text where -1 is a class itself."""
+    labels = y.tolist()
+    if None not in labels:
         return y
-    kept = y[~absent].tolist()
-    if any(label == -1 for label in kept):  # a class of that name
-        y = np.array([label if label is None else str(label) for label in y], object)
-    y = y.copy()
-    y[absent] = -1
-    if not any(isinstance(label, str) for label in kept) or not kept:
-        return y.astype(np.int64) if all(float(v).is_integer() for v in y) else y
-    return y
+    text = any(label == -1 or isinstance(label, str) for label in labels)
+    if not text:
+        return np.array([-1 if label is None else label for label in labels])
+    kept = [-1 if label is None else str(label) for label in labels]
+    return np.array(kept, dtype=object)
 
 
 def class_weights(text, y):

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
+from sklearn.svm import SVC
 
 from maxent._support import persistence
+from maxent._support.calibrated import calibrated_state, restore_calibrated
 from maxent._support.persistence import (
     load,
     load_with_extra,
@@ -336,3 +339,47 @@ def test_a_classifier_with_a_kernel_function_is_refused(path):
     model = MEDClassifier(kernel=lambda A, B: A @ B.T).fit(X, y)
     with pytest.raises(TypeError, match="parameter kernel of MEDClassifier"):
         save(model, path)
+
+
+# ---------------------------------------------------------------------- calibration
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_calibrated_classifiers_keep_every_bit(path, rng, ensemble, n_classes):
+    X = rng.normal(size=(60, 2))
+    y = np.digitize(X[:, 0], np.linspace(-0.5, 0.5, n_classes - 1))
+    machine = MEDClassifier("linear")
+    model = CalibratedClassifierCV(machine, cv=3, ensemble=ensemble).fit(X, y)
+    save(model, path)
+    back = load(path)
+    assert type(back) is CalibratedClassifierCV
+    np.testing.assert_array_equal(back.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(back.predict(X), model.predict(X))
+    assert back.get_params()["estimator__kernel"] == "linear"
+
+
+def test_other_calibrations_and_machines_are_refused(path, rng):
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    curve = CalibratedClassifierCV(MEDClassifier(), method="isotonic", cv=2).fit(X, y)
+    with pytest.raises(TypeError, match='use method="sigmoid"'):
+        save(curve, path)
+    with pytest.raises(TypeError, match="which a model file cannot hold"):
+        save(CalibratedClassifierCV(SVC(), cv=2).fit(X, y), path)
+    with pytest.raises(NotFittedError):
+        save(CalibratedClassifierCV(MEDClassifier()), path)
+    assert not path.exists()
+
+
+def test_calibration_that_does_not_agree_is_refused(rng):
+    X = rng.normal(size=(40, 2))
+    model = CalibratedClassifierCV(MEDClassifier(), cv=2).fit(X, X[:, 0] > 0)
+    state = calibrated_state(model)
+    for part in (
+        {"sigmoids_": state["sigmoids_"][:1]},
+        {"sigmoids_": np.full_like(state["sigmoids_"], np.nan)},
+        {"estimators_": [None, None]},
+    ):
+        with pytest.raises(ValueError, match="does not agree"):
+            restore_calibrated(CalibratedClassifierCV(MEDClassifier()), state | part)

@@ -122,3 +122,67 @@ def test_wrong_use_of_the_demo_is_one_sentence(run, args, words):
     code, out, err = run("demo", *args)
     assert (code, out) == (2, "") and words in err
     assert_one_sentence(err, "demo")
+
+
+# ------------------------------------------------------------------------ other methods
+
+
+def test_the_list_names_every_demo(run):
+    from maxent._commands.demos import DEMOS
+
+    code, out, err = run("demo", "--list")
+    assert (code, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()] == list(DEMOS)
+
+
+def numbers_of(out, start):
+    """First numbers of the rows of a table, by name."""
+    lines = out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(start))
+    rows = lines[at + 1 : lines.index("", at)]
+    return {row.split("  ")[0]: row.split("  ", 1)[1].split() for row in rows}
+
+
+def test_kernels_see_more_over_a_longer_horizon(run):
+    code, out, err = run("demo", "kernels", "--no-picture")
+    rows = numbers_of(out, "horizon")
+    assert (code, err) == (0, "")
+    wrong = {horizon: int(cells[0]) for horizon, cells in rows.items()}
+    assert wrong["16"] < wrong["0"]
+    ratio = [float(cells[4]) / float(cells[3]) for cells in rows.values()]
+    assert ratio == sorted(ratio, reverse=True)
+
+
+def test_the_motif_beats_counts_that_know_no_place(run):
+    code, out, err = run("demo", "motif", "--no-picture")
+    rows = numbers_of(out, "machine")
+    assert (code, err) == (0, "")
+    wrong = {name: int(cells[3]) for name, cells in rows.items()}
+    assert wrong["motif, hidden place"] < wrong["counts of 3 letters"]
+
+
+def test_entropy_and_likelihood_keep_what_they_say(run):
+    code, out, err = run("demo", "latent", "--no-picture")
+    rows = numbers_of(out, "kept")
+    assert (code, err) == (0, "")
+    by_likelihood, by_entropy = (
+        [float(cell) for cell in rows[f"greatest {name}"][:2]]
+        for name in ("likelihood", "entropy")
+    )
+    assert by_entropy[0] >= by_likelihood[0] and by_entropy[1] <= by_likelihood[1]
+
+
+def test_outliers_are_found(run):
+    code, out, err = run("demo", "outliers", "--no-picture")
+    assert (code, err) == (0, "")
+    for cells in numbers_of(out, "model").values():
+        found, alarms = int(cells[0]), int(cells[3])
+        assert found > 60 and alarms < 20  # of 80 each
+
+
+@pytest.mark.parametrize("name", ["kernels", "latent", "motif", "outliers"])
+def test_every_demo_draws(run, tmp_path, name):
+    path = tmp_path / "a.png"
+    code, out, err = run("demo", name, "-o", path, "--seed", "1")
+    assert (code, err) == (0, "") and f"Picture written to {path}" in out
+    assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 10_000
