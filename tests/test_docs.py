@@ -18,6 +18,7 @@ import sys
 from dataclasses import is_dataclass
 from enum import Enum, EnumType
 
+import numpy as np
 import pytest
 from processes import run
 
@@ -122,6 +123,32 @@ def test_example_of_the_readme_runs(capsys):
     assert "accuracy" in capsys.readouterr().out
 
 
+def write_tables(folder):
+    """The tables and sequences that the page on files names."""
+    from maxent.datasets import make_planted_motifs
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)).round(3)
+    rows = {
+        "cars.csv": [
+            f"{'rg'[a > 0]},{'lms'[i % 3]},{'yes' if (a > 0) ^ (i % 3 == 0) else 'no'}"
+            for i, a in enumerate(X[:, 0])
+        ],
+        "prices.csv": [f"{a},{b},{a - b:.3f}" for a, b in X],
+        "points.csv": [f"{a + 5 * (i % 3)},{b}" for i, (a, b) in enumerate(X)],
+        "some-labels.csv": [
+            f"{a},{b},{('yes' if a > 0 else 'no') if i % 3 else ''}"
+            for i, (a, b) in enumerate(X)
+        ],
+    }
+    heads = ("color,size,class", "a,b,price", "a,b", "a,b,k")
+    for head, (name, lines) in zip(heads, rows.items()):
+        (folder / name).write_text("\n".join([head, *lines]) + "\n")
+    X, y, _, _ = make_planted_motifs(40, 16, 8, random_state=0)
+    records = (f">s {label}\n{x}\n" for x, label in zip(X, y))
+    (folder / "sites.fasta").write_text("".join(records))
+
+
 @needs_docs
 def test_commands_of_the_page_on_files_run(tmp_path, monkeypatch):
     from maxent.cli import main
@@ -137,10 +164,11 @@ def test_commands_of_the_page_on_files_run(tmp_path, monkeypatch):
     for name in ("genes.fasta", "more.fasta"):
         records = (f">s {label}\n{x}\n" for x, label in map(str.split, strings))
         (tmp_path / name).write_text("".join(records))
+    write_tables(tmp_path)
     monkeypatch.chdir(tmp_path)
     text = (DOCS / "guide" / "files.rst").read_text(encoding="utf-8")
     commands = re.findall(r"^   maxent (.+)$", text, re.MULTILINE)
-    assert len(commands) >= 3
+    assert len(commands) >= 12
     for command in commands:
         assert main(shlex.split(command)) == 0, command
     assert (tmp_path / "predictions.csv").exists()

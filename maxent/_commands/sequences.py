@@ -30,8 +30,10 @@ _NOT_HERE = {
     "--impute": "impute",
     "--ignore": "ignore",
 }
-_OF_KERNEL = ("sequence_model", "alphabet", "unknown", "n_states", "order", "smoothing")
-_OF_KERNEL += ("rho", "horizon", "seed", "n_jobs")
+_OF_KERNEL = (
+    *("sequence_model", "alphabet", "unknown", "n_states", "order", "smoothing"),
+    *("rho", "horizon", "seed", "n_jobs"),
+)
 
 
 def fit(args):
