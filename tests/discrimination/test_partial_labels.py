@@ -230,14 +230,14 @@ def test_unlabelled_clusters_move_the_boundary(rng):
     n = 200
     y = np.arange(n) % 2
     X = np.column_stack([4.0 * (2 * y - 1), np.zeros(n)]) + rng.normal(size=(n, 2))
-    X[:2] = [[-4.0, 6.0], [4.0, -6.0]]  # their bisector cuts both clusters
+    X[:2] = [[-4.0, 10.0], [4.0, -10.0]]  # their bisector cuts both clusters
     part = np.full(n, -1)
     part[:2] = y[:2]
     machine = MEDClassifier("linear", bias=None)
     model = quiet(MEDPartialLabelClassifier(machine), X, part)
     few = MEDClassifier("linear", bias=None).fit(X[:2], y[:2])
-    assert (model.transduction_ == y).mean() >= (few.predict(X) == y).mean()
-    assert (model.transduction_ == y).mean() > 0.97
+    assert (model.transduction_ == y).mean() > (few.predict(X) == y).mean()
+    assert (model.transduction_ == y).mean() > 0.9
 
 
 def test_wrong_labels_are_found(rng):
