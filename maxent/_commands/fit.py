@@ -28,9 +28,10 @@ from maxent._commands.training import (
     machine_of,
     make_estimator,
     run_fit,
+    write_model,
 )
 from maxent._support.mixed_columns import is_text_column
-from maxent._support.persistence import resolve_class, save
+from maxent._support.persistence import resolve_class
 
 _OF_THE_WHOLE = ("method", "step", "class_prior", "max_rounds", "tol")  # of partial
 
@@ -64,23 +65,24 @@ def fit(args):
     start = time.perf_counter()
     run_fit(args, estimator, lambda: estimator.fit(prepared.X, y))
     seconds = time.perf_counter() - start
-    extra = {
-        "feature_names": names,
-        "label": table.label_index if table.label_name is None else table.label_name,
-        "zero_based": table.zero_based,
-        "standardize": prepared.scales,
-        "columns": prepared.columns,
-    }
-    try:
-        save(estimator, args.model, extra=extra)
-    except (TypeError, ValueError) as error:
-        raise CommandError(error) from error
+    write_model(args, estimator, _extra(table, prepared))
     machine = machine_of(estimator)
     if hasattr(machine, "get_support"):
         lines.append(("selected", _selected(machine, prepared.names or names)))
     predict = getattr(estimator, "predict", None) or estimator.score_samples
     lines += fit_lines(estimator, predict(prepared.X), y)
     return fit_outcome(args, estimator, lines, seconds)
+
+
+def _extra(table, prepared):
+    """What `predict` needs to know beside the estimator."""
+    return {
+        "feature_names": table.feature_names,
+        "label": table.label_index if table.label_name is None else table.label_name,
+        "zero_based": table.zero_based,
+        "standardize": prepared.scales,
+        "columns": prepared.columns,
+    }
 
 
 def _selected(machine, names):

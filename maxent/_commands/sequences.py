@@ -16,8 +16,9 @@ from maxent._commands.training import (
     fit_outcome,
     make_estimator,
     run_fit,
+    write_model,
 )
-from maxent._support.persistence import resolve_class, save
+from maxent._support.persistence import resolve_class
 from maxent._support.sequences import read_records
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
@@ -70,10 +71,7 @@ def fit(args):
     start = time.perf_counter()
     predicted = trained.fit(X, y)
     seconds = time.perf_counter() - start
-    try:
-        save(trained.fitted, args.model, extra={"sequences": trained.name})
-    except (TypeError, ValueError) as error:
-        raise CommandError(error) from error
+    write_model(args, trained.fitted, {"sequences": trained.name})
     lines = [
         ("sequences", len(X)),
         *trained.lines(),

@@ -15,7 +15,7 @@ from maxent._commands.outcome import (
 from maxent._commands.reports import certificate, error_text, verdict
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import Messages, tell
-from maxent._support.persistence import resolve_class
+from maxent._support.persistence import resolve_class, save
 
 __all__ = [
     "calibrated",
@@ -26,6 +26,7 @@ __all__ = [
     "machine_of",
     "make_estimator",
     "run_fit",
+    "write_model",
 ]
 
 _FOLDS_OF_CALIBRATION = 5
@@ -163,6 +164,14 @@ def fit_lines(estimator, predicted, y):
         name, text = found
         lines.append((f"training {name}" if name == "error" else name, text))
     return lines + certificate(state)
+
+
+def write_model(args, estimator, extra):
+    """Write the model file, or say why the estimator cannot be saved."""
+    try:
+        save(estimator, args.model, extra=extra)
+    except (TypeError, ValueError) as error:
+        raise CommandError(error) from error
 
 
 def fit_outcome(args, estimator, lines, seconds):

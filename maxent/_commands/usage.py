@@ -213,6 +213,19 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         action="store_true",
         help="calibrate probabilities on rows left out of the fit (sigmoid, 5 folds)",
     )
+    _add_columns(fit)
+    fit.add_argument(
+        "--progress",
+        action=argparse.BooleanOptionalAction,
+        help="progress lines on standard error (default: if it is a terminal)",
+    )
+    _add_quiet(fit, "print no report and no progress")
+    _add_file_options(fit)
+    add_options(fit)
+
+
+def _add_columns(fit: argparse.ArgumentParser) -> None:
+    """What becomes of columns before the fit."""
     fit.add_argument(
         "--standardize",
         action="store_true",
@@ -233,14 +246,6 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         metavar="NAME,...",
         help="columns to leave out",
     )
-    fit.add_argument(
-        "--progress",
-        action=argparse.BooleanOptionalAction,
-        help="progress lines on standard error (default: if it is a terminal)",
-    )
-    _add_quiet(fit, "print no report and no progress")
-    _add_file_options(fit)
-    add_options(fit)
 
 
 def _add_predict(predict: argparse.ArgumentParser) -> None:
