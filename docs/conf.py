@@ -1,7 +1,8 @@
 """Sphinx configuration.
 
-Build with ``sphinx-build -W -n -b html docs docs/_build/html``. Nothing is fetched from
-the network, neither at build time nor by the finished pages.
+Build with ``sphinx-build -W -n -b html docs docs/_build/html``. The finished pages
+fetch nothing from the network. The build needs none: where there is one, names of
+NumPy, SciPy and scikit-learn become links to their pages.
 """
 
 import re
@@ -12,7 +13,12 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 import maxent
 
-sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
+
+import inventories  # noqa: E402
+import pictures  # noqa: E402
+import project_files  # noqa: E402
 
 project = "maxent"
 author = "The maxent developers"
@@ -22,14 +28,26 @@ version = release = maxent.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "numpydoc",
     "matplotlib.sphinxext.plot_directive",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "project_files",
     "reference_pages",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_extensions", "performance_tables.rst"]
+exclude_patterns = [
+    "_build",
+    "_extensions",
+    "performance_tables.rst",
+    "gallery/**/*.ipynb",
+    "gallery/**/*.py",
+]
 default_role = "literal"
 smartquotes = False
+rst_epilog = project_files.substitutions()
 
 # -- API reference ---------------------------------------------------------------------
 autosummary_generate = True
@@ -40,10 +58,12 @@ numpydoc_class_members_toctree = False
 
 # -- references that must resolve ------------------------------------------------------
 nitpicky = True
-# Other projects' objects: their inventories would have to be fetched from the network.
+# Other projects' objects: without a network their inventories are missing
 nitpick_ignore_regex = [
     ("py:.*", r"(numpy|scipy|sklearn|matplotlib|pandas)\..*"),
 ]
+intersphinx_mapping = inventories.fetch(HERE / "_build" / "inventories")
+intersphinx_disabled_reftypes = ["*"]  # `doc` and `ref` are pages of ours
 
 # -- pictures, drawn while building ----------------------------------------------------
 plot_formats = [("svg", 96)]
@@ -51,25 +71,68 @@ plot_include_source = False
 plot_html_show_source_link = False
 plot_html_show_formats = False
 plot_apply_rcparams = True
-plot_rcparams = {
-    "figure.figsize": (7.2, 3.2),
-    "figure.constrained_layout.use": True,
-    "font.size": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "svg.hashsalt": "maxent",  # the same picture gives the same bytes
+plot_rcparams = pictures.SETTINGS
+
+# -- gallery: every script of examples/ is run -----------------------------------------
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"setup\.py",
+    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [
+        f"../examples/{name}"
+        for name in ("discrimination", "generative", "kernels", "latent", "minentropy")
+    ],
+    "nested_sections": False,
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("maxent",),
+    "reference_url": {"maxent": None},
+    "reset_modules": ("matplotlib", "pictures.apply_settings"),
+    "image_srcset": ["2x"],
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "plot_gallery": "True",
+    "abort_on_example_error": True,
+    "capture_repr": (),
+    "download_all_examples": False,
+    "copyfile_regex": "",
+    "min_reported_time": 1e9,
 }
 
 # -- pages -----------------------------------------------------------------------------
-html_theme = "furo"
+html_theme = "pydata_sphinx_theme"
 html_title = f"maxent {version}"
 html_copy_source = False
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
-html_theme_options = {"navigation_with_keys": True}
-pygments_style = "friendly"
+html_sidebars = {
+    page: [] for page in ("index", "performance", "errata", "reproductions", "symbols")
+}
+html_theme_options = {
+    "logo": {"text": "maxent"},
+    "header_links_before_dropdown": 5,
+    "navbar_align": "left",
+    "navigation_with_keys": True,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "icon_links": [
+        {"name": name, "url": url, "icon": "fa-solid fa-code-branch"}
+        for name, url in project_files.published_urls().items()
+        if name == "Source"
+    ],
+}
+# prompts are not copied; output is not either
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .gp, .go"
 html_math_renderer = "mathml"
 
 

@@ -1,11 +1,17 @@
-"""A Poisson block: expected log-likelihood of every count, Bayes against MED."""
+"""
+Write a model of your own
+=========================
+
+A *block* is what a solver needs of a model with a prior: the log-partition function of
+its posterior, with derivatives. Here counts with an unknown rate, in forty lines.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from maxent import MEDOutlierDetector
-from maxent.families import Block
+from maxent.families import Block, check_block
 
 
 class PoissonBlock(Block):
@@ -19,6 +25,8 @@ class PoissonBlock(Block):
 
     def log_partition(self, a):
         shape, rate = self.at(a)
+        if shape <= 0 or rate <= 0:
+            return np.inf
         end = gammaln(shape) - shape * np.log(rate)
         return float(end - a @ gammaln(self.x + 1))
 
@@ -49,14 +57,19 @@ class PoissonModel:
         return PoissonBlock(X)
 
 
+# %%
+# Counts of rate 3, one in twenty of them of rate 12. ``maxent.families.check_block``
+# compares derivatives with finite differences, before a solver meets them.
+
 rng = np.random.default_rng(0)
 counts = np.append(rng.poisson(3.0, size=190), rng.poisson(12.0, size=10))
+check_block(PoissonBlock(counts))
 detector = MEDOutlierDetector(PoissonModel()).fit(counts[:, None])
 values = np.arange(31)
 bayes = PoissonBlock(counts).score(np.ones(200), values)
 
 figure, (top, bottom) = plt.subplots(
-    2, 1, figsize=(6.0, 4.2), sharex=True, height_ratios=(3, 1)
+    2, 1, figsize=(6.0, 4.2), sharex=True, height_ratios=(3, 1), layout="constrained"
 )
 top.plot(values, bayes, "o-", ms=3, color="#0072b2", label="Bayes posterior")
 top.plot(

@@ -1,4 +1,10 @@
-"""Benign cases as normal rows: training log-likelihoods, and ROC of the test rows."""
+"""
+Find outliers
+=============
+
+A model of the normal rows that also reaches those which a density fitted by Bayes' rule
+gives up. Benign cases are normal, malignant ones are to be found.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,12 +20,19 @@ order = np.random.default_rng(0).permutation(np.flatnonzero(malignant == 0))
 train, rest = order[:300], order[300:]
 test = np.concatenate([rest, np.flatnonzero(malignant == 1)])
 
+# %%
+# The posterior by Bayes' rule, and the detector with the same prior.
+
 prior = DirichletProduct(1.0, n_categories=[10] * 9)
 models = {
     "Bayes posterior": prior.posterior(codes[train]),
     "MED": MEDOutlierDetector(prior, quantile=0.2).fit(codes[train]),
 }
-figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.8))
+
+# %%
+# Log-likelihoods of the training rows, and ROC curves of the test rows.
+
+figure, axes = plt.subplots(1, 2, figsize=(8.6, 3.8), layout="constrained")
 LogLikelihoodDisplay.from_models(models, codes[train], ax=axes[0], bins=30)
 axes[0].set_title("300 benign cases, training")
 scores = {

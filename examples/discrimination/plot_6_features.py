@@ -1,4 +1,10 @@
-"""Probabilities of switches: nine scores and nine shuffled copies of them."""
+"""
+Select features
+===============
+
+Every feature has a random switch; the fit returns the probability that it is in use.
+Nine scores of tumour cells compete with nine shuffled copies of themselves.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,7 +19,10 @@ X = 0.1 * (X - X.mean(axis=0)) / X.std(axis=0)
 names = [name.replace("_", " ") for name in data.feature_names]
 names += [f"noise {k + 1}" for k in range(9)]
 
-figure, axes = plt.subplots(figsize=(6.4, 4.6))
+# %%
+# Three prior probabilities (dotted): the smaller, the more a feature must bring.
+
+figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 place = np.arange(18)[::-1]
 styles = (("o", "#0072b2"), ("s", "#e69f00"), ("^", "#009e73"))
 for prior, (marker, colour) in zip((0.3, 0.1, 0.02), styles):
