@@ -1,0 +1,94 @@
+"""The files that publish the package agree with one another and with what is built.
+
+They are found beside this folder; an installed package has none of them.
+"""
+
+import pathlib
+import re
+import tomllib
+
+import pytest
+
+import maxent
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def text_of(path):
+    """Text of a file of the repository, or the test is skipped."""
+    file = ROOT / path
+    if not file.exists():
+        pytest.skip(f"{path} is not beside the tests")
+    return file.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def metadata():
+    return tomllib.loads(text_of("pyproject.toml"))
+
+
+@pytest.mark.parametrize(
+    "path, pattern",
+    [
+        ("pyproject.toml", r'^version = "(.+)"$'),
+        ("CITATION.cff", r"^version: (.+)$"),
+        ("conda/meta.yaml", r'set version = "(.+)"'),
+    ],
+)
+def test_version_is_that_of_the_package(path, pattern):
+    found = re.findall(pattern, text_of(path), re.MULTILINE)
+    assert found == [maxent.__version__]
+
+
+def test_recipe_needs_what_the_package_needs(metadata):
+    recipe = text_of("conda/meta.yaml")
+    run = re.search(r"^  run:\n((?:    - .+\n)+)", recipe, re.MULTILINE)[1]
+    host = re.search(r"^  host:\n((?:    - .+\n)+)", recipe, re.MULTILINE)[1]
+
+    def named(block):
+        return {line[6:].replace(" ", "").lower() for line in block.splitlines()}
+
+    needed = {r.lower() for r in metadata["project"]["dependencies"]}
+    assert named(run) == needed | {"python"}
+    needed = {r.lower() for r in metadata["build-system"]["requires"]}
+    assert named(host) == needed | {"python", "pip"}
+
+
+def test_pythons_are_those_that_are_built_and_tested(metadata):
+    listed = [
+        classifier.rpartition(" ")[2]
+        for classifier in metadata["project"]["classifiers"]
+        if re.search(r"Python :: 3\.\d+$", classifier)
+    ]
+    assert metadata["project"]["requires-python"] == f">={listed[0]}"
+    build = metadata["tool"]["cibuildwheel"]["build"]
+    assert build == [f"cp{python.replace('.', '')}-*" for python in listed]
+    workflow = text_of(".github/workflows/tests.yml")
+    matrix = re.search(r"python: \[(.+)\]", workflow)[1]
+    assert re.findall(r'"([\d.]+)"', matrix) == listed
+
+
+def test_systems_are_those_that_are_built(metadata):
+    names = {"Linux": "ubuntu", "MacOS": "macos", "Windows": "windows"}
+    listed = {
+        names[classifier.rpartition(" ")[2]]
+        for classifier in metadata["project"]["classifiers"]
+        if classifier.startswith("Operating System")
+    }
+    built = re.search(r"os: \[(.+)\]", text_of(".github/workflows/wheels.yml"))[1]
+    assert {name.partition("-")[0] for name in built.split(", ")} == listed
+
+
+def test_addresses_stand_in_one_place(metadata):
+    places = metadata["project"]["urls"].values()
+    files = [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("*.cff"),
+        *ROOT.glob("conda/*"),
+        *ROOT.glob(".github/**/*.yml"),
+        *ROOT.glob("docs/*.rst"),
+        *ROOT.glob("docs/*.py"),
+    ]
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        assert not [place for place in places if place in text], file
