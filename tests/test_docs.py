@@ -15,6 +15,8 @@ import runpy
 import shlex
 import shutil
 import sys
+import time
+import zlib
 from dataclasses import is_dataclass
 from enum import Enum, EnumType
 
@@ -29,10 +31,12 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     str(page.relative_to(DOCS))
     for page in DOCS.rglob("*.rst")
-    if not {"_build", "generated", "_templates"} & set(page.relative_to(DOCS).parts)
+    if not {"_build", "gallery", "generated", "_templates"}
+    & set(page.relative_to(DOCS).parts)
 )
-FIGURES = sorted(figure.name for figure in DOCS.glob("figures/*.py"))
-SLOW_FIGURES = {"which_prior.py"}  # cross-validation
+FIGURES = sorted(DOCS.glob("figures/*.py"))
+SCRIPTS = sorted((ROOT / "examples").glob("*/plot_*.py"))  # the gallery
+SLOW = {"plot_2_margin_priors.py"}  # cross-validation
 PACKAGES = (
     "maxent",
     *(f"maxent.{n}" for n in maxent.__all__ if inspect.ismodule(getattr(maxent, n))),
@@ -175,38 +179,102 @@ def test_commands_of_the_page_on_files_run(tmp_path, monkeypatch):
 
 
 # -- pictures --------------------------------------------------------------------------
-@needs_docs
-@pytest.mark.parametrize(
-    "figure",
-    [
-        pytest.param(name, marks=pytest.mark.slow) if name in SLOW_FIGURES else name
-        for name in FIGURES
-    ],
-)
-def test_picture_is_drawn(figure):
+def drawn(script):
+    """Number of pictures that a script shows, each with something in its axes."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     plt.close("all")
-    shown = []
-    show, plt.show = plt.show, lambda: shown.extend(plt.get_fignums())
+    shown = set()
+    show, plt.show = plt.show, lambda: shown.update(plt.get_fignums())
     try:
-        runpy.run_path(str(DOCS / "figures" / figure))
-        assert len(shown) == 1
-        for axes in plt.figure(shown[0]).axes:
-            assert axes.has_data() and axes.get_xlabel() + axes.get_title()
-        plt.figure(shown[0]).savefig(io.BytesIO(), format="svg")
+        runpy.run_path(str(script))
+        assert shown == set(plt.get_fignums())
+        for figure in map(plt.figure, shown):
+            for axes in figure.axes:
+                assert axes.has_data() and axes.get_xlabel() + axes.get_title()
+            figure.savefig(io.BytesIO(), format="svg")
     finally:
         plt.show = show
         plt.close("all")
+    return len(shown)
+
+
+@needs_docs
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda path: path.name)
+def test_picture_is_drawn(figure):
+    assert drawn(figure) == 1
+
+
+@needs_docs
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(s, marks=[pytest.mark.slow] * (s.name in SLOW), id=s.name)
+        for s in SCRIPTS
+    ],
+)
+def test_script_of_the_gallery_draws_in_seconds(script):
+    start = time.process_time()
+    assert drawn(script) >= 1
+    assert time.process_time() - start < 20
 
 
 @needs_docs
 def test_every_picture_is_on_a_page():
     text = "".join((DOCS / page).read_text(encoding="utf-8") for page in PAGES)
-    used = set(re.findall(r"^\.\. plot:: figures/(\S+)$", text, re.MULTILINE))
-    assert used == set(FIGURES)
+    used = set(re.findall(r"^\.\. plot:: (\S+)$", text, re.MULTILINE))
+    figures = {f"figures/{figure.name}" for figure in FIGURES}
+    scripts = {f"../{s.relative_to(ROOT).as_posix()}" for s in SCRIPTS}
+    assert figures <= used <= figures | scripts
+
+
+@needs_docs
+@pytest.mark.parametrize("page", [*PAGES, "../README.md"])
+def test_ten_lines_are_ten(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    after = re.search(r"^(?:## )?Ten lines\n(.*)", text, re.MULTILINE | re.DOTALL)
+    if not after:
+        return
+    code = re.search(r"```python\n(.*?)```", after[1], re.DOTALL)
+    if code is None:  # up to the next heading
+        code = re.match(r"-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", after[1], re.M | re.DOTALL)
+        lines = re.findall(r"^(?:>>>|\.\.\.) ", code[1], re.MULTILINE)
+    else:
+        lines = code[1].splitlines()
+    assert 1 <= len(lines) <= 10
+
+
+# -- names of other projects -----------------------------------------------------------
+@pytest.fixture
+def inventories(monkeypatch):
+    folder = DOCS / "_extensions"
+    if not folder.exists():
+        pytest.skip("the docs folder is not there")
+    monkeypatch.syspath_prepend(folder)
+    return importlib.import_module("inventories")
+
+
+def test_inventories_that_cannot_be_fetched_are_left_out(inventories, tmp_path):
+    missing = {"numpy": tmp_path.as_uri() + "/nowhere/"}
+    assert inventories.fetch(tmp_path / "kept", missing) == {}
+
+
+def test_inventories_are_kept_for_builds_without_a_network(inventories, tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    whole = b"# Sphinx inventory version 2\n# x\n# y\n# using zlib.\n"
+    whole += zlib.compress(b"numpy.array py:function 1 array.html -\n")
+    (site / "objects.inv").write_bytes(whole)
+    address = {"numpy": site.as_uri() + "/"}
+    first = inventories.fetch(tmp_path / "kept", address)
+    assert pathlib.Path(first["numpy"][1]).read_bytes() == whole
+    (site / "objects.inv").write_bytes(b"<html>Please sign in</html>")
+    assert inventories.fetch(tmp_path / "kept", address) == first
+    assert pathlib.Path(first["numpy"][1]).read_bytes() == whole
+    (site / "objects.inv").unlink()
+    assert inventories.fetch(tmp_path / "kept", address) == first
 
 
 # -- docstrings ------------------------------------------------------------------------
@@ -281,14 +349,19 @@ def test_every_public_name_is_in_the_reference():
 @pytest.fixture(scope="module")
 def built_pages(tmp_path_factory):
     """Folder of the documentation, built with warnings as errors."""
-    for part in ("sphinx", "numpydoc", "furo", "matplotlib"):
+    for part in (
+        *("sphinx", "numpydoc", "matplotlib", "pydata_sphinx_theme"),
+        *("sphinx_copybutton", "sphinx_design", "sphinx_gallery"),
+    ):
         pytest.importorskip(part)
     tmp_path = tmp_path_factory.mktemp("documentation")
     # a copy, because the reference is generated beside the pages; they quote the others
     for part in ("docs", "maxent/_core", "examples"):
         if (ROOT / part).exists():
-            unwanted = shutil.ignore_patterns("generated", "_build")
+            unwanted = shutil.ignore_patterns("generated", "gallery", "_build")
             shutil.copytree(ROOT / part, tmp_path / part, ignore=unwanted)
+    for part in ("pyproject.toml", "CHANGELOG.md"):
+        shutil.copy(ROOT / part, tmp_path)
     options = ["-W", "--keep-going", "-n", "-q", "-b", "html"]
     run("-m", "sphinx", *options, tmp_path / "docs", tmp_path / "html", timeout=600)
     return tmp_path / "html"
@@ -298,6 +371,23 @@ def built_pages(tmp_path_factory):
 @pytest.mark.slow
 def test_documentation_builds_without_a_warning(built_pages):
     assert (built_pages / "index.html").exists()
+
+
+@needs_docs
+@pytest.mark.slow
+def test_pages_fetch_nothing_from_elsewhere(built_pages):
+    loaded = r"<(?:script|img|iframe|link rel=.(?:stylesheet|preload).)[^>]*https?://"
+    for page in ("index.html", "guide/classification.html", "gallery/index.html"):
+        text = (built_pages / page).read_text("utf-8")
+        assert not re.findall(loaded, text), page
+
+
+@needs_docs
+@pytest.mark.slow
+def test_every_script_is_in_the_gallery(built_pages):
+    text = (built_pages / "gallery" / "index.html").read_text("utf-8")
+    for script in SCRIPTS:
+        assert f"{script.parent.name}/{script.stem}.html" in text
 
 
 def public_methods(cls):

@@ -1,8 +1,8 @@
 """Inventories of other projects' documentation, fetched only if a network is there.
 
 intersphinx warns about an inventory that it cannot fetch, and a build that takes
-warnings as errors fails. Here they are fetched before, without a word where that is impossible,
-and given to it as files: without them the names are shown without links.
+warnings as errors fails. Here they are fetched before, without a word where that is
+impossible, and given to it as files: without them names are shown without links.
 """
 
 from __future__ import annotations

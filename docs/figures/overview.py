@@ -20,6 +20,7 @@ Z /= Z.std(axis=0)
 model = MEDClassifier(kernel="rbf", C=10, gamma=0.5).fit(Z, crabs.target)
 display = MEDBoundaryDisplay.from_estimator(model, Z, crabs.target, ax=one.subplots())
 display.ax_.set(xlabel="", ylabel="", xticks=[], yticks=[])
+display.ax_.get_legend().remove()
 display.ax_.set_title("Discrimination, with a proof of optimality")
 
 # kernels: strings of two kinds, a Markov chain of each
