@@ -34,9 +34,13 @@ class Spec:
     foreign: tuple[str, ...] = ()
 
 
+_LANDMARKS = ("n_components",)  # of an approximation; the option is of mixtures
+
 TABLES = {
-    "classifier": Spec("MEDClassifier", "kernel machine"),
-    "regressor": Spec("MEDRegressor", "kernel machine for numbers", labels="numbers"),
+    "classifier": Spec("MEDClassifier", "kernel machine", foreign=_LANDMARKS),
+    "regressor": Spec(
+        "MEDRegressor", "kernel machine for numbers", "numbers", foreign=_LANDMARKS
+    ),
     "selector": Spec("MEDFeatureSelector", "linear machine that selects features"),
     "gaussian": Spec("MEDGaussianClassifier", "Gaussian classes", drop="first"),
     "bayesnet": Spec(
@@ -58,7 +62,9 @@ TABLES = {
 }
 
 SEQUENCES = {
-    "classifier": Spec("MEDClassifier", "kernel between models of the sequences"),
+    "classifier": Spec(
+        "MEDClassifier", "kernel between models of the sequences", foreign=_LANDMARKS
+    ),
     "motif": Spec("M3EMotifClassifier", "a motif somewhere in the sequence"),
     "outliers": Spec("MEDSequenceOutlierDetector", "outliers, no labels", None),
 }
