@@ -55,6 +55,7 @@ autodoc_typehints = "none"  # types are in the docstrings
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the pages show them in full
 numpydoc_class_members_toctree = False
+toc_object_entries_show_parents = "hide"
 
 # -- references that must resolve ------------------------------------------------------
 nitpicky = True
