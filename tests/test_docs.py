@@ -135,8 +135,8 @@ def write_tables(folder):
     X = rng.normal(size=(60, 2)).round(3)
     rows = {
         "cars.csv": [
-            f"{'rg'[int(a > 0)]},{'lms'[i % 3]},{['no', 'yes'][int(a > 0) ^ (i % 3 == 0)]}"
-            for i, a in enumerate(X[:, 0])
+            f"{'rg'[a]},{'lms'[i % 3]},{['no', 'yes'][a ^ (i % 3 == 0)]}"
+            for i, a in enumerate((X[:, 0] > 0).astype(int).tolist())
         ],
         "prices.csv": [f"{a},{b},{a - b:.3f}" for a, b in X],
         "points.csv": [f"{a + 5 * (i % 3)},{b}" for i, (a, b) in enumerate(X)],
