@@ -53,6 +53,8 @@ class WholeGram(_Store):
     extra : {0, 1}
     """
 
+    one_of_many = False
+
     def __init__(self, kernel, extra=0):
         n, self.kernel = len(kernel), kernel
         self._last = None  # multipliers and their product, asked for again
@@ -238,6 +240,8 @@ class PairGram(_Store):
     held : bool
         Whether that begins with the values within the first class.
     """
+
+    one_of_many = True  # problems, of which each should be solved within a millisecond
 
     def __init__(self, kernel, one, other, store, held=False):
         self.kernel, self.one, self.other = kernel, one, other

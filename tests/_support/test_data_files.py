@@ -171,7 +171,7 @@ MALFORMED_CSV = {
     "a,k\n1,2\nx y,3\n": "line 3, column 'a': 'x y' is not a number",
     "a,k\n1,2\n1_0,3\n": "line 3, column 'a': '1_0' is not a number",
     "a,k\n1,2\n\u0661,3\n": "line 3, column 'a': .* is not a number",
-    "a,k\n1,2\nnan,3\n": "line 3, column 'a': 'nan' is not a finite number",
+    "a,k\n1,2\nnan,3\n": "line 3, column 'a': 'nan' stands for a missing value",
     "a,k\n1,2\n-inf,3\n": "line 3, column 'a': '-inf' is not a finite number",
     "a,k\n1,2\n1e999,3\n": "line 3, column 'a': '1e999' is not a finite number",
     "a,k\n1,2\n1,\n": "line 3, column 'k': the label is empty",

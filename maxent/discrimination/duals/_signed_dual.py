@@ -148,7 +148,8 @@ class _Solution:
         n = len(self.kernel)
         if n > self.limit:
             return ("smo", "active") * _TURNS + ("smo",)
-        small = n <= _INTERIOR_ROWS and self.gram is None
+        many = self.gram is not None and self.gram.one_of_many
+        small = n <= _INTERIOR_ROWS and not many
         if small or self.tol < 1e-7 or self.problem.potential.hard:
             return ("interior", "smo")
         return ("smo", "interior")

@@ -48,9 +48,10 @@ def test_the_better_of_two_unfinished_roads_is_kept(n, first, better, monkeypatc
         def solve(self, init):
             return result("smo")
 
-    monkeypatch.setattr(
-        _signed_dual, "_solve_interior", lambda *args: result("interior")
-    )
+    def interior(*args, **options):
+        return result("interior")
+
+    monkeypatch.setattr(_signed_dual, "solve_interior", interior)
     monkeypatch.setattr(_signed_dual, "WorkingSets", WorkingSets)
     r = solve_dual(rbf(X), y, PRIOR, tol=1e-3)
     assert sorted(tried) == ["interior", "smo"] and tried[0] == first
