@@ -73,7 +73,8 @@ def test_many_classes_have_the_same_optimum_either_way(margin, rng, monkeypatch)
     monkeypatch.setattr(MappedFactors, "is_worth_it", lambda *args: False)
     other = model.fit(X, y)
     assert other.objective_ == pytest.approx(objective, rel=1e-7)
-    np.testing.assert_allclose(other.decision_function(X), scores, 1e-4, 1e-3)
+    # the biases of hinges are nearly open
+    np.testing.assert_allclose(other.decision_function(X), scores, 1e-4, 1e-2)
 
 
 def test_bayes_nets_of_many_classes_and_few_rows(rng):
