@@ -59,7 +59,7 @@ def named_missing(X):
 
 
 def column_state(encoder, text):
-    """What a model file keeps of a fitted encoder."""
+    """Return the lists and arrays from which a model file remakes a fitted encoder."""
     made = encoder.named_transformers_
     return {
         "text": [bool(t) for t in text],

@@ -386,7 +386,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def given_options(args: argparse.Namespace) -> dict[str, tuple[str, str, Any]]:
-    """What the user gave: destination -> flag, parameter and value."""
+    """Return the options the user gave: destination -> flag, parameter and value."""
     given = {
         dest: (option.flag, option.param, vars(args)[dest])
         for dest, option in OPTIONS.items()

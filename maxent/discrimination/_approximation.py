@@ -114,10 +114,10 @@ class NystroemFeatures:
         return np.ascontiguousarray(weights @ self.transform.T)
 
     def lost_norm(self, a):
-        """What the features leave out of the squared norm of a machine a' k(rows, x).
+        """Bound and estimate the squared norm a' R a that the features leave out.
 
-        That is a' R a with R = K - F F', positive semidefinite. Rows in random blocks
-        B have parts g_B of the machine, so that
+        R = K - F F' is positive semidefinite. Rows in random blocks B have parts g_B
+        of the machine a' k(rows, x), so that
 
             a' R a = |sum_B g_B|^2 <= (sum_B |g_B|)^2,    |g_B|^2 = a_B' R_BB a_B.
 

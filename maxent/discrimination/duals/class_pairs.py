@@ -57,7 +57,7 @@ class ClassPairs:
         return self.sparse_incidence().toarray()
 
     def sparse_incidence(self):
-        """The same in CSR form."""
+        """Return the matrix of :meth:`incidence` in CSR form, two entries per row."""
         size = len(self.example)
         entries = np.tile([1.0, -1.0], size)
         columns = np.column_stack([self.right, self.wrong]).ravel()
