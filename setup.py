@@ -19,6 +19,7 @@ from setuptools._distutils.sysconfig import customize_compiler
 from setuptools.errors import CompileError, LinkError
 
 CORE = "maxent/_core/"
+SHARED = "maxent._core._cyutility"  # Cython's memoryview code, once for all modules
 VECTOR = CORE + "vector.c"
 
 # name -> extra C sources
@@ -96,7 +97,12 @@ def main():
     extra = shlex.split(os.environ.get("MAXENT_CFLAGS", ""))
     strip = ["-Wl,--strip-all"] if sys.platform == "linux" and not extra else []
     check = os.environ.get("MAXENT_BOUNDSCHECK", "0") == "1"
-    extensions = [
+    flags = {
+        "extra_compile_args": CFLAGS + compile_args + extra,
+        "extra_link_args": link_args + strip + extra,
+    }
+    extensions = [Extension(SHARED, [f"{CORE}_cyutility.c"], **flags)]
+    extensions += [
         Extension(
             f"maxent._core.{name}",
             [f"{CORE}{name}.pyx", *sources],
@@ -111,8 +117,7 @@ def main():
                 CORE + "potentials.pxd",
                 CORE + "uniform_exponential.pxd",
             ],
-            extra_compile_args=CFLAGS + compile_args + extra,
-            extra_link_args=link_args + strip + extra,
+            **flags,
         )
         for name, sources in EXTENSIONS.items()
     ]
@@ -121,6 +126,7 @@ def main():
         ext_modules=cythonize(
             extensions,
             nthreads=0,
+            shared_utility_qualified_name=SHARED,
             compiler_directives={
                 "language_level": 3,
                 "boundscheck": check,
