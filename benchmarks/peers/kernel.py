@@ -1,9 +1,17 @@
 """RBF machines: MEDClassifier against SVC and scikit-learn-intelex, one thread.
 
-Both solve a soft-margin dual with C = 10 to an optimality violation of 1e-3: ours with
-the exponential margin prior at sharpness 10, the others with the hinge. Whole `fit`
-against whole `fit`. The violation and the relative gap reached by either are
-recomputed in double precision by one code.
+All solve a soft-margin dual with the same kernel, C and cache to an optimality
+violation of 1e-3: ours with the exponential margin prior at sharpness 10 and with the
+hinge, the others with the hinge. Whole `fit` against whole `fit`; ours must converge.
+The violation and the relative gap reached by either are recomputed in double precision
+by one code.
+
+sizes    make_classification, half of the columns informative, four clusters a class,
+         5 % of labels flipped: 5000 x 20, 5000 x 200 and 20000 x 20, C of .1 to 1000
+hard     30 % of labels flipped, 3 % of 20,000 rows positive, every row four times, and
+         a checkerboard (C = 100 too)
+boards   checkerboards of 10,000 x 2 by gamma and C, and one with 10 % of labels flipped
+real     a9a, MNIST digits even/odd, letter halves (from --data)
 
 scikit-learn-intelex gets float32 features, its faster road, and then so do we; its SVC
 is imported explicitly, so that scikit-learn itself stays unpatched. SVC gets float64
@@ -11,20 +19,36 @@ is imported explicitly, so that scikit-learn itself stays unpatched. SVC gets fl
 """
 
 import argparse
+from dataclasses import dataclass
 
 from _race import Report, arguments, describe, pin, race
 
-C, SHARPNESS, TOL = 10.0, 10.0, 1e-3
+SHARPNESS, TOL = 10.0, 1e-3
+MARGINS = ("exponential", "hinge")
 SIZES = ("5000x20", "5000x200", "20000x20")
+GROUPS = ("sizes", "hard", "boards", "real")
+
+
+@dataclass
+class Problem:
+    """Data and the hyperparameters of one race."""
+
+    task: object
+    C: float = 10.0
+    margin: str = "exponential"
+    gamma: object = "scale"
 
 
 def main():
     """Run the races asked for."""
     parser = arguments(argparse.ArgumentParser(description=__doc__.splitlines()[0]))
+    parser.add_argument("--groups", nargs="*", default=GROUPS, choices=GROUPS)
     parser.add_argument("--sizes", nargs="*", default=None, help="ROWSxCOLUMNS ...")
     parser.add_argument("--data", help="folder with solver_a9a, solver_mnist10k, ...")
-    parser.add_argument("--sets", nargs="*", default=None, help="real sets, by name")
+    parser.add_argument("--only", help="problems whose name holds this text")
     parser.add_argument("--peers", nargs="*", default=["sklearn", "intelex"])
+    parser.add_argument("--margins", nargs="*", default=MARGINS, choices=MARGINS)
+    parser.add_argument("--C", nargs="*", type=float, default=None)
     parser.add_argument("--cache-size", type=float, default=500.0, help="MB, for both")
     options = parser.parse_args()
     pin(1)
@@ -32,39 +56,131 @@ def main():
     describe(
         "RBF machines, whole fit",
         [
-            f"C={C:g}, tol={TOL:g}, gamma='scale', cache {options.cache_size:g} MB; "
-            f"ours: exponential margin, sharpness {SHARPNESS:g}; peers: hinge",
-            "make_classification: half of the columns informative, 4 clusters a class, "
-            "5 % of labels flipped; 5000 test rows",
+            f"tol={TOL:g}, cache {options.cache_size:g} MB; ours: exponential margin "
+            f"(sharpness {SHARPNESS:g}) and hinge; peers: hinge",
             f"{options.pairs} alternated pairs, medians; quality recomputed in float64",
         ],
         ["scikit-learn-intelex"],
     )
     report = Report(options.csv)
-    for task in tasks(options):
+    for problem in problems(options):
+        if options.only is not None and options.only not in problem.task.name:
+            continue
+        if problem.margin not in options.margins:
+            continue
+        if options.C is not None and problem.C not in options.C:
+            continue
         for peer in options.peers:
-            report.add(one_race(task, peer, options))
+            report.add(one_race(problem, peer, options))
     report.table()
+    summary(report.rows)
 
 
-def tasks(options):
-    """The tasks asked for, one after the other."""
-    from _data import REAL, classification
-
-    sizes = options.sizes
-    if sizes is None:
-        sizes = ["800x20"] if options.quick else SIZES
-    for size in sizes:
-        n, d = map(int, size.split("x"))
-        yield classification(n, d, test=500 if options.quick else 5000)
+def problems(options):
+    """The problems of the groups asked for, one after the other."""
     if options.data is None:
-        return
-    for name in REAL if options.sets is None else options.sets:
+        groups = [group for group in options.groups if group != "real"]
+    else:
+        groups = options.groups
+    for group in groups:
+        yield from {"sizes": sizes, "hard": hard, "boards": boards, "real": real}[
+            group
+        ](options)
+
+
+def sizes(options):
+    """Rows and columns by C by margin."""
+    from _data import classification
+
+    names = options.sizes
+    if names is None:
+        names = ["800x20"] if options.quick else SIZES
+    for name in names:
+        n, d = map(int, name.split("x"))
+        task = classification(n, d, test=500 if options.quick else 5000)
+        for C in (0.1, 1.0, 10.0, 1000.0):
+            for margin in MARGINS:
+                yield Problem(task, C, margin)
+
+
+def hard(options):
+    """Labels that are wrong, rare or repeated, and a boundary that bends."""
+    import numpy as np
+    from _data import Task, classification
+
+    n = 600 if options.quick else 5000
+    whole = classification(n, 20, test=n)
+    rng = np.random.default_rng(0)
+    wrong = np.where(rng.random(n) < 0.3, -whole.y, whole.y)
+    copies = np.tile(np.arange(n // 2), 4)
+    tasks = [
+        Task("30 % of labels flipped", whole.X, wrong, whole.X_test, whole.y_test),
+        Task(
+            "rows given four times",
+            whole.X[copies],
+            whole.y[copies],
+            whole.X_test,
+            whole.y_test,
+        ),
+        few_positives(4 * n),
+        checkerboard(2 * n),
+    ]
+    for task in tasks:
+        for C in (10.0,) if task is not tasks[-1] else (10.0, 100.0):
+            for margin in MARGINS:
+                yield Problem(task, C, margin)
+
+
+def boards(options):
+    """Checkerboards by gamma and C."""
+    n = 1200 if options.quick else 10_000
+    task = checkerboard(n)
+    for gamma in (1.0, 5.0):
+        for C in (30.0, 100.0, 300.0, 1000.0):
+            for margin in MARGINS:
+                yield Problem(task, C, margin, gamma)
+    noisy = checkerboard(8001 * n // 10_000, noise=0.1)
+    for margin in MARGINS:
+        yield Problem(noisy, 100.0, margin)
+
+
+def real(options):
+    """Sets of the folder --data."""
+    from _data import REAL
+
+    for name in REAL:
         task = REAL[name](options.data)
-        yield task.head(800) if options.quick else task
+        task = task.head(800) if options.quick else task
+        for margin in MARGINS:
+            yield Problem(task, 10.0, margin)
 
 
-def one_race(task, peer, options):
+def few_positives(n):
+    """Twenty normal features; 3 % of the rows are positive, about a curved boundary."""
+    import numpy as np
+    from _data import Task
+
+    X = np.random.default_rng(0).normal(size=(n + n // 4, 20))
+    noise = np.random.default_rng(1).normal(size=len(X))
+    score = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * noise
+    y = np.where(score > np.quantile(score, 0.97), 1.0, -1.0)
+    return Task("3 % positives", X[:n], y[:n], X[n:], y[n:])
+
+
+def checkerboard(n, noise=0.0):
+    """Labels by the sign of sin(3 x0) cos(3 x1); some training labels flipped."""
+    import numpy as np
+    from _data import Task
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n + n // 4, 2))
+    y = np.where(np.sin(3 * X[:, 0]) * np.cos(3 * X[:, 1]) > 0, 1.0, -1.0)
+    labels = np.where(rng.random(n) < noise, -y[:n], y[:n])
+    name = f"checkerboard, {noise:.0%} flipped" if noise else "checkerboard"
+    return Task(name, X[:n], labels, X[n:], y[n:])
+
+
+def one_race(problem, peer, options):
     """Row of the table: times, ratio, and what both solutions are worth."""
     import numpy as np
     from _data import gamma_scale
@@ -72,6 +188,7 @@ def one_race(task, peer, options):
 
     from maxent import MEDClassifier
 
+    task, C = problem.task, problem.C
     if peer == "intelex":
         from sklearnex.svm import SVC
 
@@ -79,10 +196,14 @@ def one_race(task, peer, options):
     else:
         from sklearn.svm import SVC
 
-    ours = MEDClassifier(
-        C=C, sharpness=SHARPNESS, tol=TOL, cache_size=options.cache_size, n_jobs=1
-    )
-    theirs = SVC(C=C, tol=TOL, cache_size=options.cache_size)
+    shared = {
+        "C": C,
+        "gamma": problem.gamma,
+        "tol": TOL,
+        "cache_size": options.cache_size,
+    }
+    ours = MEDClassifier(margin=problem.margin, sharpness=SHARPNESS, n_jobs=1, **shared)
+    theirs = SVC(**shared)
     few = task.head(300)  # libraries load and set themselves up untimed
     ours.fit(few.X, few.y)
     theirs.fit(few.X, few.y)
@@ -91,22 +212,43 @@ def one_race(task, peer, options):
         lambda: theirs.fit(task.X, task.y),
         options.pairs,
     )
-    gamma = gamma_scale(task.X)
+    gamma = gamma_scale(task.X) if problem.gamma == "scale" else problem.gamma
+    sharpness = None if problem.margin == "hinge" else SHARPNESS
     quality = [
-        rbf_machine_quality(ours, task.X, task.y, C, gamma, SHARPNESS).columns,
+        rbf_machine_quality(ours, task.X, task.y, C, gamma, sharpness).columns,
         rbf_machine_quality(theirs, task.X, task.y, C, gamma).columns,
     ]
     score = [model.score(task.X_test, task.y_test) for model in (ours, theirs)]
     return {
         "data": task.name,
         "rows x columns": task.shape,
+        "margin": problem.margin,
+        "C": f"{C:g}",
+        "gamma": str(problem.gamma),
         "peer": peer,
         **outcome.columns,
+        "converged": str(ours.converged_),
         "violation": f"{quality[0][0]} {quality[1][0]}",
         "rel. gap": f"{quality[0][1]} {quality[1][1]}",
         "test accuracy": f"{score[0]:.4f} {score[1]:.4f}",
         "support": f"{len(ours.support_)} {len(theirs.support_)}",
     }
+
+
+def summary(rows):
+    """Geometric mean and largest ratio of CPU times, by peer."""
+    import numpy as np
+
+    for peer in dict.fromkeys(row["peer"] for row in rows):
+        own = [row for row in rows if row["peer"] == peer]
+        ratios = np.array([float(row["cpu ratio"]) for row in own])
+        worst = own[int(ratios.argmax())]
+        print(
+            f"{peer}: {len(own)} races, geometric mean of CPU ratios "
+            f"{np.exp(np.log(ratios).mean()):.3f}, worst {ratios.max():.3f} "
+            f"({worst['data']}, {worst['margin']}, C = {worst['C']}), converged "
+            f"{sum(row['converged'] == 'True' for row in own)}"
+        )
 
 
 if __name__ == "__main__":

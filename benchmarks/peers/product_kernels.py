@@ -14,18 +14,13 @@ counts     Gram matrix of 10,000 documents over 40,000 words, with smoothing, ag
            SciPy's sparse product of the counts alone.
 forward    log-likelihood of 20,000 steps with 16 states, in ms, also where every step
            has probability 1e-300; a million steps must have a finite one.
-threads    two threads against one, in a process of its own on two CPUs.
 
-Times are the least over the runs, in CPU time on one thread and in wall time on two:
-the machine may be shared. The ratio is that of the least times; behind it stands the
-range over the pairs.
+Times are the least over the runs, in CPU time: the machine may be shared. The ratio is
+that of the least times; behind it stands the range over the pairs.
 """
 
 import argparse
 import functools
-import os
-import subprocess
-import sys
 import time
 import warnings
 
@@ -37,34 +32,16 @@ PARTS = ("hmm", "lds", "em", "many", "counts", "forward")
 
 
 def main():
-    """Run the parts asked for, then two threads."""
+    """Run the parts asked for."""
     parser = arguments(argparse.ArgumentParser(description=__doc__.splitlines()[0]))
-    parser.add_argument(
-        "--parts", nargs="*", default=[*PARTS, "threads"], choices=[*PARTS, "threads"]
-    )
-    parser.add_argument("--two", action="store_true", help="the part on two threads")
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
     options = parser.parse_args()
-    pin(2 if options.two else 1)
+    pin(1)
+    describe("Models and product kernels", ["one thread"], ["hmmlearn"])
     report = Report(options.csv)
-    if options.two:
-        threads(options, report)
-    else:
-        setup = ["one thread, but for the part on two"]
-        describe("Models and product kernels", setup, ["hmmlearn"])
-        for part in options.parts:
-            if part != "threads":
-                globals()[part](options, report)
-        report.table()
-        if "threads" in options.parts:
-            # CPUs and thread pools are fixed when a process starts
-            own = [a for a in sys.argv[1:] if a != "--parts" and a not in PARTS]
-            own = [a for a in own if a != "threads"]
-            environment = {k: v for k, v in os.environ.items() if "THREADS" not in k}
-            allowed = getattr(os, "sched_setaffinity", None)
-            if allowed is not None:
-                allowed(0, range(os.cpu_count()))
-            command = [sys.executable, __file__, "--two", *own]
-            subprocess.run(command, check=True, env=environment)
+    for part in options.parts:
+        globals()[part](options, report)
+    report.table()
 
 
 def add(report, what, ours, peer, bound, check):
@@ -348,56 +325,6 @@ def forward(options, report):
         "finite",
         f"log-likelihood {value:.6g}",
     )
-
-
-def threads(options, report):
-    """Two threads against one, wall times."""
-    import numpy as np
-
-    from maxent.kernels import ProductKernel, lds_affinity_parts
-    from maxent.kernels._hmm import log_hmm_kernel
-
-    n = 60 if options.quick else 500
-    models, linear = hmm_models(n), systems(n, 4, 2)
-    X, init = letters(100 if options.quick else 1000)
-    docs = documents(options.quick)
-
-    def step(n_jobs):
-        return our_fit(init, X, 40, n_jobs).transition
-
-    def made(n_jobs):
-        maker = ProductKernel(model_params={"smoothing": 0.01}, n_jobs=n_jobs)
-        return maker.fit_transform(docs)
-
-    def fitted(n_jobs):
-        return np.stack([m.transition for m in fit_each(X, n_jobs)])
-
-    jobs = {
-        f"HMM Gram {n} x {n}": lambda k: log_hmm_kernel(
-            models, rho=0.5, horizon=10, n_jobs=k
-        ),
-        f"LDS Gram {n} x {n}": lambda k: (
-            lds_affinity_parts(linear, horizon=25, n_jobs=k).log_det
-        ),
-        f"EM, {len(X)} sequences, 40 iterations": step,
-        f"one model for each of {len(X)}": fitted,
-        f"multinomial Gram {docs.shape[0]} documents": made,
-    }
-    for what, job in jobs.items():
-        pairs = min(options.pairs, 3) if "multinomial" in what else options.pairs
-        outcome = race(lambda job=job: job(1), lambda job=job: job(2), pairs)
-        same = np.array_equal(outcome.ours.result, outcome.peer.result)
-        one, two = outcome.ours, outcome.peer
-        busy = max(two.cpu_share)
-        add(
-            report,
-            f"{what}: one thread / two",
-            one.seconds,
-            two.seconds,
-            ">= 1.7",
-            f"{'same' if same else 'OTHER'} bits, CPU / wall {busy:.2f}",
-        )
-    report.table()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import numpy as np
 from maxent._support.linalg import small_solve
 
 _FACTORISED = 1e-8  # accuracy where the preconditioner is a factor of H
+_ROUNDING = 1e-12  # relative changes of the value below it are no gain
 
 
 def maximize_bounded_quadratic(H, slope, low, high, E, accuracy):
@@ -46,7 +47,9 @@ class _BoundedQuadratic:
 
     def solve(self):
         most = 4 * self.H.size + 200
-        while self.H.products < most:
+        for _ in range(most):  # products with a matrix that was made count as none
+            if self.H.products >= most:
+                break
             if not self.free.any():
                 if not self._release():
                     break
@@ -69,7 +72,7 @@ class _BoundedQuadratic:
         the others may stand in its way.
         """
         gain = float((self.slope + self.residual) @ self.x)
-        improved = gain > self.gain
+        improved = gain > (1.0 + _ROUNDING) * self.gain
         if not improved and self.alone:
             return False
         slope = self.residual

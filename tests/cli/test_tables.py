@@ -62,7 +62,7 @@ def test_text_among_numbers_is_for_estimators_of_categories(run, cars, tmp_path)
     code, _, err = run("fit", cars, model, "--label", "class")
     assert code == 2 and "line " in err and "estimators bayesnet, tree" in err
     assert_one_sentence(err, "fit")
-    options = ["--estimator", "tree", "--ignore", "weight", "--level", "4"]
+    options = ["--estimator", "tree", "--ignore", "weight", "--level", "20"]
     code, out, err = run("fit", cars, model, *options)
     assert (code, err) == (0, "")
     said = pairs(out)
@@ -71,7 +71,7 @@ def test_text_among_numbers_is_for_estimators_of_categories(run, cars, tmp_path)
     rows = [line.split(",") for line in cars.read_text().splitlines()[1:]]
     table = np.array(rows, dtype=object)
     X = np.where(table[:, :2] == "?", None, table[:, :2])
-    expected = MEDTreeClassifier(level=4.0, missing="category").fit(
+    expected = MEDTreeClassifier(level=20.0, missing="category").fit(
         X, table[:, 3].astype(str)
     )
     _, out, err = run("predict", model, cars)

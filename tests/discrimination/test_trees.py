@@ -232,6 +232,11 @@ def test_hinges_with_a_flat_bias_converge(parameters, n_classes, rng):
             assert model.fit(X, y).converged_
 
 
+def test_rounding_at_bounds_is_no_gain():
+    """On these rows steps between bounds met and left the same vertex without end."""
+    test_hinges_with_a_flat_bias_converge("fixed", 3, np.random.default_rng(1))
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_entropies_bear_levels_beyond_what_their_slopes_can_say(n_classes, rng):
     X, y = categories(rng, 40, 3, n_classes)
