@@ -134,7 +134,8 @@ class NystroemFeatures:
         estimate : float
             Unbiased over the random blocks.
         error : float
-            Standard error of the estimate, from the spread of the blocks.
+            Standard error of the estimate from the spread of the blocks, as if they
+            were independent: rather too large.
         """
         used = np.flatnonzero(a.any(axis=0))
         if not len(used):
@@ -172,8 +173,10 @@ def _estimate(whole, own, n):
         return float(whole[0]), 0.0
     size = n / count
     factor = (n - 1.0) / max(size - 1.0, 1.0)
-    each = own + factor * (whole - own)
-    return float(each.sum()), float(np.sqrt(count) * each.std(ddof=1))
+    pairs = factor * (whole - own)
+    # the sum of the rows' own parts is exact, whatever the blocks
+    estimate = float(own.sum() + pairs.sum())
+    return estimate, float(np.sqrt(count) * pairs.std(ddof=1))
 
 
 def is_approximated(data):

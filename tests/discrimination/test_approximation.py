@@ -148,7 +148,8 @@ def test_blocks_bound_the_norm_and_estimate_it_without_bias(rng, monkeypatch):
     estimates, errors = np.array(found).T
     spread = estimates.std()
     assert abs(estimates.mean() - exact) < 4 * spread / np.sqrt(len(found))
-    np.testing.assert_allclose(np.sqrt((errors**2).mean()), spread, rtol=0.3)
+    # as if blocks were independent: differences between rows cancel in truth
+    assert 0.8 * spread < np.sqrt((errors**2).mean()) < 2.5 * spread
     monkeypatch.setattr(_approximation, "_LEAST_BLOCK", 1000)
     bound, estimate, error = features.lost_norm(a)
     np.testing.assert_allclose([bound, estimate], exact, rtol=1e-6)
