@@ -98,10 +98,10 @@ def _scaled(lam, upper, E, goal):
     u = np.zeros(E.shape[1])
 
     def at(u):
+        factor = np.exp(np.clip(-(E @ u), -700.0, 700.0))
         with np.errstate(over="ignore", invalid="ignore"):
-            factor = np.exp(np.clip(-(E @ u), -700.0, 700.0))
-            new = np.where(bounded, factor / (1.0 + share * (factor - 1.0)), factor)
-        new = lam * new
+            odds = top * (share / (share + (1.0 - share) / factor))
+        new = np.where(bounded, odds, lam * factor)
         return new, E.T @ new - goal, abs(E.T) @ new + np.abs(goal)
 
     new, lack, size = at(u)

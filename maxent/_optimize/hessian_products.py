@@ -64,6 +64,9 @@ class FreeHessian:
         self.R, self.size, self.diagonal = R, len(free), np.zeros(len(free))
         self.bias = None if R.bias is None else R.bias[free]
         self.products, self._direct = 0, True
+        # where products are no cheaper than a factor, the matrix is made at once
+        every = all(block.cheap_products for block in R.blocks)
+        self._direct_cost = _DIRECT_COST if every else 0.0
         self._matrix = self._factor = None
         self.parts = []
         for block, A, a, extra in zip(
@@ -116,8 +119,8 @@ class FreeHessian:
         """Whether products were so many that the matrix is worth its making."""
         if self.assembled or self.size > (_DIRECT_SIZE if self._direct else _SIZE):
             return False
-        cost = _DIRECT_COST if self._direct else 1.0
-        return self.products > cost * self.assemble_after * self.size
+        cost = self._direct_cost if self._direct else 1.0
+        return self.products >= cost * self.assemble_after * self.size
 
     def assemble(self):
         """Make and keep the matrix: by the blocks, or one product per column.

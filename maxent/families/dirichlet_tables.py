@@ -13,6 +13,7 @@ Source: Jaakkola, Meila & Jebara (1999), section 3.6 and eq. (46).
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,12 @@ import scipy.sparse as sp
 from scipy.special import polygamma, psi
 
 from maxent._support import validation as v
+from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
+
+_WIDE = 10  # cells per row from which on visits are multiplied as sparse matrices
 
 
 class DirichletTables(ConjugatePrior):
@@ -105,7 +109,7 @@ class DirichletTables(ConjugatePrior):
     def _factor(self, data):
         """Symmetric root of each table's diag(u) - c 11', applied to the visits."""
         cells, groups = data
-        u, c = polygamma(1, self._alpha), polygamma(1, self._total)
+        u, c = self._curvatures
         load = np.bincount(self._group, 1.0 / u)
         # I - c vv' with v = u^(-1/2) has the root I - beta vv'
         beta = c / (1.0 + np.sqrt(np.maximum(1.0 - c * load, 0.0)))
@@ -123,10 +127,28 @@ class DirichletTables(ConjugatePrior):
     def _rank(self, data):
         return len(self._alpha)
 
+    @functools.cached_property
+    def _curvatures(self):
+        """Second derivatives of log Gamma, of the cells and of the totals."""
+        return polygamma(1, self._alpha), polygamma(1, self._total)
+
     def _product(self, data, x):
         cells, groups = data
-        inner = polygamma(1, self._alpha) * (cells.T @ x)
-        return cells @ inner - groups @ (polygamma(1, self._total) * (groups.T @ x))
+        u, c = self._curvatures
+        return cells @ (u * (cells.T @ x)) - groups @ (c * (groups.T @ x))
+
+    def _part(self, data, rows):
+        return tuple(visits[rows] for visits in data)
+
+    def _matrix(self, data, curvature=None):
+        cells, groups = data
+        if not sp.issparse(cells) or cells.shape[1] <= _WIDE * cells.shape[0]:
+            F = self._factor(data)
+            with single_threaded_blas():
+                return F @ F.T
+        u, c = self._curvatures
+        inner = cells.multiply(u) @ cells.T - groups.multiply(c) @ groups.T
+        return inner.toarray()
 
     def _max_step(self, data, direction):
         change = data[0].T @ direction

@@ -32,10 +32,10 @@ _LOG_PI = math.log(math.pi)
 class _Rows:
     """Rows as deviations from a point, which is what every formula here wants."""
 
-    def __init__(self, X, origin):
-        self.origin = origin
-        self.deviation = X - origin  # (n, d)
-        self.reach = np.abs(self.deviation).max(axis=0, initial=0.0)
+    def __init__(self, deviation, origin):
+        self.origin, self.deviation = origin, deviation  # (d,), (n, d)
+        self.reach = np.abs(deviation).max(axis=0, initial=0.0)
+        self.whitened = (None, None, None)  # the last posterior's, see _whitened
 
 
 class NormalInverseWishart(ConjugatePrior):
@@ -231,7 +231,7 @@ class NormalInverseWishart(ConjugatePrior):
             )
         if not np.isfinite(X).all():
             raise ValueError("X has NaN or infinite entries; impute or remove them.")
-        return _Rows(X, self.mean)
+        return _Rows(X - self.mean, self.mean)
 
     def _length(self, rows):
         return len(rows.deviation)
@@ -289,6 +289,9 @@ class NormalInverseWishart(ConjugatePrior):
         known, U, square = self._whitened_rows
         if known is rows:
             return U, square
+        known, U, square = rows.whitened
+        if known is self:
+            return U, square
         proper = self.mean_precision > 0 and self.df > self._d - 1
         if not proper or self._lower is None:
             raise ValueError(
@@ -299,6 +302,7 @@ class NormalInverseWishart(ConjugatePrior):
         shift = self.mean - rows.origin
         with single_threaded_blas():
             kernel.whiten(rows.deviation, shift, self._lower, U, square)
+        rows.whitened = self, U, square
         return U, square
 
     def _expected(self, rows):
@@ -346,6 +350,17 @@ class NormalInverseWishart(ConjugatePrior):
         total = float(x.sum())
         out += self._spread() * total - 0.5 * (q * total + float(q @ x))
         return out
+
+    def _part(self, rows, index):
+        return _Rows(rows.deviation[index], rows.origin)
+
+    def _matrix(self, rows, curvature=None):
+        nu, kappa = self.df, self.mean_precision
+        U, q = self._whitened(rows)
+        with single_threaded_blas():
+            Q = U @ U.T
+        q = 0.5 * q
+        return (nu / kappa + 0.5 * nu * Q) * Q + (self._spread() - q - q[:, None])
 
     def _max_step(self, rows, direction):
         """Definiteness of sum w [x; 1][x; 1]' along a line is an eigenproblem."""

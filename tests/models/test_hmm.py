@@ -300,7 +300,7 @@ def test_many_fits_at_once_are_the_fits_one_by_one(sparse, rng):
 def test_fit_many_from_given_starts_is_fit_from_each(shared, rng):
     X = random_codes(rng, 7, 3, low=2, high=40)
     starts = [random_hmm(rng, 1 + i % 3, 3) for i in range(7)]
-    options = {"smoothing": 0.1, "tol": 1e-7, "max_iter": 300}
+    options = {"smoothing": 0.1, "tol": 1e-7, "max_iter": 5000}
     init = starts[2] if shared else starts
     many = CategoricalHMM.fit_many(X, init=init, **options)
     for x, start, found in zip(X, starts, many):

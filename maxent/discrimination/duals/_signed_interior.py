@@ -12,6 +12,7 @@ from maxent.discrimination.duals._kkt import ActiveRows
 from maxent.discrimination.duals._signed_problem import Certifier
 
 _ROUNDS = 10  # in which rows that turn out to be active join the others
+_ACCURATE = 1e-14  # relative gap that rounding may keep a round from
 
 
 def solve_interior(kernel, problem, tol, max_iter, init=None, callback=None):
@@ -98,17 +99,20 @@ def solve_active(kernel, problem, tolerances, max_iter, start, *, limit, callbac
     f, steps, status = _decisions(kernel, a), 0, Status.STALLED
     active = np.zeros(len(a), dtype=bool)
     # what is violated by less will be settled with the rest
-    slack = 0.1 * rows.max_violation(a, f, b)[0]
+    slack, accuracy = 0.1 * rows.max_violation(a, f, b)[0], 0.1 * tol
     for _ in range(_ROUNDS):
         new = (a != 0) | (rows.kkt_violation(a, f, b) > slack)
         if not (new & ~active).any():
-            break
+            # multipliers next to zero count little in the gap, but are not optimal
+            accuracy *= 1e-3
+            if accuracy < _ACCURATE:
+                break
         active |= new
         index = np.flatnonzero(active)
         if len(index) > limit:
             return None
         part = kernel.among(index), problem.among(index)
-        result = solve_interior(*part, 0.1 * tol, max_iter - steps)
+        result = solve_interior(*part, accuracy, max_iter - steps)
         steps += result.n_iter
         a = np.zeros(len(a))
         a[index] = result.lam

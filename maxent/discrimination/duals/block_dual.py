@@ -24,6 +24,7 @@ import scipy.sparse as sp
 
 from maxent._optimize.bias import max_margin_bias
 from maxent._optimize.block_sum import BlockSum, Diagonal
+from maxent._optimize.constraint_rounds import constraint_rounds, few_can_matter
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.projected_newton import projected_newton
 from maxent._optimize.rows import Rows
@@ -89,7 +90,8 @@ def solve_blocks(
         "logistic", whose slope is infinite, and "fixed". "auto" takes "newton" where it
         can if all blocks have `cheap_products`, and "interior" where it cannot or
         stalls; without such blocks it takes "interior" first, and "newton" where that
-        has not converged after 100 steps.
+        has not converged after 100 steps, but "newton" first, on working sets of
+        constraints, for many constraints between more than two blocks.
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
@@ -202,7 +204,7 @@ def _choose_solver(solver, potential, blocks):
     if solver == "auto" and possible and all(b.cheap_products for b in blocks):
         return _newton_then_interior
     if solver == "auto" and potential.finite_loss:
-        return _interior_then_newton if possible else _interior_then_secants
+        return _by_size if possible else _interior_then_secants
     return projected_newton if solver == "newton" else _interior
 
 
@@ -223,12 +225,23 @@ def _interior(rows, R, E, *, tol, callback, **options):
     )
 
 
-def _newton_then_interior(rows, R, E, *, max_iter, callback, init, **options):
+def _by_size(rows, R, E, **options):
+    """The solver for blocks whose products cost as much as their factors."""
+    if few_can_matter(R):
+        return _interior_last(constraint_rounds, rows, R, E, **options)
+    return _interior_first(projected_newton, rows, R, E, **options)
+
+
+def _newton_then_interior(rows, R, E, **options):
+    return _interior_last(projected_newton, rows, R, E, **options)
+
+
+def _interior_last(first, rows, R, E, *, max_iter, callback, init, **options):
     """Newton steps, and where these stall the interior point with the steps left.
 
     It keeps away from the ends of the domain and from zero at once.
     """
-    first = projected_newton(
+    first = first(
         *(rows, R, E), max_iter=max_iter, callback=callback, init=init, **options
     )
     left = max_iter - first.n_iter
@@ -241,23 +254,18 @@ def _newton_then_interior(rows, R, E, *, max_iter, callback, init, **options):
     return result_in_turn(first, other, callback)
 
 
-def _interior_then_newton(rows, R, E, **options):
-    """The interior point, and for the problems that it does not solve Newton's steps.
-
-    Margins between Gaussian classes a thousand standard deviations apart are near 1e8,
-    and change by as much while the multipliers of other rows grow: linear steps of the
-    slacks do not follow them. A projected step leaves such multipliers at zero.
-    """
-    return _interior_first(projected_newton, rows, R, E, **options)
-
-
 def _interior_then_secants(rows, R, E, **options):
     """The interior point, and for the problems that it does not solve damped steps."""
     return _interior_first(secant_newton, rows, R, E, **options)
 
 
 def _interior_first(second, rows, R, E, *, tol, max_iter, init, callback):
-    """The interior point, and a second solver, from its own start, if that fails."""
+    """The interior point, and a second solver, from its own start, if that fails.
+
+    Margins between Gaussian classes a thousand standard deviations apart are near 1e8,
+    and change by as much while the multipliers of other rows grow: linear steps of the
+    slacks do not follow them. A projected step leaves such multipliers at zero.
+    """
     first = _interior(
         *(rows, R, E),
         tol=tol,
