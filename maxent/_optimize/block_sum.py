@@ -18,27 +18,13 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from maxent._optimize.mapped_factors import MappedFactors
 from maxent._optimize.quadratics import LowRankQuadratic
+from maxent._optimize.recycled_hessian import RecycledHessian
 from maxent._support import validation as v
 from maxent._support.answers import check_answer
 
 _FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
 _FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
 _SLOPE_TOL = 1e-4  # of the sum of |mean|: rounding in log Z that leaves a gap of 1e-8
-
-
-class Diagonal:
-    """A diagonal map: its products without the overhead of sparse matrices."""
-
-    def __init__(self, entries):
-        self.entries = entries
-        self.shape = (len(entries), len(entries))
-
-    @property
-    def T(self):
-        return self
-
-    def __matmul__(self, x):
-        return (self.entries * x.T).T
 
 
 def _is_of_the_package(block):
@@ -211,6 +197,11 @@ class BlockSum:
         return factors
 
     @functools.cached_property
+    def _recycled(self):
+        """Newton systems by an old Hessian, or None where a factor is cheap."""
+        return RecycledHessian(self) if RecycledHessian.serves(self) else None
+
+    @functools.cached_property
     def _mapped(self):
         """The maps stacked, or None where they are not sparse."""
         if not all(sp.issparse(A) for A in self.maps):
@@ -227,6 +218,8 @@ class BlockSum:
 
         `curvatures` of blocks, None for none, are added to the Hessian along slacks.
         """
+        if self._recycled is not None:
+            return self._recycled.solver(lam, diagonal, index, curvatures)
         ranks = [block.rank for block in self.blocks]
         p = sum(ranks)
         mapped = self._mapped if 0 < p < self.n and p * p <= _FACTOR_SIZE else None

@@ -1,10 +1,10 @@
 """Newton's method on the constraints that can matter, for problems of many classes.
 
-A row has a constraint for every wrong class, and a trained model meets most of them with
-room to spare: the Hessian between the others is far smaller than one factor of the
-blocks. A round solves the problem of a working set; the multipliers of other constraints
-are zero. The certificate is that of the whole problem at every step, and the
-constraints that violate it most join the next round. J never falls.
+A row has a constraint for every wrong class, and a trained model meets most of them
+with room to spare: the Hessian between the others is far smaller than one factor of the
+blocks. A round solves the problem of a working set; the multipliers of other
+constraints are zero. The certificate is that of the whole problem at every step, and
+the constraints that violate it most join the next round. J never falls.
 """
 
 from __future__ import annotations
@@ -70,11 +70,15 @@ class _Rounds:
             if self.monitor.converged or self.monitor.stopped:
                 break
             active = np.count_nonzero(self.point.lam)
-            stalled = found.status is Status.STALLED or not found.n_iter
-            if stalled or active > self.largest:
+            new = self._working_set(max(_JOIN, active // 2))
+            if not found.n_iter:
+                # other biases have met these constraints, and violate others
+                new = np.union1d(working, new)
+            stalled = found.status is Status.STALLED or len(new) == len(working)
+            if (stalled and not found.n_iter) or len(new) > self.largest:
                 status = Status.STALLED
                 break
-            working = self._working_set(max(_JOIN, active // 2))
+            working = new
         return self._result(steps, status)
 
     def _certified(self, lam, bias, polish=False):

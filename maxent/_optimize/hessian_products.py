@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from maxent._optimize.block_sum import Diagonal
+from maxent._optimize.maps import Diagonal
 
 _SIZE = 1000  # multipliers up to which products make their matrix, 8 MB
 _DIRECT_SIZE = 2500  # multipliers up to which blocks make it, 50 MB
@@ -86,6 +86,9 @@ class FreeHessian:
 
         Multipliers of equal rows could grow against one another without end.
         """
+        if curvature.all():
+            self.diagonal = curvature
+            return
         least = 1e-12 * float(curvature.max(initial=0.0))
         if not least:
             along = self.product(np.cos(1.0 + np.arange(self.size)))
@@ -143,6 +146,12 @@ class FreeHessian:
         if self.bias is not None:
             matrix += self.bias @ self.bias.T
         self._matrix = matrix
+
+    def assembled_matrix(self):
+        """The matrix, made by whatever way there is."""
+        while not self.assembled:
+            self.assemble()
+        return self._matrix
 
     def preconditioner(self, at):
         """Function that nearly solves with the rows and columns `at`.

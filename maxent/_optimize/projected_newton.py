@@ -32,9 +32,12 @@ _TRIALS = 40  # points along a step
 _IDLE = 50  # steps at the level of rounding after which the method stops
 _ROUNDED = 1e-8  # gain, in units of 1 + |J|, that is judged by slopes alone
 _NOTHING = 1e-14  # gain, in the same units, that is no gain
+_EARLY = 5  # steps in which more multipliers are positive than will be
 
 
-def projected_newton(rows, R, E, *, tol, max_iter, init=None, callback=None):
+def projected_newton(
+    rows, R, E, *, tol, max_iter, init=None, callback=None, most=np.inf
+):
     """Solve the dual; returns a DualResult (lam, bias vector, certificate).
 
     Parameters
@@ -51,6 +54,8 @@ def projected_newton(rows, R, E, *, tol, max_iter, init=None, callback=None):
         Multipliers to start from, zero by default. They are balanced, and shrunk until
         they lie inside the domain.
     callback : callable(n_iter, objective, gap) or None
+    most : float
+        Positive multipliers beyond which the method is given up as stalled.
 
     Raises
     ------
@@ -63,12 +68,12 @@ def projected_newton(rows, R, E, *, tol, max_iter, init=None, callback=None):
         lam = lam if balanced is None else balanced
         while lam.any() and not R.value_and_margins(lam)[0] < np.inf:
             lam = 0.5 * lam
-    return _ProjectedNewton(rows, R, E, tol, lam).run(lam, max_iter, callback)
+    return _ProjectedNewton(rows, R, E, tol, lam, most).run(lam, max_iter, callback)
 
 
 class _ProjectedNewton:
-    def __init__(self, rows, R, E, tol, lam):
-        self.rows, self.R, self.E, self.tol = rows, R, E, tol
+    def __init__(self, rows, R, E, tol, lam, most):
+        self.rows, self.R, self.E, self.tol, self.most = rows, R, E, tol, most
         self.closed, self.top = rows.potential.closed, rows.upper
         self.bias = None if E is None else np.zeros(E.shape[1])
         self.assemble_after = 1.0
@@ -92,7 +97,7 @@ class _ProjectedNewton:
                 break
             n_iter += 1
             lam = self._improve(point) if self._progresses(n_iter, point) else None
-            if lam is None:
+            if lam is None or self._has_too_many(n_iter, lam):
                 status = Status.STALLED
                 break
         best = monitor.best.point
@@ -115,6 +120,9 @@ class _ProjectedNewton:
         if gap < 0.99 * last_gap or last_J + 1e-12 * (1.0 + abs(J)) < J or mu < last_mu:
             self.last_progress = last, *_ = n_iter, J, gap, mu
         return n_iter - last <= _IDLE
+
+    def _has_too_many(self, n_iter, lam):
+        return n_iter >= _EARLY and np.count_nonzero(lam) > self.most
 
     def _certify(self, lam):
         """The point with the best bias, and with duals where slacks vanish.

@@ -6,9 +6,10 @@ import pytest
 from oracles.block_cases import agree
 from oracles.tree_problems import categories, make, trained
 
-from maxent._optimize.block_sum import BlockSum, Diagonal
+from maxent._optimize.block_sum import BlockSum
 from maxent._optimize.bounded_cg import maximize_bounded_quadratic
 from maxent._optimize.hessian_products import FreeHessian
+from maxent._optimize.maps import Diagonal
 from maxent.discrimination import (
     ExponentialMargin,
 )

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from oracles.tree_problems import categories
 
-from maxent._optimize.block_sum import BlockSum, Diagonal
+from maxent._optimize.block_sum import BlockSum
 from maxent._optimize.interior_point import interior_point
+from maxent._optimize.maps import Diagonal
 from maxent._optimize.rows import Rows
 from maxent._optimize.secant_newton import secant_newton
 from maxent.discrimination import LogisticMargin, SpanningTrees

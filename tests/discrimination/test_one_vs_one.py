@@ -150,7 +150,8 @@ def test_matrices_of_two_classes(kind, extra, rng):
         n = len(rows)
         exact = kernel.block(rows, rows)
         held = gram.matrix[extra:, extra:][:n, :n]
-        np.testing.assert_allclose(held, exact, atol=3e-7 * np.abs(exact).max())
+        # single precision of the distances, a few units in the last place
+        np.testing.assert_allclose(held, exact, atol=2e-6 * np.abs(exact).max())
         np.testing.assert_allclose(part.diagonal(), exact.diagonal())
         assert not extra or not gram.matrix[0, : n + 1].any()
         a = rng.normal(size=n) * (rng.random(n) < 0.5)

@@ -232,7 +232,7 @@ def test_unlabelled_clusters_move_the_boundary(rng):
     y = np.arange(n) % 2
     part = np.full(n, -1)
     part[:2] = y[:2]
-    for _ in range(8):
+    for _ in range(24):
         X = np.column_stack([4.0 * (2 * y - 1), np.zeros(n)])
         X += rng.normal(size=(n, 2))
         X[:2] = [[-4.0, 10.0], [4.0, -10.0]]
