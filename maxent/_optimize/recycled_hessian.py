@@ -35,7 +35,7 @@ class RecycledHessian:
         """Whether its products are cheap enough, and its matrix small."""
         cheap = all(block.cheap_products for block in R.blocks)
         ranks = sum(block.rank for block in R.blocks)
-        return cheap and R.n <= _LARGEST and ranks > R.n
+        return cheap and R.n <= _LARGEST and ranks >= R.n
 
     def solver(self, lam, diagonal, index, curvatures):
         """Function that solves (Hessian + diag) x = rhs; None without a factor."""

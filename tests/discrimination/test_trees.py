@@ -19,6 +19,7 @@ from maxent.discrimination import (
     SpanningTrees,
     solve_blocks,
 )
+from maxent.discrimination.duals import block_dual
 
 KINDS = pytest.mark.parametrize("parameters", ["fixed", "dirichlet"])
 # easy levels in some tests; one test asserts the warning itself
@@ -230,6 +231,16 @@ def test_hinges_with_a_flat_bias_converge(parameters, n_classes, rng):
         for C, level in itertools.product((1.0, 5.0), (1.0, 3.0)):
             model = MEDTreeClassifier(parameters, C=C, margin="hinge", level=level)
             assert model.fit(X, y).converged_
+
+
+def test_most_rows_with_a_multiplier_go_to_the_interior_point(rng, monkeypatch):
+    X, y = categories(rng, 300, 4)
+    model = MEDTreeClassifier(level=8.0, C=20.0).fit(X, y)
+    assert model.converged_ and len(model.support_) > 200
+    monkeypatch.setattr(block_dual, "_FEW_ROWS", 1000)
+    other = MEDTreeClassifier(level=8.0, C=20.0).fit(X, y)
+    assert other.converged_ and other.n_iter_ != model.n_iter_
+    assert model.objective_ == pytest.approx(other.objective_, rel=2e-8)
 
 
 def test_rounding_at_bounds_is_no_gain():

@@ -48,7 +48,9 @@ from maxent.discrimination.margins.base import (
 from maxent.families.block import as_block
 
 SOLVERS = ("auto", "interior", "newton")
-_FEW_ROWS = 0.6  # with a multiplier, per column of the factors of blocks
+# multipliers, and their number per column of the blocks' factors, up to which steps
+# by products are the quicker ones
+_FEW_ROWS, _FEW_SHARE = 200, 0.6
 _FEW = 100  # steps of the interior point, which takes 10 to 60 where it converges
 
 
@@ -241,7 +243,8 @@ def _newton_then_interior(rows, R, E, **options):
     Between more of them than factors have columns the interior point is the quicker.
     """
     columns = sum(block.rank for block in R.blocks)
-    first = functools.partial(projected_newton, most=_FEW_ROWS * columns)
+    most = max(_FEW_ROWS, _FEW_SHARE * columns)
+    first = functools.partial(projected_newton, most=most)
     return _interior_last(first, rows, R, E, **options)
 
 
