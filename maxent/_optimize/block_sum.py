@@ -50,7 +50,7 @@ class BlockSum:
     Parameters
     ----------
     blocks : list of Block
-    maps : list of csr_array (block.n_rows, n)
+    maps : list of csr_array or Diagonal (block.n_rows, n)
     bias : ndarray (n, k) or None
         Columns of a Gaussian bias, scaled by its standard deviation.
     """

@@ -16,6 +16,7 @@ from oracles.vanishing_cells import (
 import maxent
 from maxent import MEDTreeClassifier
 from maxent._optimize.block_sum import BlockSum
+from maxent._optimize.maps import Diagonal
 from maxent.datasets import load_breast_cancer_wisconsin
 from maxent.discrimination import (
     CustomMargin,
@@ -272,7 +273,7 @@ def test_factors_with_a_curvature_along_the_slacks(rng):
         Block.barrier_factor(block, a, curvature),
     ):
         agree(found @ found.T, wanted, 1e-11, np.abs(wanted).max())
-    R = BlockSum([block], [np.eye(len(a))])
+    R = BlockSum([block], [Diagonal(np.ones(len(a)))])
     rhs = rng.normal(size=len(a))
     x = R.solver(a, np.ones(len(a)), curvatures=[curvature])(rhs)
     agree(wanted @ x + x, rhs, 1e-9, 1.0)
