@@ -44,6 +44,9 @@ class _BoundedQuadratic:
         self.free = np.ones(H.size, dtype=bool)
         self.target = None
         self.gain, self.alone = 0.0, False  # at the last release, and of one entry
+        # entries held at a bound by a large slope say nothing about the others' scale
+        held = ((low >= 0) & (slope < 0)) | ((high <= 0) & (slope > 0))
+        self.held = held if not held.all() else np.zeros(H.size, dtype=bool)
 
     def solve(self):
         most = 4 * self.H.size + 200
@@ -87,7 +90,7 @@ class _BoundedQuadratic:
         inward[self.free | (self.high <= self.low)] = 0.0
         largest = inward.max(initial=0.0)
         accuracy = _FACTORISED if self.H.assembled else self.accuracy
-        if not largest > accuracy * np.abs(self.slope).max(initial=0.0):
+        if not largest > accuracy * np.abs(self.slope[~self.held]).max(initial=0.0):
             return False
         self.gain, self.alone = gain, not improved
         if improved:
@@ -96,29 +99,46 @@ class _BoundedQuadratic:
             self.free[inward.argmax()] = True
         return True
 
+    def _projection(self, at):
+        """The function that projects a slope of these entries on the equalities.
+
+        It returns that, and its preconditioned form.
+        """
+        solve = self.H.preconditioner(at)
+        if self.E is None:
+            return lambda r: (r, solve(r))
+        E = self.E[at]
+        SE = solve(E)
+        S = E.T @ SE
+
+        def project(r):
+            z = solve(r)
+            y = small_solve(S, E.T @ z)
+            return r - E @ y, z - SE @ y
+
+        return project
+
+    def _find_target(self, norm):
+        """The norm that may be left, where that of the free entries' slope is `norm`.
+
+        It is a share of the norm of the entries that are not held.
+        """
+        if self.held[self.free].any():
+            at = np.flatnonzero(~self.held)
+            r, z = self._projection(at)(self.residual[at])
+            norm = float(r @ z)
+        accuracy = _FACTORISED if self.H.assembled else self.accuracy
+        self.target = accuracy**2 * norm
+
     def _conjugate_gradients(self):
         """Move x up; the step that would leave the bounds, or None at the target."""
         H, at = self.H, np.flatnonzero(self.free)
-        solve = H.preconditioner(at)
-        if self.E is not None:
-            E = self.E[at]
-            SE = solve(E)
-            S = E.T @ SE
-
-        def project(r):
-            """Project a slope on the equalities; that, and its preconditioned form."""
-            z = solve(r)
-            if self.E is not None:
-                y = small_solve(S, E.T @ z)
-                r, z = r - E @ y, z - SE @ y
-            return r, z
-
+        project = self._projection(at)
         # the part along E would stay and drown the others in rounding
         r, z = project(self.residual[at])
         size, left = 0.0, float(r @ z)
         if self.target is None:
-            accuracy = _FACTORISED if H.assembled else self.accuracy
-            self.target = accuracy**2 * left
+            self._find_target(left)
         p = np.zeros(H.size)
         for _ in range(2 * len(at) + 20):
             if not left > self.target:

@@ -126,6 +126,25 @@ def test_a_start_at_bounds_that_stand_in_the_way(k, rng):
     agree(g @ found - 0.5 * found @ A @ found, best_between(A, g, low, high, E), 1e-6)
 
 
+@pytest.mark.parametrize("k", [0, 1])
+def test_large_slopes_at_bounds_leave_the_accuracy_to_the_others(k, rng):
+    """Slopes of 1e6 hold half of the entries; 1e-6 of the others is still a slope."""
+    n = 20
+    root = rng.normal(size=(n, n))
+    A = root @ root.T / n + 0.1 * np.eye(n)
+    E = rng.choice([-1.0, 1.0], size=(n, k)) if k else None
+    g, low, high = 1e-6 * rng.normal(size=n), np.full(n, -1.0), np.full(n, 1.0)
+    held = np.arange(n) < n // 2
+    g[held], low[held] = -1e6 * (1.0 + rng.random(n // 2)), 0.0
+    x = maximize_bounded_quadratic(Matrix(A), g, low, high, E, 1e-3)
+    assert not x[held].any() and x[~held].any()
+    rest = (g - A @ x)[~held]
+    if k:
+        y = E[~held]
+        rest = rest - y @ np.linalg.lstsq(y, rest, rcond=None)[0]
+    assert np.abs(rest).max() < 1e-8
+
+
 class WithoutMatrix(Matrix):
     """A Hessian whose blocks make no matrix, as is found out in mid-climb."""
 
