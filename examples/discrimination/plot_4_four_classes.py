@@ -21,7 +21,7 @@ y = np.array([f"{form} {s}" for form, s in zip(crabs.groups, sex)])
 # Two coordinates for the picture. The machine itself takes any number of columns.
 
 Z = LinearDiscriminantAnalysis(n_components=2).fit_transform(crabs.data, y)
-model = MEDClassifier(kernel="linear", C=1).fit(Z, y)
+model = MEDClassifier(kernel="linear", C=1, multi_class="joint").fit(Z, y)
 print(f"training accuracy {model.score(Z, y):.3f}, gap {model.duality_gap_:.1e}")
 
 display = MEDBoundaryDisplay.from_estimator(model, Z, y)

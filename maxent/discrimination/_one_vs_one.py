@@ -49,6 +49,28 @@ def votes(scores, n_classes):
     return total + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
 
+def pair_leads(scores, n_classes):
+    """By how much each class wins over the others (n, n_classes), from pair scores.
+
+    The least of its scores against them: a distance from the boundary in margin units.
+    Where no class wins against all others, by its lead in votes.
+    """
+    least = np.full((len(scores), n_classes), np.inf)
+    for k, (i, j) in enumerate(pairs_of(n_classes)):
+        least[:, j] = np.minimum(least[:, j], scores[:, k])
+        least[:, i] = np.minimum(least[:, i], -scores[:, k])
+    tied = least.max(axis=1) <= 0
+    least[tied] = lead_over_others(votes(scores[tied], n_classes))
+    return least
+
+
+def lead_over_others(f):
+    """Scores (n, m) of classes less the largest one of the other classes."""
+    order = np.sort(f, axis=1)
+    best, second = order[:, -1:], order[:, -2:-1]
+    return f - np.where(f == best, second, best)
+
+
 class OneVsOneFit:
     """The machines of all pairs of classes, and what predictions need of them.
 

@@ -90,9 +90,13 @@ class ProbabilitiesMixin:
 
         def decision_function(self, X: MatrixLike) -> FloatArray: ...
 
-    def _probability_rate(self):
+    def _rate(self):
+        """The rate of a logistic margin prior at level 0; None for other priors."""
         # a prior's name stands for level 0 here
-        rate = logistic_rate(self.margin, 0.0 if isinstance(self.margin, str) else None)
+        return logistic_rate(self.margin, 0.0 if isinstance(self.margin, str) else None)
+
+    def _probability_rate(self):
+        rate = self._rate()
         if rate is None:
             remedy = "margin='logistic' (or LogisticMargin with level=0)"
             raise no_probabilities(self, ["margin"], remedy)

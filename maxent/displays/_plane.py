@@ -8,6 +8,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent.displays._estimators import (
+    before_last,
     check_fitted_one,
     last_step,
     refusal,
@@ -116,14 +117,17 @@ def leads_of(
     estimator: Any, X: Any, response_method: str, name: str = "estimator"
 ) -> tuple[str, NDArray[np.float64]]:
     """The method used, and by how much each class wins over the best other one."""
+    from maxent.discrimination._one_vs_one import lead_over_others
+
     method, f = response(estimator, X, response_method, METHODS, name)
     if not hasattr(estimator, "classes_"):
         raise refusal(estimator, "a fitted classifier; it has no classes_.", name)
     if f.ndim == 1:
         return method, np.column_stack([-f, f])
-    order = np.sort(f, axis=1)
-    best, second = order[:, -1:], order[:, -2:-1]
-    return method, f - np.where(f == best, second, best)
+    machine = last_step(estimator)
+    if method == "decision_function" and hasattr(machine, "_leads"):
+        return method, machine._leads(before_last(estimator, X))
+    return method, lead_over_others(f)
 
 
 def machine_level(machine: Any) -> float:

@@ -147,10 +147,18 @@ SOLVERS = {
         REAL,
         TWO,
     ),
-    "three classes": (MEDClassifier(C=10.0, solver="interior"), REAL, THREE),
-    "three classes, features": (MEDClassifier("linear", C=9.0), REAL, THREE),
+    "three classes": (
+        MEDClassifier(C=10.0, solver="interior", multi_class="joint"),
+        REAL,
+        THREE,
+    ),
+    "three classes, features": (
+        MEDClassifier("linear", C=9.0, multi_class="joint"),
+        REAL,
+        THREE,
+    ),
     "three classes, coordinate": (
-        MEDClassifier(C=10.0, solver="smo", tol=1e-8),
+        MEDClassifier(C=10.0, solver="smo", tol=1e-8, multi_class="joint"),
         REAL,
         THREE,
     ),

@@ -65,10 +65,7 @@ WORK = {
         "latent.candidates:candidates",
     ),
     "MEDBayesNetClassifier": ([({}, CODES, THREE)], "_generative_base:solve_blocks"),
-    "MEDClassifier": (
-        [({}, REAL, THREE)],
-        "classifier:solve_multiclass",
-    ),
+    "MEDClassifier": ([({}, REAL, THREE)], "classifier:OneVsOneFit"),
     "MEDFeatureSelector": ([({}, REAL, TWO)], "selection:solve_selection"),
     "MEDGaussianClassifier": ([({}, REAL, THREE)], "_generative_base:solve_blocks"),
     "MEDOutlierDetector": (

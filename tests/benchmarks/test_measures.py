@@ -105,7 +105,9 @@ def test_joint_gap_agrees_with_the_certificate(measures, rng, tol):
     X = rng.normal(size=(60, 2))
     X[:15], X[15:30] = X[:15] + 2, X[15:30] - 2
     codes = np.repeat([0, 1, 2, 2], 15)
-    model = MEDClassifier(C=4.0, gamma=0.5, sharpness=6.0, tol=tol).fit(X, codes)
+    model = MEDClassifier(
+        C=4.0, gamma=0.5, sharpness=6.0, multi_class="joint", tol=tol
+    ).fit(X, codes)
     coefficients = np.zeros((60, 3))
     coefficients[model.support_] = model.dual_coef_.T
     f = measures.rbf_values(X, model.support_, model.dual_coef_.T, 0.5)

@@ -50,7 +50,8 @@ def fits(k):
     yield "coordinate", m.MEDClassifier("linear", solver="coordinate", **C), X, y
     yield "coordinate sparse", m.MEDClassifier("linear", **C), thin, y
     yield "three classes", m.MEDClassifier(**C), X[:600], three[:600]
-    yield "three linear", m.MEDClassifier("linear", **C), X[:600], three[:600]
+    joint = m.MEDClassifier("linear", multi_class="joint", **C)
+    yield "three joint", joint, X[:600], three[:600]
     yield "regressor", m.MEDRegressor(**C), X, X[:, 1] + y
     yield "regressor linear", m.MEDRegressor("linear", **C), X, X[:, 1] + y
     yield "selector", m.MEDFeatureSelector(prior_inclusion=0.3), X, y

@@ -316,7 +316,9 @@ def unconverged(run):
 FITS = {
     "binary-smo": lambda X, y: MEDClassifier(C=100, solver="smo", tol=1e-6, max_iter=5),
     "binary-interior": lambda X, y: MEDClassifier(solver="interior", max_iter=3),
-    "multi-class": lambda X, y: MEDClassifier(C=100, tol=1e-6, max_iter=2),
+    "joint": lambda X, y: MEDClassifier(
+        C=100, tol=1e-6, max_iter=2, multi_class="joint"
+    ),
     "coordinate": lambda X, y: MEDClassifier(
         "linear", C=100, solver="coordinate", tol=1e-8, max_iter=2
     ),
@@ -332,7 +334,7 @@ FITS = {
 def test_too_few_steps_are_admitted_once_with_the_gap_and_a_remedy(name, rng):
     X = rng.normal(size=(120, 4))
     y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
-    if name == "multi-class":
+    if name == "joint":
         y += X[:, 1] > 0.5
     model = FITS[name](X, y)
     model, seen = unconverged(lambda: model.fit(X, y))
@@ -357,7 +359,7 @@ def test_too_few_steps_are_admitted_once_with_the_gap_and_a_remedy(name, rng):
 def test_enough_steps_are_not_warned_about(name, rng):
     X = rng.normal(size=(120, 4))
     y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
-    if name == "multi-class":
+    if name == "joint":
         y += X[:, 1] > 0.5
     model = FITS[name](X, y)
     model.set_params(C=1.0, max_iter=100_000, tol=1e-4)

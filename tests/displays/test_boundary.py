@@ -26,7 +26,7 @@ def test_multipliers_of_two_classes(rng):
 
 def test_multipliers_of_three_classes_sum_over_the_wrong_classes(rng):
     X, y = blobs(rng, classes=3)
-    model = MEDClassifier(C=3.0).fit(X, y)
+    model = MEDClassifier(C=3.0, multi_class="joint").fit(X, y)
     display = MEDBoundaryDisplay.from_estimator(model, X, y)
     # a class coefficient of the row's own class is half the sum of its multipliers
     own = model.dual_coef_[
@@ -39,7 +39,7 @@ def test_multipliers_of_three_classes_sum_over_the_wrong_classes(rng):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_regions_are_the_predictions_and_margin_lines_the_margins(classes, rng):
     X, y = blobs(rng, classes=classes)
-    model = MEDClassifier(kernel="linear", C=3.0).fit(X, y)
+    model = MEDClassifier(kernel="linear", C=3.0, multi_class="joint").fit(X, y)
     display = MEDBoundaryDisplay.from_estimator(model, X, y, grid_resolution=60)
     grid = np.c_[display.xx0.ravel(), display.xx1.ravel()]
     wins = model.classes_[display.response.reshape(-1, classes).argmax(axis=1)]
@@ -58,6 +58,34 @@ def test_regions_are_the_predictions_and_margin_lines_the_margins(classes, rng):
                 assert np.median(np.abs(f - value)) < 1e-9
             else:
                 np.testing.assert_allclose(np.abs(f), value, atol=1e-9)
+    render(display)
+
+
+@pytest.mark.parametrize("classes", [3, 5])
+def test_margin_lines_of_pairs_are_those_of_their_machines(classes, rng):
+    X = rng.normal(size=(150, 2))
+    y = rng.integers(0, classes, size=150)
+    X += 2.5 * rng.normal(size=(classes, 2))[y]
+    model = MEDClassifier(C=3.0, gamma=0.5).fit(X, y)
+    display = MEDBoundaryDisplay.from_estimator(model, X, y, grid_resolution=80)
+    grid = np.c_[display.xx0.ravel(), display.xx1.ravel()]
+    leads = display.response.reshape(-1, classes)
+    assert (leads.argmax(axis=1) == model.predict(grid)).all()
+    assert ((leads > 0).sum(axis=1) <= 1).all()
+    display.plot()
+    wins = leads.max(axis=1)
+    winner = leads.argmax(axis=1)
+    for c in range(classes):  # the class against every other, by machines of their own
+        at = grid[(winner == c) & (wins > 0)][:20]
+        scores = []
+        for other in set(range(classes)) - {c}:
+            rows = (y == c) | (y == other)
+            one = MEDClassifier(C=3.0, gamma=0.5).fit(X[rows], y[rows] == c)
+            scores.append(one.decision_function(at))
+        beaten = np.min(scores, axis=0)
+        found = wins[(winner == c) & (wins > 0)][:20]
+        clear = beaten > 0.01
+        np.testing.assert_allclose(found[clear], beaten[clear], atol=5e-3)
     render(display)
 
 
