@@ -84,7 +84,12 @@ def test_several_classes(name, kernel, solver, rng):
         y = np.where(rng.random(n) < 0.1, rng.integers(0, 3, n), y)
     built_in, mine = (
         MEDClassifier(
-            kernel=kernel, margin=margin, C=unit(margin), solver=solver, tol=1e-7
+            kernel=kernel,
+            margin=margin,
+            C=unit(margin),
+            solver=solver,
+            multi_class="joint",
+            tol=1e-7,
         ).fit(X, y)
         for margin in CLASSIFICATION[name]
     )

@@ -176,7 +176,8 @@ def test_more_classes(margin, bias, weighted, rng):
         bias=bias,
         weight=1.7 * (np.ones(T) if w is None else w),
     )
-    model = MEDClassifier("precomputed", C=C, margin=margin, bias=bias, tol=1e-9)
+    options = {"C": C, "margin": margin, "bias": bias, "tol": 1e-9}
+    model = MEDClassifier("precomputed", multi_class="joint", **options)
     model.fit(K, y, sample_weight=w)
     assert model.converged_
     agree(
@@ -316,7 +317,7 @@ def test_scaling_law_of_regression(q, rng):
 def test_scaling_law_of_more_classes(q, rng):
     _, K = features(rng)
     y = np.arange(T) % 3
-    options = {"kernel": "precomputed", "tol": 1e-11}
+    options = {"kernel": "precomputed", "multi_class": "joint", "tol": 1e-11}
     one = MEDClassifier(C=6.0, margin=ExponentialMargin(6.0), **options).fit(K, y)
     prior = ExponentialMargin(6.0 / q, q)
     two = MEDClassifier(C=6.0 / q, margin=prior, **options).fit(q**2 * K, y)
