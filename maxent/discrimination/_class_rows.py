@@ -88,8 +88,8 @@ def leave_one_out_bound(result, codes, margin, bias, weight):
     float
     """
     lam = np.abs(result.lam)
-    if lam.ndim == 1:  # as of several classes: one multiplier for each wrong class
-        lam = np.where(np.arange(2) == codes[:, None], 0.0, lam[:, None])
+    if lam.ndim == 1:  # as of several classes, with the one wrong class alone
+        lam = lam[:, None]
     holds = result.converged and np.isfinite(margin.prior_mean)
     if not holds or (
         bias == "flat" and not _settles_the_bias(lam, codes, margin, weight)
@@ -110,7 +110,7 @@ def _settles_the_bias(lam, codes, margin, weight):
         share = lam / (margin.upper * weight[:, None])
         curved = (share > 1e-3) & (share < 1 - 1e-3)
     m = lam.shape[1]
-    if m == 2:
+    if m == 1:
         return bool(curved.any())
     rows, wrong = np.nonzero(curved)
     links = sp.coo_array((np.ones(len(rows)), (codes[rows], wrong)), shape=(m, m))

@@ -48,6 +48,12 @@ class SignedProblem:
 
     def rows(self):
         """(Rows, index of the data row, sign): one entry per allowed side."""
+        sides = self.sides
+        if ((sides == POSITIVE) | (sides == NEGATIVE)).all():
+            sign = np.where(sides == POSITIVE, 1.0, -1.0)
+            q = self.level + sign * self.target
+            rows = Rows(self.potential, q, self.rate, self.weight)
+            return rows, np.arange(len(q)), sign
         pos = np.flatnonzero(self.sides & POSITIVE)
         neg = np.flatnonzero(self.sides & NEGATIVE)
         index = np.concatenate([pos, neg])
