@@ -1,60 +1,30 @@
 /* See pair_filter.h.  With z = (s, s') and H = [C, -C'],
  *
- *     update    F = H P H' + R + R',  M = P H',  P <- P - M F^{-1} M'
- *     predict   P <- A P A' + Q, by the blocks (s, s), (s, s'), (s', s')
+ *     update    F = H P H' + R + R',  M = P H',  U = P - M F^{-1} M'
+ *     predict   P = A U A' + Q, by the blocks (s, s), (s, s'), (s', s')
  *
  * F is factored as L D L'; M then becomes M L^{-T} column by column.  The subtraction in
  * the update loses digits where F is far larger than R + R': such pairs are marked.
- * Every lane has the same bits whatever the others hold. */
+ * Every lane has the same bits whatever the others hold.
+ *
+ * Of the symmetric blocks the lower half is kept.  P and U lie apart, so that products
+ * need not be stored: loads, not arithmetic, are what such small matrices cost. */
 #include "pair_filter.h"
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "lanes.h"
 
-#include "dispatch.h"
-
-/* lanes pass between inlined functions only, so their calling convention never matters */
+/* Short loops over the states, unrolled: where sizes are constants no index is left. */
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"
-#endif
-
-typedef ptrdiff_t size;
-
-#define W MX_PAIRS
-#define EACH for (int l = 0; l < W; l++)
-
-/* Eight doubles.  Vector extensions where there are any: a loop over eight is not
- * vectorised reliably. */
-#if defined(__GNUC__)
-typedef double lane __attribute__((vector_size(8 * W), aligned(8), may_alias));
-#define ALL(a) ((a) - (lane){0.0})
-#define MUL(a, b) ((a) * (b))
-#define ADD(a, b) ((a) + (b))
-#define SUB(a, b) ((a) - (b))
-#define INVERSE(a) (1.0 / (a))
-#define AT(a, l) ((a)[l])
+#define UNROLL _Pragma("GCC unroll 8")
 #else
-typedef struct {
-    double v[W];
-} lane;
-#define LANES(expression) \
-    lane out; \
-    EACH out.v[l] = (expression); \
-    return out
-INLINE lane ALL(double a) { LANES(a); }
-INLINE lane MUL(lane a, lane b) { LANES(a.v[l] * b.v[l]); }
-INLINE lane ADD(lane a, lane b) { LANES(a.v[l] + b.v[l]); }
-INLINE lane SUB(lane a, lane b) { LANES(a.v[l] - b.v[l]); }
-INLINE lane INVERSE(lane a) { LANES(1.0 / a.v[l]); }
-#define AT(a, l) ((a).v[l])
+#define UNROLL
 #endif
+#define FOR(i, stop) UNROLL for (mx_size i = 0; i < (stop); i++)
 
 /* Largest F_rr in units of the smallest eigenvalue of R + R': what the update leaves has
  * eleven digits at least. */
 static const double LARGEST_RATIO = 1e5;
 static const double STEADY = 1e-13; /* change of P, in units of its largest entry */
-static const double LN_2 = 0.693147180559945309417232;
 
 /* -- records --------------------------------------------------------------------------- */
 typedef struct {
@@ -62,230 +32,266 @@ typedef struct {
 } record; /* of x */
 
 typedef struct {
-    const lane *A, *b, *Q, *C, *c, *R, *floor;
-} records; /* of the eight x' */
+    const lanes *A, *b, *Q, *C, *c, *R, *floor;
+} records; /* of the systems x' */
 
-INLINE record record_of(const double *x, size n, size d) {
-    record r;
-    r.A = x;
-    r.b = r.A + n * n;
-    r.Q = r.b + n;
-    r.C = r.Q + n * n;
-    r.c = r.C + d * n;
-    r.R = r.c + d;
-    r.floor = r.R + d * d;
-    return r;
-}
-
-INLINE records records_of(const lane *x, size n, size d) {
-    records r;
-    r.A = x;
-    r.b = r.A + n * n;
-    r.Q = r.b + n;
-    r.C = r.Q + n * n;
-    r.c = r.C + d * n;
-    r.R = r.c + d;
-    r.floor = r.R + d * d;
-    return r;
-}
+#define SET_RECORD(r, x, n, d) \
+    r.A = x; \
+    r.b = r.A + n * n; \
+    r.Q = r.b + n; \
+    r.C = r.Q + n * n; \
+    r.c = r.C + d * n; \
+    r.R = r.c + d; \
+    r.floor = r.R + d * d
 
 /* -- scratch --------------------------------------------------------------------------- */
 typedef struct {
-    lane *P11, *P12, *P22; /* covariance of (s, s'), one array */
-    lane *previous;        /* the same, one step before */
-    lane *B;               /* A P of one block, or M D^{-1} */
-    lane *mean, *old;      /* of (s, s'), and before the prediction */
-    lane *M;               /* (d, n + m) columns of P H' L^{-T} */
-    lane *F;               /* (d, d) D and L */
-    lane *inverse;         /* D^{-1} */
-    lane *e;               /* innovations, times L^{-1} */
+    lanes *own, *cross, *other; /* blocks (s, s), (s, s'), (s', s'), one array */
+} blocks;
+
+typedef struct {
+    blocks P, U;       /* covariance of (s, s') before and after the update */
+    lanes *previous;   /* P one step before */
+    lanes *mean, *old; /* of (s, s'), and before the prediction */
+    lanes *M, *K;      /* (d, n + m) columns of P H' L^{-T}, and these over D */
+    lanes *F;          /* (d, d) D and L */
+    lanes *inverse;    /* D^{-1} */
+    lanes *e;          /* innovations, times L^{-1} */
+    lanes *row;        /* of A U, n or m */
 } state;
 
-INLINE size room_for_products(size n, size m, size d) {
-    size most = n > m ? n : m;
-    return most * most > (n + m) * d ? most * most : (n + m) * d;
-}
+INLINE mx_size block_size(mx_size n, mx_size m) { return n * n + n * m + m * m; }
 
 ptrdiff_t mx_pair_scratch(ptrdiff_t n, ptrdiff_t m, ptrdiff_t d) {
-    size blocks = n * n + n * m + m * m;
-    return W * (2 * blocks + room_for_products(n, m, d) + (n + m) * (d + 2) + d * d +
-                2 * d);
+    return MX_PAIRS *
+           (3 * block_size(n, m) + (n + m) * (2 * d + 3) + d * d + 2 * d);
 }
 
-INLINE void place(lane *x, size n, size m, size d, state *s) {
-    s->P11 = x;
-    s->P12 = s->P11 + n * n;
-    s->P22 = s->P12 + n * m;
-    s->previous = s->P22 + m * m;
-    s->B = s->previous + n * n + n * m + m * m;
-    s->mean = s->B + room_for_products(n, m, d);
-    s->old = s->mean + n + m;
-    s->M = s->old + n + m;
-    s->F = s->M + (n + m) * d;
+INLINE lanes *place_blocks(lanes *x, mx_size n, mx_size m, blocks *b) {
+    b->own = x;
+    b->cross = x + n * n;
+    b->other = b->cross + n * m;
+    return x + block_size(n, m);
+}
+
+INLINE void place(lanes *x, mx_size n, mx_size m, mx_size d, state *s) {
+    const mx_size N = n + m;
+    x = place_blocks(x, n, m, &s->P);
+    x = place_blocks(x, n, m, &s->U);
+    s->previous = x;
+    s->mean = x + block_size(n, m);
+    s->old = s->mean + N;
+    s->M = s->old + N;
+    s->K = s->M + N * d;
+    s->F = s->K + N * d;
     s->inverse = s->F + d * d;
     s->e = s->inverse + d;
+    s->row = s->e + d;
 }
 
-/* -- sums of products: a of x, u of x', v of the state with this stride ---------------- */
-INLINE lane plus_row(lane sum, const double *a, const lane *v, size stride, size n) {
-    for (size k = 0; k < n; k++) sum = ADD(sum, MUL(ALL(a[k]), v[k * stride]));
-    return sum;
-}
-
-INLINE lane plus_lanes(lane sum, const lane *u, const lane *v, size stride, size m) {
-    for (size k = 0; k < m; k++) sum = ADD(sum, MUL(u[k], v[k * stride]));
-    return sum;
-}
-
-INLINE lane minus_lanes(lane sum, const lane *u, const lane *v, size stride, size m) {
-    for (size k = 0; k < m; k++) sum = SUB(sum, MUL(u[k], v[k * stride]));
-    return sum;
-}
+/* Entry of a symmetric matrix of which the lower half is kept. */
+#define LOWER(P, i, j, n) ((P)[(i) >= (j) ? (i) * (n) + (j) : (j) * (n) + (i)])
 
 /* -- prediction ------------------------------------------------------------------------ */
-INLINE void predict_mean(const record *x, const records *y, size n, size m, state *s) {
-    memcpy(s->old, s->mean, (n + m) * sizeof(lane));
-    for (size a = 0; a < n; a++)
-        s->mean[a] = plus_row(ALL(x->b[a]), x->A + a * n, s->old, 1, n);
-    for (size b = 0; b < m; b++)
-        s->mean[n + b] = plus_lanes(y->b[b], y->A + b * m, s->old + n, 1, m);
+INLINE void predict_mean(const record *x, const records *y, mx_size n, mx_size m,
+                         state *s) {
+    FOR(a, n + m) s->old[a] = s->mean[a];
+    FOR(a, n) {
+        lanes sum = all(x->b[a]);
+        FOR(k, n) sum += x->A[a * n + k] * s->old[k];
+        s->mean[a] = sum;
+    }
+    FOR(b, m) {
+        lanes sum = y->b[b];
+        FOR(k, m) sum += y->A[b * m + k] * s->old[n + k];
+        s->mean[n + b] = sum;
+    }
 }
 
-INLINE void predict_covariance(const record *x, const records *y, size n, size m,
-                               state *s) {
-    lane *B = s->B;
-    const lane zero = ALL(0.0);
-    for (size j = 0; j < n; j++)
-        for (size i = 0; i < n; i++)
-            B[i * n + j] = plus_row(zero, x->A + i * n, s->P11 + j, n, n);
-    for (size i = 0; i < n; i++)
-        for (size j = 0; j <= i; j++)
-            s->P11[i * n + j] = s->P11[j * n + i] =
-                plus_row(ALL(x->Q[i * n + j]), x->A + j * n, B + i * n, 1, n);
-    for (size j = 0; j < m; j++)
-        for (size i = 0; i < n; i++)
-            B[i * m + j] = plus_row(zero, x->A + i * n, s->P12 + j, m, n);
-    for (size i = 0; i < n; i++)
-        for (size j = 0; j < m; j++)
-            s->P12[i * m + j] = plus_lanes(zero, y->A + j * m, B + i * m, 1, m);
-    for (size j = 0; j < m; j++)
-        for (size i = 0; i < m; i++)
-            B[i * m + j] = plus_lanes(zero, y->A + i * m, s->P22 + j, m, m);
-    for (size i = 0; i < m; i++)
-        for (size j = 0; j <= i; j++)
-            s->P22[i * m + j] = s->P22[j * m + i] =
-                plus_lanes(y->Q[i * m + j], y->A + j * m, B + i * m, 1, m);
+/* P = A U A' + Q for any sizes */
+INLINE void predict_by_rows(const record *x, const records *y, mx_size n, mx_size m,
+                            state *s) {
+    lanes *row = s->row;
+    FOR(i, n) {
+        FOR(j, n) {
+            lanes sum = {0.0};
+            FOR(k, n) sum += x->A[i * n + k] * LOWER(s->U.own, k, j, n);
+            row[j] = sum;
+        }
+        FOR(j, i + 1) {
+            lanes sum = all(x->Q[i * n + j]);
+            FOR(k, n) sum += x->A[j * n + k] * row[k];
+            s->P.own[i * n + j] = sum;
+        }
+    }
+    FOR(i, n) {
+        FOR(j, m) {
+            lanes sum = {0.0};
+            FOR(k, n) sum += x->A[i * n + k] * s->U.cross[k * m + j];
+            row[j] = sum;
+        }
+        FOR(j, m) {
+            lanes sum = {0.0};
+            FOR(k, m) sum += y->A[j * m + k] * row[k];
+            s->P.cross[i * m + j] = sum;
+        }
+    }
+    FOR(i, m) {
+        FOR(j, m) {
+            lanes sum = {0.0};
+            FOR(k, m) sum += y->A[i * m + k] * LOWER(s->U.other, k, j, m);
+            row[j] = sum;
+        }
+        FOR(j, i + 1) {
+            lanes sum = y->Q[i * m + j];
+            FOR(k, m) sum += y->A[j * m + k] * row[k];
+            s->P.other[i * m + j] = sum;
+        }
+    }
+}
+
+/* The same for sizes that the compiler knows: A U in registers, and every entry loaded
+ * serves a row or a column of sums. WIDE makes lanes of an entry of A or Q. */
+#define PREDICT_BLOCK(P, A, Q, U, WIDE) \
+    FOR(i, n) FOR(j, n) AU[i * n + j] = all(0.0); \
+    FOR(k, n) FOR(i, n) { \
+        const lanes a = WIDE(A[i * n + k]); \
+        FOR(j, n) AU[i * n + j] += a * LOWER(U, k, j, n); \
+    } \
+    FOR(j, n) { \
+        FOR(i, n) if (i >= j) sum[i] = WIDE(Q[i * n + j]); \
+        FOR(k, n) { \
+            const lanes a = WIDE(A[j * n + k]); \
+            FOR(i, n) if (i >= j) sum[i] += a * AU[i * n + k]; \
+        } \
+        FOR(i, n) if (i >= j) P[i * n + j] = sum[i]; \
+    }
+#define AS_IT_IS(a) (a)
+#define MOST_KNOWN 4 /* states */
+
+INLINE void predict_known(const record *x, const records *y, mx_size n, state *s) {
+    lanes AU[MOST_KNOWN * MOST_KNOWN], sum[MOST_KNOWN];
+    PREDICT_BLOCK(s->P.own, x->A, x->Q, s->U.own, all)
+    PREDICT_BLOCK(s->P.other, y->A, y->Q, s->U.other, AS_IT_IS)
+    FOR(i, n) FOR(j, n) AU[i * n + j] = all(0.0);
+    FOR(k, n) FOR(i, n) {
+        const lanes a = all(x->A[i * n + k]);
+        FOR(j, n) AU[i * n + j] += a * s->U.cross[k * n + j];
+    }
+    FOR(j, n) {
+        FOR(i, n) sum[i] = all(0.0);
+        FOR(k, n) {
+            const lanes a = y->A[j * n + k];
+            FOR(i, n) sum[i] += a * AU[i * n + k];
+        }
+        FOR(i, n) s->P.cross[i * n + j] = sum[i];
+    }
 }
 
 /* -- update ---------------------------------------------------------------------------- */
-INLINE size reach(const mx_pairs *p, size r, size n) {
-    return p->triangular && r + 1 < n ? r + 1 : n;
-}
+/* Columns of a row of the observation matrix that are not zero. */
+#define REACH(r, n) (triangular && (r) + 1 < (n) ? (r) + 1 : (n))
 
 /* e = C mean + c - C' mean' - c' */
-INLINE void innovations(const mx_pairs *p, const record *x, const records *y, size n,
-                        size m, size d, state *s) {
-    for (size r = 0; r < d; r++) {
-        lane sum = plus_row(ALL(x->c[r]), x->C + r * n, s->mean, 1, reach(p, r, n));
-        sum = minus_lanes(sum, y->C + r * m, s->mean + n, 1, reach(p, r, m));
-        s->e[r] = SUB(sum, y->c[r]);
+INLINE void innovations(int triangular, const record *x, const records *y, mx_size n,
+                        mx_size m, mx_size d, state *s) {
+    FOR(r, d) {
+        const mx_size kn = REACH(r, n), km = REACH(r, m);
+        lanes sum = all(x->c[r]);
+        FOR(k, kn) sum += x->C[r * n + k] * s->mean[k];
+        FOR(k, km) sum -= y->C[r * m + k] * s->mean[n + k];
+        s->e[r] = sum - y->c[r];
     }
 }
 
 /* M = P H' and F = H M + R + R'; marks lanes where F is too large, or is not a number */
-INLINE void innovation_covariance(const mx_pairs *p, const record *x, const records *y,
-                                  size n, size m, size d, state *s, unsigned char *mark) {
-    const lane zero = ALL(0.0);
-    for (size r = 0; r < d; r++) {
+INLINE void innovation_covariance(int triangular, const record *x, const records *y,
+                                  mx_size n, mx_size m, mx_size d, state *s,
+                                  unsigned char *mark) {
+    const lanes limit = LARGEST_RATIO * (y->floor[0] + x->floor[0]);
+    FOR(r, d) {
         const double *c = x->C + r * n;
-        const lane *c2 = y->C + r * m;
-        lane *M = s->M + r * (n + m);
-        size kn = reach(p, r, n), km = reach(p, r, m);
-        for (size a = 0; a < n; a++) {
-            lane sum = plus_row(zero, c, s->P11 + a * n, 1, kn);
-            M[a] = minus_lanes(sum, c2, s->P12 + a * m, 1, km);
+        const lanes *c2 = y->C + r * m;
+        lanes *M = s->M + r * (n + m);
+        const mx_size kn = REACH(r, n), km = REACH(r, m);
+        FOR(a, n) {
+            lanes sum = {0.0};
+            FOR(k, kn) sum += c[k] * LOWER(s->P.own, a, k, n);
+            FOR(k, km) sum -= c2[k] * s->P.cross[a * m + k];
+            M[a] = sum;
         }
-        for (size b = 0; b < m; b++) {
-            lane sum = plus_row(zero, c, s->P12 + b, m, kn);
-            M[n + b] = minus_lanes(sum, c2, s->P22 + b * m, 1, km);
+        FOR(b, m) {
+            lanes sum = {0.0};
+            FOR(k, kn) sum += c[k] * s->P.cross[k * m + b];
+            FOR(k, km) sum -= c2[k] * LOWER(s->P.other, b, k, m);
+            M[n + b] = sum;
         }
-        for (size q = 0; q <= r; q++) {
-            const lane *Mq = s->M + q * (n + m);
-            lane sum = ADD(y->R[r * d + q], ALL(x->R[r * d + q]));
-            sum = plus_row(sum, c, Mq, 1, kn);
-            s->F[r * d + q] = minus_lanes(sum, c2, Mq + n, 1, km);
+        FOR(q, r + 1) {
+            const lanes *Mq = s->M + q * (n + m);
+            lanes sum = y->R[r * d + q] + x->R[r * d + q];
+            FOR(k, kn) sum += c[k] * Mq[k];
+            FOR(k, km) sum -= c2[k] * Mq[n + k];
+            s->F[r * d + q] = sum;
         }
-        lane floor = MUL(ADD(y->floor[0], ALL(x->floor[0])), ALL(LARGEST_RATIO));
-        lane over = SUB(s->F[r * d + r], floor);
-        EACH mark[l] |= !(AT(over, l) <= 0.0);
+        const lanes over = s->F[r * d + r] - limit;
+        for (int l = 0; l < MX_PAIRS; l++) mark[l] |= !(LANE(over, l) <= 0.0);
     }
 }
 
-/* F = L D L', M <- M L^{-T} */
-INLINE void factor(size N, size d, state *s) {
-    for (size q = 0; q < d; q++) {
-        lane inverse = INVERSE(s->F[q * d + q]);
+/* F = L D L', M <- M L^{-T}, K = M D^{-1} */
+INLINE void factor(mx_size N, mx_size d, state *s) {
+    FOR(q, d) {
+        const lanes inverse = 1.0 / s->F[q * d + q];
         s->inverse[q] = inverse;
-        for (size r = q + 1; r < d; r++) {
-            lane g = s->F[r * d + q], f = MUL(g, inverse);
-            for (size k = q + 1; k < r; k++) /* here F_kq is L_kq already */
-                s->F[r * d + k] = SUB(s->F[r * d + k], MUL(g, s->F[k * d + q]));
-            s->F[r * d + r] = SUB(s->F[r * d + r], MUL(g, f));
+        for (mx_size r = q + 1; r < d; r++) {
+            const lanes g = s->F[r * d + q], f = g * inverse;
+            for (mx_size k = q + 1; k < r; k++) /* here F_kq is L_kq already */
+                s->F[r * d + k] -= g * s->F[k * d + q];
+            s->F[r * d + r] -= g * f;
             s->F[r * d + q] = f;
-            for (size a = 0; a < N; a++)
-                s->M[r * N + a] = SUB(s->M[r * N + a], MUL(f, s->M[q * N + a]));
+            FOR(a, N) s->M[r * N + a] -= f * s->M[q * N + a];
         }
+        FOR(a, N) s->K[q * N + a] = s->M[q * N + a] * inverse;
     }
 }
 
 /* e <- L^{-1} e, distance += e' D^{-1} e, mean -= M D^{-1} e */
-INLINE void update_mean(size N, size d, state *s, lane *distance) {
-    for (size r = 0; r < d; r++) {
-        lane e = s->e[r], g;
-        for (size q = 0; q < r; q++) e = SUB(e, MUL(s->F[r * d + q], s->e[q]));
+INLINE void update_mean(mx_size N, mx_size d, state *s, lanes *distance) {
+    FOR(r, d) {
+        lanes e = s->e[r];
+        FOR(q, r) e -= s->F[r * d + q] * s->e[q];
         s->e[r] = e;
-        g = MUL(e, s->inverse[r]);
-        *distance = ADD(*distance, MUL(e, g));
-        for (size a = 0; a < N; a++)
-            s->mean[a] = SUB(s->mean[a], MUL(s->M[r * N + a], g));
+        *distance += e * (e * s->inverse[r]);
+        FOR(a, N) s->mean[a] -= s->K[r * N + a] * e;
     }
 }
 
-/* P -= M D^{-1} M' */
-INLINE void update_covariance(size n, size m, size d, state *s) {
-    const size N = n + m;
-    lane *B = s->B;
-    const lane *M = s->M;
-    for (size r = 0; r < d; r++)
-        for (size a = 0; a < N; a++) B[a * d + r] = MUL(M[r * N + a], s->inverse[r]);
-    for (size i = 0; i < n; i++) {
-        for (size j = 0; j <= i; j++)
-            s->P11[i * n + j] = s->P11[j * n + i] =
-                minus_lanes(s->P11[i * n + j], B + i * d, M + j, N, d);
-        for (size j = 0; j < m; j++)
-            s->P12[i * m + j] = minus_lanes(s->P12[i * m + j], B + i * d, M + n + j, N, d);
+/* U = P - M D^{-1} M' */
+INLINE void update_covariance(mx_size n, mx_size m, mx_size d, state *s) {
+    const mx_size N = n + m;
+    FOR(i, n) {
+        FOR(j, i + 1) {
+            lanes sum = s->P.own[i * n + j];
+            FOR(r, d) sum -= s->K[r * N + i] * s->M[r * N + j];
+            s->U.own[i * n + j] = sum;
+        }
+        FOR(j, m) {
+            lanes sum = s->P.cross[i * m + j];
+            FOR(r, d) sum -= s->K[r * N + i] * s->M[r * N + n + j];
+            s->U.cross[i * m + j] = sum;
+        }
     }
-    for (size i = 0; i < m; i++)
-        for (size j = 0; j <= i; j++)
-            s->P22[i * m + j] = s->P22[j * m + i] =
-                minus_lanes(s->P22[i * m + j], B + (n + i) * d, M + n + j, N, d);
+    FOR(i, m) FOR(j, i + 1) {
+        lanes sum = s->P.other[i * m + j];
+        FOR(r, d) sum -= s->K[r * N + n + i] * s->M[r * N + n + j];
+        s->U.other[i * m + j] = sum;
+    }
 }
 
 /* -- the whole filter ------------------------------------------------------------------ */
-/* product of pivots as mantissa in [1, 2) and exponent */
-INLINE void renormalise(double *product, int64_t *exponent) {
-    EACH {
-        int64_t bits;
-        memcpy(&bits, product + l, 8);
-        exponent[l] += (bits >> 52) - 1023;
-        bits = (bits & 0x000fffffffffffffLL) | 0x3ff0000000000000LL;
-        memcpy(product + l, &bits, 8);
-    }
-}
-
-INLINE int is_steady(const double *P, double *previous, size count) {
+INLINE int is_steady(const double *P, double *previous, mx_size count) {
     double largest = 0.0, change = 0.0;
-    for (size i = 0; i < count; i++) {
+    for (mx_size i = 0; i < count; i++) {
         double now = fabs(P[i]), by = fabs(P[i] - previous[i]);
         largest = now > largest ? now : largest;
         change = by > change ? by : change;
@@ -294,71 +300,77 @@ INLINE int is_steady(const double *P, double *previous, size count) {
     return change <= STEADY * largest;
 }
 
-INLINE void start(const double *row, const lane *lanes, size n, size m, state *s) {
-    for (size a = 0; a < n; a++) s->mean[a] = ALL(row[a]);
-    memcpy(s->mean + n, lanes, m * sizeof(lane));
-    for (size i = 0; i < n * n; i++) s->P11[i] = ALL(row[n + i]);
-    for (size i = 0; i < n * m; i++) s->P12[i] = ALL(0.0);
-    memcpy(s->P22, lanes + m, m * m * sizeof(lane));
+/* Upper halves are zero throughout. */
+INLINE void start(const double *row, const lanes *column, mx_size n, mx_size m,
+                  state *s) {
+    memset(s->P.own, 0, block_size(n, m) * sizeof(lanes));
+    memset(s->previous, 0, block_size(n, m) * sizeof(lanes));
+    for (mx_size a = 0; a < n; a++) s->mean[a] = all(row[a]);
+    for (mx_size b = 0; b < m; b++) s->mean[n + b] = column[b];
+    for (mx_size i = 0; i < n; i++)
+        for (mx_size j = 0; j <= i; j++) s->P.own[i * n + j] = all(row[n + i * n + j]);
+    for (mx_size i = 0; i < m; i++)
+        for (mx_size j = 0; j <= i; j++) s->P.other[i * m + j] = column[m + i * m + j];
 }
 
-INLINE void filter(const mx_pairs *p, size n, size m, size d, const double *row,
-                   const lane *lanes, lane *scratch, double *log_det, double *distance,
+/* known: n = m, and d, are constants here */
+INLINE void filter(const mx_pairs *p, int known, mx_size n, mx_size m, mx_size d,
+                   int triangular, const double *row, const lanes *column,
+                   double *scratch, double *log_det, double *distance,
                    unsigned char *suspect) {
-    const size blocks = n * n + n * m + m * m;
-    const size last = p->horizons[p->n_horizons - 1];
-    double product[W];
-    int64_t exponent[W] = {0};
+    const mx_size last = p->horizons[p->n_horizons - 1];
+    product pivots = {.mantissa = all(1.0)};
+    lanes far = {0.0};
+    mx_size next = 0;
     int frozen = 0;
-    lane far = ALL(0.0);
-    size next = 0;
-    state s;
-    place(scratch, n, m, d, &s);
-    start(row, lanes, n, m, &s);
-    memset(s.previous, 0, blocks * sizeof(lane));
-    EACH product[l] = 1.0;
-    memset(suspect, 0, W);
-    for (size t = 0; t <= last; t++) {
-        record x = record_of(row + n + n * n + t * p->row_step, n, d);
-        records y = records_of(lanes + m + m * m + t * p->lane_step, m, d);
+    state own_state, *s = &own_state;
+    place((lanes *)scratch, n, m, d, s);
+    start(row, column, n, m, s);
+    memset(suspect, 0, MX_PAIRS);
+    for (mx_size t = 0; t <= last; t++) {
+        const double *own = row + n + n * n + t * p->row_step;
+        const lanes *others = column + m + m * m + t * p->lane_step;
+        record x;
+        records y;
+        SET_RECORD(x, own, n, d);
+        SET_RECORD(y, others, m, d);
         if (t) {
-            predict_mean(&x, &y, n, m, &s);
-            if (!frozen) predict_covariance(&x, &y, n, m, &s);
+            predict_mean(&x, &y, n, m, s);
+            if (!frozen && known) predict_known(&x, &y, n, s);
+            if (!frozen && !known) predict_by_rows(&x, &y, n, m, s);
             if (p->freeze && !frozen)
-                frozen = is_steady((double *)s.P11, (double *)s.previous, blocks * W);
+                frozen = is_steady((double *)s->P.own, (double *)s->previous,
+                                   block_size(n, m) * MX_PAIRS);
         }
-        innovations(p, &x, &y, n, m, d, &s);
+        innovations(triangular, &x, &y, n, m, d, s);
         if (!frozen) {
-            innovation_covariance(p, &x, &y, n, m, d, &s, suspect);
-            factor(n + m, d, &s);
+            innovation_covariance(triangular, &x, &y, n, m, d, s, suspect);
+            factor(n + m, d, s);
         }
-        for (size r = 0; r < d; r++) {
-            EACH product[l] *= AT(s.F[r * d + r], l);
-            renormalise(product, exponent);
-        }
-        update_mean(n + m, d, &s, &far);
+        FOR(r, d) multiply(&pivots, s->F[r * d + r]);
+        update_mean(n + m, d, s, &far);
         if (t == p->horizons[next]) {
-            EACH log_det[next * W + l] = log(product[l]) + LN_2 * (double)exponent[l];
-            EACH distance[next * W + l] = AT(far, l);
+            log_product(&pivots, log_det + next * MX_PAIRS);
+            for (int l = 0; l < MX_PAIRS; l++)
+                distance[next * MX_PAIRS + l] = LANE(far, l);
             next++;
         }
-        if (!frozen && t < last) update_covariance(n, m, d, &s);
+        if (!frozen && t < last) update_covariance(n, m, d, s);
     }
 }
 
-/* Sizes known to the compiler for the commonest systems: a third less time. */
+/* Sizes known to the compiler for the commonest systems. */
 #define CASE(N, D) \
-    if (n == N && m == N && d == D) { \
-        filter(p, N, N, D, row, y, own, log_det, distance, suspect); \
+    if (n == N && m == N && d == D && p->triangular) { \
+        filter(p, 1, N, N, D, 1, row, y, scratch, log_det, distance, suspect); \
         return; \
     }
 
-CLONES void mx_pair_filter(const mx_pairs *p, const double *row, const double *lanes,
+CLONES void mx_pair_filter(const mx_pairs *p, const double *row, const double *packed,
                            double *scratch, double *log_det, double *distance,
                            unsigned char *suspect) {
-    const size n = p->n, m = p->m, d = p->d;
-    const lane *y = (const lane *)lanes;
-    lane *own = (lane *)scratch;
+    const mx_size n = p->n, m = p->m, d = p->d;
+    const lanes *y = (const lanes *)packed;
     CASE(1, 1)
     CASE(2, 1)
     CASE(2, 2)
@@ -366,5 +378,5 @@ CLONES void mx_pair_filter(const mx_pairs *p, const double *row, const double *l
     CASE(3, 2)
     CASE(4, 1)
     CASE(4, 2)
-    filter(p, n, m, d, row, y, own, log_det, distance, suspect);
+    filter(p, 0, n, m, d, p->triangular, row, y, scratch, log_det, distance, suspect);
 }

@@ -1,20 +1,22 @@
-/* Kalman filter of the difference of two linear dynamical systems, eight pairs at once:
- * one system x against eight systems x', one to a lane. */
+/* Kalman filter of the difference of two linear dynamical systems, MX_PAIRS pairs at
+ * once: one system x against as many systems x', one to a lane. */
 #ifndef MAXENT_PAIR_FILTER_H
 #define MAXENT_PAIR_FILTER_H
 #include <stddef.h>
+
+#include "chain_loops.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define MX_PAIRS 8
+#define MX_PAIRS MX_CHAIN_LANES
 
 /* A packed system: mean (n) and covariance (n, n) of the first state, then one or more
  * step records: transition (n, n), offset (n), covariance (n, n), observation (d, n),
  * offset (d), covariance (d, d), smallest eigenvalue of the latter.  Record t holds the
  * step into state t and the observation at t; of record 0 the step is not used.  In
- * packed lanes every number is eight numbers. */
+ * packed lanes every number is MX_PAIRS numbers. */
 typedef struct {
     ptrdiff_t n, m, d;    /* states of x and x', observed coordinates */
     ptrdiff_t row_step;   /* doubles from one record of x to the next; 0: constant */
@@ -29,8 +31,8 @@ typedef struct {
 ptrdiff_t mx_pair_scratch(ptrdiff_t n, ptrdiff_t m, ptrdiff_t d);
 
 /* With F_t and e_t the innovation covariances and innovations of x - x' observed as zero:
- * log_det (n_horizons, 8) = sum_t log|F_t|, distance = sum_t e_t' F_t^{-1} e_t up to each
- * horizon.  suspect (8): not 0 where rounding may have cost more than five digits.
+ * log_det (n_horizons, MX_PAIRS) = sum_t log|F_t|, distance = sum_t e_t' F_t^{-1} e_t up to each
+ * horizon.  suspect (MX_PAIRS): not 0 where rounding may have cost more than five digits.
  * Lanes and scratch at multiples of 64 bytes take a third less time than elsewhere, as
  * no vector then crosses a cache line. */
 void mx_pair_filter(const mx_pairs *p, const double *row, const double *lanes,

@@ -21,23 +21,33 @@ PAIRS = MX_PAIRS
 ALIGNMENT = ALIGNED     # of packed lanes, in bytes
 
 
-cdef void one_row(
-    const mx_pairs* p, const double* row, const double* lanes, Py_ssize_t lane_size,
-    Py_ssize_t first, Py_ssize_t stop, Py_ssize_t columns, double* scratch,
-    double* log_det, double* distance, unsigned char* suspect) noexcept nogil:
-    """One system against blocks first .. stop - 1; outputs (columns, n_horizons)."""
-    cdef Py_ssize_t b, l, h, H = p.n_horizons, j
+cdef void tile(
+    const mx_pairs* p, const double* rows, Py_ssize_t row_size, Py_ssize_t N,
+    const double* lanes, Py_ssize_t lane_size, Py_ssize_t i, Py_ssize_t first,
+    Py_ssize_t stop, Py_ssize_t M, bint symmetric, double* scratch, double* log_det,
+    double* distance, unsigned char* suspect) noexcept nogil:
+    """Systems i .. i + PAIRS - 1 against blocks first .. stop - 1.
+
+    A block is read from memory once for these rows. Outputs are (N, M, n_horizons).
+    """
+    cdef Py_ssize_t b, l, h, H = p.n_horizons, j, k, at, back
     cdef double* both = scratch + mx_pair_scratch(p.n, p.m, p.d)
     cdef double* far = both + MX_PAIRS * H
     cdef unsigned char marks[MX_PAIRS]
     for b in range(first, stop):
-        mx_pair_filter(p, row, lanes + b * lane_size, scratch, both, far, marks)
-        for l in range(min(<Py_ssize_t>MX_PAIRS, columns - b * MX_PAIRS)):
-            j = b * MX_PAIRS + l
-            suspect[j] = marks[l]
-            for h in range(H):
-                log_det[j * H + h] = both[h * MX_PAIRS + l]
-                distance[j * H + h] = far[h * MX_PAIRS + l]
+        for k in range(i, min(i + MX_PAIRS, N)):
+            mx_pair_filter(p, rows + k * row_size, lanes + b * lane_size, scratch, both,
+                           far, marks)
+            for l in range(min(<Py_ssize_t>MX_PAIRS, M - b * MX_PAIRS)):
+                j = b * MX_PAIRS + l
+                if symmetric and j < k:
+                    continue
+                at = k * M + j
+                back = j * M + k if symmetric else at
+                suspect[at] = suspect[back] = marks[l]
+                for h in range(H):
+                    log_det[at * H + h] = log_det[back * H + h] = both[h * MX_PAIRS + l]
+                    distance[at * H + h] = distance[back * H + h] = far[h * MX_PAIRS + l]
 
 
 def pair_terms(
@@ -49,7 +59,7 @@ def pair_terms(
     bint lanes_vary,
     Py_ssize_t d,
     const Py_ssize_t[::1] horizons,     # IN   increasing, >= 0
-    bint symmetric,                     # rows and lanes are the same: upper triangle
+    bint symmetric,                     # rows and lanes are the same
     bint triangular,                    # observation matrices are
     bint freeze,                        # hold covariances that have converged
     int n_threads,
@@ -86,28 +96,31 @@ def pair_terms(
     p.triangular, p.freeze = triangular, freeze
     cdef Py_ssize_t room = (mx_pair_scratch(n, m, d) + 2 * MX_PAIRS * H + 7) // 8 * 8
     cdef Py_ssize_t size = lanes.shape[1] * MX_PAIRS
-    # about a millisecond of work: so many blocks of one row, or so many rows of all
-    cdef double cost = 8. * (n + m) ** 3 * (T + 1)
+    # tasks are tiles of PAIRS rows and so many blocks of columns; a round of them takes
+    # about a millisecond
+    cdef double cost = 8. * MX_PAIRS * (n + m) ** 3 * (T + 1)
+    cdef Py_ssize_t tiles = (N + MX_PAIRS - 1) // MX_PAIRS
     cdef Py_ssize_t wide = min(blocks, max(1, <Py_ssize_t>(WORK / cost)))
-    cdef Py_ssize_t block = min(
-        N, n_threads * max(1, <Py_ssize_t>(WORK / (cost * blocks))))
+    cdef Py_ssize_t together = min(
+        tiles, n_threads * max(1, <Py_ssize_t>(WORK / (cost * blocks))))
     cdef Py_ssize_t column
-    cdef double* memory = <double*>malloc(block * room * sizeof(double) + ALIGNED)
+    cdef double* memory = <double*>malloc(together * room * sizeof(double) + ALIGNED)
     if memory == NULL:
         raise MemoryError
     cdef double* scratch = <double*>(
         (<size_t>memory + ALIGNED - 1) // ALIGNED * ALIGNED)
     try:
-        for first in range(0, N, block):
-            stop = min(first + block, N)
+        for first in range(0, tiles, together):
+            stop = min(first + together, tiles)
             for column in range(0, blocks, wide):
                 for i in prange(first, stop, nogil=True, schedule="dynamic",
                                 chunksize=1, num_threads=n_threads):
-                    one_row(
-                        &p, &rows[i, 0], &lanes[0, 0, 0], size,
-                        max(column, i // MX_PAIRS if symmetric else 0),
-                        min(column + wide, blocks), M, scratch + (i - first) * room,
-                        &log_det[i, 0, 0], &distance[i, 0, 0], &suspect[i, 0])
+                    tile(
+                        &p, &rows[0, 0], rows.shape[1], N, &lanes[0, 0, 0], size,
+                        i * MX_PAIRS, max(column, i if symmetric else 0),
+                        min(column + wide, blocks), M, symmetric,
+                        scratch + (i - first) * room,
+                        &log_det[0, 0, 0], &distance[0, 0, 0], &suspect[0, 0])
                 PyErr_CheckSignals()
     finally:
         free(memory)

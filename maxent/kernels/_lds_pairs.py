@@ -83,12 +83,14 @@ def pair_parts(
             if Q is None and h.n < g.n:
                 continue
             L, q, marks = _terms(g, h, g is h, options)
-            at = np.ix_(g.index, h.index)
+            at = _places(g, h, shape)
             log_det[at], distance[at] = L, q
-            i, j = np.nonzero(np.triu(marks) if g is h and Q is None else marks)
+            i, j = np.nonzero(marks)
+            if g is h and Q is None:
+                i, j = i[i <= j], j[i <= j]
             suspects += zip(g.index[i].tolist(), h.index[j].tolist())
             if Q is None and g is not h:
-                back = np.ix_(h.index, g.index)
+                back = _places(h, g, shape)
                 log_det[back], distance[back] = L.swapaxes(0, 1), q.swapaxes(0, 1)
     for a, b in suspects:
         if Q is None and a == b:
@@ -104,6 +106,13 @@ def pair_parts(
     return GaussianParts(D, own, other, log_det, distance, symmetric=Q is None)
 
 
+def _places(g, h, shape):
+    """Index of the pairs of two groups in arrays over all pairs."""
+    if (len(g.rows), len(h.rows)) == shape[:2]:
+        return slice(None)
+    return np.ix_(g.index, h.index)
+
+
 def _is_shared(C: NDArray[np.float64]) -> bool:
     return len(C) == 1 or bool((C[0] == C).all())
 
@@ -111,16 +120,12 @@ def _is_shared(C: NDArray[np.float64]) -> bool:
 def _terms(g, h, symmetric, options):
     d, horizons, triangular, freeze, n_threads = options
     shape = (len(g.rows), len(h.rows))
-    log_det = np.zeros((*shape, len(horizons)))
-    distance, marks = np.zeros_like(log_det), np.zeros(shape, dtype=np.uint8)
+    log_det, distance = np.empty((2, *shape, len(horizons)))
+    marks = np.empty(shape, dtype=np.uint8)
     system_pairs.pair_terms(
         g.rows, g.n, g.varies, h.lanes(), h.n, h.varies, d, horizons, symmetric,
         triangular, freeze, n_threads, log_det, distance, marks,
     )  # fmt: skip
-    if symmetric:
-        i, j = np.tril_indices(len(g.rows), -1)
-        log_det[i, j], distance[i, j] = log_det[j, i], distance[j, i]
-        marks[i, j] = marks[j, i]
     return log_det, distance, marks
 
 
