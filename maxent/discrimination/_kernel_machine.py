@@ -163,8 +163,9 @@ class KernelMachineMixin(CertifiedState):
         n, d = data.shape
         if sp.issparse(data):
             return n > 2000
+        # hinges take the interior point, which costs more per column
         smooth = problem.margin.unit_potential.smooth
-        return n > 400 and smooth and n > 4 * d and d <= 2000
+        return n > 400 and n > 4 * d and d <= (2000 if smooth else 500)
 
     def _gamma(self, data, sample):
         """Number for gamma; a kernel without one costs no pass over the data."""

@@ -121,6 +121,19 @@ class CategoricalHMM(HiddenMarkovModel):
             missing=missing,
         )
 
+    @classmethod
+    def _from_tables(cls, start, transition, table, alphabet, missing):
+        """Model of tables that are known to be valid, as EM leaves them."""
+        model = cls.__new__(cls)
+        model._set(
+            start=np.array(start),
+            transition=np.array(transition),
+            emission=Categorical._from_valid({"prob": np.array(table)}, {}),
+            alphabet=alphabet,
+            missing=missing,
+        )
+        return model
+
     @property
     def n_symbols(self) -> int:
         """Size of the alphabet."""
@@ -374,8 +387,8 @@ class CategoricalHMM(HiddenMarkovModel):
             found, starts, smoothing, tol, max_iter, effective_threads(n_jobs)
         )
         models = [
-            cls(start, A, table, alphabet, missing)._with_result(result)
-            for (start, A, table), result in fits
+            cls._from_tables(*tables, alphabet, missing)._with_result(result)
+            for tables, result in fits
         ]
         warn_of_many(cls.__name__, models)
         return models

@@ -98,7 +98,7 @@ def _choose(linear, tol):
             return "coordinate"
         return "interior"
     if n <= _SMALL or not smooth:
-        return "interior" if n * min(d, n) <= 2e6 else "coordinate"
+        return "interior" if _interior_is_cheap(linear) else "coordinate"
     if d <= 2000:
         return "newton"
     return "coordinate"
@@ -130,7 +130,8 @@ def _with_fallback(linear, solver, tol, max_iter, init, callback, seed):
 def _interior_is_cheap(linear):
     """Whether the interior point takes seconds, and its features little memory."""
     n, d = linear.X.shape
-    return n * d * min(n, d) <= 1e9 and not (linear.sparse and n * d > 1e7)
+    most = 1e7 if linear.sparse else 4e7
+    return n * d * min(n, d) <= 4e9 and n * d <= most
 
 
 def _epochs_worth(linear):
