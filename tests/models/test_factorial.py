@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from models.state_space_cases import covariance
+from models.state_space_cases import random_factorial
 from oracles import state_space as dense
 from refusals import refused
 from scipy import stats
@@ -15,15 +15,6 @@ from maxent.models import FactorialHMM, GaussianHMM
 from maxent.models._coupled_chains import CoupledChains, random_beliefs
 
 pytestmark = pytest.mark.filterwarnings("ignore:FactorialHMM.fit")
-
-
-def random_factorial(rng, sizes=(2, 3), d=2):
-    return FactorialHMM(
-        [rng.dirichlet(np.ones(S)) for S in sizes],
-        [rng.dirichlet(np.ones(S), size=S) for S in sizes],
-        [rng.normal(size=(S, d)) for S in sizes],
-        covariance(rng, d),
-    )
 
 
 def joint_log_prob(model, path, x):

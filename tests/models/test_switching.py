@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from models.state_space_cases import covariance, random_lds
+from models.state_space_cases import random_lds, random_switching
 from oracles import state_space as dense
 from refusals import refused
 from scipy.special import logsumexp
@@ -19,22 +19,6 @@ from maxent.kernels import (
 from maxent.models import LinearDynamicalSystem, SwitchingLDS
 
 pytestmark = pytest.mark.filterwarnings("ignore:SwitchingLDS.fit")
-
-
-def random_switching(rng, K=2, n=2, d=2):
-    each = [random_lds(rng, n, d, radius=rng.uniform(0.3, 0.95)) for _ in range(K)]
-    return SwitchingLDS(
-        rng.dirichlet(np.ones(K)),
-        rng.dirichlet(np.ones(K), size=K),
-        [p.transition for p in each],
-        [p.transition_cov for p in each],
-        each[0].observation,
-        each[0].observation_cov,
-        each[0].initial_mean,
-        covariance(rng, n),
-        [p.transition_offset for p in each],
-        each[0].observation_offset,
-    )
 
 
 def as_switching(p, K=1):
