@@ -26,13 +26,13 @@ def is_partial(X: Array) -> NDArray[np.bool_]:
     return np.asarray(lost.any(axis=1) & ~lost.all(axis=1))
 
 
-def check_columns(X: Array) -> None:
+def check_columns(X: Array, what: str = "the sequences", unit: str = "step") -> None:
     """Refuse a column of which nothing was observed."""
     empty = np.isnan(X).all(axis=0)
     if empty.any():
         raise ValueError(
-            f"column {int(np.argmax(empty))} of the sequences is missing (NaN) at "
-            "every step; drop it."
+            f"column {int(np.argmax(empty))} of {what} is missing (NaN) in every "
+            f"{unit}; drop it."
         )
 
 
