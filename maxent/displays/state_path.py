@@ -81,6 +81,9 @@ class StatePathDisplay:
         sequence: Any = None,
         state_names: Any = None,
     ) -> None:
+        self.posterior: Any
+        self.state_names: Any
+        self.path: Any
         several = isinstance(posterior, (list, tuple)) and any(
             np.ndim(table) == 2 for table in posterior
         )

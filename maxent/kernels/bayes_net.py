@@ -183,9 +183,9 @@ def _groups(name, models, rho, max_table):
             log_z.append(model._log_normalizer(max_table))
         except TooLargeError as error:
             raise TooLargeError(
-                f"{name}[{i}] needs its exact partition function, with mean field too (a "
-                f"bound of it would not bound the kernel), but {error} Pass a larger "
-                "max_table to bayes_net_kernel, or use fields of smaller width."
+                f"{name}[{i}] needs its exact partition function, with mean field too "
+                f"(a bound of it would not bound the kernel), but {error} Pass a "
+                "larger max_table to bayes_net_kernel, or use fields of smaller width."
             ) from None
     found: dict[Any, list[int]] = {}
     for i, model in enumerate(models):

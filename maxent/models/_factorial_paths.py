@@ -1,8 +1,8 @@
 """Most likely paths of factorial hidden Markov models.
 
 Exact: the chains together are one chain whose states are the joint states, with the
-Kronecker products of their tables. Beyond, each chain under its own distribution of mean
-field.
+Kronecker products of their tables. Beyond, each chain under its own distribution of
+mean field.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def best_paths(
     return _exact_paths(model, data)
 
 
-def _exact_paths(model, data):
+def _exact_paths(model: Any, data: Sequences) -> tuple[list[NDArray[np.intp]], Array]:
     start = functools.reduce(np.kron, model.start)
     transition = functools.reduce(np.kron, model.transition)
     means = total_means(model.mean)
@@ -64,7 +64,9 @@ def _exact_paths(model, data):
     return paths, log_prob
 
 
-def _mean_field_paths(model, data):
+def _mean_field_paths(
+    model: Any, data: Sequences
+) -> tuple[list[NDArray[np.intp]], Array]:
     even = even_beliefs(model.n_states, len(data.values))
     chains = settled_chains(model, data, even)
     path = np.stack([chains.viterbi(c) for c in range(model.n_chains)], axis=1)

@@ -92,7 +92,7 @@ class Observations:
         """Most likely states (steps,), and log-probabilities (n,) with what is seen."""
         with np.errstate(divide="ignore"):
             log_start, log_transition = np.log(start), np.log(transition)
-        return chain.viterbi(
+        path, log_prob = chain.viterbi(
             log_start,
             np.ascontiguousarray(log_transition),
             np.ascontiguousarray(log_table),
@@ -100,6 +100,7 @@ class Observations:
             self.sequences.offsets,
             effective_threads(n_jobs),
         )
+        return path, log_prob
 
     def sums(self, top: Array) -> Array:
         """Sums over the steps of each sequence of what its rows have, (n,)."""

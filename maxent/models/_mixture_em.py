@@ -46,7 +46,9 @@ class MixtureProblem:
         """Refuse what missing entries of rows (n, d) cannot be taken with."""
         X = self.X
         if X.ndim != 2:
-            raise ValueError(f"X has shape {X.shape}, expected (n_samples, n_features).")
+            raise ValueError(
+                f"X has shape {X.shape}, expected (n_samples, n_features)."
+            )
         if self.options:
             raise ValueError(
                 f"family_options={v.shown(self.options)} are not read where X has "

@@ -346,7 +346,7 @@ def test_series_that_miss_parts_have_a_kernel(model, params, rng):
 # -- refusals --------------------------------------------------------------------------
 def test_other_models_and_empty_columns_are_refused(rng):
     x = with_holes(rng, rng.normal(size=(6, 2)))
-    scores = FisherScores(random_lds(rng, 1, 2))
+    scores = FisherScores(random_factorial(rng, (2, 2), 2))
     refused(lambda: scores.transform([x]), "is NaN in part")
     x[:, 1] = np.nan
     refused(lambda: GaussianHMM.fit(x, 1), "column 1 of the sequences is missing")
