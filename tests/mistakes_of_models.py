@@ -228,8 +228,8 @@ SEQUENCES = {
         *("n_components", "5", "lower it or add rows"),
     ),
     "missing entry of a mixture": (
-        *(lambda: Mixture.fit(HOLED), E),
-        *("X[2, 1]", "nan", "must be a finite number"),
+        *(lambda: Mixture.fit(HOLED, family=Multinomial), E),
+        *("X[2, 1]", "nan", "fill in what is missing, or drop the row"),
     ),
     "start of a chain": (
         *(lambda: MarkovChain.fit(["ACGT"], alphabet="ACGT", start="last"), E),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent.displays._axes import INK, colour, make_axes
 from maxent.displays._layout import fit_column
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from maxent.displays._axes import ManyAxes
 
 _LETTER = 6.0  # points; letters that are closer would run into one another
@@ -21,29 +24,32 @@ class StatePathDisplay:
     """Posterior probabilities of the states along a sequence, stacked to one.
 
     Above the bands the symbols or the values of the sequence, and as a line at the edge
-    of the bands the most likely path, which need not follow the widest band.
+    of the bands the most likely path, which need not follow the widest band. Several
+    chains of states stand below one another.
 
     Parameters
     ----------
-    posterior : array-like (n_steps, n_states)
-        Rows sum to one.
-    path : array-like of int (n_steps,), optional
-        A state for every step.
+    posterior : array-like (n_steps, n_states), or list of such
+        Rows sum to one. A list has the states of several chains.
+    path : array-like of int (n_steps,) or (n_steps, n_chains), optional
+        A state for every step, of every chain.
     sequence : str or array-like (n_steps,) or (n_steps, d), optional
-        What was observed.
-    state_names : sequence of str (n_states,), optional
-        None numbers the states from 0.
+        What was observed. It may have one step more than `posterior`: the first then
+        has no state, as with regimes, which belong to the steps between two states.
+    state_names : sequence of str (n_states,), or list of such, optional
+        None numbers the states from 0. Of several chains a list with the names of each.
 
     Attributes
     ----------
-    ax_ : ndarray of Axes (2,)
-        Of the sequence and of the states.
+    ax_ : ndarray of Axes (1 + n_chains,)
+        Of the sequence and of the states of every chain.
     figure_ : Figure
     bands_ : list
-        One band for every state.
+        One band for every state, of one chain after the other.
     path_line_ : list
-        The pieces of the path; empty without one.
-    legend_ : Legend
+        The pieces of the paths; empty without one.
+    legend_ : Legend, or list of Legend
+        A list of several chains.
 
     Raises
     ------
@@ -69,35 +75,37 @@ class StatePathDisplay:
 
     def __init__(
         self,
-        posterior: ArrayLike,
+        posterior: ArrayLike | Sequence[ArrayLike],
         *,
         path: ArrayLike | None = None,
         sequence: Any = None,
         state_names: Any = None,
     ) -> None:
-        table = v.as_doubles("posterior", posterior)
-        if table.ndim != 2 or not table.size:
-            raise ValueError(
-                f"posterior has shape {table.shape}; (n_steps, n_states) is expected."
-            )
-        total = table.sum(axis=1)
-        if not (table >= 0).all() or np.abs(total - 1.0).max() > 1e-6:
-            worst = int(np.argmax(np.abs(total - 1.0)))
-            raise ValueError(
-                f"posterior[{worst}] sums to {total[worst]:g}; its rows must be "
-                "probabilities that sum to 1."
-            )
-        n, S = table.shape
-        names = [str(k) for k in range(S)] if state_names is None else list(state_names)
-        if len(names) != S:
-            raise ValueError(f"state_names has {len(names)} names for {S} states.")
-        self.posterior, self.state_names = table, names
-        self.path = None if path is None else _checked_path(path, n, S)
-        self.sequence = sequence
-        if sequence is not None and len(sequence) != n:
-            raise ValueError(
-                f"sequence has {len(sequence)} steps but posterior has {n} rows."
-            )
+        self.posterior: Any
+        self.state_names: Any
+        self.path: Any
+        several = isinstance(posterior, (list, tuple)) and any(
+            np.ndim(table) == 2 for table in posterior
+        )
+        if several:
+            self._chains = _several_chains(posterior, path, state_names)
+            self.posterior = [chain.posterior for chain in self._chains]
+            self.state_names = [chain.names for chain in self._chains]
+            self.path = None if path is None else np.asarray(path)
+        else:
+            self._chains = [_chain("", posterior, path, state_names)]
+            self.posterior = self._chains[0].posterior
+            self.state_names = self._chains[0].names
+            self.path = self._chains[0].path
+        n = len(self._chains[0].posterior)
+        self.sequence, self._first = sequence, 0
+        if sequence is not None:
+            self._first = len(sequence) - n
+            if self._first not in (0, 1):
+                raise ValueError(
+                    f"sequence has {len(sequence)} steps but posterior has {n} rows; "
+                    f"{n} steps are needed, or {n + 1} of which the first has no state."
+                )
 
     @classmethod
     def from_model(
@@ -114,14 +122,17 @@ class StatePathDisplay:
 
         Parameters
         ----------
-        model : CategoricalHMM or GaussianHMM
+        model : CategoricalHMM, GaussianHMM, SwitchingLDS or FactorialHMM
+            Of the last two posteriors are variational: see their methods. Regimes of a
+            switching system begin with the second step; the chains of a factorial
+            model stand below one another.
         sequence : str, array-like (n_steps,) or (n_steps, d)
             One sequence.
         viterbi : bool, default=True
-            Draw the most likely path.
-        state_names : sequence of str (n_states,), optional
+            Draw the most likely path, as the model's ``viterbi`` finds it.
+        state_names : sequence of str (n_states,), or list of such, optional
             None numbers the states from 0.
-        ax : sequence of two Axes, optional
+        ax : sequence of Axes (1 + n_chains,), optional
             For the sequence and for the states; None makes a figure.
         **kwargs
             Properties of the bands, as for ``Axes.stairs``.
@@ -129,16 +140,30 @@ class StatePathDisplay:
         Returns
         -------
         display : StatePathDisplay
+
+        Raises
+        ------
+        TypeError
+            For a model without the methods ``posterior`` and ``viterbi`` by steps.
+        ValueError
+            For a sequence of one step under a switching system, which has no regime.
         """
         for name in ("posterior", "viterbi"):
             if not hasattr(model, name):
                 raise TypeError(
                     f"model={v.shown(model)} has no method {name}; a hidden Markov "
-                    "model is needed."
+                    "model, a switching system or a factorial model is needed."
                 )
         path = model.viterbi([sequence])[0][0] if viterbi else None
+        posterior = model.posterior([sequence])[0]
+        posterior = getattr(posterior, "regimes", posterior)
+        if not len(posterior):
+            raise ValueError(
+                "sequence has one step, and a switching system no regime before the "
+                "second; pass a longer one."
+            )
         display = cls(
-            model.posterior([sequence])[0],
+            posterior,
             path=path,
             sequence=sequence,
             state_names=state_names,
@@ -150,7 +175,7 @@ class StatePathDisplay:
 
         Parameters
         ----------
-        ax : sequence of two Axes, optional
+        ax : sequence of Axes (1 + n_chains,), optional
             For the sequence and for the states; None makes a figure.
         **kwargs
             Properties of the bands, as for ``Axes.stairs``.
@@ -159,16 +184,41 @@ class StatePathDisplay:
         -------
         self
         """
-        self.ax_ = make_axes(ax, (2, 1), (8.0, 3.2), height_ratios=[1, 2], sharex=True)[
-            :, 0
-        ]
-        above, below = self.ax_
-        self.figure_ = below.figure
-        n, S = self.posterior.shape
-        edges = np.arange(n + 1) - 0.5
-        top = np.concatenate([np.zeros((n, 1)), np.cumsum(self.posterior, 1)], axis=1)
-        self.bands_ = [
-            below.stairs(
+        C = len(self._chains)
+        heights, tall = [1] + [2] * C, 3.2 if C == 1 else 1.2 + 1.6 * C
+        self.ax_ = make_axes(
+            ax, (1 + C, 1), (8.0, tall), height_ratios=heights, sharex=True
+        )[:, 0]
+        self.figure_ = self.ax_[-1].figure
+        self.bands_, self.path_line_, legends = [], [], []
+        for c, (below, chain) in enumerate(zip(self.ax_[1:], self._chains)):
+            self.bands_ += self._draw_bands(below, chain, kwargs)
+            pieces = self._draw_path(below, chain.path)
+            self.path_line_ += pieces
+            end = self._first + len(chain.posterior) - 0.5
+            below.set(xlim=(-0.5, end), ylim=(0, 1.06 if pieces else 1))
+            below.set(ylabel="probability" + " of the state" * (C == 1))
+            legends.append(
+                below.legend(
+                    title="state" if C == 1 else f"chain {c}",
+                    loc="center left",
+                    bbox_to_anchor=(1.0, 0.5),
+                    frameon=False,
+                )
+            )
+        self.ax_[-1].set(xlabel="step")
+        self.legend_ = legends[0] if C == 1 else legends
+        self._draw_sequence(self.ax_[0])
+        fit_column(list(self.ax_))
+        return self
+
+    def _draw_bands(self, ax, chain, kwargs):
+        """One band for every state of a chain."""
+        n, S = chain.posterior.shape
+        edges = self._first + np.arange(n + 1) - 0.5
+        top = np.concatenate([np.zeros((n, 1)), np.cumsum(chain.posterior, 1)], axis=1)
+        return [
+            ax.stairs(
                 np.minimum(top[:, k + 1], 1.0),
                 edges,
                 baseline=top[:, k],
@@ -176,46 +226,37 @@ class StatePathDisplay:
                     "fill": True,
                     "color": colour(k),
                     "alpha": 0.35 + 0.5 / (1 + k // 6),
-                    "label": self.state_names[k],
+                    "label": chain.names[k],
                     **kwargs,
                 },
             )
             for k in range(S)
         ]
-        self.path_line_ = self._draw_path(below)
-        below.set(xlim=(-0.5, n - 0.5), ylim=(0, 1.06 if self.path_line_ else 1))
-        below.set(xlabel="step", ylabel="probability of the state")
-        self.legend_ = below.legend(
-            title="state", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False
-        )
-        self._draw_sequence(above)
-        fit_column([above, below])
-        return self
 
-    def _draw_path(self, ax):
+    def _draw_path(self, ax, path):
         """One bar above the bands for every run of one state."""
-        if self.path is None:
+        if path is None:
             return []
-        ends = np.flatnonzero(np.diff(self.path)) + 1
+        ends = np.flatnonzero(np.diff(path)) + 1
         first = np.concatenate([[0], ends])
-        last = np.concatenate([ends, [len(self.path)]])
+        last = np.concatenate([ends, [len(path)]])
         return [
             ax.plot(
-                [a - 0.5, b - 0.5],
+                [self._first + a - 0.5, self._first + b - 0.5],
                 [1.03] * 2,
                 color=colour(k),
                 lw=5,
                 solid_capstyle="butt",
             )[0]
-            for a, b, k in zip(first, last, self.path[first])
+            for a, b, k in zip(first, last, path[first])
         ]
 
     def _draw_sequence(self, ax):
         """Letters, or lines of codes or values."""
-        n = len(self.posterior)
         if self.sequence is None:
             ax.axis("off")
             return
+        n = len(self.sequence)
         if isinstance(self.sequence, str):
             letters = sorted(set(self.sequence))
             values = np.array([letters.index(a) for a in self.sequence])[:, None]
@@ -245,6 +286,67 @@ class StatePathDisplay:
             )  # others mean something in TeX
             marker = f"${letter}$" if plain else "s"
             ax.plot(at, level[at], ls="", marker=marker, color=INK, mew=0.3)
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """Checked posterior, path and names of one chain of states."""
+
+    posterior: NDArray[np.float64]
+    path: NDArray[np.intp] | None
+    names: list[str]
+
+
+def _chain(at, posterior, path, state_names):
+    """`at` is the place in lists of several chains, such as "[0]"."""
+    name = f"posterior{at}"
+    table = v.as_doubles(name, posterior)
+    if table.ndim != 2 or not table.size:
+        raise ValueError(
+            f"{name} has shape {table.shape}; (n_steps, n_states) is expected."
+        )
+    total = table.sum(axis=1)
+    if not (table >= 0).all() or np.abs(total - 1.0).max() > 1e-6:
+        worst = int(np.argmax(np.abs(total - 1.0)))
+        raise ValueError(
+            f"{name}[{worst}] sums to {total[worst]:g}; its rows must be "
+            "probabilities that sum to 1."
+        )
+    n, S = table.shape
+    names = [str(k) for k in range(S)] if state_names is None else list(state_names)
+    if len(names) != S:
+        raise ValueError(f"state_names{at} has {len(names)} names for {S} states.")
+    return _Chain(table, None if path is None else _checked_path(path, n, S), names)
+
+
+def _several_chains(posterior, path, state_names):
+    C = len(posterior)
+    names = [None] * C if state_names is None else list(state_names)
+    if len(names) != C:
+        raise ValueError(
+            f"state_names has {len(names)} entries for {C} chains; pass a list with "
+            "the names of the states of each."
+        )
+    paths = [None] * C
+    if path is not None:
+        path = np.asarray(path)
+        if path.ndim != 2 or path.shape[1] != C:
+            raise ValueError(
+                f"path has shape {path.shape}; (n_steps, {C}) is expected, a column "
+                "for each chain."
+            )
+        paths = list(path.T)
+    chains = [
+        _chain(f"[{c}]", table, own, labels)
+        for c, (table, own, labels) in enumerate(zip(posterior, paths, names))
+    ]
+    for c, chain in enumerate(chains):
+        if len(chain.posterior) != len(chains[0].posterior):
+            raise ValueError(
+                f"posterior[{c}] has {len(chain.posterior)} rows but posterior[0] has "
+                f"{len(chains[0].posterior)}; all chains have the same steps."
+            )
+    return chains
 
 
 def _checked_path(path, n, S):

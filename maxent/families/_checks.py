@@ -160,7 +160,10 @@ def rows(X: ArrayLike, event_shape: tuple[int | None, ...]) -> FloatArray:
     wrong = ~np.isfinite(X)
     if wrong.any():
         at = first(wrong)
-        raise ValueError(f"{label('X', at)}={X[at]} must be a finite number.")
+        raise ValueError(
+            f"{label('X', at)}={X[at]} must be a finite number"
+            f"{': fill in what is missing, or drop the row' * bool(np.isnan(X[at]))}."
+        )
     return X
 
 

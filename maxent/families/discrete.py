@@ -23,6 +23,7 @@ from maxent.families.base import ExponentialFamily
 _MOST_CATEGORIES = 10_000_000  # that a fit takes for granted
 # Sums of products above this have lost no digit to underflow.
 _NEARLY_ZERO = 1e-280
+_SPARSE = 0.1  # share of positive entries up to which a sparse product is faster
 
 
 class Bernoulli(ExponentialFamily):
@@ -164,8 +165,8 @@ class Categorical(ExponentialFamily):
 
     @functools.cached_property
     def _log_prob_table(self):
-        with np.errstate(divide="ignore"):
-            return np.log(self.prob)
+        out = np.full_like(self.prob, -np.inf)
+        return np.log(self.prob, out=out, where=self.prob > 0.0)
 
     @classmethod
     def _inside(cls, X, n_categories):
@@ -201,8 +202,10 @@ class Categorical(ExponentialFamily):
         return -rel_entr(self.prob, 1.0).sum(axis=-1)
 
     def _affinity(self, other, rho):
+        log_p = rho * self._log_prob_table
+        same = other is self
         return _log_power_product(
-            rho * self._log_prob_table, rho * other._log_prob_table
+            log_p, log_p if same else rho * other._log_prob_table
         )
 
     def _moments(self):
@@ -297,10 +300,16 @@ def pseudo_counts(smoothing: ArrayLike, k: int) -> FloatArray:
 
 
 def _log_power_product(log_p, log_q):
-    """log sum_d exp(log_p[i, d] + log_q[j, d]) by one matrix product, (n, m)."""
-    top_p, top_q = log_p.max(axis=-1), log_q.max(axis=-1)
-    P, Q = np.exp(log_p - top_p[:, None]), np.exp(log_q - top_q[:, None])
-    product = P @ Q.T
+    """log sum_d exp(log_p[i, d] + log_q[j, d]) by one matrix product, (n, m).
+
+    One array given twice is worked on once. Where few entries of both are positive, as
+    of documents over many words, the product is one of sparse arrays.
+    """
+    same = log_q is log_p
+    few = _are_few(log_p) and (same or _are_few(log_q))
+    P, top_p = _scaled_rows(log_p, few)
+    Q, top_q = (P, top_p) if same else _scaled_rows(log_q, few)
+    product = (P @ Q.T).toarray() if few else P @ Q.T
     with np.errstate(divide="ignore"):
         out = np.log(product) + (top_p[:, None] + top_q)
     # factors of both have underflowed, or nearly: these pairs again, in logs
@@ -310,13 +319,32 @@ def _log_power_product(log_p, log_q):
     return out
 
 
+def _are_few(log_p):
+    """Whether so few entries are positive that sparse products are faster."""
+    return np.count_nonzero(log_p > -np.inf) <= _SPARSE * log_p.size
+
+
+def _scaled_rows(log_p, few):
+    """Exponentials in units of the largest of each row, sparse if `few`; its log."""
+    top = log_p.max(axis=-1)
+    if not few:
+        return np.exp(log_p - top[:, None]), top
+    at = np.flatnonzero(log_p > -np.inf)
+    rows, columns = np.divmod(at, log_p.shape[-1])
+    ends = np.searchsorted(rows, np.arange(len(log_p) + 1))
+    values = np.exp(log_p[rows, columns] - top[rows])
+    return sparse.csr_array((values, columns, ends), shape=log_p.shape), top
+
+
 def _underflowed(product, log_p, log_q):
     """Pairs (i, j) that share a category although their product nearly vanishes."""
     near = product < _NEARLY_ZERO
     if not near.any():
         return np.nonzero(near)
     # every shared category adds at least the product of the least entries of both
-    least = _log_least(log_p)[:, None] + _log_least(log_q)
+    least_p = _log_least(log_p)
+    least_q = least_p if log_q is log_p else _log_least(log_q)
+    least = least_p[:, None] + least_q
     near &= least < math.log(_NEARLY_ZERO)
     rows, columns = np.flatnonzero(near.any(axis=1)), np.flatnonzero(near.any(axis=0))
     if len(rows):

@@ -49,7 +49,9 @@ from maxent.models import (
     SwitchingLDS,
 )
 from maxent.models._elimination import MAX_TABLE
+from maxent.models._gaussian_em import FAMILIES, covariances
 from maxent.models._hidden_chain import HiddenMarkovModel
+from maxent.models._partial import expected_statistics
 from maxent.models.bayes_net import BayesNet
 from maxent.models.hmm import CategoricalHMM
 from maxent.models.markov import contexts, first_symbols
@@ -99,7 +101,7 @@ class MixtureScorer(Scorer):
         log_lik = M.log_prob(data)
         refuse_impossible(log_lik)
         share = M.posterior(data)
-        T = M.components.sufficient_statistics(data)
+        T = _statistics(M.components, v.as_doubles("X", data))
         ends = np.arange(len(share) + 1)
         return log_lik, [
             share - M.weights,
@@ -120,7 +122,7 @@ class ChainScorer(Scorer):
 
     def blocks(self, data: Any) -> tuple[Array, list[Array]]:
         M = self.model
-        found = M._read(data, None)
+        found = M._read(data, None, partly=True)
         counts = chain_counts(M, found, self.n_jobs)
         refuse_impossible(counts.log_likelihood)
         start = counts.start - M.start
@@ -128,8 +130,9 @@ class ChainScorer(Scorer):
         if isinstance(M, CategoricalHMM):
             emission = logit_scores(counts.emission.swapaxes(1, 2), M.emission.prob)
         else:
-            X = np.nan_to_num(found.values, nan=0.0)  # with expected counts of zero
-            T = M.emission.sufficient_statistics(X)
+            lost = np.isnan(found.values).all(axis=1)  # with expected counts of zero
+            X = np.where(lost[:, None], 0.0, found.values)
+            T = _statistics(M.emission, X)
             emission = emission_scores(M.emission, T, counts.emission, found.offsets)
         return counts.log_likelihood, [start, transition, emission]
 
@@ -238,14 +241,22 @@ def emission_scores(
 ) -> Array:
     """sum_t share[t, h] (T(x_t) - E_h T), (n, states, k), over the steps of each datum.
 
-    The statistics T are (n_steps, k).
+    The statistics T are (n_steps, k), or (states, n_steps, k) where every state has its
+    own, of steps that are missing in part.
     """
     mean = P.mean_parameters
     out = np.empty((len(offsets) - 1, *mean.shape))
     for h in range(len(mean)):
-        terms = share[:, h, None] * (T - mean[h])
+        terms = share[:, h, None] * ((T if T.ndim == 2 else T[h]) - mean[h])
         out[:, h] = np.add.reduceat(terms, offsets[:-1], axis=0)
     return out
+
+
+def _statistics(P: Any, X: Array) -> Array:
+    """Sufficient statistics (n, k) of rows, or (states, n, k) where some have NaN."""
+    if isinstance(P, tuple(FAMILIES.values())) and np.isnan(X).any():
+        return expected_statistics(P, P.mean, covariances(P), X)
+    return np.asarray(P.sufficient_statistics(X), dtype=np.float64)
 
 
 def refuse_impossible(log_lik: Array) -> None:

@@ -22,10 +22,13 @@ from maxent.kernels._score_blocks import (
     probabilities,
     symmetric,
 )
+from maxent.models import _lds_em as lds_em
+from maxent.models import _switching_em as switching_em
 from maxent.models._factorial_em import even_beliefs, log_bounds, settled_chains
 from maxent.models._lds_em import Products, n_products, residual_scatter
+from maxent.models._partial import is_partial
 from maxent.models._state_posterior import refuse_failure
-from maxent.models._switching_em import expected_products, regime_products
+from maxent.models._switching_em import regime_products
 
 Array = NDArray[np.float64]
 
@@ -57,7 +60,14 @@ class SystemScorer(Scorer):
 
     def blocks(self, data: Any) -> tuple[Array, list[Array]]:
         M = self.model
-        found = M._read(data, partly=False)
+        found = M._read(data)
+        if is_partial(found.values).any():
+            own = [
+                lds_em.expected_products(M._parameters, one) for one in found.singles()
+            ]
+            each = [self._score(products) for _, products in own]
+            values = np.array([log_lik for log_lik, _ in own])
+            return values, [np.array(block) for block in zip(*each)]
         N, n, d = len(found), M.n_states, M.n_features
         rows, values = np.empty((N, n_products(n, d))), np.empty(N)
         bad = np.empty(N, dtype=np.intp)
@@ -139,7 +149,7 @@ class SwitchingScorer(Scorer):
             slopes.append(moved[:, :-1])
             offsets.append(moved[:, -1])
             covs.append(cov_score(Q, scatter, second[-1, -1]))
-        e = expected_products(problem, M._parameters, q)
+        e = switching_em.expected_products(problem, M._parameters, q)
         m, P = M.initial_mean, M.initial_cov
         first = e.second - np.outer(e.first, m) - np.outer(m, e.first) + np.outer(m, m)
         return [

@@ -61,7 +61,8 @@ def bayes_net_kernel(
         "exact" is variable elimination. "meanfield" is the greatest of several local
         maxima of a lower bound; the bounds need not make a positive semidefinite
         matrix. "auto" is "exact" for every pair of structures whose tables are not
-        above `max_table`.
+        above `max_table`, and "meanfield" beyond. With every method the partition
+        function of each random field is summed exactly, within `max_table`.
     clusters : sequence of sequences of str, optional
         Names of nodes that mean field keeps together, hidden ones of both models;
         others are each alone.
@@ -84,9 +85,10 @@ def bayes_net_kernel(
     Raises
     ------
     ValueError
-        For models over different nodes or categories, and for tables above `max_table`
-        with ``method="exact"``, with their width and bytes; before any kernel is
-        computed. Partition functions of random fields must be exact with every method.
+        For models over different nodes or categories, for tables above `max_table` with
+        ``method="exact"``, and, with every method, for random fields whose partition
+        function needs a table above `max_table`; width and bytes are named, before any
+        kernel is computed.
 
     Notes
     -----
@@ -181,8 +183,9 @@ def _groups(name, models, rho, max_table):
             log_z.append(model._log_normalizer(max_table))
         except TooLargeError as error:
             raise TooLargeError(
-                f"{name}[{i}] has no exact partition function, and a bound of it would "
-                f"not bound the kernel: {error}"
+                f"{name}[{i}] needs its exact partition function, with mean field too "
+                f"(a bound of it would not bound the kernel), but {error} Pass a "
+                "larger max_table to bayes_net_kernel, or use fields of smaller width."
             ) from None
     found: dict[Any, list[int]] = {}
     for i, model in enumerate(models):

@@ -22,7 +22,7 @@ from maxent.kernels._routes import (
     is_sequence_model,
     routes_of,
 )
-from maxent.kernels.sampling import SharedSample
+from maxent.kernels.sampling import SharedSample, check_sample
 from maxent.models.base import Model
 
 Array = NDArray[np.float64]
@@ -92,9 +92,9 @@ def product_kernel(
         but not one on the diagonal at rho = 1/2. Switching systems take the power of
         the law of the observations given a path of regimes, averaged over `n_paths`
         paths of each model. Factorial models of more than a million joint states, and
-        nets whose sums need a table of more than 2^26 entries, take a mean-field bound,
-        which need not be positive
-        semidefinite.
+        nets and fields whose sums over a pair need a table of more than 2^26 entries,
+        take a mean-field bound, which need not be positive semidefinite. Random fields
+        are refused whose own partition function needs such a table.
 
         Others: "exact" (switching systems: all paths; factorial and nets: refused if
         large; families and linear models: as "auto"), "collapsed" (factorial: mean
@@ -118,7 +118,8 @@ def product_kernel(
         Draws of the methods by sampling: of all models together for "shared_sample", of
         each model for "pair_sample".
     sample : SharedSample, optional
-        Draws for "shared_sample"; None draws from the models of Q, or of P without Q.
+        Draws for "shared_sample", of the one `horizon` of the call; `n_samples` is then
+        not read. None draws from the models of Q, or of P without Q.
     random_state : int, Generator, RandomState or None, default=0
         For everything drawn. A list has the same draws in all calls with one integer.
     n_jobs : int, optional
@@ -133,9 +134,10 @@ def product_kernel(
     TypeError
         For models of several classes, or of a class without a product kernel.
     ValueError
-        For powers <= 0, models over different spaces, a missing horizon, and powers at
-        which a model's kernel with itself is infinite (the model and the admissible
-        powers are named), before any kernel is computed.
+        For powers <= 0, models over different spaces, a missing horizon, a `sample` of
+        another horizon or that `method` does not read, and powers at which a model's
+        kernel with itself is infinite (the model and the admissible powers are named),
+        before any kernel is computed.
 
     See Also
     --------
@@ -276,6 +278,8 @@ class Problem:
                 f"method={method!r} has no sums over lengths; use length_law=None, or "
                 "sum kernels of several horizons."
             )
+        if self.call.sample is not None:
+            check_sample(self.call.sample, horizon, method)
 
     def _horizons(self, horizon, sequences):
         if not sequences:

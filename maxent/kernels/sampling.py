@@ -222,11 +222,16 @@ def shared_sample_features(
         For the draws.
     sample : SharedSample, optional
         Draws to use instead of new ones: pass those of the training models for new
-        models.
+        models. Of this `horizon`, if one is given; `n_samples` is not read.
 
     Returns
     -------
     ndarray (n_models, n_samples)
+
+    Raises
+    ------
+    ValueError
+        If `horizon` is not that of `sample`.
 
     See Also
     --------
@@ -246,10 +251,31 @@ def shared_sample_features(
         sample = SharedSample(
             models, horizon=horizon, n_samples=n_samples, random_state=random_state
         )
+    elif horizon is not None:
+        check_sample(sample, horizon)
     return sample.features(models, rho)
 
 
 # -- what sampling asks of models ------------------------------------------------------
+def check_sample(sample: Any, horizon: Any, method: str = "shared_sample") -> None:
+    """Refuse draws that a method does not read, or of other horizons."""
+    if not isinstance(sample, SharedSample):
+        raise TypeError(
+            f"sample={v.shown(sample)} must be a SharedSample of models, or None."
+        )
+    if method != "shared_sample":
+        raise ValueError(
+            f"method={v.shown(method)} does not read sample; pass "
+            "method='shared_sample', or sample=None."
+        )
+    if np.ndim(horizon) > 1 or np.ravel(horizon).tolist() != [sample.horizon]:
+        raise ValueError(
+            f"horizon={v.shown(horizon)} but sample has draws of "
+            f"horizon={sample.horizon}: pass that one, or make a "
+            "SharedSample(models, horizon=...) for every horizon."
+        )
+
+
 def checked_horizon(models: Any, horizon: Any) -> int | None:
     """Horizon of models of sequences; None of the others."""
     if not len(models):

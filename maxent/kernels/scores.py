@@ -71,7 +71,10 @@ class FisherScores(TransformerMixin, BaseEstimator):
     Of switching and factorial models the scores are gradients of ``lower_bound``, whose
     beliefs stand in for the posterior.
 
-    Scores are sums over the steps of a sequence and grow with its length.
+    Scores are sums over the steps of a sequence and grow with its length. Rows may be
+    missing in part (NaN) under mixtures of Gaussians, GaussianHMM, LinearDynamicalSystem
+    and SwitchingLDS; a whole row of NaN is a missing observation of every model of
+    series of vectors.
 
     Two kinds of models have redundant parameters in every representation, so that an
     empirical information needs a ridge: linear dynamical systems, whose states may be

@@ -88,8 +88,8 @@ class CoupledChains:
         """Number of chains."""
         return len(self.starts)
 
-    def update(self, c: int) -> None:
-        """Replace the distribution of chain c by the best one given the others."""
+    def evidence(self, c: int) -> Array:
+        """What the other chains and the targets say of the states of chain c, h."""
         others = sum(
             (m for k, m in enumerate(self.expected) if k != c),
             np.zeros_like(self.target),
@@ -98,9 +98,14 @@ class CoupledChains:
         own = 0.5 * np.einsum("...id,id->...i", LW, self.means[c])
         r = self.target - others
         if self.precision.ndim == 3:
-            h = (np.einsum("td,tid->ti", r, LW) - own) * self.seen[:, None]
+            h = np.einsum("td,tid->ti", r, LW) - own
         else:
-            h = (r @ LW.T - own) * self.seen[:, None]
+            h = r @ LW.T - own
+        return h * self.seen[:, None]
+
+    def update(self, c: int) -> None:
+        """Replace the distribution of chain c by the best one given the others."""
+        h = self.evidence(c)
         found = self.steps.expect(
             self.starts[c], self.transitions[c], h, np.ones(len(self.offsets) - 1), 1
         )
@@ -110,6 +115,11 @@ class CoupledChains:
         self.free[c] = found.log_likelihood - energy
         self.start_counts[c], self.switch_counts[c] = found.start, found.transition
         self.entropy[c] = self.free[c].sum() - self._log_tables(c)
+
+    def viterbi(self, c: int) -> NDArray[np.intp]:
+        """Most likely states (steps,) of chain c under its own distribution."""
+        evidence = self.evidence(c)
+        return self.steps.viterbi(self.starts[c], self.transitions[c], evidence)[0]
 
     def _log_tables(self, c):
         return float(

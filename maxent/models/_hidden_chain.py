@@ -82,6 +82,26 @@ class Observations:
         log_lik, emission, starts, transitions = found
         return Counts(log_lik + self.sums(top), starts, transitions, emission)
 
+    def viterbi(
+        self,
+        start: Array,
+        transition: Array,
+        log_table: Array,
+        n_jobs: int | None = None,
+    ) -> tuple[NDArray[np.intp], Array]:
+        """Most likely states (steps,), and log-probabilities (n,) with what is seen."""
+        with np.errstate(divide="ignore"):
+            log_start, log_transition = np.log(start), np.log(transition)
+        path, log_prob = chain.viterbi(
+            log_start,
+            np.ascontiguousarray(log_transition),
+            np.ascontiguousarray(log_table),
+            self.row,
+            self.sequences.offsets,
+            effective_threads(n_jobs),
+        )
+        return path, log_prob
+
     def sums(self, top: Array) -> Array:
         """Sums over the steps of each sequence of what its rows have, (n,)."""
         if not top.any():
@@ -233,16 +253,8 @@ class HiddenMarkovModel(Model):
             Log-probability of path and sequence together.
         """
         found, seen = self._seen(sequences, lengths)
-        with np.errstate(divide="ignore"):
-            start, transition = np.log(self.start), np.log(self.transition)
-        path, log_prob = chain.viterbi(
-            start,
-            transition,
-            np.ascontiguousarray(self._log_table(found)),
-            seen.row,
-            found.offsets,
-            effective_threads(n_jobs),
-        )
+        table = self._log_table(found)
+        path, log_prob = seen.viterbi(self.start, self.transition, table, n_jobs)
         return list(Sequences(path, found.offsets)), log_prob
 
     def _seen(self, sequences, lengths):

@@ -10,6 +10,13 @@ from scipy.special import logsumexp
 
 from maxent._support import validation as v
 from maxent.families import ExponentialFamily, _checks
+from maxent.models._gaussian_em import FAMILIES, covariances, gaussians
+from maxent.models._partial import (
+    check_columns,
+    expected_fit,
+    marginal_table,
+    with_column_means,
+)
 from maxent.models.base import relative_change
 
 
@@ -31,13 +38,44 @@ class MixtureProblem:
         self.own, _ = _checks.row_weights(own, (n,))
         self.share = self.own / self.own.sum()
         self.family, self.options = family, options
+        self.partial = family in FAMILIES.values() and bool(np.isnan(self.X).any())
+        if self.partial:
+            self._check_partial()
+
+    def _check_partial(self):
+        """Refuse what missing entries of rows (n, d) cannot be taken with."""
+        X = self.X
+        if X.ndim != 2:
+            raise ValueError(
+                f"X has shape {X.shape}, expected (n_samples, n_features)."
+            )
+        if self.options:
+            raise ValueError(
+                f"family_options={v.shown(self.options)} are not read where X has "
+                "missing entries (NaN); leave them out, or fill X in."
+            )
+        refuse_infinite(X)
+        v.check_range("X", X)
+        lost = np.isnan(X).all(axis=1)
+        if lost.any():
+            raise ValueError(
+                f"X[{int(np.argmax(lost))}] is missing (NaN) altogether; drop the row."
+            )
+        check_columns(X[self.own > 0], "X", "row")
+        constant = np.nanmin(X, axis=0) == np.nanmax(X, axis=0)
+        if constant.any():
+            raise ValueError(
+                f"column {int(np.argmax(constant))} of X is constant where it was "
+                "observed, so its variance is zero; drop it."
+            )
 
     def starts(self, k, n_init, rng):
         """Random rows as centres, and every row with a random share of the nearest.
 
         Components of the rows' posterior under equal weights, so any family will do.
         """
-        rows = self.X.reshape(len(self.X), -1)
+        rows = with_column_means(self.X) if self.partial else self.X
+        rows = rows.reshape(len(rows), -1)
         deviation = np.sqrt(self.share @ np.square(rows - self.share @ rows))
         rows = rows / np.where(deviation > 0, deviation, 1.0)
         for _ in range(n_init):
@@ -63,17 +101,57 @@ class MixtureProblem:
         counts = mass.sum(axis=1) + self.smoothing
         rows = mass + self.smoothing * self.share
         used = rows.sum(axis=1) > 0
-        fitted = self.family.fit(self.X, rows[used], **self.options)
+        if self.partial:
+            old = self._overall(len(rows)) if old is None else old
+            before = old[used]
+            fitted = gaussians(
+                *expected_fit(self.X, rows[used], before.mean, covariances(before))
+            )
+        else:
+            fitted = self.family.fit(self.X, rows[used], **self.options)
         if not used.all():  # a component without a row stays as it is
             place = np.where(used, np.cumsum(used) - 1, 0)
             fitted = merged(fitted[place], old, used)
         return counts / counts.sum(), fitted
 
 
+    def _overall(self, k):
+        """Equal Gaussians, with the means and variances of what was observed."""
+        mean, var = np.nanmean(self.X, axis=0), np.nanvar(self.X, axis=0)
+        shapes = {"full": np.diag(var), "diagonal": var, "spherical": var.mean()}
+        cov = next(shapes[kind] for kind, own in FAMILIES.items() if own is self.family)
+        return gaussians(np.tile(mean, (k, 1)), np.tile(cov, (k,) + (1,) * cov.ndim))
+
+
+def log_densities(components, X):
+    """Log-densities (n_components, n) of rows; of Gaussians, of what is not NaN."""
+    X = v.as_doubles("X", X)
+    if (
+        isinstance(components, tuple(FAMILIES.values()))
+        and X.shape[1:] == components.event_shape
+        and np.isnan(X).any()
+    ):
+        refuse_infinite(X)
+        mean, cov = components.mean, covariances(components)
+        return marginal_table(gaussians, mean, cov, X).T
+    return components.log_prob(X)
+
+
+def refuse_infinite(X):
+    """Refuse infinite entries among missing ones."""
+    wrong = np.isinf(X)
+    if wrong.any():
+        at = _checks.first(wrong)
+        raise ValueError(
+            f"{_checks.label('X', at)}={X[at]} must be a finite number, or NaN where "
+            "it is missing."
+        )
+
+
 def posterior_shares(X, own, share, point, smoothing):
     """Log-likelihood, mean log-densities by `share`, and shares (n_components, n)."""
     weights, components = point
-    log_prob = components.log_prob(X)
+    log_prob = log_densities(components, X)
     with np.errstate(divide="ignore"):
         joint = log_prob + np.log(weights)[:, None]
     total = logsumexp(joint, axis=0)

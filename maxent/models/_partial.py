@@ -26,13 +26,13 @@ def is_partial(X: Array) -> NDArray[np.bool_]:
     return np.asarray(lost.any(axis=1) & ~lost.all(axis=1))
 
 
-def check_columns(X: Array) -> None:
+def check_columns(X: Array, what: str = "the sequences", unit: str = "step") -> None:
     """Refuse a column of which nothing was observed."""
     empty = np.isnan(X).all(axis=0)
     if empty.any():
         raise ValueError(
-            f"column {int(np.argmax(empty))} of the sequences is missing (NaN) at "
-            "every step; drop it."
+            f"column {int(np.argmax(empty))} of {what} is missing (NaN) in every "
+            f"{unit}; drop it."
         )
 
 
@@ -71,6 +71,55 @@ def marginal_table(gaussians: Any, mean: Array, cov: Array, X: Array) -> Array:
     return out
 
 
+def fillings(
+    X: Array, mean: Array, cov: Array
+) -> Iterator[tuple[Any, Any, Array, Array]]:
+    """What each state says of the missing coordinates, for each pattern that has some.
+
+    Rows, missing coordinates m, their means (states, rows, m) and covariances
+    (states, m, m) given what is observed; rows of NaN only are passed over.
+    """
+    for o, m, rows in patterns(X):
+        if not len(m):
+            continue
+        if cov.ndim == 3:
+            cross = cov[:, o[:, None], m]
+            K = np.linalg.solve(cov[:, o[:, None], o], cross).swapaxes(1, 2)
+            away = X[np.ix_(rows, o)] - mean[:, None, o]
+            expected = mean[:, None, m] + away @ K.swapaxes(1, 2)
+            yield rows, m, expected, cov[:, m[:, None], m] - K @ cross
+        else:
+            expected = np.repeat(mean[:, None, m], len(rows), axis=1)
+            var = cov[:, m] if cov.ndim == 2 else np.repeat(cov[:, None], len(m), 1)
+            yield rows, m, expected, var[:, :, None] * np.eye(len(m))
+
+
+def expected_statistics(emission: Any, mean: Array, cov: Array, X: Array) -> Array:
+    """Expected statistics (states, n, k) of rows given what is observed of them.
+
+    `emission` is the batch of Gaussians with these means and covariances. A row of NaN
+    has the mean statistics of each state.
+    """
+    S, d = mean.shape
+    lost = np.isnan(X).all(axis=1)
+    filled = np.repeat(np.where(lost[:, None], 0.0, X)[None], S, axis=0)
+    found = list(fillings(X, mean, cov))
+    for rows, m, expected, _ in found:
+        filled[np.ix_(np.arange(S), rows, m)] = expected
+    T = np.array(emission.sufficient_statistics(filled))
+    for rows, m, _, left in found:
+        # second moments stand behind the coordinates: of all pairs, each, or their sum
+        if cov.ndim == 3:
+            at, more = (m[:, None] * d + m).ravel(), left.reshape(S, -1)
+        else:
+            at, more = m, np.diagonal(left, axis1=1, axis2=2)
+        if cov.ndim == 1:
+            at, more = np.zeros(1, np.intp), more.sum(axis=1, keepdims=True)
+        T[np.ix_(np.arange(S), rows, d + at)] += more[:, None]
+    T[:, lost] = emission.mean_parameters[:, None]
+    return T
+
+
 def expected_fit(
     X: Array, weights: Array, mean: Array, cov: Array
 ) -> tuple[Array, Array]:
@@ -93,22 +142,10 @@ def expected_fit(
     S, d = mean.shape
     filled = np.repeat(X[None], S, axis=0)
     spread = np.zeros((S, d, d))  # sum of the weighted covariances of what is missing
-    for o, m, rows in patterns(X):
-        if not len(m):
-            continue
-        at = np.ix_(np.arange(S), rows, m)
+    for rows, m, expected, left in fillings(X, mean, cov):
+        filled[np.ix_(np.arange(S), rows, m)] = expected
         total = weights[:, rows].sum(axis=1)
-        if cov.ndim == 3:
-            cross = cov[:, o[:, None], m]
-            K = np.linalg.solve(cov[:, o[:, None], o], cross).swapaxes(1, 2)
-            away = X[np.ix_(rows, o)] - mean[:, None, o]
-            filled[at] = mean[:, None, m] + away @ K.swapaxes(1, 2)
-            left = cov[:, m[:, None], m] - K @ cross
-            spread[:, m[:, None], m] += total[:, None, None] * left
-        else:
-            filled[at] = mean[:, None, m]
-            var = cov[:, m] if cov.ndim == 2 else cov[:, None]
-            spread[:, m, m] += total[:, None] * var
+        spread[:, m[:, None], m] += total[:, None, None] * left
     share = weights / weights.sum(axis=1, keepdims=True)
     center = np.einsum("kn,knd->kd", share, filled)
     R = (filled - center[:, None]) * np.sqrt(share)[..., None]

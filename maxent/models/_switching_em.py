@@ -235,6 +235,13 @@ class Problem:
             mean, cov, lag, found.emission, found.start, found.transition, bounds
         )
 
+    def best_regimes(self, p: Parameters, q: Beliefs) -> NDArray[np.intp]:
+        """Most likely path (transitions,) of Q(q)."""
+        if self.chains is None:
+            return np.zeros(0, dtype=np.intp)
+        evidence = self.evidence(p, q.mean, q.cov, q.lag)
+        return self.chains.viterbi(p.start, p.switching, evidence)[0]
+
     def _emission_terms(self, p, mean, cov, d):
         seen = self.observed
         if self.partial:

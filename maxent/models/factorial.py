@@ -17,18 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
-from maxent.families import Gaussian
 from maxent.models import _state_space as checks
-from maxent.models._chain_input import (
-    check_chain,
-    drawn_offsets,
-    drawn_paths,
-)
-from maxent.models._coupled_chains import (
-    exact_log_sums,
-    random_beliefs,
-    total_means,
-)
+from maxent.models._chain_input import check_chain, drawn_offsets, drawn_paths
+from maxent.models._coupled_chains import exact_log_sums, random_beliefs, total_means
 from maxent.models._factorial_em import (
     FactorialProblem,
     even_beliefs,
@@ -36,7 +27,7 @@ from maxent.models._factorial_em import (
     settled_chains,
     sizes_of,
 )
-from maxent.models._partial import patterns
+from maxent.models._factorial_paths import best_paths, joint_table
 from maxent.models._state_fits import centred
 from maxent.models.base import Model, maximize_by_em
 
@@ -185,10 +176,7 @@ class FactorialHMM(Model):
         means = total_means(self.mean)
         out = np.empty(len(data))
         for i, x in enumerate(data):
-            tables = np.zeros((len(x), count))
-            for o, _, rows in patterns(x):
-                law = Gaussian(means[:, o], self.cov[np.ix_(o, o)])
-                tables[rows] = law.log_prob(x[np.ix_(rows, o)]).T
+            tables = joint_table(self, means, x)
             out[i] = exact_log_sums(self.start, self.transition, tables, len(x))[-1]
         return out
 
@@ -248,6 +236,40 @@ class FactorialHMM(Model):
         chains = settled_chains(self, data, even)
         each = [list(Sequences(q, data.offsets)) for q in chains.beliefs]
         return [list(parts) for parts in zip(*each)]
+
+    def viterbi(
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        method: Literal["auto", "exact", "meanfield"] = "auto",
+    ) -> tuple[list[NDArray[np.intp]], Array]:
+        """Most likely path of the states of all chains, for every sequence.
+
+        Parameters
+        ----------
+        sequences, lengths
+            As in :meth:`log_likelihood`.
+        method : {"auto", "exact", "meanfield"}, default="auto"
+            "exact" is the most likely joint path, by the Viterbi algorithm over at most
+            1024 joint states. "meanfield" is the most likely path of each chain under
+            the distribution that :meth:`posterior` gives it; together they may be less
+            likely. "auto" is "exact" where that is possible.
+
+        Returns
+        -------
+        paths : list of ndarray of int (n_steps, n_chains)
+        log_prob : ndarray (n_sequences,)
+            Log-density of path and sequence together, exact with either method; -inf
+            of paths by mean field that the model cannot take.
+
+        Raises
+        ------
+        ValueError
+            With ``method="exact"`` if there are more than 1024 joint states.
+        """
+        v.check_choice("method", method, ("auto", "exact", "meanfield"))
+        return best_paths(self, self._read(sequences, lengths), method)
 
     def _read(
         self, sequences: Any, lengths: ArrayLike | None = None, partly: bool = True

@@ -307,7 +307,8 @@ class GaussianHMM(HiddenMarkovModel):
         if model.covariance_type == "diag":
             cov = np.diagonal(cov, axis1=1, axis2=2)
         elif model.covariance_type == "spherical":
-            cov = cov[:, 0, 0]
+            # a fit leaves d equal matrices for every state, an assignment one
+            cov = cov.reshape(len(model.means_), -1)[:, 0]
         return cls(model.startprob_, model.transmat_, model.means_, cov)
 
     def to_hmmlearn(self) -> Any:

@@ -13,7 +13,7 @@ from maxent._support import validation as v
 from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
 from maxent.families import ExponentialFamily, Gaussian, _checks
-from maxent.models._mixture_em import MixtureProblem, mixture_change
+from maxent.models._mixture_em import MixtureProblem, log_densities, mixture_change
 from maxent.models._partitioned_mixture import PartitionedMixture
 from maxent.models.base import Model, maximize_by_em
 
@@ -84,7 +84,7 @@ class Mixture(Model):
 
     def _joint(self, X: ArrayLike) -> Array:
         """log weights[h] p_h(x), (n_components, n_samples)."""
-        log_prob = self.components.log_prob(X)
+        log_prob = log_densities(self.components, X)
         if log_prob.ndim != 2:
             raise ValueError(
                 f"X has shape {np.shape(X)}; rows (n_samples, *{self.event_shape}) are "
@@ -98,7 +98,8 @@ class Mixture(Model):
         Parameters
         ----------
         X : array-like (n_samples, event)
-            Rows.
+            Rows. Under Gaussian components NaN is a missing entry, and the density that
+            of what was observed of the row.
 
         Returns
         -------
@@ -128,7 +129,7 @@ class Mixture(Model):
         Parameters
         ----------
         X : array-like (n_samples, event)
-            Rows inside the support.
+            Rows inside the support; under Gaussian components NaN is a missing entry.
 
         Returns
         -------
@@ -238,7 +239,8 @@ class Mixture(Model):
         Parameters
         ----------
         X : array-like (n_samples, event)
-            Rows in the support of the family.
+            Rows in the support of the family. NaN is a missing entry where `family` is
+            Gaussian, DiagonalGaussian or SphericalGaussian; others need whole rows.
         weights : array-like (n_samples,), optional
             Weights >= 0; weight 2 equals the row twice.
         n_components : int, default=2
@@ -284,11 +286,14 @@ class Mixture(Model):
 
             sum_i w_i log p(x_i) + smoothing * sum_h (log weights[h] + mean log p_h(x)),
 
-        the mean over all rows by their weights. It never falls.
+        the mean over all rows by their weights. It never falls. Of rows that miss
+        entries, p is the density of what was observed; every component fills in the
+        rest at its expectation, with its covariance (entries missing at random).
 
         References
         ----------
-        Dempster, Laird & Rubin (1977), section 4.3.
+        Dempster, Laird & Rubin (1977), section 4.3; Ghahramani & Jordan (1994),
+        Supervised learning from incomplete data via an EM approach, NIPS 6.
         """
         model = cls._fit(
             X,

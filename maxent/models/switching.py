@@ -226,6 +226,36 @@ class SwitchingLDS(RegimePaths):
             )
         ]
 
+    def viterbi(
+        self, sequences: Any, lengths: ArrayLike | None = None
+    ) -> tuple[list[NDArray[np.intp]], NDArray[np.float64]]:
+        """Most likely regimes of every sequence under the variational distribution.
+
+        Parameters
+        ----------
+        sequences, lengths
+            As in :meth:`log_likelihood`.
+
+        Returns
+        -------
+        paths : list of ndarray of int (n_steps - 1,)
+            Regimes of the steps into s_1, s_2, ...: the most likely path of the chain
+            of regimes in the distribution of :meth:`posterior`, by the Viterbi
+            algorithm. Given the sequence another path may be more likely.
+        log_prob : ndarray (n_sequences,)
+            Log-density of path and sequence together, exact: the states are summed out
+            by a Kalman filter.
+        """
+        data = self._read(sequences, lengths)
+        problem, q = self._beliefs(data)
+        path = problem.best_regimes(self._parameters, q)
+        paths = list(Sequences(path, data.offsets - np.arange(len(data.offsets))))
+        log_prob = [
+            self.log_path(own[None])[0] + self.given_path(own).log_likelihood(x)[0]
+            for own, x in zip(paths, data)
+        ]
+        return paths, np.array(log_prob)
+
     def _beliefs(self, data):
         """Variational distributions at these parameters, from even regimes."""
         for name in ("transition_cov", "initial_cov"):

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from drawings import render
 from models.sequence_cases import random_gaussian_hmm, random_hmm
+from models.state_space_cases import random_factorial, random_switching
 from refusals import refused
 
 from maxent.displays import StatePathDisplay
 from maxent.models import CategoricalHMM
+
+HALF = [[0.5, 0.5]]
 
 
 def test_bands_add_up_to_one_and_the_path_is_the_most_likely(rng):
@@ -40,6 +43,39 @@ def test_letters_values_and_nothing_are_drawn(length, rng, pyplot):
     render(display)
 
 
+def test_regimes_begin_with_the_second_step(rng):
+    model = random_switching(rng, 3)
+    x = model.sample(1, 30, rng)[0]
+    display = StatePathDisplay.from_model(model, x)
+    np.testing.assert_array_equal(display.path, model.viterbi([x])[0][0])
+    np.testing.assert_allclose(display.posterior, model.posterior([x])[0].regimes)
+    edges = display.bands_[0].get_data().edges
+    np.testing.assert_array_equal(edges[[0, -1]], [0.5, 29.5])
+    assert display.path_line_[0].get_xdata()[0] == 0.5
+    assert display.path_line_[-1].get_xdata()[1] == 29.5
+    assert len(display.ax_[0].lines[0].get_xdata()) == 30
+    render(display)
+    with pytest.raises(ValueError, match="sequence has one step"):
+        StatePathDisplay.from_model(model, x[:1])
+
+
+def test_chains_stand_below_one_another(rng, pyplot):
+    model = random_factorial(rng, (2, 3))
+    x = model.sample(1, 30, rng)[0]
+    display = StatePathDisplay.from_model(model, x, state_names=["ab", "xyz"])
+    assert len(display.ax_) == 3 and len(display.bands_) == 5
+    np.testing.assert_array_equal(display.path, model.viterbi([x])[0][0])
+    for found, expected in zip(display.posterior, model.posterior([x])[0]):
+        np.testing.assert_array_equal(found, expected)
+    runs = sum(1 + np.count_nonzero(np.diff(own)) for own in display.path.T)
+    assert len(display.path_line_) == runs
+    names = [[t.get_text() for t in one.get_texts()] for one in display.legend_]
+    assert names == [list("ab"), list("xyz")]
+    render(display)
+    _, axes = pyplot.subplots(3)
+    render(StatePathDisplay.from_model(model, x, viterbi=False, ax=axes))
+
+
 @pytest.mark.parametrize(
     "call, match",
     [
@@ -47,8 +83,12 @@ def test_letters_values_and_nothing_are_drawn(length, rng, pyplot):
         (lambda: StatePathDisplay([[0.5, 0.4]]), "sums to 0.9"),
         (lambda: StatePathDisplay([[0.5, 0.5]], path=[2]), "state 2"),
         (lambda: StatePathDisplay([[0.5, 0.5]], path=[0.0]), "path has shape"),
-        (lambda: StatePathDisplay([[0.5, 0.5]], sequence="AB"), "sequence has 2"),
+        (lambda: StatePathDisplay([[0.5, 0.5]], sequence="ABC"), "sequence has 3"),
         (lambda: StatePathDisplay([[0.5, 0.5]], state_names="a"), "state_names has 1"),
+        (lambda: StatePathDisplay([HALF, HALF], path=[0, 1]), "path has shape"),
+        (lambda: StatePathDisplay([HALF, HALF], state_names="a"), "1 entries for 2"),
+        (lambda: StatePathDisplay([HALF, HALF * 2]), r"posterior\[1\] has 2 rows"),
+        (lambda: StatePathDisplay([HALF, [[0.5, 0.4]]]), r"posterior\[1\]\[0\] sums"),
         (lambda: StatePathDisplay.from_model(3, "AB"), "model=3"),
     ],
 )

@@ -461,6 +461,40 @@ def test_pairs_without_a_shared_category_are_not_summed(low, rng, monkeypatch):
     assert np.isfinite(summed).any(axis=-1).all() if low else not summed
 
 
+@pytest.mark.parametrize("few_p, few_q", [(True, True), (True, False), (False, False)])
+def test_rows_of_few_categories_have_the_affinities_of_all(few_p, few_q, rng):
+    def batch(few):
+        table = rng.uniform(size=(20, 300))
+        if few:
+            table[:, 1:][rng.uniform(size=(20, 299)) > 0.03] = 0.0
+        return Categorical(table / table.sum(axis=1, keepdims=True))
+
+    P, Q = batch(few_p), batch(few_q)
+    for rho in (0.5, 1.0, 1.7):
+        for R in (P, Q):
+            expected = np.log(P.prob**rho @ (R.prob**rho).T)
+            L = P.log_affinity(R, rho)
+            np.testing.assert_allclose(L, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_rows_of_few_categories_do_not_multiply_zeros(rng, monkeypatch):
+    table = np.zeros((10, 2000))
+    table[np.arange(10)[:, None], rng.integers(2000, size=(10, 20))] = 0.05
+    table[:, 0] += 1.0 - table.sum(axis=1)
+    seen = []
+
+    def scaled(log_p, few):
+        seen.append(discrete_scaled(log_p, few))
+        return seen[-1]
+
+    discrete_scaled = discrete._scaled_rows
+    monkeypatch.setattr(discrete, "_scaled_rows", scaled)
+    P = Categorical(table)
+    P.log_affinity(P, 0.5)
+    assert len(seen) == 1  # of one batch once
+    assert seen[0][0].nnz == np.count_nonzero(table)
+
+
 def test_powers_beyond_the_range_of_doubles_stay_finite():
     a, b = [0.99, 0.01], [0.01, 0.99]
     for rho in (50.0, 300.0, 3000.0):

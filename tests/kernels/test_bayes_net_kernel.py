@@ -342,10 +342,12 @@ def test_tables_above_the_limit_are_refused_before_any_kernel(rng):
     mixed = bayes_net_kernel(chains, max_table=8, log=True)
     np.testing.assert_array_equal(np.diagonal(mixed), np.diagonal(exact))
     assert mixed[0, 1] < exact[0, 1]
+    wide = dense(rng, 10)
     refused(
-        lambda: bayes_net_kernel([dense(rng, 10)], max_table=2**9),
-        r"P\[0\] has no exact partition function.*width 9 or more",
+        lambda: bayes_net_kernel([wide], max_table=2**9, method="meanfield"),
+        r"P\[0\] needs its exact partition function.*width 9 or more.*larger max_table",
     )
+    assert bayes_net_kernel([wide], max_table=2**10).shape == (1, 1)
 
 
 def test_structures_of_many_kinds(rng):

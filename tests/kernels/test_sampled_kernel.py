@@ -87,6 +87,37 @@ def test_blocks_by_the_same_draws_are_parts_of_one_matrix(rng):
     np.testing.assert_allclose(one[:1], part, rtol=50 * np.finfo(float).eps)
 
 
+def test_draws_that_do_not_fit_the_call_are_refused(rng):
+    P = [random_hmm(rng, s, 3) for s in (1, 2)]
+    sample = SharedSample(P, horizon=3, n_samples=50, random_state=rng)
+
+    def kernel(**options):
+        return lambda: product_kernel(P, sample=sample, **options)
+
+    for horizon in (9, [1, 9], [3, 9]):
+        refused(
+            kernel(horizon=horizon, method="shared_sample"),
+            r"horizon=.*9\]? but sample has draws of horizon=3: pass that one",
+        )
+    for method in ("auto", "pair_sample"):
+        refused(kernel(horizon=3, method=method), f"method='{method}' does not read")
+    refused(
+        lambda: product_kernel(P, horizon=3, method="shared_sample", sample=P),
+        "must be a SharedSample",
+    )
+    refused(
+        lambda: shared_sample_features(P, horizon=9, sample=sample),
+        "horizon=9 but sample has draws of horizon=3",
+    )
+    one = kernel(horizon=[3], method="shared_sample")()
+    np.testing.assert_array_equal(
+        one[:, :, 0], kernel(horizon=3, method="shared_sample")()
+    )
+    G = Gaussian([[0.0], [1.0]], [[1.0]])
+    drawn = SharedSample(G, n_samples=20, random_state=rng)
+    assert product_kernel(G, method="shared_sample", sample=drawn).shape == (2, 2)
+
+
 def test_effective_size_and_bounded_terms(rng):
     P = Gaussian(rng.normal(size=(4, 1)), [[1.0]])
     sample = SharedSample(P, n_samples=403, random_state=rng)

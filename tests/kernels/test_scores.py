@@ -179,7 +179,23 @@ def test_gaussian_hmm(kind, rng):
     sequences = model.sample(5, [1, 2, 3, 4, 5], rng)
     sequences[3] = np.array(sequences[3])
     sequences[3][1] = np.nan
-    assert_scores(model, sequences)
+    U = assert_scores(model, sequences)
+    sequences[4] = np.array(sequences[4])
+    sequences[4][[1, 3], [0, 1]] = np.nan  # rows in part
+    part = assert_scores(model, sequences)
+    np.testing.assert_allclose(part[:4], U[:4], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "diagonal", "spherical"])
+def test_mixtures_with_missing_entries(family, rng):
+    M = Mixture(rng.dirichlet(np.ones(3)), MAKERS[family](rng, (3,)))
+    X = M.sample(6, rng)
+    U = assert_scores(M, X)
+    X[1, 0] = X[2, 1] = X[4] = np.nan
+    part = assert_scores(M, X)
+    whole = [0, 3, 5]
+    np.testing.assert_allclose(part[whole], U[whole], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(part[4], 0.0, atol=1e-12)
 
 
 def test_bayes_nets_and_random_fields(rng):
@@ -200,7 +216,11 @@ def test_linear_dynamical_systems(rng):
     sequences = model.sample(4, [1, 2, 5, 7], rng)
     sequences[2] = np.array(sequences[2])
     sequences[2][3] = np.nan
-    assert_scores(model, sequences)
+    U = assert_scores(model, sequences)
+    sequences[3] = np.array(sequences[3])
+    sequences[3][2, 0] = sequences[3][5, 1] = np.nan  # rows in part
+    part = assert_scores(model, sequences)
+    np.testing.assert_allclose(part[:3], U[:3], rtol=1e-9, atol=1e-9)
 
 
 def test_linear_gaussian_networks(rng):

@@ -1,8 +1,8 @@
-"""Random linear dynamical systems for tests."""
+"""Random linear, switching and factorial systems for tests."""
 
 import numpy as np
 
-from maxent.models import LinearDynamicalSystem
+from maxent.models import FactorialHMM, LinearDynamicalSystem, SwitchingLDS
 
 
 def covariance(rng, n, steps=None, floor=0.3):
@@ -31,4 +31,29 @@ def random_lds(rng, n=2, d=2, *, radius=0.9, offsets=True, steps=None, singular=
         P,
         scale * rng.normal(size=(*lead, n)),
         scale * rng.normal(size=(*lead, d)),
+    )
+
+
+def random_factorial(rng, sizes=(2, 3), d=2):
+    return FactorialHMM(
+        [rng.dirichlet(np.ones(S)) for S in sizes],
+        [rng.dirichlet(np.ones(S), size=S) for S in sizes],
+        [rng.normal(size=(S, d)) for S in sizes],
+        covariance(rng, d),
+    )
+
+
+def random_switching(rng, K=2, n=2, d=2):
+    each = [random_lds(rng, n, d, radius=rng.uniform(0.3, 0.95)) for _ in range(K)]
+    return SwitchingLDS(
+        rng.dirichlet(np.ones(K)),
+        rng.dirichlet(np.ones(K), size=K),
+        [p.transition for p in each],
+        [p.transition_cov for p in each],
+        each[0].observation,
+        each[0].observation_cov,
+        each[0].initial_mean,
+        covariance(rng, n),
+        [p.transition_offset for p in each],
+        each[0].observation_offset,
     )

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from models.state_space_cases import covariance
+from models.state_space_cases import random_factorial
 from oracles import state_space as dense
 from refusals import refused
 from scipy import stats
@@ -17,13 +17,63 @@ from maxent.models._coupled_chains import CoupledChains, random_beliefs
 pytestmark = pytest.mark.filterwarnings("ignore:FactorialHMM.fit")
 
 
-def random_factorial(rng, sizes=(2, 3), d=2):
-    return FactorialHMM(
-        [rng.dirichlet(np.ones(S)) for S in sizes],
-        [rng.dirichlet(np.ones(S), size=S) for S in sizes],
-        [rng.normal(size=(S, d)) for S in sizes],
-        covariance(rng, d),
+def joint_log_prob(model, path, x):
+    """Log-density of a path (T, chains) and a sequence, term by term."""
+    total = 0.0
+    for t, (q, row) in enumerate(zip(path, x)):
+        for c, i in enumerate(q):
+            A, pi = model.transition[c], model.start[c]
+            total += np.log(pi[i] if t == 0 else A[path[t - 1][c], i])
+        o = ~np.isnan(row)
+        if o.any():
+            mean = sum(W[i] for W, i in zip(model.mean, q))[o]
+            total += stats.multivariate_normal(mean, model.cov[np.ix_(o, o)]).logpdf(
+                row[o]
+            )
+    return total
+
+
+@pytest.mark.parametrize("sizes, d", [((2, 2), 1), ((3,), 2), ((1, 2, 3), 2)])
+def test_viterbi_is_the_best_of_all_joint_paths(sizes, d, rng):
+    model = random_factorial(rng, sizes, d)
+    data = model.sample(3, [3, 1, 2], rng)
+    data[0][1] = np.nan
+    data[2][0, -1] = np.nan
+    states = list(itertools.product(*(range(S) for S in sizes)))
+    paths, log_prob = model.viterbi(data)
+    others, bounds = model.viterbi(data, method="meanfield")
+    for x, path, value, other, bound in zip(data, paths, log_prob, others, bounds):
+        every = [
+            joint_log_prob(model, q, x)
+            for q in itertools.product(states, repeat=len(x))
+        ]
+        assert path.shape == other.shape == (len(x), len(sizes))
+        assert value == pytest.approx(max(every), abs=1e-9)
+        assert value == pytest.approx(joint_log_prob(model, path, x), abs=1e-9)
+        assert bound == pytest.approx(joint_log_prob(model, other, x), abs=1e-9)
+        if len(sizes) == 1:  # mean field is exact
+            np.testing.assert_array_equal(other, path)
+
+
+def test_viterbi_of_many_joint_states_is_that_of_each_chain(rng):
+    S, d = 11, 3  # 1331 joint states, each chain in a coordinate of its own
+    stay = 0.9 * np.eye(S) + 0.1 / S
+    means = [np.outer(np.arange(S), np.eye(d)[c]) for c in range(d)]
+    model = FactorialHMM([np.full(S, 1 / S)] * d, [stay] * d, means, 0.05 * np.eye(d))
+    x, states = model.sample(2, 30, rng, return_states=True)
+    paths, log_prob = model.viterbi(x)
+    for c in range(d):
+        alone = GaussianHMM(model.start[c], stay, means[c][:, [c]], np.full(S, 0.05))
+        own, value = alone.viterbi([one[:, [c]] for one in x])
+        for path, expected in zip(paths, own):
+            np.testing.assert_array_equal(path[:, c], expected)
+        log_prob = log_prob - value
+    np.testing.assert_allclose(log_prob, 0.0, atol=1e-8)
+    refused(
+        lambda: model.viterbi(x, method="exact"),
+        r"method='exact' with n_states=\(11, 11, 11\).*Use method='meanfield'",
     )
+    refused(lambda: model.viterbi(x, method="best"), "method='best'")
 
 
 def all_paths(model, T, power=1.0):

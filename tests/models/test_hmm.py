@@ -475,6 +475,19 @@ def test_gaussian_fit_equals_hmmlearn(kind, rng):
     assert GaussianHMM.from_hmmlearn(ours.to_hmmlearn()) == ours
 
 
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("kind", ["spherical", "diag", "full", "tied"])
+def test_fitted_gaussian_peers_are_taken_over(kind, d, rng):
+    hmm = pytest.importorskip("hmmlearn.hmm")
+    X = random_gaussian_hmm(rng, 2, d).sample(1, 60, rng)[0]
+    peer = hmm.GaussianHMM(2, covariance_type=kind, random_state=0).fit(X)
+    ours = GaussianHMM.from_hmmlearn(peer)
+    kinds = {"diag": "diagonal", "tied": "full"}
+    assert ours.covariance_type == kinds.get(kind, kind)
+    np.testing.assert_allclose(ours.log_likelihood([X])[0], peer.score(X), rtol=1e-10)
+    np.testing.assert_allclose(ours.to_hmmlearn().score(X), peer.score(X), rtol=1e-10)
+
+
 def test_states_without_batch_are_refused():
     refused(
         lambda: CategoricalHMM([1.0], [[1.0]], Categorical([0.5, 0.5])),

@@ -190,6 +190,12 @@ def test_what_is_no_network_is_refused(rng):
         lambda: make(order, np.ones((2, 2))), r"coefficients\[0, 0\]=1 is not below"
     )
     refused(lambda: make(["a", "a"], {}), "each of them once")
+    X = rng.normal(size=(9, 2))
+    X[3, 1] = np.nan
+    refused(
+        lambda: make.fit(X, order, {"b": ["a"]}),
+        r"X\[3, 1\]=nan must be a finite number: fill in what is missing, or drop",
+    )
     refused(lambda: make(order, {}, covs={"a": 1.0}), "no covariance of node 'b'")
     refused(lambda: make(order, {}, covs={"a": 1.0, "b": -1.0}), "covs.'b'. is not pos")
     refused(lambda: make(order, {}, covs=[[1, 0.5], [0.5, 1]]), "outside the blocks")

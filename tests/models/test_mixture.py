@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from families.family_cases import MAKERS
 from refusals import refused
+from scipy import stats
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
@@ -122,6 +123,101 @@ def test_em_never_falls_in_many_problems(rng):
     worst = worst_step(problems(rng, 1000))
     print(f"worst EM step: {worst:.2e} of 1 + |objective|")
     assert worst > -1e-12
+
+
+# -- missing entries -------------------------------------------------------------------
+def holed(rng, X, share=0.3):
+    """Rows with holes, one entry of each at least observed."""
+    lost = rng.random(X.shape) < share
+    lost[np.arange(len(X)), rng.integers(X.shape[1], size=len(X))] = False
+    return np.where(lost, np.nan, X)
+
+
+def fit_cov(P):
+    return P.cov if isinstance(P, Gaussian) else np.asarray(P.var)
+
+
+def marginal_log_prob(M, x):
+    """Log-density of what was observed of a row, one component at a time."""
+    o = ~np.isnan(x)
+    terms = []
+    for h, w in enumerate(M.weights):
+        P = M.components[h]
+        cov = fit_cov(P)
+        cov = cov if cov.ndim == 2 else np.diag(np.broadcast_to(cov, len(x)))
+        law = stats.multivariate_normal(P.mean[o], cov[np.ix_(o, o)])
+        terms.append(np.log(w) + law.logpdf(x[o]))
+    return logsumexp(terms), np.exp(terms - logsumexp(terms))
+
+
+@pytest.mark.parametrize("family", SKLEARN.values())
+def test_missing_entries_are_integrated_out(family, rng):
+    A = rng.normal(size=(2, 4, 3))
+    M = Mixture([0.3, 0.7], family.fit(A))
+    X = holed(rng, rng.normal(size=(12, 3)))
+    expected, shares = zip(*(marginal_log_prob(M, x) for x in X))
+    np.testing.assert_allclose(M.log_prob(X), expected, rtol=1e-10)
+    np.testing.assert_allclose(M.posterior(X), shares, atol=1e-10)
+    lost = np.full((1, 3), np.nan)
+    np.testing.assert_allclose(M.log_prob(lost), 0.0, atol=1e-12)
+    np.testing.assert_allclose(M.posterior(lost), [[0.3, 0.7]], atol=1e-12)
+
+
+@pytest.mark.parametrize("family", SKLEARN.values())
+def test_em_with_missing_entries_never_falls_and_has_its_objective(family, rng):
+    for k in range(8):
+        X = holed(rng, rng.normal(size=(int(rng.integers(8, 30)), 3)))
+        w, c = rng.uniform(0.1, 2.0, len(X)), float(rng.choice([0.01, 0.5]))
+        options = {"family": family, "smoothing": c, "random_state": k, "tol": 1e-13}
+        options |= {"n_components": int(rng.integers(1, 4)), "n_init": 1}
+        fit = Mixture._fit(X, w, max_iter=60, **options)
+        assert worst_step([fit]) > -1e-12
+        again = Mixture._fit(X, w, init=fit, smoothing=c, max_iter=1)
+        log_lik = w @ [marginal_log_prob(fit, x)[0] for x in X]
+        spread = 0.0
+        for h in range(fit.n_components):
+            P = fit.components[h]
+            one = Mixture([1.0], type(P)(P.mean[None], fit_cov(P)[None]))
+            spread += w @ [marginal_log_prob(one, x)[0] for x in X] / w.sum()
+        expected = log_lik + c * (np.log(fit.weights).sum() + spread)
+        found = again.fit_result.objective_history[0]
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_one_gaussian_with_a_column_in_part_is_the_regression_estimate(rng):
+    """Anderson (1957): the second column was observed in the first rows only."""
+    X = rng.multivariate_normal([1.0, -2.0], [[1.0, 0.8], [0.8, 2.0]], size=60)
+    X[35:, 1] = np.nan
+    fit = Mixture.fit(X, n_components=1, smoothing=0.0, tol=1e-14, random_state=0)
+    seen = X[:35]
+    m, S = seen.mean(axis=0), np.cov(seen.T, bias=True)
+    slope = S[0, 1] / S[0, 0]
+    mean, var = X[:, 0].mean(), X[:, 0].var()
+    left = S[1, 1] - slope * S[0, 1]
+    cov = [[var, slope * var], [slope * var, left + slope**2 * var]]
+    np.testing.assert_allclose(
+        fit.components.mean[0], [mean, m[1] + slope * (mean - m[0])], atol=1e-5
+    )
+    np.testing.assert_allclose(fit.components.cov[0], cov, atol=1e-5)
+
+
+def test_missing_entries_that_cannot_be_taken_are_refused_with_a_remedy(rng):
+    X = rng.normal(size=(9, 2))
+    X[3, 1] = np.nan
+    remedy = r"X\[3.*\]=nan must be a finite number: fill in what is missing, or drop"
+    refused(lambda: Mixture.fit(X, family=Multinomial), remedy)
+    refused(lambda: Mixture.fit(X[:, 1], family=Poisson), remedy)
+    refused(lambda: Mixture.fit(np.where(X > 1.0, np.inf, X)), "=inf must be a finite")
+    lost = X.copy()
+    lost[3] = np.nan
+    refused(lambda: Mixture.fit(lost), r"X\[3\] is missing \(NaN\) altogether; drop")
+    lost = X.copy()
+    lost[:, 1] = np.nan
+    refused(lambda: Mixture.fit(lost), r"column 1 of X is missing \(NaN\) in every row")
+    lost[:2, 1] = 1.0
+    refused(lambda: Mixture.fit(lost), "column 1 of X is constant where")
+    options = {"family_options": {"smoothing": 1.0}}
+    refused(lambda: Mixture.fit(X, **options), "family_options=.* not read where X")
 
 
 def test_fit_finds_the_mixture_that_drew_the_data(rng):

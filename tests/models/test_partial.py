@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from models.sequence_cases import random_gaussian_hmm
-from models.state_space_cases import covariance, random_lds
+from models.state_space_cases import random_factorial, random_lds
 from oracles import state_space as dense
 from oracles.sequence_models import posteriors
 from refusals import refused
@@ -268,15 +268,6 @@ def test_a_fit_finds_a_correlation_from_rows_that_miss_parts(rng):
 
 
 # -- factorial models ------------------------------------------------------------------
-def random_factorial(rng, sizes, d):
-    return FactorialHMM(
-        [rng.dirichlet(np.ones(S)) for S in sizes],
-        [rng.dirichlet(np.ones(S), size=S) for S in sizes],
-        [rng.normal(size=(S, d)) for S in sizes],
-        covariance(rng, d),
-    )
-
-
 def test_factorial_models_are_hidden_chains_over_joint_states(rng):
     model = random_factorial(rng, (2, 3), 3)
     data = [with_holes(rng, x) for x in model.sample(3, [6, 1, 4], rng)]
@@ -346,7 +337,7 @@ def test_series_that_miss_parts_have_a_kernel(model, params, rng):
 # -- refusals --------------------------------------------------------------------------
 def test_other_models_and_empty_columns_are_refused(rng):
     x = with_holes(rng, rng.normal(size=(6, 2)))
-    scores = FisherScores(random_lds(rng, 1, 2))
+    scores = FisherScores(random_factorial(rng, (2, 2), 2))
     refused(lambda: scores.transform([x]), "is NaN in part")
     x[:, 1] = np.nan
     refused(lambda: GaussianHMM.fit(x, 1), "column 1 of the sequences is missing")

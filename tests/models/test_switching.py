@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from models.state_space_cases import covariance, random_lds
+from models.state_space_cases import random_lds, random_switching
 from oracles import state_space as dense
 from refusals import refused
 from scipy.special import logsumexp
@@ -19,22 +19,6 @@ from maxent.kernels import (
 from maxent.models import LinearDynamicalSystem, SwitchingLDS
 
 pytestmark = pytest.mark.filterwarnings("ignore:SwitchingLDS.fit")
-
-
-def random_switching(rng, K=2, n=2, d=2):
-    each = [random_lds(rng, n, d, radius=rng.uniform(0.3, 0.95)) for _ in range(K)]
-    return SwitchingLDS(
-        rng.dirichlet(np.ones(K)),
-        rng.dirichlet(np.ones(K), size=K),
-        [p.transition for p in each],
-        [p.transition_cov for p in each],
-        each[0].observation,
-        each[0].observation_cov,
-        each[0].initial_mean,
-        covariance(rng, n),
-        [p.transition_offset for p in each],
-        each[0].observation_offset,
-    )
 
 
 def as_switching(p, K=1):
@@ -128,6 +112,46 @@ def worst_step(seed):
 def test_the_bound_never_falls(seed):
     # rounding of sums of some hundred terms, of inverses of well-conditioned matrices
     assert min(worst_step([seed, k]) for k in range(20)) > -1e-10
+
+
+def test_viterbi_is_the_best_path_of_the_variational_chain(rng):
+    model = random_switching(rng, 3, 2, 2)
+    data = model.sample(3, [5, 1, 4], rng)
+    data[0][2] = np.nan
+    data[2][1, 0] = np.nan
+    paths, log_prob = model.viterbi(data)
+    problem, q = model._beliefs(model._read(data))
+    evidence = problem.evidence(model._parameters, q.mean, q.cov, q.lag)
+    at, exact = 0, model.log_likelihood(data)
+    for x, path, value, total in zip(data, paths, log_prob, exact):
+        T = len(x) - 1
+        own, at = evidence[at : at + T], at + T
+        every = model.all_paths(T)
+        terms = model.log_path(every) + own[np.arange(T), every].sum(axis=1)
+        np.testing.assert_array_equal(path, every[np.argmax(terms)])
+        joint = np.log(dict(paths_with_weights(model, T))[tuple(path)])
+        joint += model.given_path(path).log_likelihood(x)[0]
+        assert value == pytest.approx(joint, abs=1e-9)
+        assert value <= total + 1e-9
+
+
+def test_viterbi_finds_regimes_that_differ(rng):
+    model = SwitchingLDS(
+        [0.5, 0.5],
+        [[0.95, 0.05], [0.05, 0.95]],
+        [[[0.5]], [[0.5]]],
+        [[[0.1]], [[0.1]]],
+        [[1.0]],
+        [[0.01]],
+        [0.0],
+        [[1.0]],
+        [[-3.0], [3.0]],
+    )
+    x, regimes = model.sample(2, 60, rng, return_regimes=True)
+    paths, _ = model.viterbi(x)
+    for path, truth in zip(paths, regimes):
+        assert path.shape == (59,)
+        assert (path != truth).mean() < 0.05
 
 
 @pytest.mark.slow

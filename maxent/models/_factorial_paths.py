@@ -1,0 +1,85 @@
+"""Most likely paths of factorial hidden Markov models.
+
+Exact: the chains together are one chain whose states are the joint states, with the
+Kronecker products of their tables. Beyond, each chain under its own distribution of
+mean field.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxent._support.sequences import Sequences
+from maxent.families import Gaussian
+from maxent.models._coupled_chains import total_means
+from maxent.models._factorial_em import even_beliefs, settled_chains
+from maxent.models._hidden_chain import Observations
+from maxent.models._partial import patterns
+
+Array = NDArray[np.float64]
+MOST_STATES = 1024  # joint states of the exact path: their square is the cost of a step
+
+
+def joint_table(model: Any, means: Array, x: Array) -> Array:
+    """Log-densities (n_steps, joint states) of what is observed of each row."""
+    table = np.zeros((len(x), len(means)))
+    for o, _, rows in patterns(x):
+        law = Gaussian(means[:, o], model.cov[np.ix_(o, o)])
+        table[rows] = law.log_prob(x[np.ix_(rows, o)]).T
+    return table
+
+
+def best_paths(
+    model: Any, data: Sequences, method: str
+) -> tuple[list[NDArray[np.intp]], Array]:
+    """Paths (n_steps, n_chains), and their log-probabilities with the sequences."""
+    count = math.prod(model.n_states)
+    if method == "exact" and count > MOST_STATES:
+        raise ValueError(
+            f"method='exact' with n_states={model.n_states}, {count:.3g} joint states: "
+            f"it takes {MOST_STATES} of them at most. Use method='meanfield'."
+        )
+    if method == "meanfield" or count > MOST_STATES:
+        return _mean_field_paths(model, data)
+    return _exact_paths(model, data)
+
+
+def _exact_paths(model: Any, data: Sequences) -> tuple[list[NDArray[np.intp]], Array]:
+    start = functools.reduce(np.kron, model.start)
+    transition = functools.reduce(np.kron, model.transition)
+    means = total_means(model.mean)
+    paths, log_prob = [], np.empty(len(data))
+    for i, x in enumerate(data):
+        steps = Sequences(x, np.array([0, len(x)], dtype=np.intp))
+        seen = Observations(steps, np.arange(len(x)), shared=False)
+        table = joint_table(model, means, x)
+        path, value = seen.viterbi(start, transition, table)
+        paths.append(np.stack(np.unravel_index(path, model.n_states), axis=1))
+        log_prob[i] = value[0]
+    return paths, log_prob
+
+
+def _mean_field_paths(
+    model: Any, data: Sequences
+) -> tuple[list[NDArray[np.intp]], Array]:
+    even = even_beliefs(model.n_states, len(data.values))
+    chains = settled_chains(model, data, even)
+    path = np.stack([chains.viterbi(c) for c in range(model.n_chains)], axis=1)
+    terms = np.zeros(len(path))
+    r = np.array(data.values)
+    for own, pi, A, W in zip(path.T, model.start, model.transition, model.mean):
+        chance = np.append(1.0, A[own[:-1], own[1:]])
+        chance[data.offsets[:-1]] = pi[own[data.offsets[:-1]]]
+        with np.errstate(divide="ignore"):
+            terms += np.log(chance)
+        r -= W[own]
+    for o, _, rows in patterns(r):
+        law = Gaussian(np.zeros(len(o)), model.cov[np.ix_(o, o)])
+        terms[rows] += law.log_prob(r[np.ix_(rows, o)])
+    log_prob = np.add.reduceat(terms, data.offsets[:-1])
+    return list(Sequences(path, data.offsets)), log_prob
