@@ -46,8 +46,10 @@ cdef void tile(
                 back = j * M + k if symmetric else at
                 suspect[at] = suspect[back] = marks[l]
                 for h in range(H):
-                    log_det[at * H + h] = log_det[back * H + h] = both[h * MX_PAIRS + l]
-                    distance[at * H + h] = distance[back * H + h] = far[h * MX_PAIRS + l]
+                    log_det[at * H + h] = both[h * MX_PAIRS + l]
+                    log_det[back * H + h] = both[h * MX_PAIRS + l]
+                    distance[at * H + h] = far[h * MX_PAIRS + l]
+                    distance[back * H + h] = far[h * MX_PAIRS + l]
 
 
 def pair_terms(

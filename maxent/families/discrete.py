@@ -204,9 +204,7 @@ class Categorical(ExponentialFamily):
     def _affinity(self, other, rho):
         log_p = rho * self._log_prob_table
         same = other is self
-        return _log_power_product(
-            log_p, log_p if same else rho * other._log_prob_table
-        )
+        return _log_power_product(log_p, log_p if same else rho * other._log_prob_table)
 
     def _moments(self):
         return self.prob, self.prob * (1.0 - self.prob)

@@ -72,8 +72,8 @@ class FisherScores(TransformerMixin, BaseEstimator):
     beliefs stand in for the posterior.
 
     Scores are sums over the steps of a sequence and grow with its length. Rows may be
-    missing in part (NaN) under mixtures of Gaussians, GaussianHMM, LinearDynamicalSystem
-    and SwitchingLDS; a whole row of NaN is a missing observation of every model of
+    missing in part (NaN) under mixtures of Gaussians, GaussianHMM, SwitchingLDS and
+    LinearDynamicalSystem; a whole row of NaN is a missing observation of every model of
     series of vectors.
 
     Two kinds of models have redundant parameters in every representation, so that an

@@ -114,7 +114,6 @@ class MixtureProblem:
             fitted = merged(fitted[place], old, used)
         return counts / counts.sum(), fitted
 
-
     def _overall(self, k):
         """Equal Gaussians, with the means and variances of what was observed."""
         mean, var = np.nanmean(self.X, axis=0), np.nanvar(self.X, axis=0)

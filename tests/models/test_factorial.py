@@ -60,7 +60,7 @@ def test_viterbi_of_many_joint_states_is_that_of_each_chain(rng):
     stay = 0.9 * np.eye(S) + 0.1 / S
     means = [np.outer(np.arange(S), np.eye(d)[c]) for c in range(d)]
     model = FactorialHMM([np.full(S, 1 / S)] * d, [stay] * d, means, 0.05 * np.eye(d))
-    x, states = model.sample(2, 30, rng, return_states=True)
+    x = model.sample(2, 30, rng)
     paths, log_prob = model.viterbi(x)
     for c in range(d):
         alone = GaussianHMM(model.start[c], stay, means[c][:, [c]], np.full(S, 0.05))
