@@ -208,7 +208,7 @@ def maximize_many_by_em(
         running = running[~done]
         if not len(running):
             break
-    return runs.best, [runs.result(i) for i in range(len(points[0]))]
+    return runs.best, runs.results()
 
 
 class _ManyRuns:
@@ -246,16 +246,20 @@ class _ManyRuns:
             self.status[running[k]] = Status.STALLED if fell[k] else Status.CONVERGED
         return done
 
-    def result(self, i):
-        """How run i ended."""
-        own = np.array([row[i] for row in self.trace[: self.n_iter[i] + 1]])
-        gain = np.full(len(own), np.inf)
-        known = np.isfinite(own[:-1])
-        gain[1:][known] = np.diff(own)[known]
-        steps = list(zip(range(len(own)), own.tolist(), gain.tolist()))
-        top = float(self.top[i])
-        residual = float(self.residual[i])
-        return EMResult(top, len(own) - 1, self.status[i], steps, residual, [top])
+    def results(self):
+        """How every run ended."""
+        trace = np.array(self.trace).T  # (runs, steps), NaN after the end of a run
+        gain = np.full(trace.shape, np.inf)
+        known = np.isfinite(trace[:, :-1])
+        np.subtract(trace[:, 1:], trace[:, :-1], out=gain[:, 1:], where=known)
+        out = []
+        for i, (top, end) in enumerate(zip(self.top.tolist(), self.n_iter.tolist())):
+            own = slice(end + 1)
+            seen, up = trace[i, own].tolist(), gain[i, own].tolist()
+            steps = list(zip(range(end + 1), seen, up))
+            residual = float(self.residual[i])
+            out.append(EMResult(top, end, self.status[i], steps, residual, [top]))
+        return out
 
 
 def _row_change(old, new):
