@@ -203,7 +203,8 @@ def maximize_many_by_em(
     running, now = np.arange(len(points[0])), points
     for n_iter in range(max_iter + 1):
         objective, following = step(running, now)
-        done = runs.record(running, now, following, objective, n_iter)
+        done = runs.record(running, now, objective, n_iter)
+        runs.leave(running, now, following, done | (n_iter == max_iter))
         now = tuple(part[~done] for part in following)
         running = running[~done]
         if not len(running):
@@ -222,7 +223,7 @@ class _ManyRuns:
         self.n_iter, self.residual = np.zeros(n, dtype=int), np.zeros(n)
         self.status = [Status.MAX_ITER] * n
 
-    def record(self, running, now, following, objective, n_iter):
+    def record(self, running, now, objective, n_iter):
         """Keep what runs have reached; which of them have ended."""
         _check_objectives(objective, n_iter)
         row = np.full(len(self.top), np.nan)
@@ -240,11 +241,16 @@ class _ManyRuns:
         fell = gain < -ROUNDING * size
         done = known & (gain <= self.tol * size)
         self.previous[running], self.n_iter[running] = objective, n_iter
-        change = [_row_change(a, b) for a, b in zip(now, following)]
-        self.residual[running] = np.max(change, axis=0)
         for k in np.flatnonzero(done):
             self.status[running[k]] = Status.STALLED if fell[k] else Status.CONVERGED
         return done
+
+    def leave(self, running, now, following, ended):
+        """Keep the residuals of runs that have ended."""
+        if ended.any():
+            pairs = zip(now, following)
+            change = [_row_change(a[ended], b[ended]) for a, b in pairs]
+            self.residual[running[ended]] = np.max(change, axis=0)
 
     def results(self):
         """How every run ended."""
