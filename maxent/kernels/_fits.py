@@ -101,9 +101,13 @@ def check_params(cls: type[Any], params: dict[str, Any]) -> None:
 
 
 def with_symbols(
-    cls: type[Any], data: Sequences, options: dict[str, Any]
+    cls: type[Any], data: Any, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """The options, and the number of symbols of all data."""
+    """The options, and the number of symbols or categories of all data."""
+    if cls.__name__ == "Categorical" and options.get("n_categories") is None:
+        most = max(0.0, *(float(np.max(bag)) for bag in data))
+        # the fit refuses more
+        return {**options, "n_categories": int(most) + 1} if most < 1e7 else options
     if cls.__name__ not in SYMBOLS or options.get("alphabet") is not None:
         return options
     n_symbols = alphabet_size(data, None, options.get("n_symbols"))
@@ -214,10 +218,24 @@ def fit_models(
     for i, bag in enumerate(X):
         by_shape.setdefault(bag.shape, []).append(i)
     for places in by_shape.values():
-        fitted = fit_stacks(cls, np.stack([X[i] for i in places]), options)
+        try:
+            fitted = fit_stacks(cls, np.stack([X[i] for i in places]), options)
+        except ValueError:
+            if len(by_shape) > 1:  # the error counts the bags of this shape only
+                _refuse_one(cls, X, places, options)
+            raise
         for i, one in zip(places, fitted):
             out[i] = one
     return _rejoined(out)
+
+
+def _refuse_one(cls, X, places, options):
+    """Raise the error of the first bag that has no fit, by its own number."""
+    for i in places:
+        try:
+            fit_stacks(cls, X[i][None], options)
+        except ValueError as error:
+            raise ValueError(f"X[{i}], as a stack of one bag: {error}") from None
 
 
 def fit_stacks(cls: type[Any], X: Any, options: dict[str, Any]) -> Any:

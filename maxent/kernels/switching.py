@@ -172,9 +172,9 @@ def switching_lds_kernel(
     Parameters
     ----------
     P, Q : list of SwitchingLDS, or SwitchingPaths
-        Numbers of states and regimes may differ. Q None is P. Pass
-        :class:`SwitchingPaths` to compare new models with old ones: their paths must be
-        the same in all calls.
+        Numbers of states and regimes may differ. Q None is P. To compare new models
+        with old ones, whose paths must be the same in all calls, pass
+        :class:`SwitchingPaths`, or one integer as `random_state`.
     rho : float, default=0.5
         Power > 0.
     horizon : int, optional

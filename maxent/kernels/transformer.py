@@ -83,7 +83,8 @@ class ProductKernel(
     memory : str or joblib.Memory, optional
         Folder in which fitted models are kept, as in scikit-learn's Pipeline. A grid
         search over `rho`, `horizon` and all that does not change the models then fits
-        them once for each fold.
+        them once for each fold. With ``random_state=None`` random starts are new ones
+        in every fit, and their models are not found again.
     random_state : int, Generator, RandomState or None, default=0
         Of the fits and of draws: gives `seed_`. All data are fitted with that seed, so
         that neither a model nor its draws depend on the data beside it.

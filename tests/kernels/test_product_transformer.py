@@ -200,7 +200,7 @@ def test_series_and_bags(name, params, more, rng, tmp_path):
     np.testing.assert_array_equal(np.diagonal(K), 1.0)
     block = maker.transform(X)
     np.testing.assert_array_equal(block, maker.transform(X))
-    if more.get("method") != "collapsed":  # bounds, which the order of a pair may change
+    if more.get("method") != "collapsed":  # bounds depend on the order of a pair
         np.testing.assert_allclose(block, K, rtol=1e-9)
     # a row depends on its datum only
     for i in (0, 4):
@@ -271,6 +271,16 @@ def test_columns_as_independent_coordinates(rng):
         product_kernel(Poisson(rate), normalize=True),
         rtol=1e-10,
     )
+
+
+def test_bags_of_codes_have_the_categories_of_all_data():
+    bags = [np.array([0, 2, 1, 1]), np.array([0, 1, 0]), np.array([1, 1, 0, 0])]
+    maker = ProductKernel("Categorical", normalize=False)
+    counts = [[1, 2, 1], [2, 1, 0], [2, 2, 0]]
+    expected = ProductKernel(normalize=False).fit_transform(counts)
+    np.testing.assert_allclose(maker.fit_transform(bags), expected, rtol=1e-12)
+    np.testing.assert_allclose(maker.transform(bags[1:2]), expected[1:2], rtol=1e-12)
+    refused(lambda: maker.transform([np.array([0, 3])]), "3")
 
 
 def test_data_that_are_models(rng):
@@ -377,6 +387,9 @@ def test_bad_settings(rng):
     refused(fit("Mixture", data=[Z, Z[:, :1]]), r"X\[1\] has rows of shape \(1,\)")
     refused(fit("Mixture", data=[Z, Z * np.inf]), r"X\[1\]\[0, 0\]=.*inf must be a fin")
     refused(fit("Gaussian", data=[]), "X is empty")
+    edge = [rng.beta(2.0, 2.0, size=(n, 1)) for n in (5, 6, 5, 6)]
+    edge[3][4] = 1.0
+    refused(fit("Beta", data=edge), r"X\[3\], as a stack .*X\[0, 0, 4\]=1")
     low = list(rng.gamma(0.1, size=(2, 40, 1)))
     refused(fit("Gamma", rho=1.0, data=low), r"kernel of X\[0, 0\] with itself infin")
     refused(fit("MarkovChain", rho=0.0), "rho=0 must be")
