@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import numbers
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,7 @@ def one_seed(random_state: RandomState) -> int:
     return draw_seed(as_generator(random_state))
 
 
-def states_of_many(
-    random_state: RandomState, n: int
-) -> list[int] | list[np.random.Generator]:
+def states_of_many(random_state: RandomState, n: int) -> Sequence[RandomState]:
     """Random states of n independent tasks.
 
     An integer is the seed of every task, so that none depends on its place or on the
@@ -95,7 +93,7 @@ def _contents(value: Any) -> Iterator[bytes]:
             yield from _contents(one)
     elif isinstance(value, (np.ndarray, np.number, numbers.Real)):
         array = np.ascontiguousarray(value, dtype="<f8") + 0.0  # -0.0 equals 0.0
-        yield f"array {np.shape(value)}:".encode()
+        yield f"array {array.shape}:".encode()
         yield array.tobytes()
     else:
         text = repr(value).encode()

@@ -156,9 +156,7 @@ def _are_strings(sequences: Any) -> bool:
         return False
 
 
-def _one_string(
-    text: str, alphabet: str | None, missing: str, name: str
-) -> Sequences:
+def _one_string(text: str, alphabet: str | None, missing: str, name: str) -> Sequences:
     """A single string, which may have been meant as the name of a file."""
     try:
         return _encoded([text], alphabet, missing, name)

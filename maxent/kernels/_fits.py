@@ -100,9 +100,7 @@ def check_params(cls: type[Any], params: dict[str, Any]) -> None:
         )
 
 
-def with_symbols(
-    cls: type[Any], data: Any, options: dict[str, Any]
-) -> dict[str, Any]:
+def with_symbols(cls: type[Any], data: Any, options: dict[str, Any]) -> dict[str, Any]:
     """The options, and the number of symbols or categories of all data."""
     if cls.__name__ == "Categorical" and options.get("n_categories") is None:
         most = max(0.0, *(float(np.max(bag)) for bag in data))

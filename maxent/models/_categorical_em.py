@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences
+from maxent._support.typing import RandomState
 from maxent.models._chain_input import (
     Array,
     check_init,
@@ -75,7 +76,7 @@ def starts_of_each(
     n_symbols: int,
     zeta: float,
     n_init: int,
-    random_states: Sequence[int] | Sequence[np.random.Generator],
+    random_states: Sequence[RandomState],
 ) -> list[list[Tables]]:
     """Random starts of one model for each sequence.
 
@@ -84,8 +85,8 @@ def starts_of_each(
     lengths = found.lengths
     if n_states is None:
         each, at = np.unique(lengths, return_inverse=True)
-        sizes = [states_per_sequence(T, n_symbols, zeta) for T in each]
-        sizes = np.array(sizes)[at]
+        by_length = [states_per_sequence(T, n_symbols, zeta) for T in each]
+        sizes = np.array(by_length)[at]
     else:
         sizes = np.full(len(found), n_states)
     cells = np.repeat(np.arange(len(found)), lengths) * n_symbols + found.values

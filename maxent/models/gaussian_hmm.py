@@ -36,6 +36,7 @@ from maxent.models._partitioned_chains import PartitionedChains, Vectors
 
 _REMEDY = "Add a ridge to its diagonal, or pass variances (n_states, d)."
 
+
 class GaussianHMM(HiddenMarkovModel):
     """Hidden Markov model of sequences of vectors.
 

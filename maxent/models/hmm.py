@@ -389,8 +389,8 @@ class CategoricalHMM(HiddenMarkovModel):
             found, starts, smoothing, tol, max_iter, effective_threads(n_jobs)
         )
         models = [
-            cls._from_tables(*tables, alphabet, missing)._with_result(result)
-            for tables, result in fits
+            cls._from_tables(start, move, table, alphabet, missing)._with_result(result)
+            for (start, move, table), result in fits
         ]
         warn_of_many(cls.__name__, models)
         return models
