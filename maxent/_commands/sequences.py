@@ -19,7 +19,7 @@ from maxent._commands.training import (
     write_model,
 )
 from maxent._support.persistence import resolve_class
-from maxent._support.sequences import read_records
+from maxent._support.sequence_files import read_records
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
 _OTHERS = ("M3EMotifClassifier", "MEDSequenceOutlierDetector")
@@ -31,6 +31,8 @@ _NOT_HERE = {
     "--impute": "impute",
     "--ignore": "ignore",
 }
+_IN_FIT = "add it to --alphabet, or name it in --unknown if it is an unknown letter"
+_IN_PREDICT = "drop the sequence, or fit again with it in --alphabet or --unknown"
 _OF_KERNEL = (
     *("sequence_model", "alphabet", "unknown", "n_states", "order", "smoothing"),
     *("rho", "horizon", "seed", "n_jobs"),
@@ -48,7 +50,7 @@ def fit(args):
     if args.model is not None:
         check_output(args.model, args.data)
     spec = SEQUENCES[args.estimator]
-    X, y = _read(args.data, labelled=spec.labels is not None)
+    X, y, places = _read(args.data, labelled=spec.labels is not None)
     given = dict(args.given)
     weight = given.pop("class_weight", None)
     if weight is not None and y is None:
@@ -60,6 +62,7 @@ def fit(args):
         trained = _Kernel(args, given, params, X)
     else:
         trained = _Direct(args, spec, given, params, X)
+    _check_letters(args.data, X, places, *trained.letters, _IN_FIT)
     lines = [("sequences", len(X)), *trained.lines()]
     if args.cv is not None:
         if y is None:
@@ -101,6 +104,7 @@ class _Kernel:
         )
         self.machine = calibrated(args, machine)
         self.name = self.kernel.model
+        self.letters = _letters_of(self.whole())
 
     def whole(self):
         from sklearn.pipeline import Pipeline
@@ -119,7 +123,7 @@ class _Kernel:
         return self.machine.predict(found["K"])
 
     def lines(self):
-        letters = self.kernel.model_params["alphabet"]
+        letters, _ = self.letters
         horizon = getattr(self.kernel, "horizon_", self.kernel.horizon)
         return [
             ("alphabet", f"{letters} ({len(letters)} letters)"),
@@ -143,7 +147,7 @@ class _Direct:
             if "unknown" not in given and any("N" in text for text in X):
                 params["missing"] = missing
         machine = make_estimator(args.estimator, spec, given, **params)
-        self.alphabet = machine.alphabet
+        self.letters = _letters_of(machine)
         self.fitted = calibrated(args, machine)
 
     def whole(self):
@@ -154,7 +158,8 @@ class _Direct:
         return self.fitted.predict(X)
 
     def lines(self):
-        return [("alphabet", f"{self.alphabet} ({len(self.alphabet)} letters)")]
+        alphabet, _ = self.letters
+        return [("alphabet", f"{alphabet} ({len(alphabet)} letters)")]
 
 
 def predict(args, estimator, model):
@@ -168,7 +173,8 @@ def predict(args, estimator, model):
         raise CommandError(f"{args.model}: what is said about its data does not agree")
     _refuse_table_options(args)
     method = prediction_method(args, estimator)
-    X, y = _read(args.data, labelled=False if args.no_label else "auto")
+    X, y, places = _read(args.data, labelled=False if args.no_label else "auto")
+    _check_letters(args.data, X, places, *_letters_of(estimator), _IN_PREDICT)
     classes = getattr(estimator, "classes_", None)
     if y is not None and classes is not None:
         known = {str(c) for c in np.asarray(classes).tolist()}
@@ -188,6 +194,15 @@ def _refuse_table_options(args):
 
 def _letters(X, missing):
     return "".join(sorted({letter for text in X for letter in text} - {*missing}))
+
+
+def _letters_of(estimator):
+    """Alphabet and missing letters of a model of sequences."""
+    if hasattr(estimator, "named_steps"):
+        params = estimator[0].model_params
+        return params.get("alphabet"), params.get("missing", "")
+    own = getattr(estimator, "estimator", estimator)  # of a calibrated classifier
+    return own.alphabet, own.missing
 
 
 def _make_kernel(given, X):
@@ -218,7 +233,7 @@ def _make_kernel(given, X):
 
 
 def _read(path, labelled):
-    """Strings and labels; None without labels.
+    """Strings, labels or None, and the words for the place of each string.
 
     The label is the last word of a FASTA header, or of a line. With "auto" labels are
     taken if every sequence has one.
@@ -229,7 +244,11 @@ def _read(path, labelled):
         raise CommandError(error) from None
     if found.fasta:
         labels = [name.split()[-1] if name else None for name in found.names]
-        return found.sequences, _labels(path, found, labels, labelled)
+        places = [
+            f"line {line}: the sequence {name!r}"
+            for name, line in zip(found.names, found.lines)
+        ]
+        return found.sequences, _labels(path, found, labels, labelled), places
     strings, labels = [], []
     for text, line in zip(found.sequences, found.lines):
         words = [word for word in re.split(r"[\s,;]+", text) if word]
@@ -240,7 +259,22 @@ def _read(path, labelled):
             )
         strings.append(words[0])
         labels.append(words[1] if len(words) == 2 else None)
-    return strings, _labels(path, found, labels, labelled)
+    places = [f"line {line}: the sequence" for line in found.lines]
+    return strings, _labels(path, found, labels, labelled), places
+
+
+def _check_letters(path, X, places, alphabet, missing, remedy):
+    """Refuse letters that a model does not know; their place is named."""
+    known = {*(alphabet or ""), *missing}
+    for text, place in zip(X, places):
+        unknown = {*text} - known
+        if alphabet is not None and unknown:
+            letter = min(unknown, key=text.index)
+            raise CommandError(
+                f"{path}, {place} has the letter {letter!r} at place "
+                f"{text.index(letter) + 1}, which is not in the alphabet {alphabet!r}; "
+                f"{remedy}"
+            )
 
 
 def _labels(path, found, labels, labelled):

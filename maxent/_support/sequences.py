@@ -1,15 +1,14 @@
 """Sequences of symbols or of vectors, read in one place.
 
 Accepted everywhere: a list of arrays; one array with `lengths`; strings with an
-alphabet; the path of a FASTA file or of a text file with one sequence a line. Inside,
-all sequences lie one after the other in one array, with offsets:
+alphabet; of symbols also the path of a FASTA file or of a text file with one sequence a
+line. Inside, all sequences lie one after the other in one array, with offsets:
 
     sequence i = values[offsets[i] : offsets[i + 1]].
 """
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
-from maxent._support.files import read_bytes
+from maxent._support.sequence_files import read_sequences
 
 MISSING = -1  # code of a symbol that was not observed
 _MOST_SYMBOLS = 1_000_000
@@ -73,6 +72,7 @@ def symbol_sequences(
     alphabet: str | None = None,
     n_symbols: int | None = None,
     missing: str = "",
+    name: str = "sequences",
 ) -> Sequences:
     """Sequences of codes 0, 1, ...
 
@@ -89,6 +89,8 @@ def symbol_sequences(
         Codes must be below it; the alphabet's size where there is one.
     missing : str, default=""
         Letters that stand for a missing observation, such as "N" in DNA.
+    name : str, default="sequences"
+        What messages call the data.
 
     Returns
     -------
@@ -97,15 +99,16 @@ def symbol_sequences(
     Raises
     ------
     ValueError
-        For no sequence, an empty one, codes that are no integers or out of range, and
-        letters outside the alphabet; sequence and place are named.
+        For no sequence, an empty one, codes that are no integers or out of range,
+        letters outside the alphabet, and a pair (array, lengths); sequence and place
+        are named.
     """
+    alphabet = check_alphabet(alphabet, missing)
     if isinstance(sequences, os.PathLike):
         sequences = read_sequences(sequences)[1]
     if isinstance(sequences, str):
-        sequences = [sequences]
-    sequences = _listed(sequences)
-    alphabet = check_alphabet(alphabet, missing)
+        return _one_string(sequences, alphabet, missing, name)
+    sequences = _listed(sequences, name)
     if alphabet is not None:
         n_symbols = len(alphabet)
     if isinstance(sequences, Sequences):
@@ -113,11 +116,11 @@ def symbol_sequences(
     elif _are_strings(sequences):
         if lengths is not None:
             raise ValueError("lengths belongs to one array of codes; strings have own.")
-        return _encoded(list(sequences), alphabet, missing)
+        return _encoded(list(sequences), alphabet, missing, name)
     else:
-        parts, ends = _parts(sequences, lengths, _codes_of)
+        parts, ends = _parts(sequences, lengths, _codes_of, name)
         found = Sequences(_joined(parts, np.intp), ends)
-    return _checked_codes(found, n_symbols)
+    return _checked_codes(found, n_symbols, name)
 
 
 def check_alphabet(alphabet: str | None, missing: str = "") -> str | None:
@@ -153,20 +156,35 @@ def _are_strings(sequences: Any) -> bool:
         return False
 
 
-def _encoded(strings: list[Any], alphabet: str | None, missing: str) -> Sequences:
+def _one_string(text: str, alphabet: str | None, missing: str, name: str) -> Sequences:
+    """A single string, which may have been meant as the name of a file."""
+    try:
+        return _encoded([text], alphabet, missing, name)
+    except ValueError as error:
+        if not any(mark in text for mark in "./\\"):
+            raise
+        raise ValueError(
+            f"{error} A str is a sequence itself; to read a file, pass "
+            f"pathlib.Path({v.shown(text)})."
+        ) from None
+
+
+def _encoded(
+    strings: list[Any], alphabet: str | None, missing: str, name: str
+) -> Sequences:
     """Codes of strings by one table from code points."""
     if alphabet is None:
         raise ValueError(
-            f"sequences[0]={v.shown(strings[0])} is a string: pass the letters in "
+            f"{name}[0]={v.shown(strings[0])} is a string: pass the letters in "
             "order, for instance alphabet='ACGT'."
         )
     for i, one in enumerate(strings):
         if not isinstance(one, str):
             raise ValueError(
-                f"sequences[{i}]={v.shown(one)} is no string like the first one; give "
+                f"{name}[{i}]={v.shown(one)} is no string like the first one; give "
                 "all as strings or all as arrays of codes."
             )
-    ends = _ends(np.array([len(one) for one in strings]))
+    ends = _ends(np.array([len(one) for one in strings]), name)
     points = np.frombuffer("".join(strings).encode("utf-32-le"), dtype="<u4")
     letters = np.frombuffer((alphabet + missing).encode("utf-32-le"), dtype="<u4")
     codes = np.r_[np.arange(len(alphabet)), np.full(len(missing), MISSING)]
@@ -177,7 +195,7 @@ def _encoded(strings: list[Any], alphabet: str | None, missing: str) -> Sequence
     if wrong.any():
         i, t = found.place(int(np.argmax(wrong)))
         raise ValueError(
-            f"sequences[{i}][{t}]={strings[i][t]!r} is not in the alphabet "
+            f"{name}[{i}][{t}]={strings[i][t]!r} is not in the alphabet "
             f"{v.shown(alphabet)}. Add it, replace it, or name it in missing= if it "
             "stands for an unknown letter."
         )
@@ -213,14 +231,14 @@ def _codes_of(name: str, value: Any) -> NDArray[np.intp]:
     return array.astype(np.intp, copy=False)
 
 
-def _checked_codes(found: Sequences, n_symbols: int | None) -> Sequences:
+def _checked_codes(found: Sequences, n_symbols: int | None, name: str) -> Sequences:
     codes = found.values
     top = _MOST_SYMBOLS if n_symbols is None else n_symbols
     wrong = (codes < MISSING) | (codes >= top)
     if wrong.any():
         i, t = found.place(int(np.argmax(wrong)))
         raise ValueError(
-            f"sequences[{i}][{t}]={codes[np.argmax(wrong)]} is no code: codes are 0 to "
+            f"{name}[{i}][{t}]={codes[np.argmax(wrong)]} is no code: codes are 0 to "
             f"{top - 1}, or {MISSING} for a missing observation."
         )
     return found
@@ -233,12 +251,13 @@ def vector_sequences(
     *,
     n_features: int | None = None,
     partly: bool = False,
+    name: str = "sequences",
 ) -> Sequences:
     """Sequences of real vectors.
 
     Parameters
     ----------
-    sequences : Sequences, list of array-like (n_steps, d), array-like, or path
+    sequences : Sequences, list of array-like (n_steps, d), or array-like
         One array (n, d) is cut by `lengths`, or is one sequence; arrays (n_steps,) are
         vectors of length one. A row of NaN is a missing observation.
     lengths : array-like of int, optional
@@ -247,6 +266,8 @@ def vector_sequences(
         The d that is expected.
     partly : bool, default=False
         Take rows of which a part is NaN.
+    name : str, default="sequences"
+        What messages call the data.
 
     Returns
     -------
@@ -255,25 +276,33 @@ def vector_sequences(
     Raises
     ------
     ValueError
-        For no sequence, an empty one, sizes that differ, infinite entries and, unless
-        `partly`, rows of which a part is NaN; sequence and place are named.
+        For no sequence, an empty one, sizes that differ, infinite entries, a pair
+        (array, lengths) and, unless `partly`, rows of which a part is NaN; sequence
+        and place are named.
+    TypeError
+        For a path: files are read for symbols only.
     """
-    sequences = _listed(sequences)
+    if isinstance(sequences, os.PathLike):
+        raise TypeError(
+            f"{name}={v.shown(sequences)} is a path, and files are read for "
+            "symbols only; load the arrays first, for instance by numpy.loadtxt."
+        )
+    sequences = _listed(sequences, name)
     if isinstance(sequences, Sequences):
         found = sequences
     else:
-        parts, ends = _parts(sequences, lengths, _vectors_of)
+        parts, ends = _parts(sequences, lengths, _vectors_of, name)
         sizes = [part.shape[1] for part in parts]
         d = sizes[0] if n_features is None else n_features
         for i, size in enumerate(sizes):
             if size != d:
                 raise ValueError(
-                    f"sequences[{i}] has {size} columns; {d} are expected: all vectors "
-                    "must be of one size."
+                    f"{name}[{i}] has {size} columns; {d} are expected: all "
+                    "vectors must be of one size."
                 )
         found = Sequences(_joined(parts, np.float64), ends)
     if not np.isfinite(found.values).all():
-        _check_missing(found, partly)
+        _check_missing(found, partly, name)
     return found
 
 
@@ -293,7 +322,7 @@ def _vectors_of(name: str, value: Any) -> NDArray[np.float64]:
     return array
 
 
-def _check_missing(found: Sequences, partly: bool) -> None:
+def _check_missing(found: Sequences, partly: bool, name: str) -> None:
     infinite = np.isinf(found.values).any(axis=1)
     lost = np.isnan(found.values)
     part = lost.any(axis=1) & ~lost.all(axis=1)
@@ -301,7 +330,7 @@ def _check_missing(found: Sequences, partly: bool) -> None:
     if wrong.any():
         step = int(np.argmax(wrong))
         i, t = found.place(step)
-        value = f"sequences[{i}][{t}]={v.shown(found.values[step].tolist())}"
+        value = f"{name}[{i}][{t}]={v.shown(found.values[step].tolist())}"
         if infinite[step]:
             raise ValueError(f"{value} is infinite; a missing observation is NaN.")
         raise ValueError(
@@ -311,20 +340,42 @@ def _check_missing(found: Sequences, partly: bool) -> None:
 
 
 # -- both ----------------------------------------------------------------------------
-def _listed(sequences: Any) -> Any:
-    """An iterator as the list of what it yields."""
-    return list(sequences) if isinstance(sequences, Iterator) else sequences
+def _listed(sequences: Any, name: str) -> Any:
+    """An iterator as the list of what it yields; no pair of array and lengths."""
+    if isinstance(sequences, Iterator):
+        return list(sequences)
+    if isinstance(sequences, tuple):
+        refuse_pair(name, sequences)
+    return sequences
 
 
-def _parts(sequences, lengths, read):
+def refuse_pair(name: str, pair: tuple[Any, ...]) -> None:
+    """Refuse a tuple (array, lengths), which two sequences would be read from."""
+    if len(pair) != 2 or any(isinstance(one, str) for one in pair):
+        return
+    try:
+        n, lengths = len(pair[0]), np.asarray(pair[1])
+    except (TypeError, ValueError):
+        return
+    if lengths.ndim == 1 and lengths.dtype.kind in "iu" and lengths.sum() == n:
+        raise ValueError(
+            f"{name} is a tuple whose second entry is lengths of sequences in the "
+            "first: pass lengths= where there is such an argument, or a list of "
+            "sequences, as numpy.split(array, numpy.cumsum(lengths)[:-1]) returns. "
+            "For two sequences of symbols pass a list."
+        )
+
+
+def _parts(sequences, lengths, read, name):
     """Arrays of the sequences, and the offsets."""
-    if lengths is None and not _is_one_array(sequences):
-        parts = [read(f"sequences[{i}]", one) for i, one in enumerate(sequences)]
-        return parts, _ends(np.array([len(part) for part in parts], dtype=np.intp))
-    whole = read("sequences", sequences)
+    if lengths is None and not _is_one_array(sequences, name):
+        parts = [read(f"{name}[{i}]", one) for i, one in enumerate(sequences)]
+        sizes = np.array([len(part) for part in parts], dtype=np.intp)
+        return parts, _ends(sizes, name)
+    whole = read(name, sequences)
     if lengths is None:
-        return [whole], _ends(np.array([len(whole)]))
-    return [whole], _ends(checked_lengths(lengths, len(whole)))
+        return [whole], _ends(np.array([len(whole)]), name)
+    return [whole], _ends(checked_lengths(lengths, len(whole)), name)
 
 
 def checked_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:
@@ -340,7 +391,7 @@ def checked_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:
     return given.astype(np.intp)
 
 
-def _is_one_array(sequences: Any) -> bool:
+def _is_one_array(sequences: Any, name: str) -> bool:
     """Whether this is one array of steps and not a list of sequences."""
     if hasattr(sequences, "ndim"):
         return sequences.ndim > 2 or sequences.dtype.kind != "O"
@@ -348,8 +399,8 @@ def _is_one_array(sequences: Any) -> bool:
         return np.ndim(next(iter(sequences), ())) == 0 and len(sequences) > 0
     except TypeError:
         raise TypeError(
-            f"sequences={v.shown(sequences)} must be a list of sequences, one array, "
-            "or a path."
+            f"{name}={v.shown(sequences)} must be a list of sequences, or one array "
+            "of them."
         ) from None
     except ValueError:  # of a ragged first entry, which is refused by its name
         return False
@@ -360,81 +411,11 @@ def _joined(parts, dtype):
     return np.ascontiguousarray(joined, dtype=dtype)
 
 
-def _ends(lengths: NDArray[Any]) -> NDArray[np.intp]:
+def _ends(lengths: NDArray[Any], name: str) -> NDArray[np.intp]:
     if not len(lengths):
-        raise ValueError("there is no sequence: sequences is empty; pass one.")
+        raise ValueError(f"there is no sequence: {name} is empty; pass one.")
     if (lengths == 0).any():
         raise ValueError(
-            f"sequences[{int(np.argmin(lengths))}] is empty; drop empty sequences."
+            f"{name}[{int(np.argmin(lengths))}] is empty; drop empty sequences."
         )
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-
-
-# -- files ---------------------------------------------------------------------------
-def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
-    """Names and strings of a FASTA file, or of a text file of one sequence a line.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A file whose first entry begins with ">" is FASTA: its headers are the names.
-        Otherwise every line that is not blank is a sequence, named by its number. A
-        file compressed by gzip is unpacked; "-" is standard input.
-
-    Returns
-    -------
-    names, sequences : list of str
-
-    Raises
-    ------
-    ValueError
-        For a file without a sequence, and a header without one; the line is named.
-    """
-    found = read_records(path)
-    return found.names, found.sequences
-
-
-@dataclass(frozen=True)
-class Records:
-    """Sequences of a file: names, strings, and the lines where they begin."""
-
-    names: list[str]
-    sequences: list[str]
-    lines: list[int]
-    fasta: bool
-
-
-def read_records(path: str | os.PathLike[str]) -> Records:
-    """Read sequences and labels of a file, with line numbers and the kind of file."""
-    file, data = read_bytes(path)
-    try:
-        contents = io.StringIO(data.decode("utf-8"), newline=None)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{file}, line {line}: not in UTF-8; convert the file first."
-        ) from None
-    names: list[str] = []
-    pieces: list[list[str]] = []
-    lines: list[int] = []
-    fasta = False
-    for number, line in enumerate(contents, 1):
-        text = line.strip()
-        if not text:
-            continue
-        fasta = fasta or (not pieces and text.startswith(">"))
-        if not fasta or text.startswith(">"):
-            names.append(text[1:].strip() if fasta else str(number))
-            pieces.append([])
-            lines.append(number)
-        if not (fasta and text.startswith(">")):
-            pieces[-1].append(text)
-    sequences = ["".join(part) for part in pieces]
-    if not sequences:
-        raise ValueError(f"{file} has no sequence.")
-    for name, text, number in zip(names, sequences, lines):
-        if not text:
-            raise ValueError(
-                f"{file}, line {number}: the header {name!r} has no sequence below it."
-            )
-    return Records(names, sequences, lines, fasta)

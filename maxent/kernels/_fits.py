@@ -7,14 +7,19 @@ single rows     a fit of a family to each row, with its neighbours if asked for
 
 from __future__ import annotations
 
+import inspect
+import numbers
+import os
 from typing import Any
 
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.bags import read_bags
 from maxent._support.registry import VALUES, resolve
 from maxent._support.sequences import (
     Sequences,
+    refuse_pair,
     symbol_sequences,
     vector_sequences,
 )
@@ -32,6 +37,8 @@ PRIORS = {
 SYMBOLS = ("CategoricalHMM", "MarkovChain")
 SERIES = ("GaussianHMM", "LinearDynamicalSystem", "SwitchingLDS", "FactorialHMM")
 ESTIMATES = ("ml", "map", "predictive")
+# arguments of fits that are not those of each single one
+_OF_ALL_DATA = ("lengths", "random_state", "n_jobs")
 # whose posterior predictive of one draw is in the family: pseudo-counts, by default
 # those of the uniform prior
 PREDICTIVE = ("multinomial", "Categorical", "Multinomial", "Bernoulli", "MarkovChain")
@@ -78,26 +85,117 @@ def fit_options(name: str, estimate: str, params: dict[str, Any]) -> dict[str, A
     return params
 
 
-def symbols_of(cls: type[Any], X: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """The options, and the size of the alphabet of all data."""
+def check_params(cls: type[Any], params: dict[str, Any]) -> None:
+    """Refuse what the fits of a class do not take."""
+    fit = cls.fit_many if issubclass(cls, Model) else cls.fit
+    found = inspect.signature(fit).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in found.values()):
+        found = inspect.signature(cls.fit).parameters
+    known = [name for name in list(found)[1:] if name not in _OF_ALL_DATA]
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        raise ValueError(
+            f"model_params has {unknown[0]!r}, which the fits of {cls.__name__} do not "
+            f"take; use {', '.join(known)}."
+        )
+
+
+def with_symbols(cls: type[Any], data: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options, and the number of symbols or categories of all data."""
+    if cls.__name__ == "Categorical" and options.get("n_categories") is None:
+        most = max(0.0, *(float(np.max(bag)) for bag in data))
+        # the fit refuses more
+        return {**options, "n_categories": int(most) + 1} if most < 1e7 else options
     if cls.__name__ not in SYMBOLS or options.get("alphabet") is not None:
         return options
-    n_symbols = options.get("n_symbols")
-    found = symbol_sequences(X, n_symbols=n_symbols)
-    return {**options, "n_symbols": alphabet_size(found, None, n_symbols)}
+    n_symbols = alphabet_size(data, None, options.get("n_symbols"))
+    return {**options, "n_symbols": n_symbols}
 
 
-def mean_steps(cls: type[Any], X: Any, options: dict[str, Any]) -> float:
-    """Mean length of sequences."""
-    return float(read_sequences(cls, X, options).lengths.mean())
+# -- data ------------------------------------------------------------------------------
+def read_data(
+    cls: type[Any],
+    X: Any,
+    options: dict[str, Any],
+    row_shape: tuple[int, ...] | None = None,
+) -> Any:
+    """Data of many models as the fits take them: the first axis is that of the models.
 
-
-def read_sequences(cls: type[Any], X: Any, options: dict[str, Any]) -> Sequences:
-    """Sequences as a class of models reads them."""
+    Sequences of sequence models, an array (n, d) of single rows, or a list of bags.
+    Rows have the shape `row_shape`, if it is known, and otherwise one shape.
+    """
     if cls.__name__ in SYMBOLS:
         words = ("alphabet", "n_symbols", "missing")
-        return symbol_sequences(X, **{w: options[w] for w in words if w in options})
-    return vector_sequences(X, partly=True)
+        given = {word: options[word] for word in words if word in options}
+        if not isinstance(X, (str, os.PathLike, Sequences)):
+            X = list(_entries(X))
+        return symbol_sequences(X, name="X", **given)
+    if cls.__name__ in SERIES:
+        width = None if row_shape is None else row_shape[0]
+        if not isinstance(X, (os.PathLike, Sequences)):
+            X = list(_entries(X))
+        return vector_sequences(X, n_features=width, partly=True, name="X")
+    X = _entries(X)
+    if not len(X):
+        raise ValueError("X is empty; pass the data of one model at least.")
+    are_rows = isinstance(X, np.ndarray) and X.dtype != object and X.ndim == 2
+    if are_rows and issubclass(cls, ExponentialFamily):
+        return _rows(X, row_shape)
+    return _bags(X, row_shape)
+
+
+def shape_of_rows(data: Any) -> tuple[int, ...]:
+    """Shape of one row of what `read_data` returns."""
+    if isinstance(data, Sequences):
+        return data.values.shape[1:]
+    return tuple(data.shape[1:] if isinstance(data, np.ndarray) else data[0].shape[1:])
+
+
+def _rows(X, row_shape):
+    """An array (n, d) of single rows."""
+    rows = v.as_doubles("X", X)
+    if row_shape not in (None, rows.shape[1:]):
+        raise ValueError(
+            f"X has {rows.shape[1]} columns, but the training rows had {row_shape[0]}."
+        )
+    wrong = ~np.isfinite(rows)
+    if wrong.any():
+        i, j = np.argwhere(wrong)[0]
+        raise ValueError(f"X[{i}, {j}]={rows[i, j]} must be a finite number.")
+    return rows
+
+
+def _bags(X, row_shape):
+    bags = read_bags("X", X)
+    own = bags[0].shape[1:] if row_shape is None else row_shape
+    for i, bag in enumerate(bags):
+        if bag.shape[1:] != own:
+            source = "those of X[0]" if row_shape is None else "the training rows"
+            raise ValueError(
+                f"X[{i}] has rows of shape {bag.shape[1:]}, but {source} have {own}; "
+                "all must have one."
+            )
+    return bags
+
+
+def _entries(X: Any) -> Any:
+    """The data of every model; a single number is none."""
+    if isinstance(X, tuple):
+        refuse_pair("X", X)
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X
+    try:
+        entries = list(X)
+    except TypeError:
+        raise TypeError(
+            f"X={v.shown(X)} must be a list or an array with the data of one model in "
+            "each entry."
+        ) from None
+    if entries and isinstance(entries[0], numbers.Number):
+        raise ValueError(
+            f"X[0]={v.shown(entries[0])} is a single number, but each entry of X is "
+            "the data of one model; for a single sequence or bag pass [X]."
+        )
+    return X if isinstance(X, np.ndarray) else entries
 
 
 def fit_models(
@@ -107,28 +205,35 @@ def fit_models(
     seed: int | None,
     n_jobs: int | None,
 ) -> Any:
-    """A list of models, or a batch of a family."""
+    """A list of models, or a batch of a family, from what `read_data` returns."""
     if issubclass(cls, Model):
-        X = list(X) if isinstance(X, np.ndarray) else X
-        random = {} if cls.__name__ == "MarkovChain" else {"random_state": seed}
+        random = {"random_state": seed} if cls._random else {}
         return cls.fit_many(X, n_jobs=n_jobs, **random, **options)
-    if isinstance(X, np.ndarray) and X.dtype != object and X.ndim == 2:
+    if isinstance(X, np.ndarray):
         return fit_stacks(cls, X[:, None], options)
-    bags = [v.as_doubles(f"X[{i}]", bag) for i, bag in enumerate(X)]
-    out: list[Any] = [None] * len(bags)
+    out: list[Any] = [None] * len(X)
     by_shape: dict[tuple[int, ...], list[int]] = {}
-    for i, bag in enumerate(bags):
-        if bag.ndim < 1 or not len(bag):
-            raise ValueError(f"X[{i}] has shape {bag.shape}; a bag has rows.")
+    for i, bag in enumerate(X):
         by_shape.setdefault(bag.shape, []).append(i)
     for places in by_shape.values():
-        fitted = fit_stacks(cls, np.stack([bags[i] for i in places]), options)
+        try:
+            fitted = fit_stacks(cls, np.stack([X[i] for i in places]), options)
+        except ValueError:
+            if len(by_shape) > 1:  # the error counts the bags of this shape only
+                _refuse_one(cls, X, places, options)
+            raise
         for i, one in zip(places, fitted):
             out[i] = one
-    shapes = {one.batch_shape for one in out}
-    if len(shapes) > 1:
-        raise ValueError("the bags of X have rows of several widths; one is needed.")
     return _rejoined(out)
+
+
+def _refuse_one(cls, X, places, options):
+    """Raise the error of the first bag that has no fit, by its own number."""
+    for i in places:
+        try:
+            fit_stacks(cls, X[i][None], options)
+        except ValueError as error:
+            raise ValueError(f"X[{i}], as a stack of one bag: {error}") from None
 
 
 def fit_stacks(cls: type[Any], X: Any, options: dict[str, Any]) -> Any:

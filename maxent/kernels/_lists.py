@@ -9,8 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
+from maxent.families import ExponentialFamily
+from maxent.models.base import Model
 
 M = TypeVar("M")
+
+
+def listed(name: str, models: Any) -> Any:
+    """A batch as it is, anything else as a list that is not empty."""
+    if isinstance(models, ExponentialFamily):
+        return models
+    if isinstance(models, Model):
+        raise TypeError(
+            f"{name} is a single {type(models).__name__}; pass a list of models: "
+            f"[{name}]."
+        )
+    try:
+        models = list(models)
+    except TypeError:
+        raise TypeError(
+            f"{name}={v.shown(models)} must be a batch of a family or a list of models."
+        ) from None
+    if not models:
+        raise ValueError(f"{name}=[] has no model; pass one at least.")
+    return models
 
 
 def check_models(

@@ -126,19 +126,18 @@ class SwitchingRoute(Route):
             most = max([*P, *(Q or ())], key=lambda model: model.n_regimes)
             most.all_paths(int(call.horizons[-1]))  # refuses too many
 
-    def _paths(self, models: Any, side: int, call: Call, horizon: int) -> Any:
+    def _paths(self, models: Any, call: Call, horizon: int) -> Any:
         n_paths = None if call.method == "exact" else call.n_paths
-        rng = call.stream(side)
         return SwitchingPaths(
-            models, horizon=horizon, n_paths=n_paths, random_state=rng
+            models, horizon=horizon, n_paths=n_paths, random_state=call.seed
         )
 
     def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
         out = np.empty((len(P), len(P if Q is None else Q), *call.shape))
         assert call.horizons is not None
         for h, T in enumerate(call.horizons):
-            left = self._paths(P, 0, call, int(T))
-            right = None if Q is None else self._paths(Q, 1, call, int(T))
+            left = self._paths(P, call, int(T))
+            right = None if Q is None else self._paths(Q, call, int(T))
             out[:, :, h] = log_kernels(
                 left, right, call.rho, "observations", call.n_jobs
             )
@@ -148,7 +147,7 @@ class SwitchingRoute(Route):
         out = np.empty((len(P), *call.shape))
         assert call.horizons is not None
         for h, T in enumerate(call.horizons):
-            paths = self._paths(P, side, call, int(T))
+            paths = self._paths(P, call, int(T))
             out[:, h] = paths.log_self(call.rho, "observations", call.n_jobs)
         return out
 
@@ -174,7 +173,7 @@ class FactorialRoute(ModelRoute):
                 method=method,
                 n_init=call.n_init,
                 log=True,
-                random_state=call.stream(0),
+                random_state=call.seed,
             )
         return out
 
@@ -213,6 +212,6 @@ class FactorRoute(ModelRoute):
                 method=call.method,  # type: ignore[arg-type]
                 n_init=call.n_init,
                 log=True,
-                random_state=call.stream(0),
+                random_state=call.seed,
             )
         return out

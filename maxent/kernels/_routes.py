@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from maxent._support import validation as v
 from maxent._support.registry import resolve
-from maxent.kernels._lists import check_models
+from maxent.families import ExponentialFamily
+from maxent.kernels._lists import check_models, listed
 
 Array = NDArray[np.float64]
 
@@ -178,6 +179,15 @@ def routes_of(name: str, model: Any, method: str) -> tuple[Route | None, Route]:
 def _can_be_sampled(model):
     densities = ("log_likelihood", "log_prob")
     return hasattr(model, "sample") and any(hasattr(model, a) for a in densities)
+
+
+def check_like(name: str, models: Any, like: Any, method: str) -> None:
+    """Refuse models that have no kernel with others, which are known to be valid."""
+    models = listed(name, models)
+    first = models if isinstance(models, ExponentialFamily) else models[0]
+    own, _ = routes_of(f"{name}[0]", first, method)
+    if own is not None:
+        own.checked(name, models, like=like)
 
 
 def is_sequence_model(model: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from maxent._support.random_state import stream_of
 from maxent.kernels._routes import Array, Call, Route
 from maxent.kernels.sampling import SharedSample, drawn, log_pair_kernel
 
@@ -64,8 +65,14 @@ class PairSampleRoute(_SamplingRoute):
     """The mean of two importance samples, one from each model of a pair."""
 
     def _draws(self, models: Any, side: int, horizon: int | None, call: Call) -> Any:
-        rngs = call.stream(side).spawn(len(models))
+        rngs = self._streams(models, side, call)
         return [drawn(m, call.n_samples, horizon, r) for m, r in zip(models, rngs)]
+
+    def _streams(self, models: Any, side: int, call: Call) -> list[Any]:
+        """Streams by the contents of models, by their places if these are not known."""
+        if all(hasattr(model, "get_spec") for model in models):
+            return [stream_of(call.seed, model) for model in models]
+        return call.stream(side).spawn(len(models))
 
     def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
         out = np.empty((len(P), len(P if Q is None else Q), *call.shape))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
-from maxent._support.random_state import as_generator
+from maxent._support.random_state import one_seed
 from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_models
 from maxent.models._elimination import MAX_TABLE, Elimination, Scope, TooLargeError
@@ -120,8 +120,8 @@ def bayes_net_kernel(
         Q = check_models("Q", Q, kind, space="observed_sizes", like=P)
     names = dict.fromkeys(name for model in (*P, *(Q or ())) for name in model.nodes)
     numbered_clusters(clusters, dict.fromkeys(names, ()))
-    rng = as_generator(random_state)
-    options = _Options(method, clusters, names, max_table, n_init, rng)
+    seed = one_seed(random_state)
+    options = _Options(method, clusters, names, max_table, n_init, seed)
     rows = _groups("P", P, rho, max_table)
     if Q is None:
         L = _square(rows, options, len(P))
@@ -141,10 +141,10 @@ def bayes_net_kernel(
 class _Options:
     """How pairs are computed."""
 
-    def __init__(self, method, clusters, names, max_table, n_init, rng):
+    def __init__(self, method, clusters, names, max_table, n_init, seed):
         self.method, self.clusters, self.names = method, clusters, names
         self.max_table = max_table
-        self.n_init, self.rng = n_init, rng
+        self.n_init, self.seed = n_init, seed
 
 
 class _Group:
@@ -286,8 +286,8 @@ class _Pairs:
             return self.plan.log_sum(tables, known)
         o = self.options
         return best_bounds(
-            self.scopes, self.sizes, tables, self.clusters, o.n_init, n2, o.rng,
-            o.max_table,
+            self.scopes, self.sizes, tables, self.clusters, o.n_init, n2,
+            np.random.default_rng(o.seed), o.max_table,
         )[None]  # fmt: skip
 
 

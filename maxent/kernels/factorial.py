@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
-from maxent._support.random_state import as_generator
+from maxent._support.random_state import one_seed
 from maxent.families import Gaussian
 from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_horizons, check_models
@@ -74,7 +74,7 @@ def factorial_hmm_kernel(
         Divide by the square roots of the kernels of each model with itself. Of bounds
         the quotient may exceed one.
     random_state : int, Generator, RandomState or None, default=0
-        For the starts of mean field.
+        For the starts of mean field, which are the same for all pairs of models.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def factorial_hmm_kernel(
     P = check_models("P", P, FactorialHMM)
     Q = None if Q is None else check_models("Q", Q, FactorialHMM, like=P)
     horizons, one = check_horizons(horizon)
-    options = _Options(rho, horizons, method, n_init, as_generator(random_state))
+    options = _Options(rho, horizons, method, n_init, one_seed(random_state))
     refuse_too_many_states(method, P, Q or P)
     L = _gram(P, Q, options)
     if normalize:
@@ -161,9 +161,9 @@ def refuse_too_many_states(
 class _Options:
     """How pairs are computed."""
 
-    def __init__(self, rho, horizons, method, n_init, rng):
+    def __init__(self, rho, horizons, method, n_init, seed):
         self.rho, self.horizons, self.method = rho, horizons, method
-        self.n_init, self.rng = n_init, rng
+        self.n_init, self.seed = n_init, seed
 
     def pair(self, p: FactorialHMM, q: FactorialHMM) -> Array:
         """log k at every horizon."""
@@ -192,9 +192,9 @@ class _Options:
         target = np.zeros((n_steps, len(precision)))
         offsets = np.array([0, n_steps])
         sizes = [len(pi) for pi in starts]
-        best = -np.inf
+        best, rng = -np.inf, np.random.default_rng(self.seed)
         for _ in range(self.n_init):
-            beliefs = random_beliefs(sizes, n_steps, self.rng)
+            beliefs = random_beliefs(sizes, n_steps, rng)
             chains = CoupledChains(
                 starts, transitions, means, precision, target, offsets, beliefs
             )

@@ -15,7 +15,7 @@ from maxent._support.random_state import as_generator, draw_seed
 from maxent.families import ExponentialFamily
 from maxent.kernels._gaussian_parts import check_powers
 from maxent.kernels._length_law import LengthLaw
-from maxent.kernels._lists import check_horizons
+from maxent.kernels._lists import check_horizons, listed
 from maxent.kernels._routes import (
     SAMPLERS,
     Call,
@@ -121,7 +121,9 @@ def product_kernel(
         Draws for "shared_sample", of the one `horizon` of the call; `n_samples` is then
         not read. None draws from the models of Q, or of P without Q.
     random_state : int, Generator, RandomState or None, default=0
-        For everything drawn. A list has the same draws in all calls with one integer.
+        For everything drawn. With one integer, draws are the same in all calls: paths
+        of switching systems and draws for "pair_sample" belong to the model, those for
+        "shared_sample" to the list.
     n_jobs : int, optional
         Threads; the results have the same bits for any number.
 
@@ -259,13 +261,16 @@ class Problem:
         powers = check_powers(rho)
         if powers.ndim > 1 or not powers.size:
             raise ValueError(f"rho has shape {powers.shape}; (n_powers,) is expected.")
-        P = _listed("P", P)
-        Q = None if Q is None else _listed("Q", Q)
+        # what messages call P and Q
+        self.named = options.get("named", {"P": "P", "Q": "Q"})
+        left, right = self.named["P"], self.named["Q"]
+        P = listed(left, P)
+        Q = None if Q is None else listed(right, Q)
         first = P if isinstance(P, ExponentialFamily) else P[0]
-        own, self.route = routes_of("P[0]", first, method)
+        own, self.route = routes_of(f"{left}[0]", first, method)
         if own is not None:
-            P = own.checked("P", P)
-            Q = None if Q is None else own.checked("Q", Q, like=P)
+            P = own.checked(left, P)
+            Q = None if Q is None else own.checked(right, Q, like=P)
         self.P, self.Q = P, Q
         self.law = None if length_law is None else LengthLaw(length_law)
         sequences = own.sequences if own else is_sequence_model(first)
@@ -313,7 +318,7 @@ class Problem:
         if normalize:
             if own is not None:
                 left, right = own
-            L = normalized(L, left, right, symmetric=self.Q is None)
+            L = normalized(L, left, right, self.Q is None, self.named)
         return self.squeezed(L)
 
     def terms(self, with_self: bool) -> tuple[Array, Any, Any]:
@@ -351,7 +356,9 @@ class Problem:
             L, left, right = (None if a is None else a[..., None, :] for a in out)
             return L, left, left if right is None else right
         mean = float(call.horizons[0])
-        sides = [("P", P, 0)] if Q is None else [("P", P, 0), ("Q", Q, 1)]
+        sides = [(self.named["P"], P, 0)]
+        if Q is not None:
+            sides.append((self.named["Q"], Q, 1))
 
         def own(horizons):
             wider = replace(call, horizons=horizons)
@@ -375,29 +382,11 @@ class Problem:
         return L[:, :, 0] if self.one_horizon else L
 
 
-def _listed(name, models):
-    """A batch as it is, anything else as a list that is not empty."""
-    if isinstance(models, ExponentialFamily):
-        return models
-    if isinstance(models, Model):
-        raise TypeError(
-            f"{name} is a single {type(models).__name__}; pass a list of models: "
-            f"[{name}]."
-        )
-    try:
-        models = list(models)
-    except TypeError:
-        raise TypeError(
-            f"{name}={v.shown(models)} must be a batch of a family or a list of models."
-        ) from None
-    if not models:
-        raise ValueError(f"{name}=[] has no model; pass one at least.")
-    return models
-
-
-def normalized(L: Array, left: Array, right: Array, symmetric: bool) -> Array:
+def normalized(
+    L: Array, left: Array, right: Array, symmetric: bool, named: dict[str, str]
+) -> Array:
     """L - (left + right) / 2, and exactly zero on the diagonal of a symmetric one."""
-    for name, own in (("P", left), ("Q", right)):
+    for name, own in ((named["P"], left), (named["Q"], right)):
         wrong = ~np.isfinite(own).reshape(len(own), -1).all(axis=1)
         if wrong.any():
             at = int(np.argmax(wrong))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from maxent._support import validation as v
-from maxent._support.random_state import as_generator
+from maxent._support.random_state import one_seed, stream_of
 from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lds_pairs import pair_parts
 from maxent.kernels._lists import check_horizons, check_models
@@ -36,7 +36,8 @@ class SwitchingPaths:
     n_paths : int or None, default=8
         Paths drawn for each model; None takes all of them, with their probabilities.
     random_state : int, Generator, RandomState or None, default=None
-        Every model draws from a stream of its own.
+        Every model draws from a stream of its own, which belongs to its parameters: its
+        paths do not depend on the other models, and equal models have the same paths.
 
     Attributes
     ----------
@@ -68,8 +69,8 @@ class SwitchingPaths:
         self._own: dict[tuple[float, str], Array] = {}
         if n_paths is not None:
             n_paths = v.check_count("n_paths", n_paths)
-        streams = as_generator(random_state).spawn(len(self.models))
-        for model, rng in zip(self.models, streams):
+        seed = one_seed(random_state)
+        for model in self.models:
             if n_paths is None:
                 paths = model.all_paths(self.horizon)
                 log_paths = model.log_path(paths)
@@ -77,6 +78,7 @@ class SwitchingPaths:
                 paths, log_paths = paths[possible], log_paths[possible]
                 log_weights = log_paths
             else:
+                rng = stream_of(seed, model)
                 paths = model.sample_paths(n_paths, self.horizon, rng)
                 log_paths = model.log_path(paths)
                 log_weights = np.full(n_paths, -np.log(n_paths))
@@ -170,9 +172,9 @@ def switching_lds_kernel(
     Parameters
     ----------
     P, Q : list of SwitchingLDS, or SwitchingPaths
-        Numbers of states and regimes may differ. Q None is P. Pass
-        :class:`SwitchingPaths` to compare new models with old ones: their paths must be
-        the same in all calls.
+        Numbers of states and regimes may differ. Q None is P. To compare new models
+        with old ones, whose paths must be the same in all calls, pass
+        :class:`SwitchingPaths`, or one integer as `random_state`.
     rho : float, default=0.5
         Power > 0.
     horizon : int, optional
@@ -189,7 +191,7 @@ def switching_lds_kernel(
     normalize : bool, default=False
         Divide by the square roots of the kernels of each model with itself.
     random_state : int, Generator, RandomState or None, default=None
-        For the paths.
+        For the paths, as in :class:`SwitchingPaths`.
     n_jobs : int, optional
         Threads.
 
@@ -224,8 +226,7 @@ def switching_lds_kernel(
     """
     rho = check_one_power(rho)
     v.check_choice("power", power, ("observations", "joint"))
-    rng = as_generator(random_state)
-    options = {"n_paths": n_paths, "random_state": rng}
+    options = {"n_paths": n_paths, "random_state": one_seed(random_state)}
     left = _with_paths("P", P, horizon, options)
     right = left if Q is None else _with_paths("Q", Q, left.horizon, options)
     check_models("Q", right.models, SwitchingLDS, like=left.models)

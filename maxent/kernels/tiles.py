@@ -54,9 +54,8 @@ def product_kernel_tiles(
     Raises
     ------
     ValueError
-        For several powers or horizons, kernels whose draws belong to whole lists
-        (methods by sampling without `sample`, switching systems unless
-        ``method="exact"``), and a path that does not end in ".npy".
+        For several powers or horizons, methods by sampling without `sample`, whose
+        draws belong to whole lists, and a path that does not end in ".npy".
 
     See Also
     --------
@@ -77,7 +76,7 @@ def product_kernel_tiles(
     P = P if hasattr(P, "__len__") else list(P)
     if Q is not None and not hasattr(Q, "__len__"):
         Q = list(Q)
-    _check_options(P, options)
+    _check_options(options)
     shape = len(P), len(P if Q is None else Q)
     if not all(shape):
         raise ValueError("P and Q need at least one model each.")
@@ -93,7 +92,7 @@ def product_kernel_tiles(
     return _to_file(grid, shape, os.fspath(out), n_jobs)
 
 
-def _check_options(P, options):
+def _check_options(options):
     for name in ("rho", "horizon"):
         if np.ndim(options.get(name, 0)):
             raise ValueError(
@@ -101,13 +100,10 @@ def _check_options(P, options):
                 "product_kernel_tiles once for each."
             )
     method = options.get("method", "auto")
-    drawn = method in _DRAWN and options.get("sample") is None
-    switching = any(c.__name__ == "SwitchingLDS" for c in type(P[0]).__mro__)
-    if drawn or (switching and method == "auto"):
+    if method in _DRAWN and options.get("sample") is None:
         raise ValueError(
             f"method={method!r} draws for whole lists of models, so tiles would not "
-            "fit together; "
-            + ("use method='exact'." if switching else "pass sample=SharedSample(...).")
+            "fit together; pass sample=SharedSample(...)."
         )
 
 

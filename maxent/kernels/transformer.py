@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -21,7 +20,13 @@ from maxent.families import ExponentialFamily
 from maxent.kernels import _counts, _fits
 from maxent.kernels._gaussian_parts import check_powers
 from maxent.kernels._length_law import LengthLaw
+from maxent.kernels._lists import check_horizons
+from maxent.kernels._neighbours import nearest, pooled
+from maxent.kernels._routes import check_like
 from maxent.kernels.product import Method, Problem, exponential
+
+# of parameters that are arrays elsewhere
+_ONE = "must be {}: search a grid over several, or call product_kernel with the models."
 
 
 class ProductKernel(
@@ -31,7 +36,9 @@ class ProductKernel(
 
     `fit` fits a model to each training datum; `transform` fits one to each new datum
     and returns the product kernel between those and the training models. A machine with
-    ``kernel="precomputed"`` comes next in a pipeline.
+    ``kernel="precomputed"`` comes next in a pipeline. A grid search fits all models
+    again at every point of the grid, also where only `rho`, `horizon` or the machine
+    differ, unless `memory` is given.
 
     Parameters
     ----------
@@ -48,10 +55,11 @@ class ProductKernel(
           as independent coordinates;
         - None: data are models already, or a batch of a family.
     rho : float, default=0.5
-        Power > 0.
+        Power > 0; one number, as for `horizon`.
     horizon : int or "mean", default="mean"
         Of models of sequences: T >= 0, kernels compare sequences of T + 1 observations;
-        "mean" takes the mean length of the training sequences.
+        "mean" takes the mean length of the training sequences. One number: search a
+        grid for several, or call :func:`product_kernel` with the models.
     estimate : {"ml", "map", "predictive"}, default="map"
         "ml" is maximum likelihood, without any prior. "map" takes the prior in
         `model_params` or the default one of the model's fit; families and multinomials
@@ -75,9 +83,11 @@ class ProductKernel(
     memory : str or joblib.Memory, optional
         Folder in which fitted models are kept, as in scikit-learn's Pipeline. A grid
         search over `rho`, `horizon` and all that does not change the models then fits
-        them once for each fold.
+        them once for each fold. With ``random_state=None`` random starts are new ones
+        in every fit, and their models are not found again.
     random_state : int, Generator, RandomState or None, default=0
-        Of the fits and of draws.
+        Of the fits and of draws: gives `seed_`. All data are fitted with that seed, so
+        that neither a model nor its draws depend on the data beside it.
     n_jobs : int, optional
         Of the fits and of the kernel.
 
@@ -96,7 +106,9 @@ class ProductKernel(
     options_ : dict
         Arguments of all fits.
     seed_ : int
-        Of all draws.
+        Of all fits and draws.
+    row_shape_ : tuple of int or None
+        Shape of one observation of the data; None of counts and of models.
     n_models_ : int
         Number of training data.
 
@@ -106,8 +118,9 @@ class ProductKernel(
 
     Notes
     -----
-    With one integer as `random_state`, the models of a list of data are the same in
-    every call.
+    Row i of ``transform(X)`` is ``transform(X[i : i + 1])``, but for rounding.
+    Sequences and bags come as a list of one for each model; an array (n, T) or
+    (n, T, d) is n sequences of T steps.
 
     References
     ----------
@@ -172,7 +185,8 @@ class ProductKernel(
         Parameters
         ----------
         X : list, array or CSR
-            Data of the kind that `model` takes.
+            Data of the kind that `model` takes, one entry for each model; or the path
+            (:class:`pathlib.Path`) of a file of sequences of symbols.
         y : ignored
 
         Returns
@@ -221,9 +235,16 @@ class ProductKernel(
                 "counts_", self.counts_, self.counts_.shape, once=True, sparse=True
             )
             return self._counts_kernel(X)
-        if self._with_rows():
-            X = self._with_neighbours(X)
-        models = self._models(X)
+        models = X
+        if self.model is None:
+            check_like("X", X, self.models_, self.method)
+        elif self.neighbours is not None:
+            models = self._models(self._with_neighbours(X))
+        else:
+            cls = _fits.model_class(self.model)
+            models = self._models(
+                _fits.read_data(cls, X, self.options_, self.row_shape_)
+            )
         problem = self._problem(models, self.models_)
         own = None
         if self.normalize:
@@ -245,13 +266,14 @@ class ProductKernel(
     def _fit(self, X):
         rho = check_powers(self.rho)
         if rho.ndim:
-            raise ValueError(f"rho={v.shown(self.rho)} must be one number.")
+            raise ValueError(f"rho={v.shown(self.rho)} {_ONE.format('a number > 0')}")
         if self.length_law is not None:
             LengthLaw(self.length_law)
         if self.neighbours is not None:
             v.check_count("neighbours", self.neighbours)
         self.seed_ = draw_seed(as_generator(self.random_state))
         self.models_ = self.counts_ = self.rows_ = self.horizon_ = None
+        self.row_shape_ = None
         if self._counts_only():
             self._fit_counts(X)
             return
@@ -261,10 +283,14 @@ class ProductKernel(
         self.options_ = {}
         if cls is not None:
             params = dict(self.model_params or {})
-            options = _fits.fit_options(cls.__name__, self.estimate, params)
-            self.options_ = _fits.symbols_of(cls, X, options)
-        if self.neighbours is not None:
-            X = self._with_neighbours(None)
+            _fits.check_params(cls, params)
+            self.options_ = _fits.fit_options(cls.__name__, self.estimate, params)
+            if self.neighbours is not None:
+                X = self._with_neighbours(None)
+            else:
+                X = _fits.read_data(cls, X, self.options_)
+            self.options_ = _fits.with_symbols(cls, X, self.options_)
+            self.row_shape_ = _fits.shape_of_rows(X)
         self.horizon_ = self._horizon(cls, X)
         self.models_ = self._models(X)
         self.n_models_ = len(self.models_)
@@ -280,8 +306,13 @@ class ProductKernel(
             v.check_choice("horizon", self.horizon, ("mean",))
             if not sequences:
                 return None
-            return max(0, round(_fits.mean_steps(cls, X, self.options_)) - 1)
+            return max(0, round(float(X.lengths.mean())) - 1)
+        if np.ndim(self.horizon):
+            rule = _ONE.format("an integer >= 0 or 'mean'")
+            raise ValueError(f"horizon={v.shown(self.horizon)} {rule}")
         if sequences or cls is None:
+            if self.horizon is not None:
+                check_horizons(self.horizon)
             return self.horizon
         raise ValueError(
             f"horizon={v.shown(self.horizon)} has no meaning for model="
@@ -293,14 +324,10 @@ class ProductKernel(
             return X
         cls = _fits.model_class(self.model)
         fit = check_memory(self.memory).cache(_fits.fit_models, ignore=["n_jobs"])
-        seed = None if self.random_state is None else self.seed_
-        X = X if isinstance(X, (list, np.ndarray)) else list(X)
+        seed = self.seed_ if getattr(cls, "_random", False) else None
         return fit(cls, X, self.options_, seed, n_jobs=self.n_jobs)
 
     # -- neighbours ------------------------------------------------------------------
-    def _with_rows(self):
-        return self.neighbours is not None and self.model is not None
-
     def _checked_rows(self, X):
         """Rows that have neighbours: an array (n, d)."""
         cls = None if self.model is None else _fits.model_class(self.model)
@@ -339,8 +366,9 @@ class ProductKernel(
             "n_samples": v.check_count("n_samples", self.n_samples),
             "n_jobs": self.n_jobs,
             "seed": self.seed_,
-            # training models keep their draws; new ones have others
+            # the training models keep what is drawn for their list
             "sides": (0, 0) if Q is None else (1, 0),
+            "named": {"P": "X", "Q": "models_"},
         }
         law = self.length_law
         return Problem(P, Q, self.rho, self.horizon_, self.method, law, options)
@@ -368,7 +396,7 @@ class ProductKernel(
         counts, _ = _counts.checked_counts(X, self.options_.get("smoothing", 0.0))
         if self.neighbours is not None:
             self.rows_ = counts
-            counts = self._pooled(counts, None)
+            counts = pooled(counts, None, self.neighbours)
         self.counts_, self.n_models_ = counts, counts.shape[0]
         self.n_features_in_ = counts.shape[1]
         P = self._proportions(counts)
@@ -385,18 +413,6 @@ class ProductKernel(
         c = _counts.checked_counts(counts, self.options_.get("smoothing", 0.0))[1]
         return _counts.proportions(counts, c, float(self.rho))
 
-    def _pooled(self, counts, X):
-        """Counts of rows and of their nearest training rows together."""
-        near = nearest(
-            _roots(counts), None if X is None else _roots(X), self.neighbours
-        )
-        n, k = near.shape
-        ones = np.ones(n * k)
-        picked = sparse.csr_array(
-            (ones, near.ravel(), np.arange(0, n * k + 1, k)), shape=(n, counts.shape[0])
-        )
-        return sparse.csr_array((counts if X is None else X) + picked @ counts)
-
     def _counts_kernel(self, X):
         P = self._proportions(self.counts_)
         if X is None:
@@ -405,7 +421,7 @@ class ProductKernel(
             smoothing = self.options_.get("smoothing", 0.0)
             new, _ = _counts.checked_counts(X, smoothing, self.n_features_in_)
             if self.neighbours is not None:
-                new = self._pooled(self.rows_, new)
+                new = pooled(self.rows_, new, self.neighbours)
             P, Q = self._proportions(new), P
             own = np.log(P.own), self.log_self_
         return _counts.kernel_of(
@@ -417,22 +433,3 @@ class ProductKernel(
             own=own,
             n_jobs=self.n_jobs,
         )
-
-
-def nearest(rows: Any, X: Any, k: int) -> Any:
-    """Places (n, k) of the nearest rows; of the rows themselves without each one."""
-    from sklearn.neighbors import NearestNeighbors
-
-    if rows.shape[0] <= k:
-        raise ValueError(
-            f"neighbours={k} needs more than {k} training rows, but there are "
-            f"{rows.shape[0]}."
-        )
-    return NearestNeighbors(n_neighbors=k).fit(rows).kneighbors(X)[1]
-
-
-def _roots(counts):
-    """Square roots of proportions."""
-    total = np.asarray(counts.sum(axis=1)).ravel()
-    scale = sparse.diags_array(1.0 / np.where(total > 0, total, 1.0))
-    return sparse.csr_array(scale @ counts).sqrt()

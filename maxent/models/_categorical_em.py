@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences
+from maxent._support.typing import RandomState
 from maxent.models._chain_input import (
     Array,
     check_init,
@@ -46,18 +48,26 @@ def random_tables(
     """Random starts: emissions half-way between the frequencies and random rows."""
     seen = codes >= 0
     own = None if weights is None else weights[seen]
-    frequency = np.bincount(codes[seen], own, minlength=n_symbols) + 1.0
-    frequency = frequency / frequency.sum()
+    frequency = _frequencies(np.bincount(codes[seen], own, minlength=n_symbols))
+    for start, transition, table in _drawn_tables(n_states, n_symbols, n_init, rng):
+        yield start, transition, table + 0.5 * frequency
+
+
+def _drawn_tables(n_states, n_symbols, n_init, rng):
+    """What random starts draw: a chain without zeros, and half the emissions."""
     for _ in range(n_init):
         start = rng.dirichlet(np.ones(n_states))
         transition = rng.dirichlet(np.ones(n_states), size=n_states)
         table = rng.dirichlet(np.ones(n_symbols), size=n_states)
-        # no entry is zero, where EM could never move it
-        yield (
-            0.9 * start + 0.1 / n_states,
-            0.9 * transition + 0.1 / n_states,
-            0.5 * table + 0.5 * frequency,
-        )
+        # from a zero EM could never move
+        start = 0.9 * start + 0.1 / n_states
+        yield start, 0.9 * transition + 0.1 / n_states, 0.5 * table
+
+
+def _frequencies(counts):
+    """Relative frequencies along the last axis, with one count more of each."""
+    counts = counts + 1.0
+    return counts / counts.sum(axis=-1, keepdims=True)
 
 
 def starts_of_each(
@@ -66,21 +76,31 @@ def starts_of_each(
     n_symbols: int,
     zeta: float,
     n_init: int,
-    rngs: Sequence[np.random.Generator],
+    random_states: Sequence[RandomState],
 ) -> list[list[Tables]]:
-    """Random starts of one model for each sequence."""
-    return [
-        list(
-            random_tables(
-                codes,
-                n_states or states_per_sequence(len(codes), n_symbols, zeta),
-                n_symbols,
-                n_init,
-                rng,
-            )
-        )
-        for codes, rng in zip(found, rngs)
-    ]
+    """Random starts of one model for each sequence.
+
+    Sequences of one seed and number of states share what is drawn.
+    """
+    lengths = found.lengths
+    if n_states is None:
+        each, at = np.unique(lengths, return_inverse=True)
+        by_length = [states_per_sequence(T, n_symbols, zeta) for T in each]
+        sizes = np.array(by_length)[at]
+    else:
+        sizes = np.full(len(found), n_states)
+    cells = np.repeat(np.arange(len(found)), lengths) * n_symbols + found.values
+    counts = np.bincount(cells[found.values >= 0], minlength=len(found) * n_symbols)
+    half = 0.5 * _frequencies(counts.reshape(len(found), n_symbols))
+    known: dict[Any, list[Tables]] = {}
+    out = []
+    for own, size, state in zip(half, sizes.tolist(), random_states):
+        key = (state, size)
+        if not isinstance(state, int) or key not in known:
+            rng = as_generator(state)
+            known[key] = list(_drawn_tables(size, n_symbols, n_init, rng))
+        out.append([(start, move, table + own) for start, move, table in known[key]])
+    return out
 
 
 def symbols_of_start(

@@ -72,7 +72,10 @@ def check_chain(start: ArrayLike, transition: ArrayLike) -> tuple[Array, Array]:
 def with_pseudo_counts(counts: Array, smoothing: float, old: Array) -> Array:
     """Rows of counts as probabilities; rows without any keep the old ones."""
     counts = counts + smoothing
-    total = counts.sum(axis=-1, keepdims=True)
+    # einsum sums the short rows of many models several times faster than sum
+    total = np.einsum("...i->...", counts)[..., None]
+    if (total > 0).all():
+        return np.divide(counts, total, order="C")
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(total > 0, counts / total, old)
 

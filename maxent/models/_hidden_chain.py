@@ -173,7 +173,7 @@ class HiddenMarkovModel(Model):
 
         Parameters
         ----------
-        sequences : list of sequences, array-like, or path
+        sequences : list of sequences, array-like, or path of symbols
             As for `fit`.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.

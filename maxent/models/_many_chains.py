@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
 from maxent._core import chain
 from maxent._support.sequences import Sequences
@@ -64,9 +63,9 @@ class ManyTables:
         )
         c, objective = self.smoothing, log_lik
         if c > 0:
-            objective = log_lik + sum(
-                xlogy(c, part).reshape(len(part), -1).sum(axis=1) for part in points
-            )
+            with np.errstate(divide="ignore"):
+                logs = [np.log(part).reshape(len(part), -1) for part in points]
+            objective = log_lik + c * sum(np.einsum("ij->i", part) for part in logs)
         following = (
             with_pseudo_counts(starts, c, start),
             with_pseudo_counts(moves, c, transition),

@@ -84,12 +84,17 @@ class MeanField:
         self.tables = list(tables)
 
     def randomize(self, rng: np.random.Generator) -> None:
-        """Independent variables with random probabilities."""
+        """Independent variables with random probabilities.
+
+        They vary over the starts only, so that no table depends on those beside it.
+        """
         for c, own in enumerate(self.clusters):
             single, self.entropy[c] = {}, np.zeros(self.shape)
             for u in own:
-                q = rng.standard_exponential((self.sizes[u], *self.shape))
-                single[u] = q / q.sum(axis=0)
+                q = rng.standard_exponential((self.sizes[u], self.shape[0], 1))
+                single[u] = np.broadcast_to(
+                    q / q.sum(axis=0), (self.sizes[u], *self.shape)
+                )
                 self.entropy[c] -= (single[u] * np.log(single[u])).sum(axis=0)
             for f, scope in self.inner[c].items():
                 q = np.ones(self.shape)

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.random_state import as_generator
+from maxent._support.random_state import states_of_many
 from maxent._support.results import Status
 from maxent.models.em import EMResult, maximize_by_em, relative_change
 
@@ -108,8 +108,12 @@ class Model(ABC):
         """Fit that never warns; its outcome is in `fit_result`."""
 
     @classmethod
-    def _each(cls, data: Any) -> Sequence[Any]:
-        """The data of `fit_many`, each as `_fit` takes it."""
+    def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
+        """The data of `fit_many`, each as `_fit` takes it.
+
+        They are read and checked here, before any fit. Options that belong to all data
+        together are taken out of `options`, or get the value that all fits share.
+        """
         return data if isinstance(data, (list, tuple)) else list(data)
 
     # -- fits ----------------------------------------------------------------------
@@ -135,9 +139,11 @@ class Model(ABC):
             Processes, through joblib; None is one, or what
             ``joblib.parallel_config`` says; -1 takes all CPUs.
         random_state : int, Generator, RandomState or None, default=None
-            Seed of all fits; results do not depend on `n_jobs`.
+            An integer is the seed of every fit, as of ``fit(datum, random_state=...)``:
+            a model then does not depend on the other data. Anything else gives each
+            fit a random stream of its own. Results do not depend on `n_jobs`.
         **options
-            Further arguments of `fit`.
+            Further arguments of `fit`; `lengths` belong to all sequences together.
 
         Returns
         -------
@@ -152,17 +158,17 @@ class Model(ABC):
         from joblib import Parallel, delayed
 
         n_jobs = v.check_jobs(n_jobs)
-        data = cls._each(data)
+        data = cls._each(data, options)
         each = [dict(options) for _ in data]
         if init is not None:
             for own, start in zip(each, starts_of_many(init, len(data))):
                 own["init"] = start
         if cls._random:
-            seeds = as_generator(random_state).spawn(len(data))
-            for own, seed in zip(each, seeds):
+            for own, seed in zip(each, states_of_many(random_state, len(data))):
                 own["random_state"] = seed
         models = Parallel(n_jobs=n_jobs)(
-            delayed(cls._fit)(datum, **own) for datum, own in zip(data, each)
+            delayed(_fit_one)(cls, i, datum, own)
+            for i, (datum, own) in enumerate(zip(data, each))
         )
         warn_of_many(cls.__name__, models)
         return models
@@ -198,6 +204,15 @@ class Model(ABC):
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={_short(x)}" for k, x in self.parameters().items())
         return f"{type(self).__name__}({inside})"
+
+
+def _fit_one(cls, i, datum, options):
+    """Fit of datum i, which an error names."""
+    try:
+        return cls._fit(datum, **options)
+    except (ValueError, FloatingPointError) as error:
+        error.args = (f"data[{i}]: {error}",)
+        raise
 
 
 def starts_of_many(init: Any, n: int) -> list[Any]:

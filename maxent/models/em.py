@@ -203,12 +203,13 @@ def maximize_many_by_em(
     running, now = np.arange(len(points[0])), points
     for n_iter in range(max_iter + 1):
         objective, following = step(running, now)
-        done = runs.record(running, now, following, objective, n_iter)
+        done = runs.record(running, now, objective, n_iter)
+        runs.leave(running, now, following, done | (n_iter == max_iter))
         now = tuple(part[~done] for part in following)
         running = running[~done]
         if not len(running):
             break
-    return runs.best, [runs.result(i) for i in range(len(points[0]))]
+    return runs.best, runs.results()
 
 
 class _ManyRuns:
@@ -222,7 +223,7 @@ class _ManyRuns:
         self.n_iter, self.residual = np.zeros(n, dtype=int), np.zeros(n)
         self.status = [Status.MAX_ITER] * n
 
-    def record(self, running, now, following, objective, n_iter):
+    def record(self, running, now, objective, n_iter):
         """Keep what runs have reached; which of them have ended."""
         _check_objectives(objective, n_iter)
         row = np.full(len(self.top), np.nan)
@@ -240,22 +241,31 @@ class _ManyRuns:
         fell = gain < -ROUNDING * size
         done = known & (gain <= self.tol * size)
         self.previous[running], self.n_iter[running] = objective, n_iter
-        change = [_row_change(a, b) for a, b in zip(now, following)]
-        self.residual[running] = np.max(change, axis=0)
         for k in np.flatnonzero(done):
             self.status[running[k]] = Status.STALLED if fell[k] else Status.CONVERGED
         return done
 
-    def result(self, i):
-        """How run i ended."""
-        own = np.array([row[i] for row in self.trace[: self.n_iter[i] + 1]])
-        gain = np.full(len(own), np.inf)
-        known = np.isfinite(own[:-1])
-        gain[1:][known] = np.diff(own)[known]
-        steps = list(zip(range(len(own)), own.tolist(), gain.tolist()))
-        top = float(self.top[i])
-        residual = float(self.residual[i])
-        return EMResult(top, len(own) - 1, self.status[i], steps, residual, [top])
+    def leave(self, running, now, following, ended):
+        """Keep the residuals of runs that have ended."""
+        if ended.any():
+            pairs = zip(now, following)
+            change = [_row_change(a[ended], b[ended]) for a, b in pairs]
+            self.residual[running[ended]] = np.max(change, axis=0)
+
+    def results(self):
+        """How every run ended."""
+        trace = np.array(self.trace).T  # (runs, steps), NaN after the end of a run
+        gain = np.full(trace.shape, np.inf)
+        known = np.isfinite(trace[:, :-1])
+        np.subtract(trace[:, 1:], trace[:, :-1], out=gain[:, 1:], where=known)
+        out = []
+        for i, (top, end) in enumerate(zip(self.top.tolist(), self.n_iter.tolist())):
+            own = slice(end + 1)
+            seen, up = trace[i, own].tolist(), gain[i, own].tolist()
+            steps = list(zip(range(end + 1), seen, up))
+            residual = float(self.residual[i])
+            out.append(EMResult(top, end, self.status[i], steps, residual, [top]))
+        return out
 
 
 def _row_change(old, new):

@@ -11,6 +11,7 @@ from maxent._support import validation as v
 from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
+from maxent.families import _checks
 from maxent.models._chain_input import (
     Array,
     check_chain,
@@ -32,6 +33,8 @@ from maxent.models._gaussian_em import (
 )
 from maxent.models._hidden_chain import HiddenMarkovModel, Observations
 from maxent.models._partitioned_chains import PartitionedChains, Vectors
+
+_REMEDY = "Add a ridge to its diagonal, or pass variances (n_states, d)."
 
 
 class GaussianHMM(HiddenMarkovModel):
@@ -97,6 +100,9 @@ class GaussianHMM(HiddenMarkovModel):
         cov: ArrayLike,
     ) -> None:
         first, rows = check_chain(start, transition)
+        cov = v.as_doubles("cov", cov)
+        if cov.ndim == 3:
+            cov, _ = _checks.positive_definite_array("cov", cov, _REMEDY)
         emission = gaussians(mean, cov)
         if emission.batch_shape != first.shape:
             raise ValueError(
@@ -285,8 +291,9 @@ class GaussianHMM(HiddenMarkovModel):
         return cls._best_of(problem, starts, {}, tol, max_iter)
 
     @classmethod
-    def _each(cls, data: Any) -> list[Sequences]:
-        return vector_sequences(data, partly=True).singles()
+    def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
+        lengths = options.pop("lengths", None)
+        return vector_sequences(data, lengths, partly=True).singles()
 
     # -- hmmlearn --------------------------------------------------------------------
     @classmethod

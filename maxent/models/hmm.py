@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
 from maxent._support.partitions import is_partitioned
-from maxent._support.random_state import as_generator
+from maxent._support.random_state import as_generator, states_of_many
 from maxent._support.sequences import check_alphabet, decoded, symbol_sequences
 from maxent._support.threads import effective_threads
-from maxent.families import Categorical
+from maxent.families import Categorical, _checks
 from maxent.models._categorical_em import (
     CategoricalProblem,
     own_start,
@@ -101,7 +101,7 @@ class CategoricalHMM(HiddenMarkovModel):
     ) -> None:
         first, rows = check_chain(start, transition)
         if not isinstance(emission, Categorical):
-            emission = Categorical(emission)
+            emission = Categorical(_checks.simplex_array("emission", emission))
         if emission.batch_shape != first.shape:
             raise ValueError(
                 f"emission has shape {emission.prob.shape}; one row for each of the "
@@ -350,7 +350,9 @@ class CategoricalHMM(HiddenMarkovModel):
             Start of every fit, or one for each sequence; `n_states` and `n_init` are
             then not read.
         random_state : int, Generator, RandomState or None, default=None
-            Seed of all starts.
+            An integer is the seed of every fit, as of ``fit([sequence],
+            random_state=...)``: a model then does not depend on the other sequences.
+            Anything else gives each fit a random stream of its own.
         n_jobs : int, optional
             Threads; the result has the same bits for any number.
 
@@ -378,8 +380,8 @@ class CategoricalHMM(HiddenMarkovModel):
         if n_states is not None:
             n_states = v.check_count("n_states", n_states)
         if init is None:
-            rngs = as_generator(random_state).spawn(len(found))
-            starts = starts_of_each(found, n_states, n_symbols, zeta, n_init, rngs)
+            own = states_of_many(random_state, len(found))
+            starts = starts_of_each(found, n_states, n_symbols, zeta, n_init, own)
         else:
             each = starts_of_many(init, len(found))
             starts = [[own_start(one, cls, n_symbols)] for one in each]
@@ -387,8 +389,8 @@ class CategoricalHMM(HiddenMarkovModel):
             found, starts, smoothing, tol, max_iter, effective_threads(n_jobs)
         )
         models = [
-            cls._from_tables(*tables, alphabet, missing)._with_result(result)
-            for tables, result in fits
+            cls._from_tables(start, move, table, alphabet, missing)._with_result(result)
+            for (start, move, table), result in fits
         ]
         warn_of_many(cls.__name__, models)
         return models

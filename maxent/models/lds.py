@@ -424,5 +424,6 @@ class LinearDynamicalSystem(Model):
         return cls(**best._asdict())._with_result(result)
 
     @classmethod
-    def _each(cls, data: Any) -> Sequence[Any]:
-        return vector_sequences(data, partly=True).singles()
+    def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
+        lengths = options.pop("lengths", None)
+        return vector_sequences(data, lengths, partly=True).singles()

@@ -322,8 +322,15 @@ class MarkovChain(Model):
         )
 
     @classmethod
-    def _each(cls, data: Any) -> list[Any]:
-        return [[one] for one in data]
+    def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
+        """Sequences of one alphabet; without one, all share the number of symbols."""
+        words = ("alphabet", "n_symbols", "missing")
+        given = {word: options[word] for word in words if word in options}
+        found = symbol_sequences(data, options.pop("lengths", None), **given)
+        options["n_symbols"] = alphabet_size(
+            found, options.get("alphabet"), options.get("n_symbols")
+        )
+        return found.singles()
 
 
 def check_order(order: Any) -> int:

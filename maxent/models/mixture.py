@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, softmax
 
 from maxent._support import validation as v
+from maxent._support.bags import read_bags
 from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
 from maxent.families import ExponentialFamily, Gaussian, _checks
@@ -359,3 +361,7 @@ class Mixture(Model):
             problem.step, starts, tol=tol, max_iter=max_iter, change=mixture_change
         )
         return cls(*best)._with_result(result)
+
+    @classmethod
+    def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
+        return read_bags("data", data)

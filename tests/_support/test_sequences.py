@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from maxent._support.sequences import (
-    decoded,
-    read_sequences,
-    symbol_sequences,
-    vector_sequences,
-)
+from maxent._support.sequence_files import read_sequences
+from maxent._support.sequences import decoded, symbol_sequences, vector_sequences
 
 CODES = [[0, 1, 2], [2], [1, -1]]
 
@@ -98,6 +94,12 @@ def test_missing_vectors():
         (lambda: symbol_sequences([0, 1], [1]), "lengths add up to 1"),
         (lambda: symbol_sequences([0, 1], [2, 0]), "lengths="),
         (lambda: symbol_sequences(["A"], [1], alphabet="A"), "lengths belongs"),
+        (lambda: symbol_sequences(([0, 1, 0], [1, 2])), "pass lengths="),
+        (lambda: vector_sequences((np.zeros((3, 1)), [1, 2])), "pass lengths="),
+        (lambda: symbol_sequences("a.fasta", alphabet="AC"), r"pathlib.Path\('a.fa"),
+        (lambda: symbol_sequences("a.fasta"), r"pathlib.Path\('a.fasta'\)"),
+        (lambda: symbol_sequences(["AB"], alphabet="A", name="X"), r"^X\[0\]\[1\]='B'"),
+        (lambda: vector_sequences(pathlib.Path("a")), "is a path, and files are"),
         (lambda: vector_sequences([np.zeros((2, 2)), np.zeros((2, 3))]), "3 columns"),
         (lambda: vector_sequences([np.zeros((2, 2, 2))]), "has shape"),
         (lambda: vector_sequences([[[np.inf]]]), r"sequences\[0\]\[0\]"),

@@ -134,7 +134,10 @@ def test_hidden_markov_models_are_the_default(run, tmp_path):
         (["--order", "2"], "--order does not apply to --sequence-model hmm"),
         ([*MARKOV, "--states", "2"], "--states does not apply"),
         ([*MARKOV, "--format", "csv"], "--horizon is for sequences|--sequence-model"),
-        ([*MARKOV, "--alphabet", "A"], r"sequences\[\d+\]\[\d+\]='C'"),
+        (
+            [*MARKOV, "--alphabet", "A"],
+            r"line \d+: the sequence 's\d+ .*' has the letter 'C' at place \d+, which",
+        ),
         ([*MARKOV, "--rho", "0"], "rho=0"),
         (["--horizon", "long"], "use mean or an integer"),
     ],
@@ -169,9 +172,15 @@ def test_prediction_refusals(run, fasta, crabs, tmp_path):
     model = tmp_path / "m.npz"
     assert run("fit", fasta, model, *MARKOV)[0] == 0
     other = tmp_path / "other.fasta"
-    other.write_text(">a\nACGT\n")
+    other.write_text(">a\nACCA\n>b 7\nACGT\n")
     code, _, err = run("predict", model, other)
-    assert code == 2 and "sequences[0][2]='G'" in err
+    assert code == 2
+    assert "line 3: the sequence 'b 7' has the letter 'G' at place 3, which" in err
+    assert_one_sentence(err, "predict")
+    bare = tmp_path / "bare.txt"
+    bare.write_text("ACAC\nAANA\n")
+    code, _, err = run("predict", model, bare, "--format", "sequences")
+    assert code == 2 and "line 2: the sequence has the letter 'N' at place 3" in err
     code, _, err = run("predict", model, fasta, "--format", "csv")
     assert code == 2 and "model of sequences" in err
     code, _, err = run("predict", model, fasta, "--proba")

@@ -283,6 +283,11 @@ def test_normalized_bounds_of_new_models(rng):
     part = bayes_net_kernel(P[:2], P, normalize=True, **options)
     # bounds of several starts, which need not end at the same maximum
     assert np.abs(part - whole[:2]).max() < 0.5
+    # a bound depends on its pair only
+    turned = bayes_net_kernel(P[1::-1], P[::-1], normalize=True, **options)
+    np.testing.assert_allclose(turned[::-1, ::-1], part, atol=1e-8)
+    one = bayes_net_kernel(P[1:2], P[2:3], normalize=True, **options)
+    np.testing.assert_allclose(one, part[1:2, 2:3], atol=1e-8)
 
 
 # -- refusals --------------------------------------------------------------------------

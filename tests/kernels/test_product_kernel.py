@@ -129,9 +129,8 @@ def test_gram_is_symmetric_positive_and_agrees_with_its_blocks(name, rho, rng):
     np.testing.assert_allclose(
         np.log(K), L - 0.5 * (np.diag(L)[:, None] + np.diag(L)), atol=1e-9
     )
-    if name != "switching":  # whose paths belong to a model's place in the list
-        block = product_kernel(P[:2], P[1:], rho=rho, horizon=T, normalize=True)
-        np.testing.assert_allclose(block, K[:2, 1:], rtol=1e-10, atol=1e-300)
+    block = product_kernel(P[:2], P[1:], rho=rho, horizon=T, normalize=True)
+    np.testing.assert_allclose(block, K[:2, 1:], rtol=1e-10, atol=1e-300)
 
 
 @pytest.mark.parametrize("name", LISTS)

@@ -175,6 +175,16 @@ def test_mean_horizon_and_the_alphabet_of_all_data():
             {"horizon": 2, "n_paths": 3},
         ),
         ("FactorialHMM", {"n_states": (2, 2), "tol": 0.1}, {"horizon": 2}),
+        (
+            "FactorialHMM",
+            {"n_states": (2, 2), "tol": 0.1},
+            {"horizon": 2, "method": "collapsed"},
+        ),
+        (
+            "GaussianHMM",
+            {"n_states": 2, "tol": 0.1, "n_init": 1},
+            {"horizon": 2, "method": "pair_sample", "n_samples": 20},
+        ),
         ("Mixture", {"n_components": 2, "tol": 1e-3}, {}),
         ("Mixture", {"n_components": 2, "tol": 1e-3}, {"method": "shared_sample"}),
         ("Gaussian", {}, {}),
@@ -190,12 +200,63 @@ def test_series_and_bags(name, params, more, rng, tmp_path):
     np.testing.assert_array_equal(np.diagonal(K), 1.0)
     block = maker.transform(X)
     np.testing.assert_array_equal(block, maker.transform(X))
-    if name != "SwitchingLDS":  # whose new models have paths of their own
+    if more.get("method") != "collapsed":  # bounds depend on the order of a pair
         np.testing.assert_allclose(block, K, rtol=1e-9)
+    # a row depends on its datum only
+    for i in (0, 4):
+        one = maker.transform(X[i : i + 1])
+        np.testing.assert_allclose(one, block[i : i + 1], rtol=1e-9)
+    np.testing.assert_allclose(maker.transform(X[::-1])[::-1], block, rtol=1e-9)
     maxent.save(maker, tmp_path / "kernel.npz")
     back = maxent.load(tmp_path / "kernel.npz")
     np.testing.assert_array_equal(back.transform(X), block)
     assert list(maker.get_feature_names_out())[:1] == ["productkernel0"]
+
+
+def test_rows_of_symbols_depend_on_their_datum_only(rng):
+    S = ["".join(rng.choice(list("ACGT"), size=60)) for _ in range(6)]
+    params = {"alphabet": "ACGT", "n_states": 3, "tol": 1e-4}
+    for state in (0, None, np.random.RandomState(3)):
+        maker = ProductKernel(
+            "CategoricalHMM", horizon=9, model_params=params, random_state=state
+        )
+        K = maker.fit_transform(S)
+        np.testing.assert_allclose(maker.transform(S[::-1])[::-1], K, rtol=1e-9)
+        np.testing.assert_allclose(maker.transform(S[2:3]), K[2:3], rtol=1e-9)
+
+
+@pytest.mark.parametrize("horizon", ("mean", 4))
+def test_the_first_axis_of_an_array_is_that_of_the_models(horizon, rng):
+    codes = rng.integers(0, 3, size=(5, 12))
+    A = rng.normal(size=(5, 12, 2))
+    system = {"n_states": 1, "tol": 0.1}
+    for name, X, params in (
+        ("MarkovChain", codes, {}),
+        ("LinearDynamicalSystem", A, system),
+        ("LinearDynamicalSystem", A[..., 0], system),
+        ("GaussianHMM", A[..., 0], {"n_states": 2, "tol": 0.1}),
+    ):
+        maker = ProductKernel(name, horizon=horizon, model_params=params)
+        K = maker.fit_transform(X)
+        assert maker.horizon_ == (11 if horizon == "mean" else 4)
+        np.testing.assert_array_equal(K, maker.fit_transform(list(X)))
+        assert K.shape == (5, 5)
+    refused(lambda: ProductKernel("MarkovChain").fit(codes[0]), "is a single number")
+
+
+def test_paths_of_files_and_pairs(tmp_path, rng):
+    file = tmp_path / "a.fasta"
+    file.write_text(">x\nACCA\n>y\nAAC\n")
+    maker = ProductKernel("MarkovChain", model_params={"alphabet": "AC"})
+    expected = maker.fit_transform(["ACCA", "AAC"])
+    np.testing.assert_array_equal(maker.fit_transform(file), expected)
+    np.testing.assert_allclose(maker.transform(file), expected, rtol=1e-12)
+    system = ProductKernel("LinearDynamicalSystem", model_params={"n_states": 1})
+    refused(lambda: system.fit(file), "is a path, and files are read for symbols only")
+    pair = ([0, 1, 0, 1, 1], [2, 3])
+    refused(lambda: ProductKernel("MarkovChain").fit(pair), "X is a tuple whose second")
+    x = rng.normal(size=(9, 1))
+    refused(lambda: system.fit((x, [4, 5])), "X is a tuple whose second")
 
 
 def test_columns_as_independent_coordinates(rng):
@@ -210,6 +271,16 @@ def test_columns_as_independent_coordinates(rng):
         product_kernel(Poisson(rate), normalize=True),
         rtol=1e-10,
     )
+
+
+def test_bags_of_codes_have_the_categories_of_all_data():
+    bags = [np.array([0, 2, 1, 1]), np.array([0, 1, 0]), np.array([1, 1, 0, 0])]
+    maker = ProductKernel("Categorical", normalize=False)
+    counts = [[1, 2, 1], [2, 1, 0], [2, 2, 0]]
+    expected = ProductKernel(normalize=False).fit_transform(counts)
+    np.testing.assert_allclose(maker.fit_transform(bags), expected, rtol=1e-12)
+    np.testing.assert_allclose(maker.transform(bags[1:2]), expected[1:2], rtol=1e-12)
+    refused(lambda: maker.transform([np.array([0, 3])]), "3")
 
 
 def test_data_that_are_models(rng):
@@ -299,7 +370,28 @@ def test_bad_settings(rng):
         fit("MarkovChain", estimate="ml", model_params={"smoothing": 1.0}),
         "estimate='ml' has no prior, but model_params has smoothing=1.0",
     )
-    refused(fit("MarkovChain", rho=[0.5, 1.0]), "must be one number")
+    refused(fit("MarkovChain", rho=[0.5, 1.0]), "must be a number > 0: search a grid")
+    base = {"alphabet": "AC"}
+    refused(
+        fit("MarkovChain", horizon=[1, 3], model_params=base),
+        r"horizon=\[1, 3\] must be an integer >= 0 or 'mean': search a grid",
+    )
+    refused(
+        fit("CategoricalHMM", model_params={**base, "states": 2}),
+        "model_params has 'states', which .* use n_states, alphabet, missing",
+    )
+    refused(
+        fit("Gaussian", model_params={"states": 2}, data=Z), "'states', .* use weights"
+    )
+    refused(fit("Gaussian", data=[Z, Z[:, :1]]), r"X\[1\] has rows of shape \(1,\)")
+    refused(fit("Mixture", data=[Z, Z[:, :1]]), r"X\[1\] has rows of shape \(1,\)")
+    refused(fit("Mixture", data=[Z, Z * np.inf]), r"X\[1\]\[0, 0\]=.*inf must be a fin")
+    refused(fit("Gaussian", data=[]), "X is empty")
+    edge = [rng.beta(2.0, 2.0, size=(n, 1)) for n in (5, 6, 5, 6)]
+    edge[3][4] = 1.0
+    refused(fit("Beta", data=edge), r"X\[3\], as a stack .*X\[0, 0, 4\]=1")
+    low = list(rng.gamma(0.1, size=(2, 40, 1)))
+    refused(fit("Gamma", rho=1.0, data=low), r"kernel of X\[0, 0\] with itself infin")
     refused(fit("MarkovChain", rho=0.0), "rho=0 must be")
     refused(
         fit("MarkovChain", horizon="long", model_params={"alphabet": "AC"}),
@@ -321,6 +413,17 @@ def test_bad_settings(rng):
         fit("Gaussian", horizon=3, neighbours=4, data=Z), "horizon=3 has no meaning"
     )
     refused(fit("Gaussian", data=[Z, Z[:0]]), r"X\[1\] has shape \(0, 2\)")
+    for name, params in (
+        ("LinearDynamicalSystem", {"n_states": 1, "tol": 1.0}),
+        ("Gaussian", {}),
+        ("Mixture", {"tol": 1.0}),
+    ):
+        maker = ProductKernel(name, model_params=params).fit([Z, Z + 1.0])
+        bad = [Z, Z[:, :1]]
+        refused(lambda m=maker, X=bad: m.transform(X), r"X\[1\] has (1 col|rows of)")
+    chains = [MarkovChain.fit(["AC"], alphabet=letters) for letters in ("AC", "ACG")]
+    maker = ProductKernel(None, horizon=2).fit(chains[:1])
+    refused(lambda: maker.transform(chains[1:]), r"X\[0\] has n_symbols=3")
     maker = ProductKernel("Gaussian", neighbours=4).fit(Z)
     refused(lambda: maker.transform(Z[:, :1]), "X has 1 columns")
     with pytest.raises(NotFittedError):

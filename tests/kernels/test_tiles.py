@@ -71,20 +71,26 @@ def test_what_tiles_cannot_do_is_refused(rng):
         product_kernel_tiles(P, tile=0)
     with pytest.raises(ValueError, match="rho"):
         product_kernel_tiles(P, rho=-1.0)
+
+
+def test_paths_of_switching_systems_fit_tiles_together():
     one = np.eye(1)
-    regimes = np.eye(2) * 0.8 + 0.1
-    system = SwitchingLDS(
-        [0.5, 0.5],
-        regimes,
-        np.ones((2, 1, 1)),
-        np.ones((2, 1, 1)),
-        one,
-        one,
-        [0.0],
-        one,
-    )
-    with pytest.raises(ValueError, match="method='exact'"):
-        product_kernel_tiles([system], horizon=3)
+    systems = [
+        SwitchingLDS(
+            [0.5, 0.5],
+            np.eye(2) * 0.8 + 0.1,
+            np.array([[[a]], [[-a]]]),
+            np.full((2, 1, 1), 0.2),
+            one,
+            one,
+            [0.0],
+            one,
+        )
+        for a in (0.1, 0.5, 0.9)
+    ]
+    K = product_kernel_tiles(systems, tile=2, horizon=3, n_paths=4)
+    expected = product_kernel(systems, horizon=3, n_paths=4)
+    np.testing.assert_allclose(K, expected, rtol=1e-12)
 
 
 def test_a_shared_sample_fits_tiles_together(rng):

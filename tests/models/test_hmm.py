@@ -16,7 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxent._support.sequences import symbol_sequences
 from maxent.families import Categorical
-from maxent.models import CategoricalHMM, GaussianHMM, states_per_sequence
+from maxent.models import (
+    CategoricalHMM,
+    GaussianHMM,
+    LinearDynamicalSystem,
+    states_per_sequence,
+)
 from maxent.models._many_chains import fit_tables
 
 KINDS = ("full", "diagonal", "spherical")
@@ -264,6 +269,48 @@ def test_fit_many_fits_every_sequence_with_its_own_number_of_states(rng):
     ]
     with pytest.warns(ConvergenceWarning, match="7 of 7"):
         CategoricalHMM.fit_many(X, max_iter=1, tol=1e-15, random_state=0)
+
+
+def test_one_seed_fits_each_sequence_as_if_it_were_alone(rng):
+    X = random_codes(rng, 9, 3, low=20, high=60)
+    options = {"n_symbols": 3, "tol": 1e-6, "zeta": 0.2, "random_state": 4}
+    many = CategoricalHMM.fit_many(X, **options)
+    turned = CategoricalHMM.fit_many(X[::-1], **options)[::-1]
+    single = [CategoricalHMM.fit([x], **options) for x in X]
+    for found, *others in zip(many, turned, single):
+        for one in others:
+            a, b = found.emission.prob, one.emission.prob
+            np.testing.assert_allclose(a, b, atol=1e-6)
+            np.testing.assert_allclose(found.transition, one.transition, atol=1e-6)
+    options["random_state"] = np.random.default_rng(4)  # a stream for each
+    one, other = CategoricalHMM.fit_many([X[0], X[0]], **options)
+    assert one != other
+    V = [rng.normal(size=(n, 2)) for n in (20, 30)]
+    options = {"n_states": 2, "tol": 1e-3, "random_state": 4}
+    for x, found in zip(V, GaussianHMM.fit_many(V, **options)):
+        assert found == GaussianHMM.fit([x], **options)
+
+
+def test_fit_many_takes_one_array_with_lengths(rng):
+    x = rng.normal(size=(30, 2))
+    options = {"n_states": 2, "tol": 1e-2, "random_state": 0}
+    many = GaussianHMM.fit_many(x, lengths=[12, 18], **options)
+    assert many == GaussianHMM.fit_many([x[:12], x[12:]], **options)
+
+
+def test_a_datum_without_observations_is_named(rng):
+    X = [rng.normal(size=(9, 1)), np.full((4, 1), np.nan)]
+    with pytest.raises(ValueError, match=r"data\[1\]: every row is missing"):
+        LinearDynamicalSystem.fit_many(X, n_states=1, max_iter=2, tol=1.0)
+
+
+def test_bad_emissions_are_named():
+    even = [[0.5, 0.5], [0.5, 0.5]]
+    with pytest.raises(ValueError, match=r"emission\[0\] sums to 1.1"):
+        CategoricalHMM([0.5, 0.5], even, [[0.5, 0.6], [0.5, 0.5]])
+    with pytest.raises(ValueError, match=r"pass variances \(n_states, d\)") as error:
+        GaussianHMM([1.0], [[1.0]], [[0.0, 0.0]], [[[1.0, 2.0], [2.0, 1.0]]])
+    assert "DiagonalGaussian" not in str(error.value)
 
 
 def test_fit_many_of_vectors_does_not_depend_on_the_processes(rng):

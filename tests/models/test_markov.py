@@ -88,6 +88,11 @@ def test_fit_many_is_one_fit_each(rng):
     many = MarkovChain.fit_many(strings, order=1, alphabet="AC")
     assert many == [MarkovChain.fit([s], 1, alphabet="AC") for s in strings]
     assert many[0].fit_result is None
+    codes = MarkovChain.fit_many([[0, 1], [0, 2, 1]])
+    assert [chain.n_symbols for chain in codes] == [3, 3]  # of all data
+    assert codes == MarkovChain.fit_many([0, 1, 0, 2, 1], lengths=[2, 3])
+    for wrong, words in (("AG", r"\[1\]\[1\]='G'"), ("", r"\[1\] is empty")):
+        refused(lambda w=wrong: MarkovChain.fit_many(["AC", w], alphabet="AC"), words)
 
 
 @pytest.mark.parametrize(

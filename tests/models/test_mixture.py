@@ -282,3 +282,10 @@ def test_values(rng):
 )
 def test_bad_input_is_named(call, match):
     refused(call, match)
+
+
+def test_a_bad_bag_of_many_is_named_before_any_fit(rng):
+    bags = [rng.normal(size=(9, 1)), np.array([[0.0], [np.inf]])]
+    refused(lambda: Mixture.fit_many(bags), r"data\[1\]\[1, 0\]=inf must be a finite")
+    bags[1] = bags[0][:0]
+    refused(lambda: Mixture.fit_many(bags), r"data\[1\] has shape \(0, 1\)")

@@ -287,6 +287,22 @@ def test_new_models_meet_the_paths_of_old_ones(rng):
         whole[0]
 
 
+def test_paths_belong_to_the_model(rng):
+    models = [random_switching(rng, 2, 2) for _ in range(4)]
+    options = {"horizon": 30, "n_paths": 5, "random_state": 1}
+    whole = SwitchingPaths(models, **options)
+    turned = SwitchingPaths(models[::-1], **options)
+    for one, other in zip(whole.paths, turned.paths[::-1]):
+        np.testing.assert_array_equal(one, other)
+    # models of one law of regimes have independent paths all the same
+    alike = [
+        SwitchingLDS(**{**models[0].parameters(), "observation_offset": [k, 0.0]})
+        for k in range(2)
+    ]
+    first, second = SwitchingPaths(alike, **options).paths
+    assert (first != second).any()
+
+
 def test_kernels_of_models_with_themselves_are_computed_once(rng, monkeypatch):
     models = [random_switching(rng, 2, 2) for _ in range(5)]
     old, new = (
