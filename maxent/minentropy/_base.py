@@ -155,6 +155,8 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
             remedy = f"raise max_iter (now {settings.max_iter}) or tol"
             if best.status is Status.STALLED:
                 remedy = "rounding allows no further progress: raise tol"
+                if best.solver == "ball":
+                    remedy = "no step in a ball falls by tol: use solver='prox'"
             warnings.warn(
                 f"{type(self).__name__} stopped with status {best.status.value!r} "
                 f"after {best.n_iter} steps: stationarity {best.stationarity:.2e} "
@@ -180,11 +182,6 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         if self.solver == "latent_svm" and not infinite.all():
             raise ValueError(
                 f"solver='latent_svm' needs alpha=inf, not alpha={self.alpha!r}."
-            )
-        if self.solver == "cccp" and (alpha == 1).any():
-            raise ValueError(
-                "solver='cccp' has no convex parts at alpha=1; use 'prox', or "
-                "alpha=0.99."
             )
 
     def _outputs(self, classes):

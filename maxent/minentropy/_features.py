@@ -50,6 +50,10 @@ class HiddenFeatures(ABC):
         """log sum exp(t s) (n, K) and G of the means E_t[Psi]; max, argmax at inf."""
 
     @abstractmethod
+    def spread(self, w: FloatArray) -> tuple[FloatArray, Any]:
+        """A quadratic form q(w) >= range_h(s_iyh)^2 (n, K), and G of half its slope."""
+
+    @abstractmethod
     def best(self, w: FloatArray) -> Any:
         """Best hidden value of every (i, y): (n, K) or (n, K, ...)."""
 
@@ -134,6 +138,17 @@ class ListedFeatures(HiddenFeatures):
     def tempered(self, w, t):
         L, p = tempered_rows(self.scores(w), self.offsets, t)
         return self.table(L, 0.0), self.pool(p)
+
+    def spread(self, w):
+        s, starts = self.raw_scores(w), self.offsets[:-1]
+        allowed = np.ones(len(s))
+        if self.forbidden is not None:
+            allowed[self.forbidden] = 0.0
+        count = np.maximum(np.add.reduceat(allowed, starts), 1.0)
+        mean = np.add.reduceat(allowed * s, starts) / count
+        off = 2.0 * allowed * (s - np.repeat(mean, np.diff(self.offsets)))
+        # range^2 <= 2 |s - mean|^2
+        return self.table(0.5 * np.add.reduceat(off**2, starts), 0.0), self.pool(off)
 
     def best(self, w):
         _, p = tempered_rows(self.scores(w), self.offsets, np.inf)

@@ -51,8 +51,6 @@ class Settings:
             name = "auto"  # on the path to infinity
         if name == "auto" or (name in ("prox", "ball") and infinite):
             name = "cccp" if infinite else "prox"
-        if name == "cccp" and (objective.alpha == 1).any():
-            name = "prox"  # only on a path: the parts have no limit there
         solvers = {
             "prox": prox_linear,
             "ball": trust_region,

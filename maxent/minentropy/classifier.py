@@ -49,9 +49,9 @@ class M3EClassifier(MinEntropyBase):
         Random starts.
     solver : {"auto", "prox", "ball", "cccp", "latent_svm"}, default="auto"
         "prox" is the prox-linear method, for finite orders; "ball" the paper's
-        algorithm 2; "cccp" the concave-convex procedure, for every order but 1;
-        "latent_svm" that of Yu and Joachims, for alpha = inf. "auto" is "prox" or, at
-        inf, "cccp".
+        algorithm 2; "cccp" the concave-convex procedure, for all orders, infinite ones
+        among finite ones included; "latent_svm" that of Yu and Joachims, for
+        alpha = inf. "auto" is "prox" or, with an infinite order, "cccp".
     temperature : float, default=1.0
         b > 0, the type of the entropy: scores are ``F(b s) / b``.
     fit_intercept : bool, default=True

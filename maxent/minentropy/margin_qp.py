@@ -16,12 +16,13 @@ structural SVMs; Mehrotra (1992) for the interior point.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.linalg import lapack, solve_triangular
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
@@ -285,10 +286,11 @@ class MarginProblem:
         # objectives are >= 1 in these units, so that tol / 2 * (1 + J) <= tol * J
         options = {"tol": 0.5 * tol, "callback": callback}
         if self._takes_interior(solver):
-            Z = self.D.toarray() if sp.issparse(self.D) else self.D
             options["max_iter"] = max_iter or 200
             with single_threaded_blas():
+                Z, basis = self._dense_rows()
                 pair, ended = solve_interior(factor * Z, q, groups, **options)
+            pair = pair if basis is None else replace(pair, w=basis(pair.w))
         else:
             options["max_iter"] = max_iter or 2000
             rows = sp.csr_array(self.D)
@@ -298,6 +300,29 @@ class MarginProblem:
         return self._result(
             pair, center, nu, ended.n_iter, ended.status, ended.history, tol, unit
         )
+
+    def _dense_rows(self):
+        """Rows for the interior point, and their basis: a function of coordinates.
+
+        Wide sparse rows are not made dense; the coordinates are a Cholesky factor of
+        their Gram matrix, D D' = Z Z'.
+        """
+        if not sp.issparse(self.D):
+            return self.D, None
+        rows, d = self.D.shape
+        if rows >= d:
+            return self.D.toarray(), None
+        gram = (self.D @ self.D.T).toarray()
+        L, pivots, rank, _ = lapack.dpstrf(gram, tol=-1.0, lower=1)
+        rank, order = max(rank, 1), pivots - 1
+        Z = np.empty((rows, rank))
+        Z[order] = np.tril(L)[:, :rank]
+        first, spanning = L[:rank, :rank], self.D[order[:rank]]
+
+        def basis(w):
+            return spanning.T @ solve_triangular(first, w, lower=True, trans="T")
+
+        return Z, basis
 
     def _objective_bound(self, q, nu, unit):
         """A lower bound of the objective: the dual along one ray; 0 if w is known."""
@@ -316,7 +341,8 @@ class MarginProblem:
         if solver != "auto":
             return solver == "interior"
         rows, d = self.D.shape
-        return min(rows, d) <= _WIDEST and rows * d <= _MOST_ENTRIES
+        entries = rows * min(rows, d) if sp.issparse(self.D) else rows * d
+        return min(rows, d) <= _WIDEST and entries <= _MOST_ENTRIES
 
     def _result(self, pair, center, nu, n_iter, status, history, tol, unit):
         """The certificate in the units of the problem; `pair.w` is v, nearly."""

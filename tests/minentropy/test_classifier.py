@@ -152,7 +152,6 @@ def test_trap_is_told(rng):
         ({"n_init": 0}, "n_init=0"),
         ({"solver": "prox"}, "solver='prox'"),
         ({"solver": "latent_svm", "alpha": 1.0}, "needs alpha=inf"),
-        ({"solver": "cccp", "alpha": 1.0}, "alpha=0.99"),
         ({"temperature": 0.0}, "temperature=0.0"),
         ({"intercept_scaling": -1.0}, "intercept_scaling=-1.0"),
         ({"tol": 0}, "tol=0"),
