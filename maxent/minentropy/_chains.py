@@ -45,7 +45,7 @@ class TreeFeatures(HiddenFeatures):
     def is_visible(self):
         return self.S == 1
 
-    def restrict(self, hidden_mask, codes):
+    def _restrict(self, hidden_mask, codes):
         shapes = [(int(T), self.S) for T in self.lengths]
         self.masks, self.codes = checked_masks(hidden_mask, shapes), codes
 

@@ -126,8 +126,8 @@ class ConvexParts:
                 rows = sp.csr_array(place, shape=(len(i), len(at))) @ rows
             out = rows if out is None else out + rows
         if out is None:
-            like = sp.csr_array if sp.issparse(getattr(features, "R", None)) else np.zeros
-            return like(shape)
+            sparse = sp.issparse(getattr(features, "R", None))
+            return sp.csr_array(shape) if sparse else np.zeros(shape)
         return out
 
 

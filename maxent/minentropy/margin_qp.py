@@ -22,7 +22,6 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.linalg import lapack, solve_triangular
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
@@ -31,6 +30,7 @@ from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback, FloatArray
 from maxent.minentropy._dual_ascent import solve_ascent
 from maxent.minentropy._margin_dual import Groups, Pair, solve_interior
+from maxent.minentropy._sparse_basis import dense_rows
 
 QPSolver = Literal["auto", "interior", "ascent"]
 _WIDEST = 1500  # rows or columns, whichever are fewer, that an interior point takes
@@ -215,9 +215,7 @@ class MarginProblem:
                 "(n, d) and (n,), or (n, m, d) and (n, m), are needed."
             )
         shape, n = ell.shape, len(ell)
-        entries = D.data if sparse else D
-        if not np.isfinite(entries).all():
-            raise ValueError("D has entries that are NaN or infinite.")
+        v.check_entries("D", D, "leave such rows out, or impute their features")
         v.check_range("D", D)
         if not (ell < np.inf).all():  # NaN too
             raise ValueError(
@@ -288,7 +286,7 @@ class MarginProblem:
         if self._takes_interior(solver):
             options["max_iter"] = max_iter or 200
             with single_threaded_blas():
-                Z, basis = self._dense_rows()
+                Z, basis = dense_rows(self.D)
                 pair, ended = solve_interior(factor * Z, q, groups, **options)
             pair = pair if basis is None else replace(pair, w=basis(pair.w))
         else:
@@ -300,29 +298,6 @@ class MarginProblem:
         return self._result(
             pair, center, nu, ended.n_iter, ended.status, ended.history, tol, unit
         )
-
-    def _dense_rows(self):
-        """Rows for the interior point, and their basis: a function of coordinates.
-
-        Wide sparse rows are not made dense; the coordinates are a Cholesky factor of
-        their Gram matrix, D D' = Z Z'.
-        """
-        if not sp.issparse(self.D):
-            return self.D, None
-        rows, d = self.D.shape
-        if rows >= d:
-            return self.D.toarray(), None
-        gram = (self.D @ self.D.T).toarray()
-        L, pivots, rank, _ = lapack.dpstrf(gram, tol=-1.0, lower=1)
-        rank, order = max(rank, 1), pivots - 1
-        Z = np.empty((rows, rank))
-        Z[order] = np.tril(L)[:, :rank]
-        first, spanning = L[:rank, :rank], self.D[order[:rank]]
-
-        def basis(w):
-            return spanning.T @ solve_triangular(first, w, lower=True, trans="T")
-
-        return Z, basis
 
     def _objective_bound(self, q, nu, unit):
         """A lower bound of the objective: the dual along one ray; 0 if w is known."""
