@@ -157,26 +157,35 @@ def trust_region(
     """Minimise f from w by the paper's algorithm 2.
 
     The linearised problem is solved in |w - w_t|^2 <= mu. mu begins at `largest`, is
-    divided by `factor` until f falls by tol sum c, and begins anew after that. Where
-    the paper leaves open when to end, it is at mu < `least`.
+    divided by `factor` until f falls by epsilon, and begins anew after that. What the
+    paper leaves open: epsilon is tol sum c, a tenth of that if mu < `least` is reached
+    at a point that is not stationary, and so on down to a thousandth.
     """
     total, monitor = objective.total, DescentMonitor(tol, callback, "ball")
     f, problem = objective.linearised(w)
     mu, n_iter, status = largest, 0, Status.MAX_ITER
+    enough, e = tol * total, np.inf
     monitor.record(0, f, np.inf, w)
     while n_iter < max_iter and not monitor.stopped:
         n_iter += 1
         step = problem.solve_ball(w, np.sqrt(mu), tol=qp_tol, unit=total)
         new = objective.value(step.w)
-        if f - new >= tol * total:
-            w, mu = step.w, largest
+        if f - new >= enough:
+            w, mu, e = step.w, largest, np.inf
             f, problem = objective.linearised(w)
             monitor.record(n_iter, f, np.inf, w)
             continue
         mu /= factor
-        if mu < least:
-            status = Status.STALLED
-            break
+        if mu >= least:
+            continue
+        if e == np.inf:
+            step = problem.solve(w, 1.0, tol=qp_tol, unit=total)
+            e = _certified(f, step, 1.0)
+            if monitor.record(n_iter, f, e / total, w):
+                return monitor.result(n_iter, monitor.status)
+        if enough < 2e-3 * tol * total:
+            return monitor.result(n_iter, Status.STALLED)
+        mu, enough = largest, 0.1 * enough
     if monitor.stopped:
         return monitor.result(n_iter, Status.STOPPED)
     step = problem.solve(w, 1.0, tol=qp_tol, unit=total)

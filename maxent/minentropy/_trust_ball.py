@@ -13,9 +13,10 @@ class TrustBall:
     """Algorithm 2 of Miller et al. with its constants, as a `solver`.
 
     The linearised problem is solved in ``|w - w_t|^2 <= mu``. mu begins at `largest`
-    and is divided by `factor` until the objective falls by tol times the sum of the
-    weights of the slacks; then it begins anew. The paper does not say where that ends:
-    here at mu below 1e-10.
+    and is divided by `factor` until the objective falls by epsilon; then it begins
+    anew. What the paper leaves open: epsilon is tol times the sum of the weights of the
+    slacks, and where mu gets below 1e-10 at a point that is not stationary, a tenth,
+    down to a thousandth.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from oracles.hidden_paths import paths
 from sklearn.exceptions import ConvergenceWarning
 
-from maxent.minentropy import M3EClassifier, M3EModel, renyi_weights
+from maxent.minentropy import M3EClassifier, M3EModel, TrustBall, renyi_weights
 from maxent.minentropy._cccp import cccp
 from maxent.minentropy._chains import TreeFeatures
 from maxent.minentropy._convex_parts import NEAR_ONE, ConvexParts, concavity
@@ -82,7 +82,9 @@ def test_ball_has_converged_within_the_tolerance_only():
     rng = np.random.default_rng(0)
     X, y = 2.0 * rng.standard_normal((40, 5, 3)), np.arange(40) % 2
     X[:, 0] += 3.0 * y[:, None]
-    model = M3EClassifier(8.0, 100.0, solver="ball", init="zero")
+    model = M3EClassifier(8.0, 100.0, solver="ball", init="zero").fit(X, y)
+    assert model.converged_ and model.stationarity_ <= model.tol
+    model.set_params(solver=TrustBall(1e-16))  # no step falls by enough
     with pytest.warns(ConvergenceWarning, match=r"'stalled'.*solver='prox'"):
         model.fit(X, y)
     assert not model.converged_ and model.stationarity_ > model.tol
