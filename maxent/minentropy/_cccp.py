@@ -51,10 +51,10 @@ def cccp(objective, w, *, tol, qp_tol, max_iter, callback=None, latent_svm=False
         else:
             new, lower, cuts = bound.minimise(w, f, fall, **accuracy)
         e = max(f - lower, 0.0)
-        if monitor.record(n_iter, f, e / total, w):
+        n_iter += 1
+        if monitor.record(n_iter - 1, f, e / total, w):
             status = monitor.status
             break
-        n_iter += 1
         if n_iter > max_iter:
             break
         if model is not None:
@@ -77,8 +77,8 @@ def _smooth_step(bound, cuts, model, fall, curved):
         return model.new, cuts
     least = model.accuracy["tol"] * model.objective.total
     new, _, cuts = bound.minimise(model.w, model.f, fall, **model.accuracy)
-    if model.f - model.objective.value(new) < least:
-        model.shorten(STUCK)
+    slow = model.f - model.objective.value(new) < least
+    if slow and model.shorten(STUCK):
         new = model.new
     return new, cuts
 

@@ -25,6 +25,8 @@ Source: Miller et al. (2012), proposition 3, with the order 1 that it leaves out
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -74,11 +76,12 @@ class ConvexParts:
         self.smooth = bool((finite & (not features.is_visible)).any())
         near = np.abs(alpha - 1.0) <= NEAR_ONE
         self.curved = self.smooth and bool(near.any())
-        self.size = None
-        if (near | (alpha == 0)).any():
-            zero = np.zeros(features.d)
-            size = features.tempered(zero, 1.0)[0]  # log |H|
-            self.size = np.maximum(size, 0.0)
+
+    @cached_property
+    def size(self):
+        """log |H| (n, K), zero of impossible outputs."""
+        features = self.objective.features
+        return np.maximum(features.tempered(np.zeros(features.d), 1.0)[0], 0.0)
 
     def at(self, w):
         """phi and psi as values (n, K) and gradients: (P, GP), (Q, GQ)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -284,7 +285,7 @@ def take_samples(feature_map: Any, X: Any, index: Any) -> Any:
     R, sizes = X
     sizes = v.as_array("sizes", sizes)
     ends = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])
-    rows = [np.arange(lo, hi) for lo, hi in zip(ends[:-1], ends[1:], strict=True)]
+    rows = [np.arange(lo, hi) for lo, hi in pairwise(ends)]
     kept = np.arange(len(sizes))[index]
     own = np.concatenate([rows[i] for i in kept]) if len(kept) else ends[:0]
     return _safe_indexing(R, own), sizes[kept]

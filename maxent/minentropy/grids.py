@@ -227,7 +227,8 @@ class M3EGridClassifier(MinEntropyBase):
         sample_weight : array-like (n,), optional
             Weights >= 0 of the margin errors; 0 drops an image.
         hidden_mask : list of array-like of bool (places,), optional
-            Where the window may be, the places of all templates row by row.
+            Where the window may be, the places of all templates row by row; None in
+            the list for an image without annotation.
 
         Returns
         -------

@@ -143,7 +143,8 @@ class M3EModel(MinEntropyBase):
             Weights >= 0 of the margin errors; 0 drops a sample.
         hidden_mask : list of array-like of bool (H_i,) or (T_i, S), optional
             Which hidden values of its label a sample may have; for ChainMap, which
-            states each node may have.
+            states each node may have. None in the list for a sample without
+            annotation.
 
         Returns
         -------

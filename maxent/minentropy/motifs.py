@@ -275,7 +275,9 @@ class M3EMotifClassifier(MinEntropyBase):
         sample_weight : array-like (n,), optional
             Weights >= 0 of the margin errors; 0 drops a sequence.
         hidden_mask : list of array-like of bool, optional
-            At which of its places a sequence may have the motif.
+            At which of its places a sequence may have the motif; None in the list for
+            a sequence without annotation. Masks of negative sequences change nothing,
+            but they too have to allow one place.
 
         Returns
         -------

@@ -79,7 +79,7 @@ def test_labels_whose_values_are_left_out_by_both_masks_are_named(rng):
     psi, y = rng.standard_normal((12, 2, 4, 3)), np.array(["no", "yes"] * 6)
     mask, hidden = np.ones((12, 2, 4), dtype=bool), np.ones((12, 4), dtype=bool)
     mask[5, 1], hidden[5, 0] = [True, False, False, False], False
-    with pytest.raises(ValueError, match="sample 5 has no hidden value for.* 'yes'"):
+    with pytest.raises(ValueError, match=r"sample 5 has no hidden value for .* 'yes'"):
         M3EModel().fit((psi, mask), y, hidden_mask=hidden)
 
 
