@@ -16,7 +16,7 @@ from _race import Report, arguments, describe, pin
 
 ORDERS = {
     0.25: ("prox", "ball", "cccp"),
-    1.0: ("prox", "ball"),
+    1.0: ("prox", "ball", "cccp"),
     8.0: ("prox", "ball", "cccp"),
     64.0: ("prox", "ball", "cccp"),
     np.inf: ("cccp", "latent_svm"),

@@ -105,10 +105,15 @@ class Encoder:
                 f"{what} is the function {name}, and functions cannot be saved without "
                 'pickle; fit with kernel="precomputed" or with a named kernel'
             )
+        remedy = (
+            "numbers, strings, None, arrays, CSR matrices, lists, tuples and dicts can "
+            "be saved"
+        )
+        if hasattr(cls, "hidden_sizes"):  # a feature map of M3EModel
+            remedy = "list the features and fit with feature_map='ragged'"
         raise TypeError(
             f"{what} is of type {cls.__module__}.{cls.__qualname__}, which a model "
-            "file cannot hold; numbers, strings, None, arrays, CSR matrices, lists, "
-            "tuples and dicts can be saved"
+            f"file cannot hold; {remedy}"
         )
 
     def _key(self, key, what):

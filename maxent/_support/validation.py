@@ -269,6 +269,23 @@ def check_range(name: str, array: Any, limit: float = LARGEST_ENTRY) -> None:
         )
 
 
+def check_entries(name: str, array: Any, remedy: str) -> None:
+    """Refuse NaN and infinity, with the place and value of the first; `remedy` ends."""
+    entries = array.data if sp.issparse(array) else array
+    wrong = ~np.isfinite(entries)
+    if not wrong.any():
+        return
+    k = tuple(int(i) for i in np.argwhere(wrong)[0])
+    value, place = entries[k], k
+    if sp.issparse(array):
+        coo = array.tocoo()
+        place = int(coo.row[k]), int(coo.col[k])
+    raise ValueError(
+        f"{name} has entries that are NaN or infinite: "
+        f"{name}[{', '.join(map(str, place))}]={value:g}; {remedy}."
+    )
+
+
 def check_kernel_size(name: str, largest: float) -> None:
     """Refuse kernel values that leave single precision, in which solvers keep them."""
     if not largest <= LARGEST_KERNEL:

@@ -120,8 +120,8 @@ class AlphaPathDisplay:
         ----------
         estimator : M3EClassifier, M3EMotifClassifier, M3EGridClassifier or M3EModel
             With all parameters but `alpha` and `C`.
-        X : list or array (n, ...)
-            Samples.
+        X : as `fit` of the estimator takes it
+            Samples; with a feature map of your own a list or an array (n, ...).
         y : array-like (n,)
             Labels.
         alphas : array-like (n_alphas,), default=(0, 0.25, 1, 4, inf)
@@ -243,11 +243,10 @@ def _increasing(name, values):
 def _path_errors(estimator, C, alphas, X, y, train, test):
     """Share of wrong test samples of every order at one C and one split."""
     from sklearn.base import clone
-    from sklearn.utils import _safe_indexing
 
     from maxent.minentropy import alpha_path
 
     model = clone(estimator).set_params(C=float(C))
-    path = alpha_path(model, _safe_indexing(X, train), y[train], alphas)
-    held = _safe_indexing(X, test)
+    path = alpha_path(model, model._samples(X, train), y[train], alphas)
+    held = model._samples(X, test)
     return [float(np.mean(found.predict(held) != y[test])) for found in path]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from maxent._support.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from maxent.minentropy._trust_ball import TrustBall as TrustBall
     from maxent.minentropy.classifier import M3EClassifier as M3EClassifier
     from maxent.minentropy.feature_maps import ChainMap as ChainMap
     from maxent.minentropy.feature_maps import check_feature_map as check_feature_map
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from maxent.minentropy.renyi import tsallis_entropy as tsallis_entropy
 
 _HOMES = {
+    "_trust_ball": ("TrustBall",),
     "grids": ("M3EGridClassifier", "gradient_cells"),
     "feature_maps": ("ChainMap", "check_feature_map"),
     "model": ("M3EModel",),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite
+from sklearn.utils import _safe_indexing, assert_all_finite
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -36,6 +36,7 @@ from maxent.minentropy._features import HiddenFeatures
 from maxent.minentropy._objective import Objective
 from maxent.minentropy._rows import check_alpha
 from maxent.minentropy._starts import Settings, learn
+from maxent.minentropy._trust_ball import TrustBall
 from maxent.minentropy.renyi import type_to_order
 
 INITS = ("auto", "zero", "random", "path")
@@ -66,6 +67,10 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
     def _features(self, X: Any, K: int, fit: bool) -> HiddenFeatures:
         raise NotImplementedError
 
+    def _training_features(self, X, K, hidden_mask):
+        """Features to learn from, before masks; masked values may be missing."""
+        return self._features(X, K, True)
+
     # -- learning --------------------------------------------------------------------
     @fresh_state
     @with_progress
@@ -83,7 +88,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         alpha = type_to_order(check_alpha(self.alpha, (K,)), b)
         self._check_solver(alpha)
         loss = _checked_loss(self.loss_matrix, K)
-        features = self._features(X, K, True)
+        features = self._training_features(X, K, hidden_mask)
         if features.n != len(codes):
             raise ValueError(
                 f"X has {features.n} samples and y {len(codes)} labels; one label for "
@@ -91,9 +96,9 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
             )
         total = weight.sum()
         weight = weight * self._class_weights(y, classes, codes, weight)
-        self._check_true_outputs(features, codes)
         if hidden_mask is not None:
             features.restrict(hidden_mask, codes)
+        self._check_true_outputs(features, codes, classes)
         # F_a,b(w) = F_a'(b w) / b: learn u = b w, with the losses b Delta
         c = b * C * weight / total
         objective = Objective(features, codes, c, b * loss, alpha)
@@ -155,6 +160,8 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
             remedy = f"raise max_iter (now {settings.max_iter}) or tol"
             if best.status is Status.STALLED:
                 remedy = "rounding allows no further progress: raise tol"
+                if best.solver == "ball":
+                    remedy = "no step in a ball falls by tol: use solver='prox'"
             warnings.warn(
                 f"{type(self).__name__} stopped with status {best.status.value!r} "
                 f"after {best.n_iter} steps: stationarity {best.stationarity:.2e} "
@@ -167,12 +174,15 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
     def _settings(self):
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
         qp_tol = v.check_positive("qp_tol", self.qp_tol)
-        solver = v.check_choice("solver", self.solver, SOLVERS)
+        solver = self.solver
+        if not isinstance(solver, TrustBall):
+            solver = v.check_choice("solver", solver, SOLVERS)
         return Settings(solver, tol, min(qp_tol, 0.1 * tol), max_iter)
 
     def _check_solver(self, alpha):
         infinite = np.isinf(alpha)
-        if self.solver in ("prox", "ball") and infinite.any():
+        linear = isinstance(self.solver, TrustBall) or self.solver in ("prox", "ball")
+        if linear and infinite.any():
             raise ValueError(
                 f"solver={self.solver!r} linearises scores, which have no derivative "
                 "at alpha=inf; use 'cccp' or 'auto'."
@@ -180,11 +190,6 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         if self.solver == "latent_svm" and not infinite.all():
             raise ValueError(
                 f"solver='latent_svm' needs alpha=inf, not alpha={self.alpha!r}."
-            )
-        if self.solver == "cccp" and (alpha == 1).any():
-            raise ValueError(
-                "solver='cccp' has no convex parts at alpha=1; use 'prox', or "
-                "alpha=0.99."
             )
 
     def _outputs(self, classes):
@@ -207,14 +212,24 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         return b * w
 
     def _class_weights(self, y, classes, codes, weight):
-        v.check_class_weight(self.class_weight)
-        if self.class_weight is None:
+        given = v.check_class_weight(self.class_weight)
+        if given is None:
             return 1.0
-        present = weight > 0
-        each = compute_class_weight(self.class_weight, classes=classes, y=y[present])
+        if isinstance(given, dict):
+            known = [*classes.tolist(), *np.unique(y).tolist()]
+            for label in given:
+                if label not in known:
+                    raise ValueError(
+                        f"class_weight has the key {v.shown(label)}, which is none of "
+                        f"the labels {v.shown(classes.tolist())}; leave it out."
+                    )
+            return np.array([given.get(k, 1.0) for k in classes.tolist()])[codes]
+        y = y[weight > 0]
+        present, each = np.isin(classes, y), np.ones(len(classes))
+        each[present] = compute_class_weight(given, classes=classes[present], y=y)
         return each[codes]
 
-    def _check_true_outputs(self, features, codes):
+    def _check_true_outputs(self, features, codes, classes):
         F, _ = features.renyi(
             np.zeros(features.d), np.zeros(features.K), gradient=False
         )
@@ -222,9 +237,13 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         if np.isneginf(own).any():
             i = int(np.argmax(np.isneginf(own)))
             raise ValueError(
-                f"sample {i} has no hidden value for its label {codes[i]}; give it "
-                "one, or drop the sample."
+                f"sample {i} has no hidden value for its label "
+                f"{v.shown(classes[codes[i]])}; give it one, or drop the sample."
             )
+
+    def _samples(self, X, index):
+        """Some samples of X, in the form that `fit` takes."""
+        return _safe_indexing(X, index)
 
     # -- prediction ------------------------------------------------------------------
     def _bound(self, X):
@@ -235,6 +254,13 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
 
     def _weights(self, features):
         """The fitted weights as one vector (d,)."""
+        found = np.shape(self.coef_)
+        if len(found) == 1 and found != (features.d,):
+            raise ValueError(
+                f"X has features for {features.d} weights, but {type(self).__name__} "
+                f"is expecting those of {found[0]}, as in fit. If they are the same, "
+                "the fitted model is inconsistent: fit it again."
+            )
         check_fitted("coef_", self.coef_, (features.d,))
         return self.coef_
 
@@ -340,13 +366,14 @@ def _checked_loss(loss, K):
             f"loss_matrix has shape {loss.shape}; ({K}, {K}) is needed for {K} classes."
         )
     if not (np.isfinite(loss) & (loss >= 0)).all():
-        wrong = loss[~(np.isfinite(loss) & (loss >= 0))][0]
+        i, j = np.argwhere(~(np.isfinite(loss) & (loss >= 0)))[0]
         raise ValueError(
-            f"loss_matrix has the entry {wrong:g}; losses are finite and >= 0."
+            f"loss_matrix[{i}, {j}]={loss[i, j]:g} must be a finite loss >= 0."
         )
     if loss.diagonal().any():
+        i = int(np.flatnonzero(loss.diagonal())[0])
         raise ValueError(
-            f"loss_matrix has {v.shown(loss.diagonal().tolist())} on its diagonal; a "
-            "right prediction costs 0."
+            f"loss_matrix[{i}, {i}]={loss[i, i]:g} is on the diagonal; a right "
+            "prediction costs 0."
         )
     return loss

@@ -1,15 +1,16 @@
 """The concave-convex procedure with growing rows, for every order.
 
-F = phi - psi with convex parts (a the order, L_t = log sum exp(t s))
+F = phi - psi with convex parts (:mod:`maxent.minentropy._convex_parts`), so that a
+constraint Delta + (phi_y + psi_yi) - (psi_y + phi_yi) <= xi has a convex and a concave
+part. The concave one is linearised at w_t, which bounds f from above and touches it
+there; the convex one is met by adding its tangents as rows until the margin problem
+over them is as good as exact.
 
-    a = inf: phi = max s                    a = 0: phi = L_1 - log |H|, psi = 0
-    a > 1:   phi = L_a / (a - 1), psi = L_1 / (a - 1)
-    a < 1:   phi = L_1 / (1 - a), psi = L_a / (1 - a)
-
-so that a constraint Delta + (phi_y + psi_yi) - (psi_y + phi_yi) <= xi has a convex and
-a concave part. The concave one is linearised at w_t, which bounds f from above and
-touches it there; the convex one is met by adding its tangents as rows until the margin
-problem over them is as good as exact.
+How far the bound gets below f certifies w_t where no order is finite. The convex parts
+of a finite order have curvature of their own, which may keep the bound near f at a
+point that is not stationary: there the certificate is e_1, of the model in which
+scores of finite orders are linear, and a step of that model is taken where the bound
+makes no progress.
 
 Source: Yuille & Rangarajan (2003), The concave-convex procedure; Miller et al. (2012),
 algorithm 1; Yu & Joachims (2009) for the latent SVM; Joachims et al. (2009).
@@ -20,7 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support.results import Status
-from maxent.minentropy._prox_linear import DescentMonitor
+from maxent.minentropy._convex_parts import ConvexParts, LinearParts, stacked
+from maxent.minentropy._prox_linear import STUCK, DescentMonitor
 from maxent.minentropy.margin_qp import MarginProblem
 
 _ROUNDS = 200  # of rows added for one bound
@@ -29,86 +31,92 @@ _WORTH = 0.5  # share of the mean shortfall from which a row is added
 _INEXACT = 0.1  # share of the decrease up to which a bound is minimised
 _ACCURATE = 0.01  # share of it that the gap of a margin problem may be,
 _FAR = 10.0  # while the decrease is so many tolerances
+_SHORT = 1e3  # nu up to which the model is tried before a bound with quadratic forms
+_ENOUGH = 0.1  # share of the decrease of a model that has to come true
 
 
 def cccp(objective, w, *, tol, qp_tol, max_iter, callback=None, latent_svm=False):
     """Minimise f from w by upper bounds that touch it."""
-    parts = _Parts(objective, latent_svm)
+    parts = ConvexParts(objective, latent_svm)
     total, cuts, f = objective.total, None, objective.value(w)
     name = "latent_svm" if latent_svm else "cccp"
     monitor, status, n_iter = DescentMonitor(tol, callback, name), Status.MAX_ITER, 0
+    accuracy = {"tol": tol, "qp_tol": qp_tol}
     fall = 0.0  # of the step before
-    while n_iter < max_iter:
-        n_iter += 1
-        bound = _Bound(parts, w, cuts)
-        new, lower, cuts = bound.minimise(w, f, fall, tol=tol, qp_tol=qp_tol)
+    while n_iter <= max_iter:  # the last time to certify where the last step ended
+        bound, model = _Bound(parts, w, cuts), None
+        if parts.smooth:
+            model = _Model(objective, w, f, accuracy)
+            lower = model.lower
+        else:
+            new, lower, cuts = bound.minimise(w, f, fall, **accuracy)
         e = max(f - lower, 0.0)
+        n_iter += 1
         if monitor.record(n_iter - 1, f, e / total, w):
             status = monitor.status
             break
+        if n_iter > max_iter:
+            break
+        if model is not None:
+            new, cuts = _smooth_step(bound, cuts, model, fall, parts.curved)
         value = objective.value(new)
         if not value < f:
             status = Status.STALLED
             break
         w, f, fall = new, value, f - value
-    else:  # the last step's bound, as that of its end is not known
-        if monitor.record(n_iter, f, e / total, w):
-            status = monitor.status
-    return monitor.result(n_iter, status)
+    return monitor.result(min(n_iter, max_iter), status)
 
 
-class _Parts:
-    """Convex parts phi, psi of the scores of one problem."""
+def _smooth_step(bound, cuts, model, fall, curved):
+    """Next weights with finite orders, and the rows of the bound to keep.
 
-    def __init__(self, objective, latent_svm):
-        self.objective, alpha = objective, objective.alpha
-        features, n = objective.features, objective.features.n
-        self.sample, self.wrong = objective.sample, objective.wrong
-        self.right, self.delta = objective.right, objective.delta
-        if latent_svm:  # rows (y_i, h) without a loss
-            self.sample = np.concatenate([self.sample, np.arange(n)])
-            self.wrong = np.concatenate([self.wrong, objective.codes])
-            self.right = np.concatenate([self.right, objective.codes])
-            self.delta = np.concatenate([self.delta, np.zeros(n)])
-        self.size = None
-        if (alpha == 0).any():
-            zero = np.zeros(features.d)
-            size = features.tempered(zero, 1.0)[0]  # log |H|
-            self.size = np.maximum(size, 0.0)
+    The bound's minimiser, or that of the model where the bound makes no progress. The
+    model comes first if bounds are `curved`: quadratic forms need many tangents.
+    """
+    if curved and model.shorten(_SHORT):
+        return model.new, cuts
+    least = model.accuracy["tol"] * model.objective.total
+    new, _, cuts = bound.minimise(model.w, model.f, fall, **model.accuracy)
+    slow = model.f - model.objective.value(new) < least
+    if slow and model.shorten(STUCK):
+        new = model.new
+    return new, cuts
 
-    def at(self, w):
-        """phi and psi as values (n, K) and gradients: (P, GP), (Q, GQ)."""
-        alpha, features = self.objective.alpha, self.objective.features
-        n, K = features.n, features.K
-        P, Q = np.zeros((n, K)), np.zeros((n, K))
-        grads = {"P": [], "Q": []}  # (output, factor, gradients)
-        for a in np.unique(alpha):
-            own = np.flatnonzero(alpha == a)
-            if a == np.inf or a == 0:
-                L, G = features.tempered(w, a if a else 1.0)
-                P[:, own] = L[:, own] - (self.size[:, own] if a == 0 else 0.0)
-                grads["P"].append((own, 1.0, G))
-                continue
-            first, second = (a, 1.0) if a > 1 else (1.0, a)
-            for table, name, t in ((P, "P", first), (Q, "Q", second)):
-                L, G = features.tempered(w, t)
-                table[:, own] = L[:, own] / abs(a - 1.0)
-                grads[name].append((own, t / abs(a - 1.0), G))
-        Q[np.isneginf(Q)] = 0.0  # of impossible outputs, which P tells
-        return P, grads["P"], Q, grads["Q"]
 
-    def gradient(self, grads, i, y):
-        """Rows (len(i), d) of the gradients of pairs (i, y)."""
-        features = self.objective.features
-        out = np.zeros((len(i), features.d))
-        for own, factor, G in grads:
-            at = np.flatnonzero(np.isin(y, own))
-            if len(at):
-                rows = features.rows(G, i[at], y[at])
-                out[at] = factor * (
-                    rows.toarray() if hasattr(rows, "toarray") else rows
-                )
-        return out
+class _Model:
+    """The model of f at w in which scores of finite orders are linear.
+
+    Attributes
+    ----------
+    new : ndarray (d,)
+        Its minimiser with nu / 2 |z - w|^2, nu = 1 at first.
+    lower : float
+        A bound of that minimum from below.
+    """
+
+    def __init__(self, objective, w, f, accuracy):
+        self.objective, self.w, self.f, self.accuracy = objective, w, f, accuracy
+        self.bound, self.nu = _Bound(LinearParts(objective, w), w, None), 1.0
+        self._minimise()
+
+    def _minimise(self):
+        self.new, self.lower, _ = self.bound.minimise(
+            self.w, self.f, 0.0, nu=self.nu, **self.accuracy
+        )
+
+    def _is_true(self):
+        """Whether the decrease comes true by a tenth."""
+        fall = self.f - self.objective.value(self.new)
+        return fall >= _ENOUGH * (self.f - self.lower) > 0
+
+    def shorten(self, most):
+        """Raise nu, up to `most`, until the decrease comes true; whether it does."""
+        while not self._is_true():
+            if self.nu >= most:
+                return False
+            self.nu *= 4.0
+            self._minimise()
+        return True
 
 
 class _Bound:
@@ -138,19 +146,21 @@ class _Bound:
         slope = parts.gradient(GP, i, y) + parts.gradient(GQ, i, right)
         return pairs, slope, P[i, y] + Q[i, right] - slope @ w
 
-    def minimise(self, w, f, fall, *, tol, qp_tol):
+    def minimise(self, w, f, fall, *, tol, qp_tol, nu=0.0):
         """Weights, a lower bound of the minimum, and the rows that matter.
 
-        `fall` is about what f will fall by, as far as is known.
+        `fall` is about what f will fall by, as far as is known. With `nu` the bound has
+        the term nu / 2 |z - w|^2.
         """
         total = self.parts.objective.total
         best, best_w, lower = f, w, -np.inf
         for _ in range(_ROUNDS):
             far = fall > _FAR * tol * total
             accuracy = max(qp_tol, _ACCURATE * fall / max(f, total)) if far else qp_tol
-            found, problem = self._solve(accuracy, total)
+            found = self._solve(w, nu, accuracy, total)
             lower = max(lower, found.objective - found.gap)
-            value, violated, tangents = self._evaluate(found.w, problem, tol)
+            value, violated, tangents = self._evaluate(found.w, tol)
+            value += 0.5 * nu * float((found.w - w) @ (found.w - w))
             if value < best:
                 best, best_w = value, found.w
             fall = f - best
@@ -179,7 +189,7 @@ class _Bound:
         np.maximum.at(met, self.parts.sample[pairs], rows)
         return rows, met
 
-    def _solve(self, qp_tol, total):
+    def _solve(self, center, nu, qp_tol, total):
         pairs, slope, level = self.cuts
         order = np.argsort(self.parts.sample[pairs], kind="stable")
         self.cuts = pairs, slope, level = pairs[order], slope[order], level[order]
@@ -187,10 +197,9 @@ class _Bound:
         ell = self.parts.delta[pairs] + level - self.level[pairs]
         own = self.parts.sample[pairs]
         problem = MarginProblem(D, ell, self.parts.objective.c, own, ell.shape)
-        center = np.zeros(D.shape[1])
-        return problem.solve(center, tol=qp_tol, unit=total), problem
+        return problem.solve(center, nu, tol=qp_tol, unit=total)
 
-    def _evaluate(self, w, problem, tol):
+    def _evaluate(self, w, tol):
         """The bound at w, the pairs whose rows fall short of it, and their tangents."""
         parts = self.parts
         i, y = parts.sample, parts.wrong
@@ -209,4 +218,4 @@ class _Bound:
 
 
 def _joined(first, second):
-    return tuple(np.concatenate(both) for both in zip(first, second, strict=True))
+    return tuple(stacked(both) for both in zip(first, second, strict=True))

@@ -45,7 +45,7 @@ class TreeFeatures(HiddenFeatures):
     def is_visible(self):
         return self.S == 1
 
-    def restrict(self, hidden_mask, codes):
+    def _restrict(self, hidden_mask, codes):
         shapes = [(int(T), self.S) for T in self.lengths]
         self.masks, self.codes = checked_masks(hidden_mask, shapes), codes
 
@@ -153,6 +153,19 @@ class TreeFeatures(HiddenFeatures):
 
         return self._collect(w, one)
 
+    def spread(self, w):
+        # the range is at most the sum of those of the m nodes and edges, its square m
+        # times the sum of their squares, each at most 2 |s - mean|^2
+        def one(tables, parents, y):
+            inner = parents >= 0
+            m = 2.0 * (len(parents) + inner.sum())
+            nodes = _centred(tables[0], (2,))
+            edges = _centred(tables[1], (2, 3)) * inner[:, None, None]
+            q = m * ((nodes**2).sum(axis=(1, 2)) + (edges**2).sum(axis=(1, 2, 3)))
+            return q, (m * nodes, m * edges)
+
+        return self._collect(w, one)
+
     def best(self, w):
         out = np.full((self.n, self.K, self.lengths.max()), -1, dtype=np.intp)
         for at, x, parents in self.groups:
@@ -187,3 +200,10 @@ class TreeFeatures(HiddenFeatures):
 
     def at_weights(self, G, w):
         return np.einsum("iyp,yp->iy", G, w.reshape(self.K, self.block))
+
+
+def _centred(tables, axes):
+    """Finite entries less their means over axes, zero elsewhere."""
+    allowed = np.isfinite(tables)
+    mean = np.mean(tables, axis=axes, keepdims=True, where=allowed)
+    return np.where(allowed, tables - mean, 0.0)

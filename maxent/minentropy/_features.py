@@ -8,6 +8,7 @@ hidden values are listed or summed over by recursions it does not know.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class HiddenFeatures(ABC):
     n: int
     K: int
     d: int
+    _unmasked: HiddenFeatures | None = None
 
     @property
     @abstractmethod
@@ -50,6 +52,10 @@ class HiddenFeatures(ABC):
         """log sum exp(t s) (n, K) and G of the means E_t[Psi]; max, argmax at inf."""
 
     @abstractmethod
+    def spread(self, w: FloatArray) -> tuple[FloatArray, Any]:
+        """A quadratic form q(w) >= range_h(s_iyh)^2 (n, K), and G of half its slope."""
+
+    @abstractmethod
     def best(self, w: FloatArray) -> Any:
         """Best hidden value of every (i, y): (n, K) or (n, K, ...)."""
 
@@ -62,8 +68,21 @@ class HiddenFeatures(ABC):
         """Features (len(i), d) of pairs (i, y)."""
 
     @abstractmethod
-    def restrict(self, hidden_mask: Any, codes: IntArray) -> None:
+    def _restrict(self, hidden_mask: Any, codes: IntArray) -> None:
         """Leave out hidden values of the outputs `codes`, as a user's masks say."""
+
+    def restrict(self, hidden_mask: Any, codes: IntArray) -> None:
+        """Leave out hidden values of the outputs `codes`, as a user's masks say.
+
+        `unmasked` are the features as they were, which predictions have.
+        """
+        self._unmasked = copy(self)
+        self._restrict(hidden_mask, codes)
+
+    @property
+    def unmasked(self) -> HiddenFeatures:
+        """The features without a user's masks of the true outputs."""
+        return self if self._unmasked is None else self._unmasked
 
     def at_weights(self, G: Any, w: FloatArray) -> FloatArray:
         """g_iy . w, (n, K)."""
@@ -110,10 +129,15 @@ class ListedFeatures(HiddenFeatures):
     def forbid(self, allowed: Any, codes: IntArray) -> None:
         """Leave out hidden values of the outputs `codes`; one boolean an entry."""
 
-    def restrict(self, hidden_mask, codes):
+    def _restrict(self, hidden_mask, codes):
         sizes = self.hidden_sizes(codes)
         masks = checked_masks(hidden_mask, [(size,) for size in sizes])
         self.forbid(np.concatenate(masks), codes)
+
+    def _forbid(self, entries):
+        """Leave out flat entries as well."""
+        before = entries[:0] if self.forbidden is None else self.forbidden
+        self.forbidden = np.union1d(before, entries).astype(np.intp)
 
     @property
     def is_visible(self):
@@ -134,6 +158,17 @@ class ListedFeatures(HiddenFeatures):
     def tempered(self, w, t):
         L, p = tempered_rows(self.scores(w), self.offsets, t)
         return self.table(L, 0.0), self.pool(p)
+
+    def spread(self, w):
+        s, starts = self.raw_scores(w), self.offsets[:-1]
+        allowed = np.ones(len(s))
+        if self.forbidden is not None:
+            allowed[self.forbidden] = 0.0
+        count = np.maximum(np.add.reduceat(allowed, starts), 1.0)
+        mean = np.add.reduceat(allowed * s, starts) / count
+        off = 2.0 * allowed * (s - np.repeat(mean, np.diff(self.offsets)))
+        # range^2 <= 2 |s - mean|^2
+        return self.table(0.5 * np.add.reduceat(off**2, starts), 0.0), self.pool(off)
 
     def best(self, w):
         _, p = tempered_rows(self.scores(w), self.offsets, np.inf)
@@ -205,7 +240,12 @@ class BlockFeatures(SideFeatures):
         own = codes - (self.K - self.sides)
         i = np.repeat(np.arange(self.n), np.diff(self.bags))
         out = np.flatnonzero(~allowed & (own[i] >= 0))
-        self.forbidden = own[i[out]] * len(self.phi) + out
+        self._forbid(own[i[out]] * len(self.phi) + out)
+
+    def remove(self, absent):
+        """Leave out instances of all outputs; `absent` is boolean, (N,)."""
+        sides = np.arange(self.sides)[:, None] * len(self.phi)
+        self._forbid((sides + np.flatnonzero(absent)).ravel())
 
     def hidden_sizes(self, codes):
         """Instances of every bag, whatever its label."""
@@ -268,8 +308,7 @@ class JointFeatures(ListedFeatures):
         size, at = np.diff(self.ptr), np.arange(self.n) * self.K + codes
         entries = np.repeat(np.isin(np.arange(len(size)), at), size)
         out = np.flatnonzero(entries)[~allowed]
-        before = self.forbidden if self.forbidden is not None else out[:0]
-        self.forbidden = np.union1d(before, out).astype(np.intp)
+        self._forbid(out)
 
     def hidden_sizes(self, codes):
         """Hidden values of the outputs `codes`, (n,)."""
@@ -302,14 +341,29 @@ class JointFeatures(ListedFeatures):
 
 
 # -- masks ---------------------------------------------------------------------------
+def listed_masks(hidden_mask):
+    """Masks of the samples as a list."""
+    try:
+        return list(hidden_mask)
+    except TypeError:  # no iterable, or an array without axes
+        raise ValueError(
+            f"hidden_mask={v.shown(hidden_mask)} must be a list with one mask for each "
+            "sample, or None for a sample without annotation."
+        ) from None
+
+
 def checked_masks(hidden_mask, shapes):
     """Masks of the samples, each of its shape and with an allowed value in each row."""
-    masks = [v.as_array(f"hidden_mask[{i}]", m) for i, m in enumerate(hidden_mask)]
-    if len(masks) != len(shapes):
+    given = listed_masks(hidden_mask)
+    if len(given) != len(shapes):
         raise ValueError(
-            f"hidden_mask has {len(masks)} entries; one for each of {len(shapes)} "
+            f"hidden_mask has {len(given)} entries; one for each of {len(shapes)} "
             "samples is needed."
         )
+    masks = [
+        np.ones(shape, dtype=bool) if m is None else v.as_array(f"hidden_mask[{i}]", m)
+        for i, (m, shape) in enumerate(zip(given, shapes, strict=True))
+    ]
     for i, (mask, shape) in enumerate(zip(masks, shapes, strict=True)):
         if mask.dtype != bool or mask.shape != shape:
             wanted = " x ".join(map(str, shape))
@@ -324,53 +378,3 @@ def checked_masks(hidden_mask, shapes):
                 "the sample."
             )
     return masks
-
-
-# -- bags ----------------------------------------------------------------------------
-def holds_bags(X):
-    """Whether X is a list of matrices or an array of three axes."""
-    if hasattr(X, "ndim"):
-        return X.ndim == 3 or bool(
-            X.ndim == 1 and X.dtype == object and X.size and np.ndim(X[0]) > 0
-        )
-    if not isinstance(X, (list, tuple)) or not len(X):
-        return False
-    first = X[0]
-    return len(getattr(first, "shape", ())) == 2 or (
-        isinstance(first, (list, tuple))
-        and len(first) > 0
-        and isinstance(first[0], (list, tuple, np.ndarray))
-    )
-
-
-def read_bags(X):
-    """Instances (N, p) of all bags, and where each begins (n + 1,)."""
-    parts = [_bag(f"X[{i}]", bag) for i, bag in enumerate(X)]
-    if not parts:
-        raise ValueError("X has no bag.")
-    p = parts[0].shape[1]
-    for i, part in enumerate(parts):
-        if part.shape[1] != p:
-            raise ValueError(
-                f"X[{i}] has {part.shape[1]} features and X[0] has {p}; all instances "
-                "need the same features."
-            )
-    phi = np.ascontiguousarray(np.concatenate(parts))
-    v.check_range("X", phi)
-    return phi, np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-
-
-def _bag(name, bag):
-    bag = v.as_doubles(name, bag)
-    if bag.ndim != 2:
-        raise ValueError(
-            f"{name} has shape {bag.shape}; a bag is a matrix (instances, features)."
-        )
-    if len(bag) == 0:
-        raise ValueError(f"{name} has no instance; drop empty bags.")
-    if not np.isfinite(bag).all():
-        raise ValueError(
-            f"{name} has features that are NaN or infinite; drop these instances, or "
-            "leave them out by hidden_mask."
-        )
-    return bag

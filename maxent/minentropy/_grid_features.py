@@ -96,7 +96,7 @@ class GridFeatures(SideFeatures):
         """Leave out places of the true outputs."""
         own = np.repeat(codes - (self.K - self.sides), self.H)
         out = np.flatnonzero(~allowed & (own >= 0))
-        self.forbidden = own[out] * self.n * self.H + out
+        self._forbid(own[out] * self.n * self.H + out)
 
     def split(self, values, codes):
         """Values of the places under outputs."""

@@ -80,7 +80,7 @@ class Objective:
         return MarginProblem(D, ell, self.c, i, ell.shape)
 
     def error(self, w):
-        """Mean loss of the predictions, weighted by c."""
-        F, _ = self.features.renyi(w, self.alpha, gradient=False)
+        """Mean loss of the predictions, which know no masks, weighted by c."""
+        F, _ = self.features.unmasked.renyi(w, self.alpha, gradient=False)
         missed = self.loss[self.codes, F.argmax(axis=1)]
         return float(self.c @ missed) / self.total if self.total else 0.0

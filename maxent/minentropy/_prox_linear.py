@@ -6,7 +6,8 @@ step is kept if a tenth of it comes true, so that f never rises.
 
     e_nu(w) = f(w) - min_z [model_w(z) + nu / 2 |z - w|^2] >= 0
 
-is zero where w is stationary, and max(1, nu) e_nu bounds e_1.
+is zero where w is stationary, and max(1, nu) e_nu bounds e_1. The rounding of f counts
+as a part of e_nu, for a large nu makes much of it.
 
 Source: Miller et al. (2012), algorithm 2; Lewis & Wright (2016), A proximal method for
 composite minimization; Drusvyatskiy & Paquette (2019).
@@ -23,7 +24,8 @@ from maxent._support.results import Monitor, Status
 from maxent._support.typing import FloatArray
 
 _NU = 1e-3  # the first proximal weight, and the least
-_STUCK = 1e15  # a proximal weight at which steps are rounding
+_ROUNDING = 2.0**-52  # of f, as a share of it
+STUCK = 1e15  # a proximal weight at which steps are rounding
 
 
 @dataclass
@@ -116,8 +118,7 @@ def prox_linear(objective, w, *, tol, qp_tol, max_iter, callback=None):
         n_iter += 1
         step = problem.solve(w, nu, tol=qp_tol, unit=total)
         away = step.w - w
-        lower = f - (step.objective - step.gap)
-        e = min(e, max(1.0, nu) * max(lower, 0.0))
+        e = min(e, _certified(f, step, nu))
         if monitor.record(n_iter - 1, f, e / total, w):
             status = monitor.status
             break
@@ -126,7 +127,7 @@ def prox_linear(objective, w, *, tol, qp_tol, max_iter, callback=None):
         ratio = (f - new) / pred if pred > 0 else -1.0
         if ratio < 0.1:
             nu *= 4.0
-            if nu > _STUCK:
+            if nu > STUCK:
                 status = Status.STALLED
                 break
             continue
@@ -134,8 +135,8 @@ def prox_linear(objective, w, *, tol, qp_tol, max_iter, callback=None):
         f, problem = objective.linearised(w)
         nu = max(nu / 4.0, _NU) if ratio > 0.7 else nu * 2.0 if ratio < 0.3 else nu
     if e == np.inf:  # after the last step
-        step = problem.solve(w, max(nu, 1.0), tol=qp_tol, unit=total)
-        e = max(1.0, nu) * max(f - step.objective + step.gap, 0.0)
+        step = problem.solve(w, 1.0, tol=qp_tol, unit=total)
+        e = _certified(f, step, 1.0)
         if monitor.record(n_iter, f, e / total, w):
             status = monitor.status
     return monitor.result(n_iter, status)
@@ -156,29 +157,44 @@ def trust_region(
     """Minimise f from w by the paper's algorithm 2.
 
     The linearised problem is solved in |w - w_t|^2 <= mu. mu begins at `largest`, is
-    divided by `factor` until f falls by tol sum c, and begins anew after that. Where
-    the paper leaves open when to end, it is at mu < `least`.
+    divided by `factor` until f falls by epsilon, and begins anew after that. What the
+    paper leaves open: epsilon is tol sum c, a tenth of that if mu < `least` is reached
+    at a point that is not stationary, and so on down to a thousandth.
     """
     total, monitor = objective.total, DescentMonitor(tol, callback, "ball")
     f, problem = objective.linearised(w)
     mu, n_iter, status = largest, 0, Status.MAX_ITER
+    enough, e = tol * total, np.inf
     monitor.record(0, f, np.inf, w)
     while n_iter < max_iter and not monitor.stopped:
         n_iter += 1
         step = problem.solve_ball(w, np.sqrt(mu), tol=qp_tol, unit=total)
         new = objective.value(step.w)
-        if f - new >= tol * total:
-            w, mu = step.w, largest
+        if f - new >= enough:
+            w, mu, e = step.w, largest, np.inf
             f, problem = objective.linearised(w)
             monitor.record(n_iter, f, np.inf, w)
             continue
         mu /= factor
-        if mu < least:
-            status = Status.CONVERGED
-            break
+        if mu >= least:
+            continue
+        if e == np.inf:
+            step = problem.solve(w, 1.0, tol=qp_tol, unit=total)
+            e = _certified(f, step, 1.0)
+            if monitor.record(n_iter, f, e / total, w):
+                return monitor.result(n_iter, monitor.status)
+        if enough < 2e-3 * tol * total:
+            return monitor.result(n_iter, Status.STALLED)
+        mu, enough = largest, 0.1 * enough
     if monitor.stopped:
         return monitor.result(n_iter, Status.STOPPED)
     step = problem.solve(w, 1.0, tol=qp_tol, unit=total)
-    e = max(f - step.objective + step.gap, 0.0) / total
-    monitor.record(n_iter, f, e, w)
-    return monitor.result(n_iter, Status.STOPPED if monitor.stopped else status)
+    if monitor.record(n_iter, f, _certified(f, step, 1.0) / total, w):
+        status = monitor.status
+    return monitor.result(n_iter, status)
+
+
+def _certified(f, step, nu):
+    """Bound of e_1 from the step of proximal weight nu; rounding of f included."""
+    e = max(f - (step.objective - step.gap), 0.0) + _ROUNDING * f
+    return max(1.0, nu) * e

@@ -19,6 +19,7 @@ from maxent._support.typing import FloatArray
 from maxent.minentropy._cccp import cccp
 from maxent.minentropy._objective import Objective
 from maxent.minentropy._prox_linear import LearnResult, prox_linear, trust_region
+from maxent.minentropy._trust_ball import TrustBall
 from maxent.minentropy.margin_qp import MarginProblem
 
 PATH = (0.0, 0.25, 0.5, 1.0, 2.0, 8.0, 64.0, np.inf)
@@ -32,30 +33,30 @@ class Settings:
 
     Attributes
     ----------
-    solver : {"auto", "prox", "ball", "cccp", "latent_svm"}
+    solver : {"auto", "prox", "ball", "cccp", "latent_svm"} or TrustBall
         "auto" is "prox" at finite orders and "cccp" with an infinite one.
     tol, qp_tol : float
     max_iter : int
     """
 
-    solver: str
+    solver: str | TrustBall
     tol: float
     qp_tol: float
     max_iter: int
 
     def minimise(self, objective, w, tol=None, callback=None):
         """Minimise f from w."""
-        name = self.solver
+        name, ball = self.solver, TrustBall()
+        if isinstance(name, TrustBall):
+            name, ball = "ball", name
         infinite = np.isinf(objective.alpha).any()
         if name == "latent_svm" and not infinite:
             name = "auto"  # on the path to infinity
         if name == "auto" or (name in ("prox", "ball") and infinite):
             name = "cccp" if infinite else "prox"
-        if name == "cccp" and (objective.alpha == 1).any():
-            name = "prox"  # only on a path: the parts have no limit there
         solvers = {
             "prox": prox_linear,
-            "ball": trust_region,
+            "ball": partial(trust_region, **ball.get_spec()),
             "cccp": cccp,
             "latent_svm": partial(cccp, latent_svm=True),
         }

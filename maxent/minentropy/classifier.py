@@ -11,11 +11,13 @@ from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted
 from maxent._support.typing import ClassWeight, RandomState
+from maxent.minentropy._bags import holds_bags, read_bags
 from maxent.minentropy._base import MinEntropyBase
-from maxent.minentropy._features import BlockFeatures, holds_bags, read_bags
+from maxent.minentropy._features import BlockFeatures
+from maxent.minentropy._trust_ball import TrustBall
 
 Init = Literal["auto", "zero", "random", "path"]
-Solver = Literal["auto", "prox", "ball", "cccp", "latent_svm"]
+Solver = Literal["auto", "prox", "ball", "cccp", "latent_svm"] | TrustBall
 
 
 class M3EClassifier(MinEntropyBase):
@@ -47,11 +49,12 @@ class M3EClassifier(MinEntropyBase):
         objective.
     n_init : int, default=4
         Random starts.
-    solver : {"auto", "prox", "ball", "cccp", "latent_svm"}, default="auto"
+    solver : {"auto", "prox", "ball", "cccp", "latent_svm"} or TrustBall, default="auto"
         "prox" is the prox-linear method, for finite orders; "ball" the paper's
-        algorithm 2; "cccp" the concave-convex procedure, for every order but 1;
-        "latent_svm" that of Yu and Joachims, for alpha = inf. "auto" is "prox" or, at
-        inf, "cccp".
+        algorithm 2, and a :class:`TrustBall` that with other radii; "cccp" the
+        concave-convex procedure, for all orders, infinite ones among finite ones
+        included; "latent_svm" that of Yu and Joachims, for alpha = inf. "auto" is
+        "prox" or, with an infinite order, "cccp".
     temperature : float, default=1.0
         b > 0, the type of the entropy: scores are ``F(b s) / b``.
     fit_intercept : bool, default=True
@@ -59,7 +62,7 @@ class M3EClassifier(MinEntropyBase):
     intercept_scaling : float, default=1.0
         Its value, > 0; its weight is penalised as others are.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class.
+        Factors of C by class, 1 of those that a dict leaves out.
     tol : float, default=1e-4
         Stationarity that ends learning, in units of the loss.
     max_iter : int, default=200
@@ -173,8 +176,11 @@ class M3EClassifier(MinEntropyBase):
         sample_weight : array-like (n,), optional
             Weights >= 0 of the margin errors; 0 drops a bag.
         hidden_mask : array-like of bool (n, H), or list of (H_i,), optional
-            Which instances the label may be about. For finite alpha the training
-            error is then no longer bounded by the slacks.
+            Which instances the label may be about; None in a list for a bag without
+            annotation. For finite alpha the training error is then no longer bounded
+            by the slacks. Instances that are left out may have missing features: these
+            belong to no output. Other masks of the negative bags of a one-sided model
+            change nothing, for these have one score, but they too have to allow one.
 
         Returns
         -------
@@ -194,25 +200,39 @@ class M3EClassifier(MinEntropyBase):
         """
         return self._learn(X, y, sample_weight, hidden_mask)
 
-    def _features(self, X, K, fit):
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _training_features(self, X, K, hidden_mask):
+        return self._features(X, K, True, hidden_mask)
+
+    def _features(self, X, K, fit, hidden_mask=None):
         mode = v.check_choice("mode", self.mode, ("auto", "blocks", "one_sided"))
         if mode == "one_sided" and K != 2:
             raise ValueError(
                 f"mode='one_sided' needs two classes and y has {K}; use 'blocks'."
             )
-        phi, bags = self._bags(X, fit)
+        phi, bags, absent = self._bags(X, fit, hidden_mask)
         if self.fit_intercept:
             scale = v.check_positive("intercept_scaling", self.intercept_scaling)
             phi = np.column_stack([phi, np.full(len(phi), scale)])
-        return BlockFeatures(phi, bags, K, mode != "blocks" and K == 2)
+        features = BlockFeatures(phi, bags, K, mode != "blocks" and K == 2)
+        if absent.any():
+            features.remove(absent)
+        return features
 
-    def _bags(self, X, fit):
-        """Instances and where each bag begins; rows of a matrix are bags of one."""
+    def _bags(self, X, fit, hidden_mask):
+        """Instances, where each bag begins, and which are absent.
+
+        Rows of a matrix are bags of one.
+        """
         if not holds_bags(X):
             phi = validated(self, X, dtype=np.float64, reset=fit)
             v.check_range("X", phi)
-            return phi, np.arange(len(phi) + 1)
-        phi, bags = read_bags(X)
+            return phi, np.arange(len(phi) + 1), np.zeros(len(phi), dtype=bool)
+        phi, bags, absent = read_bags(X, hidden_mask)
         if fit:
             self.n_features_in_ = phi.shape[1]
         elif phi.shape[1] != self.n_features_in_:
@@ -220,7 +240,7 @@ class M3EClassifier(MinEntropyBase):
                 f"X has {phi.shape[1]} features, but {type(self).__name__} is "
                 f"expecting {self.n_features_in_} features as input."
             )
-        return phi, bags
+        return phi, bags, absent
 
     def _weights(self, features):
         sides, p = features.sides, self.n_features_in_

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.utils import _safe_indexing
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
@@ -14,6 +16,8 @@ from maxent._support.sequences import vector_sequences
 from maxent._support.typing import FloatArray, RandomState
 from maxent.minentropy._chains import TreeFeatures
 from maxent.minentropy._features import HiddenFeatures, JointFeatures
+
+_FINITE = "make it finite, for instance by imputing missing features of X"
 
 
 class FeatureMap(Protocol):
@@ -83,20 +87,26 @@ def check_feature_map(
     first, second = rng.standard_normal((2, d))
     s, t = bound.raw_scores(first), bound.raw_scores(second)
     both = bound.raw_scores(first + second)
-    size = np.abs(s).max(initial=0.0) + np.abs(t).max(initial=0.0)
-    if not (np.abs(both - s - t) <= 1e-9 * (1e-300 + size)).all():
+    size = np.abs(s) + np.abs(t)
+    largest = np.maximum.reduceat(size, bound.offsets[:-1]) if len(s) else size
+    largest = np.repeat(largest, np.diff(bound.offsets))
+    bent = ~(np.abs(both - s - t) <= 1e-9 * (1e-300 + largest))
+    if bent.any():
+        i, y = divmod(_segment(bound, bent), K)
         raise ValueError(
-            "feature_map.scores is not linear in w: scores of a + b are not the "
-            "sums of those of a and of b. Leave out constants and products of weights."
+            f"feature_map.scores is not linear in w: for sample {i} and output {y} "
+            "scores of a + b are not the sums of those of a and of b. Leave out "
+            "constants and products of weights."
         )
     beta = rng.standard_normal(len(s))
     G = bound.pool(beta)
-    pooled = np.asarray(G @ first).ravel()
-    ends = np.append(np.cumsum(beta * s), 0.0)
-    direct = ends[bound.ptr[1:] - 1] - ends[bound.ptr[:-1] - 1]
-    weight = np.append(np.cumsum(np.abs(beta * s)), 0.0)
-    scale = 1e-300 + weight[-2] if len(s) else 1.0
-    wrong = ~(np.abs(pooled - direct) <= 1e-9 * scale)
+    pooled, direct = np.asarray(G @ first).ravel(), np.zeros(bound.n * K)
+    scale = np.asarray(abs(G) @ np.abs(first)).ravel()
+    if len(s):
+        starts = bound.offsets[:-1]
+        direct[bound.present] = np.add.reduceat(beta * s, starts)
+        scale[bound.present] += np.add.reduceat(np.abs(beta * s), starts)
+    wrong = ~(np.abs(pooled - direct) <= 1e-9 * (1e-300 + scale))
     if wrong.any():
         i, y = divmod(int(np.argmax(wrong)), K)
         raise ValueError(
@@ -104,6 +114,11 @@ def check_feature_map(
             f"{y} w . pool(beta) = {pooled[wrong][0]:.6g}, but the sum of beta times "
             f"scores(w) is {direct[wrong][0]:.6g}."
         )
+
+
+def _segment(bound, wrong):
+    """i K + y of the first hidden value that is wrong."""
+    return int(np.searchsorted(bound.ptr, int(np.argmax(wrong)), side="right")) - 1
 
 
 class MappedFeatures(JointFeatures):
@@ -135,24 +150,28 @@ class MappedFeatures(JointFeatures):
 
     def raw_scores(self, w):
         s = v.as_doubles("scores", self.map.scores(self.X, w))
-        if s.shape != (self.ptr[-1],) or not np.isfinite(s).all():
+        if s.shape != (self.ptr[-1],):
             raise ValueError(
-                f"feature_map.scores gave shape {s.shape}; {self.ptr[-1]} finite "
-                "numbers are needed, one for each hidden value."
+                f"feature_map.scores gave shape {s.shape}; ({self.ptr[-1]},) is "
+                "needed, one number for each hidden value."
             )
+        v.check_entries("feature_map.scores(X, w)", s, _FINITE)
         return np.array(s)
 
     def pool(self, beta):
         G = self.map.pool(self.X, beta)
         shape = (self.n * self.K, self.d)
         if sp.issparse(G) and G.shape == shape:
-            return sp.csr_array(G)
-        if not sp.issparse(G) and np.shape(G) in (shape, (self.n, self.K, self.d)):
-            return np.asarray(G, dtype=np.float64).reshape(shape)
-        raise ValueError(
-            f"feature_map.pool gave shape {np.shape(G)}; ({self.n}, {self.K}, "
-            f"{self.d}) is needed, or sparse {shape}."
-        )
+            G = sp.csr_array(G)
+        elif not sp.issparse(G) and np.shape(G) in (shape, (self.n, self.K, self.d)):
+            G = np.asarray(G, dtype=np.float64).reshape(shape)
+        else:
+            raise ValueError(
+                f"feature_map.pool gave shape {np.shape(G)}; ({self.n}, {self.K}, "
+                f"{self.d}) is needed, or sparse {shape}."
+            )
+        v.check_entries("feature_map.pool(X, beta)", G, _FINITE)
+        return G
 
 
 class ChainMap:
@@ -205,6 +224,10 @@ class ChainMap:
                 )
             self.parents = given.astype(np.intp)
 
+    def get_spec(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {"n_states": self.n_states, "parents": self.parents}
+
     def __repr__(self) -> str:
         tree = "" if self.parents is None else f", parents={self.parents.tolist()}"
         return f"ChainMap({self.n_states}{tree})"
@@ -248,6 +271,26 @@ def bind_map(feature_map: Any, X: Any, K: int | None) -> HiddenFeatures:
     return _dense(X, K) if feature_map == "dense" else _ragged(X, K)
 
 
+def take_samples(feature_map: Any, X: Any, index: Any) -> Any:
+    """Some samples of X, in the form that `feature_map` takes."""
+    if not isinstance(X, tuple) or isinstance(feature_map, ChainMap):
+        return _safe_indexing(X, index)
+    if feature_map == "dense":
+        return tuple(_safe_indexing(part, index) for part in X)
+    if feature_map != "ragged":
+        raise ValueError(
+            "X is a tuple, of which only feature_map knows where a sample is; give it "
+            "the data as an array or a list of samples."
+        )
+    R, sizes = X
+    sizes = v.as_array("sizes", sizes)
+    ends = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])
+    rows = [np.arange(lo, hi) for lo, hi in pairwise(ends)]
+    kept = np.arange(len(sizes))[index]
+    own = np.concatenate([rows[i] for i in kept]) if len(kept) else ends[:0]
+    return _safe_indexing(R, own), sizes[kept]
+
+
 def _dense(X, K):
     psi, mask = X if isinstance(X, tuple) else (X, None)
     psi = v.as_doubles("X", psi)
@@ -257,10 +300,6 @@ def _dense(X, K):
         )
     _check_outputs(psi.shape[1], K)
     n, K, H, d = psi.shape
-    _check_finite(psi)
-    features = JointFeatures(
-        np.ascontiguousarray(psi).reshape(-1, d), H * np.arange(n * K + 1), K
-    )
     if mask is not None:
         mask = v.as_array("mask", mask)
         if mask.shape != (n, K, H) or mask.dtype != bool:
@@ -268,6 +307,12 @@ def _dense(X, K):
                 f"the mask of X has shape {mask.shape} and dtype {mask.dtype}; "
                 f"booleans {(n, K, H)} are needed."
             )
+        psi = np.where(mask[..., None], psi, 0.0)  # what is left out may be missing
+    _check_features("X", psi)
+    features = JointFeatures(
+        np.ascontiguousarray(psi).reshape(-1, d), H * np.arange(n * K + 1), K
+    )
+    if mask is not None:
         features.forbidden = np.flatnonzero(~mask.ravel())
     return features
 
@@ -292,7 +337,7 @@ def _ragged(X, K):
             "each hidden value is needed."
         )
     _check_outputs(sizes.shape[1], K)
-    _check_finite(R.data if sp.issparse(R) else R)
+    _check_features("rows", R)
     return JointFeatures(
         R, np.concatenate([[0], np.cumsum(sizes.ravel())]), sizes.shape[1]
     )
@@ -306,7 +351,6 @@ def _check_outputs(found, K):
         )
 
 
-def _check_finite(entries):
-    if not np.isfinite(entries).all():
-        raise ValueError("X has features that are NaN or infinite.")
-    v.check_range("X", entries)
+def _check_features(name, entries):
+    v.check_entries(name, entries, "drop such hidden values, or impute their features")
+    v.check_range(name, entries)

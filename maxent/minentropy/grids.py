@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
-from maxent._support.fitted import check_fitted
 from maxent._support.typing import ClassWeight, FloatArray, RandomState
 from maxent.minentropy._base import MinEntropyBase
 from maxent.minentropy._grid_features import GridFeatures
@@ -69,8 +68,7 @@ def gradient_cells(
             f"images has shape {images.shape}; (n, height, width) is needed, with "
             f"{max(cell, 2)} pixels or more along a side."
         )
-    if not np.isfinite(images).all():
-        raise ValueError("images has entries that are NaN or infinite.")
+    v.check_entries("images", images, "fill such pixels, or drop their images")
     n, R, C = len(images), images.shape[1] // cell, images.shape[2] // cell
     gradient: Any = np.gradient(images, axis=(1, 2))
     down, along = gradient
@@ -122,14 +120,14 @@ class M3EGridClassifier(MinEntropyBase):
         Starts, as for :class:`M3EClassifier`.
     n_init : int, default=4
         Random starts.
-    solver : {"auto", "prox", "ball", "cccp", "latent_svm"}, default="auto"
+    solver : {"auto", "prox", "ball", "cccp", "latent_svm"} or TrustBall, default="auto"
         As for :class:`M3EClassifier`.
     temperature : float, default=1.0
         b > 0, the type of the entropy.
     fit_intercept : bool, default=True
         A constant for every template.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class.
+        Factors of C by class, 1 of those that a dict leaves out.
     tol : float, default=1e-4
         Stationarity that ends learning.
     max_iter : int, default=200
@@ -229,7 +227,8 @@ class M3EGridClassifier(MinEntropyBase):
         sample_weight : array-like (n,), optional
             Weights >= 0 of the margin errors; 0 drops an image.
         hidden_mask : list of array-like of bool (places,), optional
-            Where the window may be, the places of all templates row by row.
+            Where the window may be, the places of all templates row by row; None in
+            the list for an image without annotation.
 
         Returns
         -------
@@ -249,6 +248,12 @@ class M3EGridClassifier(MinEntropyBase):
         """
         return self._learn(X, y, sample_weight, hidden_mask)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
+
     def _features(self, X, K, fit):
         cells = v.as_doubles("X", X)
         cells = cells[..., None] if cells.ndim == 3 else cells
@@ -257,8 +262,7 @@ class M3EGridClassifier(MinEntropyBase):
                 f"X has shape {cells.shape}; cells of shape (n, rows, columns, p) are "
                 "needed."
             )
-        if not np.isfinite(cells).all():
-            raise ValueError("X has features that are NaN or infinite.")
+        v.check_entries("X", cells, "fill such cells, or drop their images")
         v.check_range("X", cells)
         mode = v.check_choice("mode", self.mode, ("auto", "blocks", "one_sided"))
         if mode == "one_sided" and K != 2:
@@ -283,10 +287,6 @@ class M3EGridClassifier(MinEntropyBase):
                 "cells; every side is from 1 to that of the grid."
             )
         return [(int(h), int(w)) for h, w in given]
-
-    def _weights(self, features):
-        check_fitted("coef_", self.coef_, (features.d,))
-        return self.coef_
 
     def predict_window(
         self, X: ArrayLike, y: ArrayLike | None = None

@@ -16,7 +16,7 @@ structural SVMs; Mehrotra (1992) for the interior point.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback, FloatArray
 from maxent.minentropy._dual_ascent import solve_ascent
 from maxent.minentropy._margin_dual import Groups, Pair, solve_interior
+from maxent.minentropy._sparse_basis import dense_rows
 
 QPSolver = Literal["auto", "interior", "ascent"]
 _WIDEST = 1500  # rows or columns, whichever are fewer, that an interior point takes
@@ -214,9 +215,7 @@ class MarginProblem:
                 "(n, d) and (n,), or (n, m, d) and (n, m), are needed."
             )
         shape, n = ell.shape, len(ell)
-        entries = D.data if sparse else D
-        if not np.isfinite(entries).all():
-            raise ValueError("D has entries that are NaN or infinite.")
+        v.check_entries("D", D, "leave such rows out, or impute their features")
         v.check_range("D", D)
         if not (ell < np.inf).all():  # NaN too
             raise ValueError(
@@ -285,10 +284,11 @@ class MarginProblem:
         # objectives are >= 1 in these units, so that tol / 2 * (1 + J) <= tol * J
         options = {"tol": 0.5 * tol, "callback": callback}
         if self._takes_interior(solver):
-            Z = self.D.toarray() if sp.issparse(self.D) else self.D
             options["max_iter"] = max_iter or 200
             with single_threaded_blas():
+                Z, basis = dense_rows(self.D)
                 pair, ended = solve_interior(factor * Z, q, groups, **options)
+            pair = pair if basis is None else replace(pair, w=basis(pair.w))
         else:
             options["max_iter"] = max_iter or 2000
             rows = sp.csr_array(self.D)
@@ -316,7 +316,8 @@ class MarginProblem:
         if solver != "auto":
             return solver == "interior"
         rows, d = self.D.shape
-        return min(rows, d) <= _WIDEST and rows * d <= _MOST_ENTRIES
+        entries = rows * min(rows, d) if sp.issparse(self.D) else rows * d
+        return min(rows, d) <= _WIDEST and entries <= _MOST_ENTRIES
 
     def _result(self, pair, center, nu, n_iter, status, history, tol, unit):
         """The certificate in the units of the problem; `pair.w` is v, nearly."""

@@ -11,7 +11,7 @@ from maxent._support import validation as v
 from maxent._support.typing import ClassWeight, RandomState
 from maxent.minentropy._base import MinEntropyBase
 from maxent.minentropy.classifier import Init, Solver
-from maxent.minentropy.feature_maps import ChainMap, FeatureMap, bind_map
+from maxent.minentropy.feature_maps import ChainMap, FeatureMap, bind_map, take_samples
 
 
 class M3EModel(MinEntropyBase):
@@ -40,12 +40,12 @@ class M3EModel(MinEntropyBase):
         Starts, as for :class:`M3EClassifier`.
     n_init : int, default=4
         Random starts.
-    solver : {"auto", "prox", "ball", "cccp", "latent_svm"}, default="auto"
+    solver : {"auto", "prox", "ball", "cccp", "latent_svm"} or TrustBall, default="auto"
         As for :class:`M3EClassifier`.
     temperature : float, default=1.0
         b > 0, the type of the entropy.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class.
+        Factors of C by class, 1 of those that a dict leaves out.
     tol : float, default=1e-4
         Stationarity that ends learning.
     max_iter : int, default=200
@@ -143,7 +143,8 @@ class M3EModel(MinEntropyBase):
             Weights >= 0 of the margin errors; 0 drops a sample.
         hidden_mask : list of array-like of bool (H_i,) or (T_i, S), optional
             Which hidden values of its label a sample may have; for ChainMap, which
-            states each node may have.
+            states each node may have. None in the list for a sample without
+            annotation.
 
         Returns
         -------
@@ -163,12 +164,22 @@ class M3EModel(MinEntropyBase):
         """
         return self._learn(X, y, sample_weight, hidden_mask)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = isinstance(self.feature_map, ChainMap)
+        return tags
+
     def _features(self, X, K, fit):
         return bind_map(self.feature_map, X, K)
+
+    def _samples(self, X, index):
+        return take_samples(self.feature_map, X, index)
 
     def _outputs(self, classes):
         if self.n_outputs is None:
             return super()._outputs(classes)
+        super()._outputs(classes)
         K = v.check_count("n_outputs", self.n_outputs)
         known = np.arange(K)
         if K < 2 or not np.isin(classes, known).all():

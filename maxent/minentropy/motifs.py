@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._core import motifs as _core
 from maxent._support import validation as v
-from maxent._support.fitted import check_fitted
 from maxent._support.sequences import MISSING, symbol_sequences
 from maxent._support.threads import effective_threads
 from maxent._support.typing import ClassWeight, RandomState
@@ -98,7 +97,7 @@ class MotifFeatures(ListedFeatures):
     def forbid(self, allowed, codes):
         """Leave out places of positive sequences."""
         positive = np.repeat(codes == 1, np.diff(self.offsets))
-        self.forbidden = np.flatnonzero(positive & ~allowed)
+        self._forbid(np.flatnonzero(positive & ~allowed))
 
     def split(self, values, codes):
         """Values of the places of positive sequences; one of a negative one."""
@@ -155,14 +154,14 @@ class M3EMotifClassifier(MinEntropyBase):
         Starts, as for :class:`M3EClassifier`.
     n_init : int, default=4
         Random starts.
-    solver : {"auto", "prox", "ball", "cccp", "latent_svm"}, default="auto"
+    solver : {"auto", "prox", "ball", "cccp", "latent_svm"} or TrustBall, default="auto"
         As for :class:`M3EClassifier`.
     temperature : float, default=1.0
         b > 0, the type of the entropy.
     fit_intercept : bool, default=True
         Add a constant to the scores of positive sequences.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C by class.
+        Factors of C by class, 1 of those that a dict leaves out.
     tol : float, default=1e-4
         Stationarity that ends learning.
     max_iter : int, default=200
@@ -276,7 +275,9 @@ class M3EMotifClassifier(MinEntropyBase):
         sample_weight : array-like (n,), optional
             Weights >= 0 of the margin errors; 0 drops a sequence.
         hidden_mask : list of array-like of bool, optional
-            At which of its places a sequence may have the motif.
+            At which of its places a sequence may have the motif; None in the list for
+            a sequence without annotation. Masks of negative sequences change nothing,
+            but they too have to allow one place.
 
         Returns
         -------
@@ -295,6 +296,12 @@ class M3EMotifClassifier(MinEntropyBase):
             If the stationarity is above `tol`.
         """
         return self._learn(X, y, sample_weight, hidden_mask)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
 
     def _features(self, X, K, fit):
         if K != 2:
@@ -336,10 +343,6 @@ class M3EMotifClassifier(MinEntropyBase):
                 "both_strands is for DNA (ACGT) and RNA (ACGU)."
             )
         return np.array([self.alphabet.index(pairs[a]) for a in self.alphabet])
-
-    def _weights(self, features):
-        check_fitted("coef_", self.coef_, (features.d,))
-        return self.coef_
 
     @property
     def motif_(self) -> NDArray[np.float64]:

@@ -99,6 +99,7 @@ WORK = {
         IMAGES,
         LABELS,
     ),
+    "M3EModel": (M3EModel(alpha=2.0, C=10.0, init="path"), JOINT, LABELS),
     "M3EMotifClassifier": (
         M3EMotifClassifier(4, alpha=2.0, C=10.0, n_init=2, random_state=0),
         STRANDS,

@@ -40,6 +40,10 @@ WORK = {
         [({"template": (1, 2), "init": "path"}, REAL.reshape(60, 1, 3), TWO)],
         "minentropy._base:learn",
     ),
+    "M3EModel": (
+        [({"init": "path"}, REAL.reshape(30, 2, 1, 3), TWO[:30])],
+        "minentropy._base:learn",
+    ),
     "M3EMotifClassifier": (
         [({"width": 2, "alphabet": "ABC", "init": "path"}, CODES, TWO)],
         "minentropy._base:learn",

@@ -13,7 +13,12 @@ from maxent.displays import (
     HiddenPositionDisplay,
     MotifLogoDisplay,
 )
-from maxent.minentropy import M3EClassifier, M3EGridClassifier, M3EMotifClassifier
+from maxent.minentropy import (
+    M3EClassifier,
+    M3EGridClassifier,
+    M3EModel,
+    M3EMotifClassifier,
+)
 
 OPTIONS = {"alpha": 1.0, "init": "path", "tol": 1e-2}
 
@@ -205,3 +210,26 @@ def test_cells_that_do_not_fit_the_images_are_named(rng):
         HiddenPositionDisplay.from_estimator(model, X, rng.random((16, 13, 15)))
     with pytest.raises(ValueError, match="X has 16 images and images has 15"):
         HiddenPositionDisplay.from_estimator(model, X, rng.random((15, 12, 15)))
+
+
+@pytest.mark.parametrize("kind", ["dense", "ragged"])
+def test_alpha_path_of_joint_features_is_split_by_samples(kind, rng):
+    psi, y = rng.standard_normal((24, 2, 3, 4)), np.arange(24) % 2
+    psi[np.arange(24), y, 1] += 1.5
+    mask = rng.random((24, 2, 3)) < 0.7
+    mask[..., 1] = True
+    X = (psi, mask) if kind == "dense" else (psi[mask], mask.sum(axis=2))
+    display = AlphaPathDisplay.from_estimator(
+        M3EModel(kind, init="path"), X, y, alphas=[0.0, 2.0], C=[20.0], cv=3
+    )
+    train = np.arange(24) >= 8
+    known = M3EModel(init="path", alpha=0.0, C=20.0)
+    known.fit((psi[train], mask[train]), y[train])
+    expected = np.mean(known.predict((psi[~train], mask[~train])) != y[~train])
+    assert display.errors[0, 0, 0] == pytest.approx(expected)
+
+
+def test_alpha_path_of_a_map_of_ones_own_needs_samples_in_a_row(rng):
+    psi, y = rng.standard_normal((24, 2, 3, 4)), np.arange(24) % 2
+    with pytest.raises(ValueError, match="as an array or a list of samples"):
+        AlphaPathDisplay.from_estimator(M3EModel(object()), (psi, psi), y, cv=3)

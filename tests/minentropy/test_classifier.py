@@ -152,13 +152,13 @@ def test_trap_is_told(rng):
         ({"n_init": 0}, "n_init=0"),
         ({"solver": "prox"}, "solver='prox'"),
         ({"solver": "latent_svm", "alpha": 1.0}, "needs alpha=inf"),
-        ({"solver": "cccp", "alpha": 1.0}, "alpha=0.99"),
         ({"temperature": 0.0}, "temperature=0.0"),
         ({"intercept_scaling": -1.0}, "intercept_scaling=-1.0"),
         ({"tol": 0}, "tol=0"),
-        ({"loss_matrix": np.ones((2, 2))}, "diagonal"),
+        ({"loss_matrix": np.ones((2, 2))}, r"loss_matrix\[0, 0\]=1 is on the diagonal"),
+        ({"class_weight": {2: 1.0}}, "has the key 2, which is none"),
         ({"loss_matrix": np.ones((3, 3))}, "loss_matrix has shape"),
-        ({"loss_matrix": [[0, -1], [1, 0]]}, "entry -1"),
+        ({"loss_matrix": [[0, -1], [1, 0]]}, r"loss_matrix\[0, 1\]=-1"),
     ],
 )
 def test_impossible_parameters_are_refused(change, message, rng):
@@ -172,7 +172,7 @@ def test_impossible_parameters_are_refused(change, message, rng):
     [
         ([np.ones((2, 3)), np.ones((0, 3))], r"X\[1\] has no instance"),
         ([np.ones((2, 3)), np.ones((2, 4))], r"X\[1\] has 4 features"),
-        ([np.ones((2, 3)), np.full((1, 3), np.nan)], r"X\[1\] has features"),
+        ([np.ones((2, 3)), np.full((1, 3), np.nan)], r"X\[1\]\[0, 0\]=nan"),
         (np.ones((3, 2, 3)), "X has 3 samples and y 2"),
     ],
 )

@@ -97,7 +97,14 @@ def test_gradient_cells_do_not_see_contrast(rng):
     [
         (lambda: gradient_cells(np.ones((4, 4))), "images has shape"),
         (lambda: gradient_cells(np.ones((1, 3, 9))), "4 pixels or more"),
-        (lambda: gradient_cells(np.full((1, 8, 8), np.nan)), "NaN or infinite"),
+        (
+            lambda: gradient_cells(np.full((1, 8, 8), np.nan)),
+            r"NaN or infinite: images\[0, 0, 0\]=nan; fill",
+        ),
+        (
+            lambda: M3EGridClassifier((2, 2)).fit(np.full((2, 4, 4), np.inf), [0, 1]),
+            r"X\[0, 0, 0, 0\]=inf; fill",
+        ),
         (lambda: gradient_cells(np.ones((1, 8, 8)), cell=0), "cell=0"),
         (
             lambda: M3EGridClassifier((9, 2)).fit(np.ones((4, 5, 5)), [0, 1, 0, 1]),

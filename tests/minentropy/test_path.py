@@ -88,7 +88,6 @@ def test_default_orders_end_at_infinity(rng):
         (M3EClassifier(), 1.0, "alphas has shape ()"),
         (M3EClassifier(init="random"), [0.0], "init='random' leaves no path"),
         (M3EClassifier(init=np.zeros(3)), [0.0], "leaves no path"),
-        (M3EClassifier(solver="cccp"), [0.0, 1.0], "no convex parts at alpha=1"),
         (M3EClassifier(solver="prox"), [0.0, np.inf], "no derivative at alpha=inf"),
         (MEDClassifier(), [0.0], "estimator=MEDClassifier() must be an M3EClassifier"),
     ],

@@ -142,6 +142,99 @@ def test_temperature_is_the_type_of_the_entropy(rng):
         np.testing.assert_allclose(renyi_weights(s, a, temperature=b), slope, atol=1e-8)
 
 
+# -- identities of the theory ----------------------------------------------------------
+@pytest.mark.parametrize("alpha", [0.0, 0.25, 0.9, 1.1, 3.0, 8.0])
+def test_score_is_the_mean_over_tempers(alpha, rng):
+    # F_a is the average over t in [1, a] of E_t[s]
+    s = 2.0 * rng.standard_normal(7)
+    node, share = np.polynomial.legendre.leggauss(40)
+    t = 1.0 + (alpha - 1.0) * 0.5 * (1.0 + node)
+    means = softmax(t[:, None] * s, axis=1) @ s
+    np.testing.assert_allclose(renyi_score(s, alpha), 0.5 * share @ means, rtol=1e-10)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 2.0, 5.0])
+def test_small_scores_have_an_expansion_in_uniform_moments(alpha, rng):
+    s = rng.standard_normal(6)
+    off = s - s.mean()
+    second, third = (off**2).mean(), (off**3).mean()
+    rest = []
+    for e in (4e-2, 2e-2, 1e-2):
+        F = e * s.mean() + (1 + alpha) / 2 * e**2 * second
+        F += (1 + alpha + alpha**2) / 6 * e**3 * third
+        rest.append(abs(renyi_score(e * s, alpha) - F))
+    # of the fourth order: a sixteenth at half the size
+    assert rest[1] <= rest[0] / 12 + 1e-14 and rest[2] <= rest[1] / 12 + 1e-14
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.5, 1.0, 2.0, 64.0])
+def test_large_scores_go_to_the_maximum(alpha, rng):
+    s = rng.standard_normal(8)
+    for t in (1e2, 1e4, 1e6):
+        short = s.max() - renyi_score(t * s, alpha) / t
+        assert 0.0 <= short <= 50.0 / t
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 0.99, 1.0, 1.01, 3.0])
+def test_derivative_by_the_order(alpha, rng):
+    # dF/da = (E_a[s] - F_a) / (a - 1), and half of the variance at 1
+    S, step = 2.0 * rng.standard_normal((5, 6)), 1e-4
+    low = max(alpha - step, 0.0)
+    ends = renyi_score(S, alpha + step), renyi_score(S, low)
+    slope = (ends[0] - ends[1]) / (alpha + step - low)
+    p = softmax(alpha * S, axis=1)
+    mean = (p * S).sum(axis=1)
+    if alpha == 1:
+        expected = 0.5 * ((p * S**2).sum(axis=1) - mean**2)
+    else:
+        expected = (mean - renyi_score(S, alpha)) / (alpha - 1.0)
+    assert (expected >= 0).all()
+    np.testing.assert_allclose(slope, expected, rtol=1e-3, atol=1e-6)
+
+
+def curvature(s, alpha):
+    E = 1e-5 * np.eye(len(s))
+    return (renyi_weights(s + E, alpha) - renyi_weights(s - E, alpha)) / 2e-5
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.25, 0.7, 1.0, 1.3, 2.0, 8.0])
+def test_curvature_keeps_its_bounds(alpha, rng):
+    for H in (2, 5, 20):
+        for spread in (0.3, 1.0, 4.0):
+            s = spread * rng.standard_normal(H)
+            values = np.linalg.eigvalsh(curvature(s, alpha))
+            low, high = values[0], values[-1]
+            if alpha == 1:
+                assert low >= -((1 + np.sqrt(H)) ** 2) / np.e
+                p = softmax(s)
+                cov = np.diag(p) - np.outer(p, p)
+                off = s - p @ s
+                third = np.diag(p * off) - np.outer(p * off, p) - np.outer(p, p * off)
+                np.testing.assert_allclose(
+                    curvature(s, 1.0), 2 * cov + third, atol=1e-8
+                )
+                continue
+            convex, concave = alpha**2 / (2 * abs(alpha - 1)), 1 / (2 * abs(alpha - 1))
+            if alpha < 1:
+                convex, concave = concave, convex
+            assert -concave - 1e-8 <= low and high <= convex + 1e-8
+    # equal scores, two hidden values
+    top = np.linalg.eigvalsh(curvature(np.zeros(2), alpha))[-1]
+    np.testing.assert_allclose(top, (1 + alpha) / 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("H, most", [(2, 1.20), (100, 2.69), (10_000, 4.8)])
+def test_weights_near_one_grow_with_the_logarithm_of_their_number(H, most):
+    # one spike above equal scores; (1 + a) / |a - 1| says nothing at 1
+    for alpha in (0.999, 1.0, 1.001):
+        worst = 0.0
+        for height in np.linspace(0.0, 25.0, 501):
+            s = np.zeros(H)
+            s[0] = height
+            worst = max(worst, np.abs(renyi_weights(s, alpha)).sum())
+        assert worst == pytest.approx(most, abs=0.02)
+
+
 # -- entropies -------------------------------------------------------------------------
 def test_entropies_of_a_uniform_distribution(rng):
     Q = np.full(5, 0.2)
