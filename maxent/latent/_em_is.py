@@ -291,8 +291,8 @@ def m_step(
             if not np.isfinite(lam).all():
                 at = int(np.argwhere(~np.isfinite(lam))[0, 1])
                 raise ValueError(
-                    f"feature {at} has mean zero given the data, so its weight would "
-                    "be infinite; set sigma2 < inf (a penalty) or a finite bound."
+                    f"feature {at} has its smallest value in all data, so its weight "
+                    "would be infinite; set sigma2 < inf (a penalty) or a finite bound."
                 )
         return lam
     step = _newton if method == "newton" else _minimized

@@ -139,6 +139,93 @@ def test_moments_that_no_distribution_has_are_named(target, words):
     assert fit_maxent(F, target, sigma2=1.0).converged
 
 
+CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_moments_out_of_reach_are_named_within_a_few_iterations(method):
+    seen = []
+    options = {"method": method, "callback": lambda n, *_: seen.append(n)}
+    with pytest.raises(ValueError, match=r"outside the convex hull .* target\[[01]\]"):
+        fit_maxent(CORNER, [0.6, 0.6], **options)
+    assert len(seen) <= 200
+    with pytest.raises(ValueError, match=r"target\[[01]\]=0.5.* on the boundary"):
+        fit_maxent(CORNER, [0.5, 0.5], **options)
+    log_prior = [-np.inf, 0.0, 0.0]  # the remedy
+    assert fit_maxent(CORNER, [0.5, 0.5], log_prior=log_prior).converged
+
+
+@pytest.mark.parametrize(
+    "features, target, width, words",
+    [
+        ([[0.0], [1.0]], [1.5], 0.1, r"target\[0\]=1.5 is outside \[0, 1\].* width"),
+        ([[0.0], [1.0]], [1.5], 0.5, r"target\[0\]=1.5 is the largest .* its width"),
+        (CORNER, [0.9, 0.9], 0.05, r"within the widths: outside .* target\[0\]"),
+        (CORNER, [0.6, 0.6], 0.1, r"boundary .* within the widths"),
+    ],
+)
+def test_a_box_out_of_reach_is_named(features, target, width, words):
+    seen = []
+    options = {"penalty": "box", "callback": lambda n, *_: seen.append(n)}
+    with pytest.raises(ValueError, match=words):
+        fit_maxent(features, target, width=width, **options)
+    assert len(seen) <= 200
+    found = fit_maxent(features, target, width=width + 0.5, **options)
+    assert found.converged
+
+
+def test_moments_out_of_reach_are_named_in_large_spaces(rng):
+    F = rng.normal(size=(30_000, 10))
+    for options in ({}, {"penalty": "box", "width": 0.1}):
+        with pytest.raises(ValueError, match=r"convex hull .* target\[\d\]=2.5"):
+            fit_maxent(F, np.full(10, 2.5), **options)
+
+
+def test_moments_whose_cost_is_infinite_are_named():
+    class Bounded:  # U is infinite beyond 0.1
+        def conjugate(self, lam):
+            return 0.1 * np.sum(np.hypot(lam, 1.0))
+
+        def conjugate_gradient(self, lam):
+            return 0.1 * lam / np.hypot(lam, 1.0)
+
+    with pytest.raises(ValueError, match=r"target\[0\]=1.5 .* cost U is finite"):
+        fit_maxent([[0.0], [1.0]], [1.5], penalty=Bounded())
+
+
+def test_a_weak_penalty_explains_large_weights():
+    found = fit_maxent([[0.0], [1.0]], [1.5], sigma2=1e6)
+    assert found.converged
+    np.testing.assert_allclose(found.lam, 0.5e6)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scaling_takes_features_less_their_minimum(sparse, rng):
+    F, eta = problem(rng, states=60)
+    make = sp.csr_matrix if sparse else np.asarray
+    log_prior = np.where(np.arange(60) == np.argmin(F[:, 0]), -np.inf, 0.0)
+    for q in (None, log_prior):
+        ends = [
+            fit_maxent(
+                make(F + c), eta + c, log_prior=q, method="iis", max_iter=50_000
+            )
+            for c in (0.0, 5.0, np.array([5.0, -9.0, 0.0, 1.0]))
+        ]
+        steps = [end.n_iter for end in ends]
+        assert max(steps) <= min(steps) + 2
+        for end in ends:
+            np.testing.assert_allclose(end.lam, ends[0].lam, atol=1e-6)
+
+
+def test_a_full_column_of_sparse_features_leaves_them_sparse(rng):
+    from maxent.latent._space import FeatureSpace
+
+    F = sp.random_array((500, 400), density=0.01, rng=rng, format="csr")
+    F = sp.hstack([F, np.ones((500, 1))]).tocsr()
+    space = FeatureSpace(F)
+    assert space.shifted.nnz <= F.nnz and space.shifted[:, [400]].nnz == 0
+
+
 @pytest.mark.parametrize(
     "change, words",
     [
