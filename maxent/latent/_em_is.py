@@ -291,7 +291,7 @@ def m_step(
             if not np.isfinite(lam).all():
                 at = int(np.argwhere(~np.isfinite(lam))[0, 1])
                 raise ValueError(
-                    f"feature {at} has its smallest value in all data, so its weight "
+                    f"feature {at} has its smallest value given the data, so its weight "
                     "would be infinite; set sigma2 < inf (a penalty) or a finite bound."
                 )
         return lam

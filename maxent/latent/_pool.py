@@ -76,7 +76,7 @@ def reasons(
     out = np.full(len(residual), "", dtype="<U17")
     gates = [
         ("not_local_maximum", ~maximum),
-        ("independent", ~(dependence > mi_tol)),
+        ("independent", dependence <= mi_tol),
         ("not_converged", ~(residual <= tol)),
         ("unbounded", ~bounded),
     ]

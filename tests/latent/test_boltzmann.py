@@ -1,6 +1,7 @@
 """Boltzmann machines: sums against loops over states, fits, refusals."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -117,17 +118,47 @@ def test_weights_at_the_bound_are_said(rng):
     assert len(model.at_bound_) and np.abs(model.lam_).max() <= 6.0
 
 
+@pytest.mark.parametrize(
+    "machine, columns",
+    [
+        (LMEBoltzmannMachine(2), 6000),
+        (LMEBoltzmannMachine(1100), 3),
+        (LMEBoltzmannMachine(1100, moments="sampled"), 3),
+        (LMERBM(1100), 1100),
+    ],
+)
+def test_far_too_many_units_are_refused_before_anything_is_made(machine, columns, rng):
+    X = rng.integers(0, 2, size=(20, columns)).astype(float)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"2\^1?\d*100|2\^6002"):
+            machine.fit(X)
+        assert tracemalloc.get_traced_memory()[1] < 2e7
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("method", ["newton", "scgis", "iis"])
+def test_an_m_step_that_large_machines_lack_is_refused_with_one_that_works(method, rng):
+    X = rng.integers(0, 2, size=(20, 25)).astype(float)
+    with pytest.raises(ValueError, match="use method='gis'.* or 'lbfgs'") as refusal:
+        LMERBM(4, n_init=1, method=method).fit(X)
+    assert "'iis'," not in str(refusal.value)
+    machine = LMERBM(4, n_init=1, method="gis", random_state=0)
+    assert machine.fit(X).converged_
+
+
 def test_bad_input_is_named(rng):
     X = data(rng)
     with pytest.raises(ValueError, match=r"X\[0, 0\]=0.5 is not binary"):
         LMEBoltzmannMachine(1).fit(np.where(X[0, 0] == X, 0.5, X))
     wide = rng.integers(0, 2, size=(10, 40)).astype(float)
     with pytest.raises(
-        ValueError, match=r"42 units have 2\^42 states \(3.52e\+04 GB .*'sampled'"
+        ValueError, match=r"42 units have 2\^42 states \(2\^45 bytes .*'sampled'"
     ):
         LMEBoltzmannMachine(2).fit(wide)
     with pytest.raises(
-        ValueError, match=r"n_hidden=25: the smaller layer has .* GB .*sampled"
+        ValueError, match=r"n_hidden=25: the smaller layer has .* bytes .*sampled"
     ):
         LMERBM(25).fit(wide)
     with pytest.raises(ValueError, match="n_hidden=0"):

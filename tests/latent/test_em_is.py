@@ -164,7 +164,7 @@ def test_bounds_hold_and_count_in_the_certificate(rng):
     y = [0] * 30 + [1] * 20
     result = em_is(FiniteLatentModel(f), y, np.zeros(2), bound=8.0, max_iter=50_000)
     assert result.converged and result.at_bound[0] and result.lam[0] == -8.0
-    with pytest.raises(ValueError, match="feature 0 has its smallest value"):
+    with pytest.raises(ValueError, match="feature 0 has its smallest value given"):
         em_is(FiniteLatentModel(f), y, np.zeros(2))
 
 

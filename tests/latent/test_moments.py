@@ -212,7 +212,7 @@ def test_scaling_takes_features_less_their_minimum(sparse, rng):
             for c in (0.0, 5.0, np.array([5.0, -9.0, 0.0, 1.0]))
         ]
         steps = [end.n_iter for end in ends]
-        assert max(steps) <= min(steps) + 2
+        assert max(steps) <= 1.3 * min(steps)  # residuals are relative to eta
         for end in ends:
             np.testing.assert_allclose(end.lam, ends[0].lam, atol=1e-6)
 
