@@ -330,6 +330,19 @@ class FiniteLatentModel(LogLinearModel):
     def _joint(self, lam):
         return self.space.exponents(lam).reshape(lam.shape[:-1] + self.shape)
 
+    def get_spec(self) -> dict[str, Any]:
+        """Constructor arguments, as model files keep them.
+
+        Returns
+        -------
+        dict
+        """
+        q = self.space.log_prior
+        return {
+            "features": self.space.F.reshape(*self.shape, self.n_features),
+            "log_prior": None if q is None else q.reshape(self.shape),
+        }
+
     def given(self, lam: Array) -> tuple[Array, Array]:
         """log sum_z q exp(lam . f) of every y, and p(z | y).
 

@@ -52,7 +52,7 @@ def candidates(
 ) -> tuple[dict[str, NDArray[Any]], Array, Array]:
     """Table of the stationary points from starts (R, N), weights, best objectives."""
     if method in ("gis", "iis", "scgis"):
-        compiled("scaling", verbose=progress.lines is not None)
+        compiled("scaling")  # announced here, not in a process
     options = (method, inner, em_iter, tol, max_iter, check_maximum)
     chunks = [starts[lo : lo + _CHUNK] for lo in range(0, len(starts), _CHUNK)]
     listener = partial(progress.callback, store, task="EM step")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from oracles.latent import latent
 
+import maxent
 from maxent.latent import (
     FiniteLatentModel,
     LatentMaxEnt,
@@ -136,6 +137,16 @@ def test_a_value_that_the_prior_excludes_is_no_part_of_the_model(rng):
     np.testing.assert_allclose(model.predict_proba([0, 1]).sum(axis=1), 1.0)
     with pytest.raises(ValueError, match=r"X\[1\]=3 has probability zero"):
         model.predict_proba([0, 3])
+
+
+def test_fits_of_a_finite_model_are_kept_in_files(rng, tmp_path):
+    y = rng.integers(0, 3, size=50)
+    finite = FiniteLatentModel(coins(), rng.normal(size=(3, 2)))
+    for features in (coins(), finite):
+        model = LatentMaxEnt(features, 2, sigma2=50.0, mi_tol=-1).fit(y)
+        maxent.save(model, tmp_path / "model.npz")
+        again = maxent.load(tmp_path / "model.npz")
+        np.testing.assert_array_equal(again.predict_proba(y), model.predict_proba(y))
 
 
 class Plain(LogLinearModel):

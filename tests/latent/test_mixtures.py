@@ -401,4 +401,4 @@ def test_spherical_components_with_a_prior_stay_spherical(rng):
     X = rng.normal(size=(60, 3)) * [1.0, 2.0, 3.0] + 5.0 * rng.integers(0, 2, (60, 1))
     for seed in range(5):
         model = LMEGaussianMixture(2, "spherical", prior="weak", random_state=seed)
-        assert model.fit(X).candidates_["reason"][0] in ("", "not a local maximum")
+        assert model.fit(X).candidates_["reason"][0] in ("", "not_local_maximum")

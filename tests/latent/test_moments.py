@@ -7,6 +7,7 @@ from oracles.latent import finite
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 
+import maxent
 from maxent.latent import MaxEntModel, SampledMaxEnt, fit_maxent
 
 METHODS = ["gis", "iis", "scgis", "lbfgs", "newton"]
@@ -274,6 +275,55 @@ def test_model_is_an_immutable_value(rng):
         model.lam = 0
     with pytest.raises(ValueError):
         model.prob[0] = 1.0
+
+
+@pytest.mark.filterwarnings("ignore:the effective sample size")
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_models_are_kept_in_files(make, rng, tmp_path):
+    F, eta = problem(rng)
+    plain = MaxEntModel.fit(make(F), eta, log_prior=rng.normal(size=len(F)))
+    sampled = SampledMaxEnt.fit(make(F), eta, log_density=rng.normal(size=len(F)))
+    for model in (plain, sampled):
+        maxent.save(model, tmp_path / "model.npz")
+        again = maxent.load(tmp_path / "model.npz")
+        assert type(again) is type(model)
+        np.testing.assert_array_equal(again.prob, model.prob)
+
+
+@pytest.mark.parametrize(
+    "other, words",
+    [
+        (np.ones(30), "other sums to 30"),
+        (np.r_[-1.0, 2.0, np.zeros(28)], "smallest entry is -1"),
+        (np.ones(3) / 3, "other has shape"),
+    ],
+)
+def test_divergence_from_no_distribution_is_refused(other, words, rng):
+    with pytest.raises(ValueError, match=words):
+        MaxEntModel.fit(*problem(rng)).kl(other)
+
+
+@pytest.mark.filterwarnings("ignore:the effective sample size")
+def test_draws_and_densities_that_do_not_fit_are_named(rng):
+    F, eta = problem(rng)
+    zero = np.zeros(len(F))
+    bad = {
+        r"log_density has shape \(3,\)": {"log_density": zero[:3]},
+        "log_base has shape": {"log_density": zero, "log_base": [0.0, 1.0]},
+        r"log_density\[2\]=inf": {"log_density": np.where(np.arange(30) == 2, np.inf, 0)},
+        r"log_base\[2\]=nan": {
+            "log_density": zero,
+            "log_base": np.where(np.arange(30) == 2, np.nan, 0),
+        },
+    }
+    model = SampledMaxEnt.fit(F, eta, log_density=zero)
+    for words, options in bad.items():
+        with pytest.raises(ValueError, match=words):
+            SampledMaxEnt.fit(F, eta, **options)
+        with pytest.raises(ValueError, match=words):
+            model.test_moments(F, **options)
+    with pytest.raises(ValueError, match="features has 3 columns"):
+        model.test_moments(F[:, :3], zero)
 
 
 def test_sampled_space_recovers_a_gaussian(seed):
