@@ -263,8 +263,8 @@ class BoltzmannModel(LogLinearModel):
     def _no_table(self):
         others = "'iis', 'gis'" if self._splits else "'gis', 'cg'"
         return (
-            f"{self.M} units with {self.n_features} weights are too many for a table of "
-            "all states, which method='newton' and 'scgis' need; use "
+            f"{self.M} units with {self.n_features} weights are too many for a table "
+            "of all states, which method='newton' and 'scgis' need; use "
             f"method={others} or 'lbfgs'."
         )
 

@@ -43,6 +43,8 @@ class LogLinearModel(ABC):
         Weights of the model.
     has_hessian : bool
         Whether `covariance` and `hessian` are available.
+    span : ndarray (n_features,)
+        Range of each feature, or its order of magnitude; ones unless overridden.
 
     See Also
     --------
@@ -343,7 +345,7 @@ class FiniteLatentModel(LogLinearModel):
             "log_prior": None if q is None else q.reshape(self.shape),
         }
 
-    def given(self, lam: Array) -> tuple[Array, Array]:
+    def _given(self, lam: Array) -> tuple[Array, Array]:
         """log sum_z q exp(lam . f) of every y, and p(z | y).
 
         The latter is zero for values y that the prior excludes.
@@ -357,7 +359,7 @@ class FiniteLatentModel(LogLinearModel):
         return log_phi, mean
 
     def posterior(self, lam: Array, observed: Array) -> tuple[Array, Array]:
-        top, rho = self.given(lam)
+        top, rho = self._given(lam)
         rho *= observed[:, None]
         seen = observed > 0
         numerator = top[..., seen] @ observed[seen]
@@ -373,7 +375,7 @@ class FiniteLatentModel(LogLinearModel):
         return self.space.covariance(p, mean)
 
     def hessian(self, lam: Array, observed: Array) -> Array:
-        rho = self.given(lam)[1]
+        rho = self._given(lam)[1]
         F = self.space.F.reshape(*self.shape, -1)
         given = np.einsum("yz,yzn->yn", rho, F)
         weighted = (rho * observed[:, None]).reshape(-1)

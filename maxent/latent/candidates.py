@@ -319,13 +319,13 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         """
         model = self._finite()
         model.observe(X)
-        top, given = model.given(self.lam_)
+        top, given = model._given(self.lam_)
         codes = np.asarray(X, dtype=np.intp)
         excluded = np.flatnonzero(np.isneginf(top[codes]))
         if len(excluded):
             raise ValueError(
-                f"X[{excluded[0]}]={codes[excluded[0]]} has probability zero: log_prior "
-                "excludes it, and p(z | y) is undefined. Drop it, or raise log_prior."
+                f"X[{excluded[0]}]={codes[excluded[0]]} has probability zero: "
+                "log_prior excludes it, and p(z | y) is undefined. Drop it, or raise log_prior."
             )
         return given[codes]
 
@@ -336,6 +336,6 @@ def _check_gate(model, mi_tol):
     if mi_tol >= 0 and not own:
         raise TypeError(
             f"{type(model).__name__} has no method dependence(lam, observed), with "
-            f"which mi_tol={mi_tol:g} rejects candidates whose hidden variable is idle; "
-            "define it, or admit them with mi_tol=-1."
+            f"which mi_tol={mi_tol:g} rejects candidates whose hidden variable is "
+            "idle; define it, or admit them with mi_tol=-1."
         )

@@ -406,7 +406,9 @@ def _importance(log_density: Any, log_base: Any, n: int) -> Array:
                 f"{name} has shape {part.shape}; features has {n} draws, and each has "
                 f"one number: expected ({n},)."
             )
-        bad = np.isnan(part) | (np.isinf(part) if name == "log_density" else part > 1e308)
+        bad = ~np.isfinite(part)
+        if name == "log_base":
+            bad &= ~np.isneginf(part)
         if bad.any():
             at = int(np.flatnonzero(bad)[0])
             raise ValueError(

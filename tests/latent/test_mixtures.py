@@ -40,7 +40,7 @@ def failed_checks(estimator):
         return {on_weights: starts} if estimator.n_components > 1 else {}
     failed = {on_weights: "15 rows in 30 columns have a singular covariance"}
     if estimator.n_components > 1:
-        few = "16 rows on 4 points: from every start a component vanishes or both are equal"
+        few = "16 rows on 4 points: a component vanishes, or both are equal"
         names = ("check_sample_weights_shape", "check_sample_weights_not_overwritten")
         failed |= dict.fromkeys(names, few)
     return failed

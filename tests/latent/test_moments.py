@@ -310,7 +310,9 @@ def test_draws_and_densities_that_do_not_fit_are_named(rng):
     bad = {
         r"log_density has shape \(3,\)": {"log_density": zero[:3]},
         "log_base has shape": {"log_density": zero, "log_base": [0.0, 1.0]},
-        r"log_density\[2\]=inf": {"log_density": np.where(np.arange(30) == 2, np.inf, 0)},
+        r"log_density\[2\]=inf": {
+            "log_density": np.where(np.arange(30) == 2, np.inf, 0)
+        },
         r"log_base\[2\]=nan": {
             "log_density": zero,
             "log_base": np.where(np.arange(30) == 2, np.nan, 0),
