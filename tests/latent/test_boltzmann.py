@@ -9,6 +9,7 @@ from oracles.latent import boltzmann, coupling
 
 from maxent.latent import LMERBM, FiniteLatentModel, LMEBoltzmannMachine
 from maxent.latent._boltzmann_model import BoltzmannModel
+from maxent.latent._em_is import Likelihood
 
 
 def free_weights(kind, J, L, rng):
@@ -71,6 +72,31 @@ def test_layer_sums_are_those_of_all_states(rng):
     np.testing.assert_allclose(
         model.features_of(found[1]), model.features_of(second), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("kind", ["full", "rbm"])
+def test_permuted_and_flipped_hidden_units_are_the_same_model(kind, rng):
+    J, L = 4, 3
+    model = BoltzmannModel(J, L, free_weights(kind, J, L, rng))
+    lam = rng.normal(size=model.n_features)
+    W, b = model.matrices(lam)
+
+    def values(W, b):
+        x = np.concatenate([W[model.i, model.j], b[model.biased]])[None]
+        own = Likelihood(model, seen, np.zeros(model.n_features))
+        found, log_phi, mean, *_ = own.evaluate(x)
+        entropy = log_phi[0] - x[0] @ mean[0]
+        return found.log_likelihood[0], entropy, model.dependence(x, seen)[0]
+
+    seen = model.observe(rng.integers(0, 2, size=(30, J)))
+    own = values(W, b)
+    order = np.r_[np.arange(J), J + rng.permutation(L)]
+    np.testing.assert_allclose(values(W[np.ix_(order, order)], b[order]), own)
+    h = J + 1  # u_h -> 1 - u_h
+    V, c = W.copy(), b + W[h]
+    V[h] = V[:, h] = -W[h]
+    c[h] = -b[h]
+    np.testing.assert_allclose(values(V, c), own)
 
 
 def data(rng, n=150):

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from oracles.latent import latent
+from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent.latent import FiniteLatentModel, em_is
-from maxent.latent._em_is import M_STEPS, Likelihood, m_step
+from maxent.latent._em_is import M_STEPS, Likelihood, m_step, polished
 
 
 def problem(rng, shape=(5, 3, 4), n=60):
@@ -128,6 +129,65 @@ def test_likelihood_may_fall_from_one_inner_step_to_the_next(method):
         values.append(latent(f, lam[0], np.array([1.0, 0.0]))["L"])
         lam = m_step(own, lam, target, 1, method)
     assert np.diff(values).min() < -1e-3 and min(values) == values[0]
+
+
+def divergence(a, b):
+    return float(np.sum(xlogy(a, a / b)))
+
+
+def with_posterior(p, shares):
+    """pt(y) p(z | y)."""
+    return shares[:, None] * p / p.sum(axis=1, keepdims=True)
+
+
+def test_data_completed_by_the_model_are_nearest_to_it(rng):
+    # D(pt p(z|y) || p) = D(pt || p(y)), the least over joints with marginal pt
+    _, y, f = problem(rng)
+    shares = np.bincount(y, minlength=5) / len(y)
+    p = latent(f, rng.normal(size=4), shares)["p"]
+    least = divergence(with_posterior(p, shares), p)
+    assert least == pytest.approx(divergence(shares, p.sum(axis=1)), abs=1e-12)
+    for _ in range(20):
+        other = rng.dirichlet(np.ones(3), size=5) * shares[:, None]
+        assert divergence(other, p) >= least
+
+
+def test_pythagorean_property_of_a_feasible_point(rng):
+    # D(pbar* || p_lam) = D(pbar* || p_lam*) + D(p_lam* || p_lam) for all lam
+    shares = np.full(5, 0.2)
+    f = rng.normal(size=(5, 3, 4))
+    truth = latent(f, rng.normal(size=4), shares)["p"].sum(axis=1)  # of the model
+    model = FiniteLatentModel(f)
+    observed = Likelihood(model, truth, np.zeros(4))
+    lam = polished(observed, 0.5 * rng.normal(size=4), 1e-12, 5000)
+    best = latent(f, lam, truth)
+    np.testing.assert_allclose(best["eta"], best["mean"], atol=1e-9)
+    bar = with_posterior(best["p"], truth)
+    for _ in range(20):
+        p = latent(f, rng.normal(size=4), truth)["p"]
+        both = divergence(bar, best["p"]) + divergence(best["p"], p)
+        assert divergence(bar, p) == pytest.approx(both, abs=1e-8)
+
+
+def test_a_penalty_that_vanishes_leaves_the_likelihood(rng):
+    shares = np.full(5, 0.2)
+    f = rng.normal(size=(5, 3, 4))
+    w = latent(f, 0.5 * rng.normal(size=4), shares)["p"].sum(axis=1)
+    ends = [
+        em_is(
+            FiniteLatentModel(f),
+            np.arange(5),
+            np.full(4, 0.1),
+            method="newton",
+            sigma2=s2,
+            sample_weight=w,
+            tol=1e-9,
+            max_iter=50_000,
+        ).log_likelihood
+        for s2 in (1e2, 1e4, 1e6, np.inf)
+    ]
+    gaps = ends[-1] - np.array(ends[:-1])
+    assert (gaps >= -1e-9).all() and gaps[2] < 1e-3 * max(gaps[0], 1e-3)
 
 
 @pytest.mark.parametrize("method", M_STEPS)
