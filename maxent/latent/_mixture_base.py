@@ -363,6 +363,11 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         return float(-2.0 * self.score(X) * len(X) + 2 * self._n_parameters())
 
     @property
+    def lower_bounds_(self) -> Array:
+        """Best objective after each EM step, under scikit-learn's name."""
+        return self.objective_history_
+
+    @property
     def lower_bound_(self) -> float:
         """Objective of the chosen candidate, under scikit-learn's name."""
         return self.objective_

@@ -1,10 +1,13 @@
 """Mixtures: EM against scikit-learn, entropies, gates, priors, predictions."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import digamma, gammaln
 from scipy.stats import multivariate_normal
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -67,6 +70,24 @@ def rows(rng, n=90, d=2):
     X[: n // 3] += 3.0
     X[n // 3 : 2 * n // 3, 0] -= 3.0
     return 10.0 * X + 5.0
+
+
+@pytest.mark.parametrize("init", ["k-means++", "kmeans", "random", "random_from_data"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_start_finds_the_components(init, kind, rng):
+    X = rows(rng)
+    options = {"covariance_type": kind, "n_init": 5, "random_state": 0}
+    model = LMEGaussianMixture(3, init_params=init, selection="likelihood", **options)
+    model.fit(X)
+    peer = GaussianMixture(3, covariance_type=kind, n_init=20, random_state=0, tol=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        peer.fit(X)
+    assert model.score(X) >= peer.score(X) - 1e-3
+    np.testing.assert_array_equal(model.lower_bounds_, model.objective_history_)
+    again = LMEGaussianMixture(3, init_params=init, **options | {"n_init": 2}).fit(X)
+    first = model.candidate_means_[:2]
+    np.testing.assert_allclose(again.candidate_means_, first, atol=1e-4)
 
 
 def starts(problem, rng, R=4):
