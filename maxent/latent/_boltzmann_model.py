@@ -218,6 +218,15 @@ class BoltzmannModel(LogLinearModel):
         means = np.stack([self.features_of(f[1]) for f in found])
         return np.array([f[0] for f in found]), means
 
+    _signed = False  # a hidden unit may stand for its opposite
+
+    def _signature(self, lam: Array) -> Array:
+        """Covariances of each hidden unit with the visible ones, (L, J)."""
+        sums = self._layer_sums if self._by_layer else self._all_sums
+        second = sums(*self.matrices(lam))[1]
+        mean, J = np.diag(second), self.J
+        return second[J:, :J] - np.outer(mean[J:], mean[:J])
+
     @property
     def _by_layer(self):
         return self.restricted and min(self.J, self.L) < self.M - 2

@@ -202,6 +202,12 @@ class LogLinearModel(ABC):
             f"{type(self).__name__} has no method dependence(lam, observed)."
         )
 
+    def _signature(self, lam: Array) -> Array | None:
+        """Rows (K, P), one for each hidden value or unit, that tell solutions apart."""
+        return None
+
+    _signed = True  # rows of opposite sign differ
+
     def start(self, rng: np.random.Generator) -> Array:
         """Random weights to start from.
 
@@ -391,6 +397,9 @@ class FiniteLatentModel(LogLinearModel):
         hidden, seen = p.sum(axis=-2), p.sum(axis=-1)
         joint = entropy(p.reshape(lam.shape[:-1] + (-1,)))
         return np.maximum(entropy(hidden) + entropy(seen) - joint, 0.0)
+
+    def _signature(self, lam: Array) -> Array:
+        return self.space.probabilities(lam)[1].reshape(self.shape).T
 
     @property
     def span(self) -> Array:

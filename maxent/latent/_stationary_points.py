@@ -60,7 +60,13 @@ def candidates(
         partial(_chunk, likelihood, options), chunks, progress, listener, n_jobs
     )
     table, weights = gated(parts, tol, mi_tol, progress)
-    table["group"] = groups(table["log_likelihood"], table["entropy"])
+    model = likelihood.model
+    table["group"] = groups(
+        table["log_likelihood"],
+        table["entropy"],
+        lambda i: model._signature(weights[i]),
+        signed=model._signed,
+    )
     return table, weights, _joined([part[2] for part in parts])
 
 

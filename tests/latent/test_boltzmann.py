@@ -10,6 +10,7 @@ from oracles.latent import boltzmann, coupling
 from maxent.latent import LMERBM, FiniteLatentModel, LMEBoltzmannMachine
 from maxent.latent._boltzmann_model import BoltzmannModel
 from maxent.latent._em_is import Likelihood
+from maxent.latent._pool import groups
 
 
 def free_weights(kind, J, L, rng):
@@ -83,12 +84,13 @@ def test_permuted_and_flipped_hidden_units_are_the_same_model(kind, rng):
 
     def values(W, b):
         x = np.concatenate([W[model.i, model.j], b[model.biased]])[None]
+        signatures.append(model._signature(x[0]))
         own = Likelihood(model, seen, np.zeros(model.n_features))
         found, log_phi, mean, *_ = own.evaluate(x)
         entropy = log_phi[0] - x[0] @ mean[0]
         return found.log_likelihood[0], entropy, model.dependence(x, seen)[0]
 
-    seen = model.observe(rng.integers(0, 2, size=(30, J)))
+    signatures, seen = [], model.observe(rng.integers(0, 2, size=(30, J)))
     own = values(W, b)
     order = np.r_[np.arange(J), J + rng.permutation(L)]
     np.testing.assert_allclose(values(W[np.ix_(order, order)], b[order]), own)
@@ -97,6 +99,10 @@ def test_permuted_and_flipped_hidden_units_are_the_same_model(kind, rng):
     V[h] = V[:, h] = -W[h]
     c[h] = -b[h]
     np.testing.assert_allclose(values(V, c), own)
+    values(W + W, b)  # another machine
+    one = np.zeros(4)
+    found = groups(one, one, signatures.__getitem__, signed=model._signed)
+    np.testing.assert_array_equal(found, [0, 0, 0, 1])
 
 
 def data(rng, n=150):

@@ -193,6 +193,38 @@ def test_choices_and_groups():
     assert chosen(table, "entropy") == 1 and chosen(table, "likelihood") == 0
     L, H = np.array([1.0, 1.0 + 1e-7, 2.0, 1.0]), np.array([3.0, 3.0, 3.0, 4.0])
     np.testing.assert_array_equal(groups(L, H), [1, 1, 0, 2])
+    rows = np.array([[1.0, 2.0], [5.0, 0.0]])
+    L, H = np.zeros(4), np.zeros(4)
+    signatures = [rows, rows[::-1] + 1e-4, rows * [1.0, -1.0], rows * [[-1.0], [1.0]]]
+    np.testing.assert_array_equal(groups(L, H, signatures.__getitem__), [0, 0, 1, 2])
+    unsigned = groups(L, H, signatures.__getitem__, signed=False)
+    np.testing.assert_array_equal(unsigned, [0, 0, 1, 0])
+
+
+def test_solutions_of_equal_scores_are_told_apart():
+    # two maxima that mirror each other in y have the same likelihood and entropy
+    t = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    f = np.zeros((5, 2, 2))
+    f[:, 1, 0], f[:, 1, 1] = 1.0, t
+    y = np.repeat(np.arange(5), [20, 10, 2, 10, 20])
+    model = LatentMaxEnt(f, 20, sigma2=1e3, random_state=0).fit(y)
+    ok = model.candidates_["reason"] == ""
+    signs = np.sign(model.candidate_weights_[ok, 1])
+    found = model.candidates_["group"][ok]
+    assert set(signs) == {-1.0, 1.0}
+    for sign in (-1.0, 1.0):
+        assert len(set(found[signs == sign])) == 1
+    assert len(set(found)) == 2
+
+
+def test_permuted_components_share_a_group(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 1)) + 6.0 * rng.integers(0, 2, size=(80, 1))
+    mixture = maxent.LMEGaussianMixture(2, random_state=0).fit(X)
+    means = mixture.candidate_means_[mixture.candidates_["reason"] == ""][:, :, 0]
+    group = mixture.candidates_["group"][mixture.candidates_["reason"] == ""]
+    swapped = means[:, 0] > means[:, 1]
+    assert swapped.any() and not swapped.all() and len(set(group)) == 1
 
 
 @pytest.mark.parametrize(
