@@ -325,7 +325,8 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         if len(excluded):
             raise ValueError(
                 f"X[{excluded[0]}]={codes[excluded[0]]} has probability zero: "
-                "log_prior excludes it, and p(z | y) is undefined. Drop it, or raise log_prior."
+                "log_prior excludes it, and p(z | y) is undefined. Drop it, or raise "
+                "its log_prior."
             )
         return given[codes]
 
