@@ -338,7 +338,7 @@ KERNELS_AND_LATENT = {
     ),
     "too many units": (
         *(lambda: LMEBoltzmannMachine().fit(Y[:, None] * np.ones(40)), E),
-        *("42 units", "GB as one table", "moments='sampled'"),
+        *("42 units", "bytes as one table", "moments='sampled'"),
     ),
     "too many hidden units": (
         *(lambda: LMEBoltzmannMachine(n_hidden=40).fit(Y[:, None] * [1, 0, 1]), E),

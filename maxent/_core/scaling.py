@@ -134,7 +134,8 @@ def _coordinate_root(u, rest, data, states, target, lam, weight):
     """Maximiser of gamma target - log sum_x u(x) e^{gamma f} - weight (lam+gamma)^2/2.
 
     `rest` is the mass of the states where the feature is zero. Newton steps inside a
-    bracket: the derivative falls in gamma.
+    bracket: the derivative falls in gamma. Without penalty a target at the end of the
+    feature's values has its root at infinity.
     """
     largest, least = 0.0, np.inf
     for e in range(len(states)):
@@ -142,11 +143,17 @@ def _coordinate_root(u, rest, data, states, target, lam, weight):
         least = min(least, data[e])
     if rest > 0.0:
         least = 0.0
+    if weight == 0.0 and target <= least:
+        return -np.inf
+    if weight == 0.0 and target >= largest:
+        return np.inf
     low, high, gamma = -np.inf, np.inf, 0.0
     for _ in range(_STEPS):
         top = max(gamma * largest, gamma * least)
         s0, s1, s2 = _column_sums(u, top, data, states, gamma)
         total = s0 + rest * math.exp(-top)
+        if total == 0.0:  # the states that matter have underflowed
+            break
         mean = s1 / total
         slope = s2 / total - mean * mean + weight
         gradient = target - mean - weight * (lam + gamma)

@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 
+_announcing: ContextVar[bool] = ContextVar("announcing", default=False)
 
-def compiled(name: str, verbose: bool = False) -> ModuleType:
+
+@contextmanager
+def announced(verbose: bool) -> Iterator[None]:
+    """Inside, compilation is announced if `verbose`."""
+    before = _announcing.set(bool(verbose))
+    try:
+        yield
+    finally:
+        _announcing.reset(before)
+
+
+def compiled(name: str) -> ModuleType:
     """Module ``maxent._core.<name>``, whose functions Numba compiles when called.
 
-    With `verbose` one line says that they will be compiled, unless an earlier process
-    left them in Numba's cache on disk.
+    In a fit with `verbose` one line says that they will be compiled, unless an earlier
+    process left them in Numba's cache on disk.
     """
     full = f"maxent._core.{name}"
     fresh = full not in sys.modules
     module = importlib.import_module(full)
-    if verbose and fresh and not _cached(module, name):
+    if fresh and _announcing.get() and not _cached(module, name):
         print(f"maxent: compiling {name} with Numba (once; kept in its cache on disk)")
     return module
 

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 import sklearn
 
+from maxent._support.compiling import announced
 from maxent._support.reports import Listener, Report
 from maxent._support.results import DualResult, gap_text
 
@@ -77,7 +78,8 @@ def with_progress(fit: _Fit) -> _Fit:
         progress = self._progress = Progress(self, given)
         try:
             progress.begin()
-            fit(self, *args, **kwargs)
+            with announced(self.verbose):
+                fit(self, *args, **kwargs)
             progress.end()
         finally:
             del self._progress

@@ -64,6 +64,8 @@ VALUES = {
         "models.random_field": ("MarkovRandomField",),
         "models.switching": ("SwitchingLDS",),
         "latent._mixture_prior": ("MixturePrior",),
+        "latent._model": ("FiniteLatentModel",),
+        "latent.model": ("MaxEntModel", "SampledMaxEnt"),
         "models.trees.dirichlet_trees": ("DirichletTrees",),
         "models.trees.spanning_trees": ("SpanningTrees",),
         "models.gaussian_hmm": ("GaussianHMM",),

@@ -94,7 +94,7 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
         )
         rngs = as_generator(self.random_state).spawn(n_init)
         find = self._sampled if self.moments == "sampled" else self._exact
-        table, self.candidate_weights_ = find(
+        table, self.candidate_weights_, *history = find(
             likelihood,
             rngs,
             inner=v.check_count("inner", self.inner),
@@ -102,15 +102,19 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
             n_jobs=v.check_jobs(self.n_jobs),
             progress=self._progress,
         )
+        if history:  # exact objectives only
+            self.objective_history_ = history[0]
         self._settle(table, self._progress.stopped)
         self._warn_of_ties()
         return self
 
     def _exact(self, likelihood, rngs, **more):
+        method = v.check_choice("method", self.method, M_STEPS)
+        likelihood.model.check_method(method)
         return candidates(
             likelihood,
             np.stack([likelihood.model.start(rng) for rng in rngs]),
-            method=v.check_choice("method", self.method, M_STEPS),
+            method=method,
             em_iter=v.check_count("em_iter", self.em_iter),
             tol=v.check_positive("tol", self.tol),
             max_iter=v.check_count("max_iter", self.max_iter),

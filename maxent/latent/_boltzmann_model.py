@@ -29,7 +29,36 @@ _ROWS = 1 << 22  # posterior probabilities held at a time
 
 def _table_size(units):
     """Bytes of a number for every state, in words."""
-    return f"{2.0**units * 8 / 1e9:.3g} GB as one table"
+    return f"2^{units + 3} bytes as one table"
+
+
+def check_units(
+    visible: int, hidden: int, layered: bool, restricted: bool, sampled: bool
+) -> None:
+    """Refuse machines that cannot be enumerated, or not even their hidden part.
+
+    layered : no weights among hidden units; restricted : among visible ones neither.
+    """
+    small, units = min(visible, hidden), visible + hidden
+    if restricted and not sampled and small > _MOST_LAYER:
+        raise ValueError(
+            f"{visible} visible units and n_hidden={hidden}: the smaller layer has "
+            f"2^{small} states ({_table_size(small)}); at most {_MOST_LAYER} units "
+            "are enumerated. Use fewer, or moments='sampled' (Gibbs chains)."
+        )
+    if not layered and hidden > _MOST_LAYER:
+        raise ValueError(
+            f"n_hidden={hidden}: the E step would enumerate 2^{hidden} hidden "
+            f"states ({_table_size(hidden)} per row); at most {_MOST_LAYER} hidden "
+            "units with weights among them are exact. Use fewer, or a mask without "
+            "pairs of hidden units."
+        )
+    if not (sampled or restricted) and units > MOST_UNITS:
+        raise ValueError(
+            f"{units} units have 2^{units} states ({_table_size(units)}); at "
+            f"most {MOST_UNITS} are enumerated. Use fewer units, moments='sampled' "
+            "(Gibbs chains), or LMERBM, which enumerates its smaller layer only."
+        )
 
 
 class BinaryRows:
@@ -56,6 +85,13 @@ class BoltzmannModel(LogLinearModel):
     ):
         self.J, self.L, self.M = n_visible, n_hidden, n_visible + n_hidden
         self.free = free
+        J = self.J
+        self.layered = not (free[J:, J:] & ~np.eye(self.L, dtype=bool)).any()
+        self.restricted = (
+            self.layered and not (free[:J, :J] & ~np.eye(J, dtype=bool)).any()
+        )
+        sampled = moments == "sampled"
+        check_units(J, n_hidden, self.layered, self.restricted, sampled)
         i, j = np.triu_indices(self.M, 1)
         pairs = free[i, j]
         self.i, self.j = i[pairs], j[pairs]
@@ -64,37 +100,8 @@ class BoltzmannModel(LogLinearModel):
         self.n_features = self.n_pairs + len(self.biased)
         if not self.n_features:
             raise ValueError("mask leaves no free weight; set some of its entries.")
-        J = self.J
-        self.layered = not (free[J:, J:] & ~np.eye(self.L, dtype=bool)).any()
-        self.restricted = (
-            self.layered and not (free[:J, :J] & ~np.eye(J, dtype=bool)).any()
-        )
-        self.check_size(moments == "sampled")
         self.has_hessian = (1 << min(self.M, 40)) * self.n_features <= _TABLE
         self._space: FeatureSpace | None = None
-
-    def check_size(self, sampled: bool) -> None:
-        """Refuse machines that cannot be enumerated, or not even their hidden part."""
-        small = min(self.J, self.L)
-        if self.restricted and not sampled and small > _MOST_LAYER:
-            raise ValueError(
-                f"{self.J} visible units and n_hidden={self.L}: the smaller layer has "
-                f"2^{small} states ({_table_size(small)}); at most {_MOST_LAYER} units "
-                "are enumerated. Use fewer, or moments='sampled' (Gibbs chains)."
-            )
-        if not self.layered and self.L > _MOST_LAYER:
-            raise ValueError(
-                f"n_hidden={self.L}: the E step would enumerate 2^{self.L} hidden "
-                f"states ({_table_size(self.L)} per row); at most {_MOST_LAYER} hidden "
-                "units with weights among them are exact. Use fewer, or a mask without "
-                "pairs of hidden units."
-            )
-        if not (sampled or self.restricted) and self.M > MOST_UNITS:
-            raise ValueError(
-                f"{self.M} units have 2^{self.M} states ({_table_size(self.M)}); at "
-                f"most {MOST_UNITS} are enumerated. Use fewer units, moments='sampled' "
-                "(Gibbs chains), or LMERBM, which enumerates its smaller layer only."
-            )
 
     # -- weights -----------------------------------------------------------------------
     def matrices(self, lam: Array) -> tuple[Array, Array]:
@@ -211,6 +218,15 @@ class BoltzmannModel(LogLinearModel):
         means = np.stack([self.features_of(f[1]) for f in found])
         return np.array([f[0] for f in found]), means
 
+    _signed = False  # a hidden unit may stand for its opposite
+
+    def _signature(self, lam: Array) -> Array:
+        """Covariances of each hidden unit with the visible ones, (L, J)."""
+        sums = self._layer_sums if self._by_layer else self._all_sums
+        second = sums(*self.matrices(lam))[1]
+        mean, J = np.diag(second), self.J
+        return second[J:, :J] - np.outer(mean[J:], mean[:J])
+
     @property
     def _by_layer(self):
         return self.restricted and min(self.J, self.L) < self.M - 2
@@ -242,16 +258,32 @@ class BoltzmannModel(LogLinearModel):
         second[np.ix_(large, small)] = cross.T
         return float(log_phi), second
 
+    def check_method(self, method: str) -> None:
+        """Refuse M steps that this machine is too large for."""
+        if method in ("newton", "scgis") and not self.has_hessian:
+            raise ValueError(self._no_table())
+        if method == "iis" and not self._splits:
+            raise ValueError(
+                f"method='iis' splits the sums over 2^{self.M} states by the "
+                "number of active free pairs, which a mask makes too slow beyond "
+                "20 units; use method='gis' or 'lbfgs'."
+            )
+
+    def _no_table(self):
+        others = "'iis', 'gis'" if self._splits else "'gis', 'cg'"
+        return (
+            f"{self.M} units with {self.n_features} weights are too many for a table "
+            "of all states, which method='newton' and 'scgis' need; use "
+            f"method={others} or 'lbfgs'."
+        )
+
     # -- M step ------------------------------------------------------------------------
     @property
     def space(self) -> FeatureSpace:
         """Features of all states, for small machines."""
         if self._space is None:
             if not self.has_hessian:
-                raise ValueError(
-                    f"{self.M} units with {self.n_features} weights are too many for a "
-                    "table of all states; use method='iis', 'gis' or 'lbfgs'."
-                )
+                raise ValueError(self._no_table())
             X = compiled("states").all_states(self.M)
             F = np.hstack([X[:, self.i] * X[:, self.j], X[:, self.biased]])
             self._space = FeatureSpace(F)
@@ -271,25 +303,30 @@ class BoltzmannModel(LogLinearModel):
             a, values = np.stack([f[0] for f in found]), found[0][1]
         return bounded(lam, steps_of(a, values, target, lam, weight), bound)
 
+    @property
+    def _by_halves(self):
+        """Whether the feature sum follows from the number of active units."""
+        full = self.free[~np.eye(self.M, dtype=bool)].all()
+        return full and len(self.biased) in (0, self.M)
+
+    @property
+    def _splits(self):
+        """Whether means can be split by the feature sum, for method='iis'."""
+        return self._by_halves or self.M <= 20
+
     def _by_sum(self, lam):
         """Means split by the value of the feature sum: (N, K), and its values."""
         states, (W, b) = compiled("states"), self.matrices(lam)
         first, second = states.split_evenly(self.M)
-        full = self.free[~np.eye(self.M, dtype=bool)].all()
         biased = len(self.biased)
-        if full and biased in (0, self.M) and self.M >= states.HALVES_FROM:
+        if self._by_halves and self.M >= states.HALVES_FROM:
             k = np.add.outer(np.arange(len(first) + 1), np.arange(len(second) + 1))
             value = k * (k + 1) // 2 if biased else k * (k - 1) // 2
             top = int(value.max()) + 1
             halves = states.HalfTables(first, second)
             C = halves.moments_by_counts(W, b, value, top)[1]
         else:
-            if self.M > 20:
-                raise ValueError(
-                    f"method='iis' splits the sums over 2^{self.M} states by the "
-                    "number of active free pairs, which a mask makes too slow beyond "
-                    "20 units; use method='gis' or 'lbfgs'."
-                )
+            self.check_method("iis")
             value = states.feature_sums(self.free)
             top = int(value.max()) + 1
             C = states.moments_by_value(W, b, value, top)[1]

@@ -17,7 +17,8 @@ from scipy.optimize import minimize
 
 from maxent._support.reports import Report, tell
 from maxent._support.typing import Callback
-from maxent.latent._penalty import L2, Box, Penalty
+from maxent.latent._hull import check_dual, check_hull, check_reach, reach_within
+from maxent.latent._penalty import L2, Box, Convex, Penalty
 from maxent.latent._scaling import scaled
 from maxent.latent._space import FeatureSpace
 
@@ -25,7 +26,9 @@ Array = NDArray[np.float64]
 Solution: TypeAlias = tuple[Array, int]  # weights, iterations
 
 NEWTON_UP_TO = 500  # weights: a factorisation of 500 x 500 takes about a millisecond
-_FAR = 1e3  # weights beyond it, with an unmet moment, say that the dual has no minimum
+_MANY = 200  # iterations, after which weights of scaling may still be small
+_ENDLESS = 1e8  # weight times range that no sensible cost of unmet moments explains
+FAR = 1e3  # weight times range; beyond, with an unmet moment, there is no minimum
 
 
 class DualProblem:
@@ -44,6 +47,7 @@ class DualProblem:
         self.scale = 1.0 + np.abs(target)
         self.history: list[tuple[int, float, float]] = []
         self.stopped = False  # by the callback
+        self._reachable = False  # known, or too large to tell
 
     def value(self, lam: Array) -> float:
         log_phi, _ = self.space.probabilities(lam)
@@ -56,14 +60,32 @@ class DualProblem:
         residual = self.penalty.residual(lam, mean - self.target)
         return dual, p, mean, float(np.max(np.abs(residual) / self.scale))
 
-    def record(self, n_iter: int, dual: float, residual: float) -> bool:
+    def record(self, n_iter: int, lam: Array, dual: float, residual: float) -> bool:
         """Keep an iteration; whether the solver ends here.
 
-        It does where the tolerance is met or the callback asks for it.
+        It does where the tolerance is met or the callback asks for it. Targets that
+        turn out to be out of reach are refused.
         """
+        check_dual(self.space, self.target, self.penalty, lam, dual)
+        far = self.pull(lam) > reach_within(self.tol) or n_iter >= _MANY
+        if far and not self._reachable:
+            check_reach(self.space, self.target, self.penalty, self.tol)
+            self._reachable = True
+        if not self.penalty.hard.any():
+            self.check_finite(lam, _ENDLESS)
         self.history.append((n_iter, dual, residual))
         self.stopped = tell(self.callback, Report(n_iter, dual, residual))
         return self.stopped or residual <= self.tol
+
+    def check_finite(self, lam: Array, limit: float) -> None:
+        """Refuse targets whose weights exceed what a cost U of the caller explains."""
+        if isinstance(self.penalty, Convex):
+            if (np.abs(lam) * self.space.span).max() > limit:
+                check_hull(self.space, self.target, self.penalty, self.tol)
+
+    def pull(self, lam: Array) -> float:
+        """Largest weight times range, of the moments that must be met."""
+        return float(np.max(np.abs(lam) * self.space.span * self.penalty.hard))
 
     def gradient(self, lam: Array, mean: Array) -> Array:
         assert not isinstance(self.penalty, Box)  # which is not smooth
@@ -76,7 +98,7 @@ def scaling(problem: DualProblem, lam: Array, max_iter: int, method: str) -> Sol
     assert weight is not None  # of penalty="l2" alone
     for n_iter in range(max_iter + 1):
         dual, _, _, residual = problem.evaluate(lam)
-        if problem.record(n_iter, dual, residual) or n_iter == max_iter:
+        if problem.record(n_iter, lam, dual, residual) or n_iter == max_iter:
             break
         lam = scaled(problem.space, lam, problem.target, weight, method)
     return lam, n_iter
@@ -95,7 +117,7 @@ def lbfgs(problem: DualProblem, lam: Array, max_iter: int) -> Solution:
     def progress(x):
         steps[0] += 1
         dual, _, _, residual = problem.evaluate(x)
-        if problem.record(steps[0], dual, residual):
+        if problem.record(steps[0], x, dual, residual):
             raise StopIteration
 
     options: dict[str, float]
@@ -120,7 +142,7 @@ def newton(
     """Damped Newton; steps by a factorisation, or by conjugate gradients."""
     dual, p, mean, residual = problem.evaluate(lam)
     for n_iter in range(start, max_iter + 1):
-        if problem.record(n_iter, dual, residual) or n_iter == max_iter:
+        if problem.record(n_iter, lam, dual, residual) or n_iter == max_iter:
             break
         g = problem.gradient(lam, mean)
         step = (_direct_step if direct else _cg_step)(problem, lam, p, mean, g)
@@ -128,7 +150,7 @@ def newton(
         if new is None:
             break
         lam, (dual, p, mean, residual) = new
-        if np.abs(lam).max() > _FAR and residual > problem.tol:
+        if problem.pull(lam) > FAR and residual > problem.tol:
             break
     return lam, n_iter
 
@@ -206,7 +228,7 @@ def _box(problem: DualProblem, width: Array, lam: Array, max_iter: int) -> Solut
     def progress(x):
         steps[0] += 1
         dual, _, _, residual = problem.evaluate(x[:n] - x[n:])
-        if problem.record(steps[0], dual, residual):
+        if problem.record(steps[0], x[:n] - x[n:], dual, residual):
             raise StopIteration
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-9}
@@ -230,7 +252,7 @@ def _active_newton(problem, width, lam, max_iter, done):
     """Newton on the nonzero weights, whose signs stay; others enter if they must."""
     for n_iter in range(done, max_iter + 1):
         dual, p, mean, residual = problem.evaluate(lam)
-        if problem.record(n_iter, dual, residual):
+        if problem.record(n_iter, lam, dual, residual):
             break
         excess = mean - problem.target
         sign = np.where(lam != 0, np.sign(lam), -np.sign(excess))

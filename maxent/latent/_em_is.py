@@ -289,10 +289,11 @@ def m_step(
         for _ in range(inner):
             lam = model.scaled(lam, target, weight, method, bound)
             if not np.isfinite(lam).all():
-                at = int(np.argwhere(~np.isfinite(lam))[0, 1])
+                row, at = np.argwhere(~np.isfinite(lam))[0]
+                end = "largest" if lam[row, at] > 0 else "smallest"
                 raise ValueError(
-                    f"feature {at} has mean zero given the data, so its weight would "
-                    "be infinite; set sigma2 < inf (a penalty) or a finite bound."
+                    f"feature {at} has its {end} value given the data, so its weight "
+                    "would be infinite; set sigma2 < inf (a penalty) or a finite bound."
                 )
         return lam
     step = _newton if method == "newton" else _minimized

@@ -133,7 +133,9 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         L, entropy, dependence, regularized = self._ends(problem, runs, sound)
         with np.errstate(invalid="ignore"):
             group = groups(
-                np.where(sound, L, -np.inf), np.where(sound, entropy, -np.inf)
+                np.where(sound, L, -np.inf),
+                np.where(sound, entropy, -np.inf),
+                partial(_signature, problem, runs.phi),
             )
         group = np.where(sound, group, -1)
         curvature, maximum = np.full(len(L), np.nan), np.ones(len(L), dtype=bool)
@@ -363,9 +365,20 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         return float(-2.0 * self.score(X) * len(X) + 2 * self._n_parameters())
 
     @property
+    def lower_bounds_(self) -> Array:
+        """Best objective after each EM step, under scikit-learn's name."""
+        return self.objective_history_
+
+    @property
     def lower_bound_(self) -> float:
         """Objective of the chosen candidate, under scikit-learn's name."""
         return self.objective_
+
+
+def _signature(problem, phi, i):
+    """Parameters of the components of restart i, a row for each."""
+    parts = problem.unpack(phi[i : i + 1])
+    return np.hstack([part[0].reshape(len(part[0]), -1) for part in parts])
 
 
 def _take(problem, model, runs):

@@ -43,6 +43,8 @@ class LogLinearModel(ABC):
         Weights of the model.
     has_hessian : bool
         Whether `covariance` and `hessian` are available.
+    span : ndarray (n_features,)
+        Range of each feature, or its order of magnitude; ones unless overridden.
 
     See Also
     --------
@@ -51,8 +53,8 @@ class LogLinearModel(ABC):
     Notes
     -----
     A user-defined model has `observe`, `partition`, `posterior` and `scaled`, and
-    `dependence` for :class:`LatentMaxEnt`. Without `scaled` the M steps "cg" and
-    "lbfgs" of :func:`em_is` work.
+    `dependence` for the gate `mi_tol` of :class:`LatentMaxEnt`. Without `scaled` the M
+    steps "cg" and "lbfgs" of :func:`em_is` work.
     """
 
     n_features: int
@@ -169,10 +171,20 @@ class LogLinearModel(ABC):
         -------
         ndarray (N, N)
         """
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method hessian(lam, observed), which its "
+            "has_hessian promises; define it or set has_hessian = False."
+        )
+
+    @property
+    def span(self) -> Array:
+        """Range of each feature, (N,), or its order of magnitude."""
+        return np.ones(self.n_features)
 
     def dependence(self, lam: Array, observed: Any) -> Array:
         """Mutual information of hidden and observed variables.
+
+        Only for the gate `mi_tol` of :class:`LatentMaxEnt`.
 
         Parameters
         ----------
@@ -186,7 +198,15 @@ class LogLinearModel(ABC):
         ndarray (R,)
             Nats.
         """
-        raise NotImplementedError
+        raise NotImplementedError(
+            f"{type(self).__name__} has no method dependence(lam, observed)."
+        )
+
+    def _signature(self, lam: Array) -> Array | None:
+        """Rows (K, P), one for each hidden value or unit, that tell solutions apart."""
+        return None
+
+    _signed = True  # rows of opposite sign differ
 
     def start(self, rng: np.random.Generator) -> Array:
         """Random weights to start from.
@@ -318,14 +338,34 @@ class FiniteLatentModel(LogLinearModel):
     def _joint(self, lam):
         return self.space.exponents(lam).reshape(lam.shape[:-1] + self.shape)
 
+    def get_spec(self) -> dict[str, Any]:
+        """Constructor arguments, as model files keep them.
+
+        Returns
+        -------
+        dict
+        """
+        q = self.space.log_prior
+        return {
+            "features": self.space.F.reshape(*self.shape, self.n_features),
+            "log_prior": None if q is None else q.reshape(self.shape),
+        }
+
+    def _given(self, lam: Array) -> tuple[Array, Array]:
+        """log sum_z q exp(lam . f) of every y, and p(z | y).
+
+        The latter is zero for values y that the prior excludes.
+        """
+        u = self._joint(lam)
+        top = logsumexp(u, axis=-1)
+        return top, np.exp(u - np.where(np.isfinite(top), top, 0.0)[..., None])
+
     def partition(self, lam: Array) -> tuple[Array, Array]:
         log_phi, _, mean = self.space.evaluate(lam)
         return log_phi, mean
 
     def posterior(self, lam: Array, observed: Array) -> tuple[Array, Array]:
-        u = self._joint(lam)
-        top = logsumexp(u, axis=-1)
-        rho = np.exp(u - np.where(np.isfinite(top), top, 0.0)[..., None])
+        top, rho = self._given(lam)
         rho *= observed[:, None]
         seen = observed > 0
         numerator = top[..., seen] @ observed[seen]
@@ -341,8 +381,7 @@ class FiniteLatentModel(LogLinearModel):
         return self.space.covariance(p, mean)
 
     def hessian(self, lam: Array, observed: Array) -> Array:
-        u = self._joint(lam)
-        rho = np.exp(u - logsumexp(u, axis=-1, keepdims=True))
+        rho = self._given(lam)[1]
         F = self.space.F.reshape(*self.shape, -1)
         given = np.einsum("yz,yzn->yn", rho, F)
         weighted = (rho * observed[:, None]).reshape(-1)
@@ -359,7 +398,14 @@ class FiniteLatentModel(LogLinearModel):
         joint = entropy(p.reshape(lam.shape[:-1] + (-1,)))
         return np.maximum(entropy(hidden) + entropy(seen) - joint, 0.0)
 
+    def _signature(self, lam: Array) -> Array:
+        return self.space.probabilities(lam)[1].reshape(self.shape).T
+
+    @property
+    def span(self) -> Array:
+        return self.space.span
+
     def start(self, rng: np.random.Generator) -> Array:
         # of order one over the range of each feature
-        span = np.ptp(np.stack(self.space.extremes), axis=0)
+        span = self.span
         return rng.normal(size=self.n_features) / np.where(span > 0, span, 1.0)

@@ -35,13 +35,15 @@ class L2:
     """U* = sum lam_i^2 / (2 s2_i); an infinite s2 leaves a weight free."""
 
     smooth = True
+    remedy = "sigma2 < inf"
 
     def __init__(self, sigma2: ArrayLike, n: int):
         self.weight = 1.0 / positive_vector("sigma2", sigma2, n, allow_inf=True)
+        self.width = np.zeros(n)
 
     @property
-    def free(self) -> NDArray[np.bool_]:
-        """Which weights have no penalty."""
+    def hard(self) -> NDArray[np.bool_]:
+        """Which moments must be met within `width`."""
         return self.weight == 0.0
 
     def value(self, lam):
@@ -68,10 +70,11 @@ class Box:
 
     smooth = False
     weight = None
+    remedy = "a larger width or penalty='l2' with sigma2 < inf"
 
     def __init__(self, width: ArrayLike, n: int):
         self.width = positive_vector("width", width, n, zero=True)
-        self.free = self.width == 0.0
+        self.hard = np.ones(n, dtype=bool)
 
     def value(self, lam):
         return np.sum(self.width * np.abs(lam), axis=-1)
@@ -90,10 +93,12 @@ class Convex:
 
     smooth = True
     weight = None
+    remedy = "a penalty whose cost U is finite there"
 
     def __init__(self, penalty: ConvexPenalty, n: int):
         self.penalty = penalty
-        self.free = np.zeros(n, dtype=bool)
+        self.hard = np.zeros(n, dtype=bool)  # nothing is known of U
+        self.width = np.zeros(n)
 
     def value(self, lam):
         return float(self.penalty.conjugate(lam))

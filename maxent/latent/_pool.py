@@ -17,10 +17,13 @@ Source: Wang, Schuurmans & Zhao (2012), algorithm 2 and section 9.
 from __future__ import annotations
 
 import copy
+import functools
+from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from maxent._support import validation as v
 from maxent._support.fitted import FittedState
@@ -48,6 +51,7 @@ REASONS = {
         "raise n_init",
     ),
 }
+_ALIKE = 1e-2  # relative difference of equal parameters, where L and H agree to 1e-5
 _SAME = 1e-5  # relative difference of L and H within which candidates are compared
 
 
@@ -76,7 +80,7 @@ def reasons(
     out = np.full(len(residual), "", dtype="<U17")
     gates = [
         ("not_local_maximum", ~maximum),
-        ("independent", ~(dependence > mi_tol)),
+        ("independent", dependence <= mi_tol),
         ("not_converged", ~(residual <= tol)),
         ("unbounded", ~bounded),
     ]
@@ -85,26 +89,46 @@ def reasons(
     return out
 
 
-def groups(likelihood: Array, entropy: Array, same: Any = None) -> NDArray[np.intp]:
+def groups(
+    likelihood: Array,
+    entropy: Array,
+    signature: Callable[[int], Array | None] = lambda i: None,
+    *,
+    signed: bool = True,
+) -> NDArray[np.intp]:
     """Number of the distinct solution that each candidate is.
 
     Candidates are compared where likelihood and entropy agree within 1e-5 relative;
-    same(i, j) then decides (equal up to a permutation of hidden values).
+    they are then equal if the rows of their signatures, one for each hidden value or
+    unit, agree in some order, and without `signed` up to the sign of each row.
     """
     out = np.full(len(likelihood), -1, dtype=np.intp)
+    known = functools.cache(signature)
     leaders: list[int] = []
     for i in np.argsort(-likelihood, kind="stable"):
         for g, j in enumerate(leaders):
             near = abs(likelihood[i] - likelihood[j]) <= _SAME * (
                 1.0 + abs(likelihood[j])
             ) and abs(entropy[i] - entropy[j]) <= _SAME * (1.0 + abs(entropy[j]))
-            if near and (same is None or same(i, j)):
+            if near and _matched(known(int(i)), known(j), signed):
                 out[i] = g
                 break
         else:
             out[i] = len(leaders)
             leaders.append(int(i))
     return out
+
+
+def _matched(a: Array | None, b: Array | None, signed: bool) -> bool:
+    """Whether rows (K, P) are equal in some order; without any it is not known."""
+    if a is None or b is None:
+        return True
+    scale = 1.0 + np.abs(b)
+    cost = (np.abs(a[:, None] - b) / scale).max(axis=-1)
+    if not signed:
+        cost = np.minimum(cost, (np.abs(a[:, None] + b) / scale).max(axis=-1))
+    at = linear_sum_assignment(np.minimum(cost, 1.0))
+    return bool(cost[at].max() <= _ALIKE)
 
 
 def chosen(table: dict[str, NDArray[Any]], selection: str) -> int:

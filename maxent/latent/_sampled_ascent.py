@@ -365,7 +365,7 @@ def sampled_candidates(
     n_jobs: int | None = None,
 ) -> tuple[dict[str, NDArray[Any]], Array]:
     """Table of the candidates of all starts, a start for each generator; weights."""
-    compiled("gibbs", verbose=progress.lines is not None)
+    compiled("gibbs")  # announced here, not in a process
     listener = partial(progress.callback, store, task="update")
     work = partial(climbed, likelihood, sampling)
     parts = parts_of(work, [[rng] for rng in rngs], progress, listener, n_jobs)

@@ -65,12 +65,12 @@ def scaled(
     bound: float = np.inf,
 ) -> Array:
     """Weights after one step; lam, target (..., N); target in the caller's features."""
-    target = target + space.shift
+    target = space.shifted_target(target)
     if method == "scgis":
         return swept(space, lam, target, weight, bound)
     _, p = space.probabilities(lam)
     if method == "gis":
-        a = (space.mean(p) + space.shift)[..., None]
+        a = space.shifted_target(space.mean(p))[..., None]
         values = np.array([space.sums.max()])
     else:
         a, values = histogram(space, p), space.sum_values[0]

@@ -28,9 +28,9 @@ Array = NDArray[np.float64]
 class SparseRows:
     """Loss passes over CSR rows, compiled."""
 
-    def __init__(self, X, y, w, K, verbose=False):
+    def __init__(self, X, y, w, K):
         self.X, self.y, self.w = X, y, w
-        self.core = compiled("softmax_rows", verbose)
+        self.core = compiled("softmax_rows")
         self.P = np.empty((X.shape[0], K))
         self.parts = X.indptr, X.indices, X.data
 
@@ -53,7 +53,7 @@ class SparseRows:
 class DenseRows:
     """Loss passes over dense rows: matrix products."""
 
-    def __init__(self, X, y, w, K, verbose=False):
+    def __init__(self, X, y, w, K):
         self.X, self.y, self.w = X, y, w
         self.P = np.empty((len(X), K))
 
@@ -77,10 +77,10 @@ class DenseRows:
         return (self.X * self.X).T @ R, R.sum(axis=0)
 
 
-def rows_of(X, y, w, n_classes, verbose=False):
+def rows_of(X, y, w, n_classes):
     """Loss passes over the rows of this process."""
     rows = SparseRows if sp.issparse(X) else DenseRows
-    return rows(X, y, w, n_classes, verbose)
+    return rows(X, y, w, n_classes)
 
 
 class PartitionedRows:

@@ -89,22 +89,42 @@ class FeatureSpace:
             return low, high
         return F.min(axis=0), F.max(axis=0)
 
+    @functools.cached_property
+    def span(self) -> Array:
+        """Range of every feature over states with q > 0."""
+        low, high = self.extremes
+        return high - low
+
     # -- what scaling needs: features >= 0 --------------------------------------------
     @functools.cached_property
     def shift(self) -> Array:
-        """Constants added to the features so that none is negative.
+        """Constants added to the features so that the smallest value of each is 0.
 
-        A constant added to a feature changes log Phi only: neither p nor lam.
+        A constant added to a feature changes log Phi only: neither p nor lam. The less
+        the features sum to, the longer are the steps of scaling.
         """
-        return np.maximum(-self.extremes[0], 0.0)
+        return -self.extremes[0]
 
     @functools.cached_property
     def shifted(self) -> sp.csr_array:
-        """Features + shift, CSR."""
-        if self.shift.any():
-            dense = self.F.toarray() if self.sparse else self.F
-            return sp.csr_array(dense + self.shift)
-        return sp.csr_array(self.F)
+        """Features + shift, CSR; 0 where a state without prior would be below."""
+        if not self.sparse:
+            return sp.csr_array(np.maximum(self.F + self.shift, 0.0))
+        F = self.F.copy()
+        F.data = F.data + np.minimum(self.shift, 0.0)[F.indices]  # of full columns
+        below = np.flatnonzero(self.shift > 0)
+        if len(below):
+            S, n = F.shape
+            added = np.tile(self.shift[below], S), np.tile(below, S)
+            F = F + sp.csr_array((*added, np.arange(S + 1) * len(below)), shape=(S, n))
+        F.data = np.maximum(F.data, 0.0)
+        F.eliminate_zeros()
+        return F
+
+    def shifted_target(self, target: Array) -> Array:
+        """Means (..., N) of the shifted features; rounding about 0 is 0."""
+        moved = target + self.shift
+        return np.where(np.abs(moved) <= 1e-14 * np.abs(self.shift), 0.0, moved)
 
     @functools.cached_property
     def by_feature(self) -> sp.csc_array:

@@ -17,11 +17,14 @@ from maxent._support.reports import Report, relayed, tell
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
 from maxent.latent._em_is import Likelihood, polished, run, summary
+from maxent.latent._hull import reach_within
+from maxent.latent._model import LogLinearModel
 from maxent.latent._pool import groups, reasons
 
 Array = NDArray[np.float64]
 
 _CHUNK = 10  # starts of one batch: the same for any number of processes
+_FINER = 1e-3  # share of tol to which weights that may be endless are polished
 _HESSIAN_UP_TO = 500  # weights; beyond, candidates are perturbed instead
 
 
@@ -46,10 +49,10 @@ def candidates(
     progress: Progress,
     store: Callable[[Any, Any], object],
     n_jobs: int | None = None,
-) -> tuple[dict[str, NDArray[Any]], Array]:
-    """Table of the stationary points from starts (R, N), and their weights."""
+) -> tuple[dict[str, NDArray[Any]], Array, Array]:
+    """Table of the stationary points from starts (R, N), weights, best objectives."""
     if method in ("gis", "iis", "scgis"):
-        compiled("scaling", verbose=progress.lines is not None)
+        compiled("scaling")  # announced here, not in a process
     options = (method, inner, em_iter, tol, max_iter, check_maximum)
     chunks = [starts[lo : lo + _CHUNK] for lo in range(0, len(starts), _CHUNK)]
     listener = partial(progress.callback, store, task="EM step")
@@ -57,8 +60,14 @@ def candidates(
         partial(_chunk, likelihood, options), chunks, progress, listener, n_jobs
     )
     table, weights = gated(parts, tol, mi_tol, progress)
-    table["group"] = groups(table["log_likelihood"], table["entropy"])
-    return table, weights
+    model = likelihood.model
+    table["group"] = groups(
+        table["log_likelihood"],
+        table["entropy"],
+        lambda i: model._signature(weights[i]),
+        signed=model._signed,
+    )
+    return table, weights, _joined([part[2] for part in parts])
 
 
 def gated(
@@ -68,6 +77,7 @@ def gated(
     table = {k: np.concatenate([p[0][k] for p in parts]) for k in parts[0][0]}
     weights = np.concatenate([p[1] for p in parts])
     bounded = np.isfinite(table["entropy"]) & np.isfinite(weights).all(axis=1)
+    bounded &= ~table.pop("endless", np.zeros(len(weights), dtype=bool))
     if progress.stopped:  # the gates are about ends
         tol, mi_tol = np.inf, -1.0
     table["reason"] = reasons(
@@ -161,6 +171,9 @@ def _candidates_of(
     if check_maximum and not stopped:
         for r in np.flatnonzero(end.residual <= tol):
             curvature[r], maximum[r] = _curvature(likelihood, lam[r], tol, max_iter)
+    endless = np.zeros(len(lam), dtype=bool)
+    for r in np.flatnonzero(end.residual <= tol) if not stopped else ():
+        endless[r] = _endless(likelihood, lam[r], tol, max_iter)
     cost = end.log_likelihood - end.objective
     table = {
         "log_likelihood": end.log_likelihood,
@@ -168,12 +181,54 @@ def _candidates_of(
         "entropy": end.entropy,
         "regularized_entropy": end.entropy - cost,
         "residual": end.residual,
-        "dependence": likelihood.model.dependence(lam, likelihood.observed),
+        "dependence": _dependence(likelihood, lam),
         "curvature": curvature,
         "n_iter": n_iter,
         "maximum": maximum,
+        "endless": endless,
     }
-    return table, lam
+    return table, lam, _best_history(result, end)
+
+
+def _dependence(likelihood, lam):
+    """I(Y; Z), NaN of models that do not say."""
+    if type(likelihood.model).dependence is LogLinearModel.dependence:
+        return np.full(len(lam), np.nan)
+    return likelihood.model.dependence(lam, likelihood.observed)
+
+
+def _best_history(result, end):
+    """Best objective after each E step, and after the polishing."""
+    history = [float(np.max(value)) for _, value, _ in result.history]
+    return [*history, max(history[-1], float(end.objective.max()))]
+
+
+def _joined(histories):
+    """Best objective of all batches; what has ended keeps its last."""
+    n = max(map(len, histories))
+    padded = [h[:-1] + h[-1:] * (n + 1 - len(h)) for h in histories]
+    return np.max(padded, axis=0)
+
+
+def _endless(likelihood, lam, tol, max_iter):
+    """Whether weights (N,) of a stationary point grow without limit.
+
+    Where the likelihood has no maximum but at infinity, its gradient falls below any
+    tolerance at weights of the order of log(1/tol) over the range of the features, and
+    stays below as they grow. So the weights are polished to a finer tolerance and then
+    drawn back by one over the range: a maximum that is finite is left.
+    """
+    free = (likelihood.weight == 0.0) * likelihood.model.span
+    pull = (np.abs(lam) * free).max()
+    if np.isfinite(likelihood.bound) or pull <= reach_within(tol):
+        return False
+    further = polished(likelihood, lam, _FINER * tol, max_iter)
+    pull = (np.abs(further) * free).max()
+    back = np.where(free > 0, further * (1.0 - 1.0 / pull), further)
+    here, there = likelihood.evaluate(np.stack([further, back]))[5]
+    # collinear features may have large weights that cancel: then nothing changes
+    redundant = here > 1e-14 and abs(there - here) <= 1e-6 * here
+    return bool(there <= tol and not redundant)
 
 
 def _polished(likelihood, lam, n_iter):

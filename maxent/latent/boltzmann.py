@@ -11,7 +11,7 @@ from scipy.special import expit
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
 from maxent.latent._boltzmann_base import Machine, Moments
-from maxent.latent._boltzmann_model import BoltzmannModel
+from maxent.latent._boltzmann_model import BoltzmannModel, check_units
 from maxent.latent._em_is import MStep
 from maxent.latent._pool import Selection
 
@@ -92,7 +92,7 @@ class LMEBoltzmannMachine(Machine):
     at_bound_ : ndarray of int
         Entries of `lam_` at the bound.
     log_likelihood_, entropy_, objective_, residual_, candidates_, rejected_, \
-selected_, candidate_weights_, n_iter_, converged_, n_features_in_
+selected_, candidate_weights_, n_iter_, converged_, objective_history_, n_features_in_
         As for :class:`LatentMaxEnt`.
 
     See Also
@@ -184,9 +184,14 @@ selected_, candidate_weights_, n_iter_, converged_, n_features_in_
         self.verbose = verbose
 
     def _model(self, n_visible):
-        M = n_visible + self.n_hidden
-        free = np.ones((M, M), dtype=bool)
-        if self.mask is not None:
+        M, sampled = n_visible + self.n_hidden, self.moments == "sampled"
+        if self.mask is None:  # before anything of that size is made
+            alone = self.n_hidden == 1
+            check_units(
+                n_visible, self.n_hidden, alone, alone and n_visible == 1, sampled
+            )
+            free = np.ones((M, M), dtype=bool)
+        else:
             free = np.asarray(self.mask, dtype=bool).copy()
             if free.shape != (M, M) or (free != free.T).any():
                 raise ValueError(
@@ -257,7 +262,7 @@ class LMERBM(Machine):
         Biases of the layers.
     weights_, biases_, lam_, log_partition_, log_partition_error_, ties_, at_bound_, \
 log_likelihood_, entropy_, objective_, residual_, candidates_, rejected_, selected_, \
-candidate_weights_, n_iter_, converged_, n_features_in_
+candidate_weights_, n_iter_, converged_, objective_history_, n_features_in_
         As for :class:`LMEBoltzmannMachine`.
 
     See Also
@@ -322,6 +327,7 @@ candidate_weights_, n_iter_, converged_, n_features_in_
 
     def _model(self, n_visible):
         J, M = n_visible, n_visible + self.n_hidden
+        check_units(J, self.n_hidden, True, True, self.moments == "sampled")
         free = np.eye(M, dtype=bool)
         free[:J, J:] = free[J:, :J] = True
         return BoltzmannModel(J, self.n_hidden, free, self.moments)

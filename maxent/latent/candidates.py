@@ -86,6 +86,8 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         Weights of all candidates.
     selected_ : int
         Row of the chosen one.
+    objective_history_ : ndarray
+        Best objective of all starts after each E step, and after the polishing.
     converged_ : bool
         True: an admitted candidate has converged.
 
@@ -199,8 +201,10 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         likelihood = checked_likelihood(
             model, X, self.sigma2, self.bound, sample_weight
         )
+        mi_tol = v.check_number("mi_tol", self.mi_tol)
+        _check_gate(model, mi_tol)
         starts = self._starts(model, n_init)
-        table, weights = candidates(
+        table, weights, self.objective_history_ = candidates(
             likelihood,
             starts,
             method=v.check_choice("method", self.method, M_STEPS),
@@ -208,7 +212,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
             em_iter=v.check_count("em_iter", self.em_iter),
             tol=v.check_positive("tol", self.tol),
             max_iter=v.check_count("max_iter", self.max_iter),
-            mi_tol=v.check_number("mi_tol", self.mi_tol),
+            mi_tol=mi_tol,
             check_maximum=self.check_maximum,
             n_jobs=v.check_jobs(self.n_jobs),
             progress=self._progress,
@@ -307,9 +311,32 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         -------
         ndarray (n_samples, n_hidden)
             p(z | y).
+
+        Raises
+        ------
+        ValueError
+            For values that the prior excludes.
         """
         model = self._finite()
         model.observe(X)
-        joint = self.joint_proba()
-        given = joint / joint.sum(axis=1, keepdims=True)
-        return given[np.asarray(X, dtype=np.intp)]
+        top, given = model._given(self.lam_)
+        codes = np.asarray(X, dtype=np.intp)
+        excluded = np.flatnonzero(np.isneginf(top[codes]))
+        if len(excluded):
+            raise ValueError(
+                f"X[{excluded[0]}]={codes[excluded[0]]} has probability zero: "
+                "log_prior excludes it, and p(z | y) is undefined. Drop it, or raise "
+                "its log_prior."
+            )
+        return given[codes]
+
+
+def _check_gate(model, mi_tol):
+    """Refuse a model that lacks what its gate needs."""
+    own = type(model).dependence is not LogLinearModel.dependence
+    if mi_tol >= 0 and not own:
+        raise TypeError(
+            f"{type(model).__name__} has no method dependence(lam, observed), with "
+            f"which mi_tol={mi_tol:g} rejects candidates whose hidden variable is "
+            "idle; define it, or admit them with mi_tol=-1."
+        )

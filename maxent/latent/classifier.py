@@ -200,7 +200,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         self._check_classes()
         if self.class_weight is not None:
             weight = weight * self._class_weights(labels, weight)[codes]
-        rows = rows_of(X, codes, weight, len(self.classes_), bool(self.verbose))
+        rows = rows_of(X, codes, weight, len(self.classes_))
         return rows, X.shape[1], float(weight.sum())
 
     def _read_parts(self, X, y, sample_weight):

@@ -203,6 +203,11 @@ rejected_, selected_, n_iter_, converged_, objective_history_, n_features_in_
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
     def _check_settings(self):
         super()._check_settings()
         v.check_nonnegative("smoothing", self.smoothing)

@@ -191,7 +191,8 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         Raises
         ------
         ValueError
-            For documents that are empty or are text instead of lists of words.
+            For documents that are empty or are text instead of lists of words, and
+            for words that are no strings.
 
         Warns
         -----
@@ -209,6 +210,7 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         variance = v.check_positive("prior_variance", self.prior_variance)
         v.check_stop(self.tol, self.max_iter)
         documents = check_documents(X)
+        say = self._progress.say
         counted = Counter(word for document in documents for word in document)
         counted.pop(UNKNOWN, None)
         kept = [w for w, _ in counted.most_common(self.vocabulary_size - 1)]
@@ -219,15 +221,20 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         self.bigrams_ = np.column_stack([grams.first, grams.second])
         self.trigrams_ = np.column_stack([grams.t_uv, grams.t_vw])
         seed = draw_seed(self.random_state) % 2**32
+        words = sum(map(len, codes))
+        say(f"{words} words, {len(grams.first)} bigrams, {len(grams.word)} trigrams")
+        say(f"factorisation of the counts by {self.n_topics} topics")
         factors = Factors(codes, V, self.n_topics, seed)
         topics = factors.supports(self.topics_per_document)
         self.document_topics_ = [t.tolist() for t in topics]
         model = TrigramTopics(grams, topics, self.n_topics)
         observed = model.observe([grams.counts(c) for c in codes])
+        say(f"first weights: {model.n_features}, init={self.init!r}")
         weight = np.full(model.n_features, 1.0 / (observed.total * variance))
         start = np.zeros(model.n_features)
         if self.init == "frequencies":
             start = first_weights(model, factors, seen, variance)
+        say("first pass over the documents")
         rng = as_generator(self.random_state)
         self._climb(Likelihood(model, observed, weight), start, rng)
         return self
@@ -419,6 +426,12 @@ def check_documents(documents: Any) -> list[list[str]]:
                 f"X[{i}] has {len(words)} words; a trigram model needs three or "
                 "more in each document: drop it."
             )
+        for j, word in enumerate(words):
+            if not isinstance(word, str):
+                raise ValueError(
+                    f"X[{i}][{j}]={v.shown(word)} is no word: words are strings; drop "
+                    "it, or write numbers as str(number)."
+                )
         out.append(words)
     if not out:
         raise ValueError("X holds no document.")

@@ -19,6 +19,7 @@ from maxent.latent._pool import Selection
 
 Array = NDArray[np.float64]
 _KINDS = ("full", "diag", "spherical")
+_STARTS = ("random_from_data", "k-means++", "kmeans", "random")
 
 
 class LMEGaussianMixture(CandidateMixture):
@@ -27,7 +28,8 @@ class LMEGaussianMixture(CandidateMixture):
     EM from many starts gives many feasible models; gates admit the local maxima that
     have converged, keep all components apart and let none vanish. Of these the one of
     largest joint entropy (latent maximum entropy), or of largest likelihood, is kept.
-    Methods and attributes are those of :class:`sklearn.mixture.GaussianMixture`.
+    Methods and attributes are those of :class:`sklearn.mixture.GaussianMixture`; the
+    notes say which parameters differ.
 
     Parameters
     ----------
@@ -44,8 +46,10 @@ class LMEGaussianMixture(CandidateMixture):
         Prior of weights, means and covariances: maximum a posteriori estimates, and
         the regularised entropy for the choice. "weak" is ``MixturePrior.weak(X)``;
         with it rows may lie in a plane.
-    init_params : {"random_from_data", "random"}, default="random_from_data"
-        Starts: means at rows with the pooled covariance, or random posteriors.
+    init_params : {"random_from_data", "k-means++", "kmeans", "random"}, \
+default="random_from_data"
+        Starts: means at random rows, at rows far apart or at the centres of k-means,
+        with the pooled covariance; or random posteriors.
     weights_init : array-like (n_components,), optional
         Weights of a further start; needs `means_init`.
     means_init : array-like (n_components, n_features), optional
@@ -88,8 +92,9 @@ class LMEGaussianMixture(CandidateMixture):
         Parameters of all candidates.
     selected_ : int
         Row of the chosen candidate.
-    n_iter_, converged_, objective_history_, n_features_in_
-        EM steps of the chosen candidate, True, the best objective after each step.
+    n_iter_, converged_, objective_history_, lower_bounds_, n_features_in_
+        EM steps of the chosen candidate, True, the best objective after each step
+        (twice).
 
     See Also
     --------
@@ -101,6 +106,13 @@ class LMEGaussianMixture(CandidateMixture):
     A pass costs O(R n K d^2) for R starts. Entropies compare candidates of one model on
     one data set; they cannot choose the number of components. The choice by entropy was
     better with few rows and worse with many: compare both.
+
+    Of the parameters of :class:`sklearn.mixture.GaussianMixture` four are missing:
+    covariances "tied"; `reg_covar`, as gates reject components that vanish and a prior
+    keeps them from it (``prior="weak"``); `warm_start`, for which `means_init`,
+    `weights_init` and `precisions_init` take what an earlier fit has found; and
+    `verbose_interval`, as lines of progress come by time. `tol` is a relative
+    gradient, not a gain in likelihood.
 
     References
     ----------
@@ -126,7 +138,9 @@ class LMEGaussianMixture(CandidateMixture):
         selection: Selection = "entropy",
         *,
         prior: MixturePrior | Literal["weak"] | None = None,
-        init_params: Literal["random_from_data", "random"] = "random_from_data",
+        init_params: Literal[
+            "random_from_data", "k-means++", "kmeans", "random"
+        ] = "random_from_data",
         weights_init: ArrayLike | None = None,
         means_init: ArrayLike | None = None,
         precisions_init: ArrayLike | None = None,
@@ -158,7 +172,7 @@ class LMEGaussianMixture(CandidateMixture):
     def _check_settings(self):
         super()._check_settings()
         v.check_choice("covariance_type", self.covariance_type, _KINDS)
-        v.check_choice("init_params", self.init_params, ("random_from_data", "random"))
+        v.check_choice("init_params", self.init_params, _STARTS)
         if not (
             self.prior is None
             or isinstance(self.prior, MixturePrior)
@@ -194,7 +208,10 @@ class LMEGaussianMixture(CandidateMixture):
         mean = np.empty((len(rngs), K, d))
         for r, rng in enumerate(rngs):
             theta[r] = np.maximum(rng.dirichlet(np.ones(K)), 1e-3)
-            mean[r] = y[rng.choice(problem.n, size=K, replace=False, p=p)]
+            if self.init_params == "random_from_data":
+                mean[r] = y[rng.choice(problem.n, size=K, replace=False, p=p)]
+            else:
+                mean[r] = _centres(y, p, K, self.init_params, rng)
         one = np.ones(d) if problem.diagonal else np.eye(d)
         factor = np.broadcast_to(one, (len(rngs), K, *one.shape))
         return problem.pack(theta / theta.sum(axis=1, keepdims=True), mean, factor)
@@ -329,6 +346,17 @@ class LMEGaussianMixture(CandidateMixture):
         K, d = self.means_.shape
         each = {"full": d * (d + 1) // 2, "diag": d, "spherical": 1}
         return K * (d + each[self.covariance_type]) + K - 1
+
+
+def _centres(y, p, K, kind, rng):
+    """Means (K, d) by k-means or its first step, from rows with shares p."""
+    from sklearn.cluster import KMeans, kmeans_plusplus
+
+    seed = int(rng.integers(2**31))
+    if kind == "k-means++":
+        return kmeans_plusplus(y, K, sample_weight=p, random_state=seed)[0]
+    found = KMeans(K, n_init=1, random_state=seed).fit(y, sample_weight=p * len(y))
+    return found.cluster_centers_
 
 
 def _shaped(name, value, shape):

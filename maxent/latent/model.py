@@ -14,7 +14,7 @@ from scipy.special import logsumexp, xlogy
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
-from maxent.latent._space import FeatureSpace, check_moments
+from maxent.latent._space import FeatureSpace, check_features, check_moments
 from maxent.latent.moments import MaxEntResult, fit_maxent
 
 Array = NDArray[np.float64]
@@ -177,12 +177,25 @@ class MaxEntModel:
         -------
         float
             KL(self || other), nats; inf where `other` excludes a state.
+
+        Raises
+        ------
+        ValueError
+            For numbers that are no probabilities of the states.
         """
-        q = other.prob if isinstance(other, MaxEntModel) else np.asarray(other)
+        if isinstance(other, MaxEntModel):
+            q = other.prob
+        else:
+            q = v.as_doubles("other", other)
         if q.shape != self.prob.shape:
             raise ValueError(
                 f"other has shape {q.shape}, expected {self.prob.shape}: one "
                 "probability per state."
+            )
+        if not (q >= 0).all() or abs(q.sum() - 1.0) > 1e-6:
+            raise ValueError(
+                f"other sums to {q.sum():g}, its smallest entry is {q.min():g}: "
+                "probabilities are >= 0 and sum to one; divide them by their sum."
             )
         with np.errstate(divide="ignore", invalid="ignore"):
             terms = np.where(self.prob > 0, self.prob * np.log(self.prob / q), 0.0)
@@ -318,16 +331,14 @@ class SampledMaxEnt(MaxEntModel):
         -----
         UserWarning
             If the effective sample size is below 100.
+
+        Raises
+        ------
+        ValueError
+            For log-densities of other draws, and as :func:`fit_maxent`.
         """
-        log_r = v.as_doubles("log_density", log_density)
-        if log_r.ndim != 1 or not np.isfinite(log_r).all():
-            raise ValueError(
-                "log_density must hold one finite number per draw: the log-density of "
-                "the distribution that the draws come from."
-            )
-        log_prior = -log_r
-        if log_base is not None:
-            log_prior = log_prior + v.as_doubles("log_base", log_base)
+        features = check_features("features", features)
+        log_prior = _importance(log_density, log_base, features.shape[0])
         model = super().fit(features, target, log_prior=log_prior, **options)
         if model.effective_sample_size < _FEW_DRAWS:
             warnings.warn(
@@ -364,11 +375,45 @@ class SampledMaxEnt(MaxEntModel):
             Self-normalised importance estimates.
         error : ndarray (n_features,)
             Their standard errors.
+
+        Raises
+        ------
+        ValueError
+            For other features than the model's, or log-densities of other draws.
         """
-        log_prior = -v.as_doubles("log_density", log_density)
-        if log_base is not None:
-            log_prior = log_prior + v.as_doubles("log_base", log_base)
+        features = check_features("features", features)
+        if features.shape[1] != len(self.lam):
+            raise ValueError(
+                f"features has {features.shape[1]} columns and the model "
+                f"{len(self.lam)} features; pass the same features of the fresh draws."
+            )
+        log_prior = _importance(log_density, log_base, features.shape[0])
         fresh = FeatureSpace(features, log_prior)
         _, p, mean = fresh.evaluate(self.lam)
         F = fresh.F.toarray() if fresh.sparse else fresh.F
         return mean, np.sqrt((p**2) @ (F - mean) ** 2)
+
+
+def _importance(log_density: Any, log_base: Any, n: int) -> Array:
+    """Log-weights log q - log r of n draws."""
+    parts = []
+    for name, value in (("log_density", log_density), ("log_base", log_base)):
+        if value is None and name == "log_base":
+            continue
+        part = v.as_doubles(name, value)
+        if part.shape != (n,):
+            raise ValueError(
+                f"{name} has shape {part.shape}; features has {n} draws, and each has "
+                f"one number: expected ({n},)."
+            )
+        bad = ~np.isfinite(part)
+        if name == "log_base":
+            bad &= ~np.isneginf(part)
+        if bad.any():
+            at = int(np.flatnonzero(bad)[0])
+            raise ValueError(
+                f"{name}[{at}]={part[at]} must be finite"
+                f"{'' if name == 'log_density' else ' or -inf'}: drop that draw."
+            )
+        parts.append(part)
+    return -parts[0] if len(parts) == 1 else parts[1] - parts[0]

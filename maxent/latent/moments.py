@@ -20,15 +20,14 @@ from scipy.special import xlogy
 
 from maxent._support import validation as v
 from maxent._support.results import Status
-from maxent.latent._dual_solvers import NEWTON_UP_TO, SOLVERS, DualProblem
-from maxent.latent._hull import check_ranges, infeasible_moments
+from maxent.latent._dual_solvers import FAR, NEWTON_UP_TO, SOLVERS, DualProblem
+from maxent.latent._hull import check_ranges
 from maxent.latent._penalty import ConvexPenalty, make_penalty
 from maxent.latent._scaling import SCALING
 from maxent.latent._space import FeatureSpace, check_moments
 
 Method = Literal["auto", "gis", "iis", "scgis", "lbfgs", "newton"]
 _METHODS = ("auto", "gis", "iis", "scgis", "lbfgs", "newton")
-_FAR = 1e3
 
 
 @dataclass
@@ -138,9 +137,9 @@ def fit_maxent(
     Raises
     ------
     ValueError
-        For targets that no distribution has, which are named; for targets at the end
-        of a feature's range without penalty; for NaN, infinity or shapes that do not
-        fit.
+        For targets that no distribution has within their widths, and for targets that
+        only distributions without some of the states have, so that weights would be
+        infinite: both are named. For NaN, infinity or shapes that do not fit.
 
     Warns
     -----
@@ -155,7 +154,10 @@ def fit_maxent(
     Notes
     -----
     One pass costs O(nonzeros of the features); a Newton step O(S N^2 + N^3). Weights
-    of collinear features are not unique; `prob` is.
+    of collinear features are not unique; `prob` is. Where weights become large a linear
+    program says whether the targets can be met; with more than 100,000 entries of the
+    features there is none, targets out of reach are recognised by the dual, and those
+    on the boundary end with large weights.
 
     References
     ----------
@@ -182,7 +184,7 @@ def fit_maxent(
         raise ValueError(
             f"method={method!r} knows penalty='l2' only; use 'lbfgs' or 'auto'."
         )
-    check_ranges(space, eta, cost.free, tol)
+    check_ranges(space, eta, cost, tol)
     lam = np.zeros(space.n_features)
     if init is not None:
         lam = check_moments("init", init, space.n_features).copy()
@@ -203,16 +205,10 @@ def _result(problem, lam, n_iter, method, max_iter):
     if status is not Status.CONVERGED and problem.stopped:
         status = Status.STOPPED
     elif status is not Status.CONVERGED:
-        named = infeasible_moments(space, eta) if problem.penalty.free.any() else None
-        if named:
-            raise ValueError(
-                f"no distribution over the {space.n_states} states has these means: "
-                f"outside the convex hull of the features are {named}. Correct the "
-                "targets, or allow unmet moments with sigma2 < inf or penalty='box'."
-            )
+        problem.check_finite(lam, FAR)
         if n_iter >= max_iter:
             status = Status.MAX_ITER
-        elif np.abs(lam).max() > _FAR:
+        elif problem.pull(lam) > FAR:
             status = Status.UNBOUNDED
         _warn(status, residual, problem.tol, n_iter, method)
     entropy = float(-xlogy(p, p).sum())

@@ -1,7 +1,9 @@
 """Progress of fits: lines of `verbose`, and scikit-learn's callbacks."""
 
+import os
 import pickle
 import re
+import subprocess
 import sys
 import warnings
 
@@ -549,6 +551,11 @@ STEP = re.compile(
     r"|no feasible point yet|not certified yet)"
 )
 SHARE = re.compile(r"\w+ +\d+\.\d\d s  \d+ of \d+ starts have ended")
+STAGE = re.compile(
+    r"TrigramTopicModel +\d+\.\d\d s  (\d+ words, \d+ bigrams, \d+ trigrams"
+    r"|factorisation of the counts by \d+ topics|first weights: \d+, init='\w+'"
+    r"|first pass over the documents)"
+)
 END = re.compile(
     rf"\w+ +\d+\.\d\d s  (\w+) after \d+ iterations? of [\w-]+: (.* admitted, )?"
     rf"objective {NUMBER}, {MEASURE} (< )?{NUMBER}"
@@ -564,12 +571,32 @@ def test_lines_of_verbose(capsys, name):
     steps = [line for line in steps if "compil" not in line]
     assert steps
     for line in steps:
-        assert STEP.fullmatch(line) or SHARE.fullmatch(line), line
+        assert any(kind.fullmatch(line) for kind in (STEP, SHARE, STAGE)), line
     end = END.fullmatch(last)
     assert end, last
     assert end[1] == "converged"
     assert last.startswith(type(estimator).__name__)
     assert f"objective {estimator.objective_:.6g}," in last
+
+
+FITS = {
+    "states": "maxent.LMEBoltzmannMachine(1, 1, method='lbfgs', verbose=True, "
+    "random_state=0).fit(np.eye(3)[[0, 1, 2, 0, 1]])",
+    "trigram_topics": "maxent.TrigramTopicModel(2, 1, max_iter=200, verbose=True, "
+    "random_state=0).fit([list('abcab'), list('xyzxy')] * 2)",
+}
+
+
+@pytest.mark.parametrize(
+    "module", ["states", pytest.param("trigram_topics", marks=pytest.mark.slow)]
+)
+def test_compilation_is_announced_in_every_fit(module, tmp_path):
+    code = f"import numpy as np, maxent; {FITS[module]}"
+    own = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    for expected in (1, 0):  # the second finds the cache
+        done = subprocess.run(command, env=own, capture_output=True, text=True)
+        assert done.stdout.count(f"compiling {module} ") == expected, done.stderr
 
 
 def test_lines_change_no_bit(capsys):

@@ -229,6 +229,28 @@ def test_windows_and_parts_of_the_digits(load, rng):
     assert sorted(np.concatenate([train, valid, test])) == list(range(60))
 
 
+LATENT = {
+    "dirichlet": ("--sizes", "50"),
+    "gaussians": ("--sizes", "50", "--scenarios", "1"),
+    "iris": (),
+    "boltzmann": ("--sizes", "50"),  # and the ascents of its second table
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*list(LATENT)[:3], pytest.param("boltzmann", marks=pytest.mark.slow)],
+)
+def test_the_tables_of_latent_maximum_entropy_are_written(name, tmp_path):
+    pytest.importorskip("matplotlib")
+    few = ["--draws", "1", "--starts", "3", "--out", tmp_path, *LATENT[name]]
+    run(HOME / f"latent_{name}.py", *few, env={"PYTHONSAFEPATH": ""}, timeout=300)
+    text = (tmp_path / f"latent_{name}.md").read_text("utf-8")
+    assert "| 50 |" in text or name == "iris" and "| MLE" in text
+    assert (tmp_path / f"latent_{name}.png").exists()
+    assert (tmp_path / f"latent_{name}.csv").exists()
+
+
 @pytest.mark.slow
 def test_the_tables_of_the_motifs_are_written(rng, tmp_path):
     pytest.importorskip("matplotlib")

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from maxent import LMEGaussianMixture, MEDClassifier
 from maxent.displays import ConvergenceDisplay, SampleSizeDisplay
 from maxent.families import Gaussian
-from maxent.latent import FiniteLatentModel, em_is
+from maxent.latent import FiniteLatentModel, LatentMaxEnt, em_is
 
 
 def coins():
@@ -53,6 +53,17 @@ def test_weights_stay_within_the_bound(rng):
     )
     for name, values in near.histories.items():
         assert values[-1] <= free.histories[name].max() + 1e-12
+
+
+def test_lines_of_estimators_are_their_histories(pyplot):
+    model, y = coins()
+    fits = {
+        str(k): LatentMaxEnt(model, 3, inner=k, random_state=0).fit(y) for k in (1, 4)
+    }
+    display = ConvergenceDisplay.from_estimators(fits)
+    for name, fit in fits.items():
+        drawn = display.lines_[name].get_ydata()
+        np.testing.assert_array_equal(drawn, fit.objective_history_)
 
 
 def test_scores_are_those_of_both_choices(rng, pyplot):

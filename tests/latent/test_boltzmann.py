@@ -1,6 +1,7 @@
 """Boltzmann machines: sums against loops over states, fits, refusals."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,6 +9,8 @@ from oracles.latent import boltzmann, coupling
 
 from maxent.latent import LMERBM, FiniteLatentModel, LMEBoltzmannMachine
 from maxent.latent._boltzmann_model import BoltzmannModel
+from maxent.latent._em_is import Likelihood
+from maxent.latent._pool import groups
 
 
 def free_weights(kind, J, L, rng):
@@ -72,6 +75,36 @@ def test_layer_sums_are_those_of_all_states(rng):
     )
 
 
+@pytest.mark.parametrize("kind", ["full", "rbm"])
+def test_permuted_and_flipped_hidden_units_are_the_same_model(kind, rng):
+    J, L = 4, 3
+    model = BoltzmannModel(J, L, free_weights(kind, J, L, rng))
+    lam = rng.normal(size=model.n_features)
+    W, b = model.matrices(lam)
+
+    def values(W, b):
+        x = np.concatenate([W[model.i, model.j], b[model.biased]])[None]
+        signatures.append(model._signature(x[0]))
+        own = Likelihood(model, seen, np.zeros(model.n_features))
+        found, log_phi, mean, *_ = own.evaluate(x)
+        entropy = log_phi[0] - x[0] @ mean[0]
+        return found.log_likelihood[0], entropy, model.dependence(x, seen)[0]
+
+    signatures, seen = [], model.observe(rng.integers(0, 2, size=(30, J)))
+    own = values(W, b)
+    order = np.r_[np.arange(J), J + rng.permutation(L)]
+    np.testing.assert_allclose(values(W[np.ix_(order, order)], b[order]), own)
+    h = J + 1  # u_h -> 1 - u_h
+    V, c = W.copy(), b + W[h]
+    V[h] = V[:, h] = -W[h]
+    c[h] = -b[h]
+    np.testing.assert_allclose(values(V, c), own)
+    values(W + W, b)  # another machine
+    one = np.zeros(4)
+    found = groups(one, one, signatures.__getitem__, signed=model._signed)
+    np.testing.assert_array_equal(found, [0, 0, 0, 1])
+
+
 def data(rng, n=150):
     J, L = 4, 1
     model = BoltzmannModel(J, L, free_weights("full", J, L, rng))
@@ -117,17 +150,47 @@ def test_weights_at_the_bound_are_said(rng):
     assert len(model.at_bound_) and np.abs(model.lam_).max() <= 6.0
 
 
+@pytest.mark.parametrize(
+    "machine, columns",
+    [
+        (LMEBoltzmannMachine(2), 6000),
+        (LMEBoltzmannMachine(1100), 3),
+        (LMEBoltzmannMachine(1100, moments="sampled"), 3),
+        (LMERBM(1100), 1100),
+    ],
+)
+def test_far_too_many_units_are_refused_before_anything_is_made(machine, columns, rng):
+    X = rng.integers(0, 2, size=(20, columns)).astype(float)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"2\^1?\d*100|2\^6002"):
+            machine.fit(X)
+        assert tracemalloc.get_traced_memory()[1] < 2e7
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("method", ["newton", "scgis", "iis"])
+def test_an_m_step_that_large_machines_lack_is_refused_with_one_that_works(method, rng):
+    X = rng.integers(0, 2, size=(20, 25)).astype(float)
+    with pytest.raises(ValueError, match="use method='gis'.* or 'lbfgs'") as refusal:
+        LMERBM(4, n_init=1, method=method).fit(X)
+    assert "'iis'," not in str(refusal.value)
+    machine = LMERBM(4, n_init=1, method="gis", random_state=0)
+    assert machine.fit(X).converged_
+
+
 def test_bad_input_is_named(rng):
     X = data(rng)
     with pytest.raises(ValueError, match=r"X\[0, 0\]=0.5 is not binary"):
         LMEBoltzmannMachine(1).fit(np.where(X[0, 0] == X, 0.5, X))
     wide = rng.integers(0, 2, size=(10, 40)).astype(float)
     with pytest.raises(
-        ValueError, match=r"42 units have 2\^42 states \(3.52e\+04 GB .*'sampled'"
+        ValueError, match=r"42 units have 2\^42 states \(2\^45 bytes .*'sampled'"
     ):
         LMEBoltzmannMachine(2).fit(wide)
     with pytest.raises(
-        ValueError, match=r"n_hidden=25: the smaller layer has .* GB .*sampled"
+        ValueError, match=r"n_hidden=25: the smaller layer has .* bytes .*sampled"
     ):
         LMERBM(25).fit(wide)
     with pytest.raises(ValueError, match="n_hidden=0"):

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from oracles.latent import latent
 
-from maxent.latent import LatentMaxEnt, NoAdmissibleCandidateError
+import maxent
+from maxent.latent import (
+    FiniteLatentModel,
+    LatentMaxEnt,
+    LogLinearModel,
+    NoAdmissibleCandidateError,
+)
 from maxent.latent._pool import chosen, groups
 
 
@@ -85,6 +91,99 @@ def test_no_admissible_candidate_is_an_error_with_counts(seed):
         LatentMaxEnt(f, 3, mi_tol=1e3, random_state=0, sigma2=10.0).fit(y)
 
 
+def coins():
+    f = np.zeros((3, 2, 3))
+    f[:, 0, 0] = 1.0
+    f[:, 0, 1] = f[:, 1, 2] = np.arange(3.0)
+    return f
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("shape", ["lbfgs", "newton"])
+def test_weights_that_grow_without_limit_are_rejected(scale, shape):
+    # each value belongs to one class: the likelihood has no maximum but at infinity
+    y = [0] * 50 + [2] * 50
+    options = {"n_init": 5, "random_state": 0, "method": shape}
+    with pytest.raises(NoAdmissibleCandidateError, match="5 unbounded"):
+        LatentMaxEnt(scale * coins(), **options).fit(y)
+    penalised = LatentMaxEnt(scale * coins(), sigma2=100.0 / scale**2, **options)
+    assert penalised.fit(y).rejected_["unbounded"] == 0
+    assert LatentMaxEnt(coins(), bound=20.0, **options).fit(y).converged_
+
+
+def test_large_weights_of_a_finite_maximum_are_admitted():
+    # a discretised Gaussian: the weight of y^2 times its range is above 200
+    t = np.arange(41.0)[:, None, None] - 20.0
+    f = np.concatenate([t, t**2], axis=2)
+    p = np.exp(-0.5 * np.arange(-20, 21) ** 2.0)
+    model = LatentMaxEnt(f, 3, mi_tol=-1, random_state=0)
+    model.fit(np.arange(41), sample_weight=p)
+    assert np.abs(model.lam_[1] * 400) > 100 and model.rejected_["unbounded"] == 0
+    assert model.lam_[1] == pytest.approx(-0.5, abs=1e-3)
+
+
+def test_a_value_that_the_prior_excludes_is_no_part_of_the_model(rng):
+    q = np.zeros((4, 2))
+    q[3] = -np.inf
+    f = rng.normal(size=(4, 2, 3))
+    options = {"n_init": 3, "sigma2": 10.0, "mi_tol": -1, "random_state": 0}
+    model = LatentMaxEnt(FiniteLatentModel(f, q), **options).fit([0, 1, 2] * 10)
+    smaller = LatentMaxEnt(FiniteLatentModel(f[:3]), **options).fit([0, 1, 2] * 10)
+    assert model.log_likelihood_ == pytest.approx(smaller.log_likelihood_, abs=1e-9)
+    np.testing.assert_allclose(
+        model.candidates_["curvature"], smaller.candidates_["curvature"], atol=1e-5
+    )
+    assert model.score_samples([3])[0] == -np.inf
+    np.testing.assert_allclose(model.predict_proba([0, 1]).sum(axis=1), 1.0)
+    with pytest.raises(ValueError, match=r"X\[1\]=3 has probability zero"):
+        model.predict_proba([0, 3])
+
+
+def test_fits_of_a_finite_model_are_kept_in_files(rng, tmp_path):
+    y = rng.integers(0, 3, size=50)
+    finite = FiniteLatentModel(coins(), rng.normal(size=(3, 2)))
+    for features in (coins(), finite):
+        model = LatentMaxEnt(features, 2, sigma2=50.0, mi_tol=-1).fit(y)
+        maxent.save(model, tmp_path / "model.npz")
+        again = maxent.load(tmp_path / "model.npz")
+        np.testing.assert_array_equal(again.predict_proba(y), model.predict_proba(y))
+
+
+class Plain(LogLinearModel):
+    """A model of a user, with the least that is needed."""
+
+    def __init__(self, f):
+        self.inner = FiniteLatentModel(f)
+        self.n_features = self.inner.n_features
+
+    def observe(self, data, sample_weight=None):
+        return self.inner.observe(data, sample_weight)
+
+    def partition(self, lam):
+        return self.inner.partition(lam)
+
+    def posterior(self, lam, observed):
+        return self.inner.posterior(lam, observed)
+
+
+def test_a_model_without_dependence_is_named_before_it_is_fitted():
+    model, y = Plain(coins()), [0] * 40 + [1] * 30 + [2] * 30
+    options = {"n_init": 2, "method": "lbfgs", "sigma2": 50.0, "random_state": 0}
+    with pytest.raises(TypeError, match=r"Plain has no method dependence.*mi_tol=-1"):
+        LatentMaxEnt(model, **options).fit(y)
+    fitted = LatentMaxEnt(model, mi_tol=-1, **options).fit(y)
+    assert fitted.converged_ and np.isnan(fitted.candidates_["dependence"]).all()
+
+
+def test_the_history_is_the_best_objective_so_far():
+    f, y = problem(0)
+    model = LatentMaxEnt(f, 13, random_state=0, sigma2=100.0, em_iter=20).fit(y)
+    assert 2 <= len(model.objective_history_) <= 22
+    assert np.diff(model.objective_history_).min() >= -1e-12
+    best = model.candidates_["objective"].max()
+    assert model.objective_history_[-1] == pytest.approx(best, abs=1e-12)
+
+
 def test_choices_and_groups():
     table = {
         "objective": np.array([3.0, 2.0, 5.0]),
@@ -94,6 +193,38 @@ def test_choices_and_groups():
     assert chosen(table, "entropy") == 1 and chosen(table, "likelihood") == 0
     L, H = np.array([1.0, 1.0 + 1e-7, 2.0, 1.0]), np.array([3.0, 3.0, 3.0, 4.0])
     np.testing.assert_array_equal(groups(L, H), [1, 1, 0, 2])
+    rows = np.array([[1.0, 2.0], [5.0, 0.0]])
+    L, H = np.zeros(4), np.zeros(4)
+    signatures = [rows, rows[::-1] + 1e-4, rows * [1.0, -1.0], rows * [[-1.0], [1.0]]]
+    np.testing.assert_array_equal(groups(L, H, signatures.__getitem__), [0, 0, 1, 2])
+    unsigned = groups(L, H, signatures.__getitem__, signed=False)
+    np.testing.assert_array_equal(unsigned, [0, 0, 1, 0])
+
+
+def test_solutions_of_equal_scores_are_told_apart():
+    # two maxima that mirror each other in y have the same likelihood and entropy
+    t = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+    f = np.zeros((5, 2, 2))
+    f[:, 1, 0], f[:, 1, 1] = 1.0, t
+    y = np.repeat(np.arange(5), [20, 10, 2, 10, 20])
+    model = LatentMaxEnt(f, 20, sigma2=1e3, random_state=0).fit(y)
+    ok = model.candidates_["reason"] == ""
+    signs = np.sign(model.candidate_weights_[ok, 1])
+    found = model.candidates_["group"][ok]
+    assert set(signs) == {-1.0, 1.0}
+    for sign in (-1.0, 1.0):
+        assert len(set(found[signs == sign])) == 1
+    assert len(set(found)) == 2
+
+
+def test_permuted_components_share_a_group(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 1)) + 6.0 * rng.integers(0, 2, size=(80, 1))
+    mixture = maxent.LMEGaussianMixture(2, random_state=0).fit(X)
+    means = mixture.candidate_means_[mixture.candidates_["reason"] == ""][:, :, 0]
+    group = mixture.candidates_["group"][mixture.candidates_["reason"] == ""]
+    swapped = means[:, 0] > means[:, 1]
+    assert swapped.any() and not swapped.all() and len(set(group)) == 1
 
 
 @pytest.mark.parametrize(

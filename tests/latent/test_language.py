@@ -58,6 +58,8 @@ def test_no_word_is_scored_by_what_follows_it(rng):
         (["a b c"], r"X\[0\] is a string"),
         ([["a", "b", "c"], []], r"X\[1\] has 0 words"),
         ([], "no document"),
+        ([["a", "b", None]], r"X\[0\]\[2\]=None is no word"),
+        ([["a", "b", "c"], ["a", 3, "b"]], r"X\[1\]\[1\]=3 is no word.*str"),
     ],
 )
 def test_bad_documents_are_named(X, words):

@@ -7,6 +7,7 @@ from oracles.latent import finite
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 
+import maxent
 from maxent.latent import MaxEntModel, SampledMaxEnt, fit_maxent
 
 METHODS = ["gis", "iis", "scgis", "lbfgs", "newton"]
@@ -139,6 +140,93 @@ def test_moments_that_no_distribution_has_are_named(target, words):
     assert fit_maxent(F, target, sigma2=1.0).converged
 
 
+CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_moments_out_of_reach_are_named_within_a_few_iterations(method):
+    seen = []
+    options = {"method": method, "callback": lambda n, *_: seen.append(n)}
+    with pytest.raises(ValueError, match=r"outside the convex hull .* target\[[01]\]"):
+        fit_maxent(CORNER, [0.6, 0.6], **options)
+    assert len(seen) <= 200
+    with pytest.raises(ValueError, match=r"target\[[01]\]=0.5.* on the boundary"):
+        fit_maxent(CORNER, [0.5, 0.5], **options)
+    log_prior = [-np.inf, 0.0, 0.0]  # the remedy
+    assert fit_maxent(CORNER, [0.5, 0.5], log_prior=log_prior).converged
+
+
+@pytest.mark.parametrize(
+    "features, target, width, words",
+    [
+        ([[0.0], [1.0]], [1.5], 0.1, r"target\[0\]=1.5 is outside \[0, 1\].* width"),
+        ([[0.0], [1.0]], [1.5], 0.5, r"target\[0\]=1.5 is the largest .* its width"),
+        (CORNER, [0.9, 0.9], 0.05, r"within the widths: outside .* target\[0\]"),
+        (CORNER, [0.6, 0.6], 0.1, r"boundary .* within the widths"),
+    ],
+)
+def test_a_box_out_of_reach_is_named(features, target, width, words):
+    seen = []
+    options = {"penalty": "box", "callback": lambda n, *_: seen.append(n)}
+    with pytest.raises(ValueError, match=words):
+        fit_maxent(features, target, width=width, **options)
+    assert len(seen) <= 200
+    found = fit_maxent(features, target, width=width + 0.5, **options)
+    assert found.converged
+
+
+def test_moments_out_of_reach_are_named_in_large_spaces(rng):
+    F = rng.normal(size=(30_000, 10))
+    for options in ({}, {"penalty": "box", "width": 0.1}):
+        with pytest.raises(ValueError, match=r"convex hull .* target\[\d\]=2.5"):
+            fit_maxent(F, np.full(10, 2.5), **options)
+
+
+def test_moments_whose_cost_is_infinite_are_named():
+    class Bounded:  # U is infinite beyond 0.1
+        def conjugate(self, lam):
+            return 0.1 * np.sum(np.hypot(lam, 1.0))
+
+        def conjugate_gradient(self, lam):
+            return 0.1 * lam / np.hypot(lam, 1.0)
+
+    with pytest.raises(ValueError, match=r"target\[0\]=1.5 .* cost U is finite"):
+        fit_maxent([[0.0], [1.0]], [1.5], penalty=Bounded())
+
+
+def test_a_weak_penalty_explains_large_weights():
+    found = fit_maxent([[0.0], [1.0]], [1.5], sigma2=1e6)
+    assert found.converged
+    np.testing.assert_allclose(found.lam, 0.5e6)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scaling_takes_features_less_their_minimum(sparse, rng):
+    F, eta = problem(rng, states=60)
+    make = sp.csr_matrix if sparse else np.asarray
+    log_prior = np.where(np.arange(60) == np.argmin(F[:, 0]), -np.inf, 0.0)
+    for q in (None, log_prior):
+        ends = [
+            fit_maxent(
+                make(F + c), eta + c, log_prior=q, method="iis", max_iter=50_000
+            )
+            for c in (0.0, 5.0, np.array([5.0, -9.0, 0.0, 1.0]))
+        ]
+        steps = [end.n_iter for end in ends]
+        assert max(steps) <= 1.3 * min(steps)  # residuals are relative to eta
+        for end in ends:
+            np.testing.assert_allclose(end.lam, ends[0].lam, atol=1e-6)
+
+
+def test_a_full_column_of_sparse_features_leaves_them_sparse(rng):
+    from maxent.latent._space import FeatureSpace
+
+    F = sp.random_array((500, 400), density=0.01, rng=rng, format="csr")
+    F = sp.hstack([F, np.ones((500, 1))]).tocsr()
+    space = FeatureSpace(F)
+    assert space.shifted.nnz <= F.nnz and space.shifted[:, [400]].nnz == 0
+
+
 @pytest.mark.parametrize(
     "change, words",
     [
@@ -187,6 +275,57 @@ def test_model_is_an_immutable_value(rng):
         model.lam = 0
     with pytest.raises(ValueError):
         model.prob[0] = 1.0
+
+
+@pytest.mark.filterwarnings("ignore:the effective sample size")
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_models_are_kept_in_files(make, rng, tmp_path):
+    F, eta = problem(rng)
+    plain = MaxEntModel.fit(make(F), eta, log_prior=rng.normal(size=len(F)))
+    sampled = SampledMaxEnt.fit(make(F), eta, log_density=rng.normal(size=len(F)))
+    for model in (plain, sampled):
+        maxent.save(model, tmp_path / "model.npz")
+        again = maxent.load(tmp_path / "model.npz")
+        assert type(again) is type(model)
+        np.testing.assert_array_equal(again.prob, model.prob)
+
+
+@pytest.mark.parametrize(
+    "other, words",
+    [
+        (np.ones(30), "other sums to 30"),
+        (np.r_[-1.0, 2.0, np.zeros(28)], "smallest entry is -1"),
+        (np.ones(3) / 3, "other has shape"),
+    ],
+)
+def test_divergence_from_no_distribution_is_refused(other, words, rng):
+    with pytest.raises(ValueError, match=words):
+        MaxEntModel.fit(*problem(rng)).kl(other)
+
+
+@pytest.mark.filterwarnings("ignore:the effective sample size")
+def test_draws_and_densities_that_do_not_fit_are_named(rng):
+    F, eta = problem(rng)
+    zero = np.zeros(len(F))
+    bad = {
+        r"log_density has shape \(3,\)": {"log_density": zero[:3]},
+        "log_base has shape": {"log_density": zero, "log_base": [0.0, 1.0]},
+        r"log_density\[2\]=inf": {
+            "log_density": np.where(np.arange(30) == 2, np.inf, 0)
+        },
+        r"log_base\[2\]=nan": {
+            "log_density": zero,
+            "log_base": np.where(np.arange(30) == 2, np.nan, 0),
+        },
+    }
+    model = SampledMaxEnt.fit(F, eta, log_density=zero)
+    for words, options in bad.items():
+        with pytest.raises(ValueError, match=words):
+            SampledMaxEnt.fit(F, eta, **options)
+        with pytest.raises(ValueError, match=words):
+            model.test_moments(F, **options)
+    with pytest.raises(ValueError, match="features has 3 columns"):
+        model.test_moments(F[:, :3], zero)
 
 
 def test_sampled_space_recovers_a_gaussian(seed):

@@ -222,7 +222,7 @@ def test_bad_input_of_sampled_fits_is_named(rng):
             LMERBM(1, moments="sampled", **{name: 0}).fit(X)
     with pytest.raises(ValueError, match="sampled_tol=0"):
         LMERBM(1, moments="sampled", sampled_tol=0).fit(X)
-    with pytest.raises(ValueError, match=r"n_hidden=21: the E step .* GB"):
+    with pytest.raises(ValueError, match=r"n_hidden=21: the E step .* bytes"):
         LMEBoltzmannMachine(21, moments="sampled").fit(X)
     with pytest.raises(ValueError, match="not binary"):
         LMERBM(1, moments="sampled").fit(X + 0.5)
