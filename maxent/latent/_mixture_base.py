@@ -114,7 +114,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
     def _part_problem(self, X, sample_weight):
         """Problem of a Dask array, and rows and weights to draw starts from."""
         raise TypeError(
-            f"X is a Dask array, which {type(self).__name__} does not fit; pass "
+            f"X comes in blocks, which {type(self).__name__} does not fit; pass "
             "X.compute(), or a sample of its rows."
         )
 
@@ -199,7 +199,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
     def _mapped(self, method, X, *columns):
         """A prediction of every block of a Dask array."""
         check_is_fitted(self)
-        return mapped(method, X, *columns)
+        return mapped(method, X, *columns, n_features=self.n_features_in_)
 
     def _joint_of(self, X):
         check_is_fitted(self)
