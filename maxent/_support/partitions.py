@@ -55,6 +55,9 @@ class Partitions(Protocol):
         at first.
         """
 
+    def holding(self, states: Sequence[Any]) -> Partitions:
+        """Partitions with these states of `update` in the place of the first array."""
+
 
 def is_partitioned(X: Any) -> bool:
     """Whether X comes in partitions: a Dask collection, or `RowBlocks`."""
@@ -107,6 +110,14 @@ def blocks_of_rows(X: Any, columns: Sequence[tuple[Any, ...]]) -> Partitions:
     delayed = X.to_delayed().reshape(-1)
     arrays = [(block, *own) for block, own in zip(delayed, columns, strict=True)]
     return _DaskPartitions(arrays, X.chunks[0], X.shape[1] if X.ndim == 2 else 1)
+
+
+def item_partitions(items: Any) -> Partitions:
+    """Partitions (list of items, number of the partition) of a Dask bag or a list."""
+    if isinstance(items, list):
+        return LocalPartitions([(items, 0)], (len(items),))
+    delayed = items.to_delayed()
+    return _DaskPartitions([(part, i) for i, part in enumerate(delayed)], (), 0)
 
 
 def check_blocks(name: str, X: Any) -> None:
@@ -182,13 +193,26 @@ class LocalPartitions:
     arrays : sequence of tuple
         What a function of a partition gets before the shared arguments; the first
         entry has the rows.
+    lengths : tuple of int, optional
+        Numbers of their rows or items; those of the first arrays if None.
     """
 
-    def __init__(self, arrays: Sequence[tuple[Any, ...]]):
+    def __init__(
+        self,
+        arrays: Sequence[tuple[Any, ...]],
+        lengths: tuple[int, ...] | None = None,
+    ):
         self.arrays = [tuple(part) for part in arrays]
-        self.lengths = tuple(part[0].shape[0] for part in self.arrays)
-        first = self.arrays[0][0]
-        self.n_columns = first.shape[1] if first.ndim == 2 else 1
+        self.n_columns = 0
+        if lengths is None:
+            lengths = tuple(part[0].shape[0] for part in self.arrays)
+            first = self.arrays[0][0]
+            self.n_columns = first.shape[1] if first.ndim == 2 else 1
+        self.lengths = lengths
+
+    def holding(self, states: Sequence[Any]) -> Partitions:
+        parts = zip(states, self.arrays, strict=True)
+        return LocalPartitions([(s, *own[1:]) for s, own in parts], self.lengths)
 
     def map(self, function: Function, *shared: Any) -> list[Any]:
         return [_run(function, *arrays, *shared) for arrays in self.arrays]
@@ -212,6 +236,11 @@ class _DaskPartitions:
 
     def __init__(self, arrays, lengths, n_columns):
         self.arrays, self.lengths, self.n_columns = arrays, tuple(lengths), n_columns
+
+    def holding(self, states: Sequence[Any]) -> Partitions:
+        parts = zip(states, self.arrays, strict=True)
+        arrays = [(s, *own[1:]) for s, own in parts]
+        return _DaskPartitions(arrays, self.lengths, self.n_columns)
 
     def _each(self, function, states, shared, **options):
         from dask import delayed

@@ -271,8 +271,8 @@ default="rbf"
         X : array-like or CSR (n_samples, n_features), or (n_samples, n_samples) \
 for kernel="precomputed"
             Features, or the kernel matrix of the training rows. With kernel="linear"
-            and two classes also a Dask array in blocks of rows, dense or CSR: see
-            :doc:`/guide/dask`.
+            and two classes also rows in blocks, a Dask array or
+            :class:`~maxent.RowBlocks`: see :doc:`/guide/dask`.
         y : array-like (n_samples,)
             Labels of two or more classes.
         sample_weight : array-like (n_samples,), optional
@@ -387,7 +387,7 @@ for kernel="precomputed"
         return result
 
     def _fit_partitioned(self, X, y, sample_weight, margin, bias, tol):
-        """Fit to the blocks of a Dask array."""
+        """Fit to rows in blocks."""
         data = PartitionedFit(self, X, y, sample_weight, "labels", margin)
         self.classes_, factor = data.classes(self.class_weight)
         factor = factor * margin.unit_weight(self.C)

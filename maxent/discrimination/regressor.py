@@ -260,7 +260,7 @@ for kernel="precomputed"
         return self
 
     def _fit_partitioned(self, X, y, sample_weight, margin, bias, tol):
-        """Fit to the blocks of a Dask array; the sample gives origin and unit."""
+        """Fit to rows in blocks; the sample gives origin and unit."""
         data = PartitionedFit(self, X, y, sample_weight, "targets", margin)
         targets = data.sample[1].astype(np.float64)
         centre = float(np.median(targets)) if bias == "flat" else 0.0

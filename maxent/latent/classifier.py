@@ -136,8 +136,8 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
 
         Parameters
         ----------
-        X : array-like or sparse (n_samples, n_features), or Dask array
-            Features; a Dask array in blocks of rows, dense or CSR.
+        X : array-like, sparse, Dask array or RowBlocks (n_samples, n_features)
+            Features; those in blocks of rows are visited block by block.
         y : array-like (n_samples,)
             Labels of two or more classes.
         sample_weight : array-like (n_samples,), optional
