@@ -315,6 +315,22 @@ def test_hidden_variables_are_compared_with_their_own_posterior(
     assert (tmp_path / "picture.png").stat().st_size > 1000
 
 
+def test_rivals_on_rows_without_labels_of_little_data(load, tmp_path, monkeypatch):
+    script = load("partial_rivals")
+    full = script.load()
+    assert [len(X) for X, _ in full.values()] == [200, 683]
+    few = {name: (X[::6], y[::6]) for name, (X, y) in full.items()}
+    monkeypatch.setattr(script, "load", lambda: few)
+    options = ["--out", str(tmp_path), "--draws", "2"]
+    monkeypatch.setattr(sys, "argv", ["partial_rivals.py", *options])
+    script.main()
+    lines = (tmp_path / "partial_rivals.csv").read_text("utf-8").splitlines()
+    methods = {line.split(",", 2)[2].rpartition(",")[0] for line in lines[1:]}
+    assert len(lines) == 1 + 2 * 2 * len(methods) and len(methods) == 8
+    assert all(0.0 <= float(line.rpartition(",")[2]) <= 100.0 for line in lines[1:])
+    assert "± " in (tmp_path / "partial_rivals.md").read_text("utf-8")
+
+
 def test_partly_labelled_splice_sites_of_little_data(load, rng, tmp_path, monkeypatch):
     script = load("splice_partial")
     for name, size in (("TRAIN", 30), ("LABELLED", 5)):

@@ -66,16 +66,37 @@ def test_the_certificate_encloses_the_optimum(margin, bias, sparse, data):
 
 
 @pytest.mark.parametrize("margin", ["exponential", "hinge"])
-def test_adding_updates_reach_the_same_optimum(margin, data):
-    X, y = data
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("bias", ["flat", None, 2.0])
+@pytest.mark.parametrize("C, n", [(0.01, 600), (1.0, 80)])
+def test_adding_updates_reach_the_same_optimum(margin, sparse, bias, C, n, data):
+    X, y = data[0][:n], data[1][:n]
     model = MEDClassifier(
-        "linear", C=0.01, margin=margin, solver="coordinate", tol=1e-2
+        "linear", C=C, margin=margin, bias=bias, solver="coordinate", tol=1e-2
     )
-    found = model.fit(cut(X, 300), y)
+    blocks = cut(X, n // 2)
+    found = model.fit(csr(blocks) if sparse else blocks, y)
     best = truth(model, X, y).objective_
-    assert found.converged_
+    assert found.converged_ and found.duality_gap_ <= 1e-2 * (1 + found.objective_)
     assert found.objective_ <= best * (1 + 1e-8)
     assert best <= found.objective_ + found.duality_gap_ + 1e-8
+
+
+@pytest.mark.parametrize("margin", ["exponential", "hinge"])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("bias, C", [("flat", 0.01), (None, 1.0), (2.0, 1.0)])
+def test_adding_updates_of_targets_reach_the_same_optimum(margin, sparse, bias, C, rng):
+    X = rng.normal(size=(120, 3))
+    y = X @ rng.normal(size=3) + 0.3 * rng.normal(size=120) + 1.0
+    model = MEDRegressor(
+        "linear", C=C, margin=margin, bias=bias, solver="coordinate", tol=1e-2
+    )
+    blocks = cut(X, 60)
+    found, one = model.fit(csr(blocks) if sparse else blocks, y), truth(model, X, y)
+    slack = 1e-8 * (1 + one.objective_)
+    assert found.converged_
+    assert found.objective_ <= one.objective_ + slack
+    assert one.objective_ <= found.objective_ + found.duality_gap_ + slack
 
 
 @pytest.mark.parametrize("margin", ["exponential", "hinge", "gaussian"])
