@@ -18,7 +18,7 @@ class RowBlocks:
 
     For rows that do not fit into memory, without Dask: estimators that fit Dask arrays
     take it in place of one, read a block at a time, and give the bits that a Dask array
-    with the same blocks would.
+    with the same blocks would. Others take it as one array.
 
     Parameters
     ----------
@@ -98,6 +98,16 @@ class RowBlocks:
 
     def __len__(self) -> int:
         return int(self.shape[0])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """All rows, for what needs them at once; CSR rows are no array."""
+        if sp.issparse(self._rows):
+            raise TypeError(
+                "sparse RowBlocks are no array: use compute(), which is a CSR array."
+            )
+        if copy:
+            return np.array(self._rows, dtype=dtype)
+        return np.asarray(self._rows, dtype=dtype)
 
     @property
     def numblocks(self) -> tuple[int, ...]:

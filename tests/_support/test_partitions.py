@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from maxent import MEDOutlierDetector
 from maxent._support.partition_checks import check_partitions, sample_of
 from maxent._support.partitions import (
     LocalPartitions,
@@ -202,6 +203,16 @@ def test_row_blocks_are_partitions_of_an_array_or_file(data, tmp_path):
     assert RowBlocks(X).chunks[0] == (103,) and "blocks=3" in repr(rows)
     again = partitions_of(RowBlocks(X, 40), RowBlocks(y, 5), names=("y",))
     assert again.lengths == other.lengths
+
+
+def test_row_blocks_are_one_array_where_all_rows_are_needed(data):
+    rows = RowBlocks(data[0], 40)
+    assert np.asarray(rows) is data[0] and np.array(rows, copy=True) is not data[0]
+    assert np.asarray(rows, dtype=np.float32).dtype == np.float32
+    with pytest.raises(TypeError, match="use compute"):
+        np.asarray(RowBlocks(sp.csr_array(data[0])))
+    found = [MEDOutlierDetector().fit(X).dual_coef_ for X in (rows, data[0])]
+    np.testing.assert_array_equal(*found)
 
 
 def sum_of(X, y):

@@ -321,6 +321,16 @@ def test_rivals_on_rows_without_labels_of_little_data(load, tmp_path, monkeypatc
     assert [len(X) for X, _ in full.values()] == [200, 683]
     few = {name: (X[::6], y[::6]) for name, (X, y) in full.items()}
     monkeypatch.setattr(script, "load", lambda: few)
+    models = script.models
+
+    def hasty(X, **options):
+        few, every = models(X, **options)
+        for model in every.values():
+            if hasattr(model, "max_rounds"):
+                model.max_rounds = 3
+        return few, every
+
+    monkeypatch.setattr(script, "models", hasty)
     options = ["--out", str(tmp_path), "--draws", "2"]
     monkeypatch.setattr(sys, "argv", ["partial_rivals.py", *options])
     script.main()
