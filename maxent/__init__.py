@@ -52,6 +52,7 @@ _HOMES = {
         "M3EMotifClassifier",
     ),
     "_support.persistence": ("load", "save"),
+    "_support.row_blocks": ("RowBlocks",),
 }
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         load as load,
         save as save,
     )
+    from maxent._support.row_blocks import RowBlocks as RowBlocks
     from maxent.discrimination import (
         ChowLiuClassifier as ChowLiuClassifier,
         MEDBayesNetClassifier as MEDBayesNetClassifier,

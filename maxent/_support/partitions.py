@@ -5,7 +5,8 @@ writes a function of one partition that returns a tuple of numbers and arrays; w
 added, and in which order, depends on the partitions only, so results have the same bits
 on one process and on any number of Dask workers.
 
-Partitions are the blocks of a Dask array (dense or CSR), or arrays of this process.
+Partitions are the blocks of a Dask array (dense or sparse), those of an array or file
+of this process (`RowBlocks`), or lists of items.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
-from maxent._support.estimator_input import check_labels
+from maxent._support.row_blocks import RowBlocks
 from maxent._support.threads import single_threaded_blas
 
 _FAN_IN = 16  # results added at a time; a tree of sums keeps little in memory
@@ -54,53 +55,85 @@ class Partitions(Protocol):
         at first.
         """
 
+    def holding(self, states: Sequence[Any]) -> Partitions:
+        """Partitions with these states of `update` in the place of the first array."""
+
 
 def is_partitioned(X: Any) -> bool:
-    """Whether X is a Dask array, whose blocks are partitions."""
+    """Whether X comes in partitions: a Dask collection, or `RowBlocks`."""
+    if isinstance(X, RowBlocks):
+        return True
     return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "to_delayed")
 
 
-def partitions_of(X: Any, *columns: Any, names: Sequence[str] = ()) -> Partitions:
-    """Partitions of a Dask array with further arrays of one entry per row.
+def partitions_of(
+    X: Any, *columns: Any, names: Sequence[str] = (), matrix: bool = False
+) -> Partitions:
+    """Partitions of a Dask array or RowBlocks, with arrays of one entry per row.
 
     Parameters
     ----------
-    X : dask.array.Array (n_samples, n_features)
+    X : dask.array.Array or RowBlocks (n_samples, n_features)
         In blocks of rows.
     *columns : dask.array.Array or array-like (n_samples,), or None
         Cut like X; a function of a partition gets None for None.
     names : sequence of str
         Names of `columns`, for messages.
+    matrix : bool, default=False
+        Whether to refuse X of one dimension.
 
     Raises
     ------
+    TypeError
+        If X is another collection of Dask than an array.
     ValueError
         If the sizes of the blocks are unknown, the columns are cut, or lengths differ.
     """
     check_blocks("X", X)
-    rows = X.chunks[0]
+    if matrix and X.ndim != 2:
+        raise ValueError(
+            f"X has shape {X.shape}; expected (n_samples, n_features): use "
+            "X.reshape(-1, 1) if it is one feature."
+        )
     cut = [_column(name, c, X) for name, c in zip(names, columns, strict=True)]
-    blocks = X.to_delayed()
-    parts = [blocks.reshape(-1), *cut]
-    arrays = [
-        tuple(None if p is None else p[i] for p in parts) for i in range(len(rows))
+    own = [
+        tuple(None if c is None else c[i] for c in cut) for i in range(len(X.chunks[0]))
     ]
-    return _DaskPartitions(arrays, rows, X.shape[1] if X.ndim == 2 else 1)
+    return blocks_of_rows(X, own)
 
 
 def blocks_of_rows(X: Any, columns: Sequence[tuple[Any, ...]]) -> Partitions:
-    """Partitions of a Dask array with arrays of this process for each of its blocks."""
-    blocks = X.to_delayed().reshape(-1)
-    arrays = [(block, *own) for block, own in zip(blocks, columns, strict=True)]
+    """Partitions of the blocks of X, with arrays of this process or delayed ones."""
+    if isinstance(X, RowBlocks):
+        blocks = X.blocks()
+        return LocalPartitions([(b, *c) for b, c in zip(blocks, columns, strict=True)])
+    delayed = X.to_delayed().reshape(-1)
+    arrays = [(block, *own) for block, own in zip(delayed, columns, strict=True)]
     return _DaskPartitions(arrays, X.chunks[0], X.shape[1] if X.ndim == 2 else 1)
 
 
+def item_partitions(items: Any) -> Partitions:
+    """Partitions (list of items, number of the partition) of a Dask bag or a list."""
+    if isinstance(items, list):
+        return LocalPartitions([(items, 0)], (len(items),))
+    delayed = items.to_delayed()
+    return _DaskPartitions([(part, i) for i, part in enumerate(delayed)], (), 0)
+
+
 def check_blocks(name: str, X: Any) -> None:
-    """Refuse Dask arrays whose blocks are no whole rows of known number."""
+    """Refuse collections whose blocks are no whole rows of known number."""
+    if not hasattr(X, "chunks"):
+        kind = type(X).__module__.split(".")[1]
+        raise TypeError(
+            f"{name} is a Dask collection of type {type(X).__name__} ({kind}); fits "
+            "and predictions by partitions take Dask arrays: use "
+            f"{name}.to_dask_array(lengths=True) of a data frame, or "
+            "dask.array.from_delayed for each partition."
+        )
     if X.ndim not in (1, 2):
         raise ValueError(
-            f"{name} is a Dask array of {X.ndim} dimensions; expected (n_samples, "
-            "n_features)."
+            f"{name} comes in blocks and has {X.ndim} dimensions; expected "
+            "(n_samples, n_features)."
         )
     if any(np.isnan(size) for dimension in X.chunks for size in dimension):
         raise ValueError(
@@ -124,20 +157,27 @@ def check_blocks(name: str, X: Any) -> None:
 
 def _column(name, column, X):
     """Blocks of a column cut like X."""
-    import dask.array as da
-
     if column is None:
         return None
+    if isinstance(column, RowBlocks):
+        column = column.compute()
     local = not is_partitioned(column)
-    if not local:
-        check_blocks(name, column)
+    if local:
+        column = v.as_array(name, column)
     else:
-        column = da.from_array(v.as_array(name, column), chunks=-1)
+        check_blocks(name, column)
     if column.ndim != 1 or column.shape[0] != X.shape[0]:
         raise ValueError(
             f"{name} has shape {column.shape}; X has {X.shape[0]} rows, so expected "
             f"({X.shape[0]},)."
         )
+    if isinstance(X, RowBlocks):
+        column = column if local else column.compute()
+        return np.split(column, np.cumsum(X.chunks[0])[:-1])
+    import dask.array as da
+
+    if local:
+        column = da.from_array(column, chunks=-1)
     column = column.rechunk((X.chunks[0],))
     if local:  # sent to the workers once, not with every pass
         with _cluster_errors():
@@ -153,13 +193,26 @@ class LocalPartitions:
     arrays : sequence of tuple
         What a function of a partition gets before the shared arguments; the first
         entry has the rows.
+    lengths : tuple of int, optional
+        Numbers of their rows or items; those of the first arrays if None.
     """
 
-    def __init__(self, arrays: Sequence[tuple[Any, ...]]):
+    def __init__(
+        self,
+        arrays: Sequence[tuple[Any, ...]],
+        lengths: tuple[int, ...] | None = None,
+    ):
         self.arrays = [tuple(part) for part in arrays]
-        self.lengths = tuple(part[0].shape[0] for part in self.arrays)
-        first = self.arrays[0][0]
-        self.n_columns = first.shape[1] if first.ndim == 2 else 1
+        self.n_columns = 0
+        if lengths is None:
+            lengths = tuple(part[0].shape[0] for part in self.arrays)
+            first = self.arrays[0][0]
+            self.n_columns = first.shape[1] if first.ndim == 2 else 1
+        self.lengths = lengths
+
+    def holding(self, states: Sequence[Any]) -> Partitions:
+        parts = zip(states, self.arrays, strict=True)
+        return LocalPartitions([(s, *own[1:]) for s, own in parts], self.lengths)
 
     def map(self, function: Function, *shared: Any) -> list[Any]:
         return [_run(function, *arrays, *shared) for arrays in self.arrays]
@@ -183,6 +236,11 @@ class _DaskPartitions:
 
     def __init__(self, arrays, lengths, n_columns):
         self.arrays, self.lengths, self.n_columns = arrays, tuple(lengths), n_columns
+
+    def holding(self, states: Sequence[Any]) -> Partitions:
+        parts = zip(states, self.arrays, strict=True)
+        arrays = [(s, *own[1:]) for s, own in parts]
+        return _DaskPartitions(arrays, self.lengths, self.n_columns)
 
     def _each(self, function, states, shared, **options):
         from dask import delayed
@@ -230,8 +288,11 @@ def _run(function, *args):
 def _aligned(value):
     """An array at an address of whole numbers, as those sent by wire may not be.
 
-    Products of others are computed by other loops, and rounded otherwise.
+    Products of others are computed by other loops, and rounded otherwise. Sparse
+    blocks of any format become CSR.
     """
+    if sp.issparse(value) and value.format != "csr":
+        value = value.tocsr()
     if isinstance(value, np.ndarray) and not value.flags.aligned:
         return np.require(value, requirements="A")
     if sp.issparse(value) and not value.data.flags.aligned:
@@ -292,18 +353,34 @@ def mapped(
     X: Any,
     columns: int | None = None,
     dtype: Any = np.float64,
+    *,
+    n_features: int | None = None,
 ) -> Any:
-    """Dask array of what a function of rows returns for each block.
+    """What a function of rows returns for each block: a Dask array for a Dask array.
 
     Parameters
     ----------
     function : callable(block)
         Returns (n,), or (n, columns).
-    X : dask.array.Array (n, d)
+    X : dask.array.Array or RowBlocks (n, d)
     columns : int, optional
     dtype : dtype
+    n_features : int, optional
+        Columns that X must have.
+
+    Returns
+    -------
+    dask.array.Array, or ndarray for RowBlocks
     """
     check_blocks("X", X)
+    found = X.shape[1] if X.ndim == 2 else 1
+    if n_features is not None and (X.ndim != 2 or found != n_features):
+        raise ValueError(
+            f"X has {found} features (shape {X.shape}), but the estimator was fitted "
+            f"to {n_features}; give the columns of the training rows."
+        )
+    if isinstance(X, RowBlocks):
+        return np.concatenate([function(block) for block in X.blocks()])
     chunks = (X.chunks[0],) if columns is None else (X.chunks[0], (columns,))
     return X.map_blocks(
         function,
@@ -312,144 +389,3 @@ def mapped(
         drop_axis=1 if columns is None else None,
         meta=np.empty((0,) * len(chunks), dtype=dtype),
     )
-
-
-# -- checks ----------------------------------------------------------------------------
-def check_partitions(parts: Partitions, kind: str, limit: float = np.inf) -> list[Any]:
-    """Look at every row once: refuse what no fit can use, by partition and row.
-
-    Parameters
-    ----------
-    parts : Partitions
-        Of (X, y, sample_weight).
-    kind : {"labels", "targets", "none"}
-        What y holds.
-    limit : float
-        Bound on the entries of X.
-
-    Returns
-    -------
-    list of Summary
-
-    Raises
-    ------
-    ValueError
-        For NaN or infinity, negative weights, and blocks of another width.
-    """
-    found = parts.map(_summary, kind, parts.n_columns, limit)
-    for i, (problem, _) in enumerate(found):
-        if problem is not None:
-            raise ValueError(f"partition {i}: {problem}")
-    return [summary for _, summary in found]
-
-
-class Summary:
-    """What a partition has: rows of weight, its labels, sums.
-
-    Attributes
-    ----------
-    n : int
-        Rows of positive weight.
-    labels : ndarray
-        Distinct labels among them; None for targets.
-    label_weight : ndarray
-        Their total weights.
-    squares : float
-        Sum of the squared entries of these rows.
-    total : float
-        Sum of the weights.
-    """
-
-    def __init__(self, X, y, weight, kind):
-        weight = np.ones(X.shape[0]) if weight is None else weight
-        keep = weight > 0
-        self.n, self.total = int(keep.sum()), float(weight.sum())
-        entries = X.data if sp.issparse(X) else X
-        self.squares = float(np.vdot(entries, entries))
-        self.labels = self.label_weight = None
-        if kind == "labels":
-            self.labels, codes = np.unique(y[keep], return_inverse=True)
-            self.label_weight = np.bincount(codes, weight[keep], len(self.labels))
-
-
-def _summary(X, y, weight, kind, n_columns, limit):
-    """(what is wrong or None, Summary or None) of a partition."""
-    wrong = _wrong_rows(X, n_columns, limit)
-    if wrong is None and weight is not None:
-        wrong = _wrong_numbers("sample_weight", weight)
-        if wrong is None and (weight < 0).any():
-            i = int(np.argmax(weight < 0))
-            wrong = f"sample_weight[{i}]={weight[i]:g} is negative; weights are >= 0."
-    if wrong is None and kind != "none":
-        wrong = _wrong_labels(y) if kind == "labels" else _wrong_numbers("y", y)
-    return wrong, None if wrong else Summary(X, y, weight, kind)
-
-
-def _wrong_rows(X, n_columns, limit):
-    if X.ndim > 2 or (X.shape[1] if X.ndim == 2 else 1) != n_columns:
-        return (
-            f"X has shape {X.shape}, and {n_columns} columns elsewhere; give every "
-            "block of rows the same columns."
-        )
-    entries = X.data if sp.issparse(X) else X
-    if entries.dtype.kind not in "fiub":
-        return f"X has dtype {entries.dtype}; make it numbers with X.astype(float)."
-    with np.errstate(over="ignore", invalid="ignore"):
-        fine = np.isfinite(entries.sum(dtype=np.float64))
-    bad = None if fine else ~np.isfinite(entries)
-    if bad is None or not bad.any():
-        if max(entries.max(initial=0), -entries.min(initial=0)) > limit:
-            return f"X has entries beyond {limit:g}; scale X."
-        return None
-    k = int(np.flatnonzero(bad.reshape(-1))[0])
-    if sp.issparse(X):
-        row = int(np.searchsorted(X.indptr, k, side="right")) - 1
-        column, value = int(X.indices[k]), X.data[k]
-    else:
-        row, column = divmod(k, n_columns)
-        value = entries.reshape(-1)[k]
-    at = f"{row}, {column}" if X.ndim == 2 else f"{row}"
-    return f"X[{at}]={value} in row {row} of it; impute or remove it."
-
-
-def _wrong_numbers(name, values):
-    if values.dtype.kind not in "fiub":
-        return f"{name} has dtype {values.dtype}; numbers are needed."
-    bad = ~np.isfinite(values)
-    if bad.any():
-        i = int(np.argmax(bad))
-        return f"{name}[{i}]={values[i]}; leave such rows out."
-    return None
-
-
-def _wrong_labels(y):
-    try:
-        check_labels(y)
-    except ValueError as error:
-        return str(error)
-    return None
-
-
-def sample_of(parts: Partitions, lengths: Sequence[int], size: int) -> tuple[Any, ...]:
-    """About `size` rows (X, y or None, weight), weighted to stand for all.
-
-    Every partition gives a share of its rows, drawn with a seed of its own length.
-    """
-    share = min(1.0, size / max(sum(lengths), 1))
-    drawn = [s for s in parts.map(_drawn, share) if s[0].shape[0]]
-    X, y, weight = zip(*drawn, strict=True)
-    stack = sp.vstack if sp.issparse(X[0]) else np.concatenate
-    targets = None if y[0] is None else np.concatenate(y)
-    return stack(X), targets, np.concatenate(weight)
-
-
-def _drawn(X, y, weight, share):
-    n = X.shape[0]
-    rows = np.arange(n)
-    if weight is not None:
-        rows = rows[weight > 0]
-    count = min(len(rows), int(np.ceil(share * len(rows))))
-    pick = np.sort(np.random.default_rng(n).permutation(rows)[:count])
-    own = np.ones(count) if weight is None else weight[pick].astype(float)
-    y = None if y is None else y[pick]
-    return X[pick], y, own * (len(rows) / max(count, 1))

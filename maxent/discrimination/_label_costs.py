@@ -67,12 +67,17 @@ class LabelCosts:
         """Multipliers (n,) that the margins p f ask for."""
         return self.rows.loss(self.rows.q - p * f)[1]
 
+    @cached_property
+    def _log_priors(self):
+        """Logs of the prior probabilities of both labels, of uncertain rows."""
+        h = self._open[1]
+        return log_expit(2.0 * h), log_expit(-2.0 * h)
+
     def divergence(self, p):
         """Total divergence of label means p from the label priors."""
-        rows, h = self._open
+        rows, (log_up, log_low) = self._open[0], self._log_priors
         up, low = 0.5 * (1.0 + p[self.uncertain]), 0.5 * (1.0 - p[self.uncertain])
-        terms = xlogy(up, up) - up * log_expit(2.0 * h)
-        terms += xlogy(low, low) - low * log_expit(-2.0 * h)
+        terms = xlogy(up, up) - up * log_up + xlogy(low, low) - low * log_low
         return float(rows.weight @ np.maximum(terms, 0.0))
 
     def best_means(self, f):

@@ -82,6 +82,8 @@ class KernelMachines:
     labels : LabelPriors
     """
 
+    linear = True  # in the multipliers: has `between`
+
     def __init__(self, estimator, X, labels):
         self.estimator, self.labels = estimator, labels
         self.bias, self.tol = estimator._check_machine_parameters()
@@ -157,6 +159,28 @@ class KernelMachines:
             norm += b * b / self.bias
         return Machine(p, f + b, 0.5 * norm, float(result.gap), result)
 
+    def between(self, one, other, t):
+        """Machine `one` + t (`other` - `one`), without a certificate or label means."""
+        results = one.result, other.result
+        a, b, f = (
+            u + t * (v - u)
+            for u, v in (
+                [r.lam for r in results],
+                [float(r.bias) for r in results],
+                [one.f, other.f],
+            )
+        )
+        coef = other.result.coef
+        if coef is not None:
+            coef = one.result.coef + t * (coef - one.result.coef)
+            norm = float(np.vdot(coef, coef))
+        else:
+            norm = float(a @ (f - b))
+        if self.bias not in ("flat", None):
+            norm += b * b / self.bias
+        result = replace(other.result, lam=a, bias=b, coef=coef)
+        return Machine(None, f, 0.5 * norm, np.nan, result)
+
     def _product(self, a):
         if self._held is not None:
             return self._held.product(a)
@@ -213,6 +237,8 @@ class SelectionMachines:
     labels : LabelPriors
     """
 
+    linear = False
+
     def __init__(self, estimator, X, labels):
         self.estimator, self.labels = estimator, labels
         self.options = estimator._checked_options()
@@ -256,6 +282,8 @@ class BlockMachines:
         Its checked rows.
     labels : LabelPriors
     """
+
+    linear = False
 
     def __init__(self, estimator, X, labels):
         self.estimator, self.labels = estimator, labels

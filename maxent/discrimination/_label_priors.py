@@ -100,6 +100,12 @@ def _from_labels(name, n, y):
     check_labels(y[labelled] if labelled.any() else y)  # -1 may stand beside text
     classes = np.unique(y[labelled])
     if len(classes) > 2:
+        if y.dtype.kind == "U" and str(UNLABELLED) in classes:
+            raise ValueError(
+                "y is text, so that -1 for rows without a label has become the label "
+                "'-1'; pass an object array: y=numpy.array([...], dtype=object), or "
+                "y = y.astype(object) and y[y == '-1'] = -1."
+            )
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
             f"multiclass: y has the {len(classes)} classes "

@@ -1,6 +1,8 @@
-"""Linear machines fitted to Dask arrays, block by block."""
+"""Linear machines fitted to partitions of rows, block by block."""
 
 from __future__ import annotations
+
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,10 +10,9 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from maxent._support import validation as v
 from maxent._support.kernel_parameters import LARGEST_FEATURE
-from maxent._support.partitions import (
+from maxent._support.partition_checks import (
     check_partitions,
-    is_partitioned,
-    partitions_of,
+    labelled_partitions,
     sample_of,
 )
 from maxent._support.progress import progress_of
@@ -28,69 +29,68 @@ _SAMPLE_ENTRIES = 4_000_000
 _STEPS = 500  # Newton steps, or rounds; smooth losses take ten
 
 
-def data_is_partitioned(X, y, sample_weight):
-    """Whether to fit by partitions; refuses Dask targets of other rows."""
-    if is_partitioned(X):
-        return True
-    for name, value in (("y", y), ("sample_weight", sample_weight)):
-        if value is not None and is_partitioned(value):
-            raise TypeError(
-                f"{name} is a Dask array and X is not; make X one too, with "
-                f"dask.array.from_array(X, chunks=...), or pass {name}.compute()."
-            )
-    return False
-
-
 class PartitionedFit:
-    """The rows of a Dask array, and a linear machine fitted to them.
+    """The rows of a Dask array or RowBlocks, and a linear machine fitted to them.
 
     Parameters
     ----------
     estimator : MEDClassifier or MEDRegressor
-    X, y, sample_weight : Dask arrays, or for the latter two also arrays
+    X : Dask array or RowBlocks
+    y, sample_weight : Dask arrays or arrays
     kind : {"labels", "targets"}
+    margin : MarginPrior
     """
 
-    def __init__(self, estimator, X, y, sample_weight, kind):
+    def __init__(self, estimator, X, y, sample_weight, kind, margin):
+        self._check_settings(estimator, margin)
+        self.estimator = estimator
+        self.parts = labelled_partitions(X, y, sample_weight)
+        self.summaries = check_partitions(self.parts, kind, LARGEST_FEATURE)
+        self.n = sum(s.n for s in self.summaries)
+
+    @cached_property
+    def sample(self):
+        """Rows of the start (X, y, weight), weighted to stand for all."""
+        size = min(_SAMPLE, max(_SAMPLE_ENTRIES // max(self.parts.n_columns, 1), 1000))
+        return sample_of(self.parts, [s.n for s in self.summaries], size)
+
+    @staticmethod
+    def _check_settings(estimator, margin):
+        """Refuse what partitions cannot do, before the first pass over the rows."""
         if not estimator._has_kernel("linear"):
             raise ValueError(
-                f"X is a Dask array, and kernel={v.shown(estimator.kernel)} needs all "
+                f"X comes in blocks, and kernel={v.shown(estimator.kernel)} needs all "
                 "rows at once; use kernel='linear', or features that approximate the "
                 "kernel (sklearn.kernel_approximation), or X.compute()."
             )
         if estimator.solver not in ("auto", "newton", "coordinate"):
             raise ValueError(
                 f"solver={v.shown(estimator.solver)} needs all rows at once; use "
-                "'auto', 'newton' or 'coordinate' for Dask arrays."
+                "'auto', 'newton' or 'coordinate' for rows in blocks."
             )
-        if y is None:
-            raise ValueError("y is None; the fit needs a target for each row.")
-        if X.ndim != 2:
+        if not margin.unit_potential.finite_loss:
             raise ValueError(
-                f"X has shape {X.shape}; expected (n_samples, n_features)."
+                f"margin={v.shown(estimator.margin)} has no finite loss, which a fit "
+                "to rows in blocks needs; use margin='hinge' with a large C."
             )
-        self.estimator = estimator
-        self.parts = partitions_of(X, y, sample_weight, names=("y", "sample_weight"))
-        self.summaries = check_partitions(self.parts, kind, LARGEST_FEATURE)
-        self.n = sum(s.n for s in self.summaries)
-        if not self.n:
-            raise ValueError("sample_weight is zero for every row; keep some rows.")
-        size = min(_SAMPLE, max(_SAMPLE_ENTRIES // max(self.parts.n_columns, 1), 1000))
-        lengths = [s.n for s in self.summaries]
-        self.sample = sample_of(self.parts, lengths, size)
-        self.sparse = sp.issparse(self.sample[0])
+        v.check_class_weight(getattr(estimator, "class_weight", None))
 
     def classes(self, class_weight):
         """(classes, factor by class) of the rows of positive weight."""
-        v.check_class_weight(class_weight)
         labels = np.concatenate([s.labels for s in self.summaries])
         weights = np.concatenate([s.label_weight for s in self.summaries])
         classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) != 2:
+        if len(classes) == 1:
+            raise ValueError(
+                f"y contains one class only ({v.shown(classes[0])}) among rows of "
+                "positive weight; add rows of another class."
+            )
+        if len(classes) > 2:
             raise ValueError(
                 f"y has {len(classes)} classes ({v.shown(classes.tolist())}); a fit to "
-                "a Dask array takes two. For more use one machine for each class "
-                "against the others, or MaxEntClassifier."
+                "rows in blocks takes two. For more use MaxEntClassifier, or fit one "
+                "machine for each class c to y == c, and take the class whose "
+                "decision_function is the largest (user guide, 'Beyond one machine')."
             )
         if class_weight is None:
             return classes, np.ones(2)
@@ -105,11 +105,6 @@ class PartitionedFit:
     def solve(self, rows, tol):
         """DualResult of :class:`PartRows`; stores the fitted state."""
         estimator, unit = self.estimator, rows.unit
-        if not rows.margin.unit_potential.finite_loss:
-            raise ValueError(
-                f"margin={v.shown(estimator.margin)} has no finite loss, which a fit "
-                "to a Dask array needs; use margin='hinge' with a large C."
-            )
 
         def store(model, result):
             result = in_units(result, unit)
@@ -124,7 +119,11 @@ class PartitionedFit:
             result = local_ascent(self.parts, rows, mean, **options)
         else:
             result = solve_partitioned(
-                self.parts, rows, self.sample, sparse=self.sparse, **options
+                self.parts,
+                rows,
+                self.sample,
+                sparse=sp.issparse(self.sample[0]),
+                **options,
             )
         if steps < estimator.max_iter:
             result.max_iter = steps

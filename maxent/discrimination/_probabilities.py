@@ -127,7 +127,8 @@ class ProbabilitiesMixin:
         """
         if is_partitioned(X):
             check_is_fitted(self)
-            return mapped(self.predict_proba, X, len(self.classes_))
+            m, d = len(self.classes_), self.n_features_in_
+            return mapped(self.predict_proba, X, m, n_features=d)
         return probabilities(self.decision_function(X), self._probability_rate())
 
     @available_if(_has_probabilities)
@@ -153,5 +154,6 @@ class ProbabilitiesMixin:
         """
         if is_partitioned(X):
             check_is_fitted(self)
-            return mapped(self.predict_log_proba, X, len(self.classes_))
+            m, d = len(self.classes_), self.n_features_in_
+            return mapped(self.predict_log_proba, X, m, n_features=d)
         return log_probabilities(self.decision_function(X), self._probability_rate())

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted_classes, fresh_state
+from maxent._support.partition_checks import data_is_partitioned
 from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.results import warn_not_converged
@@ -39,7 +40,7 @@ from maxent.discrimination._one_vs_one import (
     rows_at_once,
     votes,
 )
-from maxent.discrimination._partitioned_fit import PartitionedFit, data_is_partitioned
+from maxent.discrimination._partitioned_fit import PartitionedFit
 from maxent.discrimination._probabilities import (
     ProbabilitiesMixin,
     no_probabilities,
@@ -270,8 +271,8 @@ default="rbf"
         X : array-like or CSR (n_samples, n_features), or (n_samples, n_samples) \
 for kernel="precomputed"
             Features, or the kernel matrix of the training rows. With kernel="linear"
-            and two classes also a Dask array in blocks of rows, dense or CSR: see
-            :doc:`/guide/dask`.
+            and two classes also rows in blocks, a Dask array or
+            :class:`~maxent.RowBlocks`: see :doc:`/guide/dask`.
         y : array-like (n_samples,)
             Labels of two or more classes.
         sample_weight : array-like (n_samples,), optional
@@ -386,8 +387,8 @@ for kernel="precomputed"
         return result
 
     def _fit_partitioned(self, X, y, sample_weight, margin, bias, tol):
-        """Fit to the blocks of a Dask array."""
-        data = PartitionedFit(self, X, y, sample_weight, "labels")
+        """Fit to rows in blocks."""
+        data = PartitionedFit(self, X, y, sample_weight, "labels", margin)
         self.classes_, factor = data.classes(self.class_weight)
         factor = factor * margin.unit_weight(self.C)
         result = data.solve(PartRows(margin, bias, factor, self.classes_), tol)
@@ -436,7 +437,9 @@ for kernel="precomputed"
         m = check_fitted_classes(self.classes_)
         outputs = 1 if m == 2 else m
         if is_partitioned(X):
-            return mapped(self.decision_function, X, None if m == 2 else m)
+            columns = None if m == 2 else m
+            n_features = self.n_features_in_
+            return mapped(self.decision_function, X, columns, n_features=n_features)
         X = self._validated(X, reset=False)
         if m > 2 and self._by_pairs():
             return self._votes(X, m)
@@ -488,5 +491,6 @@ for kernel="precomputed"
         """
         check_is_fitted(self)
         if is_partitioned(X):
-            return mapped(self.predict, X, dtype=self.classes_.dtype)
+            options = {"dtype": self.classes_.dtype, "n_features": self.n_features_in_}
+            return mapped(self.predict, X, **options)
         return labels_of(self.decision_function(X), self.classes_)

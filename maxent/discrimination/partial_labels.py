@@ -80,12 +80,14 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         value, by L-BFGS, in O(n_samples**3); "exact" drops the assumption that machine
         and labels are independent and enumerates all labellings of at most 12 rows,
         with a proven global optimum, for an estimator without a flat bias.
-    step : float, default=1.8
+    step : float, default=1.0
         Share of the way to their best values that label means go in a round of
-        "alternating", in (0, 2). Beyond 1 a round goes too far where that does not
-        raise the objective, and takes 1 otherwise, which saves rounds. The paper has
-        0.1: small steps leave the first machine farther behind. They may rank rows
-        better and put the boundary in a worse place; see the user guide.
+        "alternating", in (0, 2). From 1 on, rounds of kernel machines may start from a
+        machine beyond the last one, where that lowers the objective, which saves
+        rounds. Beyond 1 label means go too far where that does not raise it, and take 1
+        otherwise. The paper has 0.1: small steps leave the first machine farther
+        behind. They may rank rows better and put the boundary in a worse place; see the
+        user guide.
     class_prior : float or "labelled", optional
         Probability of ``classes_[1]`` for rows without a label; "labelled" is its share
         among labelled rows. None is 1/2: such rows prefer no class.
@@ -173,7 +175,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         estimator: Any = None,
         *,
         method: Literal["alternating", "direct", "exact"] = "alternating",
-        step: float = 1.8,
+        step: float = 1.0,
         class_prior: float | Literal["labelled"] | None = None,
         max_rounds: int = 200,
         tol: float = 1e-2,

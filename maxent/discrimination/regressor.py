@@ -12,6 +12,7 @@ from maxent._optimize.rows import BOTH
 from maxent._support import validation as v
 from maxent._support.estimator_input import check_targets
 from maxent._support.fitted import fresh_state
+from maxent._support.partition_checks import data_is_partitioned
 from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import with_progress
 from maxent._support.results import warn_not_converged
@@ -27,7 +28,7 @@ from maxent._support.typing import (
 )
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import regression_margin
-from maxent.discrimination._partitioned_fit import PartitionedFit, data_is_partitioned
+from maxent.discrimination._partitioned_fit import PartitionedFit
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._partitioned_linear import PartRows
 from maxent.discrimination.duals._signed_problem import (
@@ -259,8 +260,8 @@ for kernel="precomputed"
         return self
 
     def _fit_partitioned(self, X, y, sample_weight, margin, bias, tol):
-        """Fit to the blocks of a Dask array; the sample gives origin and unit."""
-        data = PartitionedFit(self, X, y, sample_weight, "targets")
+        """Fit to rows in blocks; the sample gives origin and unit."""
+        data = PartitionedFit(self, X, y, sample_weight, "targets", margin)
         targets = data.sample[1].astype(np.float64)
         centre = float(np.median(targets)) if bias == "flat" else 0.0
         v.check_range("y", targets - centre, _LARGEST_TARGET)
@@ -291,7 +292,7 @@ for kernel="precomputed"
         """
         check_is_fitted(self)
         if is_partitioned(X):
-            return mapped(self.predict, X)
+            return mapped(self.predict, X, n_features=self.n_features_in_)
         X = self._validated(X, reset=False)
         return self._scores(X, 1)[:, 0]
 

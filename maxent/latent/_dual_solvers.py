@@ -79,9 +79,9 @@ class DualProblem:
 
     def check_finite(self, lam: Array, limit: float) -> None:
         """Refuse targets whose weights exceed what a cost U of the caller explains."""
-        if isinstance(self.penalty, Convex):
-            if (np.abs(lam) * self.space.span).max() > limit:
-                check_hull(self.space, self.target, self.penalty, self.tol)
+        far = (np.abs(lam) * self.space.span).max() > limit
+        if far and isinstance(self.penalty, Convex):
+            check_hull(self.space, self.target, self.penalty, self.tol)
 
     def pull(self, lam: Array) -> float:
         """Largest weight times range, of the moments that must be met."""

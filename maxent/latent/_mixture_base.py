@@ -112,9 +112,9 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         return self
 
     def _part_problem(self, X, sample_weight):
-        """Problem of a Dask array, and rows and weights to draw starts from."""
+        """Problem of rows in blocks, and rows and weights to draw starts from."""
         raise TypeError(
-            f"X is a Dask array, which {type(self).__name__} does not fit; pass "
+            f"X comes in blocks, which {type(self).__name__} does not fit; pass "
             "X.compute(), or a sample of its rows."
         )
 
@@ -199,9 +199,9 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         raise NotImplementedError
 
     def _mapped(self, method, X, *columns):
-        """A prediction of every block of a Dask array."""
+        """A prediction of every block of rows."""
         check_is_fitted(self)
-        return mapped(method, X, *columns)
+        return mapped(method, X, *columns, n_features=self.n_features_in_)
 
     def _joint_of(self, X):
         check_is_fitted(self)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.partitions import check_partitions, partitions_of, sample_of
+from maxent._support.partition_checks import check_partitions, sample_of
+from maxent._support.partitions import partitions_of
 from maxent.latent._gaussian_em import GaussianEM
 from maxent.latent._mixture_prior import MixturePrior
 
@@ -26,18 +27,12 @@ class PartitionedGaussianEM(GaussianEM):
     """
 
     def __init__(self, X, weight, K, kind, prior=None):
-        rows = partitions_of(X, None, weight, names=("y", "sample_weight"))
-        if X.ndim != 2:
-            raise ValueError(
-                f"X has shape {X.shape}; expected (n_samples, n_features)."
-            )
-        found = check_partitions(rows, "none", v.LARGEST_ENTRY)
+        _check_size(K, X.shape[0])
+        names = "y", "sample_weight"
+        rows = partitions_of(X, None, weight, names=names, matrix=True)
+        found = check_partitions(rows, "none", v.LARGEST_ENTRY, sparse=False)
         n, W = sum(s.n for s in found), sum(s.total for s in found)
-        if n < max(K, 2):
-            raise ValueError(
-                f"n_components={K} needs more than the {n} rows (n_samples) of "
-                "positive weight; lower it or add rows."
-            )
+        _check_size(K, n)
         self.parts = rows
         self._set_sizes(W, rows.n_columns, K, kind, 1)
         (total,) = rows.total(_sum)
@@ -64,6 +59,14 @@ class PartitionedGaussianEM(GaussianEM):
     def left_entropy(self, phi):
         (found,) = self.parts.total(_left, *self._shared(), phi)
         return found / self.W
+
+
+def _check_size(K, n):
+    if n < max(K, 2):
+        raise ValueError(
+            f"n_components={K} needs more than the {n} rows (n_samples) of "
+            "positive weight; lower it or add rows."
+        )
 
 
 # -- functions of one partition (X, None, weight) --------------------------------------

@@ -103,11 +103,19 @@ class TrigramTopics(LogLinearModel):
     Weights come as (1, N), one start at a time.
     """
 
-    def __init__(self, grams: NGrams, topics: list[NDArray[np.intp]], n_topics: int):
+    def __init__(
+        self,
+        grams: NGrams,
+        topics: list[NDArray[np.intp]],
+        n_topics: int,
+        first: int = 0,
+    ):
+        # `topics` may be those of a group of documents, whose weights begin at `first`
         self.grams, self.topics, self.T = grams, topics, n_topics
         self.sizes = [grams.n_words, len(grams.first), len(grams.word)]
         self.rows = np.repeat(np.arange(len(topics)), [len(t) for t in topics])
         self.columns = np.concatenate(topics)
+        self.own = slice(first, first + len(self.rows))
         self.n_features = sum(self.sizes) * (n_topics + 1) + len(self.rows)
 
     def observe(
@@ -126,26 +134,28 @@ class TrigramTopics(LogLinearModel):
         return (words, bigrams, trigrams), x[at:]
 
     def partition(self, lam: Array) -> tuple[Array, Array]:
-        sums = _Sums(self, lam[0])
-        sums.run(means=True)
-        return np.array([sums.log_phi]), self._features(*sums.means())[None]
+        found = self.totals(lam[0], None, True)
+        return np.array([found.log_phi]), self._features(*found.means)[None]
 
     def posterior(self, lam: Array, observed: TokenCounts) -> tuple[Array, Array]:
-        sums = _Sums(self, lam[0], observed)
-        sums.run(means=False)
-        return np.array([sums.numerator]), self._features(*sums.targets())[None]
+        found = self.totals(lam[0], observed, False)
+        return np.array([found.numerator]), self._features(*found.targets)[None]
 
     def expectation(
         self, lam: Array, observed: TokenCounts
     ) -> tuple[Posterior, Array, Array]:
         """E step, log Phi and model means, in one pass over the documents."""
-        sums = _Sums(self, lam[0], observed)
-        sums.run(means=True)
-        eta = self._features(*sums.targets())[None]
-        mean = self._features(*sums.means())[None]
-        log_phi = np.array([sums.log_phi])
-        numerator = np.array([sums.numerator])
+        found = self.totals(lam[0], observed, True)
+        eta = self._features(*found.targets)[None]
+        mean = self._features(*found.means)[None]
+        log_phi = np.array([found.log_phi])
+        numerator = np.array([found.numerator])
         return Posterior(numerator, eta, numerator - log_phi), log_phi, mean
+
+    def totals(self, x: Array, observed: Any, means: bool) -> Totals:
+        """Sums over all documents at weights x."""
+        total = None if observed is None else observed.total
+        return Totals(total, *sums_of(self, x, observed, total, means))
 
     def scaled(
         self, lam: Array, target: Array, weight: Array, method: str, bound: float
@@ -176,20 +186,68 @@ class TrigramTopics(LogLinearModel):
         return out
 
 
-class _Sums:
-    """One pass over all documents: log Phi, means of the model and of the text."""
+def sums_of(
+    model: TrigramTopics, x: Array, observed: Any, total: float | None, means: bool
+) -> tuple[Any, ...]:
+    """What a group of documents adds to all: the arguments of :class:`Totals`."""
+    sums = _Sums(model, x, observed, total)
+    Z, numerator = sums.run(means)
+    shift = sums.shift if model.own.start == 0 else 0.0  # of all groups the same
+    nothing = None, (None, None, None)
+    mass_doc, mass = sums.means() if means else nothing
+    text_doc, text = sums.targets() if observed is not None else nothing
+    return shift, Z, numerator, mass_doc, text_doc, *mass, *text
 
-    def __init__(self, model: TrigramTopics, x: Array, observed: Any = None):
+
+class Totals:
+    """Sums over groups of documents, and the means that follow from them.
+
+    Parameters
+    ----------
+    total : float or None
+        Tokens of all documents.
+    shift : float
+        Log of the unit of a potential.
+    Z, numerator : float
+        Normaliser in these units, and log of the potentials of the text.
+    mass_doc, text_doc : ndarray
+        Means of the documents' topics, not normalised, and given the text.
+    *tables : ndarray (n, T)
+        The same by order of the n-grams: three of the model, three given the text.
+    """
+
+    def __init__(self, total, shift, Z, numerator, mass_doc, text_doc, *tables):
+        self.log_phi, self.numerator = np.nan, np.nan
+        tables = [a if a is None else np.require(a, requirements="W") for a in tables]
+        if mass_doc is not None:
+            self.log_phi = float(np.log(Z)) + 3.0 * shift
+            for table in tables[:3]:
+                table *= 1.0 / Z
+            self.means = tables[:3], mass_doc * (1.0 / Z)
+        if total is not None:
+            self.numerator = numerator / total
+            self.targets = tables[3:], text_doc
+
+
+class _Sums:
+    """One pass over a group of documents: normaliser, means of model and text."""
+
+    def __init__(
+        self, model: TrigramTopics, x: Array, observed: Any, total: float | None
+    ):
         tables, docs = model.split(x)
-        self.model, self.observed = model, observed
+        self.n_weights = len(docs)
+        self.model, self.observed, self.total = model, observed, total
         self.own = Potentials(model.grams, tables)
         D = len(model.topics)
         self.share = np.full((D, model.T), -np.inf)
-        self.share[model.rows, model.columns] = docs
+        self.share[model.rows, model.columns] = docs[model.own]
         self.top = self.share.max(axis=1)
         self.share = np.exp(self.share - self.top[:, None])
         # Z of a document in units that all have in common
-        self.unit = np.exp(3.0 * (self.top - self.top.max()))
+        highest = docs.max()
+        self.unit = np.exp(3.0 * (self.top - highest))
+        self.shift = self.own.shift + highest
         self.mass: list[Array] = []
         self.mass_doc = np.zeros((D, model.T))
         self.text = []
@@ -198,8 +256,11 @@ class _Sums:
             for table in self.text:
                 table.data = np.empty(table.nnz)
 
-    def run(self, means: bool) -> None:
-        """Pass over the blocks in order: bits do not depend on threads."""
+    def run(self, means: bool) -> tuple[float, float]:
+        """Pass over the blocks in order: bits do not depend on threads.
+
+        Returns the normaliser and the log of the potentials of the text.
+        """
         Z, numerator = 0.0, 0.0
         if means:
             self.mass = [np.zeros((n, self.model.T)) for n in self.model.sizes]
@@ -213,12 +274,9 @@ class _Sums:
                 if means:
                     Z += float(unit @ self.own.normalisers())
                     self._add(part, unit[:, None] * share)
-        self.Z = Z
-        shift = self.own.shift + self.top.max()
-        self.log_phi = float(np.log(Z)) + 3.0 * shift if means else np.nan
         if self.observed is not None:
-            each = self.observed.each @ (self.own.shift + self.top)
-            self.numerator = (numerator + float(each)) / self.observed.total
+            numerator += float(self.observed.each @ (self.own.shift + self.top))
+        return Z, numerator
 
     def _read(self, lo, width):
         """Log of the potentials of a block's tokens; counts over them in `text`."""
@@ -229,7 +287,7 @@ class _Sums:
             document = np.repeat(np.arange(width), np.diff(ends))
             p = room[counts.indices[part], document]
             total += float(counts.data[part] @ np.log(p))
-            np.divide(counts.data[part], p * self.observed.total, out=text.data[part])
+            np.divide(counts.data[part], p * self.total, out=text.data[part])
         return total
 
     def _add(self, part, share):
@@ -241,21 +299,24 @@ class _Sums:
                 dgemm(1.0, share.T, ratio.T, **parts)
                 self.mass_doc[part] += share * (ratio.T @ table)
 
-    def means(self) -> tuple[list[Array], Array]:
-        """The model's means by order and topic, and of the documents' topics."""
-        scale = 1.0 / self.Z
+    def means(self) -> tuple[Array, list[Array]]:
+        """The model's means, not normalised: of documents' topics, and by order."""
         for mass, table in zip(self.mass, self.own.tables):
             mass *= table
-            mass *= scale
-        rows, columns = self.model.rows, self.model.columns
-        return self.mass, scale * self.mass_doc[rows, columns]
+        return self._of_weights(self.mass_doc), self.mass
 
-    def targets(self) -> tuple[list[Array], Array]:
-        """Means given the text, by order and topic, and of the documents' topics."""
+    def targets(self) -> tuple[Array, list[Array]]:
+        """Means given the text, of documents' topics, and by order and topic."""
         found, docs = [], np.zeros_like(self.share)
         for table, text in zip(self.own.tables, self.text):
             part = text.T @ self.share
             part *= table
             found.append(part)
             docs += self.share * (text @ table)
-        return found, docs[self.model.rows, self.model.columns]
+        return self._of_weights(docs), found
+
+    def _of_weights(self, docs):
+        """Entries of the documents' weights, those of other groups zero."""
+        out = np.zeros(self.n_weights)
+        out[self.model.own] = docs[self.model.rows, self.model.columns]
+        return out

@@ -21,12 +21,12 @@ from maxent._support.fitted import (
     check_scores,
     fresh_state,
 )
-from maxent._support.partitions import (
+from maxent._support.partition_checks import (
     check_partitions,
-    is_partitioned,
-    mapped,
-    partitions_of,
+    data_is_partitioned,
+    labelled_partitions,
 )
+from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.results import Status
 from maxent._support.typing import ClassWeight, MatrixLike
@@ -136,8 +136,8 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
 
         Parameters
         ----------
-        X : array-like or sparse (n_samples, n_features), or Dask array
-            Features; a Dask array in blocks of rows, dense or CSR.
+        X : array-like, sparse, Dask array or RowBlocks (n_samples, n_features)
+            Features; those in blocks of rows are visited block by block.
         y : array-like (n_samples,)
             Labels of two or more classes.
         sample_weight : array-like (n_samples,), optional
@@ -161,7 +161,8 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         C = v.check_positive("C", self.C, allow_inf=True)
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
         v.check_class_weight(self.class_weight)
-        read = self._read_parts if is_partitioned(X) else self._read_rows
+        blocks = data_is_partitioned(X, y, sample_weight)
+        read = self._read_parts if blocks else self._read_rows
         rows, n_columns, total = read(X, y, sample_weight)
         K, intercept = len(self.classes_), bool(self.fit_intercept)
         dual = ConditionalDual(rows, n_columns, K, total, C * total, intercept)
@@ -204,9 +205,9 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         return rows, X.shape[1], float(weight.sum())
 
     def _read_parts(self, X, y, sample_weight):
-        """The same of the blocks of a Dask array."""
-        parts = partitions_of(X, y, sample_weight, names=("y", "sample_weight"))
-        summaries = check_partitions(parts, "labels")
+        """The same of rows in blocks."""
+        parts = labelled_partitions(X, y, sample_weight)
+        summaries = check_partitions(parts, "labels", v.LARGEST_ENTRY)
         labels = np.concatenate([s.labels for s in summaries])
         weights = np.concatenate([s.label_weight for s in summaries])
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -265,7 +266,9 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         m = check_fitted_classes(self.classes_)
         outputs = 1 if m == 2 else m
         if is_partitioned(X):
-            return mapped(self.decision_function, X, None if m == 2 else m)
+            columns = None if m == 2 else m
+            n_features = self.n_features_in_
+            return mapped(self.decision_function, X, columns, n_features=n_features)
         X = validated(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         check_fitted("coef_", self.coef_, (outputs, self.n_features_in_))
         check_fitted("intercept_", self.intercept_, (outputs,))
@@ -289,7 +292,8 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         """
         check_is_fitted(self)
         if is_partitioned(X):
-            return mapped(self.predict, X, dtype=self.classes_.dtype)
+            options = {"dtype": self.classes_.dtype, "n_features": self.n_features_in_}
+            return mapped(self.predict, X, **options)
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(np.intp)]
@@ -310,7 +314,8 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         """
         check_is_fitted(self)
         if is_partitioned(X):
-            return mapped(self.predict_log_proba, X, len(self.classes_))
+            m, d = len(self.classes_), self.n_features_in_
+            return mapped(self.predict_log_proba, X, m, n_features=d)
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros_like(scores), scores])

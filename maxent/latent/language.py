@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from maxent.latent._em_is import Likelihood
 from maxent.latent._ngrams import NGrams
 from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
 from maxent.latent._trigram_fit import METHODS, climb
+from maxent.latent._trigram_partitions import Documents, check_documents, coded
 from maxent.latent._trigram_scores import TrigramScores
 from maxent.latent._trigram_start import Factors, first_weights, perturbed
 from maxent.latent._trigram_tables import TrigramTopics
@@ -178,8 +178,9 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
 
         Parameters
         ----------
-        X : sequence of sequences of str
-            Documents, each a list of at least three words.
+        X : sequence of sequences of str, or dask.bag.Bag of them
+            Documents, each a list of at least three words. Passes over a bag visit its
+            partitions where they are: see :doc:`/guide/dask`.
         y : None
             Ignored.
 
@@ -209,14 +210,13 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         v.check_choice("init", self.init, STARTS)
         variance = v.check_positive("prior_variance", self.prior_variance)
         v.check_stop(self.tol, self.max_iter)
-        documents = check_documents(X)
+        documents = Documents(X)
         say = self._progress.say
-        counted = Counter(word for document in documents for word in document)
-        counted.pop(UNKNOWN, None)
-        kept = [w for w, _ in counted.most_common(self.vocabulary_size - 1)]
+        documents.counted.pop(UNKNOWN, None)
+        kept = [w for w, _ in documents.counted.most_common(self.vocabulary_size - 1)]
         self.vocabulary_ = {w: i for i, w in enumerate([UNKNOWN, *sorted(kept)])}
         V = len(self.vocabulary_)
-        codes = [self._codes(document) for document in documents]
+        codes = documents.codes(self.vocabulary_)
         grams, seen = NGrams.of(codes, V, self.min_count)
         self.bigrams_ = np.column_stack([grams.first, grams.second])
         self.trigrams_ = np.column_stack([grams.t_uv, grams.t_vw])
@@ -227,20 +227,16 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         factors = Factors(codes, V, self.n_topics, seed)
         topics = factors.supports(self.topics_per_document)
         self.document_topics_ = [t.tolist() for t in topics]
-        model = TrigramTopics(grams, topics, self.n_topics)
-        observed = model.observe([grams.counts(c) for c in codes])
+        model = documents.topics(grams, topics, self.n_topics)
         say(f"first weights: {model.n_features}, init={self.init!r}")
-        weight = np.full(model.n_features, 1.0 / (observed.total * variance))
+        weight = np.full(model.n_features, 1.0 / (model.total * variance))
         start = np.zeros(model.n_features)
         if self.init == "frequencies":
             start = first_weights(model, factors, seen, variance)
         say("first pass over the documents")
         rng = as_generator(self.random_state)
-        self._climb(Likelihood(model, observed, weight), start, rng)
+        self._climb(Likelihood(model, model, weight), start, rng)
         return self
-
-    def _codes(self, document):
-        return np.array([self.vocabulary_.get(w, 0) for w in document], dtype=np.int64)
 
     # -- starts and choice -------------------------------------------------------------
     def _climb(self, likelihood, start, rng):
@@ -341,7 +337,7 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         """
         check_is_fitted(self)
         v.check_count("fold_in", fold_in)
-        codes = self._codes(check_documents([document])[0])
+        codes = coded(check_documents([document])[0], self.vocabulary_)
         return self._scorer().log_prob(codes, fold_in)
 
     @property
@@ -408,31 +404,3 @@ def _table(ends, tol):
     met = table["residual"] <= tol
     table["reason"] = np.where(met, "", "not_converged")
     return table
-
-
-def check_documents(documents: Any) -> list[list[str]]:
-    """Documents as lists of words, at least three in each."""
-    if isinstance(documents, str) or not hasattr(documents, "__iter__"):
-        raise ValueError(
-            f"X={v.shown(documents)} must be a list of documents, each a list of words."
-        )
-    out = []
-    for i, document in enumerate(documents):
-        if isinstance(document, str):
-            raise ValueError(f"X[{i}] is a string; give its words: X[{i}].split().")
-        words = list(document)
-        if len(words) < 3:
-            raise ValueError(
-                f"X[{i}] has {len(words)} words; a trigram model needs three or "
-                "more in each document: drop it."
-            )
-        for j, word in enumerate(words):
-            if not isinstance(word, str):
-                raise ValueError(
-                    f"X[{i}][{j}]={v.shown(word)} is no word: words are strings; drop "
-                    "it, or write numbers as str(number)."
-                )
-        out.append(words)
-    if not out:
-        raise ValueError("X holds no document.")
-    return out

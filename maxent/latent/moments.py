@@ -199,7 +199,7 @@ def fit_maxent(
 
 
 def _result(problem, lam, n_iter, method, max_iter):
-    space, eta = problem.space, problem.target
+    space = problem.space
     dual, p, _, residual = problem.evaluate(lam)
     status = Status.CONVERGED if residual <= problem.tol else Status.STALLED
     if status is not Status.CONVERGED and problem.stopped:

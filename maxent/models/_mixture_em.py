@@ -24,11 +24,7 @@ class MixtureProblem:
     """One EM step of a mixture, for `maximize_by_em`; points are (weights, batch)."""
 
     def __init__(self, X, weights, family, smoothing, options):
-        if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
-            raise TypeError(
-                f"family={v.shown(family)} must be a class of maxent.families, such as "
-                "maxent.families.Gaussian."
-            )
+        check_family(family)
         self.smoothing = v.check_nonnegative("smoothing", smoothing)
         self.X = v.as_doubles("X", X)
         if self.X.ndim == 0 or not len(self.X):
@@ -144,6 +140,15 @@ def refuse_infinite(X):
         raise ValueError(
             f"{_checks.label('X', at)}={X[at]} must be a finite number, or NaN where "
             "it is missing."
+        )
+
+
+def check_family(family):
+    """Refuse what is no class of exponential families."""
+    if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
+        raise TypeError(
+            f"family={v.shown(family)} must be a class of maxent.families, such as "
+            "maxent.families.Gaussian."
         )
 
 

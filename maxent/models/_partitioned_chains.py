@@ -1,4 +1,4 @@
-"""Hidden Markov models fitted to Dask arrays: the E step visits every block."""
+"""Hidden Markov models fitted to steps in blocks: the E step visits every block."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ class Emission(ABC):
 
     Sent to the workers with every pass: it holds settings, no rows.
     """
+
+    def check_start(self, init: Any, sequences: Any) -> None:  # noqa: B027
+        """Refuse a start for steps of another width, before a pass over them."""
 
     @abstractmethod
     def read(self, values: Any, lengths: Any) -> Sequences:
@@ -53,12 +56,23 @@ class PartitionedChains:
     ----------
     emission : Emission
     sequences, lengths, weights
-        A Dask array of steps, and arrays of one entry per sequence.
+        A Dask array or RowBlocks of steps, and arrays of one entry per sequence.
     smoothing : float
+    init : model or None
+        The start; None for a fit to the sample, with these options.
+    options : dict
+        "n_states", None or the number, and further arguments of the fit.
     """
 
-    def __init__(self, emission, sequences, lengths, weights, smoothing):
+    def __init__(self, emission, sequences, lengths, weights, smoothing, init, options):
+        if init is None:
+            v.check_count("n_init", options["n_init"])
+            if options["n_states"] is not None:
+                v.check_count("n_states", options["n_states"])
+        else:
+            emission.check_start(init, sequences)
         self.emission, self.smoothing = emission, smoothing
+        self.init, self.options = init, options
         self.parts = sequence_partitions(sequences, lengths, weights)
         found = self.parts.map(_read, emission)
         for i, (wrong, _) in enumerate(found):
@@ -78,8 +92,9 @@ class PartitionedChains:
         values, lengths, weights = zip(*self.parts.map(_drawn, share), strict=True)
         return np.concatenate(values), np.concatenate(lengths), np.concatenate(weights)
 
-    def fit(self, cls, init, fixed, options, tol, max_iter):
+    def fit(self, cls, fixed, tol, max_iter, **more):
         """Model of a class from `init`, or from its own fit to the sample."""
+        init = self.init
         if init is None:
             values, lengths, weights = self.sample()
             init = cls._fit(
@@ -89,7 +104,8 @@ class PartitionedChains:
                 smoothing=self.smoothing,
                 tol=tol,
                 max_iter=max_iter,
-                **options,
+                **self.options,
+                **more,
             )
         start = init.start, init.transition, *init._emission_arrays()
         best, result = maximize_by_em(self.step, [start], tol=tol, max_iter=max_iter)
@@ -178,6 +194,14 @@ class Vectors(Emission):
     def __init__(self, problem, observations, kind, smoothing):
         self._problem, self._observations = problem, observations
         self.kind, self.smoothing = kind, smoothing
+
+    def check_start(self, init, sequences):
+        columns = sequences.shape[1] if sequences.ndim == 2 else 1
+        if columns != init.n_features:
+            raise ValueError(
+                f"init has {init.n_features} features, and sequences has shape "
+                f"{sequences.shape}; give a start for the columns of the sequences."
+            )
 
     def read(self, values, lengths):
         found = vector_sequences(values, lengths, partly=True)

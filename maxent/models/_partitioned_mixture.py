@@ -1,13 +1,22 @@
-"""Mixtures fitted to Dask arrays: EM whose E step visits every block."""
+"""Mixtures fitted to rows in blocks: EM whose E step visits every block."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.partitions import check_partitions, partitions_of, sample_of
+from maxent._support.partition_checks import check_partitions, sample_of
+from maxent._support.partitions import partitions_of
+from maxent._support.random_state import as_generator
 from maxent.families import Categorical, _checks
-from maxent.models._mixture_em import merged, mixture_change, posterior_shares
+from maxent.models._mixture_em import (
+    check_family,
+    merged,
+    mixture_change,
+    posterior_shares,
+)
 from maxent.models.em import maximize_by_em
 
 _SAMPLE = 1 << 14  # rows of the start, at most
@@ -20,41 +29,66 @@ class PartitionedMixture:
 
     Parameters
     ----------
-    X, weights : Dask array of rows, and their weights or None
+    X, weights : Dask array or RowBlocks, and the weights of the rows or None
     family : class
         Whose fits are functions of sums over the rows.
     smoothing : float
     options : dict or None
         Further arguments of the family's `fit`.
+    starts : tuple
+        `init`, a Mixture or None, and n_components, n_init, random_state for None.
     """
 
-    def __init__(self, X, weights, family, smoothing, options):
+    def __init__(self, X, weights, family, smoothing, options, starts):
+        check_family(family)
+        self.starts = self._checked_starts(*starts, X)
         self.smoothing = v.check_nonnegative("smoothing", smoothing)
         self.family, self.options = family, dict(options or {})
         if "smoothing" in self.options:
             raise ValueError(
-                "family_options has smoothing, which fits to a Dask array do not "
+                "family_options has smoothing, which fits to rows in blocks do not "
                 "take; use the argument smoothing of the mixture."
             )
         if not family._sums_suffice():
             raise ValueError(
                 f"family={family.__name__} has fits that are no functions of sums "
-                "over the rows, so a Dask array cannot be fitted; pass X.compute(), "
+                "over the rows, so blocks cannot be fitted; pass X.compute(), "
                 "or a sample."
             )
         rows = partitions_of(X, None, weights, names=("y", "weights"))
-        found = check_partitions(rows, "none", v.LARGEST_ENTRY)
+        options = {"weight_name": "weights", "sparse": False}
+        found = check_partitions(rows, "none", v.LARGEST_ENTRY, **options)
         self.parts, self.rows = rows, sum(s.n for s in found)
         self.total = sum(s.total for s in found)
-        if not self.rows:
-            raise ValueError("weights are zero for every row; keep some rows.")
         if family is Categorical and self.options.get("n_categories") is None:
             self.options["n_categories"] = int(max(rows.map(_largest))) + 1
         self.sample = sample_of(rows, [s.n for s in found], _SAMPLE)
 
-    def fit(self, cls, starts, tol, max_iter):
+    @staticmethod
+    def _checked_starts(init, n_components, n_init, random_state, X):
+        """The starts, refused before a pass over the rows."""
+        if init is None:
+            k, n_init = (
+                v.check_count("n_components", n_components),
+                v.check_count("n_init", n_init),
+            )
+            return None, k, n_init, as_generator(random_state)
+        if not hasattr(init, "components"):
+            raise TypeError(
+                f"init={v.shown(init)} must be a Mixture or None where X comes in "
+                "blocks."
+            )
+        wanted, shape = init.components.event_shape, tuple(X.shape[1:])
+        if shape != wanted and X.ndim == 1 + len(wanted):
+            raise ValueError(
+                f"init is a mixture over {math.prod(wanted)} columns, and X has shape "
+                f"{X.shape}; give a start for the columns of X."
+            )
+        return init, None, None, None
+
+    def fit(self, cls, tol, max_iter):
         """The mixture, from a start that is its own fit to the sample."""
-        init, n_components, n_init, random_state = starts
+        init, n_components, n_init, random_state = self.starts
         if init is None:
             X, _, weights = self.sample
             start = cls._fit(
@@ -69,13 +103,8 @@ class PartitionedMixture:
                 random_state=random_state,
                 family_options=self.options,
             )
-        elif isinstance(init, cls):
-            start = init
         else:
-            raise TypeError(
-                f"init={v.shown(init)} must be a Mixture or None where X is a Dask "
-                "array."
-            )
+            start = init
         components = start.components
         for i, wrong in enumerate(self.parts.map(_outside, components)):
             if wrong is not None:

@@ -262,7 +262,6 @@ class GaussianHMM(HiddenMarkovModel):
             kind = Vectors(
                 GaussianProblem, cls._observations, covariance_type, smoothing
             )
-            parts = PartitionedChains(kind, sequences, lengths, weights, smoothing)
             options = {
                 "n_states": n_states,
                 "covariance_type": covariance_type,
@@ -271,7 +270,10 @@ class GaussianHMM(HiddenMarkovModel):
                 "random_state": random_state,
                 "n_jobs": n_jobs,
             }
-            return parts.fit(cls, init, {}, options, tol, max_iter)
+            parts = PartitionedChains(
+                kind, sequences, lengths, weights, smoothing, init, options
+            )
+            return parts.fit(cls, {}, tol, max_iter)
         d = None if init is None else init.n_features
         found = vector_sequences(sequences, lengths, n_features=d, partly=True)
         weights = sequence_weights(weights, len(found))

@@ -289,16 +289,19 @@ class CategoricalHMM(HiddenMarkovModel):
         if is_partitioned(sequences):
             n_symbols = len(alphabet) if n_symbols is None and alphabet else n_symbols
             kind = Symbols(CategoricalProblem, cls._observations, n_symbols, smoothing)
-            parts = PartitionedChains(kind, sequences, lengths, weights, smoothing)
             options = {
                 "n_states": n_states,
-                "n_symbols": int(parts.largest) + 1 if n_symbols is None else n_symbols,
                 "zeta": zeta,
                 "n_init": n_init,
                 "random_state": random_state,
                 "n_jobs": n_jobs,
             }
-            return parts.fit(cls, init, fixed, options, tol, max_iter)
+            parts = PartitionedChains(
+                kind, sequences, lengths, weights, smoothing, init, options
+            )
+            if n_symbols is None:
+                n_symbols = int(parts.largest) + 1
+            return parts.fit(cls, fixed, tol, max_iter, n_symbols=n_symbols)
         found = symbol_sequences(
             sequences, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )

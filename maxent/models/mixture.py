@@ -332,9 +332,11 @@ class Mixture(Model):
         if isinstance(init, Mixture):
             family = type(init.components)
         if is_partitioned(X):
-            parts = PartitionedMixture(X, weights, family, smoothing, family_options)
             starts = init, n_components, n_init, random_state
-            return parts.fit(cls, starts, tol, max_iter)
+            parts = PartitionedMixture(
+                X, weights, family, smoothing, family_options, starts
+            )
+            return parts.fit(cls, tol, max_iter)
         problem = MixtureProblem(X, weights, family, smoothing, family_options or {})
         if init is None:
             k = v.check_count("n_components", n_components)

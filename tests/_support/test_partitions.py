@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from maxent import MEDOutlierDetector
+from maxent._support.partition_checks import check_partitions, sample_of
 from maxent._support.partitions import (
     LocalPartitions,
     _aligned,
-    check_partitions,
     is_partitioned,
     mapped,
     partitions_of,
-    sample_of,
 )
+from maxent._support.row_blocks import RowBlocks
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -110,6 +111,9 @@ BAD = {
     "width": (lambda X, y, w: (X[:, :3], y, w), r"partition 1: X has shape \(63, 3\)"),
     "label": (lambda X, y, w: (X, y + 0.5, w), "partition 1: Unknown label type"),
     "weight": (lambda X, y, w: (X, y, put(w, -1.0)), r"sample_weight\[7\]=-1 is neg"),
+    "no label": (lambda X, y, w: (X, put(y, np.nan), w), r"NaN or inf.*y\[7\]=nan"),
+    "columns": (lambda X, y, w: (X, y[:-1], w), "partition 1: y has 62 rows"),
+    "rows": (lambda X, y, w: (X[:-1], y[:-1], w[:-1]), "partition 1: X has 62 rows"),
     "no weight": (lambda X, y, w: (X, y, put(w, np.nan)), r"sample_weight\[7\]=nan"),
 }
 
@@ -132,8 +136,115 @@ def test_what_no_fit_can_use_is_named_by_partition_and_row(name, sparse, data, r
     first = X[:40], y[:40], weight[:40]
     if sparse:
         first, second = ((sp.csr_array(p[0]), *p[1:]) for p in (first, second))
+    parts = LocalPartitions([first, second])
+    parts.lengths = (40, 63)
     with pytest.raises(ValueError, match=message):
-        check_partitions(LocalPartitions([first, second]), "labels", 1e15)
+        check_partitions(parts, "labels", 1e15)
+
+
+def test_sparse_rows_are_named_whatever_their_format(data, rng):
+    X, y = data
+    X = np.where(rng.random(X.shape) < 0.4, X, 0.0)
+    X[7, 2] = np.nan
+    for kind in (sp.csr_array, sp.csc_array, sp.coo_array):
+        parts = LocalPartitions([(kind(X), y, None)])
+        with pytest.raises(ValueError, match=r"partition 0: X\[7, 2\]=nan"):
+            check_partitions(parts, "targets", 1e15)
+        with pytest.raises(ValueError, match="needs dense ones"):
+            check_partitions(parts, "targets", 1e15, sparse=False)
+
+
+def test_weights_go_by_the_name_they_are_given(data):
+    X, y = data
+    for weight, message in (
+        (put(np.ones(103), -1.0), r"weights\[7\]=-1"),
+        (np.zeros(103), "weights is zero for every row"),
+    ):
+        parts = LocalPartitions([(X, y, weight)])
+        with pytest.raises(ValueError, match=message):
+            check_partitions(parts, "targets", 1e15, weight_name="weights")
+
+
+def test_a_block_of_other_rows_than_declared_is_named(data):
+    X, _ = data
+
+    def block(lo):
+        return X[lo : lo + 50 - (lo == 50)]
+
+    rows = da.concatenate(
+        [da.from_delayed(dask.delayed(block)(lo), (50, 4), float) for lo in (0, 50)]
+    )
+    parts = partitions_of(rows, None, None, names=("y", "weight"))
+    with pytest.raises(
+        ValueError, match=r"partition 1: X has 49 rows.*declared with 5"
+    ):
+        check_partitions(parts, "none", 1e15)
+    rows = rows.compute_chunk_sizes()
+    parts = partitions_of(rows, None, None, names=("y", "weight"))
+    assert [s.n for s in check_partitions(parts, "none", 1e15)] == [50, 49]
+
+
+# -- blocks without Dask ---------------------------------------------------------------
+def test_row_blocks_are_partitions_of_an_array_or_file(data, tmp_path):
+    X, y = data
+    np.save(tmp_path / "X.npy", X)
+    other = partitions_of(da.from_array(X, chunks=(40, 4)), y, names=("y",))
+    for source in (X, tmp_path / "X.npy", str(tmp_path / "X.npy"), sp.csr_array(X)):
+        rows = RowBlocks(source, 40)
+        assert rows.chunks == ((40, 40, 23), (4,)) and rows.numblocks == (3, 1)
+        assert is_partitioned(rows) and len(rows) == 103
+        parts = partitions_of(rows, da.from_array(y, chunks=20), names=("y",))
+        assert parts.lengths == other.lengths and parts.n_columns == 4
+        found, want = parts.total(sum_of), other.total(sum_of)
+        np.testing.assert_allclose(found[0], want[0], rtol=1e-12, atol=1e-12)
+        assert type(found[0]) is np.ndarray
+        lines = mapped(lambda block: block.sum(axis=1), rows, n_features=4)
+        np.testing.assert_allclose(lines, X.sum(axis=1), atol=1e-12)
+    moved = rows.rechunk({0: (3, 100)})
+    assert moved.chunks == ((3, 100), (4,)) and rows.chunks[0][0] == 40
+    assert RowBlocks(X).chunks[0] == (103,) and "blocks=3" in repr(rows)
+    again = partitions_of(RowBlocks(X, 40), RowBlocks(y, 5), names=("y",))
+    assert again.lengths == other.lengths
+
+
+def test_row_blocks_are_one_array_where_all_rows_are_needed(data):
+    rows = RowBlocks(data[0], 40)
+    assert np.asarray(rows) is data[0] and np.array(rows, copy=True) is not data[0]
+    assert np.asarray(rows, dtype=np.float32).dtype == np.float32
+    with pytest.raises(TypeError, match="use compute"):
+        np.asarray(RowBlocks(sp.csr_array(data[0])))
+    found = [MEDOutlierDetector().fit(X).dual_coef_ for X in (rows, data[0])]
+    np.testing.assert_array_equal(*found)
+
+
+def sum_of(X, y):
+    return np.asarray(X.sum(axis=0)), float(y.sum())
+
+
+@pytest.mark.parametrize(
+    "rows, block_rows, kind, message",
+    [
+        ([[1.0]], None, TypeError, "numpy.asarray"),
+        (np.ones((2, 2, 2)), None, ValueError, r"shape \(2, 2, 2\)"),
+        (np.ones((0, 2)), None, ValueError, "one row at least"),
+        (np.ones((2, 2)), 0, ValueError, "block_rows=0"),
+        (sp.csc_array(np.ones((2, 2))), None, ValueError, "tocsr"),
+    ],
+)
+def test_what_cannot_be_cut_in_rows_is_refused(rows, block_rows, kind, message):
+    with pytest.raises(kind, match=message):
+        RowBlocks(rows, block_rows)
+
+
+def test_other_lengths_must_add_up(data):
+    with pytest.raises(ValueError, match="add up to 103"):
+        RowBlocks(data[0]).rechunk({0: (3, 99)})
+
+
+def test_other_collections_are_refused_by_name():
+    bag = pytest.importorskip("dask.bag").from_sequence([1, 2])
+    with pytest.raises(TypeError, match=r"type Bag .*Dask arrays"):
+        partitions_of(bag)
 
 
 def test_blocks_that_are_no_partitions_are_refused(data):

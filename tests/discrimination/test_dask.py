@@ -66,16 +66,37 @@ def test_the_certificate_encloses_the_optimum(margin, bias, sparse, data):
 
 
 @pytest.mark.parametrize("margin", ["exponential", "hinge"])
-def test_adding_updates_reach_the_same_optimum(margin, data):
-    X, y = data
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("bias", ["flat", None, 2.0])
+@pytest.mark.parametrize("C, n", [(0.01, 600), (1.0, 80)])
+def test_adding_updates_reach_the_same_optimum(margin, sparse, bias, C, n, data):
+    X, y = data[0][:n], data[1][:n]
     model = MEDClassifier(
-        "linear", C=0.01, margin=margin, solver="coordinate", tol=1e-2
+        "linear", C=C, margin=margin, bias=bias, solver="coordinate", tol=1e-2
     )
-    found = model.fit(cut(X, 300), y)
+    blocks = cut(X, n // 2)
+    found = model.fit(csr(blocks) if sparse else blocks, y)
     best = truth(model, X, y).objective_
-    assert found.converged_
+    assert found.converged_ and found.duality_gap_ <= 1e-2 * (1 + found.objective_)
     assert found.objective_ <= best * (1 + 1e-8)
     assert best <= found.objective_ + found.duality_gap_ + 1e-8
+
+
+@pytest.mark.parametrize("margin", ["exponential", "hinge"])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("bias, C", [("flat", 0.01), (None, 1.0), (2.0, 1.0)])
+def test_adding_updates_of_targets_reach_the_same_optimum(margin, sparse, bias, C, rng):
+    X = rng.normal(size=(120, 3))
+    y = X @ rng.normal(size=3) + 0.3 * rng.normal(size=120) + 1.0
+    model = MEDRegressor(
+        "linear", C=C, margin=margin, bias=bias, solver="coordinate", tol=1e-2
+    )
+    blocks = cut(X, 60)
+    found, one = model.fit(csr(blocks) if sparse else blocks, y), truth(model, X, y)
+    slack = 1e-8 * (1 + one.objective_)
+    assert found.converged_
+    assert found.objective_ <= one.objective_ + slack
+    assert one.objective_ <= found.objective_ + found.duality_gap_ + slack
 
 
 @pytest.mark.parametrize("margin", ["exponential", "hinge", "gaussian"])
@@ -138,18 +159,59 @@ REFUSED = [
     ({"solver": "interior"}, None, ValueError, "solver='interior' needs all rows"),
     ({"margin": "fixed"}, None, ValueError, "finite loss"),
     ({}, "three", ValueError, "y has 3 classes"),
-    ({}, "one", ValueError, "y has 1 classes"),
+    ({}, "one", ValueError, "one class only"),
     ({}, "none", ValueError, "y is None"),
     ({"class_weight": {"maybe": 2.0}}, None, ValueError, "'maybe'"),
+    ({"class_weight": "even"}, None, ValueError, "class_weight='even'"),
 ]
+BEFORE = {"kernel", "solver", "margin"}  # refused without a look at the rows
 
 
 @pytest.mark.parametrize("options, labels, kind, message", REFUSED)
 def test_what_partitions_cannot_do_is_said(options, labels, kind, message, data):
     X, y = data
     y = {"three": np.arange(600) % 3, "one": np.ones(600), "none": None}.get(labels, y)
+    seen = []
+
+    def watched(block):
+        seen.append(len(block))
+        return block
+
+    blocks = cut(X).map_blocks(watched, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(kind, match=message):
-        MEDClassifier(**{"kernel": "linear", **options}).fit(cut(X), y)
+        MEDClassifier(**{"kernel": "linear", **options}).fit(blocks, y)
+    before = BEFORE & set(options) or options.get("class_weight") == "even"
+    assert len(seen) == (0 if before or y is None else 5)
+
+
+def test_one_machine_for_each_class_is_a_route_for_more(data, rng):
+    X, _ = data
+    y = (X @ rng.normal(size=(5, 3))).argmax(axis=1)
+    blocks = cut(X)
+    scores = [
+        MEDClassifier("linear").fit(blocks, y == c).decision_function(blocks)
+        for c in range(3)
+    ]
+    found = da.stack(scores, axis=1).argmax(axis=1).compute()
+    assert (found == y).mean() > 0.8
+
+
+def test_a_block_with_fewer_columns_than_fitted_is_refused_at_once(data):
+    X, y = data
+    model = MEDClassifier("linear", margin="logistic").fit(cut(X), y)
+    for name in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
+        with pytest.raises(ValueError, match=r"X has 4 features .* to 5"):
+            getattr(model, name)(cut(X[:, :4]))
+    with pytest.raises(ValueError, match="X has 4 features"):
+        MEDRegressor("linear").fit(cut(X), X[:, 0]).predict(cut(X[:, :4]))
+
+
+def test_sparse_blocks_of_any_format_are_rows(data):
+    X, y = data
+    want = MEDClassifier("linear", C=0.5).fit(csr(cut(X)), y).coef_
+    for kind in (sp.csc_matrix, sp.coo_array):
+        found = MEDClassifier("linear", C=0.5).fit(cut(X).map_blocks(kind), y).coef_
+        np.testing.assert_array_equal(found, want)
 
 
 def test_rows_and_targets_are_of_one_kind(data):

@@ -20,6 +20,8 @@ from maxent.discrimination import (
     LogisticMargin,
 )
 from maxent.discrimination._label_costs import LabelCosts
+from maxent.discrimination._label_machines import KernelMachines
+from maxent.discrimination._label_priors import label_priors
 
 MARGINS = [
     ExponentialMargin(10.0),
@@ -143,6 +145,49 @@ def test_objective_never_increases(rng, step):
         D = model.objective_history_
         assert np.diff(D).max(initial=0.0) <= 1e-12 * (1 + np.abs(D[0]))
         assert np.abs(model.label_mean_).max() <= 1
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("bias", ["flat", None, 2.0])
+def test_machines_on_a_line_are_what_their_multipliers_make(kernel, bias, rng):
+    X, y = two_clusters(rng, 30, 0.5)
+    part = hidden(rng, y)
+    labels = label_priors("model", 30, part, None, None, None, None)
+    estimator = MEDClassifier(kernel, bias=bias)
+    machines = KernelMachines(estimator, estimator._validated(X, part)[0], labels)
+    p = labels.evidence
+    one = machines.train(p)
+    p = machines.costs.best_means(one.f)
+    other = machines.train(p, one)
+    K = machines.matrix()
+    for t in (0.0, 0.5, 1.0, 4.0):
+        found = machines.between(one, other, t)
+        a, b = found.result.lam, found.result.bias
+        np.testing.assert_allclose(found.f, K @ a + b, rtol=1e-6, atol=1e-6)
+        prior = 0.0 if bias in ("flat", None) else b * b / bias
+        assert found.penalty == pytest.approx(0.5 * (a @ K @ a + prior), rel=1e-6)
+    machines.close()
+
+
+def test_steps_beyond_the_last_machine_save_rounds(rng, monkeypatch):
+    X = rng.normal(size=(300, 5))
+    y = np.arange(300) % 2
+    X[:, :2] += 0.8 * (2 * y[:, None] - 1)
+    part = hidden(rng, y, 0.9)
+    model = MEDPartialLabelClassifier()
+    fast = model.fit(X, part).n_iter_, model.objective_
+    assert np.diff(model.objective_history_).max() <= 0 and model.converged_
+    monkeypatch.setattr(KernelMachines, "linear", False)
+    slow = model.fit(X, part).n_iter_, model.objective_
+    assert fast[0] <= 0.8 * slow[0] and fast[1] <= slow[1] + 0.02 * abs(slow[1])
+
+
+def test_text_beside_the_number_of_no_label_is_explained():
+    X = np.arange(4.0)[:, None]
+    with pytest.raises(ValueError, match="label '-1'; pass an object array"):
+        MEDPartialLabelClassifier().fit(X, ["a", "b", -1, -1])
+    y = np.array(["a", "b", -1, -1], dtype=object)
+    assert set(MEDPartialLabelClassifier().fit(X, y).classes_) == {"a", "b"}
 
 
 def test_fit_is_stationary(rng):

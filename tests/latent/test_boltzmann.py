@@ -173,7 +173,7 @@ def test_far_too_many_units_are_refused_before_anything_is_made(machine, columns
 @pytest.mark.parametrize("method", ["newton", "scgis", "iis"])
 def test_an_m_step_that_large_machines_lack_is_refused_with_one_that_works(method, rng):
     X = rng.integers(0, 2, size=(20, 25)).astype(float)
-    with pytest.raises(ValueError, match="use method='gis'.* or 'lbfgs'") as refusal:
+    with pytest.raises(ValueError, match=r"use method='gis'.* or 'lbfgs'") as refusal:
         LMERBM(4, n_init=1, method=method).fit(X)
     assert "'iis'," not in str(refusal.value)
     machine = LMERBM(4, n_init=1, method="gis", random_state=0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxent import MaxEntClassifier
+from maxent import MaxEntClassifier, RowBlocks
 from maxent.latent import LMEDirichletMixture, LMEGaussianMixture
 
 da = pytest.importorskip("dask.array")
@@ -39,10 +39,36 @@ def test_the_model_is_that_of_one_array(classes, sparse, class_weight, rng):
         )
 
 
-def test_one_class_in_all_blocks_is_refused():
-    X = da.zeros((20, 2), chunks=(10, 2))
-    with pytest.raises(ValueError, match="one class only"):
-        MaxEntClassifier().fit(X, np.zeros(20))
+def test_what_one_array_may_not_have_blocks_may_not():
+    X, y = da.ones((20, 2), chunks=(10, 2)), np.arange(20) % 2
+    cases = [
+        ((X, np.zeros(20)), "one class only"),
+        ((X, None), "y is None"),
+        ((X, y, np.zeros(20)), "sample_weight is zero for every row"),
+        ((X[:, 0], y), r"X has shape \(20,\)"),
+        ((X * 1e200, y), "partition 0: X has entries beyond 1e.150"),
+    ]
+    for data, message in cases:
+        with pytest.raises(ValueError, match=message):
+            MaxEntClassifier().fit(*data)
+    model = MaxEntClassifier().fit(np.eye(2), [0, 1])
+    for name in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(ValueError, match="X has 1 features"):
+            getattr(model, name)(X[:, :1])
+    with pytest.raises(TypeError, match="y is a Dask array and X is not"):
+        MaxEntClassifier().fit(np.eye(2), X[:2, 0])
+
+
+def test_rows_in_blocks_need_no_dask(rng, tmp_path):
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, size=200)
+    np.save(tmp_path / "X.npy", X)
+    rows, blocks = RowBlocks(tmp_path / "X.npy", 70), da.from_array(X, chunks=(70, 3))
+    one, other = MaxEntClassifier().fit(rows, y), MaxEntClassifier().fit(blocks, y)
+    assert one.coef_.tobytes() == other.coef_.tobytes()
+    np.testing.assert_array_equal(one.predict(rows), other.predict(blocks).compute())
+    model = LMEGaussianMixture(2, n_init=2, random_state=0, selection="likelihood")
+    means = [model.fit(data).means_.tobytes() for data in (rows, blocks)]
+    assert means[0] == means[1] and model.predict(rows).shape == (200,)
 
 
 # -- mixtures --------------------------------------------------------------------------
@@ -94,6 +120,10 @@ def test_mixtures_of_other_kinds_and_rows_with_nan_are_refused(rng):
     X = da.from_array(rng.dirichlet(np.ones(3), size=20), chunks=(10, 3))
     with pytest.raises(TypeError, match="LMEDirichletMixture"):
         LMEDirichletMixture().fit(X)
+    with pytest.raises(ValueError, match="needs more than the 20 rows"):
+        LMEGaussianMixture(21).fit(X)
+    with pytest.raises(ValueError, match="block, and this model needs dense ones"):
+        LMEGaussianMixture().fit(X.map_blocks(sp.csr_matrix))
     bad = np.ones((20, 2))
     bad[13, 1] = np.nan
     with pytest.raises(ValueError, match=r"partition 1: X\[3, 1\]=nan in row 3"):

@@ -207,9 +207,7 @@ def test_scaling_takes_features_less_their_minimum(sparse, rng):
     log_prior = np.where(np.arange(60) == np.argmin(F[:, 0]), -np.inf, 0.0)
     for q in (None, log_prior):
         ends = [
-            fit_maxent(
-                make(F + c), eta + c, log_prior=q, method="iis", max_iter=50_000
-            )
+            fit_maxent(make(F + c), eta + c, log_prior=q, method="iis", max_iter=50_000)
             for c in (0.0, 5.0, np.array([5.0, -9.0, 0.0, 1.0]))
         ]
         steps = [end.n_iter for end in ends]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from models.sequence_cases import random_gaussian_hmm, random_hmm
 
+from maxent import RowBlocks
 from maxent.families import (
     Bernoulli,
     Beta,
@@ -149,11 +150,61 @@ def test_hmms_start_from_a_sample(rng):
     assert (np.diff(parts.fit_result.objective_history) > -1e-7).all()
 
 
+def test_rows_in_blocks_need_no_dask(rng, tmp_path):
+    X = vectors(rng, 90)
+    np.save(tmp_path / "X.npy", X)
+    rows, blocks = RowBlocks(tmp_path / "X.npy", 40), rechunked(X, (40, 40, 10))
+    fits = [Mixture._fit(data, random_state=0, max_iter=5) for data in (rows, blocks)]
+    assert fits[0].components.cov.tobytes() == fits[1].components.cov.tobytes()
+    given = {"n_states": 2, "lengths": [25, 30, 35], "random_state": 0, "max_iter": 5}
+    fits = [GaussianHMM._fit(data, **given) for data in (rows, blocks)]
+    assert fits[0].mean.tobytes() == fits[1].mean.tobytes()
+
+
+UNSEEN = [  # refused without a look at the rows
+    (Mixture, {"n_components": 0}, ValueError, "n_components=0"),
+    (Mixture, {"n_init": 0}, ValueError, "n_init=0"),
+    (Mixture, {"init": 3}, TypeError, "init=3 must be a Mixture"),
+    (Mixture, {"family": "gaussian"}, TypeError, "family='gaussian'"),
+    (Mixture, {"init": "narrow"}, ValueError, "init is a mixture over 1 columns"),
+    (GaussianHMM, {"n_states": 0}, ValueError, "n_states=0"),
+    (GaussianHMM, {"n_states": 2, "n_init": 0}, ValueError, "n_init=0"),
+    (GaussianHMM, {"init": "narrow"}, ValueError, "init has 1 features"),
+    (CategoricalHMM, {"n_states": 0}, ValueError, "n_states=0"),
+]
+
+
+@pytest.mark.parametrize("kind, options, error, message", UNSEEN)
+def test_settings_are_refused_before_the_rows_are_read(
+    kind, options, error, message, rng
+):
+    X, seen = vectors(rng, 20), []
+
+    def watched(block):
+        seen.append(len(block))
+        return block
+
+    if options.get("init") == "narrow":
+        narrow = {"lengths": [20]} if kind is GaussianHMM else {}
+        options = {"init": kind.fit(X[:, :1], random_state=0, **narrow)}
+    blocks = rechunked(X, (10, 10)).map_blocks(
+        watched, dtype=float, meta=np.empty((0, 0))
+    )
+    lengths = {} if kind is Mixture else {"lengths": [10, 10]}
+    with pytest.raises(error, match=message):
+        kind.fit(blocks, **lengths, **options)
+    assert not seen
+
+
 def test_what_cannot_be_fitted_is_refused_by_partition(rng):
     X = vectors(rng, 30)
     X[17, 1] = np.nan
     with pytest.raises(ValueError, match=r"partition 1: X\[7, 1\]=nan in row 7"):
         Mixture.fit(rechunked(X, (10, 20)))
+    weights = np.ones(30)
+    weights[12] = -1.0
+    with pytest.raises(ValueError, match=r"partition 1: weights\[2\]=-1"):
+        Mixture.fit(rechunked(np.ones((30, 2)), (10, 20)), weights)
     x = counts(rng, 30)
     x[25] = -2.0
     with pytest.raises(ValueError, match=r"partition 1: .*outside the support"):

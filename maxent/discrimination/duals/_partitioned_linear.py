@@ -207,9 +207,8 @@ class _PartitionedProblem:
 
     def curved_pass(self, x):
         """As `loss_pass`; keeps curvatures in the partitions, and has the diagonal."""
-        self.curvatures, found = self.parts.update(
-            _curved_loss, self.curvatures, self.rows, x
-        )
+        # without the old curvatures: a step would wait for all steps before it
+        self.curvatures, found = self.parts.update(_curved_loss, None, self.rows, x)
         value, gradient, diagonal, *balance = found
         return value, balance, gradient, diagonal
 
@@ -297,7 +296,7 @@ def _loss(X, y, weight, rows, x, hessian):
     return value, gradient, H, *balance_of(linear, lam)
 
 
-def _curved_loss(X, y, weight, before, rows, x):
+def _curved_loss(X, y, weight, _, rows, x):
     """Curvatures of the losses; loss, gradient, diagonal of the Hessian, balance."""
     linear = rows.problem(X, y, weight)
     d = linear.shortfalls(x)
