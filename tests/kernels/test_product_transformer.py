@@ -289,6 +289,7 @@ def test_data_that_are_models(rng):
     K = maker.fit_transform(P)
     np.testing.assert_allclose(K, product_kernel(P, horizon=4, normalize=True))
     np.testing.assert_allclose(maker.fit(P[2:]).transform(P[:2]), K[:2, 2:])
+    np.testing.assert_allclose(maker.fit(iter(P)).transform(iter(P)), K)
     batch = Poisson([1.0, 2.0, 5.0])
     np.testing.assert_allclose(
         ProductKernel(None).fit_transform(batch), product_kernel(batch)
