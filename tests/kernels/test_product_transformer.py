@@ -281,6 +281,7 @@ def test_bags_of_codes_have_the_categories_of_all_data():
     np.testing.assert_allclose(maker.fit_transform(bags), expected, rtol=1e-12)
     np.testing.assert_allclose(maker.transform(bags[1:2]), expected[1:2], rtol=1e-12)
     refused(lambda: maker.transform([np.array([0, 3])]), "3")
+    refused(lambda: maker.transform(np.eye(2)), r"X has rows of shape \(2,\)")
 
 
 def test_data_that_are_models(rng):
