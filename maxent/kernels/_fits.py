@@ -156,7 +156,8 @@ def _rows(X, row_shape):
     rows = v.as_doubles("X", X)
     if row_shape not in (None, rows.shape[1:]):
         raise ValueError(
-            f"X has {rows.shape[1]} columns, but the training rows had {row_shape[0]}."
+            f"X has rows of shape {rows.shape[1:]}, but the training rows have "
+            f"{row_shape}."
         )
     wrong = ~np.isfinite(rows)
     if wrong.any():

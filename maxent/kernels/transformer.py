@@ -20,7 +20,7 @@ from maxent.families import ExponentialFamily
 from maxent.kernels import _counts, _fits
 from maxent.kernels._gaussian_parts import check_powers
 from maxent.kernels._length_law import LengthLaw
-from maxent.kernels._lists import check_horizons
+from maxent.kernels._lists import check_horizons, listed
 from maxent.kernels._neighbours import nearest, pooled
 from maxent.kernels._routes import check_like
 from maxent.kernels.product import Method, Problem, exponential
@@ -87,7 +87,7 @@ class ProductKernel(
         in every fit, and their models are not found again.
     random_state : int, Generator, RandomState or None, default=0
         Of the fits and of draws: gives `seed_`. All data are fitted with that seed, so
-        that neither a model nor its draws depend on the data beside it.
+        that no model depends on the data beside it.
     n_jobs : int, optional
         Of the fits and of the kernel.
 
@@ -235,9 +235,9 @@ class ProductKernel(
                 "counts_", self.counts_, self.counts_.shape, once=True, sparse=True
             )
             return self._counts_kernel(X)
-        models = X
         if self.model is None:
-            check_like("X", X, self.models_, self.method)
+            models = listed("X", X)
+            check_like("X", models, self.models_, self.method)
         elif self.neighbours is not None:
             models = self._models(self._with_neighbours(X))
         else:
@@ -278,19 +278,7 @@ class ProductKernel(
             self._fit_counts(X)
             return
         cls = None if self.model is None else _fits.model_class(self.model)
-        if self.neighbours is not None:
-            self.rows_ = self._checked_rows(X)
-        self.options_ = {}
-        if cls is not None:
-            params = dict(self.model_params or {})
-            _fits.check_params(cls, params)
-            self.options_ = _fits.fit_options(cls.__name__, self.estimate, params)
-            if self.neighbours is not None:
-                X = self._with_neighbours(None)
-            else:
-                X = _fits.read_data(cls, X, self.options_)
-            self.options_ = _fits.with_symbols(cls, X, self.options_)
-            self.row_shape_ = _fits.shape_of_rows(X)
+        X = self._training_data(cls, X)
         self.horizon_ = self._horizon(cls, X)
         self.models_ = self._models(X)
         self.n_models_ = len(self.models_)
@@ -298,6 +286,24 @@ class ProductKernel(
         if isinstance(problem.P, ExponentialFamily):
             self.models_ = problem.P
         self.log_self_ = problem.log_self()[:, 0, 0]
+
+    def _training_data(self, cls, X):
+        """The data as the fits take them, and what `transform` must know of them."""
+        if self.neighbours is not None:
+            self.rows_ = self._checked_rows(X)
+        self.options_ = {}
+        if cls is None:
+            return listed("X", X)
+        params = dict(self.model_params or {})
+        _fits.check_params(cls, params)
+        self.options_ = _fits.fit_options(cls.__name__, self.estimate, params)
+        if self.neighbours is not None:
+            X = self._with_neighbours(None)
+        else:
+            X = _fits.read_data(cls, X, self.options_)
+        self.options_ = _fits.with_symbols(cls, X, self.options_)
+        self.row_shape_ = _fits.shape_of_rows(X)
+        return X
 
     def _horizon(self, cls, X):
         """T; None of models that are not of sequences."""

@@ -281,6 +281,7 @@ def test_bags_of_codes_have_the_categories_of_all_data():
     np.testing.assert_allclose(maker.fit_transform(bags), expected, rtol=1e-12)
     np.testing.assert_allclose(maker.transform(bags[1:2]), expected[1:2], rtol=1e-12)
     refused(lambda: maker.transform([np.array([0, 3])]), "3")
+    refused(lambda: maker.transform(np.eye(2)), r"X has rows of shape \(2,\)")
 
 
 def test_data_that_are_models(rng):
@@ -289,6 +290,7 @@ def test_data_that_are_models(rng):
     K = maker.fit_transform(P)
     np.testing.assert_allclose(K, product_kernel(P, horizon=4, normalize=True))
     np.testing.assert_allclose(maker.fit(P[2:]).transform(P[:2]), K[:2, 2:])
+    np.testing.assert_allclose(maker.fit(iter(P)).transform(iter(P)), K)
     batch = Poisson([1.0, 2.0, 5.0])
     np.testing.assert_allclose(
         ProductKernel(None).fit_transform(batch), product_kernel(batch)
