@@ -201,6 +201,11 @@ class SideFeatures(ListedFeatures):
     def segment_orders(self, alpha):
         return np.repeat(alpha[self.K - self.sides :], self.n)
 
+    def remove(self, absent):
+        """Leave out hidden values of all outputs; `absent` is boolean, of one side."""
+        sides = np.arange(self.sides)[:, None] * len(absent)
+        self._forbid((sides + np.flatnonzero(absent)).ravel())
+
     def rows(self, G, i, y):
         return side_rows(G, i, y, self.K)
 
@@ -241,11 +246,6 @@ class BlockFeatures(SideFeatures):
         i = np.repeat(np.arange(self.n), np.diff(self.bags))
         out = np.flatnonzero(~allowed & (own[i] >= 0))
         self._forbid(own[i[out]] * len(self.phi) + out)
-
-    def remove(self, absent):
-        """Leave out instances of all outputs; `absent` is boolean, (N,)."""
-        sides = np.arange(self.sides)[:, None] * len(self.phi)
-        self._forbid((sides + np.flatnonzero(absent)).ravel())
 
     def hidden_sizes(self, codes):
         """Instances of every bag, whatever its label."""

@@ -7,6 +7,15 @@ import numpy as np
 from maxent.minentropy._features import SideFeatures
 
 
+def windows_with(marked, sizes):
+    """Which windows (n, H) of all sizes have a marked cell, of cells (n, R, C)."""
+    parts = []
+    for h, c in sizes:
+        view = np.lib.stride_tricks.sliding_window_view(marked, (h, c), axis=(1, 2))
+        parts.append(view.any(axis=(3, 4)).reshape(len(marked), -1))
+    return np.concatenate(parts, axis=1)
+
+
 class GridFeatures(SideFeatures):
     """Templates at all places of a grid of cells.
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._support import validation as v
 from maxent._support.typing import ClassWeight, FloatArray, RandomState
 from maxent.minentropy._base import MinEntropyBase
-from maxent.minentropy._grid_features import GridFeatures
+from maxent.minentropy._features import listed_masks
+from maxent.minentropy._grid_features import GridFeatures, windows_with
 from maxent.minentropy.classifier import Init, Solver
 
 
@@ -95,6 +96,27 @@ def _normalised(cells: FloatArray) -> FloatArray:
     around = sum(energy[:, i : i + R, j : j + C] for i in range(3) for j in range(3))
     largest = float(energy.max(initial=0.0))
     return cells / np.sqrt(around / 9.0 + 1e-6 * largest + 1e-300)[..., None]
+
+
+def _filled(cells, sizes, hidden_mask):
+    """Cells without missing ones, and the windows (n, H) that had some, or None.
+
+    A missing cell is allowed in windows that the mask of its image leaves out.
+    """
+    missing = ~np.isfinite(cells).all(axis=3)
+    absent = None
+    if hidden_mask is not None and missing.any():
+        absent = windows_with(missing, sizes)
+        for i, mask in enumerate(listed_masks(hidden_mask)[: len(cells)]):
+            mask = np.asarray(mask)  # its own checks follow
+            if mask.dtype == bool and mask.shape == absent[i].shape:
+                missing[i] &= not (absent[i] & mask).any()
+            else:
+                missing[i] = False
+        cells = np.where(missing[..., None], 0.0, cells)
+    remedy = "fill such cells, drop their images, or leave out windows by hidden_mask"
+    v.check_entries("X", cells, remedy)
+    return cells, absent
 
 
 class M3EGridClassifier(MinEntropyBase):
@@ -228,7 +250,8 @@ class M3EGridClassifier(MinEntropyBase):
             Weights >= 0 of the margin errors; 0 drops an image.
         hidden_mask : list of array-like of bool (places,), optional
             Where the window may be, the places of all templates row by row; None in
-            the list for an image without annotation.
+            the list for an image without annotation. Cells may be missing where all
+            windows that cover them are left out.
 
         Returns
         -------
@@ -254,7 +277,10 @@ class M3EGridClassifier(MinEntropyBase):
         tags.input_tags.three_d_array = True
         return tags
 
-    def _features(self, X, K, fit):
+    def _training_features(self, X, K, hidden_mask):
+        return self._features(X, K, True, hidden_mask)
+
+    def _features(self, X, K, fit, hidden_mask=None):
         cells = v.as_doubles("X", X)
         cells = cells[..., None] if cells.ndim == 3 else cells
         if cells.ndim != 4 or not cells.size:
@@ -262,17 +288,20 @@ class M3EGridClassifier(MinEntropyBase):
                 f"X has shape {cells.shape}; cells of shape (n, rows, columns, p) are "
                 "needed."
             )
-        v.check_entries("X", cells, "fill such cells, or drop their images")
+        sizes = self._sizes(cells.shape[1:3])
+        cells, absent = _filled(cells, sizes, hidden_mask)
         v.check_range("X", cells)
         mode = v.check_choice("mode", self.mode, ("auto", "blocks", "one_sided"))
         if mode == "one_sided" and K != 2:
             raise ValueError(
                 f"mode='one_sided' needs two classes and y has {K}; use 'blocks'."
             )
-        sizes = self._sizes(cells.shape[1:3])
         cells = np.ascontiguousarray(cells)
         one_sided = mode != "blocks" and K == 2
-        return GridFeatures(cells, sizes, K, one_sided, bool(self.fit_intercept))
+        features = GridFeatures(cells, sizes, K, one_sided, bool(self.fit_intercept))
+        if absent is not None:
+            features.remove(absent.ravel())
+        return features
 
     def _sizes(self, grid):
         given = np.atleast_2d(v.as_doubles("template", self.template))

@@ -53,6 +53,35 @@ def test_instances_that_a_mask_leaves_out_may_be_missing(mode, rng):
         model.predict(X)
 
 
+def test_windows_that_a_mask_leaves_out_may_have_missing_cells(rng):
+    X, y = rng.standard_normal((30, 4, 5)), np.arange(30) % 2
+    X[y == 1, 1:3, 1:3] += 2.0
+    mask = np.ones((30, 3, 4), dtype=bool)
+    mask[4, :, 2:] = False
+    masks = [None if i % 2 else m.ravel() for i, m in enumerate(mask)]
+    options = {"alpha": 2.0, "C": 20.0, "mode": "blocks", "init": "path"}
+    model = M3EGridClassifier((2, 2), **options)
+    X[4, 1, 3] = np.nan  # in windows 2 and 3 of rows 0 and 1
+    model.fit(X, y, hidden_mask=masks)
+    scores = []
+    for value in (0.0, 50.0):  # of windows that no output has
+        filled = X.copy()
+        filled[4, 1, 3] = value
+        features = model._training_features(filled, 2, masks)
+        absent = np.zeros((30, 3, 4), dtype=bool)
+        absent[4, :2, 2:] = True
+        features.remove(absent.ravel())
+        scores.append(features.renyi(model.coef_, np.full(2, 2.0))[0])
+    np.testing.assert_array_equal(*scores)
+    own = model._training_features(X, 2, masks).renyi(model.coef_, np.full(2, 2.0))[0]
+    np.testing.assert_array_equal(own, scores[0])
+    with pytest.raises(ValueError, match=r"X\[4, 1, 3, 0\]=nan; fill such cells"):
+        model.predict(X)
+    masks[4][1] = masks[4][2] = True
+    with pytest.raises(ValueError, match=r"X\[4, 1, 3, 0\]=nan; fill such cells"):
+        model.fit(X, y, hidden_mask=masks)
+
+
 def test_values_that_the_mask_of_dense_features_leaves_out_may_be_missing(rng):
     psi, y = rng.standard_normal((12, 2, 4, 3)), np.arange(12) % 2
     mask = rng.random((12, 2, 4)) < 0.6
