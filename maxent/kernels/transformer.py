@@ -243,7 +243,7 @@ class ProductKernel(
         else:
             cls = _fits.model_class(self.model)
             models = self._models(
-                _fits.read_data(cls, X, self.options_, self.row_shape_)
+                _fits.read_data(cls, X, self.options_, getattr(self, "row_shape_", None))
             )
         problem = self._problem(models, self.models_)
         own = None
