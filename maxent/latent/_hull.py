@@ -91,7 +91,8 @@ def check_dual(space, target, penalty, lam, dual):
         return
     q = space.log_prior
     floor = 0.0 if q is None else float(q[np.isfinite(q)].min())
-    if dual >= floor - 1e-6 * (1.0 + abs(floor)):
+    rounding = 1e-6 * (1.0 + abs(floor)) + 1e-12 * float(np.abs(lam) @ np.abs(target))
+    if dual >= floor - rounding:
         return
     named = None
     if space.n_states * space.n_features <= _PROGRAM_UP_TO:

@@ -192,8 +192,11 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         ------
         NoAdmissibleCandidateError
             If the gates reject every candidate; the counts are in the message.
+        TypeError
+            For a model without `dependence`, unless `mi_tol` is negative.
         ValueError
-            For parameters outside their domains.
+            For parameters outside their domains, and for weights that would be
+            infinite.
         """
         v.check_choice("selection", self.selection, SELECTIONS)
         n_init = v.check_count("n_init", self.n_init)

@@ -39,8 +39,10 @@ def failed_checks(estimator):
         return {}
     on_weights = "check_sample_weight_equivalence_on_dense_data"
     if estimator.prior is not None:
-        starts = "starts are drawn among 15 rows or their copies: other maxima"
-        return {on_weights: starts} if estimator.n_components > 1 else {}
+        # rows of general position, fewer than columns, are as far from one another as
+        # any in the pooled metric: components of other rows of equal weight tie
+        ties = "15 rows in 30 columns: maxima tie to eight digits, and starts decide"
+        return {on_weights: ties} if estimator.n_components > 1 else {}
     failed = {on_weights: "15 rows in 30 columns have a singular covariance"}
     if estimator.n_components > 1:
         few = "16 rows on 4 points: a component vanishes, or both are equal"
