@@ -242,9 +242,8 @@ class ProductKernel(
             models = self._models(self._with_neighbours(X))
         else:
             cls = _fits.model_class(self.model)
-            models = self._models(
-                _fits.read_data(cls, X, self.options_, getattr(self, "row_shape_", None))
-            )
+            like = getattr(self, "row_shape_", None)  # of old files: unknown
+            models = self._models(_fits.read_data(cls, X, self.options_, like))
         problem = self._problem(models, self.models_)
         own = None
         if self.normalize:

@@ -22,6 +22,7 @@ from maxent.models._categorical_em import (
     symbols_of_start,
 )
 from maxent.models._chain_input import (
+    Array,
     alphabet_size,
     check_chain,
     check_kind,
@@ -122,7 +123,14 @@ class CategoricalHMM(HiddenMarkovModel):
         )
 
     @classmethod
-    def _from_tables(cls, start, transition, table, alphabet, missing):
+    def _from_tables(
+        cls,
+        start: Array,
+        transition: Array,
+        table: Array,
+        alphabet: str | None,
+        missing: str,
+    ) -> Self:
         """Model of tables that are known to be valid, as EM leaves them."""
         model = cls.__new__(cls)
         model._set(
