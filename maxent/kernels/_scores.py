@@ -254,8 +254,10 @@ def emission_scores(
 
 def _statistics(P: Any, X: Array) -> Array:
     """Sufficient statistics (n, k) of rows, or (states, n, k) where some have NaN."""
-    if isinstance(P, tuple(FAMILIES.values())) and np.isnan(X).any():
-        return expected_statistics(P, P.mean, covariances(P), X)
+    gaussians: tuple[type, ...] = tuple(FAMILIES.values())
+    if np.isnan(X).any() and isinstance(P, gaussians):
+        given: Any = P
+        return expected_statistics(given, given.mean, covariances(given), X)
     return np.asarray(P.sufficient_statistics(X), dtype=np.float64)
 
 
