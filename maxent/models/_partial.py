@@ -101,7 +101,7 @@ def expected_statistics(emission: Any, mean: Array, cov: Array, X: Array) -> Arr
     has the mean statistics of each state.
     """
     S, d = mean.shape
-    lost: NDArray[np.bool_] = np.isnan(X).all(axis=1)
+    lost = np.asarray(np.isnan(X).all(axis=1))
     filled = np.repeat(np.where(lost[:, None], 0.0, X)[None], S, axis=0)
     found = list(fillings(X, mean, cov))
     for rows, m, expected, _ in found:
