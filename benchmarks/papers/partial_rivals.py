@@ -1,4 +1,4 @@
-"""Rows without a label beside scikit-learn's semi-supervised methods: a table of errors.
+"""Rows without a label beside other semi-supervised methods: a table of errors.
 
 No table of the MED paper: its section 4.2 asks what rows without a label are worth, and
 this asks it against other methods on two data sets that come with the package. A draw

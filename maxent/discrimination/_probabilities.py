@@ -85,6 +85,7 @@ class ProbabilitiesMixin:
 
     margin: Any
     classes_: NDArray[Any]
+    n_features_in_: int
 
     if TYPE_CHECKING:
 

@@ -491,6 +491,6 @@ for kernel="precomputed"
         """
         check_is_fitted(self)
         if is_partitioned(X):
-            options = {"dtype": self.classes_.dtype, "n_features": self.n_features_in_}
-            return mapped(self.predict, X, **options)
+            kind, d = self.classes_.dtype, self.n_features_in_
+            return mapped(self.predict, X, dtype=kind, n_features=d)
         return labels_of(self.decision_function(X), self.classes_)
