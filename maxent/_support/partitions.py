@@ -182,7 +182,8 @@ def _column(name, column, X):
     if local:  # sent to the workers once, not with every pass
         with _cluster_errors():
             column = column.persist()
-    return column.to_delayed()
+    # optimised graphs lose the futures of what is persisted, and the cluster forgets it
+    return column.to_delayed(optimize_graph=not local)
 
 
 class LocalPartitions:

@@ -292,8 +292,8 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         """
         check_is_fitted(self)
         if is_partitioned(X):
-            options = {"dtype": self.classes_.dtype, "n_features": self.n_features_in_}
-            return mapped(self.predict, X, **options)
+            kind, d = self.classes_.dtype, self.n_features_in_
+            return mapped(self.predict, X, dtype=kind, n_features=d)
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(np.intp)]

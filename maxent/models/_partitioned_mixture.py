@@ -68,10 +68,8 @@ class PartitionedMixture:
     def _checked_starts(init, n_components, n_init, random_state, X):
         """The starts, refused before a pass over the rows."""
         if init is None:
-            k, n_init = (
-                v.check_count("n_components", n_components),
-                v.check_count("n_init", n_init),
-            )
+            k = v.check_count("n_components", n_components)
+            n_init = v.check_count("n_init", n_init)
             return None, k, n_init, as_generator(random_state)
         if not hasattr(init, "components"):
             raise TypeError(

@@ -17,6 +17,7 @@ from maxent import LMEGaussianMixture, MEDClassifier, MEDOutlierDetector
 from maxent.discrimination import LatentMixture
 from maxent.families import Poisson
 from maxent.kernels import product_kernel_tiles
+from maxent.latent import TrigramTopicModel
 from maxent.models import CategoricalHMM, Mixture
 
 da = pytest.importorskip("dask.array")
@@ -95,6 +96,20 @@ def test_tasks_of_joblib_go_to_the_workers(rng):
         there = all_of_them()
     for own, other in zip(here, there):
         np.testing.assert_array_equal(other, own)
+
+
+def test_documents_of_a_bag_stay_with_the_workers(rng):
+    bag = pytest.importorskip("dask.bag")
+    texts = [[f"w{k}" for k in rng.integers(0, 40, size=200)] for _ in range(40)]
+    model = TrigramTopicModel(4, 2, max_iter=8, tol=1e-2, random_state=0)
+    found = []
+    for workers in (0, 1, 2):
+        parts = bag.from_sequence(texts, npartitions=2)
+        with cluster(workers) if workers else contextlib.nullcontext():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found.append(model.fit(parts).weights_.tobytes())
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("kind", [Mixture, LMEGaussianMixture])
