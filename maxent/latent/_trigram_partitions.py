@@ -1,7 +1,7 @@
 """Groups of documents as partitions: their words, and passes of the trigram model.
 
-The words of all documents and the factors of the start are found in this process. What a
-pass needs of a group stays with its partition: counts, topics and the n-grams. A pass
+The words of all documents and the factors of the start are found in this process. What
+a pass needs of a group stays with its partition: counts, topics and the n-grams. A pass
 sends all weights to every partition, and brings back two sums as large.
 """
 

@@ -23,6 +23,7 @@ class Emission(ABC):
     Sent to the workers with every pass: it holds settings, no rows.
     """
 
+    @abstractmethod
     def check_start(self, init: Any, sequences: Any) -> None:
         """Refuse a start for steps of another width, before a pass over them."""
 
@@ -64,9 +65,7 @@ class PartitionedChains:
         "n_states", None or the number, and further arguments of the fit.
     """
 
-    def __init__(
-        self, emission, sequences, lengths, weights, smoothing, init, options
-    ):
+    def __init__(self, emission, sequences, lengths, weights, smoothing, init, options):
         if init is None:
             v.check_count("n_init", options["n_init"])
             if options["n_states"] is not None:
@@ -165,6 +164,9 @@ class Symbols(Emission):
     def __init__(self, problem, observations, n_symbols, smoothing):
         self._problem, self._observations = problem, observations
         self.n_symbols, self.smoothing = n_symbols, smoothing
+
+    def check_start(self, init, sequences):
+        """Symbols have one width; those beyond the start's are found by the rows."""
 
     def read(self, values, lengths):
         if np.asarray(values).dtype.kind not in "iuf":

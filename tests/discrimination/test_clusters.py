@@ -105,10 +105,10 @@ def test_documents_of_a_bag_stay_with_the_workers(rng):
     found = []
     for workers in (0, 1, 2):
         parts = bag.from_sequence(texts, npartitions=2)
-        with cluster(workers) if workers else contextlib.nullcontext():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found.append(model.fit(parts).weights_.tobytes())
+        where = cluster(workers) if workers else contextlib.nullcontext()
+        with where, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append(model.fit(parts).weights_.tobytes())
     assert found[0] == found[1] == found[2]
 
 

@@ -200,7 +200,7 @@ def test_a_block_with_fewer_columns_than_fitted_is_refused_at_once(data):
     X, y = data
     model = MEDClassifier("linear", margin="logistic").fit(cut(X), y)
     for name in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
-        with pytest.raises(ValueError, match="X has 4 features .* to 5"):
+        with pytest.raises(ValueError, match=r"X has 4 features .* to 5"):
             getattr(model, name)(cut(X[:, :4]))
     with pytest.raises(ValueError, match="X has 4 features"):
         MEDRegressor("linear").fit(cut(X), X[:, 0]).predict(cut(X[:, :4]))

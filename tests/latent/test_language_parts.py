@@ -1,5 +1,7 @@
 """The trigram model on partitions of documents, against one list."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,7 @@ def documents(rng, n=7):
 def cut(texts, *sizes):
     """Bag of documents in partitions of these sizes."""
     ends = np.cumsum([0, *sizes])
-    parts = [dask.delayed(list)(texts[lo:hi]) for lo, hi in zip(ends, ends[1:])]
+    parts = [dask.delayed(list)(texts[lo:hi]) for lo, hi in itertools.pairwise(ends)]
     return bag.from_delayed(parts)
 
 
@@ -92,5 +94,5 @@ def test_bad_documents_are_named_by_partition(rng):
     with pytest.raises(ValueError, match="partition 1: X holds no document"):
         TrigramTopicModel(2, 1).fit(cut(texts[:3], 3, 0))
     array = pytest.importorskip("dask.array").ones((4, 3))
-    with pytest.raises(TypeError, match="give documents as a dask.bag"):
+    with pytest.raises(TypeError, match=r"give documents as a dask\.bag"):
         TrigramTopicModel(2, 1).fit(array)
