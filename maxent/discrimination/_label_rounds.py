@@ -156,7 +156,7 @@ def _beyond(machines, state, step, p, moved):
     machine = machines.between(state.before, start, t)
     means = machines.costs.best_means(machine.f)
     D = objective_of(machines.costs, machine, means)
-    if D >= moved or np.isnan(D):
+    if moved <= D or np.isnan(D):
         state.reach = 1.0 + 0.5 * (t - 1.0)
         return start, p, moved
     state.reach = min(2.0 * t - 1.0, _FARTHEST)
