@@ -164,6 +164,9 @@ class Symbols(Emission):
         self._problem, self._observations = problem, observations
         self.n_symbols, self.smoothing = n_symbols, smoothing
 
+    def check_start(self, init, sequences):
+        """Symbols have one width; those beyond the start's are found by the rows."""
+
     def read(self, values, lengths):
         if np.asarray(values).dtype.kind not in "iuf":
             raise ValueError(
