@@ -23,7 +23,8 @@ class Emission(ABC):
     Sent to the workers with every pass: it holds settings, no rows.
     """
 
-    def check_start(self, init: Any, sequences: Any) -> None:  # noqa: B027
+    @abstractmethod
+    def check_start(self, init: Any, sequences: Any) -> None:
         """Refuse a start for steps of another width, before a pass over them."""
 
     @abstractmethod
