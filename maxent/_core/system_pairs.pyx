@@ -15,7 +15,7 @@ from libc.stdlib cimport free, malloc
 
 cdef enum:
     ALIGNED = 64
-    WORK = 20000000         # multiplications of a thread between two looks for Ctrl-C
+    WORK = 200000000        # multiplications of a thread between two looks for Ctrl-C
 
 PAIRS = MX_PAIRS
 ALIGNMENT = ALIGNED     # of packed lanes, in bytes
@@ -99,7 +99,7 @@ def pair_terms(
     cdef Py_ssize_t room = (mx_pair_scratch(n, m, d) + 2 * MX_PAIRS * H + 7) // 8 * 8
     cdef Py_ssize_t size = lanes.shape[1] * MX_PAIRS
     # tasks are tiles of PAIRS rows and so many blocks of columns; a round of them takes
-    # about a millisecond
+    # about ten milliseconds
     cdef double cost = 8. * MX_PAIRS * (n + m) ** 3 * (T + 1)
     cdef Py_ssize_t tiles = (N + MX_PAIRS - 1) // MX_PAIRS
     cdef Py_ssize_t wide = min(blocks, max(1, <Py_ssize_t>(WORK / cost)))

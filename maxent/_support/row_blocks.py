@@ -115,7 +115,12 @@ class RowBlocks:
         return tuple(map(len, self.chunks))
 
     def blocks(self) -> list[Any]:
-        """Views of the blocks, in order; sparse ones are copies."""
+        """Views of the blocks, in order; sparse ones are copies.
+
+        Returns
+        -------
+        list of ndarray or CSR
+        """
         ends = np.cumsum(self.chunks[0]).tolist()
         parts = [
             self._rows[end - size : end]
@@ -125,7 +130,12 @@ class RowBlocks:
         return parts if sp.issparse(self._rows) else [np.asarray(p) for p in parts]
 
     def compute(self) -> Any:
-        """All rows, as the array that was given; a file is mapped, not read."""
+        """All rows, as the array that was given; a file is mapped, not read.
+
+        Returns
+        -------
+        ndarray or CSR (n, n_features)
+        """
         return self._rows if sp.issparse(self._rows) else np.asarray(self._rows)
 
     def rechunk(self, chunks: Any) -> RowBlocks:

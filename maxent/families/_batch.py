@@ -40,9 +40,7 @@ class Batch:
             array = parameters[name]
             event = array.shape[array.ndim - core :]
             array.setflags(write=False)
-            if array.shape != batch + event:
-                array = np.broadcast_to(array, batch + event)
-            self.__dict__[name] = array
+            self.__dict__[name] = np.broadcast_to(array, batch + event)
         self.__dict__["batch_shape"] = batch
         self.__dict__.update(common)
 

@@ -327,15 +327,15 @@ class SampledMaxEnt(MaxEntModel):
         -------
         SampledMaxEnt
 
-        Warns
-        -----
-        UserWarning
-            If the effective sample size is below 100.
-
         Raises
         ------
         ValueError
             For log-densities of other draws, and as :func:`fit_maxent`.
+
+        Warns
+        -----
+        UserWarning
+            If the effective sample size is below 100.
         """
         features = check_features("features", features)
         log_prior = _importance(log_density, log_base, features.shape[0])

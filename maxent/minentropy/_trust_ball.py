@@ -59,5 +59,11 @@ class TrustBall:
         object.__setattr__(self, "factor", factor)
 
     def get_spec(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
+        """Return the constructor's arguments.
+
+        Returns
+        -------
+        dict
+            Of arrays and numbers, as model files keep them.
+        """
         return asdict(self)

@@ -225,7 +225,13 @@ class ChainMap:
             self.parents = given.astype(np.intp)
 
     def get_spec(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
+        """Return the constructor's arguments.
+
+        Returns
+        -------
+        dict
+            Of arrays and numbers, as model files keep them.
+        """
         return {"n_states": self.n_states, "parents": self.parents}
 
     def __repr__(self) -> str:

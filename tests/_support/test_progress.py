@@ -595,7 +595,8 @@ def test_compilation_is_announced_in_every_fit(module, tmp_path):
     own = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-c", code]
     for expected in (1, 0):  # the second finds the cache
-        done = subprocess.run(command, env=own, capture_output=True, text=True)
+        options = {"env": own, "cwd": tmp_path, "capture_output": True, "text": True}
+        done = subprocess.run(command, **options)
         assert done.stdout.count(f"compiling {module} ") == expected, done.stderr
 
 
