@@ -186,7 +186,7 @@ class ProductKernel(
         ----------
         X : list, array or CSR
             Data of the kind that `model` takes, one entry for each model; or the path
-            (:class:`pathlib.Path`) of a file of sequences of symbols.
+            (``pathlib.Path``) of a file of sequences of symbols.
         y : ignored
 
         Returns
