@@ -1,6 +1,7 @@
 """Products of sparse rows, as a dense matrix.
 
     out[i, j] = sum_d X[i, d] Y[j, d]
+    or          (sum_d X[i, d] Y[j, d] + (a[i] + b[j])) (r[i] s[j])
 
 X by rows and Y by columns (the compressed columns of Y are the rows of its transpose):
 row i of the result is a sum of columns of Y, so that what is written stays in cache and
@@ -14,6 +15,7 @@ from libc.string cimport memset
 
 cdef enum:
     WAVE = 256              # rows between two looks for Ctrl-C
+    TILE = 16               # rows and columns that are mirrored together
 
 
 cdef Py_ssize_t first_from(
@@ -45,6 +47,24 @@ cdef void one_row(
             out[rows[t]] += x * entries[t]
 
 
+cdef void finish_row(
+    double a, const double* b, double r, const double* s, Py_ssize_t first,
+    Py_ssize_t m, double* out) noexcept nogil:
+    """out <- (out + (a + b)) (r s) from column `first` on."""
+    cdef Py_ssize_t j
+    for j in range(first, m):
+        out[j] = (out[j] + (a + b[j])) * (r * s[j])
+
+
+cdef void mirror(double* out, Py_ssize_t n, Py_ssize_t first) noexcept nogil:
+    """Rows first .. first + TILE - 1 of the lower half from the upper one."""
+    cdef Py_ssize_t i, j, t
+    for t in range(first // TILE + 1):
+        for i in range(first, min(first + TILE, n)):
+            for j in range(t * TILE, min((t + 1) * TILE, i)):
+                out[i * n + j] = out[j * n + i]
+
+
 def product(
     const int[::1] x_start,               # IN  (n + 1,), rows of X
     const int[::1] x_columns,
@@ -55,18 +75,30 @@ def product(
     bint symmetric,                       # X is Y: compute j >= i and mirror
     double[:, ::1] out,                   # OUT (n, m)
     int n_threads,
+    const double[::1] a=None,             # IN  (n,) and (m,); all of the four or none
+    const double[::1] b=None,
+    const double[::1] r=None,
+    const double[::1] s=None,
 ):
-    """X Y'; the same bits for any number of threads."""
-    cdef Py_ssize_t n = out.shape[0], m = out.shape[1], i, j, lo, hi, first, i0, j0
+    """X Y', shifted and scaled if asked; the same bits for any number of threads."""
+    cdef Py_ssize_t n = out.shape[0], m = out.shape[1], i, lo, hi, first
     cdef const int* columns = NULL
     cdef const double* values = NULL
     cdef const int* rows = NULL
     cdef const double* entries = NULL
-    if x_columns.shape[0] == 0 or y_rows.shape[0] == 0:
-        out[:, :] = 0.
+    cdef const double* b_ = NULL
+    cdef const double* s_ = NULL
+    cdef bint finish = a is not None
+    if n == 0 or m == 0:
         return
-    columns, values = &x_columns[0], &x_values[0]
-    rows, entries = &y_rows[0], &y_values[0]
+    if finish:
+        if not (a.shape[0] == r.shape[0] == n and b.shape[0] == s.shape[0] == m):
+            raise ValueError("shifts and factors do not fit")
+        b_, s_ = &b[0], &s[0]
+    if x_columns.shape[0] > 0:
+        columns, values = &x_columns[0], &x_values[0]
+    if y_rows.shape[0] > 0:
+        rows, entries = &y_rows[0], &y_values[0]
     for lo in range(0, n, WAVE):
         hi = min(lo + WAVE, n)
         for i in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=4,
@@ -76,11 +108,13 @@ def product(
             one_row(columns + x_start[i], values + x_start[i],
                     x_start[i + 1] - x_start[i], &y_start[0], rows, entries, first,
                     &out[i, 0])
+            if finish:
+                finish_row(a[i], b_, r[i], s_, first, m, &out[i, 0])
         PyErr_CheckSignals()
     if symmetric:
-        with nogil:
-            for i0 in range(0, n, 16):
-                for j0 in range(0, i0 + 1, 16):
-                    for i in range(i0, min(i0 + 16, n)):
-                        for j in range(j0, min(j0 + 16, i)):
-                            out[i, j] = out[j, i]
+        for lo in range(0, n, WAVE):
+            hi = min(lo + WAVE, n)
+            for i in prange((hi - lo + TILE - 1) // TILE, nogil=True,
+                            schedule="dynamic", chunksize=1, num_threads=n_threads):
+                mirror(&out[0, 0], n, lo + i * TILE)
+            PyErr_CheckSignals()

@@ -100,24 +100,27 @@ def checked_counts(X: Any, smoothing: Any, n_words: int | None = None) -> Any:
 def affinities(P: Proportions, Q: Proportions | None, n_jobs: int | None) -> Array:
     """b (n, m) by one sparse product; Q None is P."""
     other = P if Q is None else Q
-    out = sparse_products(P.S, None if Q is None else Q.S, n_jobs)
-    for lo in range(0, len(out), _ROWS):
-        part = slice(lo, lo + _ROWS)
-        block = out[part]
-        if P.constant:
-            block += P.constant + (P.u[part, None] + other.u)
-        block *= P.r[part, None] * other.r
-    return out
+    shifts = [x.u + 0.5 * x.constant for x in (P, other)]
+    terms = (*shifts, P.r, other.r)
+    return sparse_products(P.S, None if Q is None else Q.S, n_jobs, terms)
 
 
-def sparse_products(S: Any, T: Any = None, n_jobs: int | None = None) -> Array:
-    """S T' of CSR matrices, dense; T None is S, and then exactly symmetric."""
+def sparse_products(
+    S: Any,
+    T: Any = None,
+    n_jobs: int | None = None,
+    terms: tuple[Array, Array, Array, Array] | None = None,
+) -> Array:
+    """S T' of CSR matrices, dense; T None is S, and then exactly symmetric.
+
+    With `terms` (a, b, r, s) it is (S T' + a + b') r s', for each row and column.
+    """
     columns = (S if T is None else T).tocsc()
     columns.sort_indices()
     out = np.empty((S.shape[0], columns.shape[0]))
-    sparse_gram.product(
-        *_arrays(S), *_arrays(columns), T is None, out, effective_threads(n_jobs)
-    )
+    arrays = *_arrays(S), *_arrays(columns)
+    threads = effective_threads(n_jobs)
+    sparse_gram.product(*arrays, T is None, out, threads, *(terms or ()))
     return out
 
 
