@@ -357,7 +357,7 @@ def mapped(
     *,
     n_features: int | None = None,
 ) -> Any:
-    """What a function of rows returns for each block: a Dask array for a Dask array.
+    """Apply a function of rows to each block: a Dask array for a Dask array.
 
     Parameters
     ----------

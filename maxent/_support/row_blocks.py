@@ -139,7 +139,7 @@ class RowBlocks:
         return self._rows if sp.issparse(self._rows) else np.asarray(self._rows)
 
     def rechunk(self, chunks: Any) -> RowBlocks:
-        """The same rows in blocks of other lengths.
+        """Return the same rows in blocks of other lengths.
 
         Parameters
         ----------
