@@ -63,7 +63,9 @@ TABLES = [
     Table("threads", "threads.py", "--pairs 3"),
     Table("sequences", "sequences.py", "--pairs 3"),
     Table("dynamics", "dynamics.py", "--pairs 3"),
-    Table("latent", "latent.py", "--data {data}/newsgroups20/newsgroups20.npz --pairs 3"),
+    Table(
+        "latent", "latent.py", "--data {data}/newsgroups20/newsgroups20.npz --pairs 3"
+    ),
     Table("minentropy_qp", "minentropy.py", "--parts qp --pairs 3"),
     Table("minentropy_pass", "minentropy.py", "--parts pass"),
     Table("minentropy_fit", "minentropy.py", "--parts fit"),
