@@ -189,7 +189,7 @@ class TrigramTopics(LogLinearModel):
 def sums_of(
     model: TrigramTopics, x: Array, observed: Any, total: float | None, means: bool
 ) -> tuple[Any, ...]:
-    """What a group of documents adds to all: the arguments of :class:`Totals`."""
+    """Sums over a group of documents: the arguments of :class:`Totals`."""
     sums = _Sums(model, x, observed, total)
     Z, numerator = sums.run(means)
     shift = sums.shift if model.own.start == 0 else 0.0  # of all groups the same

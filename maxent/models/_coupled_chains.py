@@ -89,7 +89,7 @@ class CoupledChains:
         return len(self.starts)
 
     def evidence(self, c: int) -> Array:
-        """What the other chains and the targets say of the states of chain c, h."""
+        """Log-evidence h of the states of chain c from the other chains and targets."""
         others = sum(
             (m for k, m in enumerate(self.expected) if k != c),
             np.zeros_like(self.target),

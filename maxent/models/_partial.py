@@ -74,7 +74,7 @@ def marginal_table(gaussians: Any, mean: Array, cov: Array, X: Array) -> Array:
 def fillings(
     X: Array, mean: Array, cov: Array
 ) -> Iterator[tuple[Any, Any, Array, Array]]:
-    """What each state says of the missing coordinates, for each pattern that has some.
+    """Moments of the missing coordinates under each state, for each pattern with some.
 
     Rows, missing coordinates m, their means (states, rows, m) and covariances
     (states, m, m) given what is observed; rows of NaN only are passed over.
