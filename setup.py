@@ -47,6 +47,7 @@ EXTENSIONS = {
     "expected_states": [],
     "system_pairs": [CORE + "pair_filter.c"],
     "chain": [VECTOR, CORE + "chain_loops.c"],
+    "chain_em": [CORE + "chain_loops.c"],
     "chain_pairs": [VECTOR, CORE + "kernel_loops.c"],
     "mixture": [VECTOR],
     "sparse_gram": [],

@@ -41,8 +41,8 @@ def main():
     X, y = rows_of(Path(options.folder), n, d)
     report = Report(options.csv)
     overhead(options, X, y, report)
-    in_memory(options, X, y, report)
-    from_disk(options, report)
+    in_memory(options, y, report)
+    from_disk(options, y, report)
     report.table()
 
 
@@ -113,16 +113,14 @@ def overhead(options, X, y, report):
     report.add(row("one block", block, other, ratio=ratio))
 
 
-def in_memory(options, X, y, report):
+def in_memory(options, y, report):
     """One process against two, all rows in the memory of the workers."""
     found = {}
     for workers in (1, 2):
         with cluster(workers, "16GB" if workers == 1 else "8GB"):
-            import dask.array as da
             from dask.distributed import wait
 
-            blocks = da.from_array(X, chunks=(-(-len(X) // options.blocks), -1))
-            kept = blocks.map_blocks(np.array, dtype=float).persist()
+            kept = blocks_on_disk(options).persist()
             wait(kept)
             seconds, model = timed(
                 lambda kept=kept: model_of(options).fit(kept, y), options.repeats
@@ -134,36 +132,41 @@ def in_memory(options, X, y, report):
             report.add(row(name, seconds, model, ratio=ratio, same_bits=same))
 
 
-def from_disk(options, report):
-    """Two workers whose memory holds a part of the rows."""
+def from_disk(options, y, report):
+    """Two workers whose memory holds a part of the rows, against one."""
+    found = {}
+    for workers in (1, 2):
+        with cluster(workers, options.memory) as client:
+            X = blocks_on_disk(options)
+            seconds, model = timed(lambda X=X: model_of(options).fit(X, y), 1)
+            peak = max(client.run(peak_memory).values())
+        found[workers] = seconds, model.coef_.tobytes()
+        ratio = seconds / found[1][0]
+        same = found[1][1] == found[workers][1]
+        name = f"{workers} worker{'s' * (workers > 1)}, from disk"
+        report.add(row(name, seconds, model, ratio=ratio, same_bits=same, peak_MB=peak))
+
+
+def blocks_on_disk(options):
+    """Rows as a Dask array whose blocks are read from the file, each by a task."""
     import dask
     import dask.array as da
 
-    folder, n, d = Path(options.folder), options.rows, options.columns
-    path = folder / f"X_{n}_{d}.npy"
+    n, d = options.rows, options.columns
+    path = Path(options.folder) / f"X_{n}_{d}.npy"
     size = -(-n // options.blocks)
-    starts = range(0, n, size)
 
     def read(lo):
         return np.array(np.load(path, mmap_mode="r")[lo : lo + size])
 
-    X = da.concatenate(
+    return da.concatenate(
         [
             da.from_delayed(
                 dask.delayed(read)(lo), shape=(min(size, n - lo), d), dtype=float
             )
-            for lo in starts
+            for lo in range(0, n, size)
         ]
     )
-    y = np.load(folder / f"y_{n}_{d}.npy")
-    with cluster(2, options.memory) as client:
-        seconds, model = timed(lambda: model_of(options).fit(X, y), 1)
-        peak = max(client.run(peak_memory).values())
-    with dask.config.set(scheduler="synchronous"):
-        alone, other = timed(lambda: model_of(options).fit(X, y), 1)
-    same = model.coef_.tobytes() == other.coef_.tobytes()
-    report.add(row("2 workers, from disk", seconds, model, peak_MB=peak))
-    report.add(row("one process, from disk", alone, other, same_bits=same))
 
 
 def cluster(workers, memory):

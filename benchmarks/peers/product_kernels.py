@@ -219,16 +219,16 @@ def many(options, report):
     )
 
 
-def fit_each(X, n_jobs):
-    """One model of three states for each sequence, 50 iterations."""
+def fit_each(X, n_jobs, **options):
+    """One model for each sequence; of three states, 50 iterations, by default."""
     from maxent.models import CategoricalHMM
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return CategoricalHMM.fit_many(
-            X, n_states=3, n_init=1, max_iter=50, tol=1e-300, random_state=0,
-            n_jobs=n_jobs,
-        )  # fmt: skip
+        options = options or {
+            "n_states": 3, "n_init": 1, "max_iter": 50, "tol": 1e-300
+        }  # fmt: skip
+        return CategoricalHMM.fit_many(X, random_state=0, n_jobs=n_jobs, **options)
 
 
 def documents(quick):

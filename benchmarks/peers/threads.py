@@ -222,6 +222,12 @@ def models(quick):
         lambda k: np.stack([m.transition for m in fit_each(X, k)]),
     )
     yield (
+        f"one model for each of {len(X)}, states by length, 3 starts",
+        lambda k: np.concatenate(
+            [m.transition.ravel() for m in fit_each(X, k, n_init=3, max_iter=400)]
+        ),
+    )
+    yield (
         f"multinomial Gram {docs.shape[0]} documents",
         lambda k: ProductKernel(
             model_params={"smoothing": 0.01}, n_jobs=k

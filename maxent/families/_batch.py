@@ -25,22 +25,21 @@ class Batch:
 
     def _set(self, parameters, **common):
         """Store checked parameters, broadcast to one batch and read-only."""
-        shapes = {
-            name: parameters[name].shape[: parameters[name].ndim - core]
-            for name, core in self._core
-        }
-        try:
-            batch = np.broadcast_shapes(*shapes.values())
-        except ValueError:
-            found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-            raise ValueError(
-                f"the batch axes of the parameters do not broadcast: {found}."
-            ) from None
+        batch = _common_shape(
+            {
+                name: parameters[name].shape[: parameters[name].ndim - core]
+                for name, core in self._core
+            }
+        )
         for name, core in self._core:
             array = parameters[name]
             event = array.shape[array.ndim - core :]
             array.setflags(write=False)
-            self.__dict__[name] = np.broadcast_to(array, batch + event)
+            whole = array.shape == batch + event
+            # a view, which cannot be made writable again
+            self.__dict__[name] = (
+                array.view() if whole else np.broadcast_to(array, batch + event)
+            )
         self.__dict__["batch_shape"] = batch
         self.__dict__.update(common)
 
@@ -138,3 +137,16 @@ def _short(value):
     if value.size > 12:
         return f"<array of shape {value.shape}>"
     return " ".join(np.array2string(value, separator=", ", precision=6).split())
+
+
+def _common_shape(shapes: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The batch shape that those of all parameters broadcast to."""
+    if len(set(shapes.values())) == 1:
+        return next(iter(shapes.values()))
+    try:
+        return np.broadcast_shapes(*shapes.values())
+    except ValueError:
+        found = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        raise ValueError(
+            f"the batch axes of the parameters do not broadcast: {found}."
+        ) from None

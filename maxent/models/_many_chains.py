@@ -1,19 +1,21 @@
-"""EM of many hidden Markov models at once, each with a sequence of its own.
+"""Many hidden Markov models at once, each with a sequence of its own.
 
-Eight models share a vector of the compiled passes, and the M step is the same few
-operations on arrays over all models, so that short sequences cost no more than their
-arithmetic.
+Eight models share a vector of the compiled passes, so that short sequences cost no more
+than their arithmetic.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import chain
+from maxent._core import chain, chain_em
+from maxent._support.results import Status
 from maxent._support.sequences import Sequences
 from maxent.models._chain_input import Array, with_pseudo_counts
-from maxent.models.em import EMResult, maximize_many_by_em
+from maxent.models.em import ROUNDING, EMResult, maximize_by_em, not_finite
 
 LANES = chain.lanes()  # models in one vector of the compiled loops
 
@@ -34,50 +36,6 @@ def in_vectors(array: Array) -> Array:
 def out_of_vectors(array: Array, n: int) -> Array:
     """The inverse of `in_vectors`, of n members."""
     return np.moveaxis(array, -1, 1).reshape(-1, *array.shape[1:-1])[:n]
-
-
-class ManyTables:
-    """EM steps of hidden Markov models with tables of emissions.
-
-    Problem i fits a model to the sequence `own[i]`; sequences come by falling length.
-    """
-
-    def __init__(
-        self,
-        sequences: Sequences,
-        own: NDArray[np.intp],
-        smoothing: float,
-        n_threads: int,
-    ):
-        self.row = np.ascontiguousarray(sequences.values, dtype=np.intp)
-        self.begin = sequences.offsets[own]
-        self.length = sequences.lengths[own]
-        self.smoothing, self.n_threads = smoothing, n_threads
-
-    def step(self, running, points):
-        """Objectives of running problems, and their points after one EM step."""
-        start, transition, table = points
-        by_symbol = np.ascontiguousarray(table.swapaxes(1, 2))
-        log_lik, starts, moves, counts = self._expect(
-            running, start, transition, by_symbol
-        )
-        c, objective = self.smoothing, log_lik
-        if c > 0:
-            with np.errstate(divide="ignore"):
-                logs = [np.log(part).reshape(len(part), -1) for part in points]
-            objective = log_lik + c * sum(np.einsum("ij->i", part) for part in logs)
-        following = (
-            with_pseudo_counts(starts, c, start),
-            with_pseudo_counts(moves, c, transition),
-            with_pseudo_counts(counts.swapaxes(1, 2), c, table),
-        )
-        return objective, following
-
-    def _expect(self, running, start, transition, by_symbol):
-        begin, length = self.begin[running], self.length[running]
-        return expected_counts(
-            *(self.row, begin, length, start, transition, by_symbol, self.n_threads)
-        )
 
 
 def expected_counts(
@@ -121,20 +79,9 @@ def expected_counts(
     n = len(begin)
     starts, moves = out_of_vectors(starts, n), out_of_vectors(moves, n)
     for i in np.flatnonzero(np.isnan(log_lik)):  # underflowed: alone, in logs
-        with np.errstate(divide="ignore"):
-            log_table = np.log(table[i])
-        value, counts[i], starts[i], moves[i] = chain.expect(
-            np.ascontiguousarray(start[i]),
-            np.ascontiguousarray(transition[i]),
-            log_table,
-            row[begin[i] : begin[i] + length[i]],
-            np.array([0, length[i]]),
-            np.zeros(1, dtype=np.intp),
-            np.ones(1),
-            True,
-            1,
+        log_lik[i], counts[i], starts[i], moves[i] = _expect_one(
+            start[i], transition[i], table[i], row[begin[i] : begin[i] + length[i]]
         )
-        log_lik[i] = value[0]
     return log_lik, starts, moves, counts
 
 
@@ -146,26 +93,94 @@ def fit_tables(
     max_iter: int,
     n_threads: int,
 ) -> list[tuple[tuple[Array, ...], EMResult]]:
-    """Best point and result of every sequence, from its starts."""
+    """Best point and result of every sequence, from its starts.
+
+    EM follows the rule of `maximize_by_em`; a run whose pass underflows is done by it,
+    in logs.
+    """
     found: list[list[tuple[tuple[Array, ...], EMResult]]] = [[] for _ in starts]
     order = np.argsort(-sequences.lengths, kind="stable")
     sizes = np.array([len(own[0][0]) for own in starts])
     for size in np.unique(sizes):
         own = [i for i in order if sizes[i] == size for _ in starts[i]]
         points = [point for i in order if sizes[i] == size for point in starts[i]]
-        problem = ManyTables(sequences, np.array(own), smoothing, n_threads)
-        best, results = maximize_many_by_em(
-            problem.step,
-            tuple(np.array(parts) for parts in zip(*points)),
-            tol=tol,
-            max_iter=max_iter,
+        runs = _fit_points(
+            sequences, np.array(own), points, smoothing, tol, max_iter, n_threads
         )
-        for k, (i, result) in enumerate(zip(own, results)):
-            found[i].append((tuple(part[k] for part in best), result))
+        for i, run in zip(own, runs):
+            found[i].append(run)
     out = []
     for runs in found:
         objectives = [result.objective for _, result in runs]
-        point, result = runs[int(np.argmax(objectives))]
+        point, result = runs[objectives.index(max(objectives))]
         result.objectives = objectives
         out.append((point, result))
     return out
+
+
+def _fit_points(sequences, own, points, smoothing, tol, max_iter, n_threads):
+    """Point and result of every run; run k fits a model to the sequence `own[k]`."""
+    row = np.ascontiguousarray(sequences.values, dtype=np.intp)
+    begin, length = sequences.offsets[own], sequences.lengths[own]
+    start, transition, table = (np.array(parts) for parts in zip(*points))
+    table = np.ascontiguousarray(table.swapaxes(1, 2))  # by symbol
+    status, n_iter, trace, residual = chain_em.fit_each(
+        *(start, transition, table, row, begin, length),
+        *(smoothing, tol, ROUNDING, max_iter, n_threads),
+    )
+    table = np.ascontiguousarray(table.swapaxes(1, 2))
+    for k in np.flatnonzero(status == chain_em.NOT_FINITE):
+        raise FloatingPointError(not_finite(trace[k, n_iter[k]], n_iter[k]))
+    runs = []
+    for k, (code, end) in enumerate(zip(status.tolist(), n_iter.tolist())):
+        if code == chain_em.UNDERFLOW:
+            codes = row[begin[k] : begin[k] + length[k]]
+            step = partial(_step_in_logs, codes, smoothing)
+            runs.append(maximize_by_em(step, [points[k]], tol=tol, max_iter=max_iter))
+            continue
+        seen = trace[k, : end + 1].tolist()
+        top, change = max(seen), float(residual[k])
+        result = EMResult(top, end, _STATUS[code], seen, change, [top])
+        runs.append(((start[k], transition[k], table[k]), result))
+    return runs
+
+
+_STATUS = {
+    chain_em.CONVERGED: Status.CONVERGED,
+    chain_em.STALLED: Status.STALLED,
+    chain_em.MAX_ITER: Status.MAX_ITER,
+}
+
+
+def _step_in_logs(codes, smoothing, point):
+    """Objective of a model of one sequence, and the point after one EM step."""
+    start, transition, table = point
+    value, counts, starts, moves = _expect_one(
+        start, transition, np.ascontiguousarray(table.T), codes
+    )
+    if smoothing > 0:
+        with np.errstate(divide="ignore"):
+            value += smoothing * sum(np.log(part).sum() for part in point)
+    return float(value), (
+        with_pseudo_counts(starts, smoothing, start),
+        with_pseudo_counts(moves, smoothing, transition),
+        with_pseudo_counts(counts.T, smoothing, table),
+    )
+
+
+def _expect_one(start, transition, table, row):
+    """Log-likelihood and expected counts of a sequence, in logs where it underflows."""
+    with np.errstate(divide="ignore"):
+        log_table = np.log(table)
+    value, counts, starts, moves = chain.expect(
+        np.ascontiguousarray(start),
+        np.ascontiguousarray(transition),
+        log_table,
+        row,
+        np.array([0, len(row)]),
+        np.zeros(1, dtype=np.intp),
+        np.ones(1),
+        True,
+        1,
+    )
+    return value[0], counts, starts, moves

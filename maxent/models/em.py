@@ -1,4 +1,4 @@
-"""The one EM loop: objectives that never fall, honest ends, one problem or many.
+"""The one EM loop: objectives that never fall, honest ends.
 
 Source: Dempster, Laird & Rubin (1977), theorem 1.
 """
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from maxent._support.results import Monitor, Status
 
 P = TypeVar("P")
-Points = tuple[NDArray[np.float64], ...]
 
 # A fall of the objective below this share of 1 + |objective| is rounding: sums of 1e6
 # terms, each correct to 2e-16 of its size, lose at most 1e-10 of their size.
@@ -37,8 +36,8 @@ class EMResult:
     status : Status
         ``"converged"`` only if the last gain is at most ``tol * (1 + |objective|)``;
         ``"stalled"`` if the objective fell by more than rounding.
-    history : list of tuple (int, float, float)
-        M steps done, objective, and its gain since the step before.
+    trace : list of float
+        Objective at the start and after every M step of that run.
     residual : float or None
         Largest relative change of a parameter in one more EM step.
     objectives : list of float
@@ -48,7 +47,7 @@ class EMResult:
     objective: float
     n_iter: int
     status: Status
-    history: list[tuple[int, float, float]] = field(default_factory=list)
+    trace: list[float] = field(default_factory=list)
     residual: float | None = None
     objectives: list[float] = field(default_factory=list)
 
@@ -58,14 +57,23 @@ class EMResult:
         return self.status is Status.CONVERGED
 
     @property
+    def history(self) -> list[tuple[int, float, float]]:
+        """M steps done, objective, and its gain since the step before."""
+        seen = self.objective_history
+        gains = np.full(len(seen), math.inf)
+        known = seen[:-1] > -math.inf  # a start may have the objective -inf
+        np.subtract(seen[1:], seen[:-1], out=gains[1:], where=known)
+        return list(zip(range(len(seen)), self.trace, gains.tolist()))
+
+    @property
     def gain(self) -> float:
         """Gain of the last step; inf where none was taken."""
-        return self.history[-1][2] if self.history else math.inf
+        return self.history[-1][2] if self.trace else math.inf
 
     @property
     def objective_history(self) -> NDArray[np.float64]:
         """Objective at the start and after every M step."""
-        return np.array([h[1] for h in self.history])
+        return np.array(self.trace)
 
 
 class MonotoneMonitor(Monitor):
@@ -151,7 +159,7 @@ def _one_run(step, point, tol, max_iter, change, callback):
         objective, following = step(point)
         # a start may have entries of density zero, which the first step moves
         if not math.isfinite(objective) and (n_iter or objective != -math.inf):
-            raise FloatingPointError(_not_finite(objective, n_iter))
+            raise FloatingPointError(not_finite(objective, n_iter))
         gain = objective - previous if previous > -math.inf else math.inf
         ended = monitor.record(n_iter, objective, gain, point)
         if monitor.best is not None and monitor.best.point is point:
@@ -161,126 +169,13 @@ def _one_run(step, point, tol, max_iter, change, callback):
             break
         point, previous = following, objective
     best = monitor.best
-    result = EMResult(
-        best.objective, n_iter, status, monitor.history, residual, [best.objective]
-    )
+    trace = [objective for _, objective, _ in monitor.history]
+    result = EMResult(best.objective, n_iter, status, trace, residual, [best.objective])
     return best.point, result
 
 
-def maximize_many_by_em(
-    step: Callable[[NDArray[np.intp], Points], tuple[NDArray[np.float64], Points]],
-    points: Points,
-    *,
-    tol: float,
-    max_iter: int,
-) -> tuple[Points, list[EMResult]]:
-    """Run EM on many problems at once, each by the rule of `maximize_by_em`.
-
-    Parameters
-    ----------
-    step : callable
-        From the numbers (k,) of the problems that still run and their points to their
-        objectives (k,) and their points after one EM step.
-    points : tuple of ndarray (n, ...)
-        Starts of all problems.
-    tol : float
-        A problem ends once a step gains at most ``tol * (1 + |objective|)``.
-    max_iter : int
-        M steps at most, of each problem.
-
-    Returns
-    -------
-    points : tuple of ndarray (n, ...)
-        The best that each problem has seen.
-    results : list of EMResult
-
-    Raises
-    ------
-    FloatingPointError
-        If an objective is not finite, but for -inf at a start.
-    """
-    runs = _ManyRuns(points, tol)
-    running, now = np.arange(len(points[0])), points
-    for n_iter in range(max_iter + 1):
-        objective, following = step(running, now)
-        done = runs.record(running, now, objective, n_iter)
-        runs.leave(running, now, following, done | (n_iter == max_iter))
-        now = tuple(part[~done] for part in following)
-        running = running[~done]
-        if not len(running):
-            break
-    return runs.best, runs.results()
-
-
-class _ManyRuns:
-    """Best points, traces and ends of many runs; the rule is that of `_one_run`."""
-
-    def __init__(self, points, tol):
-        n = len(points[0])
-        self.tol, self.trace = tol, []
-        self.best = tuple(np.array(part) for part in points)
-        self.top, self.previous = np.full(n, -np.inf), np.full(n, -np.inf)
-        self.n_iter, self.residual = np.zeros(n, dtype=int), np.zeros(n)
-        self.status = [Status.MAX_ITER] * n
-
-    def record(self, running, now, objective, n_iter):
-        """Keep what runs have reached; which of them have ended."""
-        _check_objectives(objective, n_iter)
-        row = np.full(len(self.top), np.nan)
-        row[running] = objective
-        self.trace.append(row)
-        better = objective > self.top[running]
-        at = running[better]
-        for part, new in zip(self.best, now):
-            part[at] = new[better]
-        self.top[at] = objective[better]
-        before = self.previous[running]
-        known = before > -np.inf  # a start may have the objective -inf
-        gain = np.where(known, objective - np.where(known, before, 0.0), np.inf)
-        size = 1.0 + np.abs(objective)
-        fell = gain < -ROUNDING * size
-        done = known & (gain <= self.tol * size)
-        self.previous[running], self.n_iter[running] = objective, n_iter
-        for k in np.flatnonzero(done):
-            self.status[running[k]] = Status.STALLED if fell[k] else Status.CONVERGED
-        return done
-
-    def leave(self, running, now, following, ended):
-        """Keep the residuals of runs that have ended."""
-        if ended.any():
-            pairs = zip(now, following)
-            change = [_row_change(a[ended], b[ended]) for a, b in pairs]
-            self.residual[running[ended]] = np.max(change, axis=0)
-
-    def results(self):
-        """How every run ended."""
-        trace = np.array(self.trace).T  # (runs, steps), NaN after the end of a run
-        gain = np.full(trace.shape, np.inf)
-        known = np.isfinite(trace[:, :-1])
-        np.subtract(trace[:, 1:], trace[:, :-1], out=gain[:, 1:], where=known)
-        out = []
-        for i, (top, end) in enumerate(zip(self.top.tolist(), self.n_iter.tolist())):
-            own = slice(end + 1)
-            seen, up = trace[i, own].tolist(), gain[i, own].tolist()
-            steps = list(zip(range(end + 1), seen, up))
-            residual = float(self.residual[i])
-            out.append(EMResult(top, end, self.status[i], steps, residual, [top]))
-        return out
-
-
-def _row_change(old, new):
-    """`relative_change` of every member."""
-    change = np.abs(new - old) / (1.0 + np.abs(old))
-    return change.reshape(len(old), -1).max(axis=1)
-
-
-def _check_objectives(objective, n_iter):
-    wrong = ~np.isfinite(objective) & ~((objective == -np.inf) & (n_iter == 0))
-    if wrong.any():
-        raise FloatingPointError(_not_finite(objective[wrong][0], n_iter))
-
-
-def _not_finite(objective, n_iter):
+def not_finite(objective: float, n_iter: int) -> str:
+    """Message about an objective that no EM step can go on from."""
     return (
         f"objective={objective} at EM iteration {n_iter}: the model gives some data "
         "probability zero or infinity; scale the data, or use a prior that keeps "

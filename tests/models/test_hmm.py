@@ -343,6 +343,23 @@ def test_many_fits_at_once_are_the_fits_one_by_one(sparse, rng):
         )
 
 
+def test_fits_that_take_turns_in_a_vector_are_the_fits_one_by_one(rng):
+    """More models than vectors: one that ends leaves its lane to the next."""
+    X = random_codes(rng, 600, 3, low=1, high=30)
+    options = {"n_states": 2, "n_init": 1, "smoothing": 0.1, "random_state": 3}
+    many = CategoricalHMM.fit_many(X, n_jobs=1, **options)
+    assert len({model.fit_result.n_iter for model in many}) > 20
+    for codes, model in list(zip(X, many))[::9]:
+        one = CategoricalHMM.fit([codes], n_symbols=3, **options)
+        assert model.fit_result.n_iter == one.fit_result.n_iter
+        np.testing.assert_allclose(model.transition, one.transition, atol=1e-9)
+        np.testing.assert_allclose(model.emission.prob, one.emission.prob, atol=1e-9)
+    again = CategoricalHMM.fit_many(X, n_jobs=2, **options)
+    for model, other in zip(many, again):
+        assert model.transition.tobytes() == other.transition.tobytes()
+        assert model.fit_result == other.fit_result
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_fit_many_from_given_starts_is_fit_from_each(shared, rng):
     X = random_codes(rng, 7, 3, low=2, high=40)
