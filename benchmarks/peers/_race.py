@@ -25,17 +25,18 @@ _POOLS = (
 )
 
 
-def pin(threads=1):
+def pin(threads=1, cpus=None):
     """Restart the script with this many threads and as many CPUs, unless done.
 
     Thread pools read their environment when they load, and some read only the CPUs
     that the process may use: both are set, and the interpreter starts anew.
+    More `cpus` are for worker processes of that many threads each.
     """
     if os.environ.get(_MARK) == str(threads):
         return
     if hasattr(os, "sched_setaffinity"):
         allowed = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, allowed[-threads:])
+        os.sched_setaffinity(0, allowed[-(cpus or threads) :])
     environment = dict.fromkeys(_POOLS, str(threads))
     environment[_MARK] = str(threads)
     sys.stdout.flush()

@@ -26,9 +26,15 @@ def main():
     parser.add_argument("--margin", default="exponential")
     parser.add_argument("--memory", default="1.5GB", help="limit of a worker")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        default=["overhead", "sizes", "memory", "disk"],
+        choices=["overhead", "sizes", "memory", "disk"],
+    )
     options = parser.parse_args()
     options.rows = options.rows or (100_000 if options.quick else 10_000_000)
-    pin(1)
+    pin(1, cpus=2)  # BLAS on one thread, for two workers
     n, d = options.rows, options.columns
     describe(
         "Linear MED on partitions",
@@ -40,9 +46,14 @@ def main():
     )
     X, y = rows_of(Path(options.folder), n, d)
     report = Report(options.csv)
-    overhead(options, X, y, report)
-    in_memory(options, y, report)
-    from_disk(options, y, report)
+    parts = {
+        "overhead": lambda: overhead(options, X, y, report),
+        "sizes": lambda: sizes(options, X, y, report),
+        "memory": lambda: in_memory(options, y, report),
+        "disk": lambda: from_disk(options, y, report),
+    }
+    for name in options.parts:
+        parts[name]()
     report.table()
 
 
@@ -113,6 +124,23 @@ def overhead(options, X, y, report):
     report.add(row("one block", block, other, ratio=ratio))
 
 
+def sizes(options, X, y, report):
+    """One array in this process against two workers that hold the blocks."""
+    for n in (10_000, 100_000, 1_000_000, 5_000_000):
+        if n > len(X):
+            break
+        part, labels = np.array(X[:n]), y[:n]
+        alone, model = timed(lambda: model_of(options).fit(part, labels), 3)  # noqa: B023
+        report.add(row(f"one array, {n} rows", alone, model))
+        with cluster(2, "8GB"):
+            from dask.distributed import wait
+
+            kept = blocks_on_disk(options, n, min(n // 2, 100_000)).persist()
+            wait(kept)
+            both, model = timed(lambda: model_of(options).fit(kept, labels), 3)  # noqa: B023
+        report.add(row(f"2 workers, {n} rows", both, model, ratio=both / alone))
+
+
 def in_memory(options, y, report):
     """One process against two, all rows in the memory of the workers."""
     found = {}
@@ -147,17 +175,18 @@ def from_disk(options, y, report):
         report.add(row(name, seconds, model, ratio=ratio, same_bits=same, peak_MB=peak))
 
 
-def blocks_on_disk(options):
+def blocks_on_disk(options, n=None, size=None):
     """Rows as a Dask array whose blocks are read from the file, each by a task."""
     import dask
     import dask.array as da
 
-    n, d = options.rows, options.columns
-    path = Path(options.folder) / f"X_{n}_{d}.npy"
-    size = -(-n // options.blocks)
+    d = options.columns
+    path = Path(options.folder) / f"X_{options.rows}_{d}.npy"
+    n = n or options.rows
+    size = size or -(-n // options.blocks)
 
     def read(lo):
-        return np.array(np.load(path, mmap_mode="r")[lo : lo + size])
+        return np.array(np.load(path, mmap_mode="r")[lo : min(lo + size, n)])
 
     return da.concatenate(
         [
@@ -192,10 +221,11 @@ def cluster(workers, memory):
 
 
 def peak_memory():
-    """Largest resident memory of this process so far, MB."""
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Largest resident memory of this process so far, MB; that of its parent is not."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    return float("nan")
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ class FactorialScorer(Scorer):
     def blocks(self, data: Any) -> tuple[Array, list[Array]]:
         M = self.model
         each, bounds = [], []
-        for one in M._read(data, partly=False).singles():
+        for one in M._read(data).singles():
             even = even_beliefs(M.n_states, len(one.values))
             chains = settled_chains(M, one, even)
             bounds.append(log_bounds(chains, M.cov, one.values)[0])
@@ -191,19 +191,23 @@ class FactorialScorer(Scorer):
     def _score(self, chains: Any) -> list[Array]:
         M = self.model
         seen = chains.seen
+        # the precision of what was observed of each step
+        L = np.broadcast_to(chains.precision, (len(seen), *M.cov.shape))[seen]
         r = (chains.target - sum(chains.expected))[seen]
-        scatter, out = r.T @ r, []
+        scatter, out = r[:, :, None] * r[:, None, :], []
         for c, W in enumerate(M.mean):
             q, own = chains.beliefs[c][seen], chains.expected[c][seen]
             # x less the other chains, given the state of this one
-            slope = q.T @ (r + own) - q.sum(axis=0)[:, None] * W
-            scatter += (W * q.sum(axis=0)[:, None]).T @ W - own.T @ own
+            away = (r + own)[:, None] - W
+            slope = np.einsum("ti,tid,tde->ie", q, away, L)
+            scatter += np.einsum("ti,id,ie->tde", q, W, W)
+            scatter -= own[:, :, None] * own[:, None, :]
             out += [
                 logit_scores(chains.start_counts[c], M.start[c]),
                 logit_scores(chains.switch_counts[c], M.transition[c]),
-                np.linalg.solve(M.cov, slope.T).T,
+                slope,
             ]
-        return [*out, cov_score(M.cov, scatter, float(len(r)))]
+        return [*out, (0.5 * (L @ scatter @ L - L).sum(axis=0)).ravel()]
 
 
 class NetworkScorer(Scorer):
@@ -235,7 +239,7 @@ class NetworkScorer(Scorer):
         M = self.model
         X = np.asarray(data, dtype=np.float64)
         log_lik = M.log_likelihood(X)
-        mean, cov = M._all_given(X)
+        mean, cov = M._all_given(X)  # the covariance of each row, if rows miss parts
         B = np.eye(len(M.offsets)) - M.coefficients
         # residuals (I - B) y - b of all nodes: S^{-1} E r y', S^{-1} E r, E r r'
         r = mean @ B.T - M.offsets
@@ -244,14 +248,14 @@ class NetworkScorer(Scorer):
         cross = B @ cov
         out = []
         for _, _, rows, columns in self._edges():
-            spread = inverse[rows] @ cross[:, columns]
+            spread = inverse[rows] @ cross[..., columns]
             out.append(half[:, rows, None] * mean[:, None, columns] + spread)
         out.append(half)
         spread = inverse @ (cross @ B.T) @ inverse
         for name, _ in M.order:
             own = M._place[name]
             score = half[:, own, None] * half[:, None, own]
-            score = 0.5 * (score + spread[own, own] - inverse[own, own])
+            score = 0.5 * (score + spread[..., own, own] - inverse[own, own])
             out.append(score.reshape(len(score), -1))
         return log_lik, out
 

@@ -72,9 +72,9 @@ class FisherScores(TransformerMixin, BaseEstimator):
     beliefs stand in for the posterior.
 
     Scores are sums over the steps of a sequence and grow with its length. Rows may be
-    missing in part (NaN) under mixtures of Gaussians, GaussianHMM, SwitchingLDS and
-    LinearDynamicalSystem; a whole row of NaN is a missing observation of every model of
-    series of vectors.
+    missing in part (NaN) under mixtures of Gaussians, LinearGaussianNetwork,
+    GaussianHMM, LinearDynamicalSystem, SwitchingLDS and FactorialHMM; a whole row of
+    NaN is a missing observation of every model of series of vectors.
 
     Two kinds of models have redundant parameters in every representation, so that an
     empirical information needs a ridge: linear dynamical systems, whose states may be

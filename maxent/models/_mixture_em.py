@@ -15,6 +15,7 @@ from maxent.models._partial import (
     check_columns,
     expected_fit,
     marginal_table,
+    refuse_infinite,
     with_column_means,
 )
 from maxent.models.base import relative_change
@@ -130,17 +131,6 @@ def log_densities(components, X):
         mean, cov = components.mean, covariances(components)
         return marginal_table(gaussians, mean, cov, X).T
     return components.log_prob(X)
-
-
-def refuse_infinite(X):
-    """Refuse infinite entries among missing ones."""
-    wrong = np.isinf(X)
-    if wrong.any():
-        at = _checks.first(wrong)
-        raise ValueError(
-            f"{_checks.label('X', at)}={X[at]} must be a finite number, or NaN where "
-            "it is missing."
-        )
 
 
 def check_family(family):

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from maxent._support import validation as v
+from maxent.families import _checks
 from maxent.models._state_space import Arrays
 
 Array = NDArray[np.float64]
@@ -24,6 +26,29 @@ def is_partial(X: Array) -> NDArray[np.bool_]:
     """Which rows (n, d) have some entries, but not all of them, missing."""
     lost = np.isnan(X)
     return np.asarray(lost.any(axis=1) & ~lost.all(axis=1))
+
+
+def rows_in_part(X: ArrayLike, n_features: int) -> Array:
+    """Rows (n, n_features), NaN where an entry is missing."""
+    X = v.as_doubles("X", X)
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise ValueError(
+            f"X has shape {X.shape}, expected (n_samples, {n_features}): one column "
+            "for each coordinate of the observed nodes."
+        )
+    refuse_infinite(X)
+    return X
+
+
+def refuse_infinite(X: Array) -> None:
+    """Refuse infinite entries among missing ones."""
+    wrong = np.isinf(X)
+    if wrong.any():
+        at = _checks.first(wrong)
+        raise ValueError(
+            f"{_checks.label('X', at)}={X[at]} must be a finite number, or NaN where "
+            "it is missing."
+        )
 
 
 def check_columns(X: Array, what: str = "the sequences", unit: str = "step") -> None:

@@ -26,6 +26,7 @@ from maxent.families import Gaussian, _checks
 from maxent.models import _network_input as net_input
 from maxent.models import _state_space as checks
 from maxent.models._lds_em import CovariancePrior, residual_scatter, solve_right
+from maxent.models._partial import check_columns, patterns, rows_in_part
 from maxent.models.base import Model, maximize_by_em
 
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -192,12 +193,21 @@ class LinearGaussianNetwork(Model):
         Parameters
         ----------
         X : array-like (n_samples, n_features)
+            NaN where an entry is missing: the density is that of the others.
 
         Returns
         -------
         ndarray (n_samples,)
         """
-        return self.marginal().log_prob(X)
+        X = rows_in_part(X, self.n_features)
+        if not np.isnan(X).any():
+            return self.marginal().log_prob(X)
+        out = np.zeros(len(X))
+        for o, _, rows in patterns(X):
+            at = self._shown[o]
+            own = Gaussian(self.mean[at], self.cov[np.ix_(at, at)])
+            out[rows] = own.log_prob(X[np.ix_(rows, o)])
+        return out
 
     def posterior(self, X: ArrayLike) -> tuple[Array, Array]:
         """Distribution of the hidden nodes given the observed ones.
@@ -205,22 +215,36 @@ class LinearGaussianNetwork(Model):
         Parameters
         ----------
         X : array-like (n_samples, n_features)
+            NaN where an entry is missing.
 
         Returns
         -------
         mean : ndarray (n_samples, n_hidden)
             Hidden nodes in their order.
         cov : ndarray (n_hidden, n_hidden)
-            The same for all rows.
+            The same for all rows; (n_samples, n_hidden, n_hidden) if entries of X are
+            missing.
         """
-        X = _checks.rows(X, (self.n_features,))
+        X = rows_in_part(X, self.n_features)
         hidden = np.setdiff1d(np.arange(len(self.offsets)), self._shown)
         mean, cov = self._all_given(X)
-        return mean[:, hidden], cov[np.ix_(hidden, hidden)]
+        return mean[:, hidden], cov[..., hidden[:, None], hidden]
 
     def _all_given(self, X):
-        """Means (n, D) and covariance (D, D) of all nodes given the observed ones."""
-        shown = self._shown
+        """Means (n, D) of all nodes given the observed ones, and covariance (D, D).
+
+        The covariance is (n, D, D) if entries of X are missing.
+        """
+        if not np.isnan(X).any():
+            return self._given(self._shown, X)
+        mean = np.tile(self.mean, (len(X), 1))
+        cov = np.tile(self.cov, (len(X), 1, 1))
+        for o, _, rows in patterns(X):
+            mean[rows], cov[rows] = self._given(self._shown[o], X[np.ix_(rows, o)])
+        return mean, cov
+
+    def _given(self, shown, X):
+        """Means (n, D) and covariance (D, D) of all nodes given these coordinates."""
         L = _checks.cholesky(
             "the covariance of the observed nodes",
             self.cov[np.ix_(shown, shown)],
@@ -284,7 +308,8 @@ class LinearGaussianNetwork(Model):
         Parameters
         ----------
         X : array-like (n_samples, n_features)
-            Columns of the observed nodes, in the order of `observed`.
+            Columns of the observed nodes, in the order of `observed`; NaN where an
+            entry is missing.
         order : sequence of str, or of (str, int)
             Nodes, parents before children.
         parents : mapping {node: sequence of str}
@@ -358,17 +383,16 @@ class _Problem:
         D = sum(size for _, size in nodes)
         zero = LinearGaussianNetwork(nodes, np.zeros((D, D)), 0.0, np.eye(D), observed)
         self.observed, self.shown = zero.observed, zero._shown
-        X = _checks.rows(X, (zero.n_features,))
+        X = rows_in_part(X, zero.n_features)
         v.check_range("X", X)
-        if X.ndim != 2:
-            raise ValueError(
-                f"X has shape {X.shape}, expected (n_samples, n_features)."
-            )
         self.w, self.total = _checks.row_weights(weights, X.shape[:1])
+        check_columns(X[self.w > 0], "X", "row")
+        seen = self.w @ ~np.isnan(X)
         self.centre = np.zeros(D)
-        self.centre[self.shown] = self.w @ X / self.total
+        self.centre[self.shown] = self.w @ np.nan_to_num(X) / seen
         self.X = X - self.centre[self.shown]
-        variance = float((self.w @ np.square(self.X)).mean() / self.total)
+        squares = self.w @ np.square(np.nan_to_num(self.X))
+        variance = float((squares / seen).mean())
         self.prior = CovariancePrior(prior, variance if variance > 0 else 1.0)
 
     def start(self, rng):
@@ -394,7 +418,9 @@ class _Problem:
         mean, cov = net._all_given(self.X)
         z = np.column_stack([mean, np.ones(len(mean))])
         products = (z * self.w[:, None]).T @ z
-        products[:-1, :-1] += self.total * cov
+        products[:-1, :-1] += (
+            self.total * cov if cov.ndim == 2 else np.einsum("n,nij->ij", self.w, cov)
+        )
         new_B, new_b, new_S = np.zeros_like(B), np.zeros_like(b), np.zeros_like(S)
         index = np.arange(len(b))
         for name, size in self.nodes:

@@ -223,7 +223,8 @@ def test_linear_dynamical_systems(rng):
     np.testing.assert_allclose(part[:3], U[:3], rtol=1e-9, atol=1e-9)
 
 
-def test_linear_gaussian_networks(rng):
+@pytest.mark.parametrize("partly", [False, True])
+def test_linear_gaussian_networks(partly, rng):
     order = [("a", 2), ("h", 1), ("x", 2), ("y", 1)]
     B = {
         ("h", "a"): rng.normal(size=(1, 2)),
@@ -233,6 +234,8 @@ def test_linear_gaussian_networks(rng):
     covs = {"a": covariance(rng, 2), "h": [[0.7]], "x": covariance(rng, 2), "y": [[1]]}
     model = LinearGaussianNetwork(order, B, rng.normal(size=6), covs, ["x", "y", "a"])
     X = model.sample(5, rng)
+    if partly:
+        X[1, 2], X[2], X[3, :4] = np.nan, np.nan, np.nan
     scores = FisherScores(model, representation="overcomplete")
     U, names = scores.transform(X), scores.get_feature_names_out()
     assert "coefficients[h,a][0,1]" in names
@@ -306,7 +309,8 @@ def test_switching_systems(rng):
     assert_scores_of_bounds(model, data, moved, sum(x.size for x in old))
 
 
-def test_factorial_models(rng):
+@pytest.mark.parametrize("partly", [False, True])
+def test_factorial_models(partly, rng):
     model = FactorialHMM(
         [[0.4, 0.6], [0.2, 0.5, 0.3]],
         [rng.dirichlet(np.ones(2), size=2), rng.dirichlet(np.ones(3), size=3)],
@@ -328,6 +332,8 @@ def test_factorial_models(rng):
 
     data = model.sample(3, [1, 4, 5], rng)
     data[1][2] = np.nan
+    if partly:
+        data[0][0, 1] = data[2][3:, 0] = data[2][1, 1] = np.nan
     assert_scores_of_bounds(model, data, moved, sum(map(np.prod, shapes)) + 4)
 
 

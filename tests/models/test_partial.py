@@ -4,13 +4,21 @@ import numpy as np
 import pytest
 from models.sequence_cases import random_gaussian_hmm
 from models.state_space_cases import random_factorial, random_lds
+from models.test_linear_gaussian import random_net
 from oracles import state_space as dense
 from oracles.sequence_models import posteriors
 from refusals import refused
 from scipy.stats import multivariate_normal
 
-from maxent.kernels import FisherScores, ProductKernel
-from maxent.models import FactorialHMM, GaussianHMM, LinearDynamicalSystem, SwitchingLDS
+from maxent.kernels import ProductKernel
+from maxent.models import (
+    FactorialHMM,
+    GaussianHMM,
+    LinearDynamicalSystem,
+    LinearGaussianNetwork,
+    Mixture,
+    SwitchingLDS,
+)
 from maxent.models._lds_em import expected_products
 
 KINDS = ("full", "diagonal", "spherical")
@@ -334,11 +342,58 @@ def test_series_that_miss_parts_have_a_kernel(model, params, rng):
     assert np.linalg.eigvalsh(K)[0] > -1e-12 and np.isfinite(new).all()
 
 
+# -- linear Gaussian networks ----------------------------------------------------------
+def test_networks_are_conditioned_on_what_is_observed(rng):
+    net = random_net(rng)
+    X = with_holes(rng, net.sample(6, rng))
+    X[2] = np.nan
+    index = np.arange(len(net.offsets))
+    places = {"h": index[:2], "a": index[2:3], "g": index[3:4], "b": index[4:]}
+    columns = np.concatenate([places[name] for name in net.observed])
+    hidden = np.concatenate([places["h"], places["g"]])
+    mean, cov = net.posterior(X)
+    log_lik = net.log_likelihood(X)
+    for i, x in enumerate(X):
+        o, seen = columns[~np.isnan(x)], x[~np.isnan(x)]
+        if len(o):
+            law = multivariate_normal(net.mean[o], net.cov[np.ix_(o, o)])
+            assert log_lik[i] == pytest.approx(law.logpdf(seen), abs=1e-10)
+        else:
+            assert log_lik[i] == 0.0
+        K = net.cov[np.ix_(hidden, o)] @ np.linalg.inv(net.cov[np.ix_(o, o)])
+        expected = net.mean[hidden] + K @ (seen - net.mean[o])
+        np.testing.assert_allclose(mean[i], expected, atol=1e-10)
+        left = net.cov[np.ix_(hidden, hidden)] - K @ net.cov[np.ix_(o, hidden)]
+        np.testing.assert_allclose(cov[i], left, atol=1e-10)
+
+
+def test_fits_of_networks_never_fall_and_find_the_law(rng):
+    order, above = [("a", 1), ("b", 2)], {"b": ["a"]}
+    net = random_net(rng, order, above, ["a", "b"])
+    X = net.sample(4000, rng)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    fitted = LinearGaussianNetwork.fit(X, order, above, tol=1e-9, max_iter=500)
+    trace = fitted.fit_result.objective_history
+    assert np.diff(trace).min() > -1e-10 * np.abs(trace[-1])
+    assert trace[-1] > net.log_likelihood(X).sum()  # no other law is as likely
+    spread = np.sqrt(np.diagonal(net.cov))
+    assert np.abs((fitted.mean - net.mean) / spread).max() < 0.1
+    assert np.abs((fitted.cov - net.cov) / np.outer(spread, spread)).max() < 0.15
+
+
+def test_a_network_of_one_node_is_a_gaussian_with_missing_entries(rng):
+    """The same EM as that of a mixture of one component."""
+    X = with_holes(rng, rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)))
+    X = X[~np.isnan(X).all(axis=1)]
+    net = LinearGaussianNetwork.fit(X, [("x", 3)], {}, tol=1e-14, max_iter=5000)
+    one = Mixture.fit(X, n_components=1, tol=1e-14, max_iter=5000, smoothing=0.0)
+    np.testing.assert_allclose(net.mean, one.components.mean[0], atol=1e-5)
+    np.testing.assert_allclose(net.cov, one.components.cov[0], atol=1e-5)
+
+
 # -- refusals --------------------------------------------------------------------------
 def test_other_models_and_empty_columns_are_refused(rng):
     x = with_holes(rng, rng.normal(size=(6, 2)))
-    scores = FisherScores(random_factorial(rng, (2, 2), 2))
-    refused(lambda: scores.transform([x]), "is NaN in part")
     x[:, 1] = np.nan
     refused(lambda: GaussianHMM.fit(x, 1), "column 1 of the sequences is missing")
     refused(
