@@ -100,8 +100,8 @@ def checked_counts(X: Any, smoothing: Any, n_words: int | None = None) -> Any:
 def affinities(P: Proportions, Q: Proportions | None, n_jobs: int | None) -> Array:
     """b (n, m) by one sparse product; Q None is P."""
     other = P if Q is None else Q
-    shifts = [x.u + 0.5 * x.constant for x in (P, other)]
-    terms = (*shifts, P.r, other.r)
+    left, right = (x.u + 0.5 * x.constant for x in (P, other))
+    terms = left, right, P.r, other.r
     return sparse_products(P.S, None if Q is None else Q.S, n_jobs, terms)
 
 

@@ -145,9 +145,25 @@ class GaussianProblem(HiddenChainProblem):
                 self.rows, weights[used], mean[used], cov[used]
             )
             return mean, cov
-        fitted = FAMILIES[self.kind].fit(self.rows, weights[used])
+        fitted = _fitted(self.kind, self.rows, weights[used])
         mean[used], cov[used] = fitted.mean, covariances(fitted)
         return mean, cov
+
+
+def _fitted(kind: str, X: Array, weights: Array) -> AnyGaussian:
+    """The family's own fit; what a singular one means here, and the remedy."""
+    try:
+        return FAMILIES[kind].fit(X, weights)
+    except ValueError as error:
+        if "singular" not in str(error):
+            raise
+        d = X.shape[1]
+        raise ValueError(
+            f"the covariance of a state, or of all observations ({len(X)} rows of {d} "
+            f"columns), is singular: full ones need at least {d + 1} rows that are not "
+            "in one plane. Give more observations, drop columns that follow from the "
+            "others, set smoothing > 0, or use covariance_type='diagonal'."
+        ) from error
 
 
 def clustered_starts(
@@ -156,9 +172,8 @@ def clustered_starts(
     """Starts with the means and covariances of random k-means clusterings."""
     from sklearn.cluster import KMeans
 
-    family = FAMILIES[problem.kind]
     X = with_column_means(problem.rows) if problem.partial else problem.rows
-    overall = family.fit(X, problem.share)
+    overall = _fitted(problem.kind, X, problem.share)
     if len(X) > _MOST_CLUSTERED:
         X = X[np.sort(rng.choice(len(X), _MOST_CLUSTERED, replace=False))]
     scale = np.sqrt(overall.moments()[1])

@@ -14,6 +14,7 @@ A model is a value made by its constructor or by its classmethod `fit`. To add o
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -158,6 +159,12 @@ class Model(ABC):
         from joblib import Parallel, delayed
 
         n_jobs = v.check_jobs(n_jobs)
+        known = inspect.signature(cls._fit).parameters
+        unknown = options.keys() - known
+        if unknown and all(p.kind is not p.VAR_KEYWORD for p in known.values()):
+            raise TypeError(
+                f"{cls.__name__}.fit_many() has no argument {min(unknown)!r}."
+            )
         data = cls._each(data, options)
         each = [dict(options) for _ in data]
         if init is not None:
