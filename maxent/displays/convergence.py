@@ -144,9 +144,12 @@ class ConvergenceDisplay:
         -------
         display : ConvergenceDisplay
         """
-        from maxent.latent._em_is import M_STEPS, checked_likelihood, run
+        from maxent.latent._em_is import checked_likelihood, run
+        from maxent.latent._likelihood import M_STEPS
 
-        likelihood = checked_likelihood(model, data, sigma2, bound, sample_weight)
+        likelihood = checked_likelihood(
+            model, data, "l2", sigma2, None, bound, sample_weight
+        )
         lam = v.as_doubles("lam0", lam0)
         if lam.shape != (model.n_features,) or not np.isfinite(lam).all():
             raise ValueError(

@@ -17,7 +17,8 @@ from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
-from maxent.latent._em_is import M_STEPS, checked_likelihood
+from maxent.latent._em_is import checked_likelihood
+from maxent.latent._likelihood import M_STEPS
 from maxent.latent._pool import SELECTIONS, CandidatePool
 from maxent.latent._sampled_ascent import (
     Sampling,
@@ -90,7 +91,7 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
             "prior_variance", self.prior_variance, allow_inf=True
         )
         likelihood = checked_likelihood(
-            model, X, variance * total, self.bound, sample_weight
+            model, X, "l2", variance * total, None, self.bound, sample_weight
         )
         rngs = as_generator(self.random_state).spawn(n_init)
         find = self._sampled if self.moments == "sampled" else self._exact

@@ -160,9 +160,7 @@ def _direct_step(problem, lam, p, mean, g):
     if isinstance(problem.penalty, L2):
         H[np.diag_indices_from(H)] += problem.penalty.weight
     else:
-        H += np.column_stack(
-            [problem.penalty.curvature(lam, e) for e in np.eye(len(lam))]
-        )
+        H += problem.penalty.hessian(lam)
     diagonal = np.sqrt(np.maximum(np.diag(H), 1e-300))
     C = H / diagonal[:, None] / diagonal
     try:

@@ -6,7 +6,8 @@
 Every inner step raises Q(lam) = lam . eta - log Phi - penalty, the bound at the E step;
 so L = sum_y pt(y) log p(y), less the penalty, is after any number of inner steps at
 least what it was at the E step. (From one inner step to the next L itself may fall.)
-The gradient of L is eta - E f - lam / s2: stationary points are the feasible ones.
+The gradient of L is eta - E f less that of the penalty: stationary points are the
+feasible ones.
 
 Sources: Wang, Schuurmans & Zhao (2012), algorithm 1, theorems 3.1 and 4.2; Riezler
 (1999) for K = 1; Lauritzen (1995).
@@ -22,26 +23,19 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
 
 from maxent._support import validation as v
 from maxent._support.reports import Report, tell
 from maxent._support.results import Status
-from maxent.latent._model import LogLinearModel, Posterior
-from maxent.latent._penalty import positive_vector
-from maxent.latent._scaling import SCALING
+from maxent.latent._likelihood import Likelihood, check_method, m_step
+from maxent.latent._model import LogLinearModel
+from maxent.latent._penalty import ConvexPenalty, make_penalty
 
 Array = NDArray[np.float64]
 MStep = Literal["iis", "gis", "scgis", "newton", "cg", "lbfgs"]
-M_STEPS = ("iis", "gis", "scgis", "newton", "cg", "lbfgs")
 
 # A fall of L beyond this share of 1 + |L| is more than rounding: an error of the code.
 ROUNDING = 1e-10
-
-_NEWTON_UP_TO = 300  # weights
-_BEFORE_NEWTON = 100  # iterations of L-BFGS
-_NEWTON_STEPS = 50
 
 
 @dataclass
@@ -97,28 +91,6 @@ class EMISResult:
         return all(each is Status.CONVERGED for each in every)
 
 
-@dataclass
-class Likelihood:
-    """The penalised likelihood of a model on data, with bounds of its weights."""
-
-    model: LogLinearModel
-    observed: Any
-    weight: Array
-    bound: float = np.inf
-
-    def evaluate(
-        self, lam: Array
-    ) -> tuple[Posterior, Array, Array, Array, Array, Array]:
-        """(Posterior, log Phi, mean, objective, gradient, relative residual)."""
-        found, log_phi, mean = self.model.expectation(lam, self.observed)
-        penalty = 0.5 * np.sum(self.weight * lam * lam, axis=-1)
-        gradient = found.target - mean - self.weight * lam
-        outward = (np.abs(lam) >= self.bound) & (gradient * lam > 0)
-        size = np.where(outward, 0.0, np.abs(gradient)) / (1 + np.abs(found.target))
-        objective = found.log_likelihood - penalty
-        return found, log_phi, mean, objective, gradient, size.max(axis=-1)
-
-
 def em_is(
     model: LogLinearModel,
     data: ArrayLike,
@@ -127,6 +99,8 @@ def em_is(
     inner: int = 4,
     method: MStep = "iis",
     sigma2: ArrayLike = np.inf,
+    penalty: Literal["l2", "box"] | ConvexPenalty = "l2",
+    width: ArrayLike | None = None,
     tol: float = 1e-6,
     max_iter: int = 10_000,
     bound: float = np.inf,
@@ -151,11 +125,21 @@ def em_is(
     method : {"iis", "gis", "scgis", "newton", "cg", "lbfgs"}, default="iis"
         Steps of the M step: improved, generalised or sequential (one weight at a time
         to its exact maximiser) iterative scaling; Newton; conjugate gradients; L-BFGS.
+        The box takes "iis", "gis", "newton" and "lbfgs", a ConvexPenalty "newton",
+        "cg" and "lbfgs".
     sigma2 : float or array-like (N,), default=inf
         Variance of the penalty sum lam_i^2 / (2 s2_i) of the average log-likelihood.
         A prior of variance v and T observations give s2 = T v.
+    penalty : {"l2", "box"} or ConvexPenalty, default="l2"
+        "box" takes sum width_i |lam_i|: means may differ from their targets by
+        width_i, and weights of features that need no correction are exactly zero. An
+        object with ``conjugate(lam)`` and ``conjugate_gradient(lam)`` stands for any
+        other convex cost U of unmet means.
+    width : float or array-like (N,), optional
+        Of the box, >= 0.
     tol : float, default=1e-6
-        Relative gradient asked for.
+        Relative gradient asked for; of the box the distance of zero from the
+        subgradient.
     max_iter : int, default=10000
         Bound on the E steps.
     bound : float, default=inf
@@ -204,9 +188,11 @@ def em_is(
     >>> result.converged, round(result.log_likelihood, 4)
     (True, -0.9433)
     """
-    likelihood = checked_likelihood(model, data, sigma2, bound, sample_weight)
+    likelihood = checked_likelihood(
+        model, data, penalty, sigma2, width, bound, sample_weight
+    )
     inner = v.check_count("inner", inner)
-    v.check_choice("method", method, M_STEPS)
+    check_method(method, likelihood.penalty)
     tol, max_iter = v.check_stop(tol, max_iter)
     lam = v.as_doubles("lam0", lam0)
     alone = lam.ndim == 1
@@ -223,16 +209,24 @@ def em_is(
     return single(result) if alone else result
 
 
-def checked_likelihood(model, data, sigma2, bound, sample_weight):
+def checked_likelihood(
+    model: Any,
+    data: Any,
+    penalty: Any,
+    sigma2: ArrayLike,
+    width: ArrayLike | None,
+    bound: float,
+    sample_weight: ArrayLike | None,
+) -> Likelihood:
     """The likelihood that the arguments describe."""
     if not isinstance(model, LogLinearModel):
         raise TypeError(
             f"model={v.shown(model)} must be a LogLinearModel, such as "
             "FiniteLatentModel(features)."
         )
-    s2 = positive_vector("sigma2", sigma2, model.n_features, allow_inf=True)
+    own = make_penalty(penalty, sigma2, width, model.n_features)
     bound = v.check_positive("bound", bound, allow_inf=True)
-    return Likelihood(model, model.observe(data, sample_weight), 1.0 / s2, bound)
+    return Likelihood(model, model.observe(data, sample_weight), own, bound)
 
 
 def run(
@@ -278,153 +272,6 @@ def run(
             for each in result.status
         ]
     return result
-
-
-def m_step(
-    likelihood: Likelihood, lam: Array, target: Array, inner: int, method: str
-) -> Array:
-    """Weights (R, N) after an M step of `inner` steps towards target (R, N)."""
-    model, weight, bound = likelihood.model, likelihood.weight, likelihood.bound
-    if method in SCALING:
-        for _ in range(inner):
-            lam = model.scaled(lam, target, weight, method, bound)
-            if not np.isfinite(lam).all():
-                row, at = np.argwhere(~np.isfinite(lam))[0]
-                end = "largest" if lam[row, at] > 0 else "smallest"
-                raise ValueError(
-                    f"feature {at} has its {end} value given the data, so its weight "
-                    "would be infinite; set sigma2 < inf (a penalty) or a finite bound."
-                )
-        return lam
-    step = _newton if method == "newton" else _minimized
-    return np.stack(
-        [step(likelihood, x, eta, inner, method) for x, eta in zip(lam, target)]
-    )
-
-
-def _complete(likelihood, lam, target):
-    """Complete-data dual at one lam and its gradient."""
-    log_phi, mean = likelihood.model.partition(lam[None])
-    w = likelihood.weight
-    dual = float(log_phi[0] - lam @ target + 0.5 * np.sum(w * lam * lam))
-    return dual, mean[0] - target + w * lam
-
-
-def _minimized(likelihood, lam, target, inner, method):
-    """A few iterations of SciPy's conjugate gradients or L-BFGS on the dual."""
-    name = {"cg": "CG", "lbfgs": "L-BFGS-B"}[method]
-    bounds, bound = None, likelihood.bound
-    options = {"maxiter": inner, "gtol": 1e-12}
-    if method == "lbfgs":
-        options["ftol"] = 0.0
-        if np.isfinite(bound):
-            bounds = [(-bound, bound)] * len(lam)
-
-    def both(x):
-        return _complete(likelihood, x, target)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = minimize(
-            both, lam, jac=True, method=name, bounds=bounds, options=options
-        )
-    new = np.clip(result.x, -bound, bound)
-    return new if both(new)[0] <= both(lam)[0] else lam
-
-
-def _newton(likelihood, lam, target, inner, method):
-    """Damped Newton steps on the dual, within the bounds."""
-    for _ in range(inner):
-        dual, g = _complete(likelihood, lam, target)
-        bound = likelihood.bound
-        free = ~((np.abs(lam) >= bound) & (g * lam < 0))
-        H = likelihood.model.covariance(lam) + np.diag(likelihood.weight)
-        H = H[np.ix_(free, free)]
-        ridge = 1e-12 * max(np.trace(H), 1e-300)
-        step = np.zeros_like(lam)
-        step[free] = -cho_solve(cho_factor(H + ridge * np.eye(len(H))), g[free])
-        for t in 0.5 ** np.arange(40):
-            new = np.clip(lam + t * step, -bound, bound)
-            value, slope = _complete(likelihood, new, target)
-            flat = value <= dual + 1e-15 * (1.0 + abs(dual))
-            if value < dual or (
-                flat and np.abs(slope[free]).max() < np.abs(g[free]).max()
-            ):
-                break
-        else:
-            return lam
-        lam = new
-    return lam
-
-
-def polished(likelihood: Likelihood, lam: Array, tol: float, max_iter: int) -> Array:
-    """Ascent on the penalised likelihood from one lam; it never falls.
-
-    L-BFGS; where the model has a Hessian, Newton steps finish what crawls.
-    """
-    small = likelihood.model.has_hessian and len(lam) <= _NEWTON_UP_TO
-    left = max_iter
-    while left > 0:
-        step = min(left, _BEFORE_NEWTON) if small else left
-        lam = _lbfgs_ascent(likelihood, lam, tol, step)
-        left -= step
-        if likelihood.evaluate(lam[None])[5][0] <= tol or not small:
-            break
-        lam = _newton_ascent(likelihood, lam, tol, min(_NEWTON_STEPS, max_iter))
-        if likelihood.evaluate(lam[None])[5][0] <= tol:
-            break
-    return lam
-
-
-def _lbfgs_ascent(likelihood, lam, tol, max_iter):
-    bound = likelihood.bound
-    bounds = [(-bound, bound)] * len(lam) if np.isfinite(bound) else None
-    scale = 1.0 + np.abs(likelihood.evaluate(lam[None])[0].target[0])
-
-    def both(x):
-        _, _, _, value, gradient, _ = likelihood.evaluate(x[None])
-        return -value[0], -gradient[0]
-
-    start = both(lam)[0]
-    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 30}
-    options |= {"ftol": 0.0, "gtol": 0.5 * tol * scale.min()}
-    result = minimize(
-        both, lam, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
-    return result.x if result.fun <= start else lam
-
-
-def _newton_ascent(likelihood, lam, tol, max_iter):
-    """Newton steps with the absolute values of the Hessian's eigenvalues.
-
-    They climb along every direction, so saddles are left. Weights at the bound whose
-    gradient points outside are held.
-    """
-    bound = likelihood.bound
-    for _ in range(max_iter):
-        _, _, _, value, gradient, residual = likelihood.evaluate(lam[None])
-        if residual[0] <= 0.1 * tol:
-            break
-        g = gradient[0]
-        free = ~((np.abs(lam) >= bound) & (g * lam > 0))
-        H = likelihood.model.hessian(lam, likelihood.observed)
-        H = (H - np.diag(likelihood.weight))[np.ix_(free, free)]
-        size, axes = np.linalg.eigh(H)
-        size = np.maximum(np.abs(size), 1e-10 * max(np.abs(size).max(), 1e-300))
-        step = np.zeros_like(lam)
-        step[free] = axes @ ((axes.T @ g[free]) / size)
-        step *= min(1.0, 5.0 / max(np.abs(step).max(), 1e-300))
-        for t in 0.5 ** np.arange(30):
-            new = np.clip(lam + t * step, -bound, bound)
-            found = likelihood.evaluate(new[None])
-            if found[3][0] > value[0] or (
-                found[5][0] < residual[0] and found[3][0] >= value[0] - 1e-14
-            ):
-                break
-        else:
-            break
-        lam = new
-    return lam
 
 
 def summary(likelihood, lam, n_iter, tol, history, max_iter=0):

@@ -41,6 +41,18 @@ class L2:
         self.weight = 1.0 / positive_vector("sigma2", sigma2, n, allow_inf=True)
         self.width = np.zeros(n)
 
+    @classmethod
+    def of_weight(cls, weight: ArrayLike) -> L2:
+        """The penalty of 1 / s2, (n,)."""
+        with np.errstate(divide="ignore"):
+            s2 = 1.0 / np.asarray(weight, dtype=np.float64)
+        return cls(s2, len(s2))
+
+    @property
+    def endless(self) -> NDArray[np.bool_]:
+        """Weights that nothing keeps from growing where the likelihood rises."""
+        return self.hard
+
     @property
     def hard(self) -> NDArray[np.bool_]:
         """Which moments must be met within `width`."""
@@ -55,6 +67,10 @@ class L2:
     def curvature(self, lam, x):
         """Hessian of U* times x."""
         return self.weight * x
+
+    def hessian(self, lam):
+        """Hessian of U* (n, n) at lam (n,)."""
+        return np.diag(self.weight)
 
     def cost(self, lam):
         """U at the unmet moments that belong to lam."""
@@ -76,20 +92,29 @@ class Box:
         self.width = positive_vector("width", width, n, zero=True)
         self.hard = np.ones(n, dtype=bool)
 
+    @property
+    def endless(self) -> NDArray[np.bool_]:
+        """Weights that nothing keeps from growing where the likelihood rises."""
+        return self.width == 0.0
+
     def value(self, lam):
         return np.sum(self.width * np.abs(lam), axis=-1)
 
     def cost(self, lam):
         return np.zeros(np.shape(lam)[:-1])[()]
 
+    def hessian(self, lam):
+        """Zero, but at its corner."""
+        return np.zeros((len(lam), len(lam)))
+
     def residual(self, lam, excess):
-        """Distance of 0 from excess + the subgradient of U*."""
+        """Element of excess + the subgradient of U* that is nearest to 0."""
         inside = np.sign(excess) * np.maximum(np.abs(excess) - self.width, 0.0)
         return np.where(lam == 0.0, inside, excess + self.width * np.sign(lam))
 
 
 class Convex:
-    """U* of the caller's."""
+    """U* of the caller's, of one lam (n,) at a time."""
 
     smooth = True
     weight = None
@@ -98,12 +123,17 @@ class Convex:
     def __init__(self, penalty: ConvexPenalty, n: int):
         self.penalty = penalty
         self.hard = np.zeros(n, dtype=bool)  # nothing is known of U
+        self.endless = self.hard
         self.width = np.zeros(n)
 
     def value(self, lam):
+        if lam.ndim > 1:
+            return np.array([self.value(x) for x in lam])
         return float(self.penalty.conjugate(lam))
 
     def gradient(self, lam):
+        if lam.ndim > 1:
+            return np.array([self.gradient(x) for x in lam])
         return np.asarray(self.penalty.conjugate_gradient(lam), dtype=np.float64)
 
     def curvature(self, lam, x):
@@ -111,8 +141,12 @@ class Convex:
         h = 1e-5 * (1.0 + np.abs(lam).max()) / max(np.abs(x).max(), 1e-300)
         return (self.gradient(lam + h * x) - self.gradient(lam - h * x)) / (2.0 * h)
 
+    def hessian(self, lam):
+        H = np.column_stack([self.curvature(lam, e) for e in np.eye(len(lam))])
+        return 0.5 * (H + H.T)
+
     def cost(self, lam):
-        return float(lam @ self.gradient(lam)) - self.value(lam)
+        return np.sum(lam * self.gradient(lam), axis=-1) - self.value(lam)
 
     def residual(self, lam, excess):
         return excess + self.gradient(lam)

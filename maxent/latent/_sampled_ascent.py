@@ -38,7 +38,7 @@ from maxent._support.reports import Report, tell
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback
 from maxent.latent._chains import Chains, annealed, second_moments
-from maxent.latent._em_is import Likelihood
+from maxent.latent._likelihood import Likelihood
 from maxent.latent._stationary_points import gated, parts_of
 
 Array = NDArray[np.float64]
@@ -189,7 +189,7 @@ class Ascent:
     def _update(self, mean, size):
         """A step of the weights and a sweep of the chains; the new means."""
         model, bound = self.model, self.likelihood.bound
-        gradient = self.target - mean - self.likelihood.weight * self.lam
+        gradient = self.target - mean - self.likelihood.penalty.weight * self.lam
         self.residual = float((np.abs(gradient) / (1.0 + self.target)).max())
         # no momentum: chains lag behind the weights, and it diverges
         step = self._within_trust(size * self._centred(gradient))
@@ -245,7 +245,7 @@ class Ascent:
         """
         self.seen = self._inferred()
         largest = max(self._largest(self.chains.states), self._largest(self.seen))
-        prior = float(self.likelihood.weight.max()) / _FLOOR
+        prior = float(self.likelihood.penalty.weight.max()) / _FLOOR
         return 1.0 / max(largest + prior, 1.0)
 
     def _inferred(self):
@@ -276,7 +276,7 @@ class Ascent:
         if callback is None:
             return False
         lam = self.lam
-        penalty = 0.5 * float(np.sum(self.likelihood.weight * lam * lam))
+        penalty = float(self.likelihood.penalty.value(lam))
         W, b = self.model.matrices(lam)
         steps = max(self.sampling.n_temperatures // 10, 10)
         base, n = logit(self.mean), self.sampling.n_chains
@@ -302,11 +302,10 @@ def evaluated(ascent: Ascent, lam: Array) -> dict[str, float]:
     each = model.features_of(chains.moments(W, b, _EVALUATION))
     mean, error = each.mean(axis=0), _error(each)
     numerator, target = (x[0] for x in model.posterior(lam[None], likelihood.observed))
-    weight, bound = likelihood.weight, likelihood.bound
-    gradient = target - mean - weight * lam
-    outward = (np.abs(lam) >= bound) & (gradient * lam > 0)
+    gradient = -likelihood.penalty.residual(lam, mean - target)
+    outward = likelihood.outward(lam, gradient)
     high = np.where(outward, 0.0, np.abs(gradient) + _SAFE * error) / (1.0 + target)
-    penalty = 0.5 * float(np.sum(weight * lam * lam))
+    penalty = float(likelihood.penalty.value(lam))
     value = float(numerator) - own.log_partition
     entropy = own.log_partition - float(lam @ mean)
     enough = own.effective >= min(_FEWEST, sampling.n_chains / 2.0)

@@ -16,9 +16,11 @@ from maxent._support.progress import Progress
 from maxent._support.reports import Report, relayed, tell
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
-from maxent.latent._em_is import Likelihood, polished, run, summary
+from maxent.latent._em_is import run, summary
 from maxent.latent._hull import reach_within
+from maxent.latent._likelihood import Likelihood, polished
 from maxent.latent._model import LogLinearModel
+from maxent.latent._penalty import Box
 from maxent.latent._pool import groups, reasons
 
 Array = NDArray[np.float64]
@@ -174,7 +176,7 @@ def _candidates_of(
     endless = np.zeros(len(lam), dtype=bool)
     for r in np.flatnonzero(end.residual <= tol) if not stopped else ():
         endless[r] = _endless(likelihood, lam[r], tol, max_iter)
-    cost = end.log_likelihood - end.objective
+    cost = likelihood.penalty.cost(lam)
     table = {
         "log_likelihood": end.log_likelihood,
         "objective": end.objective,
@@ -218,7 +220,7 @@ def _endless(likelihood, lam, tol, max_iter):
     stays below as they grow. So the weights are polished to a finer tolerance and then
     drawn back by one over the range: a maximum that is finite is left.
     """
-    free = (likelihood.weight == 0.0) * likelihood.model.span
+    free = likelihood.penalty.endless * likelihood.model.span
     pull = (np.abs(lam) * free).max()
     if np.isfinite(likelihood.bound) or pull <= reach_within(tol):
         return False
@@ -242,14 +244,17 @@ def _polished(likelihood, lam, n_iter):
 def _curvature(likelihood, lam, tol, max_iter):
     """Largest eigenvalue of the Hessian, and whether lam is a local maximum.
 
-    Weights at the bound are held. Eigenvalues within the rounding of the two
-    covariances are zero (redundant features). Without a Hessian: one perturbed run.
+    Weights at the bound, and at the corner of the box, are held. Eigenvalues within the
+    rounding of the two covariances are zero (redundant features). Without a Hessian:
+    one perturbed run.
     """
     model = likelihood.model
     if not model.has_hessian or model.n_features > _HESSIAN_UP_TO:
         return np.nan, _survives(likelihood, lam, tol, max_iter)
     free = np.abs(lam) < likelihood.bound
-    H = model.hessian(lam, likelihood.observed) - np.diag(likelihood.weight)
+    if isinstance(likelihood.penalty, Box):
+        free &= lam != 0
+    H = model.hessian(lam, likelihood.observed) - likelihood.penalty.hessian(lam)
     H = H[np.ix_(free, free)]
     if not len(H):
         return 0.0, True

@@ -13,7 +13,8 @@ from scipy.optimize import minimize
 from maxent._support.reports import Report, relayed, tell
 from maxent._support.results import Status
 from maxent._support.typing import Callback
-from maxent.latent._em_is import EMISResult, Likelihood, run, single, summary
+from maxent.latent._em_is import EMISResult, run, single, summary
+from maxent.latent._likelihood import Likelihood
 
 Array = NDArray[np.float64]
 METHODS = ("lbfgs", "gis")
@@ -50,7 +51,7 @@ def _lbfgs(likelihood, x, tol, max_iter, callback):
     # magnitudes as counts do; in units of its root L-BFGS needs a fraction of the
     # iterations.
     eta = likelihood.model.posterior(x[None], likelihood.observed)[1][0]
-    unit = 1.0 / np.sqrt(eta + likelihood.weight)
+    unit = 1.0 / np.sqrt(eta + likelihood.penalty.weight)
     del eta
     last, history = {"stopped": False}, []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,10 @@ from maxent._support import validation as v
 from maxent._support.fitted import fresh_state
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
-from maxent.latent._em_is import M_STEPS, MStep, checked_likelihood
+from maxent.latent._em_is import MStep, checked_likelihood
+from maxent.latent._likelihood import check_method
 from maxent.latent._model import FiniteLatentModel, LogLinearModel
+from maxent.latent._penalty import ConvexPenalty
 from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
 from maxent.latent._stationary_points import candidates, take_best
 
@@ -38,10 +40,15 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
     n_init : int, default=20
         Random starts, >= 1. Start i depends on `random_state` and i only.
     selection : {"entropy", "likelihood"}, default="entropy"
-        Choice among the admitted candidates. With `sigma2` finite, the regularised
+        Choice among the admitted candidates. With a penalty, the regularised
         entropy H - U or the penalised likelihood.
     sigma2 : float or array-like (n_features,), default=inf
         Variance of the penalty sum lam_i^2 / (2 s2_i) of the average log-likelihood.
+    penalty : {"l2", "box"} or ConvexPenalty, default="l2"
+        As for :func:`em_is`: "box" allows every mean to miss its target by `width`, and
+        leaves weights that are not needed at zero.
+    width : float or array-like (n_features,), optional
+        Of the box, >= 0.
     bound : float, default=inf
         Weights stay within [-bound, bound].
     method : {"iis", "gis", "scgis", "newton", "cg", "lbfgs"}, default="iis"
@@ -131,6 +138,8 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         selection: Selection = "entropy",
         *,
         sigma2: ArrayLike = np.inf,
+        penalty: Literal["l2", "box"] | ConvexPenalty = "l2",
+        width: ArrayLike | None = None,
         bound: float = np.inf,
         method: MStep = "iis",
         inner: int = 4,
@@ -148,6 +157,8 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         self.n_init = n_init
         self.selection = selection
         self.sigma2 = sigma2
+        self.penalty = penalty
+        self.width = width
         self.bound = bound
         self.method = method
         self.inner = inner
@@ -202,7 +213,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         n_init = v.check_count("n_init", self.n_init)
         model = self._model()
         likelihood = checked_likelihood(
-            model, X, self.sigma2, self.bound, sample_weight
+            model, X, self.penalty, self.sigma2, self.width, self.bound, sample_weight
         )
         mi_tol = v.check_number("mi_tol", self.mi_tol)
         _check_gate(model, mi_tol)
@@ -210,7 +221,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         table, weights, self.objective_history_ = candidates(
             likelihood,
             starts,
-            method=v.check_choice("method", self.method, M_STEPS),
+            method=check_method(self.method, likelihood.penalty),
             inner=v.check_count("inner", self.inner),
             em_iter=v.check_count("em_iter", self.em_iter),
             tol=v.check_positive("tol", self.tol),

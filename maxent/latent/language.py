@@ -18,8 +18,9 @@ from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.results import Status
-from maxent.latent._em_is import Likelihood
+from maxent.latent._likelihood import Likelihood
 from maxent.latent._ngrams import NGrams
+from maxent.latent._penalty import L2
 from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
 from maxent.latent._trigram_fit import METHODS, climb
 from maxent.latent._trigram_partitions import Documents, check_documents, coded
@@ -235,7 +236,7 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
             start = first_weights(model, factors, seen, variance)
         say("first pass over the documents")
         rng = as_generator(self.random_state)
-        self._climb(Likelihood(model, model, weight), start, rng)
+        self._climb(Likelihood(model, model, L2.of_weight(weight)), start, rng)
         return self
 
     # -- starts and choice -------------------------------------------------------------

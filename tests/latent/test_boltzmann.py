@@ -9,7 +9,8 @@ from oracles.latent import boltzmann, coupling
 
 from maxent.latent import LMERBM, FiniteLatentModel, LMEBoltzmannMachine
 from maxent.latent._boltzmann_model import BoltzmannModel
-from maxent.latent._em_is import Likelihood
+from maxent.latent._likelihood import Likelihood
+from maxent.latent._penalty import L2
 from maxent.latent._pool import groups
 
 
@@ -85,7 +86,7 @@ def test_permuted_and_flipped_hidden_units_are_the_same_model(kind, rng):
     def values(W, b):
         x = np.concatenate([W[model.i, model.j], b[model.biased]])[None]
         signatures.append(model._signature(x[0]))
-        own = Likelihood(model, seen, np.zeros(model.n_features))
+        own = Likelihood(model, seen, L2(np.inf, model.n_features))
         found, log_phi, mean, *_ = own.evaluate(x)
         entropy = log_phi[0] - x[0] @ mean[0]
         return found.log_likelihood[0], entropy, model.dependence(x, seen)[0]

@@ -111,6 +111,35 @@ def test_weights_that_grow_without_limit_are_rejected(scale, shape):
     assert LatentMaxEnt(coins(), bound=20.0, **options).fit(y).converged_
 
 
+def test_the_choice_with_a_box_is_by_the_entropy(rng):
+    """The gates know the corner: weights at zero are held."""
+    f = rng.normal(size=(6, 3, 5))
+    y = rng.choice(6, size=300, p=rng.dirichlet(np.ones(6)))
+    shares = np.bincount(y, minlength=6) / len(y)
+    width = np.array([0.01, 0.02, 0.05, 0.2, 0.4])
+    model = LatentMaxEnt(
+        f, 12, penalty="box", width=width, mi_tol=-1.0, random_state=0, max_iter=20_000
+    ).fit(y)
+    table, weights = model.candidates_, model.candidate_weights_
+    good = np.flatnonzero(table["reason"] == "")
+    assert len(good) >= 5 and model.rejected_["unbounded"] == 0
+    for i in good:
+        exact = latent(f, weights[i], shares)
+        assert (np.abs(exact["mean"] - exact["eta"]) <= width + 1e-5).all()
+        assert table["entropy"][i] == pytest.approx(exact["H"], abs=1e-4)
+        assert table["regularized_entropy"][i] == table["entropy"][i]  # U is zero
+        value = exact["L"] - width @ np.abs(weights[i])
+        assert table["objective"][i] == pytest.approx(value, abs=1e-10)
+        for _ in range(20):  # a local maximum, by brute force
+            lam = weights[i] + 1e-3 * rng.normal(size=5)
+            other = latent(f, lam, shares)["L"] - width @ np.abs(lam)
+            assert other < value + 1e-6
+    assert model.entropy_ == table["entropy"][good].max()
+    assert (weights[good] == 0).any()
+    fully = LatentMaxEnt(f, 3, penalty="box", width=9.0, mi_tol=-1.0, random_state=0)
+    np.testing.assert_array_equal(fully.fit(y).lam_, 0.0)  # nothing must be met
+
+
 def test_large_weights_of_a_finite_maximum_are_admitted():
     # a discretised Gaussian: the weight of y^2 times its range is above 200
     t = np.arange(41.0)[:, None, None] - 20.0

@@ -7,7 +7,8 @@ from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent.latent import FiniteLatentModel, em_is
-from maxent.latent._em_is import M_STEPS, Likelihood, m_step, polished
+from maxent.latent._likelihood import M_STEPS, Likelihood, m_step, polished
+from maxent.latent._penalty import L2, Box
 
 
 def problem(rng, shape=(5, 3, 4), n=60):
@@ -83,7 +84,8 @@ def worst_falls(seed, n_problems, inner, method):
         model = FiniteLatentModel(f)
         weight = 10.0 ** -rng.uniform(0, 3) * (k % 2)
         y = rng.integers(0, shape[0], size=20)
-        own = Likelihood(model, model.observe(y), np.full(shape[2], weight), 50.0)
+        penalty = L2.of_weight(np.full(shape[2], weight))
+        own = Likelihood(model, model.observe(y), penalty, 50.0)
         lam = rng.normal(size=(1, shape[2])) / max(np.abs(f).max(), 1.0)
 
         def bound(lam, eta, model=model, weight=weight):
@@ -122,7 +124,7 @@ def test_likelihood_never_falls_below_the_e_step_in_a_thousand_problems(method, 
 def test_likelihood_may_fall_from_one_inner_step_to_the_next(method):
     f = np.array([[[3.0, 1.0], [1.0, 2.0]], [[1.0, 3.0], [2.0, 0.0]]])
     model = FiniteLatentModel(f)
-    own = Likelihood(model, model.observe([0]), np.zeros(2))
+    own = Likelihood(model, model.observe([0]), L2(np.inf, 2))
     lam = np.full((1, 2), -2.0)
     target, values = own.evaluate(lam)[0].target, []
     for _ in range(9):
@@ -158,7 +160,7 @@ def test_pythagorean_property_of_a_feasible_point(rng):
     f = rng.normal(size=(5, 3, 4))
     truth = latent(f, rng.normal(size=4), shares)["p"].sum(axis=1)  # of the model
     model = FiniteLatentModel(f)
-    observed = Likelihood(model, truth, np.zeros(4))
+    observed = Likelihood(model, truth, L2(np.inf, 4))
     lam = polished(observed, 0.5 * rng.normal(size=4), 1e-12, 5000)
     best = latent(f, lam, truth)
     np.testing.assert_allclose(best["eta"], best["mean"], atol=1e-9)
@@ -259,6 +261,107 @@ def test_targets_at_the_end_of_a_feature_are_named(method):
             em_is(FiniteLatentModel(g), [1, 1], [0.0], method=method)
 
 
+# -- penalties that are not quadratic --------------------------------------------------
+class Pseudo:
+    """U* = sum sqrt(1 + lam^2) - 1, which has the slope lam / sqrt(1 + lam^2)."""
+
+    def conjugate(self, lam):
+        return float(np.sum(np.sqrt(1.0 + lam**2) - 1.0)) / 20.0
+
+    def conjugate_gradient(self, lam):
+        return lam / np.sqrt(1.0 + lam**2) / 20.0
+
+
+def penalised(f, shares, value):
+    """The penalised likelihood of weights lam, by brute force."""
+    return lambda lam: latent(f, lam, shares)["L"] - value(lam)
+
+
+@pytest.mark.parametrize("method", ["iis", "gis", "newton", "lbfgs"])
+def test_the_box_leaves_means_within_its_widths(method, rng):
+    model, y, f = problem(rng, n=200)
+    shares = np.bincount(y, minlength=5) / len(y)
+    width = np.array([0.02, 0.05, 0.3, 0.4])
+    start = 0.3 * rng.normal(size=4)
+    options = {"penalty": "box", "width": width, "tol": 1e-5, "max_iter": 50_000}
+    result = em_is(model, y, start, method=method, **options)
+    assert result.converged
+    history = np.array([h[1] for h in result.history])
+    assert np.diff(history).min() >= -1e-12
+    exact = latent(f, result.lam, shares)
+    unmet, lam = exact["mean"] - exact["eta"], result.lam
+    assert (lam == 0).any() and (lam != 0).any()
+    assert (np.abs(unmet) <= width + 1e-4).all()
+    np.testing.assert_allclose(unmet[lam != 0], (-width * np.sign(lam))[lam != 0],
+                               atol=1e-4)  # fmt: skip
+    # no point near it has a larger penalised likelihood
+    own = penalised(f, shares, lambda x: float(width @ np.abs(x)))
+    assert result.objective == pytest.approx(own(lam), abs=1e-10)
+    for _ in range(50):
+        assert own(lam + 1e-2 * rng.normal(size=4)) < result.objective + 1e-5
+
+
+def test_all_steps_of_the_box_end_at_one_point(rng):
+    model, y, _ = problem(rng, n=200)
+    options = {"penalty": "box", "width": 0.03, "max_iter": 20_000}
+    near = em_is(model, y, np.zeros(4), method="lbfgs", tol=1e-5, **options).lam
+    found = [
+        em_is(model, y, near, method=m, tol=1e-7, **options).lam
+        for m in ("iis", "newton", "lbfgs")
+    ]
+    for lam in found[1:]:
+        np.testing.assert_allclose(lam, found[0], atol=1e-5)
+    ended = polished(
+        Likelihood(model, model.observe(y), Box(0.03, 4)), near, 1e-10, 5000
+    )
+    np.testing.assert_allclose(ended, found[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["newton", "cg", "lbfgs"])
+def test_a_cost_of_the_callers_own(method, rng):
+    model, y, f = problem(rng, n=200)
+    shares = np.bincount(y, minlength=5) / len(y)
+    starts = 0.3 * rng.normal(size=(3, 4))
+    result = em_is(
+        model, y, starts, method=method, penalty=Pseudo(), tol=1e-6, max_iter=50_000
+    )
+    assert result.converged
+    own = penalised(f, shares, Pseudo().conjugate)
+    for lam, value in zip(result.lam, result.objective):
+        exact = latent(f, lam, shares)
+        unmet = exact["mean"] - exact["eta"]
+        np.testing.assert_allclose(unmet, -Pseudo().conjugate_gradient(lam), atol=1e-5)
+        assert value == pytest.approx(own(lam), abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    "penalty, words",
+    [
+        ("box", "has no steps with penalty='box'; use 'iis', 'gis', 'newton' or"),
+        (Pseudo(), "has no steps with a ConvexPenalty; use 'newton', 'cg' or 'lbfgs'"),
+    ],
+)
+def test_steps_that_a_penalty_has_not_are_named(penalty, words, rng):
+    model, y, _ = problem(rng)
+    width = 0.1 if penalty == "box" else None
+    with pytest.raises(ValueError, match=words):
+        em_is(model, y, np.zeros(4), method="scgis", penalty=penalty, width=width)
+
+
+def test_a_start_whose_weight_would_be_infinite_rests_beside_others():
+    f = np.zeros((3, 2, 2))
+    f[:, 0, 0] = 1.0  # the hidden value, of which a start may be certain
+    f[:, :, 1] = np.arange(3.0)[:, None]
+    model, y = FiniteLatentModel(f), [0, 1, 2, 1]
+    own = Likelihood(model, model.observe(y), L2(np.inf, 2))
+    target = np.array([[0.0, 1.0], [0.5, 1.0]])  # the first is the least of feature 0
+    lam = m_step(own, np.array([[-3.0, 0.1], [0.2, 0.3]]), target, 2, "iis")
+    np.testing.assert_array_equal(lam[0], [-3.0, 0.1])
+    assert np.isfinite(lam).all() and lam[1, 0] != 0.2
+    with pytest.raises(ValueError, match="would be infinite"):
+        m_step(own, np.zeros((1, 2)), target[:1], 2, "iis")
+
+
 @pytest.mark.parametrize(
     "change, words",
     [
@@ -271,6 +374,9 @@ def test_targets_at_the_end_of_a_feature_are_named(method):
         ({"inner": 0}, "inner=0"),
         ({"method": "em"}, "method='em' is not known"),
         ({"sigma2": -1.0}, "sigma2=-1"),
+        ({"penalty": "l1"}, "penalty='l1'"),
+        ({"penalty": "box"}, "penalty='box' needs width"),
+        ({"width": 0.1}, "width=0.1 has no meaning with penalty='l2'"),
         ({"bound": 0}, "bound=0"),
         ({"sample_weight": [-1.0, 1.0]}, "negative"),
     ],

@@ -16,7 +16,8 @@ from maxent.latent import (
 )
 from maxent.latent._boltzmann_model import BoltzmannModel
 from maxent.latent._chains import Chains, annealed
-from maxent.latent._em_is import Likelihood
+from maxent.latent._likelihood import Likelihood
+from maxent.latent._penalty import L2
 from maxent.latent._sampled_ascent import Ascent, Sampling, evaluated, start
 
 # Standard errors that an estimate may be off: they come from 20 groups, and many
@@ -118,7 +119,7 @@ def test_estimates_of_a_fit_are_within_their_errors(kind, rng):
     model = BoltzmannModel(J, L, free)
     observed = model.observe(patterns(rng.integers(2**31)))
     weight = np.full(model.n_features, 1e-3)
-    likelihood = Likelihood(model, observed, weight, 15.0)
+    likelihood = Likelihood(model, observed, L2.of_weight(weight), 15.0)
     first = start(model, observed, rng)
     ascent = Ascent(likelihood, first, Sampling(200, 400, 200, 4), rng)
     lam = ascent.run(None)
@@ -144,7 +145,7 @@ def test_separate_modes_and_biases_at_the_bound_are_fitted(rng):
     model = BoltzmannModel(J, L, free)
     observed = model.observe(X)
     weight = np.full(model.n_features, 1 / 2000.0)
-    likelihood = Likelihood(model, observed, weight, bound)
+    likelihood = Likelihood(model, observed, L2.of_weight(weight), bound)
     first = start(model, observed, rng)
     lam = Ascent(likelihood, first, Sampling(200, 400, 200, 4), rng).run(None)
     assert np.abs(lam).max() <= bound
