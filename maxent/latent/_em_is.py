@@ -131,7 +131,7 @@ def em_is(
         Variance of the penalty sum lam_i^2 / (2 s2_i) of the average log-likelihood.
         A prior of variance v and T observations give s2 = T v.
     penalty : {"l2", "box"} or ConvexPenalty, default="l2"
-        "box" takes sum width_i |lam_i|: means may differ from their targets by
+        "box" takes ``sum width_i |lam_i|``: means may differ from their targets by
         width_i, and weights of features that need no correction are exactly zero. An
         object with ``conjugate(lam)`` and ``conjugate_gradient(lam)`` stands for any
         other convex cost U of unmet means.
