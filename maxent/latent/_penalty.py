@@ -162,6 +162,7 @@ def make_penalty(
     if isinstance(penalty, str):
         v.check_choice("penalty", penalty, ("l2", "box"))
         if penalty == "box":
+            _refuse_sigma2(sigma2, "penalty='box'")
             if width is None:
                 raise ValueError("penalty='box' needs width, how far moments may be.")
             return Box(width, n)
@@ -175,7 +176,20 @@ def make_penalty(
             f"penalty={v.shown(penalty)} must be 'l2', 'box', or an object with the "
             "methods conjugate(lam) and conjugate_gradient(lam)."
         )
+    _refuse_sigma2(sigma2, "a ConvexPenalty")
+    if width is not None:
+        raise ValueError(
+            f"width={v.shown(width)} has no meaning with a ConvexPenalty; leave it out."
+        )
     return Convex(penalty, n)
+
+
+def _refuse_sigma2(sigma2, penalty):
+    if not np.isposinf(v.as_doubles("sigma2", sigma2)).all():
+        raise ValueError(
+            f"sigma2={v.shown(sigma2)} has no meaning with {penalty}; leave it out, or "
+            "use penalty='l2'."
+        )
 
 
 def positive_vector(

@@ -376,6 +376,8 @@ def test_a_start_whose_weight_would_be_infinite_rests_beside_others():
         ({"sigma2": -1.0}, "sigma2=-1"),
         ({"penalty": "l1"}, "penalty='l1'"),
         ({"penalty": "box"}, "penalty='box' needs width"),
+        ({"penalty": "box", "width": 1, "sigma2": 2}, "sigma2=2 has no meaning with"),
+        ({"penalty": Pseudo(), "width": 1}, "width=1 has no meaning with"),
         ({"width": 0.1}, "width=0.1 has no meaning with penalty='l2'"),
         ({"bound": 0}, "bound=0"),
         ({"sample_weight": [-1.0, 1.0]}, "negative"),
