@@ -6,6 +6,7 @@ MAXENT_CFLAGS adds compiler flags (sanitizers), and keeps the symbols, which bui
 Linux strip otherwise: they are four fifths of the installed size.
 """
 
+import copy
 import os
 import shlex
 import sys
@@ -16,6 +17,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools._distutils.ccompiler import new_compiler
 from setuptools._distutils.sysconfig import customize_compiler
+from setuptools.command.build_ext import build_ext
 from setuptools.errors import CompileError, LinkError
 
 CORE = "maxent/_core/"
@@ -93,6 +95,19 @@ def openmp_flags():
     return [], []
 
 
+class BuildExtensions(build_ext):
+    """Each extension in a temporary folder of its own.
+
+    Several compile the same C file, at the same time: in one folder a module may be
+    linked with an object file that another is about to write.
+    """
+
+    def build_extension(self, ext):
+        own = copy.copy(self)
+        own.build_temp = os.path.join(self.build_temp, ext.name)
+        super(BuildExtensions, own).build_extension(ext)
+
+
 def main():
     compile_args, link_args = openmp_flags()
     extra = shlex.split(os.environ.get("MAXENT_CFLAGS", ""))
@@ -123,6 +138,7 @@ def main():
         for name, sources in EXTENSIONS.items()
     ]
     setup(
+        cmdclass={"build_ext": BuildExtensions},
         options={"build_ext": {"parallel": True}},  # a compiler for each core
         ext_modules=cythonize(
             extensions,
