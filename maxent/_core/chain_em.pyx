@@ -179,45 +179,27 @@ cdef Py_ssize_t expect(
 
 
 cdef void normalize(
-    double* counts, const double* old, Py_ssize_t n, double smoothing, double* change,
+    double* counts, const double* old, Py_ssize_t n, Py_ssize_t width, double smoothing,
+    double* total, double* change,
 ) noexcept nogil:
-    """Counts (n, lanes) become probabilities; without any, the old ones."""
-    cdef double total[L]
+    """Columns of counts (n, width) become probabilities; without any, the old ones.
+
+    The relative changes raise change (width,); total (width,) is scratch.
+    """
     cdef double x
-    cdef Py_ssize_t i, l
-    for l in range(L):
-        total[l] = 0.
-    for i in range(n):
-        for l in range(L):
-            total[l] += counts[i * L + l] + smoothing
-    for i in range(n):
-        for l in range(L):
-            x = (counts[i * L + l] + smoothing) / total[l]
-            x = x if total[l] > 0. else old[i * L + l]
-            counts[i * L + l] = x
-            x = fabs(x - old[i * L + l]) / (1. + old[i * L + l])
-            change[l] = fmax(change[l], x)
-
-
-cdef double normalize_table(
-    double* counts, const double* old, Py_ssize_t rows, Py_ssize_t S, double smoothing,
-    double* total,
-) noexcept nogil:
-    """Counts (rows, states) become probabilities of a row given a state."""
     cdef Py_ssize_t i, j
-    cdef double x, change = 0.
-    for j in range(S):
+    for j in range(width):
         total[j] = 0.
-    for i in range(rows):
-        for j in range(S):
-            total[j] += counts[i * S + j] + smoothing
-    for i in range(rows):
-        for j in range(S):
-            x = (counts[i * S + j] + smoothing) / total[j]
-            x = x if total[j] > 0. else old[i * S + j]
-            counts[i * S + j] = x
-            change = fmax(change, fabs(x - old[i * S + j]) / (1. + old[i * S + j]))
-    return change
+    for i in range(n):
+        for j in range(width):
+            total[j] += counts[i * width + j] + smoothing
+    for i in range(n):
+        for j in range(width):
+            x = (counts[i * width + j] + smoothing) / total[j]
+            x = x if total[j] > 0. else old[i * width + j]
+            counts[i * width + j] = x
+            x = fabs(x - old[i * width + j]) / (1. + old[i * width + j])
+            change[j] = fmax(change[j], x)
 
 
 cdef double log_product(
@@ -250,12 +232,19 @@ cdef void maximize(
 ) noexcept nogil:
     """The M step of all lanes: points, and their relative changes (lanes,)."""
     cdef Py_ssize_t S = p.states, cells = p.rows * S, l, i, j
+    cdef double c = p.smoothing
+    cdef double total[L]
+    cdef double* moved = memory + S
     for l in range(L):
-        change[l] = normalize_table(
-            g.counts + l * cells, g.table + l * cells, p.rows, S, p.smoothing, memory)
-    normalize(g.starts, g.start, S, p.smoothing, change)
+        memset(moved, 0, S * sizeof(double))
+        normalize(
+            g.counts + l * cells, g.table + l * cells, p.rows, S, c, memory, moved)
+        change[l] = 0.
+        for j in range(S):
+            change[l] = fmax(change[l], moved[j])
+    normalize(g.starts, g.start, S, L, c, total, change)
     for i in range(S):
-        normalize(g.moves + i * S * L, g.trans + i * S * L, S, p.smoothing, change)
+        normalize(g.moves + i * S * L, g.trans + i * S * L, S, L, c, total, change)
     g.start, g.starts = g.starts, g.start
     g.trans, g.moves = g.moves, g.trans
     g.table, g.counts = g.counts, g.table
