@@ -5,8 +5,11 @@
 Below 2^16 states: tables of 2^M numbers made by doubling (a unit that is switched on
 adds its bias and its row of weights, itself a table made by doubling) and folded again
 for the moments, about six passes in all, by Numba. From there on two tables of half of
-the units each, whose cross energies and cross moments are matrix products of blocks
-that stay in cache; no table of 2^M numbers is made.
+the units each. exp of the cross energy of two half states is a product of two numbers,
+one for each quarter of the second half, so that log Phi and all moments are four
+products of 2^(M/2) x 2^(M/4) matrices; where exponents are too large for products of
+exponentials, blocks of the table of energies stay in cache. No table of 2^M numbers is
+made.
 
 Compiled when first used and cached on disk.
 """
@@ -148,31 +151,32 @@ class HalfTables:
         np.fill_diagonal(W, 2.0 * bias[units])
         return 0.5 * ((X @ W) * X).sum(axis=1)
 
-    def _blocks(self, weights, bias):
-        """(row slice, row weights, table, row, shift) over blocks of the first half.
+    def _quarters(self, weights, bias):
+        """(V, W, f, G, shift), or None where their exponents are too large.
 
-        exp of the exponents is e^shift * row weight * table * row. Where all cross
-        energies are within 500 nats the table (the low units of the block) serves all
-        blocks and the row is that of its high units, so that 2^M exponentials become
-        products.
+        exp of the exponents of states x and y = (l, h), the low and the high units of
+        the second half, is e^shift f[x] V[x, l] W[x, h] G[h, l].
         """
         (X, Y), across = self.tables, weights[np.ix_(*self.units)]
         own = [self._own_energies(h, weights, bias) for h in (0, 1)]
-        low = int(math.log2(max(_BLOCK // len(Y), 1)))
-        low = min(low, X.shape[1])
-        size = 1 << low
-        if np.abs(across).sum() + np.ptp(own[1]) < 500.0:
-            table = np.exp(X[:size, :low] @ (across[:low] @ Y.T))
-            second = own[1] - own[1].max()
-            shift = own[0].max() + own[1].max()
-            factor = np.exp(own[0] - own[0].max())
-            high = across[low:] @ Y.T
-            for start in range(0, len(X), size):
-                part = slice(start, start + size)
-                base = np.exp(X[start, low:] @ high + second)
-                yield part, factor[part], table, base, shift
-            return
-        room, ones, row = np.empty((size, len(Y))), np.ones(size), np.ones(len(Y))
+        if np.abs(across).sum() + np.ptp(own[1]) >= 500.0:
+            return None
+        low = Y.shape[1] // 2
+        V = np.exp(X @ (across[:, :low] @ Y[: 1 << low, :low].T))
+        W = np.exp(X @ (across[:, low:] @ Y[:: 1 << low, low:].T))
+        top = own[0].max(), own[1].max()
+        G = np.exp(own[1] - top[1]).reshape(-1, 1 << low)
+        return V, W, np.exp(own[0] - top[0]), G, top[0] + top[1]
+
+    def _blocks(self, weights, bias):
+        """(row slice, shift, table) over blocks of the first half.
+
+        exp of the exponents is e^shift * table, whose largest number is 1.
+        """
+        (X, Y), across = self.tables, weights[np.ix_(*self.units)]
+        own = [self._own_energies(h, weights, bias) for h in (0, 1)]
+        size = min(max(_BLOCK // len(Y), 1), len(X))
+        room = np.empty((size, len(Y)))
         for start in range(0, len(X), size):
             part = slice(start, start + size)
             block = np.matmul(X[part] @ across, Y.T, out=room)
@@ -180,36 +184,68 @@ class HalfTables:
             block += own[1]
             shift = block.max()
             block -= shift
-            yield part, ones, np.exp(block, out=block), row, shift
+            yield part, shift, np.exp(block, out=block)
 
     def log_partition(self, weights, bias):
         """log Phi."""
+        quarters = self._quarters(weights, bias)
+        if quarters is not None:
+            V, W, f, G, shift = quarters
+            return float(shift + np.log(f @ ((W @ G) * V).sum(axis=1)))
         each = [
-            shift + math.log(factor @ (table @ row))
-            for _, factor, table, row, shift in self._blocks(weights, bias)
+            shift + math.log(table.sum())
+            for _, shift, table in self._blocks(weights, bias)
         ]
         return float(logsumexp(each))
 
     def pair_moments(self, weights, bias):
         """log Phi and E x x', its diagonal E x; one pass over all states."""
+        quarters = self._quarters(weights, bias)
+        if quarters is None:
+            log_phi, *sums = self._sums_of_blocks(weights, bias)
+        else:
+            log_phi, *sums = self._sums_of_quarters(*quarters)
+        X, Y = self.tables
+        return float(log_phi), self._assembled(X, Y, *sums, X.shape[1] + Y.shape[1])
+
+    def _sums_of_quarters(self, V, W, f, G, shift):
+        """log Phi, P(x), P(y) and E x y'."""
+        X, Y = self.tables
+        low = Y.shape[1] // 2
+        fV = f[:, None] * V
+        with_low = W @ G
+        with_low *= fV  # sums over h of the probability of (x, l), times Phi
+        row = with_low.sum(axis=1)
+        total = row.sum()
+        with_high = fV @ G.T
+        with_high *= W
+        cross = np.hstack(
+            [
+                (X.T @ with_low) @ Y[: 1 << low, :low],
+                (X.T @ with_high) @ Y[:: 1 << low, low:],
+            ]
+        )
+        col = ((W.T @ fV) * G).ravel()
+        return shift + math.log(total), row / total, col / total, cross / total
+
+    def _sums_of_blocks(self, weights, bias):
+        """log Phi, P(x), P(y) and E x y'."""
         X, Y = self.tables
         log_phi = -np.inf
         row, col = np.zeros(len(X)), np.zeros(len(Y))
         cross = np.zeros((X.shape[1], Y.shape[1]))
-        ones = np.hstack([Y, np.ones((len(Y), 1))])
-        for part, factor, table, base, shift in self._blocks(weights, bias):
-            sums = (table @ (base[:, None] * ones)) * factor[:, None]
-            new = np.logaddexp(log_phi, shift + math.log(sums[:, -1].sum()))
+        for part, shift, table in self._blocks(weights, bias):
+            sums = table.sum(axis=1)
+            new = np.logaddexp(log_phi, shift + math.log(sums.sum()))
             old, scale = math.exp(log_phi - new), math.exp(shift - new)
-            if old != 1.0:
-                for total in (row, col, cross):
-                    total *= old
-            row[part] = scale * sums[:, -1]
-            col += scale * (factor @ table) * base
-            cross += scale * (X[part].T @ sums[:, :-1])
+            col *= old
+            cross *= old
+            row *= old
+            row[part] = scale * sums
+            col += scale * table.sum(axis=0)
+            cross += scale * (X[part].T @ (table @ Y))
             log_phi = new
-        m = X.shape[1] + Y.shape[1]
-        return float(log_phi), self._assembled(X, Y, row, col, cross, m)
+        return log_phi, row, col, cross
 
     def _assembled(self, A, B, row, col, cross, m):
         out = np.empty((m, m))
@@ -232,9 +268,8 @@ class HalfTables:
         order = np.argsort(Y.sum(axis=1), kind="stable")
         sorted_second = Y[order]
         edges = np.searchsorted(sorted_second.sum(axis=1), np.arange(Y.shape[1] + 2))
-        for part, factor, table, base, shift in self._blocks(weights, bias):
-            scale = factor * math.exp(shift - log_phi)
-            block = (table * base)[:, order] * scale[:, None]
+        for part, shift, table in self._blocks(weights, bias):
+            block = table[:, order] * math.exp(shift - log_phi)
             for k1 in np.unique(counts[part]):
                 rows = counts[part] == k1
                 A, P = X[part][rows], block[rows]

@@ -13,12 +13,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
 
 from maxent._support.reports import Report, tell
 from maxent._support.typing import Callback
 from maxent.latent._hull import check_dual, check_hull, check_reach, reach_within
 from maxent.latent._penalty import L2, Box, Convex, Penalty
+from maxent.latent._quasi_newton import lbfgs as quasi_newton
 from maxent.latent._scaling import scaled
 from maxent.latent._space import FeatureSpace
 
@@ -105,31 +105,33 @@ def scaling(problem: DualProblem, lam: Array, max_iter: int, method: str) -> Sol
 
 
 def lbfgs(problem: DualProblem, lam: Array, max_iter: int) -> Solution:
-    """L-BFGS, finished by Newton-CG where it stops short of the tolerance."""
-    if isinstance(problem.penalty, Box):
-        return _box(problem, problem.penalty.width, lam, max_iter)
-    steps = [0]
+    """L-BFGS, finished by Newton where it stops short of the tolerance.
 
-    def both(x):
-        dual, _, mean, _ = problem.evaluate(x)
-        return dual, problem.gradient(x, mean)
+    With a corner at zero the Newton steps are those of the weights left nonzero; else
+    they are made by conjugate gradients.
+    """
+    penalty, steps = problem.penalty, [0]
+    box = isinstance(penalty, Box)
+
+    def smooth(x):
+        log_phi, _, mean = problem.space.evaluate(x)
+        return float(log_phi - x @ problem.target), mean - problem.target
 
     def progress(x):
         steps[0] += 1
         dual, _, _, residual = problem.evaluate(x)
-        if problem.record(steps[0], x, dual, residual):
-            raise StopIteration
+        return problem.record(steps[0], x, dual, residual)
 
-    options: dict[str, float]
-    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "maxcor": 20}
-    options |= {"ftol": 0.0, "gtol": 0.5 * problem.tol}
-    result = minimize(
-        both, lam, jac=True, method="L-BFGS-B", callback=progress, options=options
-    )
-    met = problem.evaluate(result.x)[3] <= problem.tol
-    if problem.stopped or met or steps[0] >= max_iter:
-        return result.x, steps[0]
-    return newton(problem, result.x, max_iter, start=steps[0], direct=False)
+    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0}
+    options |= {"gtol": 1e-9} if box else {"gtol": 0.5 * problem.tol, "maxcor": 20}
+    lam = quasi_newton(smooth, penalty, lam, options, callback=progress)
+    if problem.stopped:
+        return lam, steps[0]
+    if isinstance(penalty, Box):
+        return _active_newton(problem, penalty.width, lam, max_iter, steps[0])
+    if problem.evaluate(lam)[3] <= problem.tol or steps[0] >= max_iter:
+        return lam, steps[0]
+    return newton(problem, lam, max_iter, start=steps[0], direct=False)
 
 
 def newton(
@@ -209,41 +211,6 @@ def _line_search(problem, lam, step, dual, slope, residual):
             return new, found
         t *= 0.5
     return None
-
-
-def _box(problem: DualProblem, width: Array, lam: Array, max_iter: int) -> Solution:
-    """lam = u - w, u, w >= 0, by L-BFGS-B; then Newton on the weights left nonzero."""
-    n = len(lam)
-    steps = [0]
-
-    def both(x):
-        lam = x[:n] - x[n:]
-        log_phi, _, mean = problem.space.evaluate(lam)
-        g = mean - problem.target
-        dual = float(log_phi - lam @ problem.target + width @ (x[:n] + x[n:]))
-        return dual, np.concatenate([g + width, width - g])
-
-    def progress(x):
-        steps[0] += 1
-        dual, _, _, residual = problem.evaluate(x[:n] - x[n:])
-        if problem.record(steps[0], x[:n] - x[n:], dual, residual):
-            raise StopIteration
-
-    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-9}
-    start = np.concatenate([np.maximum(lam, 0.0), np.maximum(-lam, 0.0)])
-    result = minimize(
-        both,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0, None)] * (2 * n),
-        callback=progress,
-        options=options,
-    )
-    lam = result.x[:n] - result.x[n:]
-    if problem.stopped:
-        return lam, steps[0]
-    return _active_newton(problem, width, lam, max_iter, steps[0])
 
 
 def _active_newton(problem, width, lam, max_iter, done):

@@ -10,7 +10,6 @@ Source: Wang, Schuurmans & Zhao (2012), sections 3 and 8.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from scipy.optimize import minimize
 from maxent._support import validation as v
 from maxent.latent._model import LogLinearModel, Posterior
 from maxent.latent._penalty import L2, Box, Penalty
+from maxent.latent._quasi_newton import lbfgs
 from maxent.latent._scaling import SCALING
 
 Array = NDArray[np.float64]
@@ -144,7 +144,8 @@ def _minimized(likelihood, lam, target, inner, method):
 
     options = {"maxiter": inner, "gtol": 1e-12}
     if method == "lbfgs":
-        return _lbfgs(likelihood, smooth, lam, options | {"ftol": 0.0})
+        options["ftol"] = 0.0
+        return lbfgs(smooth, likelihood.penalty, lam, options, likelihood.bound)
     own = likelihood.penalty
 
     def both(x):
@@ -156,42 +157,6 @@ def _minimized(likelihood, lam, target, inner, method):
         result = minimize(both, lam, jac=True, method="CG", options=options)
     new = np.clip(result.x, -likelihood.bound, likelihood.bound)
     return new if both(new)[0] <= both(lam)[0] else lam
-
-
-def _lbfgs(
-    likelihood: Likelihood,
-    smooth: Callable[[Array], tuple[float, Array]],
-    lam: Array,
-    options: dict[str, Any],
-) -> Array:
-    """L-BFGS-B on a smooth function plus the penalty; never to a greater value."""
-    penalty, bound, n = likelihood.penalty, likelihood.bound, len(lam)
-    end = bound if np.isfinite(bound) else None
-    split = isinstance(penalty, Box)
-    start = np.concatenate([np.maximum(lam, 0.0), np.maximum(-lam, 0.0)])
-    start = start if split else lam
-
-    def both(x):
-        if isinstance(penalty, Box):
-            value, gradient = smooth(x[:n] - x[n:])
-            value += float(penalty.width @ (x[:n] + x[n:]))
-            width = penalty.width
-            return value, np.concatenate([gradient + width, width - gradient])
-        value, gradient = smooth(x)
-        return value + penalty.value(x), gradient + penalty.gradient(x)
-
-    first = both(start)[0]
-    result = minimize(
-        both,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0.0 if split else None if end is None else -end, end)] * len(start),
-        options=options,
-    )
-    if not result.fun <= first:
-        return lam
-    return result.x[:n] - result.x[n:] if split else result.x
 
 
 def _newton(likelihood, lam, target, inner, method):
@@ -256,7 +221,7 @@ def _lbfgs_ascent(likelihood, lam, tol, max_iter):
 
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 30}
     options |= {"ftol": 0.0, "gtol": 0.5 * tol * scale.min()}
-    return _lbfgs(likelihood, smooth, lam, options)
+    return lbfgs(smooth, likelihood.penalty, lam, options, likelihood.bound)
 
 
 def _newton_ascent(likelihood, lam, tol, max_iter):

@@ -28,6 +28,25 @@ def test_halves_agree_with_tables(scale, rng):
     assert halves.log_partition(W, b) == pytest.approx(log_phi, rel=1e-13)
 
 
+@pytest.mark.parametrize("sizes", [(1, 1), (4, 1), (1, 5), (3, 4)])
+@pytest.mark.parametrize("total", [1.0, 499.0])
+def test_products_of_exponentials_hold_up_to_their_limit(sizes, total, rng):
+    # the sum of the cross weights decides whether exponentials are multiplied
+    M = sum(sizes)
+    halves = states.HalfTables(np.arange(sizes[0]), np.arange(sizes[0], M))
+    W, b = np.zeros((M, M)), rng.normal(scale=300.0, size=M)
+    b[sizes[0] :] = 0.0
+    across = rng.normal(size=sizes)
+    W[: sizes[0], sizes[0] :] = across * total / np.abs(across).sum() * (1 - 1e-9)
+    W = W + W.T
+    assert halves._quarters(W, b) is not None
+    log_phi, second = states.pair_moments_direct(W, b)
+    found = halves.pair_moments(W, b)
+    assert found[0] == pytest.approx(log_phi, rel=1e-13, abs=1e-12)
+    np.testing.assert_allclose(found[1], second, atol=1e-11)
+    assert halves.log_partition(W, b) == pytest.approx(log_phi, rel=1e-13, abs=1e-12)
+
+
 def test_seventeen_units_use_halves_and_agree(rng):
     W, b = coupling(rng, 17, 0.2)
     found, direct = states.pair_moments(W, b), states.pair_moments_direct(W, b)

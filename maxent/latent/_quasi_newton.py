@@ -1,0 +1,61 @@
+"""L-BFGS-B on a smooth function plus a penalty with or without a corner at zero."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from maxent.latent._penalty import Box, Penalty
+
+Array = NDArray[np.float64]
+
+
+def lbfgs(
+    smooth: Callable[[Array], tuple[float, Array]],
+    penalty: Penalty,
+    lam: Array,
+    options: dict[str, Any],
+    bound: float = np.inf,
+    callback: Callable[[Array], bool] | None = None,
+) -> Array:
+    """Minimise smooth(lam) + U*(lam), |lam| <= bound; never to a greater value.
+
+    smooth returns its value and gradient. With sum w_i |lam_i| the variables are u and
+    v >= 0, lam = u - v. The callback sees lam and ends the iterations by True.
+    """
+    n, end = len(lam), bound if np.isfinite(bound) else None
+    split = isinstance(penalty, Box)
+
+    def joined(x):
+        return x[:n] - x[n:] if split else x
+
+    def both(x):
+        value, gradient = smooth(joined(x))
+        if isinstance(penalty, Box):
+            width = penalty.width
+            value += float(width @ (x[:n] + x[n:]))
+            return value, np.concatenate([gradient + width, width - gradient])
+        return value + penalty.value(x), gradient + penalty.gradient(x)
+
+    def progress(x):
+        if callback is not None and callback(joined(x)):
+            raise StopIteration
+
+    start = lam
+    if split:
+        start = np.concatenate([np.maximum(lam, 0.0), np.maximum(-lam, 0.0)])
+    first = both(start)[0]
+    result = minimize(
+        both,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0 if split else None if end is None else -end, end)] * len(start),
+        callback=None if callback is None else progress,
+        options=options,
+    )
+    return joined(result.x) if result.fun <= first else lam
