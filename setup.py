@@ -29,6 +29,7 @@ EXTENSIONS = {
     "potentials": [VECTOR],
     "threads": [],
     "gram": [VECTOR],
+    "weighted_gram": [CORE + "gram_loops.c"],
     "dual_machine": [VECTOR],
     "smo": [VECTOR],
     "coordinate": [],

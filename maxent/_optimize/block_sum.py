@@ -56,6 +56,7 @@ class BlockSum:
     """
 
     homogeneous = False
+    bounds_dual = False
 
     def __init__(self, blocks, maps, bias=None):
         self.blocks, self.maps = blocks, maps

@@ -154,7 +154,8 @@ class _InteriorPoint:
         # ask for, and the steps of an objective without bound get slow before 1e12.
         most = 1e9 if rows.potential.hard and not R.homogeneous else 1e12
         most *= max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
-        self.unbounded_from = most * max(1.0, self.largest) ** 2
+        most *= max(1.0, self.largest) ** 2
+        self.unbounded_from = np.inf if R.bounds_dual else most
         # quadratics are cheap enough to go on to the last digit
         self.enough = min(monitor.tol, 1e-12) if R.homogeneous else monitor.tol
         self.last_progress = 0, np.inf, -np.inf
@@ -334,8 +335,8 @@ class _InteriorPoint:
         """Certified point near a state, with the duals of slacks that vanish."""
         lam = repair_equality(state.lam, self.upper, self.E)
         point = self._point(lam, state.bias, polish=False)
-        if relative_gap(point.gap, point.objective) <= _NEAR:
-            point = self._point(lam, state.bias)
+        if self.E is not None and relative_gap(point.gap, point.objective) <= _NEAR:
+            point = self._point(lam, state.bias)  # with the best bias
         J, tol = point.objective, self.monitor.tol
         if self.domain.count and relative_gap(point.gap, J) > tol and -np.inf < J:
             found = certify_with_slack_duals(

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._support.linalg import blocked_cholesky, row_chunks, solve_lower
+from maxent._support.linalg import (
+    blocked_cholesky,
+    row_chunks,
+    solve_lower,
+    weighted_gram,
+)
 
 _BLOCK = 512
 _DENSE = 300  # rows whose n^3 is cheap, and more accurate than Woodbury's identity
@@ -18,6 +23,7 @@ class Quadratic:
     """Base class of quadratics: no bounds, and a cost of the second degree."""
 
     homogeneous = True
+    bounds_dual = False  # whether its domain does, whatever the levels
     blocks = ()
 
     def max_step(self, lam, direction):
@@ -87,11 +93,7 @@ class LowRankQuadratic(Quadratic):
             L = blocked_cholesky(A)
             return lambda rhs: solve_lower(L, rhs)
         # Woodbury's identity
-        inner = np.zeros((r, r))
-        for part in row_chunks(n, r * r):
-            Z = self.Z[part] * root
-            Z /= np.sqrt(diagonal[part, None])
-            inner += Z.T @ Z
+        inner = weighted_gram(self.Z, 1.0 / diagonal) * np.outer(root, root)
         inner.flat[:: r + 1] += 1.0
         L = blocked_cholesky(inner)
 

@@ -7,7 +7,10 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from maxent._core.weighted_gram import weighted_gram as few_columns_gram
+
 _BLOCK = 512
+_FEW_COLUMNS = 512  # beyond, the product does not stay in cache, and BLAS is faster
 
 
 def small_solve(A, b):
@@ -48,6 +51,18 @@ def blocked_cholesky(A):
 
 def solve_lower(L, rhs):
     return dpotrs(L.T, rhs, lower=0)[0]  # the transpose is in Fortran order
+
+
+def weighted_gram(Z, weight):
+    """Z' diag(weight) Z of rows Z (n, d) and weights >= 0, as an array (d, d)."""
+    n, d = Z.shape
+    if d <= _FEW_COLUMNS and Z.flags.c_contiguous:
+        return few_columns_gram(Z, np.ascontiguousarray(weight))
+    out = np.zeros((d, d))
+    for part in row_chunks(n, d * d):
+        scaled = Z[part] * np.sqrt(weight[part, None])
+        out += scaled.T @ scaled
+    return out
 
 
 def weighted_products(E, weight):

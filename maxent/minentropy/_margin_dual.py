@@ -28,7 +28,7 @@ from maxent._optimize.potential import Potential
 from maxent._optimize.quadratics import Quadratic
 from maxent._optimize.rows import Rows
 from maxent._optimize.slack_barrier import PrimalDualSlacks
-from maxent._support.linalg import blocked_cholesky, row_chunks, solve_lower
+from maxent._support.linalg import blocked_cholesky, solve_lower, weighted_gram
 from maxent._support.typing import FloatArray, IntArray
 
 # (kind, shape, upper, addresses of a user's functions), as in maxent/_core/potentials
@@ -36,7 +36,7 @@ _HINGE = Potential((6, 1.0, 1.0, 0, 0, 0))
 _NO_END = Potential((5, 1.0, np.inf, 0, 0, 0))
 _EDGE = 1e-16  # share of c below which the room of a group is rounding
 _OVER = 1.0 + 1e-12  # rounding allowed in sums of multipliers
-_CLOSE = 1e-3  # share of the loss below which a gap says which rows are in the support
+_CLOSE = 1e-5  # share of the loss below which a gap says which rows are in the support
 
 
 @dataclass
@@ -249,6 +249,7 @@ class _MarginQuadratic(Quadratic):
     """
 
     homogeneous = False  # the domain is not a cone
+    bounds_dual = True  # multipliers of a group have a bounded sum
 
     def __init__(self, Z: FloatArray, groups: Groups):
         self.Z, self.groups = Z, groups
@@ -299,9 +300,8 @@ class _MarginQuadratic(Quadratic):
         theta, (w, v) = 1.0 / diagonal, self.both_weights(lam)
         miss = v - w
         self.base = lam, w
-        inverse, inner = _inverse(theta, groups, curvatures), np.zeros((len(w),) * 2)
-        for part in inverse.parts(Z):
-            inner += part.T @ part
+        inverse = _inverse(theta, groups, curvatures)
+        inner = inverse.gram(Z)
         inner.flat[:: len(inner) + 1] += 1.0
         L = blocked_cholesky(inner)
 
@@ -329,11 +329,9 @@ class _Diagonal:
         x = self.theta * x
         return x, x
 
-    def parts(self, Z):
-        """Matrices whose products with themselves add up to Z' B^-1 Z."""
-        root = np.sqrt(self.theta)[:, None]
-        for part in row_chunks(len(Z), Z.shape[1] ** 2):
-            yield Z[part] * root[part]
+    def gram(self, Z):
+        """Z' B^-1 Z."""
+        return weighted_gram(Z, self.theta)
 
 
 class _Grouped:
@@ -355,24 +353,24 @@ class _Grouped:
         x[self.largest] = sums - groups.sum(x)
         return x, sums
 
-    def parts(self, Z):
-        """Matrices whose products with themselves add up to Z' B^-1 Z."""
-        groups, root = self.groups, np.sqrt(self.T * self.left)[:, None]
-        alone = np.flatnonzero(groups.lone)
-        for part in row_chunks(len(alone), Z.shape[1] ** 2):
-            own = alone[part]
-            yield Z[groups.starts[own]] * root[own]
-        rows, several = groups.shared, ~groups.lone
+    def gram(self, Z):
+        """Z' B^-1 Z."""
+        groups, weight = self.groups, self.T * self.left
+        alone, several = groups.lone, ~groups.lone
+        own = groups.starts[alone]
+        out = weighted_gram(Z[own], weight[alone])
+        rows = groups.shared
         if len(rows):
-            Z, theta = Z[rows], self.theta[rows][:, None]
+            Z, theta = Z[rows], self.theta[rows]
             ends = np.cumsum(several) - 1
             own = ends[groups.of_row[rows]]
             starts = np.searchsorted(own, np.arange(own[-1] + 1))
-            mean = np.add.reduceat(theta * Z, starts) / self.T[several][:, None]
+            mean = np.add.reduceat(theta[:, None] * Z, starts)
+            mean /= self.T[several][:, None]
             Z -= mean[own]
-            Z *= np.sqrt(theta)
-            yield Z
-            yield mean * root[several]
+            out += weighted_gram(Z, theta)
+            out += weighted_gram(mean, weight[several])
+        return out
 
 
 def _inverse(theta, groups, curvatures):

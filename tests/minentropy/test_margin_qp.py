@@ -48,6 +48,13 @@ def test_gap_bounds_the_objective(ragged, C, rng):
         assert value >= found.objective - found.gap - 1e-9 * value
 
 
+def test_large_weights_of_groups_that_no_weights_separate(rng):
+    D = rng.standard_normal((2000, 2, 20))
+    D[..., 0] += 0.5
+    found = solve_margin_qp(D, np.ones((2000, 2)), 1e6)
+    assert found.converged and found.gap <= 1e-8 * found.objective
+
+
 @pytest.mark.parametrize("prox", [1e-3, 1.0, 1e4])
 def test_proximal_form(prox, rng):
     D, ell, c, of_row = problem(rng, m=2)
