@@ -328,6 +328,8 @@ class _InteriorPoint:
     # -- certificates --------------------------------------------------------------
     def _point(self, lam, bias, polish=True):
         """Certified point at multipliers that may be infeasible (None)."""
+        if self.E is None:
+            bias = None
         found = certify(self.certified_rows, self.R, lam, self.E, bias, polish=polish)
         return DualPoint(lam, *found)
 
