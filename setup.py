@@ -30,6 +30,7 @@ EXTENSIONS = {
     "threads": [],
     "gram": [VECTOR],
     "weighted_gram": [CORE + "gram_loops.c"],
+    "uncertain_labels": [],
     "dual_machine": [VECTOR],
     "smo": [VECTOR],
     "coordinate": [],

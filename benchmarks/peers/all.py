@@ -71,6 +71,8 @@ TABLES = [
     Table("minentropy_fit", "minentropy.py", "--parts fit"),
     Table("margin_solvers", "margin_solvers.py", "--parts solvers"),
     Table("margin_starts", "margin_solvers.py", "--parts starts"),
+    Table("partial_labels", "uncertain.py", "--parts labels"),
+    Table("sequence_outliers", "uncertain.py", "--parts detector"),
     Table("partitions", "partitions.py", "--folder {scratch}"),
 ]
 

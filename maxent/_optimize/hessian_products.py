@@ -9,12 +9,16 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxent._optimize.maps import Diagonal
+from maxent._optimize.quadratics import LowRankQuadratic
 
 _SIZE = 1000  # multipliers up to which products make their matrix, 8 MB
 _DIRECT_SIZE = 2500  # multipliers up to which blocks make it, 50 MB
 # what that costs in products, by size: 0.08 to 0.35 for 10 to 40 columns of trees and
 # 200 to 2000 multipliers
 _DIRECT_COST = 0.1
+_FEW = 0.25  # columns of a factor, as a share of the multipliers, that count as few
+_STORED = 1e8  # entries of a factor
+_WORST = 1e8  # largest diagonal of the Hessian over that of the potentials, of a factor
 _DROPPED = 0.05  # share of the rows of a factor that may have met a bound since
 
 
@@ -68,6 +72,12 @@ class FreeHessian:
         every = all(block.cheap_products for block in R.blocks)
         self._direct_cost = _DIRECT_COST if every else 0.0
         self._matrix = self._factor = None
+        # G with Hessian G G', where that has few columns: solved by Woodbury's identity
+        self._columns, self._at = None, (lam, free, curvatures)
+        rank = sum(block.rank for block in R.blocks)
+        self._rank = rank + (0 if R.bias is None else R.bias.shape[1])
+        self._low = rank > 0 and self._rank <= _FEW * self.size
+        self._low &= R.n * self._rank <= _STORED
         self.parts = []
         for block, A, a, extra in zip(
             R.blocks, R.maps, R.row_weights(lam), curvatures, strict=True
@@ -100,6 +110,8 @@ class FreeHessian:
         """The Hessian times x (size,)."""
         if self._matrix is not None:
             return self._matrix @ x
+        if self._columns is not None:
+            return self.diagonal * x + self._columns @ (self._columns.T @ x)
         self.products += 1
         out = self.diagonal * x
         for part in self.parts:
@@ -115,11 +127,13 @@ class FreeHessian:
 
     @property
     def assembled(self):
-        """Whether the matrix was made."""
-        return self._matrix is not None
+        """Whether the matrix was made, or a factor of few columns."""
+        return self._matrix is not None or self._columns is not None
 
     def should_assemble(self):
         """Whether products were so many that the matrix is worth its making."""
+        if self._low and not self.assembled:
+            return self.products >= _DIRECT_COST * self.assemble_after * self._rank
         if self.assembled or self.size > (_DIRECT_SIZE if self._direct else _SIZE):
             return False
         cost = self._direct_cost if self._direct else 1.0
@@ -128,8 +142,17 @@ class FreeHessian:
     def assemble(self):
         """Make and keep the matrix: by the blocks, or one product per column.
 
-        Where blocks make none, the columns wait for more products.
+        Where blocks make none, the columns wait for more products. A factor of few
+        columns takes its place.
         """
+        if self._low:
+            self._low = False
+            lam, free, curvatures = self._at
+            G = self.R.factor(lam, curvatures)[free]
+            largest = float(np.einsum("ij,ij->i", G, G).max(initial=0.0))
+            if largest <= _WORST * self.diagonal.min():
+                self._columns = G
+            return
         if not self._direct:
             columns = [self.product(unit) for unit in np.eye(self.size)]
             matrix = np.array(columns)
@@ -149,7 +172,8 @@ class FreeHessian:
 
     def assembled_matrix(self):
         """The matrix, made by whatever way there is."""
-        while not self.assembled:
+        self._low = False
+        while self._matrix is None:
             self.assemble()
         return self._matrix
 
@@ -160,6 +184,12 @@ class FreeHessian:
         matrix of as small a rank as there are others; a new factor costs more than the
         steps of conjugate gradients that this takes.
         """
+        if self._columns is not None:
+            try:
+                own = LowRankQuadratic(self._columns[at])
+                return own.solver(None, self.diagonal[at])
+            except LinAlgError:
+                return self._scaling(at)
         if self._matrix is None:
             return self._scaling(at)
         if self._factor is not None:

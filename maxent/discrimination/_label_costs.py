@@ -21,10 +21,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_expit, xlogy
 
+from maxent._core.uncertain_labels import least_losses
 from maxent._optimize.rows import Rows
-
-_STEPS = 200  # bisections alone need 60 or so
-_LAST = 1e-8  # a Newton step this short is followed by one below rounding
 
 
 @dataclass
@@ -83,77 +81,34 @@ class LabelCosts:
     def best_means(self, f):
         """Label means (n,) of the least cost at decision values f."""
         p = self.prior_mean.copy()
-        rows, h = self._open
-        f = f[self.uncertain]
-        self._near = u = best_multipliers(rows, h, f, self._near)
-        p[self.uncertain] = np.tanh(u * rows.rate * f + h)
+        p[self.uncertain] = self._least(f[self.uncertain])[1]
         return p
 
     def least_loss(self, f):
         """Least cost over all label means, and its derivative by f (n,)."""
-        rows, h = self._open
-        p, derivative = self.prior_mean, np.zeros_like(f)
+        rows, derivative = self._open[0], np.zeros_like(f)
+        known = self._known[0]
+        p, f_known = self._known[2], f[known]
+        value, lam, _ = self._known[1].loss(self._known[1].q - p * f_known)
+        derivative[known] = -p * lam
+        u, means, losses = self._least(f[self.uncertain])
+        derivative[self.uncertain] = -rows.weight * rows.rate * u * means
+        return value + float(rows.weight @ losses), derivative
+
+    @cached_property
+    def _known(self):
+        """Indices of the rows with known labels, those rows, and their labels."""
         known = np.flatnonzero(np.isinf(self.half_odds))
-        value, lam, _ = self.rows.subset(known).loss((self.rows.q - p * f)[known])
-        derivative[known] = -p[known] * lam
-        f = f[self.uncertain]
-        self._near = u = best_multipliers(rows, h, f, self._near)
-        z = u * rows.rate * f + h
-        terms = rows.rate * rows.q * u + rows.potential.value(u)
-        terms -= log_cosh(z) - log_cosh(h)
-        derivative[self.uncertain] = -rows.weight * rows.rate * u * np.tanh(z)
-        return value + float(rows.weight @ terms), derivative
+        return known, self.rows.subset(known), self.prior_mean[known]
 
-
-def log_cosh(z):
-    """log cosh z, without overflow."""
-    return np.logaddexp(z, -z) - np.log(2.0)
-
-
-def best_multipliers(rows, h, f, near=None):
-    """Dimensionless multipliers u (n,) of rows with uncertain labels.
-
-    The root of rate q + g'(u) - x tanh(u x + h), x = rate f, which falls as u grows; 0
-    or the end of the domain where there is none. Newton steps inside a bracket, from
-    multipliers `near` if there are any.
-    """
-    g, x, c = rows.potential, rows.rate * f, rows.rate * rows.q
-    u = np.zeros(len(f))
-    if not len(f):
-        return u
-
-    def slope(u, at):
-        return c[at] + g.slope(u) - x[at] * np.tanh(u * x[at] + h[at])
-
-    left = np.flatnonzero(c + g.slope_at_zero > x * np.tanh(h))
-    high = np.full(len(f), g.upper)
-    if g.closed:
-        at_end = slope(high[left], left) >= 0
-        u[left[at_end]] = g.upper
-        left = left[~at_end]
-    elif not np.isfinite(g.upper):
-        high[left] = 1.0
-        beyond = left
-        while len(beyond):
-            beyond = beyond[slope(high[beyond], beyond) > 0]
-            high[beyond] *= 4.0
-    high = high[left]
-    low, now = np.zeros(len(left)), 0.5 * high
-    if near is not None:
-        known = (near[left] > 0) & (near[left] < high)
-        now = np.where(known, near[left], now)
-    for _ in range(_STEPS):
-        if not len(left):
-            break
-        s, tanh = slope(now, left), np.tanh(now * x[left] + h[left])
-        curvature = g.curvature(now) + x[left] ** 2 * (1.0 - tanh**2)
-        low, high = np.where(s > 0, now, low), np.where(s > 0, high, now)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            new = now + s / curvature
-        inside = (new > low) & (new < high)
-        new = np.where(inside, new, 0.5 * (low + high))
-        done = (s == 0) | (high - low <= 4e-16 * high)
-        done |= inside & (np.abs(new - now) <= _LAST * now)
-        u[left] = np.where(s == 0, now, new)
-        left, low, high, now = (a[~done] for a in (left, low, high, new))
-    return u
+    def _least(self, f):
+        """Dimensionless multipliers, means and losses of the uncertain rows."""
+        rows, h = self._open
+        u = np.zeros(len(f)) if self._near is None else self._near
+        means, losses = np.empty(len(f)), np.empty(len(f))
+        g = rows.potential
+        spec = g.core_spec, g.closed, g.slope_at_zero
+        arrays = rows.rate * f, rows.rate * rows.q, h
+        least_losses(*spec, *arrays, u, means, losses)
+        self._near = u
+        return u, means, losses

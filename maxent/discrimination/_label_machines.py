@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._optimize.kernel_descent import KernelDescent
 from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows
 from maxent._support import validation as v
 from maxent._support.gram_store import WholeGram
@@ -30,6 +31,8 @@ from maxent.discrimination.duals._signed_problem import (
     clip_signed_to_domain,
 )
 from maxent.discrimination.duals.class_pairs import ClassPairs
+
+_MAX_CHANGE = 0.5  # of a decision value: longer steps leave the nearest minimum
 
 
 @dataclass
@@ -82,7 +85,7 @@ class KernelMachines:
     labels : LabelPriors
     """
 
-    linear = True  # in the multipliers: has `between`
+    linear = True  # in the multipliers: has `descended`
 
     def __init__(self, estimator, X, labels):
         self.estimator, self.labels = estimator, labels
@@ -96,6 +99,10 @@ class KernelMachines:
         weight = labels.weight * self.margin.unit_weight(estimator.C)
         self.costs = LabelCosts(Rows.of(self.margin, weight), labels.half_odds)
         self._held = None
+
+    @property
+    def _is_linear(self):
+        return self.estimator._has_kernel("linear")
 
     def train(self, p, before=None, loose=1.0):
         """Machine of label means p, started from one of other means.
@@ -119,7 +126,7 @@ class KernelMachines:
             init = clip_signed_to_domain(self._start(p, before)[inside], problem)
         everything = len(inside) == len(p)
         data = self.data if everything else self.estimator._some_rows(self.data, inside)
-        gram = self._gram(problem, data) if everything else None
+        gram = self._hold(problem) if everything else None
         result = self.estimator._solve(
             data, problem, loose * self.tol, None, init=init, gram=gram
         )
@@ -138,11 +145,16 @@ class KernelMachines:
         np.divide(before.result.lam, was, out=lam, where=was != 0)
         return p * np.maximum(lam, 0.0)
 
-    def _gram(self, problem, data):
-        """The matrix of all rows, once for all label means, if memory allows it."""
-        estimator = self.estimator
-        if self._held is None and not estimator._goes_linear(data, problem):
-            kernel = estimator._kernel(data).held(estimator.cache_size)
+    def _hold(self, problem=None):
+        """The matrix of all rows, once for all label means, if memory allows it.
+
+        A linear kernel has one where the estimator's solver of `problem` works on it.
+        """
+        estimator, linear = self.estimator, self._is_linear
+        if linear and problem is not None:
+            linear = estimator._goes_linear(self.data, problem)
+        if self._held is None and not linear:
+            kernel = estimator._kernel(self.data).held(estimator.cache_size)
             if WholeGram.megabytes(kernel) <= estimator.cache_size:
                 self._held = WholeGram(kernel, 0 if self.bias == "flat" else 1)
         return self._held
@@ -159,31 +171,40 @@ class KernelMachines:
             norm += b * b / self.bias
         return Machine(p, f + b, 0.5 * norm, float(result.gap), result)
 
-    def between(self, one, other, t):
-        """Machine `one` + t (`other` - `one`), without a certificate or label means."""
-        results = one.result, other.result
-        a, b, f = (
-            u + t * (v - u)
-            for u, v in (
-                [r.lam for r in results],
-                [float(r.bias) for r in results],
-                [one.f, other.f],
-            )
+    def descended(self, start, *, tol, max_iter, callback=None):
+        """Machine with the best label means, by L-BFGS from `start`, and iterations.
+
+        It has no certificate. Parameters are those of :meth:`KernelDescent.run`.
+        """
+        self._hold()
+        flat = self.bias == "flat"
+        precision = None if self.bias is None else 0.0 if flat else 1.0 / self.bias
+        descent = KernelDescent(
+            self._product, self.costs.least_loss, precision, _MAX_CHANGE
         )
-        coef = other.result.coef
+        b = float(start.result.bias)
+        point = descent.run(
+            *(start.result.lam, start.f - b, b),
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+        )
+        f = point.Ka + point.b
+        penalty = 0.5 * float(point.a @ point.Ka) + 0.5 * descent.precision * point.b**2
+        coef = start.result.coef
         if coef is not None:
-            coef = one.result.coef + t * (coef - one.result.coef)
-            norm = float(np.vdot(coef, coef))
-        else:
-            norm = float(a @ (f - b))
-        if self.bias not in ("flat", None):
-            norm += b * b / self.bias
-        result = replace(other.result, lam=a, bias=b, coef=coef)
-        return Machine(None, f, 0.5 * norm, np.nan, result)
+            coef = (self.data.T @ point.a).reshape(coef.shape)
+        # what the decision values ask for: sparse, and in the domain
+        result = replace(start.result, lam=-point.slope, bias=point.b, coef=coef)
+        means = self.costs.best_means(f)
+        return Machine(means, f, penalty, np.nan, result), point.n_iter
 
     def _product(self, a):
+        """Kernel matrix times a (n,)."""
         if self._held is not None:
             return self._held.product(a)
+        if self._is_linear:
+            return np.asarray(self.data @ (self.data.T @ a))
         inside = np.flatnonzero(a)
         if not len(inside):
             return np.zeros(len(a))
@@ -196,18 +217,6 @@ class KernelMachines:
             return self.data
         everything = np.arange(self.data.shape[0])
         return self.estimator._kernel(self.data).block(everything, everything)
-
-    def factor(self):
-        """Columns F with K = F F', and what turns coordinates z to multipliers a.
-
-        f = F z = K a; for the linear kernel F are the features, and z the weights.
-        """
-        if self.estimator._has_kernel("linear"):
-            return self.data, None
-        values, vectors = np.linalg.eigh(self.matrix())
-        kept = values > 1e-12 * values[-1]
-        roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
-        return vectors * roots, lambda z: vectors @ (z / roots)
 
     def store(self, machine):
         """Fitted estimator of a machine."""

@@ -7,10 +7,10 @@ values f. A round moves p by a step towards its minimiser and trains the machine
 neither half increases D, whatever the step in [0, 1]. Steps beyond the minimiser are
 taken back where they would increase D.
 
-The rounds creep where label means and machine follow each other. Kernel machines are
-linear in their multipliers, so D with the best label means costs no more than O(n) on
-the line through the last two machines: now and then a round starts from a point beyond
-the last one, where D is less than after its own first half. That halves the rounds.
+The rounds creep where label means and machine follow each other. For kernel machines D
+with the best label means is a smooth function of decision values plus a squared norm:
+after two rounds each starts from a machine that L-BFGS has found from the last one,
+where D is less than after its own first half. A few rounds are then enough.
 
 Source: Jaakkola, Meila & Jebara (1999), appendix C, eqs. (78)-(80) and Theorem 7. The
 objective is not in the paper.
@@ -30,8 +30,8 @@ from maxent._support.reports import Report, tell
 from maxent._support.results import Status
 
 _LOOSE = 10.0  # times the tolerance of the estimator while label means move by one
-_FIRST, _FARTHEST = 4.0, 32.0  # lengths of steps beyond the last machine
-_WAIT = 2  # rounds before the first of them
+_WAIT = 2  # rounds before machines descend without label means
+_DESCENT = {"tol": 1e-5, "max_iter": 100}  # of the squared gradient
 _MANY = 20  # rows that are not in one class by chance
 
 
@@ -54,12 +54,6 @@ class Rounds:
         Relative decrease of D in the last round.
     n_iter : int
     status : Status
-    before : Machine or None
-        Where the last round started to train.
-    reach : float
-        Length of the next step beyond the last machine, in units of its own.
-    wait : int
-        Rounds until then.
     """
 
     machine: Any
@@ -70,9 +64,6 @@ class Rounds:
     decrease: float = 0.0
     n_iter: int = 0
     status: Status = Status.CONVERGED
-    before: Any = None
-    reach: float = _FIRST
-    wait: int = _WAIT
 
 
 def objective_of(costs, machine, p):
@@ -88,8 +79,8 @@ def alternate(machines, *, step, max_rounds, tol, callback=None):
     machines : KernelMachines, or alike
     step : float
         Share of the way to their minimisers that label means go in a round. Beyond 1 it
-        is tried, and 1 taken where D would increase. From 1 on rounds may start beyond
-        the last machine.
+        is tried, and 1 taken where D would increase. From 1 on rounds may start from a
+        machine that has descended without label means.
     max_rounds : int
     tol : float
         Converged where label means are within `tol` of their minimisers and the last
@@ -126,7 +117,12 @@ def one_round(machines, state, best, step):
     p, moved = _moved(costs, state, best, step)
     if moved > state.objective and step > 1:
         p, moved = _moved(costs, state, best, 1.0)
-    start, p, moved = _beyond(machines, state, step, p, moved)
+    start = state.machine
+    if step >= 1 and machines.linear and state.n_iter >= _WAIT:
+        further = machines.descended(start, **_DESCENT)[0]
+        D = objective_of(costs, further, further.p)
+        if moved > D:
+            start, p, moved = further, further.p, D
     # a machine whose label means will change much need not be exact
     loose = min(max(_LOOSE * state.change, 1.0), _LOOSE)
     trained = machines.train(p, start, loose)
@@ -141,26 +137,6 @@ def one_round(machines, state, best, step):
     state.history += [moved, D]
     state.decrease = (state.objective - D) / (1.0 + abs(D))
     state.machine, state.p, state.objective = machine, p, D
-    state.before = start
-
-
-def _beyond(machines, state, step, p, moved):
-    """Machine to start from, label means and D: beyond the last one where D is less."""
-    start = state.machine
-    if step < 1 or state.before is None or not machines.linear:
-        return start, p, moved
-    if state.wait:
-        state.wait -= 1
-        return start, p, moved
-    state.wait, t = 1, state.reach
-    machine = machines.between(state.before, start, t)
-    means = machines.costs.best_means(machine.f)
-    D = objective_of(machines.costs, machine, means)
-    if not moved > D:
-        state.reach = 1.0 + 0.5 * (t - 1.0)
-        return start, p, moved
-    state.reach = min(2.0 * t - 1.0, _FARTHEST)
-    return replace(machine, p=means), means, D
 
 
 def _moved(costs, state, best, step):

@@ -3,6 +3,7 @@
 import cvxopt
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from oracles.block_cases import agree
 from oracles.tree_problems import categories, make, trained
 
@@ -13,7 +14,7 @@ from maxent._optimize.maps import Diagonal
 from maxent.discrimination import (
     ExponentialMargin,
 )
-from maxent.families import Block
+from maxent.families import Block, DirichletProduct
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
 
@@ -206,7 +207,7 @@ def test_a_factor_serves_when_few_rows_are_dropped(kind, rng):
     blocks, maps, _, found = trained(X, y, kind, ExponentialMargin(1.0), 4.0, None)
     R, n = BlockSum(blocks, [A.tocsr() for A in maps]), 80
     H = FreeHessian(R, 0.5 * found.lam, np.arange(n), np.full(n, 0.7), [None, None])
-    H.assemble()
+    H.assembled_matrix()  # no factor of few columns
     whole = H.preconditioner(np.arange(n))
     matrix = np.column_stack([H.product(unit) for unit in np.eye(n)])
     agree(matrix @ whole(np.ones(n)), np.ones(n), 1e-7, 1.0)
@@ -216,6 +217,37 @@ def test_a_factor_serves_when_few_rows_are_dropped(kind, rng):
     at = np.arange(0, n, 2)  # too few of them
     solved = H.preconditioner(at)(np.ones(40))
     agree(matrix[np.ix_(at, at)] @ solved, np.ones(40), 1e-7, 1.0)
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_factor_of_few_columns_takes_the_place_of_the_matrix(biased, rng):
+    prior, n = DirichletProduct(1.0, [3, 2]), 400
+    X = np.column_stack([rng.integers(3, size=n), rng.integers(2, size=n)])
+    blocks = [prior.block(X), prior.block(X[::-1])]
+    maps = [sp.diags_array(q, format="csr") for q in (rng.random(n), -rng.random(n))]
+    bias = rng.normal(size=(n, 1)) if biased else None
+    R, lam = BlockSum(blocks, maps, bias), 1e-3 * rng.random(n)
+    free = np.sort(rng.permutation(n)[:350])
+    H = FreeHessian(R, lam, free, 0.5 + rng.random(350), [None, None])
+    x, products = rng.normal(size=350), H.product
+    before = products(x)
+    assert not H.assembled
+    while not H.should_assemble():
+        products(x)
+    assert H.products < 10
+    H.assemble()
+    assert H.assembled and H._matrix is None
+    agree(H.product(x), before, 1e-10, np.abs(before).max())
+    at = np.delete(np.arange(350), [3, 40])
+    G = R.factor(lam)[free][at]
+    want = G @ G.T + np.diag(H.diagonal[at])
+    agree(want @ H.preconditioner(at)(x[at]), x[at], 1e-8, np.abs(x).max())
+    # diagonals that are far below it would lose the digits of Woodbury's identity
+    H = FreeHessian(R, lam, free, np.full(350, 1e-14), [None, None])
+    H.assemble()
+    assert not H.assembled
+    H.assemble()
+    assert H._matrix is not None
 
 
 @KINDS

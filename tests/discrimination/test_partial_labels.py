@@ -149,27 +149,27 @@ def test_objective_never_increases(rng, step):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("bias", ["flat", None, 2.0])
-def test_machines_on_a_line_are_what_their_multipliers_make(kernel, bias, rng):
+def test_machines_that_descend_are_what_their_multipliers_make(kernel, bias, rng):
     X, y = two_clusters(rng, 30, 0.5)
     part = hidden(rng, y)
     labels = label_priors("model", 30, part, None, None, None, None)
     estimator = MEDClassifier(kernel, bias=bias)
     machines = KernelMachines(estimator, estimator._validated(X, part)[0], labels)
-    p = labels.evidence
-    one = machines.train(p)
-    p = machines.costs.best_means(one.f)
-    other = machines.train(p, one)
+    first = machines.train(labels.evidence)
     K = machines.matrix()
-    for t in (0.0, 0.5, 1.0, 4.0):
-        found = machines.between(one, other, t)
-        a, b = found.result.lam, found.result.bias
-        np.testing.assert_allclose(found.f, K @ a + b, rtol=1e-6, atol=1e-6)
-        prior = 0.0 if bias in ("flat", None) else b * b / bias
-        assert found.penalty == pytest.approx(0.5 * (a @ K @ a + prior), rel=1e-6)
+    found, _ = machines.descended(first, tol=1e-12, max_iter=2000)
+    a, b = found.result.lam, found.result.bias
+    np.testing.assert_allclose(found.f, K @ a + b, rtol=1e-4, atol=1e-4)
+    prior = 0.0 if bias in ("flat", None) else b * b / bias
+    assert found.penalty == pytest.approx(0.5 * (a @ K @ a + prior), rel=1e-4)
+    np.testing.assert_allclose(found.p, machines.costs.best_means(found.f), atol=1e-9)
+    if kernel == "linear" and first.result.coef is not None:
+        w = np.ravel(found.result.coef)
+        np.testing.assert_allclose(X @ w + b, found.f, atol=1e-9)
     machines.close()
 
 
-def test_steps_beyond_the_last_machine_save_rounds(rng, monkeypatch):
+def test_machines_that_descend_save_rounds(rng, monkeypatch):
     X = rng.normal(size=(300, 5))
     y = np.arange(300) % 2
     X[:, :2] += 0.8 * (2 * y[:, None] - 1)
@@ -179,7 +179,7 @@ def test_steps_beyond_the_last_machine_save_rounds(rng, monkeypatch):
     assert np.diff(model.objective_history_).max() <= 0 and model.converged_
     monkeypatch.setattr(KernelMachines, "linear", False)
     slow = model.fit(X, part).n_iter_, model.objective_
-    assert fast[0] <= 0.8 * slow[0] and fast[1] <= slow[1] + 0.02 * abs(slow[1])
+    assert fast[0] <= 0.5 * slow[0] and fast[1] <= slow[1] + 0.02 * abs(slow[1])
 
 
 def test_text_beside_the_number_of_no_label_is_explained():

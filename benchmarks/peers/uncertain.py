@@ -1,0 +1,116 @@
+"""Uncertain labels and hidden variables: their fits beside plain ones.
+
+labels     MEDPartialLabelClassifier on 1000 rows with an RBF kernel, nine rows in ten
+           without a label, beside one MEDClassifier fit to the same rows with all
+           their labels: how many such fits it takes.
+detector   MEDSequenceOutlierDetector with a categorical hidden Markov model of five
+           states on 1000 sequences of 50 letters: seconds.
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+from _race import Report, arguments, describe, pin, race
+
+
+def main():
+    """Run the parts asked for."""
+    parser = arguments(argparse.ArgumentParser(description=__doc__.splitlines()[0]))
+    parts = ["labels", "detector"]
+    parser.add_argument("--parts", nargs="*", default=parts, choices=parts)
+    options = parser.parse_args()
+    pin(1)
+    warnings.filterwarnings("ignore")
+    describe("Uncertain labels and hidden variables", [f"{options.pairs} pairs"])
+    for part in options.parts:
+        report = Report(options.csv)
+        {"labels": labels, "detector": detector}[part](options, report)
+        report.table()
+
+
+def sets():
+    """(name, X, y, C) of made and bundled data; settings are not chosen."""
+    from sklearn.datasets import load_digits, make_classification, make_moons
+    from sklearn.preprocessing import StandardScaler
+
+    from maxent.datasets import load_breast_cancer_wisconsin
+
+    for seed in range(4):
+        X, y = make_classification(
+            1000, 20, n_informative=10, flip_y=0.05, random_state=seed
+        )
+        yield f"20 columns, draw {seed}", X, y, 1.0
+        if seed == 0:
+            yield f"20 columns, draw {seed}", X, y, 0.1
+            yield f"20 columns, draw {seed}", X, y, 10.0
+    yield "two moons", *make_moons(1000, noise=0.2, random_state=0), 1.0
+    digits = load_digits()
+    keep = np.random.default_rng(0).permutation(len(digits.target))[:1000]
+    yield "digits, even or odd", digits.data[keep] / 16, digits.target[keep] % 2, 1.0
+    X, y = load_breast_cancer_wisconsin(return_X_y=True)
+    yield "breast cancer, 683 rows", StandardScaler().fit_transform(X), y == y[0], 1.0
+
+
+def labels(options, report):
+    """Plain fits a fit with nine rows in ten without a label takes, by set."""
+    from maxent import MEDClassifier, MEDPartialLabelClassifier
+
+    for name, X, y, C in sets():
+        y = np.asarray(y, dtype=int)
+        part = y.copy()
+        hidden = np.random.default_rng(1).permutation(len(y))[: 9 * len(y) // 10]
+        part[hidden] = -1
+        calls = {}
+        for method in ("alternating", "direct"):
+            machine = MEDClassifier(C=C, n_jobs=1)
+            model = MEDPartialLabelClassifier(machine, method=method)
+            outcome = race(
+                lambda model=model, X=X, part=part: model.fit(X, part),
+                lambda machine=machine, X=X, y=y: machine.fit(X, y),
+                options.pairs,
+            )
+            assert model.converged_
+            calls[method] = outcome, model.n_iter_
+        first, rounds = calls["alternating"]
+        direct, iterations = calls["direct"]
+        report.add(
+            {
+                "set": f"{name}, C = {C:g}",
+                "rounds / iterations": f"{rounds} / {iterations}",
+                "direct, ratio": f"{direct.columns['ratio']}",
+                **first.columns,
+            }
+        )
+
+
+def detector(options, report):
+    """Seconds of a fit with hidden states."""
+    from maxent import MEDSequenceOutlierDetector
+
+    rng = np.random.default_rng(0)
+    n, length = (100, 50) if options.quick else (1000, 50)
+    letters = rng.integers(4, size=(n, length))
+    letters[:, 1:] = np.where(  # half of the letters repeat the one before
+        rng.random((n, length - 1)) < 0.5, letters[:, :-1], letters[:, 1:]
+    )
+    text = ["".join("ACGT"[k] for k in row) for row in letters]
+    for starts in (1, 3):
+        estimator = MEDSequenceOutlierDetector(
+            5, alphabet="ACGT", n_init=starts, random_state=0, n_jobs=1
+        )
+        start = time.process_time()
+        estimator.fit(text)
+        report.add(
+            {
+                "fit": f"{n} sequences of {length} letters, 5 states, {starts} starts",
+                "cpu s": f"{time.process_time() - start:.3g}",
+                "rounds": f"{estimator.n_iter_}",
+                "converged": f"{estimator.converged_}",
+            }
+        )
+
+
+if __name__ == "__main__":
+    main()
