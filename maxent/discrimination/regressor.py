@@ -98,7 +98,9 @@ default="rbf"
     max_iter : int, default=10_000_000
         Bound on the steps of the solver.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Memory for kernel values, in MB. A bound for working sets; an interior point on
+        the active rows may take up to 100 MB where that is more, and solver="interior"
+        three matrices of all rows, whatever the bound.
     n_jobs : int, optional
         Threads of the kernel computations. Results do not depend on it.
     verbose : bool or int, default=False

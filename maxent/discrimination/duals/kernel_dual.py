@@ -166,7 +166,9 @@ def solve_kernel_dual(
     gamma, degree, coef0
         Kernel parameters, as in scikit-learn's SVC.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Memory for kernel values, in MB. A bound for working sets; an interior point on
+        the active rows may take up to 100 MB where that is more, and solver="interior"
+        three matrices of all rows, whatever the bound.
     n_jobs : int or None
         Threads for the kernel tiles; None takes the default of OpenMP.
 
