@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
 
 from maxent._optimize.mapped_factors import MappedFactors
+from maxent._optimize.maps import product_into
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.recycled_hessian import RecycledHessian
 from maxent._support import validation as v
@@ -179,10 +180,15 @@ class BlockSum:
                 other.factor = None  # one is enough, and may be large
             point.curvatures = curvatures
             factors = self._block_factors(point, curvatures)
-            parts = [At @ F for At, F in zip(self.transposed, factors, strict=True)]
-            if self.bias is not None:
-                parts.append(self.bias)
-            point.factor = np.concatenate(parts, axis=1)
+            ends = np.cumsum([0] + [F.shape[1] for F in factors])
+            biases = 0 if self.bias is None else self.bias.shape[1]
+            G = np.empty((self.n, ends[-1] + biases))
+            places = map(slice, ends[:-1], ends[1:])
+            for At, F, at in zip(self.transposed, factors, places, strict=True):
+                product_into(At, F, G[:, at])
+            if biases:
+                G[:, ends[-1] :] = self.bias
+            point.factor = G
         return point.factor
 
     def _block_factors(self, point, curvatures):
