@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from maxent._support.validation import LARGEST_ENTRY
+
 __all__ = ["CALIBRATED", "calibrated_state", "restore_calibrated"]
 
 CALIBRATED = "CalibratedClassifierCV"
@@ -58,7 +60,7 @@ def restore_calibrated(estimator: Any, state: dict[str, Any]) -> Any:
         not isinstance(machines, list)
         or not all(hasattr(machine, "predict") for machine in machines)
         or np.shape(sigmoids) != (len(machines), each, 2)
-        or not np.isfinite(sigmoids).all()
+        or not (np.abs(sigmoids) < LARGEST_ENTRY).all()
     ):
         raise ValueError("its calibration does not agree with its classes")
     estimator.calibrated_classifiers_ = [

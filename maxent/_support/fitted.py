@@ -156,14 +156,21 @@ def check_value(name, value):
             f"the fitted model is inconsistent: {name} has impossible parameters "
             f"({error}). Fit it again."
         ) from error
-    for where, array in arrays.items():
-        if where in again and not _alike(again[where], array):
+    lost = [where for where in again.keys() - arrays.keys() if _held(value, where)]
+    for where in sorted(arrays.keys() | set(lost)):
+        if where in again and not _alike(again[where], arrays.get(where)):
             raise ValueError(
                 f"the fitted model is inconsistent: {where} of {name} does not belong "
                 f"to its {type(value).__name__}. Fit it again."
             )
     forget = weakref.ref(value, lambda _: _known_values.pop(key, None))
     _known_values[key] = forget, arrays
+
+
+def _held(value, where):
+    """Whether a value has the attribute that a path starts with; not so if None."""
+    name = where.replace("[", ".").partition(".")[0]
+    return vars(value).get(name) is not None
 
 
 def _arrays(thing, where="", depth=4):

@@ -314,7 +314,10 @@ def _make_estimator(name: Any, params: dict[str, Any], fitted: dict[str, Any]) -
         raise ModelFileError(
             f"{name} of maxent {_version()} has no parameter {unknown[0]!r}"
         )
-    estimator = cls(**params)
+    try:
+        estimator = cls(**params)
+    except TypeError as error:  # a parameter without a default is missing
+        raise ModelFileError(f"{name} cannot be made ({error})") from None
     if name == CALIBRATED:
         try:
             return restore_calibrated(estimator, fitted)

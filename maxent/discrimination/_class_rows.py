@@ -39,14 +39,13 @@ def class_rows(name, y, sample_weight, class_weight):
             f"positive weight; {name} needs two classes: add rows of another."
         )
     factor = np.ones(len(classes))
-    if class_weight is not None:
-        check_class_keys(class_weight, classes)
-        factor = compute_class_weight(
-            class_weight,
-            classes=classes,
-            y=y,
-            sample_weight=None if sample_weight is None else sample,
+    if isinstance(class_weight, str):  # "balanced" counts rows of positive weight
+        factor[present] = compute_class_weight(
+            class_weight, classes=present, y=codes[keep], sample_weight=sample[keep]
         )
+    elif class_weight is not None:
+        check_class_keys(class_weight, classes)
+        factor = compute_class_weight(class_weight, classes=classes, y=y)
     # classes without weight can never be predicted
     codes = np.searchsorted(present, codes[keep])
     sample = sample[keep]

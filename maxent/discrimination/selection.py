@@ -327,6 +327,24 @@ class MEDFeatureSelector(
             mask[np.setdiff1d(np.arange(len(mask)), best)] = False
         return mask
 
+    def get_feature_names_out(
+        self, input_features: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """Names of the selected features.
+
+        Parameters
+        ----------
+        input_features : array-like of str (n_features,), optional
+            Names of all features; by default those of the training frame, or x0, x1 ...
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        self._get_support_mask()  # as many probabilities as features to be named
+        return super().get_feature_names_out(input_features)
+
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Decision values, positive for ``classes_[1]``.
 

@@ -11,6 +11,7 @@ from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray, NDArray
 
 SUM_TOLERANCE = 1e-8  # how far probabilities may sum from one, and norms be from one
+SMALLEST = 1e-300  # of positive parameters, whose reciprocals are finite
 _ASYMMETRY = 1e-8  # of the largest entry
 
 
@@ -39,6 +40,7 @@ def real_array(name: str, value: ArrayLike, n_axes: int = 0) -> FloatArray:
     if wrong.any():
         at = first(wrong)
         raise ValueError(f"{label(name, at)}={array[at]} must be a finite number.")
+    v.check_range(name, array)
     return array
 
 
@@ -52,7 +54,8 @@ def _each(name: str, array: FloatArray, allowed: NDArray[Any], rule: str) -> Flo
 def positive_array(name: str, value: ArrayLike, n_axes: int = 0) -> FloatArray:
     """Entries > 0."""
     array = real_array(name, value, n_axes)
-    return _each(name, array, array > 0, "> 0")
+    _each(name, array, array > 0, "> 0")
+    return _each(name, array, array >= SMALLEST, f">= {SMALLEST:g}")
 
 
 def nonnegative_array(name: str, value: ArrayLike) -> FloatArray:

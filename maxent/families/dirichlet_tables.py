@@ -23,6 +23,7 @@ from scipy.special import polygamma, psi
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
+from maxent.families import _checks
 from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
 
@@ -242,5 +243,11 @@ def check_table(k: int, table: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
         raise ValueError(
             f"pseudo_counts[{k}] has entries that are not > 0; every category needs a "
             "positive pseudo-count."
+        )
+    v.check_range(f"pseudo_counts[{k}]", table)
+    if (table < _checks.SMALLEST).any():
+        raise ValueError(
+            f"pseudo_counts[{k}] has entries below {_checks.SMALLEST:g}; they leave "
+            "double precision."
         )
     return table

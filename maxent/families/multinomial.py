@@ -66,6 +66,8 @@ class Multinomial(ExponentialFamily):
 
     def __init__(self, prob: ArrayLike, total: int) -> None:
         total = v.check_count("total", total)
+        if total >= 2**63:
+            raise ValueError(f"total={total} must be below 2**63, as draws are.")
         self._set({"prob": _checks.simplex_array("prob", prob)}, total=total)
 
     @property

@@ -284,6 +284,7 @@ default="empirical"
 
     @property
     def _n_features_out(self):
+        check_fitted("mean_", self.mean_, (self.n_features_in_,), once=True)
         return self.n_features_in_
 
 

@@ -13,7 +13,13 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from maxent._support import validation as v
-from maxent._support.fitted import FittedState, check_fitted, fresh_state
+from maxent._support.fitted import (
+    FittedState,
+    check_fitted,
+    check_scores,
+    check_value,
+    fresh_state,
+)
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.typing import ArrayLike, FloatArray, RandomState
 from maxent.families import ExponentialFamily
@@ -234,7 +240,9 @@ class ProductKernel(
             check_fitted(
                 "counts_", self.counts_, self.counts_.shape, once=True, sparse=True
             )
-            return self._counts_kernel(X)
+            return self._checked_values(self._counts_kernel(X))
+        for model in self._trained():
+            check_value("models_", model)
         if self.model is None:
             models = listed("X", X)
             check_like("X", models, self.models_, self.method)
@@ -248,10 +256,17 @@ class ProductKernel(
         own = None
         if self.normalize:
             own = problem.log_self(), self.log_self_[:, None, None]
-        return exponential(problem.log_kernel(self.normalize, own))
+        return self._checked_values(
+            exponential(problem.log_kernel(self.normalize, own))
+        )
+
+    def _checked_values(self, K):
+        """Normalised kernels do not overflow, unless the state was changed."""
+        return check_scores(K, None) if self.normalize else K
 
     @property
     def _n_features_out(self) -> int:
+        check_fitted("log_self_", self.log_self_, (self.n_models_,), once=True)
         return self.n_models_
 
     def __sklearn_tags__(self) -> Any:
@@ -331,6 +346,12 @@ class ProductKernel(
         fit = check_memory(self.memory).cache(_fits.fit_models, ignore=["n_jobs"])
         seed = self.seed_ if getattr(cls, "_random", False) else None
         return fit(cls, X, self.options_, seed, n_jobs=self.n_jobs)
+
+    def _trained(self):
+        """The training models: a batch of a family counts as one."""
+        if isinstance(self.models_, (list, tuple)):
+            return self.models_
+        return [self.models_]
 
     # -- neighbours ------------------------------------------------------------------
     def _checked_rows(self, X):

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import validated
-from maxent._support.fitted import check_fitted, fresh_state
+from maxent._support.fitted import check_fitted, check_scores, fresh_state
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
@@ -214,7 +214,8 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
         for part, top, _, _ in model._hidden(W, b, X, np.full(len(X), 1.0 / len(X))):
             V = X[part]
             out[part] = V @ b[:J] + 0.5 * ((V @ W[:J, :J]) * V).sum(axis=1) + top
-        return out - self.log_partition_
+        with np.errstate(over="ignore", invalid="ignore"):
+            return check_scores(out - self.log_partition_, X)
 
     def score(self, X: MatrixLike, y: Any = None) -> float:
         """Mean log-probability.

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
-from maxent._support.fitted import check_fitted, fresh_state
+from maxent._support.fitted import check_fitted, check_scores, fresh_state
 from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator
@@ -207,8 +207,21 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         check_is_fitted(self)
         X = validated(self, X, dtype=np.float64, reset=False)
         v.check_range("X", X)
-        check_fitted("weights_", self.weights_, (len(self.weights_),))
-        return self._log_joint(X)
+        self._check_mixing()
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            joint = self._log_joint(X)
+            check_scores(np.logaddexp.reduce(joint, axis=1), X)
+        return joint
+
+    def _check_mixing(self):
+        """Fitted weights must be proportions."""
+        weights = self.weights_
+        check_fitted("weights_", weights, np.shape(weights)[:1])
+        if (weights < 0).any() or not 0.5 < weights.sum() < 2.0:
+            raise ValueError(
+                "the fitted model is inconsistent: weights_ are not proportions. "
+                "Fit it again."
+            )
 
     def score_samples(self, X: MatrixLike) -> Array:
         """Log-density of rows.
@@ -322,6 +335,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         check_is_fitted(self)
         n = v.check_count("n_samples", n_samples)
         rng = as_generator(self.random_state if random_state is None else random_state)
+        self._check_mixing()
         counts = rng.multinomial(n, self.weights_ / self.weights_.sum())
         parts = [
             self._component(k).sample(int(c), rng) for k, c in enumerate(counts) if c

@@ -35,6 +35,16 @@ Array = NDArray[np.float64]
 Selection = Literal["entropy", "likelihood"]
 SELECTIONS = ("entropy", "likelihood")
 
+# what every table has, beside the columns of its kind of model
+_COLUMNS = (
+    "log_likelihood",
+    "objective",
+    "entropy",
+    "regularized_entropy",
+    "residual",
+    "n_iter",
+)
+
 # reason -> (what is wrong, what to do)
 REASONS = {
     "not_converged": ("gradient above tol", "raise max_iter or tol"),
@@ -135,6 +145,11 @@ def chosen(table: dict[str, NDArray[Any]], selection: str) -> int:
     """The admitted candidate of largest entropy or likelihood (penalised if so)."""
     column = table["regularized_entropy" if selection == "entropy" else "objective"]
     admitted = np.flatnonzero(table["reason"] == "")
+    if not len(admitted):  # no fit ends so
+        raise ValueError(
+            "the fitted model is inconsistent: candidates_ has no admitted candidate. "
+            "Fit it again."
+        )
     return int(admitted[np.argmax(column[admitted])])
 
 
@@ -214,6 +229,27 @@ class CandidatePool(CallbacksMixin, FittedState):
     def _keep(self, i: int) -> None:
         raise NotImplementedError
 
+    def _of_candidates(self) -> dict[str, Any]:
+        """What is kept of every candidate beside the table, by name."""
+        return {k: x for k, x in vars(self).items() if k.startswith("candidate_")}
+
+    def _check_candidates(self) -> None:
+        """Refuse a table or parameters that are not of the same candidates."""
+        table = self.candidates_
+        reason = table.get("reason") if isinstance(table, dict) else None
+        n = len(reason) if isinstance(reason, np.ndarray) and reason.ndim else 0
+        columns = dict.fromkeys(_COLUMNS) | (table if n else {"reason": reason})
+        for name, column in (columns | self._of_candidates()).items():
+            kind = {"n_iter": "iu", "reason": "OU"}.get(name, "fiub")
+            array = isinstance(column, np.ndarray) and column.ndim > 0
+            rows = array and column.dtype.kind in kind
+            listed = name not in columns and isinstance(column, list)
+            if not n or not (rows or listed) or len(column) != n:
+                raise ValueError(
+                    f"the fitted model is inconsistent: {name}={v.shown(column)} is "
+                    f"not of {n} candidates. Fit it again."
+                )
+
     def select(self, selection: Selection) -> Self:
         """Same fit with another choice among its candidates.
 
@@ -232,6 +268,7 @@ class CandidatePool(CallbacksMixin, FittedState):
 
         check_is_fitted(self)
         v.check_choice("selection", selection, SELECTIONS)
+        self._check_candidates()
         other = copy.copy(self)
         other.selection = selection
         other._choose(selection)

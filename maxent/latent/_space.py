@@ -194,4 +194,5 @@ def check_moments(name: str, target: ArrayLike, n: int) -> Array:
     if not np.isfinite(eta).all():
         at = int(np.flatnonzero(~np.isfinite(eta))[0])
         raise ValueError(f"{name}[{at}]={eta[at]} must be finite.")
+    v.check_range(name, eta)
     return eta

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from maxent._support.fitted import check_fitted
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
 from maxent.latent._boltzmann_base import Machine, Moments
@@ -357,5 +358,8 @@ candidate_weights_, n_iter_, converged_, objective_history_, n_features_in_
         rng = as_generator(random_state)
         hidden = self.transform(X)
         h = (rng.random(hidden.shape) < hidden).astype(np.float64)
+        shape = h.shape[1], self.n_features_in_
+        check_fitted("components_", self.components_, shape)
+        check_fitted("intercept_visible_", self.intercept_visible_, shape[1:])
         p = expit(h @ self.components_ + self.intercept_visible_)
         return (rng.random(p.shape) < p).astype(np.float64)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.fitted import fresh_state
+from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
 from maxent.latent._em_is import MStep, checked_likelihood
@@ -264,6 +264,8 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
             raise ValueError(
                 f"{type(model).__name__} has no table of values; use its own methods."
             )
+        check_fitted("lam_", self.lam_, (model.n_features,))
+        v.check_range("lam_", self.lam_)
         return model
 
     def joint_proba(self) -> Array:

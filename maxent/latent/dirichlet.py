@@ -66,7 +66,8 @@ class DirichletEM:
         change.append((np.abs(target - old_mean) / (1.0 + np.abs(target))).max(axis=-1))
         residual = np.maximum(*change).max(axis=-1)
         broken = ~sound.all(axis=1) | ~np.isfinite(objective)
-        return Step(objective, self.pack(share, new), residual, broken)
+        size = np.abs(gammaln(alpha.sum(axis=-1))).max(axis=-1)
+        return Step(objective, self.pack(share, new), residual, broken, size)
 
     def entropy(self, phi):
         """H(theta) + sum theta_k h(a_k), (R,)."""

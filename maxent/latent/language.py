@@ -271,6 +271,9 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         among = np.flatnonzero(met) if met.any() else np.arange(len(met))
         return int(among[np.argmax(values[among])])
 
+    def _of_candidates(self):
+        return {"candidate_histories_": self.candidate_histories_}
+
     def _choose(self, selection):
         i = self.selected_ = self._best(selection)
         table = self.candidates_
@@ -338,8 +341,16 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         """
         check_is_fitted(self)
         v.check_count("fold_in", fold_in)
-        codes = coded(check_documents([document])[0], self.vocabulary_)
-        return self._scorer().log_prob(codes, fold_in)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            scorer = self._scorer()  # checks the vocabulary too
+            codes = coded(check_documents([document])[0], self.vocabulary_)
+            found = scorer.log_prob(codes, fold_in)
+        if not np.isfinite(found).all():
+            raise ValueError(
+                "the fitted model is inconsistent: its weights give no probabilities. "
+                "Fit it again."
+            )
+        return found
 
     @property
     def weights_(self) -> Array:
@@ -356,7 +367,13 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         """Probabilities at the chosen weights; made once."""
         if self._scores is None or self._scores[0] is not self.weights_:
             grams = self._ngrams()
-            topics = [np.asarray(t, dtype=np.intp) for t in self.document_topics_]
+            topics = [np.asarray(t) for t in self.document_topics_]
+            if any(t.size and t.dtype.kind not in "iu" for t in topics):
+                raise ValueError(
+                    "the fitted model is inconsistent: document_topics_ must hold "
+                    "numbers of topics. Fit it again."
+                )
+            topics = [t.astype(np.intp) for t in topics]
             model = TrigramTopics(grams, topics, self.n_topics)
             check_fitted("weights_", self.weights_, (model.n_features,))
             tables = model.split(self.weights_)[0]

@@ -332,6 +332,7 @@ default="random_from_data"
             "diag": (DiagonalGaussian, (K, d)),
             "spherical": (SphericalGaussian, (K,)),
         }
+        v.check_choice("covariance_type", self.covariance_type, tuple(kinds))
         family, shape = kinds[self.covariance_type]
         check_fitted("covariances_", self.covariances_, shape)
         return family(self.means_, self.covariances_)

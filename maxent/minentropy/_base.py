@@ -268,7 +268,9 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         features, K = self._bound(X)
         b = v.check_positive("temperature", self.temperature)
         alpha = type_to_order(check_alpha(self.alpha, (K,)), b)
-        F, _ = features.renyi(b * self._weights(features), alpha, gradient=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            F, _ = features.renyi(b * self._weights(features), alpha, gradient=False)
+        check_scores(F.max(axis=1), None)  # -inf: no hidden value
         return F / b
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -322,7 +324,9 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         """
         features, _ = self._bound(X)
         codes = self._output_codes(y, X, features.n)
-        return features.best(self._weights(features))[np.arange(features.n), codes]
+        with np.errstate(over="ignore", invalid="ignore"):
+            best = features.best(self._weights(features))
+        return best[np.arange(features.n), codes]
 
     def _output_codes(self, y, X, n):
         if y is None:
@@ -354,7 +358,9 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         """
         features, _ = self._bound(X)
         codes = self._output_codes(y, X, features.n)
-        return features.split(features.posteriors(self._weights(features)), codes)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = features.posteriors(self._weights(features))
+        return [check_scores(part, None) for part in features.split(found, codes)]
 
 
 def _checked_loss(loss, K):

@@ -126,8 +126,20 @@ class FactorialProblem:
         pairs = zip(chains.switch_counts, transition)
         new_transition = tuple(with_pseudo_counts(n, c, old) for n, old in pairs)
         W, R = self._emission(chains.beliefs, mean, cov)
+        if self.ridge == 0.0:
+            self._refuse_singular(R)
         beliefs = tuple(chains.beliefs)
         return objective, (new_start, new_transition, W, R, beliefs)
+
+    @staticmethod
+    def _refuse_singular(cov):
+        try:
+            np.linalg.cholesky(cov)
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                "ridge=0 leaves the covariance singular, and the bound has no maximum; "
+                "set ridge > 0, drop constant columns, or add steps."
+            ) from None
 
     def _emission(self, beliefs, mean, cov):
         """W = (sum E s s' + kappa I)^{-1} sum E s x', s the indicators; and R."""

@@ -413,7 +413,15 @@ class LinearDynamicalSystem(Model):
         centred_fixed = fixed
 
         def step(p):
-            value, products = em.expected_products(p, data, n_jobs)
+            try:
+                value, products = em.expected_products(p, data, n_jobs)
+            except FloatingPointError as error:
+                if prior > 0.0:
+                    raise
+                raise ValueError(
+                    "prior=0 leaves a covariance singular, and the likelihood has no "
+                    "maximum; set prior > 0, drop constant columns, or add rows."
+                ) from error
             new = em.maximised(p, products, law, centred_fixed, stable)
             return value + law.log_density(p, centred_fixed), new
 

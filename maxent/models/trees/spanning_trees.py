@@ -112,11 +112,13 @@ class SpanningTrees(TreePrior):
             raise ValueError(
                 "log_marginals has entries that are not finite; smooth the tables."
             )
+        v.check_range("log_marginals", single)
         ratios = check_pairs("log_ratios", log_ratios, index)
         if not np.isfinite(ratios).all():
             raise ValueError(
                 "log_ratios has entries that are not finite; smooth the tables."
             )
+        v.check_range("log_ratios", ratios)
         ratios[~(index.above() | index.above().T)] = 0.0
         self._set_tables(single, ratios)
         self._set_trees(index, check_weights_of(index, log_weights))
