@@ -241,10 +241,12 @@ class CandidatePool(CallbacksMixin, FittedState):
         columns = dict.fromkeys(_COLUMNS) | (table if n else {"reason": reason})
         for name, column in (columns | self._of_candidates()).items():
             kind = {"n_iter": "iu", "reason": "OU"}.get(name, "fiub")
-            array = isinstance(column, np.ndarray) and column.ndim > 0
-            rows = array and column.dtype.kind in kind
-            listed = name not in columns and isinstance(column, list)
-            if not n or not (rows or listed) or len(column) != n:
+            length = -1
+            if isinstance(column, np.ndarray) and column.ndim:
+                length = len(column) if column.dtype.kind in kind else -1
+            elif isinstance(column, list) and name not in columns:
+                length = len(column)
+            if not n or length != n:
                 raise ValueError(
                     f"the fitted model is inconsistent: {name}={v.shown(column)} is "
                     f"not of {n} candidates. Fit it again."

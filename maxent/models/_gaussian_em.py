@@ -48,6 +48,20 @@ def gaussians(mean: ArrayLike, cov: ArrayLike) -> AnyGaussian:
     return family(mean, cov)
 
 
+def fitted_gaussians(mean: ArrayLike, cov: ArrayLike) -> AnyGaussian:
+    """Gaussians that EM has come to; what a singular one means, and the remedy."""
+    try:
+        return gaussians(mean, cov)
+    except ValueError as error:
+        if "not positive definite" not in str(error):
+            raise
+        raise ValueError(
+            "a covariance became singular in the fit: observations lie in a plane, or "
+            "too few of them belong to a state or component. Drop columns that follow "
+            "from the others, set smoothing > 0, or take diagonal covariances."
+        ) from error
+
+
 def covariances(emission: Any) -> Array:
     """Covariance matrices or variances of a batch."""
     return emission.cov if isinstance(emission, Gaussian) else emission.var
@@ -129,7 +143,7 @@ class GaussianProblem(HiddenChainProblem):
 
     def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
         mean, cov = emission
-        table = gaussian_table(gaussians(mean, cov), self.X)
+        table = gaussian_table(fitted_gaussians(mean, cov), self.X)
         if not self.smoothing:
             return table, 0.0
         return table, self.smoothing * float((self.share @ table[self.shown]).sum())

@@ -10,7 +10,12 @@ from scipy.special import logsumexp
 
 from maxent._support import validation as v
 from maxent.families import ExponentialFamily, _checks
-from maxent.models._gaussian_em import FAMILIES, covariances, gaussians
+from maxent.models._gaussian_em import (
+    FAMILIES,
+    covariances,
+    fitted_gaussians,
+    gaussians,
+)
 from maxent.models._partial import (
     check_columns,
     expected_fit,
@@ -101,7 +106,7 @@ class MixtureProblem:
         if self.partial:
             old = self._overall(len(rows)) if old is None else old
             before = old[used]
-            fitted = gaussians(
+            fitted = fitted_gaussians(
                 *expected_fit(self.X, rows[used], before.mean, covariances(before))
             )
         else:

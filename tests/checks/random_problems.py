@@ -607,7 +607,7 @@ def _order_options(rng):
         "n_init": int(rng.integers(1, 4)),
         "temperature": float(rng.choice([1.0, 1.0, 0.1, 5.0])),
         "class_weight": [None, "balanced"][rng.integers(2)],
-        "max_iter": 100,
+        "max_iter": 30,
         "random_state": 0,
     }
     if rng.random() < 0.5:
