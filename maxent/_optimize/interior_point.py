@@ -185,21 +185,20 @@ class _InteriorPoint:
 
         `products` is the complementarity at the state.
         """
-        solve = self._newton_system(state)
-        if solve is None:
+        try:  # a recycled Hessian may need a factor as late as for a right-hand side
+            solve = self._newton_system(state)
+            targets = self._predict(state, solve, products)
+            step, share = self._correct(state, solve, targets)
+        except np.linalg.LinAlgError:
             return None
-        targets = self._predict(state, solve, products)
-        return self._accept(state, *self._correct(state, solve, targets))
+        return self._accept(state, step, share)
 
     def _newton_system(self, state):
-        """Function that solves the bordered Newton system; None without a factor."""
+        """Function that solves the bordered Newton system."""
         diagonal = self.rows.curvature(state.lam) + state.z / state.lam
         if self.has_end:
             diagonal = diagonal + state.t / state.upper_slack
-        try:
-            return bordered(self.domain.solver(state.lam, diagonal), self.E)
-        except np.linalg.LinAlgError:
-            return None
+        return bordered(self.domain.solver(state.lam, diagonal), self.E)
 
     def _predict(self, state, solve, products):
         """Targets of the step, from the affine one (Mehrotra 1992).

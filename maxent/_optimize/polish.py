@@ -115,9 +115,9 @@ def _newton(lam, index, best, rows, R, E):
         scale = 1e-12 * max(float(np.abs(diagonal).max(initial=0.0)), 1e-3)
         try:
             solve = bordered(restricted.solver(lam[index], diagonal + scale), Ef)
+            step, db = solve(rhs, equality_residual(E, lam))
         except np.linalg.LinAlgError:
             return None
-        step, db = solve(rhs, equality_residual(E, lam))
         a = longest_step(lam[index], step, part.upper)
         a = 1.0 if a >= 1.0 else 0.9 * a
         lam[index] = np.minimum(lam[index] + a * step, NEAREST_END * part.upper)

@@ -153,12 +153,12 @@ class _SecantNewton:
             secant = gradient / move
             usable = (np.abs(move) > 1e-9 * lam) & (secant > 0) & np.isfinite(secant)
         diagonal = np.where(usable, secant, self.rows.curvature(lam))
+        lack = None if self.E is None else -(self.E.T @ lam)
         try:
             solve = bordered(self.R.solver(lam, diagonal), self.E)
+            step, db = solve(gradient, lack)
         except np.linalg.LinAlgError:
             return None
-        lack = None if self.E is None else -(self.E.T @ lam)
-        step, db = solve(gradient, lack)
         ascends = np.isfinite(step).all() and gradient @ step > 0
         return (step, db) if ascends else None
 
