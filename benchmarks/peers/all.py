@@ -72,6 +72,11 @@ TABLES = [
     Table("margin_solvers", "margin_solvers.py", "--parts solvers"),
     Table("margin_starts", "margin_solvers.py", "--parts starts"),
     Table("partial_labels", "uncertain.py", "--parts labels"),
+    Table(
+        "partial_labels_splice",
+        "uncertain.py",
+        "--parts splice --data {data}/splice_hs3d",
+    ),
     Table("partial_label_methods", "uncertain.py", "--parts overlap"),
     Table("sequence_outliers", "uncertain.py", "--parts detector"),
     Table("partitions", "partitions.py", "--folder {scratch}"),

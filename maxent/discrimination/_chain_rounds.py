@@ -180,6 +180,10 @@ class CategoricalChains(ChainProblem):
         v.check_memory("n_states", n_states, 32.0 * self.n * cells)
         self.M = n_symbols
         self.row = np.ascontiguousarray(found.values, dtype=np.intp)
+        seen = np.flatnonzero(self.row >= 0)
+        owner = np.repeat(np.arange(self.n), found.lengths)[seen]
+        self.counts = np.zeros((self.n, n_symbols))  # of every symbol, by sequence
+        np.add.at(self.counts, (owner, self.row[seen]), 1.0)
         self.prior = self._tables(np.full((n_states, n_symbols), pseudo_count))
 
     def _rows_of_chunk(self, own):
@@ -191,9 +195,7 @@ class CategoricalChains(ChainProblem):
         return np.repeat(table[None], len(own), axis=0)
 
     def _tops(self, logs):
-        _, top = relative_rows(logs.T, True)
-        steps = np.where(self.row >= 0, top[self.row], 0.0)
-        return np.add.reduceat(steps, self.found.offsets[:-1])
+        return self.counts @ relative_rows(logs.T, True)[1]
 
     def _collected(self, parts):
         shown = np.empty((self.n, self.S, self.M))

@@ -86,11 +86,11 @@ class LabelCosts:
 
     def least_loss(self, f):
         """Least cost over all label means, and its derivative by f (n,)."""
-        rows, derivative = self._open[0], np.zeros_like(f)
-        known = self._known[0]
-        p, f_known = self._known[2], f[known]
-        value, lam, _ = self._known[1].loss(self._known[1].q - p * f_known)
+        derivative = np.zeros_like(f)
+        known, rows, p = self._known
+        value, lam, _ = rows.loss(rows.q - p * f[known])
         derivative[known] = -p * lam
+        rows = self._open[0]
         u, means, losses = self._least(f[self.uncertain])
         derivative[self.uncertain] = -rows.weight * rows.rate * u * means
         return value + float(rows.weight @ losses), derivative

@@ -228,6 +228,11 @@ def descend(
     callback: Callback | None = None,
 ) -> LatentResult:
     """Rounds from posteriors of the hidden variables until the divergence settles."""
+    with single_threaded_blas():  # once: entering it costs a tenth of a short round
+        return _descend(problem, hidden, settings, callback)
+
+
+def _descend(problem, hidden, settings, callback):
     monitor = _Rounds(settings.tol, callback, solver="rounds")
     status, before, lam = Status.MAX_ITER, math.inf, None
     for n_round in range(1, settings.max_rounds + 1):
@@ -239,8 +244,7 @@ def descend(
             break
         before = dual.objective + dual.gap
         if n_round < settings.max_rounds:
-            with single_threaded_blas():
-                hidden = problem.hidden(point.blocks, point.weights)
+            hidden = problem.hidden(point.blocks, point.weights)
     return point.result(status, monitor.history)
 
 

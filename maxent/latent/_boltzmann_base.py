@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -41,8 +42,9 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = True
         return tags
 
+    @abstractmethod
     def _model(self, n_visible):
-        raise NotImplementedError
+        """Log-linear model of this many visible units."""
 
     @fresh_state
     @with_progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -194,9 +195,9 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         return noise
 
     # -- predictions -------------------------------------------------------------------
+    @abstractmethod
     def _log_joint(self, X):
         """log theta_k p_k(x), (n, K)."""
-        raise NotImplementedError
 
     def _mapped(self, method, X, *columns):
         """A prediction of every block of rows."""
@@ -342,12 +343,13 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         ]
         return np.concatenate(parts), np.repeat(np.arange(len(counts)), counts)
 
+    @abstractmethod
     def _component(self, k):
         """Component k as a distribution of one of the families."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _n_parameters(self):
-        raise NotImplementedError
+        """Number of free parameters, as information criteria count them."""
 
     def bic(self, X: MatrixLike) -> float:
         """Bayesian information criterion; lower is better.

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
@@ -181,7 +182,7 @@ def check_admitted(
     )
 
 
-class CandidatePool(CallbacksMixin, FittedState):
+class CandidatePool(CallbacksMixin, FittedState, ABC):
     """What estimators with candidates share: the table, the gates, the choice.
 
     A subclass sets `candidates_` and `_keep(i)`, which makes candidate i the model.
@@ -210,8 +211,8 @@ class CandidatePool(CallbacksMixin, FittedState):
         )
 
     def _choose(self, selection: str) -> None:
-        self.selected_ = chosen(self.candidates_, selection)
-        table, i = self.candidates_, self.selected_
+        table, i = self.candidates_, self._best(selection)
+        self.selected_ = i
         self.log_likelihood_ = float(table["log_likelihood"][i])
         self.entropy_ = float(table["entropy"][i])
         self.objective_ = float(table["objective"][i])
@@ -221,13 +222,18 @@ class CandidatePool(CallbacksMixin, FittedState):
         )  # a gate, unless stopped
         self._keep(i)
 
+    def _best(self, selection: str) -> int:
+        """Number of the candidate that a selection takes."""
+        return chosen(self.candidates_, selection)
+
     @property
     def _tolerance(self) -> float:
         """The residual of an admitted candidate."""
         return self.tol
 
+    @abstractmethod
     def _keep(self, i: int) -> None:
-        raise NotImplementedError
+        """Take candidate i as the fitted model."""
 
     def _of_candidates(self) -> dict[str, Any]:
         """What is kept of every candidate beside the table, by name."""

@@ -274,16 +274,10 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
     def _of_candidates(self):
         return {"candidate_histories_": self.candidate_histories_}
 
-    def _choose(self, selection):
-        i = self.selected_ = self._best(selection)
-        table = self.candidates_
-        self.log_likelihood_ = float(table["log_likelihood"][i])
-        self.objective_ = float(table["objective"][i])
-        self.entropy_ = float(table["entropy"][i])
-        self.residual_ = float(table["residual"][i])
-        self.n_iter_ = int(table["n_iter"][i])
+    def _keep(self, i):
+        self.n_iter_ = int(self.candidates_["n_iter"][i])
         self.objective_history_ = self.candidate_histories_[i]
-        self.converged_ = bool(table["reason"][i] == "")
+        self.converged_ = bool(self.candidates_["reason"][i] == "")
 
     def _end(self, ends):
         """Closing line, and a warning if nothing has converged."""

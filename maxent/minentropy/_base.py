@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ INITS = ("auto", "zero", "random", "path")
 SOLVERS = ("auto", "prox", "ball", "cccp", "latent_svm")
 
 
-class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator):
+class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator, ABC):
     """Base of the estimators; a subclass makes the hidden features of its data.
 
     It defines ``_features(X, K, fit)``, a HiddenFeatures of K outputs.
@@ -64,8 +65,9 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         tags.non_deterministic = False
         return tags
 
+    @abstractmethod
     def _features(self, X: Any, K: int, fit: bool) -> HiddenFeatures:
-        raise NotImplementedError
+        """Features of all outputs and hidden values of X."""
 
     def _training_features(self, X, K, hidden_mask):
         """Features to learn from, before masks; masked values may be missing."""

@@ -22,10 +22,13 @@ LANES = chain.lanes()  # models in one vector of the compiled loops
 
 def in_vectors(array: Array) -> Array:
     """(n, ...) to (vectors, ..., lanes); the last member fills the last vector up."""
-    n = len(array)
-    index = np.minimum(np.arange(-(-n // LANES) * LANES), n - 1)
-    full = array[index].reshape(-1, LANES, *array.shape[1:])
-    full = np.moveaxis(full, 1, -1)
+    n, vectors = len(array), -(-len(array) // LANES)
+    if n and array.strides[0] == 0:  # one member, broadcast
+        full = np.broadcast_to(array[0][..., None], (vectors, *array.shape[1:], LANES))
+    else:
+        index = np.minimum(np.arange(vectors * LANES), n - 1)
+        full = array[index].reshape(-1, LANES, *array.shape[1:])
+        full = np.moveaxis(full, 1, -1)
     memory = np.empty(full.size + LANES)  # to begin with a whole cache line
     skip = -memory.ctypes.data % 64 // 8
     out = memory[skip : skip + full.size].reshape(full.shape)

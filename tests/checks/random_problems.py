@@ -891,19 +891,25 @@ def _dag(rng, names):
     }
 
 
-def bayes_net_model(rng):
-    from maxent.models import BayesNet
-
-    X = categories(rng, _size(rng, 100) - 3)[:, :4]
+def _observed(rng, most, hidden):
+    """Categories, names of nodes with a hidden one at times, and options of a fit."""
+    X = categories(rng, _size(rng, most) - 3)[:, :4]
     observed = [f"x{j}" for j in range(X.shape[1])]
     options = _fit_options(rng) | {"observed": observed}
     options["smoothing"] = float(rng.choice([0.0, 0.01, 1.0]))
     names = observed
-    if rng.random() < 0.5:
+    if rng.random() < hidden:
         names = ["h", *observed]
         options["n_categories"] = {"h": int(rng.integers(1, 4))}
     if rng.random() < 0.3:
         X = np.where(rng.random(X.shape) < 0.2, -1, X)
+    return X, names, options
+
+
+def bayes_net_model(rng):
+    from maxent.models import BayesNet
+
+    X, names, options = _observed(rng, 100, 0.5)
     parents = _dag(rng, names)
     return Model(BayesNet.fit, parents, **options), X, None, _weights(rng, len(X))
 
@@ -911,18 +917,9 @@ def bayes_net_model(rng):
 def random_field(rng):
     from maxent.models import MarkovRandomField
 
-    X = categories(rng, _size(rng, 60) - 3)[:, :4]
-    observed = [f"x{j}" for j in range(X.shape[1])]
-    options = _fit_options(rng) | {"observed": observed}
-    options["smoothing"] = float(rng.choice([0.0, 0.01, 1.0]))
-    names = observed
-    if rng.random() < 0.4:
-        names = ["h", *observed]
-        options["n_categories"] = {"h": int(rng.integers(1, 4))}
+    X, names, options = _observed(rng, 60, 0.4)
     scopes = [(name,) for name in names]
     scopes += [(a, b) for a in names for b in names if a < b and rng.random() < 0.5]
-    if rng.random() < 0.3:
-        X = np.where(rng.random(X.shape) < 0.2, -1, X)
     field = Model(MarkovRandomField.fit, scopes, **options)
     return field, X, None, _weights(rng, len(X))
 

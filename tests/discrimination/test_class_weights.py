@@ -1,5 +1,7 @@
 """class_weight of the generative classifiers: costs of rows, not evidence."""
 
+import warnings
+
 import numpy as np
 import pytest
 from oracles.block_cases import agree
@@ -10,9 +12,11 @@ from refusals import refused
 from maxent import (
     ChowLiuClassifier,
     MEDBayesNetClassifier,
+    MEDClassifier,
     MEDGaussianClassifier,
     MEDTreeClassifier,
 )
+from maxent.discrimination._class_rows import class_rows
 
 
 def problem(name, rng):
@@ -96,3 +100,22 @@ def test_class_weights_multiply_the_class_probabilities(prior, rng):
 def test_wrong_class_weights_are_named(name, wrong, rng):
     cls, options, X, y = problem(name, rng)
     refused(lambda: cls(class_weight=wrong, **options).fit(X, y), r"\bclass_weight\b")
+
+
+def test_balanced_weights_leave_out_classes_without_weight(rng):
+    X, y = rng.normal(size=(60, 3)), np.repeat([0, 1, 2], [10, 20, 30])
+    sample = np.where(y == 2, 0.0, rng.uniform(0.5, 2.0, 60))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classes, keep, _, _, weight = class_rows("model", y, sample, "balanced")
+        part = class_rows("model", y[:30], sample[:30], "balanced")[4]
+    assert classes.tolist() == [0, 1] and keep.tolist() == list(range(30))
+    np.testing.assert_array_equal(weight, part)
+    assert np.isclose(weight[:10].sum(), weight[10:].sum())
+    with_all = MEDClassifier(class_weight="balanced", gamma=0.5)
+    alone = MEDClassifier(class_weight="balanced", gamma=0.5)
+    with_all.fit(X, y, sample_weight=sample)
+    alone.fit(X[:30], y[:30], sample_weight=sample[:30])
+    np.testing.assert_allclose(
+        with_all.decision_function(X), alone.decision_function(X), rtol=1e-12
+    )
