@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.categories import CategoricalMixin
+from maxent._support.fitted import check_value
 from maxent._support.random_state import draw_seed
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
@@ -346,6 +347,8 @@ n_iter_, converged_, n_features_in_
     @property
     def edge_probabilities_(self) -> FloatArray:
         """Probability of every edge, (n_classes, n_features, n_features)."""
+        for k, posterior in enumerate(self.posteriors_):
+            check_value(f"posteriors_[{k}]", posterior)
         return np.array([p.edge_probabilities for p in self.posteriors_])
 
     @property

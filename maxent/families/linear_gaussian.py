@@ -69,6 +69,7 @@ class NormalGamma(ConjugatePrior):
             )
         if not (np.isfinite(mean).all() and np.isfinite(precision).all()):
             raise ValueError("mean or precision has NaN or infinite entries.")
+        v.check_range("mean", mean)
         if not np.allclose(precision, precision.T, rtol=1e-10, atol=0):
             raise ValueError("precision is not symmetric.")
         try:

@@ -97,6 +97,7 @@ class NormalInverseWishart(ConjugatePrior):
         for name, array in (("mean", mean), ("scale", scale)):
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} has NaN or infinite entries.")
+        v.check_range("mean", mean)
         if not np.allclose(scale, scale.T, rtol=1e-10, atol=0):
             raise ValueError("scale is not symmetric; use (scale + scale.T) / 2.")
         least = float(np.linalg.eigvalsh(scale)[0])

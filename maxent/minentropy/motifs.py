@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._core import motifs as _core
 from maxent._support import validation as v
+from maxent._support.fitted import check_fitted
 from maxent._support.sequences import MISSING, symbol_sequences
 from maxent._support.threads import effective_threads
 from maxent._support.typing import ClassWeight, RandomState
@@ -347,11 +348,16 @@ class M3EMotifClassifier(MinEntropyBase):
     @property
     def motif_(self) -> NDArray[np.float64]:
         """Weights (m, A) of the letters at each position."""
-        return self.coef_[: self.width * len(self.alphabet)].reshape(self.width, -1)
+        size = self.width * len(self.alphabet)
+        return self._coefficients(0, size).reshape(self.width, -1)
 
     @property
     def background_(self) -> NDArray[np.float64]:
         """Weights (A ** o,) of the background words."""
-        first = self.width * len(self.alphabet)
         n_words = len(self.alphabet) ** self.background if self.background else 0
-        return self.coef_[first : first + n_words]
+        return self._coefficients(self.width * len(self.alphabet), n_words)
+
+    def _coefficients(self, first, count):
+        """This many fitted weights from one on."""
+        check_fitted("coef_", self.coef_, (max(np.size(self.coef_), first + count),))
+        return self.coef_[first : first + count]

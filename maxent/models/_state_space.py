@@ -37,6 +37,7 @@ def shaped(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]
         raise ValueError(
             f"{_checks.label(name, at)}={array[at]} must be a finite number."
         )
+    v.check_range(name, array)
     lead = array.shape[: array.ndim - len(shape)]
     try:
         return np.array(np.broadcast_to(array, lead + shape))

@@ -414,8 +414,9 @@ ESTIMATORS = {
 
 # lengths of the work that is asked for: a large one takes long, as it should
 WORK = ("horizon", "horizon_")
-# scores of a model that is given: `fit` learns nothing
-WITHOUT_STATE = ("fisher_scores",)
+# scores of a model that is given: `fit` learns nothing; and an object of scikit-learn,
+# whose state is scikit-learn's (files of it are checked by the package)
+WITHOUT_STATE = ("fisher_scores", "calibrated")
 
 
 def _spd(rng, *shape, d=2):
