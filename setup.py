@@ -30,6 +30,7 @@ EXTENSIONS = {
     "threads": [],
     "gram": [VECTOR],
     "weighted_gram": [CORE + "gram_loops.c"],
+    "signed_rows": [VECTOR],
     "uncertain_labels": [],
     "dual_machine": [VECTOR],
     "smo": [VECTOR],

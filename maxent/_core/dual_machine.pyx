@@ -172,7 +172,7 @@ cdef int dual_open(
     machine.lanes = machine.e + size
     machine.least = INFINITY
     # an open domain ends before the slope becomes infinite
-    end = 1. if isfinite(potential_slope(prior, prior.upper)) else 1. - 2.3e-16
+    end = 1. if isfinite(potential_slope(prior, prior.upper)) else 1. - 6e-16
     least = dual_least(prior)
     machine.steep[0] = least > 0
     machine.steep[1] = steep_end(prior)
@@ -181,6 +181,8 @@ cdef int dual_open(
         machine.rows[t].level = level[t]
         machine.rows[t].rate = rate[t]
         machine.rows[t].weight = weight[t]
+        machine.rows[t].unit = 1. / (weight[t] * rate[t])
+        machine.rows[t].per_rate = 1. / rate[t]
         machine.rows[t].sides = sides[t]
         machine.rows[t].most = end * row_upper(prior, &machine.rows[t])
         machine.rows[t].least = 0.

@@ -13,6 +13,8 @@ cdef struct DualRow:
     double level
     double rate
     double weight           # infinite: no potential at all (a Gaussian bias)
+    double unit             # 1 / (weight rate) and 1 / rate: divisions take long
+    double per_rate
     double least            # |a| stays above it where the slope at zero is infinite
     double most             # and below it where the end of the domain is open
     int sides               # 1: a >= 0, 2: a <= 0, 3: both
@@ -31,16 +33,15 @@ cdef inline double row_slope(
         return 0.
     return sign * (
         row.level
-        + potential_slope(p, fabs(a) / (row.weight * row.rate)) / row.rate)
+        + potential_slope(p, fabs(a) * row.unit) * row.per_rate)
 
 
 cdef inline double row_curvature(
     const Potential* p, const DualRow* row, double a) noexcept nogil:
     """Minus the second derivative of phi(|a|)."""
-    cdef double scale = row.weight * row.rate
     if row.weight == INFINITY:
         return 0.
-    return potential_curvature(p, fabs(a) / scale) / (scale * row.rate)
+    return potential_curvature(p, fabs(a) * row.unit) * (row.unit * row.per_rate)
 
 
 cdef inline double row_bounded(const DualRow* row, double a) noexcept nogil:

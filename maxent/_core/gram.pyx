@@ -16,6 +16,8 @@ from libc.string cimport memset
 from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
 
 cdef extern from "vector.h" nogil:
+    void mx_transpose_16(
+        const float* source, Py_ssize_t ld_source, float* to, Py_ssize_t ld_to) noexcept
     void mx_rbf_row_f32(
         float* row, const float* zz, float xx, float gamma, Py_ssize_t n) noexcept
     void mx_rbf_row_f64(
@@ -204,6 +206,9 @@ cdef void mirror_tile(
     for j0 in range(col0, col1, 16):
         for i0 in range(row0, row1, 16):
             if i0 + 16 <= row1 and j0 + 16 <= col1 and j0 + 16 <= i0:
+                if real is float:
+                    mx_transpose_16(out + i0 * ld + j0, ld, out + j0 * ld + i0, ld)
+                    continue
                 for i in range(16):
                     for j in range(16):
                         block[j * 16 + i] = out[(i0 + i) * ld + j0 + j]

@@ -28,7 +28,7 @@ from maxent._core.potentials cimport (
 
 cdef extern from "vector.h" nogil:
     void mx_add_row(
-        double* v, const float* row, double c, Py_ssize_t n) noexcept
+        float* v, const float* row, float c, Py_ssize_t n) noexcept
 
 
 cdef void improve(
@@ -117,7 +117,8 @@ cdef double violation_of(
 def joint_block(
     tuple spec,
     const float[:, :] K,          # IN     (>= q, >= q) Gram matrix, rows contiguous
-    double[:, ::1] F,             # IN/OUT (m, q) scores without bias
+    const double[:, ::1] F,       # IN     (m, q) scores without bias, once
+    float[:, ::1] change,         # IN/OUT (m, q) what they have changed by since
     const Py_ssize_t[::1] codes,  # IN     (q,) classes
     const double[::1] weight,     # IN     (q,)
     double level,
@@ -133,6 +134,7 @@ def joint_block(
     """One pass; (Fenchel-Young sum on arrival, visits, largest violation).
 
     Examples that violate the optimality condition by less than `skip` are passed over.
+    Single precision is enough for the change of scores, and takes a third of the time.
     """
     cdef Potential p = unpack_potential(spec)
     cdef Py_ssize_t m = F.shape[0], q = F.shape[1], k, t, u, visits = 0, work = 0
@@ -144,11 +146,13 @@ def joint_block(
         raise MemoryError
     if K.shape[0] < q or K.shape[1] < q or K.strides[1] != sizeof(float):
         raise ValueError("K needs contiguous rows of one value for each of F")
+    if change.shape[0] != m or change.shape[1] != q:
+        raise ValueError("the change needs the shape of F")
     try:
         for u in range(order.shape[0]):
             t = order[u]
             for k in range(m):
-                score[k] = F[k, t] + bias[k]
+                score[k] = F[k, t] + <double>change[k, t] + bias[k]
             work += m
             terms = 0.
             violation = violation_of(&p, level, rate, weight[t] * rate, least,
@@ -164,7 +168,8 @@ def joint_block(
                 for k in range(m):
                     if moved[k] != 0:
                         bias[k] += variance * moved[k]
-                        mx_add_row(&F[k, 0], row, class_weight_variance * moved[k], q)
+                        mx_add_row(&change[k, 0], row,
+                                   <float>(class_weight_variance * moved[k]), q)
                         work += q // 4
             if work > 10000000:
                 work = 0

@@ -115,6 +115,38 @@ CLONES void mx_tanh_row_f64(double *row, double gamma, double coef0, mx_size n) 
     }
 }
 
+#if defined(__GNUC__) && (defined(__clang__) || __GNUC__ >= 12)
+typedef float four __attribute__((vector_size(16), aligned(4)));
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+
+CLONES void mx_transpose_16(const float *restrict from, mx_size ld_from,
+                            float *restrict to, mx_size ld_to) {
+#ifdef PICK
+    for (mx_size i = 0; i < 16; i += 4)
+        for (mx_size j = 0; j < 16; j += 4) {
+            const float *at = from + i * ld_from + j;
+            four a, b, c, d;
+            memcpy(&a, at, 16);
+            memcpy(&b, at + ld_from, 16);
+            memcpy(&c, at + 2 * ld_from, 16);
+            memcpy(&d, at + 3 * ld_from, 16);
+            four ab = PICK(a, b, 0, 4, 1, 5), AB = PICK(a, b, 2, 6, 3, 7);
+            four cd = PICK(c, d, 0, 4, 1, 5), CD = PICK(c, d, 2, 6, 3, 7);
+            a = PICK(ab, cd, 0, 1, 4, 5), b = PICK(ab, cd, 2, 3, 6, 7);
+            c = PICK(AB, CD, 0, 1, 4, 5), d = PICK(AB, CD, 2, 3, 6, 7);
+            float *out = to + j * ld_to + i;
+            memcpy(out, &a, 16);
+            memcpy(out + ld_to, &b, 16);
+            memcpy(out + 2 * ld_to, &c, 16);
+            memcpy(out + 3 * ld_to, &d, 16);
+        }
+#else
+    for (mx_size i = 0; i < 16; i++)
+        for (mx_size j = 0; j < 16; j++) to[j * ld_to + i] = from[i * ld_from + j];
+#endif
+}
+
 CLONES void mx_split_row(const double *restrict x, mx_size n, float *restrict high,
                          float *restrict low) {
     for (mx_size j = 0; j < n; j++) {
@@ -150,7 +182,9 @@ CLONES double mx_split_apply(const float *restrict high, const float *restrict l
  * chunk is searched again. */
 #define CHUNK MX_SWEEP_CHUNK
 
-/* position in `lanes` (chunks x LANES) of the largest entry */
+/* position in `lanes` (chunks x LANES, no NaN) of the largest entry. The largest is
+ * found first, in a tree, and then looked for: a chain of comparisons that remember a
+ * position costs as much as a sweep of 500 rows. */
 INLINE mx_size best_slot(const float *lanes, mx_size chunks, float *value) {
     float hi[LANES];
     for (int l = 0; l < LANES; l++) hi[l] = lanes[l];
@@ -159,12 +193,15 @@ INLINE mx_size best_slot(const float *lanes, mx_size chunks, float *value) {
             float a = lanes[c * LANES + l];
             hi[l] = a > hi[l] ? a : hi[l];
         }
-    int at = 0;
-    for (int l = 1; l < LANES; l++) at = hi[l] > hi[at] ? l : at;
-    mx_size c = 0;
-    for (mx_size k = 1; k < chunks; k++)
-        if (lanes[k * LANES + at] > lanes[c * LANES + at]) c = k;
-    *value = hi[at];
+    float fold[LANES];
+    for (int l = 0; l < LANES; l++) fold[l] = hi[l];
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++)
+            fold[l] = fold[l + half] > fold[l] ? fold[l + half] : fold[l];
+    mx_size at = 0, c = 0;
+    while (at < LANES - 1 && hi[at] != fold[0]) at++;
+    while (c < chunks - 1 && lanes[c * LANES + at] != fold[0]) c++;
+    *value = fold[0];
     return c * LANES + at;
 }
 
@@ -195,10 +232,10 @@ CLONES mx_size mx_smo_update(float *restrict v, const float *restrict up,
     best_slot(below, chunks, bottom);
     *bottom = -*bottom;
     mx_size slot = best_slot(above, chunks, top);
-    mx_size t = slot / LANES * CHUNK + slot % LANES, at = t;
-    mx_size stop = t + CHUNK < n ? t + CHUNK : n;
-    for (; t < stop; t += LANES) at = v[t] + up[t] > v[at] + up[at] ? t : at;
-    return at;
+    mx_size first = slot / LANES * CHUNK + slot % LANES, at = first;
+    mx_size stop = first + CHUNK < n ? first + CHUNK : n;
+    while (at < stop && v[at] + up[at] != *top) at += LANES;
+    return at < stop ? at : first; /* none is the largest where all are NaN */
 }
 
 CLONES void mx_smo_apply(float *restrict v, const float *const *rows, const float *c,
@@ -218,9 +255,9 @@ CLONES void mx_smo_apply(float *restrict v, const float *const *rows, const floa
     }
 }
 
-CLONES void mx_add_row(double *restrict v, const float *restrict row, double c,
+CLONES void mx_add_row(float *restrict v, const float *restrict row, float c,
                        mx_size n) {
-    for (mx_size t = 0; t < n; t++) v[t] += c * (double)row[t];
+    for (mx_size t = 0; t < n; t++) v[t] += c * row[t];
 }
 
 /* 1 / q to 0.2 %: good enough to compare gains, a quarter of the cost of a division */

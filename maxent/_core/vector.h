@@ -27,6 +27,9 @@ void mx_poly_row_f64(double *row, double gamma, double coef0, int degree, mx_siz
 void mx_tanh_row_f32(float *row, float gamma, float coef0, mx_size n);
 void mx_tanh_row_f64(double *row, double gamma, double coef0, mx_size n);
 
+/* to[j * ld_to + i] = from[i * ld_from + j], i, j < 16 */
+void mx_transpose_16(const float *from, mx_size ld_from, float *to, mx_size ld_to);
+
 /* x = high + low, each a float; high is x rounded */
 void mx_split_row(const double *x, mx_size n, float *high, float *low);
 /* out += ai * (high + low); returns <high + low, a> */
@@ -41,8 +44,8 @@ mx_size mx_smo_update(float *v, const float *up, const float *low, const float *
 /* v -= sum_s c[s] rows[s] over m rows */
 void mx_smo_apply(float *v, const float *const *rows, const float *c, mx_size m,
                   mx_size n);
-/* v += c row, of single-precision rows */
-void mx_add_row(double *v, const float *row, double c, mx_size n);
+/* v += c row */
+void mx_add_row(float *v, const float *row, float c, mx_size n);
 /* position of the largest (vi - v - low)^2 / (ei + e - 2 ki) over v + low < vi, or -1 */
 mx_size mx_smo_select(const float *v, const float *low, const float *e,
                       const float *ki, float vi, float ei, mx_size n, float *lanes);

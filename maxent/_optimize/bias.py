@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
+from maxent._core import signed_rows
 from maxent._support.linalg import weighted_products
 
 
@@ -25,11 +26,18 @@ def best_bias(rows, d, sign, guess=0.0):
     if rows.potential.linear:
         return _hinge_bias(d / sign, sign, rows.upper * np.abs(sign), guess)
 
-    def slope(b):
-        _, lam, curvature = rows.losses(d - sign * b)
-        return -float(sign @ lam), float(sign**2 @ curvature)
+    data = (
+        rows.potential.core_spec,
+        d,
+        np.ascontiguousarray(sign, dtype=float),
+        rows.rate,
+        rows.weight,
+    )
 
-    near = _newton_bias(slope, guess)
+    def slope(b):
+        return signed_rows.loss_slope(*data, b)
+
+    near = signed_rows.newton_bias(*data, guess)
     if near is None:
         near = _bias_without_loss(rows, d, sign)
     if near is not None:
@@ -79,24 +87,6 @@ def _hinge_bias(corner, sign, top, guess):
     if last > first:
         hi = float(corner[order[min(last, len(order) - 1)]])
     return 0.0 if lo <= 0.0 <= hi else 0.5 * (lo + hi)
-
-
-def _newton_bias(slope, b):
-    """Root of a smooth increasing slope near a good guess; None if it is not one."""
-    last = np.inf
-    for _ in range(12):
-        s, h = slope(b)
-        if not h > 0:
-            return None
-        step = -s / h
-        if not abs(step) < 0.5 * last:
-            # rounding, if the steps were tiny already
-            return b if abs(step) <= 1e-11 * max(1.0, abs(b)) else None
-        b += step
-        if abs(step) <= 1e-13 * max(1.0, abs(b)):
-            return b
-        last = abs(step)
-    return None
 
 
 def _bias_without_loss(rows, d, sign):

@@ -210,8 +210,8 @@ class ClassGrams:
     def pair(self, i, j):
         """(VectorKernel, PairGram or None) of the rows of two classes."""
         one, other = self.slices[i], self.slices[j]
-        rows = np.r_[one, other]
-        kernel = self.kernel.among(rows)
+        places = [np.arange(part.start, part.stop) for part in (one, other)]
+        kernel = self.kernel.among(np.concatenate(places))
         if self.within is None:
             return kernel, None
         parts = self.within[i], self.within[j]
@@ -259,10 +259,11 @@ class PairGram(_Store):
 
     def product(self, a):
         """K a in double precision, (n,)."""
-        p, rows = self.split, self.rows
+        p = self.split
+        halves = slice(0, p), slice(p, len(a))
         out = np.concatenate([self.one.product(a[:p]), self.other.product(a[p:])])
-        for at, others in ((rows[:p], rows[p:]), (rows[p:], rows[:p])):
-            used = others[a[others] != 0]
+        for at, others in (halves, halves[::-1]):
+            used = others.start + np.flatnonzero(a[others])
             if len(used):
                 out[at] += self.kernel.apply(used, a[used, None], rows=at)[:, 0]
         return out

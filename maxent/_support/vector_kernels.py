@@ -248,7 +248,8 @@ class VectorKernel:
     def apply(self, columns, A, single=False, rows=None):
         """k(X[rows], X[columns]) @ A, (len(rows), k).
 
-        In double precision unless `single`; all rows unless some are given.
+        In double precision unless `single`; all rows unless some are given, by their
+        places or a slice.
         """
         A = np.ascontiguousarray(A, dtype=np.float64)
         if not self.has_tiles:
@@ -257,10 +258,11 @@ class VectorKernel:
         A = A.astype(X.dtype, copy=False)
         if rows is None:
             return self._apply_to_all(X, norms, columns, A)
-        out = np.empty((len(rows), A.shape[1]), X.dtype)
+        some = X[rows]
+        out = np.empty((len(some), A.shape[1]), X.dtype)
         _gram.kernel_apply(
             self.spec,
-            X[rows],
+            some,
             norms[rows],
             X[columns],
             norms[columns],
@@ -298,7 +300,7 @@ class VectorKernel:
             whole = np.zeros((len(self), A.shape[1]))
             whole[columns] = A
             return self.X @ whole
-        rows = np.arange(len(self)) if rows is None else rows
+        rows = np.arange(len(self))[slice(None) if rows is None else rows]
         out = np.empty((len(rows), A.shape[1]))
         step = max(1, int(1e7 // max(len(columns), 1)))
         for lo in range(0, len(rows), step):

@@ -68,10 +68,6 @@ def check_class_keys(class_weight, classes):
 def leave_one_out_bound(result, codes, margin, bias, weight):
     """Share of rows with a multiplier, or NaN where it bounds no error.
 
-    The machine without a row of multiplier zero is the same machine, and has that row
-    right (JMJ 1999, Lemma 1), if kernel and weights stay as they are, every row of no
-    loss is on its side, and the optimum has one bias.
-
     Parameters
     ----------
     result : DualResult
@@ -86,15 +82,27 @@ def leave_one_out_bound(result, codes, margin, bias, weight):
     -------
     float
     """
+    if not others_keep_the_machine(result, codes, margin, bias, weight):
+        return np.nan
+    lam = result.lam
+    return float((lam != 0 if lam.ndim == 1 else (lam != 0).any(axis=1)).mean())
+
+
+def others_keep_the_machine(result, codes, margin, bias, weight):
+    """Whether the machine without a row of multiplier zero is the same machine.
+
+    It then has that row right (JMJ 1999, Lemma 1), if kernel and weights stay as they
+    are, every row of no loss is on its side, and the optimum has one bias. Parameters
+    are those of :func:`leave_one_out_bound`.
+    """
+    if not (result.converged and np.isfinite(margin.prior_mean)):
+        return False
+    if bias != "flat":
+        return True
     lam = np.abs(result.lam)
     if lam.ndim == 1:  # as of several classes, with the one wrong class alone
         lam = lam[:, None]
-    holds = result.converged and np.isfinite(margin.prior_mean)
-    if not holds or (
-        bias == "flat" and not _settles_the_bias(lam, codes, margin, weight)
-    ):
-        return np.nan
-    return float((lam != 0).any(axis=1).mean())
+    return _settles_the_bias(lam, codes, margin, weight)
 
 
 def _settles_the_bias(lam, codes, margin, weight):

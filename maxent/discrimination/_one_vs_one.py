@@ -19,7 +19,7 @@ from maxent._support.gram_store import ClassGrams
 from maxent._support.reports import Report, relayed, tell
 from maxent._support.results import DualResult, Status, store_certificate
 from maxent._support.threads import single_threaded_blas
-from maxent.discrimination._class_rows import leave_one_out_bound
+from maxent.discrimination._class_rows import others_keep_the_machine
 from maxent.discrimination.duals._signed_problem import (
     binary_problem,
 )
@@ -120,9 +120,9 @@ class OneVsOneFit:
         with single_threaded_blas():  # entered once for all pairs
             for k, pair in enumerate(pairs):
                 heard = _heard(callback, total)
-                result, bound = self._solve_pair(k, pair, grams, heard)
+                result, bounded = self._solve_pair(k, pair, grams, heard)
                 add(total, result)
-                holds &= not np.isnan(bound)
+                holds &= bounded
                 stop = self._asks_to_stop(callback, total)
                 if stop or result.status is Status.STOPPED:
                     total.status, holds = Status.STOPPED, False
@@ -134,7 +134,7 @@ class OneVsOneFit:
         return total
 
     def _solve_pair(self, k, pair, grams, callback):
-        """Machine of one pair, kept, and its leave-one-out bound."""
+        """Machine of one pair, kept, and whether it has a leave-one-out bound."""
         i, j = pair
         one, other = (np.arange(*self._ends(c)) for c in pair)
         rows = np.concatenate([one, other])
@@ -157,8 +157,8 @@ class OneVsOneFit:
         if self.coef is not None:
             found = result.coef
             self.coef[k] = result.lam @ data if found is None else found
-        bound = leave_one_out_bound(result, codes, self.margin, self.bias_prior, weight)
-        return result, bound
+        spec = self.margin, self.bias_prior, weight
+        return result, others_keep_the_machine(result, codes, *spec)
 
     def _ends(self, c):
         return (self.ends[c - 1] if c else 0), self.ends[c]

@@ -65,9 +65,10 @@ class State:
         order = self.order if order is None else order
         rest = (self.codes, self.weight, *self.constants(), order, lam, bias)
         spec, least = self.margin.core_spec, 1.5 * least_share(self.margin.core_spec)
+        moved = np.zeros(F.shape, dtype=np.float32)
         for _ in range(passes):
-            found = joint_block(spec, self.gram(), F, *rest, skip, least)
-        return found, lam, bias, F
+            found = joint_block(spec, self.gram(), F, moved, *rest, skip, least)
+        return found, lam, bias, F + moved
 
     def violations(self):
         """Largest violation of the optimality condition by each example."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxent._core import signed_rows
 from maxent._core.smo import least_share
-from maxent._optimize.rows import BOTH, NEGATIVE, POSITIVE, Rows
+from maxent._optimize.rows import BOTH, NEGATIVE
 
 
 class ActiveRows:
@@ -49,39 +50,30 @@ class ActiveRows:
 
     def balance(self, a):
         """Remove the rounding error of sum a = 0."""
-        top = self.p.potential.upper * self.p.weight * self.p.rate
-        for _ in range(3):
-            total = a.sum()
-            if total == 0 or not self.flat:
-                return
-            room = np.minimum(
-                np.abs(a), np.where(np.isfinite(top), top, np.inf) - np.abs(a)
-            )
-            w = np.maximum(room, 0.0) ** 2
-            if not w.sum() > 0:
-                return
-            a -= w * (total / w.sum())
+        if self.flat:
+            p = self.p
+            signed_rows.balance(a, p.potential.upper, p.rate, p.weight)
 
     # -- KKT condition -------------------------------------------------------------
     def kkt_bounds(self, a, f, b, rows=slice(None)):
         """(up, low): one-sided derivatives of rows at decision values f + b."""
         p = self.p
-        a, sides = a[rows], p.sides[rows]
-        weight, rate, level = p.weight[rows], p.rate[rows], p.level[rows]
-        scale = weight * rate
-        slope = level + p.potential.slope(np.abs(a) / scale) / rate
-        base = p.target[rows] - f[rows] - b
-        sign = np.sign(a)
-        at_zero = a == 0
-        up = base + np.where(at_zero, slope, sign * slope)
-        low = base + np.where(at_zero, -slope, sign * slope)
-        top = np.abs(a) >= p.potential.upper * scale * (1 - 1e-15)
-        up[(at_zero & ((sides & POSITIVE) == 0)) | (top & (a > 0))] = -np.inf
-        low[(at_zero & ((sides & NEGATIVE) == 0)) | (top & (a < 0))] = np.inf
-        if self.least > 0:  # as good as zero, where the slope is infinite
-            least = np.abs(a) <= 1.5 * self.least * scale
-            up[least & (a < 0)] = -np.inf
-            low[least & (a > 0)] = np.inf
+        a, f = a[rows], f[rows]
+        up, low = np.empty_like(a), np.empty_like(a)
+        signed_rows.kkt_bounds(
+            p.potential.core_spec,
+            a,
+            f,
+            b,
+            p.target[rows],
+            p.level[rows],
+            p.rate[rows],
+            p.weight[rows],
+            p.sides[rows],
+            self.least,
+            up,
+            low,
+        )
         return up, low
 
     def kkt_violation(self, a, f, b, rows=slice(None)):
@@ -117,26 +109,12 @@ class ActiveRows:
             rows = np.sort(rows[worst])
         return rows
 
-    def blocks(self, rows, a, f, b, rng):
-        """Sets of rows that fit in memory and together are all rows.
-
-        Rows of low curvature are in all of them; those of high curvature, near their
-        bound, or shrunk at zero take turns. The division is random otherwise and new
-        every time, so that every pair of rows meets.
-        """
-        if len(rows) <= self.limit:
-            yield np.sort(rows)
-            return
-        order = rng.permutation(rows)
-        p = self.p
-        unit = Rows(p.potential, p.level[order], p.rate[order], p.weight[order])
-        curvature = unit.curvature(np.abs(a[order]))
-        shrunk = (a[order] == 0) & (self.kkt_violation(a, f, b, order) <= 0)
-        order = order[np.argsort(np.where(shrunk, np.inf, curvature), kind="stable")]
-        core, rest = np.split(order, [3 * self.limit // 4])
-        parts = -(-len(rest) // (self.limit - len(core)))
-        for some in np.array_split(rng.permutation(rest), parts):
-            yield np.sort(np.concatenate([core, some]))
+    def worst(self, a, f, b, size):
+        """The rows that violate the condition most, or are nearest to it, ascending."""
+        if size >= self.n:
+            return np.arange(self.n)
+        violation = self.kkt_violation(a, f, b)
+        return np.sort(np.argpartition(-violation, size - 1)[:size])
 
     def max_violation(self, a, f, b, rows=slice(None)):
         """Largest violation by a pair of rows, and the bias in the middle of it."""

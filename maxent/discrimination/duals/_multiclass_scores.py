@@ -130,6 +130,7 @@ class KernelScores(Quadratic):
         c, v, rows = self.c, self.class_weight_variance, self.store.rows
         q, first = len(rows), None
         F, part = np.ascontiguousarray(self.F[:, rows]), lam[rows]
+        moved = np.zeros(F.shape, dtype=np.float32)
         fixed = (
             c.codes[rows],
             c.weight[rows],
@@ -142,7 +143,7 @@ class KernelScores(Quadratic):
         for _ in range(_PASSES):
             order = rng.permutation(q)
             terms, visits, worst = joint_block(
-                spec, K, F, *fixed, order, part, bias, skip, self.least
+                spec, K, F, moved, *fixed, order, part, bias, skip, self.least
             )
             first = terms if first is None else first
             if visits < _FEW * q:
@@ -150,10 +151,10 @@ class KernelScores(Quadratic):
         self.worst = max(self.worst, worst)
         if others is not None:
             change = class_coefficients(part - lam[rows], c.codes[rows])
-            moved = np.flatnonzero(change.any(axis=1))
-            values = self.kernel.apply(rows[moved], v * change[moved], True, others)
+            at = np.flatnonzero(change.any(axis=1))
+            values = self.kernel.apply(rows[at], v * change[at], True, others)
             self.F[:, others] += values.T
-        lam[rows], self.F[:, rows] = part, F
+        lam[rows], self.F[:, rows] = part, F + moved
         return first
 
 

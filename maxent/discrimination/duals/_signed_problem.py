@@ -12,11 +12,13 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 2; Jebara & Jaakkola (2000).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from maxent._core import signed_rows
 from maxent._optimize.certificate import certify
-from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows
+from maxent._optimize.rows import BOTH, NEGATIVE, POSITIVE, Rows
 
 
 @dataclass
@@ -143,23 +145,45 @@ class Certifier:
 
     def __init__(self, problem):
         self.problem = problem
-        self.rows, self.index, self.sign = problem.rows()
+        # compiled where every row has one sign and a loss that is strictly convex
+        self.compiled = problem.potential.smooth and not (problem.sides == BOTH).any()
+
+    @cached_property
+    def _split_rows(self):
+        return self.problem.rows()
 
     def split(self, a):
         """Nonnegative multiplier of every constraint row."""
-        return np.maximum(self.sign * a[self.index], 0.0)
+        _, index, sign = self._split_rows
+        return np.maximum(sign * a[index], 0.0)
 
     def __call__(self, a, f, guess=0.0):
         """(objective, gap, bias); f excludes the bias, and a sums to 0 if flat."""
-        flat = self.problem.bias == "flat"
+        p = self.problem
+        flat = p.bias == "flat"
         total = float(a.sum())
-        b = self.problem.bias_variance * total  # of a Gaussian prior
-        product = _Product(
-            0.5 * (float(a @ f) + b * total), self.sign * (f[self.index] + b)
-        )
-        E, start = (self.sign[:, None], np.array([guess])) if flat else (None, None)
-        lam = self.split(a)
-        objective, gap, best, _ = certify(self.rows, product, lam, E, start)
+        b = p.bias_variance * total  # of a Gaussian prior
+        value = 0.5 * (float(a @ f) + b * total)
+        if self.compiled:
+            found = signed_rows.certificate(
+                p.potential.core_spec,
+                a,
+                f,
+                p.target,
+                p.level,
+                p.rate,
+                p.weight,
+                p.sides,
+                value,
+                guess if flat else b,
+                flat,
+            )
+            if found is not None:
+                return found
+        rows, index, sign = self._split_rows
+        product = _Product(value, sign * (f[index] + b))
+        E, start = (sign[:, None], np.array([guess])) if flat else (None, None)
+        objective, gap, best, _ = certify(rows, product, self.split(a), E, start)
         return objective, gap, float(best[0]) if flat else b
 
 

@@ -28,6 +28,7 @@ from maxent.discrimination.duals._kkt import ActiveRows
 
 _SMALL = 1000  # rows too few to be worth setting any aside
 _SUBSET = 4000  # rows of the first subset
+_BLOCK = 4096  # rows that are solved for together where the active ones do not fit
 _AT_ONCE = 8000  # rows that need no subset if they fit in memory
 _FAILED = (Status.UNBOUNDED, Status.NONFINITE)
 
@@ -227,40 +228,36 @@ class WorkingSets(ActiveRows):
         return f + self.f_of(change, single=True)
 
     def sweeps(self, store, a, f, b, kkt):
-        """Active rows that do not fit in memory together: blocks in turn."""
+        """Active rows that do not fit in memory together: the worst of them in turn.
+
+        Once the others have found their places, all that are left may fit.
+        """
         slack = 0.1 * max(self.scale(a, f, b), kkt)
-        rng = np.random.default_rng(0)
-        status, violation, done = Status.MAX_ITER, self.max_violation(a, f, b)[0], -1
+        status, done = Status.MAX_ITER, -1
+        violation, middle = self.max_violation(a, f, b)
         while violation > 1.05 * kkt and done < self.steps and not self.ended():
-            done = self.steps
+            done, b = self.steps, b + middle
             # shrunk rows will violate the condition: no hurry before they are added
+            rows = self.active(a, f, b, max(slack, 0.05 * violation))
             target = max(0.05 * violation, kkt)
-            rows = self.active(a, f, b, max(slack, target))
-            for _ in range(100):
-                for block in self.blocks(rows, a, f, b, rng):
-                    store.exchange(block)
-                    before = a.copy()
-                    b, status = self.run(
-                        store, a, f, b, max(0.5 * target, 0.1 * violation)
-                    )
-                    if status in _FAILED:
-                        return b, status
-                    moved = np.flatnonzero(a != before)
-                    others = np.setdiff1d(rows, block, assume_unique=True)
-                    if len(moved) and len(others):
-                        change = (a - before)[moved, None]
-                        change = self.kernel.apply(moved, change, True, others)
-                        f[others] += change[:, 0]
-                violation, _ = self.max_violation(a, f, b, rows)
-                if self.monitor.callback is not None:
-                    self.monitor.report(self.steps, *self.certify(a, f, b)[:2])
-                if violation <= target or self.ended():
-                    break
-            self.balance(a)
-            f[:] = self.f_of(a, single=True)
+            if len(rows) > self.limit:
+                rows = self.worst(a, f, b, min(_BLOCK, self.limit))
+                target = max(0.3 * violation, 0.5 * kkt)
+            store.exchange(rows)
+            before = a.copy()
+            b, status = self.run(store, a, f, b, target)
+            if status in _FAILED:
+                return b, status
+            moved = np.flatnonzero(a != before)
+            others = np.setdiff1d(np.arange(self.n), rows, assume_unique=True)
+            if len(moved) and len(others):
+                change = (a - before)[moved, None]
+                f[others] += self.kernel.apply(moved, change, True, others)[:, 0]
             violation, middle = self.max_violation(a, f, b)
-            b += middle
-        return b, status
+            if self.monitor.callback is not None:
+                self.monitor.report(self.steps, *self.certify(a, f, b)[:2])
+        self.balance(a)
+        return b + middle, status
 
     def extend(self, store, a, f, b, kkt):
         """Add rows that violate the condition: "same", "more" rows held, or "full"."""

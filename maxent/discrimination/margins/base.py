@@ -86,7 +86,7 @@ class MarginPrior:
     @property
     def prior_mean(self) -> float:
         """Mean margin under the prior, phi'(0): where the loss starts."""
-        return float(self.mean(0.0))
+        return self.level + self.unit_potential.slope_at_zero / self.rate
 
     def unit_weight(self, C: float) -> float:
         """Row weight for which `C` has the meaning it has in the estimators.

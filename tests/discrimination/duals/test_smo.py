@@ -14,6 +14,7 @@ from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination import (
     CustomMargin,
     ExponentialMargin,
+    HingeMargin,
     LogisticMargin,
     solve_dual,
 )
@@ -72,17 +73,26 @@ def test_rows_that_never_meet_in_memory_are_solved_together(margin, bias, rng):
     assert tight.objective == pytest.approx(free.objective, rel=2e-5)
 
 
-@pytest.mark.parametrize("n", [1, 47, 48, 49, 63, 64, 65, 80, 129, 300])
-def test_blocks_fit_in_memory_and_together_are_all_rows(n, rng):
-    _, y = two_classes(rng, max(n, 3), 2)
-    problem = binary_problem(y, PRIOR, "flat", None)
-    active = ActiveRows(problem, 64)
-    nothing = np.zeros(len(y))
-    rows = np.sort(rng.permutation(len(y))[:n])
-    for _ in range(3):
-        blocks = list(active.blocks(rows, nothing, nothing, 0.0, rng))
-        assert max(map(len, blocks)) <= 64
-        assert (np.unique(np.concatenate(blocks)) == rows).all()
+@pytest.mark.parametrize("size", [1, 5, 39, 40, 100])
+def test_the_worst_rows_are_those_of_the_largest_violation(size, rng):
+    _, y = two_classes(rng, 40, 2)
+    active = ActiveRows(binary_problem(y, PRIOR, "flat", None), 64)
+    f = rng.normal(size=40)
+    rows = active.worst(np.zeros(40), f, 0.1, size)
+    violation = PRIOR.prior_mean - y * (f + 0.1)
+    assert set(rows) == set(np.argsort(-violation)[:size])
+    assert (np.diff(rows) > 0).all()
+
+
+@pytest.mark.parametrize("margin", [ExponentialMargin(10.0), HingeMargin(10.0)])
+def test_rows_beyond_the_memory_end_where_all_rows_do(margin, rng):
+    X, y = two_classes(rng, 400, 3)
+    y = np.where(rng.random(400) < 0.3, -y, y)
+    options = {"solver": "smo", "tol": 1e-8}
+    few = solve(X, y, margin, cache_size=0.03, **options)  # 64 rows
+    all_ = solve(X, y, margin, cache_size=100.0, **options)
+    assert few.status is all_.status is Status.CONVERGED
+    assert few.objective == pytest.approx(all_.objective, rel=1e-7)
 
 
 @pytest.mark.parametrize("C", [1.0, 100.0])
