@@ -11,7 +11,7 @@ import numpy as np
 
 from maxent._core import signed_rows
 from maxent._core.smo import least_share
-from maxent._optimize.rows import BOTH, NEGATIVE
+from maxent._optimize.rows import BOTH, NEGATIVE, Rows
 
 
 class ActiveRows:
@@ -109,12 +109,23 @@ class ActiveRows:
             rows = np.sort(rows[worst])
         return rows
 
-    def worst(self, a, f, b, size):
-        """The rows that violate the condition most, or are nearest to it, ascending."""
-        if size >= self.n:
-            return np.arange(self.n)
-        violation = self.kkt_violation(a, f, b)
-        return np.sort(np.argpartition(-violation, size - 1)[:size])
+    def worst(self, a, f, b, rows, size):
+        """Rows to solve for next, ascending: the worst violators among some.
+
+        As many as fit in memory are rows of low curvature in the first place, which
+        answer to all others, and violators in the second.
+        """
+        violation = self.kkt_violation(a, f, b, rows)
+        core = np.zeros(0, dtype=np.intp)
+        if size == self.limit:
+            p = self.p
+            unit = Rows(p.potential, p.level[rows], p.rate[rows], p.weight[rows])
+            shrunk = (a[rows] == 0) & (violation <= 0)
+            curvature = np.where(shrunk, np.inf, unit.curvature(np.abs(a[rows])))
+            core = np.argsort(curvature, kind="stable")[: 3 * size // 4]
+            violation[core] = -np.inf
+        rest = np.argsort(-violation, kind="stable")[: size - len(core)]
+        return np.sort(rows[np.concatenate([core, rest])])
 
     def max_violation(self, a, f, b, rows=slice(None)):
         """Largest violation by a pair of rows, and the bias in the middle of it."""

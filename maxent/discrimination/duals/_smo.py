@@ -28,7 +28,8 @@ from maxent.discrimination.duals._kkt import ActiveRows
 
 _SMALL = 1000  # rows too few to be worth setting any aside
 _SUBSET = 4000  # rows of the first subset
-_BLOCK = 4096  # rows that are solved for together where the active ones do not fit
+_BLOCK = 4096  # rows solved for together at first where the active ones do not fit
+_ROUNDS = 4  # after which that are too few, as rows that are left out answer to them
 _AT_ONCE = 8000  # rows that need no subset if they fit in memory
 _FAILED = (Status.UNBOUNDED, Status.NONFINITE)
 
@@ -233,7 +234,7 @@ class WorkingSets(ActiveRows):
         Once the others have found their places, all that are left may fit.
         """
         slack = 0.1 * max(self.scale(a, f, b), kkt)
-        status, done = Status.MAX_ITER, -1
+        status, done, size, left = Status.MAX_ITER, -1, _BLOCK, _ROUNDS
         violation, middle = self.max_violation(a, f, b)
         while violation > 1.05 * kkt and done < self.steps and not self.ended():
             done, b = self.steps, b + middle
@@ -241,7 +242,10 @@ class WorkingSets(ActiveRows):
             rows = self.active(a, f, b, max(slack, 0.05 * violation))
             target = max(0.05 * violation, kkt)
             if len(rows) > self.limit:
-                rows = self.worst(a, f, b, min(_BLOCK, self.limit))
+                if left == 0:  # the rows move each other to and fro
+                    size, left = 2 * size, _ROUNDS
+                left -= 1
+                rows = self.worst(a, f, b, rows, min(size, self.limit))
                 target = max(0.3 * violation, 0.5 * kkt)
             store.exchange(rows)
             before = a.copy()

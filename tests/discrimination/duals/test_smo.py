@@ -73,15 +73,27 @@ def test_rows_that_never_meet_in_memory_are_solved_together(margin, bias, rng):
     assert tight.objective == pytest.approx(free.objective, rel=2e-5)
 
 
-@pytest.mark.parametrize("size", [1, 5, 39, 40, 100])
+@pytest.mark.parametrize("size", [1, 5, 29, 30])
 def test_the_worst_rows_are_those_of_the_largest_violation(size, rng):
     _, y = two_classes(rng, 40, 2)
     active = ActiveRows(binary_problem(y, PRIOR, "flat", None), 64)
-    f = rng.normal(size=40)
-    rows = active.worst(np.zeros(40), f, 0.1, size)
-    violation = PRIOR.prior_mean - y * (f + 0.1)
-    assert set(rows) == set(np.argsort(-violation)[:size])
+    f, some = rng.normal(size=40), np.sort(rng.permutation(40)[:30])
+    rows = active.worst(np.zeros(40), f, 0.1, some, size)
+    violation = (PRIOR.prior_mean - y * (f + 0.1))[some]
+    assert set(rows) == set(some[np.argsort(-violation)[:size]])
     assert (np.diff(rows) > 0).all()
+
+
+def test_rows_of_low_curvature_are_among_as_many_as_fit(rng):
+    _, y = two_classes(rng, 40, 2)
+    active = ActiveRows(binary_problem(y, PRIOR, "flat", None), 16)
+    a = y * PRIOR.rate * np.linspace(0.1, 0.9, 40)  # the curvature rises with it
+    f, some = rng.normal(size=40), np.arange(2, 40)
+    rows = active.worst(a, f, 0.1, some, 16)
+    violation = active.kkt_violation(a, f, 0.1)
+    assert set(range(2, 14)) <= set(rows)
+    others = some[12:]
+    assert set(rows[12:]) == set(others[np.argsort(-violation[others])[:4]])
 
 
 @pytest.mark.parametrize("margin", [ExponentialMargin(10.0), HingeMargin(10.0)])
