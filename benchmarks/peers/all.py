@@ -127,7 +127,8 @@ def run(table, options):
         if code or not fresh.exists():
             print(f"{table.name}: failed ({code}) after {seconds:.0f} s, see {log}")
             return False
-        path.write_bytes(fresh.read_bytes())
+        for written in Path(scratch).glob(f"{table.name}*.csv"):  # and its summary
+            (options.out / written.name).write_bytes(written.read_bytes())
         log.unlink()
     print(f"{table.name}: {seconds:.0f} s", flush=True)
     return True

@@ -73,7 +73,7 @@ def main():
         for peer in options.peers:
             report.add(one_race(problem, peer, options))
     report.table()
-    summary(report.rows)
+    summary(report.rows, options.csv)
 
 
 def problems(options):
@@ -235,19 +235,25 @@ def one_race(problem, peer, options):
     }
 
 
-def summary(rows):
-    """Geometric mean and largest ratio of CPU times, by peer."""
+def summary(rows, csv_path):
+    """Geometric mean and largest ratio of CPU times, by peer; NAME_summary.csv too."""
     import numpy as np
 
+    report = Report(None if csv_path is None else f"{csv_path[:-4]}_summary.csv")
     for peer in dict.fromkeys(row["peer"] for row in rows):
         own = [row for row in rows if row["peer"] == peer]
         ratios = np.array([float(row["cpu ratio"]) for row in own])
         worst = own[int(ratios.argmax())]
-        print(
-            f"{peer}: {len(own)} races, geometric mean of CPU ratios "
-            f"{np.exp(np.log(ratios).mean()):.3f}, worst {ratios.max():.3f} "
-            f"({worst['data']}, {worst['margin']}, C = {worst['C']}), converged "
-            f"{sum(row['converged'] == 'True' for row in own)}"
+        report.add(
+            {
+                "peer": peer,
+                "races": len(own),
+                "ours converged": sum(row["converged"] == "True" for row in own),
+                "geometric mean of CPU ratios": f"{np.exp(np.log(ratios).mean()):.3f}",
+                "least": f"{ratios.min():.3f}",
+                "largest": f"{ratios.max():.3f}",
+                "at": f"{worst['data']}, {worst['margin']}, C = {worst['C']}",
+            }
         )
 
 

@@ -66,12 +66,17 @@ INLINE double exp_f64(double x) {
     return p * s;
 }
 
+/* Kernel values in single precision that are nothing beside one are zero: the products of
+ * smaller ones with steps are subnormal, and each takes as long as a hundred others. */
+#define NOTHING 60.0f /* exp(-60) is 9e-27 */
+
 CLONES void mx_rbf_row_f32(float *row, const float *zz, float xx, float gamma,
                            mx_size n) {
     for (mx_size j = 0; j < n; j++) {
         float d = xx + zz[j] - 2.0f * row[j];
         d = d < 0.0f ? 0.0f : d; /* keeps NaN */
-        row[j] = exp_f32(-gamma * d);
+        float e = exp_f32(-gamma * d);
+        row[j] = gamma * d > NOTHING ? 0.0f : e; /* keeps NaN */
     }
 }
 
@@ -216,8 +221,9 @@ CLONES mx_size mx_smo_update(float *restrict v, const float *restrict up,
         mx_size start = c * CHUNK, stop = start + CHUNK < n ? start + CHUNK : n;
         float hi[LANES], lo[LANES];
         for (int l = 0; l < LANES; l++) hi[l] = lo[l] = -INFINITY;
+        mx_size ahead = stop + AHEAD <= n ? AHEAD : 0; /* not beyond the row */
         for (mx_size t = start; t < stop; t += LANES) {
-            PREFETCH(kj + t + AHEAD);
+            PREFETCH(kj + t + ahead);
             for (int l = 0; l < LANES; l++) {
                 float x = v[t + l] - (ci * ki[t + l] + cj * kj[t + l]);
                 float a = x + up[t + l], b = -(x + low[t + l]);
@@ -286,8 +292,9 @@ CLONES mx_size mx_smo_select(const float *restrict v, const float *restrict low,
         mx_size start = c * CHUNK, stop = start + CHUNK < n ? start + CHUNK : n;
         float hi[LANES];
         for (int l = 0; l < LANES; l++) hi[l] = 0.0f;
+        mx_size ahead = stop + AHEAD <= n ? AHEAD : 0;
         for (mx_size t = start; t < stop; t += LANES) {
-            PREFETCH(ki + t + AHEAD);
+            PREFETCH(ki + t + ahead);
             for (int l = 0; l < LANES; l++) {
                 float g = gain_of(v[t + l], low[t + l], e[t + l], ki[t + l], vi, ei);
                 hi[l] = g > hi[l] ? g : hi[l];

@@ -17,7 +17,8 @@ typedef ptrdiff_t mx_size;
 #define MX_LANES 16
 #define MX_SWEEP_CHUNK 512
 
-/* row[j] (an inner product <x, z_j>) -> exp(-gamma * max(0, xx + zz[j] - 2 row[j])) */
+/* row[j] (an inner product <x, z_j>) -> exp(-gamma * max(0, xx + zz[j] - 2 row[j]));
+ * in single precision 0 below exp(-60) */
 void mx_rbf_row_f32(float *row, const float *zz, float xx, float gamma, mx_size n);
 void mx_rbf_row_f64(double *row, const double *zz, double xx, double gamma, mx_size n);
 /* row[j] -> (gamma * row[j] + coef0) ** degree */
