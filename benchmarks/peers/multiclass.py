@@ -68,7 +68,8 @@ def one_race(task, kind, C, options):
 
     settings = {"sharpness": SHARPNESS, "tol": TOL, "n_jobs": 1}
     if kind == "linear":
-        ours, name = MEDClassifier("linear", C, **settings), "LinearSVC Crammer-Singer"
+        ours = MEDClassifier("linear", C, multi_class="joint", **settings)
+        name = "LinearSVC Crammer-Singer"
         theirs = LinearSVC(
             C=C, tol=TOL, multi_class="crammer_singer", max_iter=100_000, random_state=0
         )

@@ -181,7 +181,7 @@ def newton_bias(
     const double[::1] weight,     # IN     (n,)
     double guess,
 ):
-    """Root of the slope of the loss in the bias by Newton's method; None if it fails."""
+    """Root of the slope of the loss in the bias by Newton's method, or None."""
     cdef Potential p = unpack_potential(spec)
     cdef Py_ssize_t n = d.shape[0]
     cdef double b = NAN

@@ -1,7 +1,7 @@
 """Z' diag(weight) Z of a few hundred columns at most, tile by tile in registers.
 
-With rows scaled in cache and half of the products it takes half the time of a scaled copy
-and SYRK for 20 to 50 columns, and three quarters for 200.
+With rows scaled in cache and half of the products it takes half the time of a scaled
+copy and SYRK for 20 to 50 columns, and three quarters for 200.
 """
 
 import numpy as np
