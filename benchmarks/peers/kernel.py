@@ -225,7 +225,7 @@ def one_race(problem, peer, options):
         "margin": problem.margin,
         "C": f"{C:g}",
         "gamma": str(problem.gamma),
-        "peer": peer,
+        "peer": {"sklearn": "SVC", "intelex": "intelex SVC"}[peer],
         **outcome.columns,
         "converged": str(ours.converged_),
         "violation": f"{quality[0][0]} {quality[1][0]}",

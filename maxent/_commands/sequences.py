@@ -270,6 +270,8 @@ def _check_letters(path, X, places, alphabet, missing, remedy):
         unknown = {*text} - known
         if alphabet is not None and unknown:
             letter = min(unknown, key=text.index)
+            if letter.swapcase() in known:
+                remedy = "write the letters in one case, as with tr a-z A-Z"
             raise CommandError(
                 f"{path}, {place} has the letter {letter!r} at place "
                 f"{text.index(letter) + 1}, which is not in the alphabet {alphabet!r}; "
@@ -288,5 +290,12 @@ def _labels(path, found, labels, labelled):
         raise CommandError(
             f"{path}, line {line}: the sequence has no label; write it as the last "
             f"word of its {where}"
+        )
+    names = found.fasta and all(len(name.split()) == 1 for name in found.names)
+    if names and labelled != "auto" and len({*labels}) == len(labels) > 2:
+        raise CommandError(
+            f"{path}: every header is one word, {found.names[0]!r} the first, and no "
+            "two are alike: names, but no labels. Write the label as the last word of "
+            "each header"
         )
     return np.array(labels)

@@ -15,7 +15,8 @@ def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     Parameters
     ----------
     path : str or path-like
-        A file whose first entry begins with ">" is FASTA: its headers are the names.
+        A file whose first entry begins with ">" is FASTA: its headers are the names,
+        and lines that begin with ";" are comments.
         Otherwise every line that is not blank is a sequence, named by its number. A
         file compressed by gzip is unpacked; "-" is standard input.
 
@@ -46,7 +47,7 @@ def read_records(path: str | os.PathLike[str]) -> Records:
     """Read sequences and labels of a file, with line numbers and the kind of file."""
     file, data = read_bytes(path)
     try:
-        contents = io.StringIO(data.decode("utf-8"), newline=None)
+        contents = io.StringIO(data.decode("utf-8-sig"), newline=None)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ValueError(
@@ -58,8 +59,8 @@ def read_records(path: str | os.PathLike[str]) -> Records:
     fasta = False
     for number, line in enumerate(contents, 1):
         text = line.strip()
-        if not text:
-            continue
+        if not text or (text.startswith(";") and (fasta or not pieces)):
+            continue  # blank, or a comment of FASTA
         fasta = fasta or (not pieces and text.startswith(">"))
         if not fasta or text.startswith(">"):
             names.append(text[1:].strip() if fasta else str(number))

@@ -199,7 +199,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs two classes; y contains one class only "
-                f"({classes[0]!r})."
+                f"({v.shown(classes[0])})."
             )
         return classes
 

@@ -65,6 +65,10 @@ def test_files(tmp_path):
         stream.write(fasta.read_text())
     assert read_sequences(packed) == read_sequences(fasta)
     assert len(symbol_sequences(pathlib.Path(fasta), alphabet="ACGT")) == 2
+    fasta.write_bytes(b"\xef\xbb\xbf; a comment\n>x 1\nAC\n;another\nGT\n>y\nA\n")
+    assert read_sequences(fasta) == (["x 1", "y"], ["ACGT", "A"])
+    lines.write_bytes(b"\xef\xbb\xbfACGT\n")
+    assert read_sequences(lines) == (["1"], ["ACGT"])
     fasta.write_text(">x\n>y\nA\n")
     refused(lambda: read_sequences(fasta), "line 1: the header 'x'")
     lines.write_text("\n")

@@ -158,6 +158,7 @@ def test_wrong_options_are_one_sentence(run, fasta, tmp_path, options, words):
         ("ACA x\nCAC\n", "line 2: the sequence has no label"),
         (">a x\nACA\n>\nCAC\n", "line 3: the sequence has no label"),
         ("ACA x y\n", "line 1: a sequence and its label are expected, and 3 words"),
+        (">a\nAC\n>b\nCA\n>c\nAA\n", "every header is one word, 'a' the first"),
     ],
 )
 def test_damaged_files_are_one_sentence(run, tmp_path, text, words):
@@ -177,6 +178,9 @@ def test_prediction_refusals(run, fasta, crabs, tmp_path):
     assert code == 2
     assert "line 3: the sequence 'b 7' has the letter 'G' at place 3, which" in err
     assert_one_sentence(err, "predict")
+    other.write_text(">a\nACCA\n>b 7\nACaC\n")
+    code, _, err = run("predict", model, other)
+    assert code == 2 and "the letter 'a' at place 3" in err and "tr a-z A-Z" in err
     bare = tmp_path / "bare.txt"
     bare.write_text("ACAC\nAANA\n")
     code, _, err = run("predict", model, bare, "--format", "sequences")
