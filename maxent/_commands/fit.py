@@ -30,6 +30,8 @@ from maxent._commands.training import (
     run_fit,
     write_model,
 )
+from maxent._support.cells import parse_number
+from maxent._support.console import tell
 from maxent._support.mixed_columns import is_text_column
 from maxent._support.persistence import resolve_class
 
@@ -225,17 +227,30 @@ class _Prepared:
         self.missing = sum(cell is None or cell != cell for cell in flat)
 
     def lines(self, names):
-        """Lines about columns of text and missing cells."""
+        """Lines about columns of text and missing cells, and warnings about them."""
         lines = []
         if self.text and any(self.text):
             shown = []
             for j in np.flatnonzero(self.text):
-                found = {*self.raw[:, j].tolist()} - {None}
-                shown.append(f"{names[j] if names else j} ({len(found)})")
+                cells = [cell for cell in self.raw[:, j].tolist() if cell is not None]
+                name, found = names[j] if names else j, len(set(cells))
+                shown.append(f"{name} ({found})")
+                if found > max(20, 0.5 * len(cells)):
+                    self._warn_of_free_text(name, found, cells)
             lines.append(("columns of text", listed(shown)))
         if self.missing:
             lines.append(("missing cells", self.missing))
         return lines
+
+    def _warn_of_free_text(self, name, found, cells):
+        comma = all(parse_number(str(c).replace(",", ".")) is not None for c in cells)
+        remedy = f"--ignore {name} leaves the column out"
+        if comma:
+            remedy = "if they are numbers, write them with a decimal point"
+        tell(
+            f"maxent fit: warning: column {name!r} holds {found} different texts in "
+            f"{len(cells)} cells, each a category of its own; {remedy}"
+        )
 
 
 def _scaler(X):

@@ -15,7 +15,7 @@ from maxent._commands.training import machine_of
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import show, tell
 from maxent._support.files import STANDARD_INPUT, whole_file
-from maxent._support.persistence import ModelFileError, load_with_extra
+from maxent._support.persistence import ModelFileError, load
 
 __all__ = ["predict", "prediction_method", "write_predictions"]
 
@@ -133,8 +133,12 @@ def write_predictions(args, estimator, method, X, y):
 
 def _load(path):
     """The estimator, and what `fit` wrote beside it, checked."""
+    if path == STANDARD_INPUT:
+        raise CommandError(
+            "a model is not read from standard input; name its file, then - for data"
+        )
     try:
-        estimator, extra = load_with_extra(path)
+        estimator, extra = load(path, return_extra=True)
     except ModelFileError as error:
         raise CommandError(error) from None
     if not (hasattr(estimator, "predict") or hasattr(estimator, "score_samples")):

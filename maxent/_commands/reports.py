@@ -88,4 +88,6 @@ def error_text(predicted, y, state):
         )
     if not np.isin(y, classes).any():
         return "unknown, no label of the file is a class of the model"
-    return _count(np.sum(predicted != y), len(y))
+    strange = len(y) - int(np.isin(y, classes).sum())
+    note = f"; {strange} with labels that the model does not know" if strange else ""
+    return _count(np.sum(predicted != y), len(y)) + note

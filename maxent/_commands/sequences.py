@@ -18,6 +18,7 @@ from maxent._commands.training import (
     run_fit,
     write_model,
 )
+from maxent._support.console import tell
 from maxent._support.persistence import resolve_class
 from maxent._support.sequence_files import read_records
 
@@ -63,6 +64,8 @@ def fit(args):
     else:
         trained = _Direct(args, spec, given, params, X)
     _check_letters(args.data, X, places, *trained.letters, _IN_FIT)
+    if "alphabet" not in args.given:
+        _warn_of_cases(trained.letters[0])
     lines = [("sequences", len(X)), *trained.lines()]
     if args.cv is not None:
         if y is None:
@@ -194,6 +197,19 @@ def _refuse_table_options(args):
 
 def _letters(X, missing):
     return "".join(sorted({letter for text in X for letter in text} - {*missing}))
+
+
+def _warn_of_cases(letters):
+    """Lower-case letters in files of genomes mark repeats, not other symbols."""
+    twice = [
+        letter for letter in letters if letter.isupper() and letter.lower() in letters
+    ]
+    if twice:
+        tell(
+            f"maxent fit: warning: {', '.join(twice)} occur in lower case too, which "
+            "counts as another letter; write the letters in one case, as with tr a-z "
+            "A-Z, or name both by --alphabet"
+        )
 
 
 def _letters_of(estimator):

@@ -35,15 +35,28 @@ class CategoricalMixin:
         return validate_categories(self, X, *y, reset=reset)
 
     def _learn_encoding(self, X):
-        self.categories_ = learn_categories(X, self.missing)
-        return encode_categories(X, self.categories_, "error", self.missing)
+        names = names_of_columns(self)
+        self.categories_ = learn_categories(X, self.missing, names)
+        return encode_categories(X, self.categories_, "error", self.missing, names)
 
     def _encode(self, X):
-        return encode_categories(X, self.categories_, self.handle_unknown, self.missing)
+        rules = self.handle_unknown, self.missing
+        return encode_categories(X, self.categories_, *rules, names_of_columns(self))
 
     def _sizes(self):
         """Number of categories of every feature."""
         return [len(known) for known in self.categories_]
+
+
+def names_of_columns(estimator: object) -> list[str] | None:
+    """Names of the columns that an estimator was fitted to, for messages."""
+    names = vars(estimator).get("feature_names_in_")
+    return None if names is None else list(names)
+
+
+def _named(k, names):
+    """Words for column k after its number: its name, if there is one."""
+    return f" (column {v.shown(names[k])})" if names and k < len(names) else ""
 
 
 def validate_categories(estimator, X, *y, reset):
@@ -128,12 +141,14 @@ def _differs_from_itself(value):
 
 
 def learn_categories(
-    X: NDArray[Any], missing: Literal["category"] | None = None
+    X: NDArray[Any],
+    missing: Literal["category"] | None = None,
+    names: list[str] | None = None,
 ) -> list[NDArray[Any]]:
     """Sorted categories of every column; of objects as numbers or text if they are.
 
     With missing="category" that of missing values is NaN among numbers, and the text
-    `MISSING` otherwise.
+    `MISSING` otherwise. Messages use the names of the columns.
     """
     absent = missing_values(X)
     if absent.any() and missing is None:
@@ -141,28 +156,29 @@ def learn_categories(
         value = X[row, k]
         shown = "NaN" if isinstance(value, float) else repr(value)
         raise ValueError(
-            f"X[{row}, {k}] is {shown}, a missing value; fill it with a category of "
-            "its own, for a data frame by X.fillna('?'), or use missing='category'."
+            f"X[{row}, {k}]{_named(k, names)} is {shown}, a missing value; use "
+            "missing='category' to make it a category of its own, here and in rows to "
+            "predict, or fill it in both."
         )
     out = []
     for k, column in enumerate(X.T):
-        known = _categories_of(k, column[~absent[:, k]])
+        known = _categories_of(k, column[~absent[:, k]], names)
         if absent[:, k].any():
             known = _with_missing(known)
         out.append(known)
-    _warn_of_numbers(out, len(X))
+    _warn_of_numbers(out, len(X), names)
     return out
 
 
-def _categories_of(k, column):
+def _categories_of(k, column, names):
     try:
         known = np.unique(column)
     except TypeError:
         kinds = sorted({type(value).__name__ for value in column.tolist()})
         raise ValueError(
-            f"feature {k} of X mixes categories of the types {', '.join(kinds)}, "
-            "which have no common order; make them all text or all numbers, for "
-            "instance by X.astype(str)."
+            f"feature {k}{_named(k, names)} of X mixes categories of the types "
+            f"{', '.join(kinds)}, which have no common order; make them all text or "
+            "all numbers, for instance by X.astype(str)."
         ) from None
     if known.dtype == object:
         plain = np.array(known.tolist())
@@ -190,7 +206,7 @@ def _place_of_missing(known):
     return int(at[0]) if len(at) else -1
 
 
-def _warn_of_numbers(categories, n):
+def _warn_of_numbers(categories, n, names):
     """Warn of columns of real numbers that hardly repeat, which are no categories."""
     many = [
         k
@@ -198,7 +214,7 @@ def _warn_of_numbers(categories, n):
         if known.dtype.kind == "f" and 2 * np.isfinite(known).sum() > n > 1
     ]
     if many:
-        which = v.shown(many)[1:-1]
+        which = v.shown([names[k] for k in many] if names else many)[1:-1]
         warnings.warn(
             f"the columns {which} of X hold real numbers, distinct in more than half "
             "of the rows: as categories they hardly repeat. Bin them first, for "
@@ -213,10 +229,12 @@ def encode_categories(
     categories: list[NDArray[Any]],
     handle_unknown: str = "error",
     missing: Literal["category"] | None = None,
+    names: list[str] | None = None,
 ) -> NDArray[np.intp]:
     """Codes (n, n_features) of categorical features; -1 for unknown categories.
 
     Missing values have the code -1 too, or with missing="category" that of their own.
+    Messages use the names of the columns.
     """
     codes = np.empty(X.shape, dtype=np.intp)
     if len(categories) != X.shape[1] or not all(map(len, categories)):
@@ -236,9 +254,9 @@ def encode_categories(
             row = int(np.argmin(codes[:, k]))
             found = column[row].item() if hasattr(column[row], "item") else column[row]
             raise ValueError(
-                f"X[{row}, {k}] = {found!r} is a category unseen in training; feature "
-                f"{k} had {v.shown(known.tolist())}. Use handle_unknown='ignore' to "
-                "leave it out, or train with it."
+                f"X[{row}, {k}]{_named(k, names)} = {found!r} is a category unseen in "
+                f"training; feature {k} had {v.shown(known.tolist())}. Use "
+                "handle_unknown='ignore' to leave it out, or train with it."
             )
     return codes
 

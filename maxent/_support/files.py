@@ -97,9 +97,11 @@ def _whole_file(path, mode, **kwargs):
     try:
         handle = os.open(temporary, flags, 0o666)
     except FileNotFoundError:
+        fault = "takes no new files; name another"
+        if not os.path.isdir(folder):
+            fault = "does not exist; create it first"
         raise FileNotFoundError(
-            f"cannot write {os.fspath(path)}: the folder {folder} does not exist; "
-            "create it first"
+            f"cannot write {os.fspath(path)}: the folder {folder} {fault}"
         ) from None
     try:
         with open(handle, mode, **kwargs) as stream:

@@ -75,5 +75,6 @@ def cell_fault(cell):
         return f"{short(cell)} stands for a missing value"
     if parse_number(cell) is not None:
         return f"{short(cell)} is not a finite number"
-    comma = parse_number(cell.replace(",", ".")) is not None
-    return f"{short(cell)} is not a number{'; decimals need a point' if comma else ''}"
+    if parse_number(cell.replace(",", ".")) is not None:
+        return f"{short(cell)} is not a number; decimals need a point"
+    return f"{short(cell)} is not a number, nor empty, ? or NA for a missing one"

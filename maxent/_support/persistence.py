@@ -22,6 +22,7 @@ import json
 import os
 import re
 import stat
+import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,7 +59,6 @@ __all__ = [
     "ModelFile",
     "ModelFileError",
     "load",
-    "load_with_extra",
     "read_model",
     "resolve_class",
     "save",
@@ -228,39 +228,38 @@ def _check_path(path: object) -> None:
         )
 
 
-def load(path: PathLike) -> Any:
+def load(path: PathLike, *, return_extra: bool = False) -> Any:
     """Load the estimator, or the value, of a model file.
 
     Parameters
     ----------
     path : str or path-like
         As written by :func:`save`, which has an example.
+    return_extra : bool, default=False
+        Return `extra` besides.
 
     Returns
     -------
     estimator : fitted estimator, model or other value
         Of the class that was saved.
+    extra : dict
+        Only with `return_extra`: what :func:`save` was given beside the estimator. Of
+        the command line: ``"feature_names"``, ``"label"``, ``"standardize"`` (None, or
+        the ``"mean"`` and ``"scale"`` of the features), ``"columns"`` (None, or which
+        columns were ``"text"``, their ``"categories"``, and what is to ``"fill"``
+        missing numbers), ``"sequences"``.
 
     Raises
     ------
     ModelFileError
         If the file is not a model file, is damaged, names an unknown class or comes
         from a newer version of the format.
-    """
-    return load_with_extra(path)[0]
 
-
-def load_with_extra(path: PathLike) -> tuple[Any, dict[str, Any]]:
-    """Load what :func:`load` returns, and what was saved beside it.
-
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    estimator : fitted estimator or value
-    extra : dict
+    Warns
+    -----
+    UserWarning
+        Without `return_extra`, if the command line changed the features before the
+        estimator was fitted: it then wants rows that are changed in the same way.
     """
     model = read_model(path, make=_make_value, make_estimator=_make_estimator)
     make = _make_estimator if model.class_name in CLASSES else _make_bare_value
@@ -271,7 +270,30 @@ def load_with_extra(path: PathLike) -> tuple[Any, dict[str, Any]]:
             f"{os.fspath(path)}: {error}; the file was written by maxent "
             f"{model.maxent_version}, load it with that version"
         ) from None
-    return estimator, model.extra
+    if return_extra:
+        return estimator, model.extra
+    changed = _changes_of_features(model.extra)
+    if changed:
+        warnings.warn(
+            f"{os.fspath(path)}: this {model.class_name} was fitted to features that "
+            f"`maxent fit` had {changed}, and wants its rows so; "
+            "load(path, return_extra=True) returns the numbers besides, and "
+            "`maxent predict` uses them.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return estimator
+
+
+def _changes_of_features(extra: dict[str, Any]) -> str:
+    """What the command line did to the features before the fit, or nothing."""
+    changes = []
+    columns = extra.get("columns")
+    if isinstance(columns, dict) and "categories" in columns:
+        changes.append("encoded")
+    if extra.get("standardize") is not None:
+        changes.append("standardized")
+    return " and ".join(changes)
 
 
 def _state_of(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]] | None:

@@ -316,8 +316,10 @@ def _vectors_of(name: str, value: Any) -> NDArray[np.float64]:
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
+        many = "; for an array of sequences write list(X)" if array.ndim == 3 else ""
         raise ValueError(
-            f"{name} has shape {array.shape}; a sequence of vectors is (n_steps, d)."
+            f"{name} has shape {array.shape}; a sequence of vectors is (n_steps, d)"
+            f"{many}."
         )
     return array
 

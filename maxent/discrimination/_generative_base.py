@@ -128,7 +128,8 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         data = self._learn_encoding(data if len(keep) == len(data) else data[keep])
         blocks = self._class_blocks(data, codes, weight)
         pairs = ClassPairs(codes, m, cost)
-        self.level_ = float(self._level(level, blocks, pairs))
+        seen = pairs if self.class_weight is None else ClassPairs(codes, m, weight)
+        self.level_ = float(self._level(level, blocks, seen))
         margin = at_level(margin, self.level_)
 
         def store(model, result):

@@ -67,7 +67,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         older name of "flat".
     class_weight : dict or "balanced", optional
         Multiplies the costs of the margins of a class's rows, as in
-        :class:`MEDClassifier`; the models of the classes do not see it.
+        :class:`MEDClassifier`; the models of the classes and the level do not see it.
     likelihood : {"expected", "predictive"}, default="expected"
         Decide by the expected log-likelihood, for which the margins are defined, or by
         Bayes' rule with the predictive densities of the classes, that is, their

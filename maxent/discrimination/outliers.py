@@ -14,6 +14,7 @@ from maxent._support.categories import (
     encode_categories,
     learn_categories,
     missing_values,
+    names_of_columns,
     validate_categories,
 )
 from maxent._support.estimator_input import validated
@@ -246,8 +247,9 @@ n_features_in_
             )
         X = X[keep]
         if self._categorical():
-            self.categories_ = learn_categories(X, self.missing)
-            X = encode_categories(X, self.categories_, "error", self.missing)
+            names = names_of_columns(self)
+            self.categories_ = learn_categories(X, self.missing, names)
+            X = encode_categories(X, self.categories_, "error", self.missing, names)
         prior = self._prior(X, weight)
         if mixture is None:
             self._fit_block(prior, X, settings, weight, keep)

@@ -218,7 +218,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
             Training sequences, all or most of them normal: strings over the alphabet;
             codes 0, 1, .. (-1 where nothing was observed); or vectors (n_steps, d), a
             row of NaN where nothing was observed. An array (n, n_steps) of codes, or
-            (n, n_steps, d), has sequences of equal length.
+            (n, n_steps, d), has sequences of equal length. Steps after the last
+            observed one are left out.
         y : None
             Ignored.
         sample_weight : array-like (n_sequences,), optional
@@ -232,9 +233,9 @@ class MEDSequenceOutlierDetector(OutlierBase):
         Raises
         ------
         ValueError
-            For a parameter outside its domain, empty sequences, letters outside the
-            alphabet, more states than observed steps, or a level above every achievable
-            log-likelihood.
+            For a parameter outside its domain, sequences without an observed step,
+            letters outside the alphabet, more states than observed steps, or a level
+            above every achievable log-likelihood.
 
         Warns
         -----
@@ -304,7 +305,26 @@ class MEDSequenceOutlierDetector(OutlierBase):
                 n_symbols=self.n_symbols if size is None else size,
                 missing=self.missing,
             )
-        return found
+        return self._without_last_missing(found)
+
+    def _without_last_missing(self, found: Sequences) -> Sequences:
+        """The sequences up to their last observed steps; later ones say nothing."""
+        steps = np.arange(len(found.values))
+        last = np.maximum.reduceat(
+            np.where(self._observed(found), steps, -1), found.offsets[:-1]
+        )
+        empty = np.flatnonzero(last < 0)
+        if len(empty):
+            raise ValueError(
+                f"sequence {empty[0]} of X (counted from 0) has no observed step, so "
+                "nothing tells whether it is an outlier; leave such sequences out."
+            )
+        lengths = last + 1 - found.offsets[:-1]
+        if (lengths == found.lengths).all():
+            return found
+        within = steps - np.repeat(found.offsets[:-1], found.lengths)
+        kept = found.values[within < np.repeat(lengths, found.lengths)]
+        return Sequences(kept, np.append(0, np.cumsum(lengths)).astype(np.intp))
 
     def _lengths(self, found: Sequences) -> FloatArray:
         """Observed steps of every sequence, at least one; ones without `normalize`."""

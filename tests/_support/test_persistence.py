@@ -21,7 +21,6 @@ from maxent._support import persistence
 from maxent._support.calibrated import calibrated_state, restore_calibrated
 from maxent._support.persistence import (
     load,
-    load_with_extra,
     read_model,
     save,
 )
@@ -111,7 +110,7 @@ def test_the_same_model_gives_the_same_bytes(tmp_path):
 def test_extra_entries_come_back_beside_the_estimator(path):
     extra = {"mean": np.array([1.0, 2.0]), "names": ["a", "b"], "deep": {"x": None}}
     save(fitted(), path, extra=extra)
-    estimator, back = load_with_extra(path)
+    estimator, back = load(path, return_extra=True)
     assert isinstance(estimator, Stub)
     assert same(dict(sorted(extra.items())), back)
     assert same(back["mean"], read_model(path).extra["mean"])

@@ -49,6 +49,7 @@ ROWS = {
     "fit, sequences, empty": ("fit {}/empty {}/new --format sequences", "no sequence"),
     "fit, sequences, a model": ("fit {}/model {}/new --format sequences", "UTF-8"),
     "fit, sequences, folder": ("fit {}/sub {}/new --format sequences", "directory"),
+    "predict, no file of the model": ("predict - -", "not read from standard input"),
     "fit, model in no folder": ("fit {}/crabs.csv {}/no/new", "does not exist"),
     "fit, model is a folder": ("fit {}/crabs.csv {}/sub", "it is a folder"),
     "fit, estimator of sequences": (

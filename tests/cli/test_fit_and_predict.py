@@ -9,7 +9,7 @@ from processes import run as run_python
 from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import StandardScaler
 
-from maxent._support.persistence import load, load_with_extra, save
+from maxent._support.persistence import load, save
 from maxent.datasets import load_crabs
 
 # ---------------------------------------------------------------------------- usage
@@ -161,7 +161,9 @@ def test_standardize_equals_scaling_before_the_fit(run, crabs, tmp_path):
     run("fit", crabs, model, "--label", "sex", "--standardize", "--tol", "1e-8")
     X, y = load_crabs(return_X_y=True)
     scaler = StandardScaler().fit(X)
-    _, extra = load_with_extra(model)
+    with pytest.warns(UserWarning, match="had standardized.*return_extra=True"):
+        load(model)
+    _, extra = load(model, return_extra=True)
     np.testing.assert_allclose(extra["standardize"]["mean"], scaler.mean_, rtol=1e-14)
     np.testing.assert_allclose(extra["standardize"]["scale"], scaler.scale_, rtol=1e-14)
     expected = Real(tol=1e-8).fit(scaler.transform(X), y)
@@ -180,7 +182,7 @@ def test_standardize_keeps_sparse_features_sparse(run, tmp_path):
     dump_svmlight_file(X, y, str(path), zero_based=False)
     code, _, _ = run("fit", path, tmp_path / "m.npz", "--standardize")
     assert code == 0
-    estimator, extra = load_with_extra(tmp_path / "m.npz")
+    estimator, extra = load(tmp_path / "m.npz", return_extra=True)
     assert extra["standardize"]["mean"] is None
     _, out, _ = run("predict", tmp_path / "m.npz", path)
     expected = estimator.predict(X / X.std(axis=0))

@@ -198,3 +198,14 @@ def test_prediction_refusals(run, fasta, crabs, tmp_path):
     code, _, err = run("predict", table, fasta)
     assert code == 2
     assert_one_sentence(err, "predict")
+
+
+def test_letters_of_both_cases_are_warned_about(run, strings, tmp_path):
+    path = tmp_path / "mixed.fasta"
+    path.write_text(
+        "".join(f">s {label}\n{x[:20]}{x[20:].lower()}\n" for x, label in zip(*strings))
+    )
+    _, _, err = run("fit", path, tmp_path / "m", *MARKOV, "-q")
+    assert "warning: A, C occur in lower case too" in err and "tr a-z" in err
+    _, _, err = run("fit", path, tmp_path / "m", *MARKOV, "-q", "--alphabet", "ACac")
+    assert err == ""

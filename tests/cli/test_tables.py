@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from maxent import MEDClassifier, MEDTreeClassifier
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
-from maxent._support.persistence import load, load_with_extra, resolve_class
+from maxent._support.persistence import load, resolve_class
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_missing_numbers_need_to_be_asked_for(run, cars, tmp_path):
     assert code == 2 and "column 'weight': the cell is empty" in err
     assert "--impute fills" in err
     run("fit", cars, tmp_path / "m", "--ignore", "doors,color", "--impute")
-    fill = load_with_extra(tmp_path / "m")[1]["columns"]["fill"]
+    fill = load(tmp_path / "m", return_extra=True)[1]["columns"]["fill"]
     values = [line.split(",")[2] for line in cars.read_text().splitlines()[1:]]
     assert fill.tolist() == [np.median([float(x) for x in values if x])]
 
@@ -127,7 +127,8 @@ def test_densities_need_no_column_that_others_determine(run, cars, tmp_path):
     options = ["--estimator", "gaussian", "--impute", "--ignore", "doors"]
     code, _, err = run("fit", cars, tmp_path / "m", *options, "--set", "prior=weak")
     assert code == 0 and "singular" not in err
-    assert load(tmp_path / "m").n_features_in_ == 1 + 3  # 4 categories with "?"
+    model, _ = load(tmp_path / "m", return_extra=True)
+    assert model.n_features_in_ == 1 + 3  # 4 categories with "?"
 
 
 @pytest.mark.parametrize(
@@ -430,3 +431,32 @@ def test_completion_needs_a_library(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "shtab", None)
     code, out, err = run("--print-completion", "bash")
     assert (code, out) == (2, "") and 'pip install "maxent[completion]"' in err
+
+
+@pytest.mark.parametrize(
+    "cell, remedy",
+    [("{:.3f}", "write them with a decimal point"), ("word {}", "--ignore note")],
+)
+def test_a_column_of_free_text_is_warned_about(run, tmp_path, rng, cell, remedy):
+    lines = ["a;note;label"]
+    for i, x in enumerate(rng.normal(size=40).tolist()):
+        lines.append(f"{x};{cell.format(x).replace('.', ',')};{'yn'[i % 2]}")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    code, _, err = run("fit", tmp_path / "t.csv", tmp_path / "m", "-q")
+    assert code == 0
+    assert "column 'note' holds 40 different texts in 40 cells" in err
+    assert remedy in err
+
+
+def test_columns_of_few_categories_are_not_warned_about(run, cars, tmp_path):
+    options = "--label", "class", "--ignore", "doors", "--impute", "-q"
+    assert run("fit", cars, tmp_path / "m", *options) == (0, "", "")
+
+
+def test_labels_that_the_model_does_not_know_are_counted(run, points, tmp_path):
+    path, X, _ = points
+    run("fit", path, tmp_path / "m")
+    rows = [f"{a} {b} {k % 3}" for k, (a, b) in enumerate(X.tolist())]
+    (tmp_path / "other.txt").write_text("\n".join(rows) + "\n")
+    _, _, err = run("predict", tmp_path / "m", tmp_path / "other.txt")
+    assert "; 20 with labels that the model does not know" in err

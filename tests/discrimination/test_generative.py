@@ -435,3 +435,16 @@ def test_a_hinge_without_a_level_starts(kind, rng):
         X, model = (X > 0).astype(int), MEDBayesNetClassifier(margin="hinge", level=0.0)
     model.fit(X, y)
     assert model.converged_ and model.objective_ > 0.1
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "bayesnet"])
+def test_class_weights_move_costs_and_not_the_level(kind, rng):
+    y = (rng.random(300) < 0.15).astype(int)
+    X = rng.normal(size=(300, 3)) + y[:, None]
+    if kind == "bayesnet":
+        X = (X > 0).astype(int)
+    make = {"gaussian": MEDGaussianClassifier, "bayesnet": MEDBayesNetClassifier}[kind]
+    fits = [make(class_weight={0: 1, 1: w}).fit(X, y) for w in (1, 2, 4, 8)]
+    assert {fit.level_ for fit in fits} == {make().fit(X, y).level_}
+    counts = [int(fit.predict(X).sum()) for fit in fits]
+    assert counts == sorted(counts) and counts[-1] > counts[0]

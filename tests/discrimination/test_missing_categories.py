@@ -105,7 +105,12 @@ def test_fit_refuses_missing_values_with_the_remedy(name, kind, rng):
     at = np.zeros(X.shape, dtype=bool)
     at[7, 2] = True
     shown = {"NA": "<NA>"}.get(kind, kind)
-    remedy = rf"X\[7, 2\] is {shown}, a missing .*fillna\('\?'\).*missing='category'"
+    remedy = rf"X\[7, 2\]{{}} is {shown}, a missing value; use missing='category'"
+    named = pd.DataFrame(
+        with_missing(X, at, KINDS[kind]), columns=[*"abcdefghij"][: X.shape[1]]
+    )
+    refused(lambda: make(name).fit(named, y), remedy.format(r" \(column 'c'\)"))
+    remedy = remedy.format("")
     refused(lambda: make(name).fit(with_missing(X, at, KINDS[kind]), y), remedy)
 
 

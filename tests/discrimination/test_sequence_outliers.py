@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -369,7 +370,7 @@ def test_sequences_that_make_no_sense_are_refused(rng):
     refused(fit(["abz"], alphabet="ab"), "'z'")
     refused(fit([[0, 1]], n_states=3), "n_states=3 is more than the 2 observed steps")
     refused(fit([[0, 1], [0, 1]], [1, 0], n_states=3), "n_states=3 is more than the 2")
-    refused(fit([[-1, -1]], n_states=1), "more than the 0 observed steps")
+    refused(fit([[0, 1], [-1, -1]], n_states=1), "sequence 1 of X .* no observed")
     refused(fit([[0, 1]], [0.0]), "sample_weight is zero")
     refused(fit([[0, 1]], [1.0, 1.0]), "sample_weight")
     refused(fit([[0, 1]], level=0.5), "level=0.5 is above 0")
@@ -380,6 +381,19 @@ def test_sequences_that_make_no_sense_are_refused(rng):
     refused(fit([[[1.0], [np.inf]]], **gaussian), "infinite")
     refused(fit([[[1.0, 2.0]], [[1.0]]], **gaussian), "1 columns; 2 are expected")
     refused(fit([[[1.0, 2.0], [1.0, 3.0]]], n_states=1, **gaussian), "constant")
+
+
+@pytest.mark.parametrize("gap", [1, 7])
+def test_steps_after_the_last_observed_one_change_nothing(rng, gap):
+    X = [x for x in symbols(rng, 20, 9) if (x >= 0).any()]
+    longer = [np.append(x, [-1] * (gap * (i % 2))) for i, x in enumerate(X)]
+    model = MEDSequenceOutlierDetector(2, n_symbols=3, random_state=0, max_iter=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        one, other = clone(model).fit(X), clone(model).fit(longer)
+    np.testing.assert_array_equal(one.score_samples(X), other.score_samples(longer))
+    with pytest.raises(ValueError, match=r"sequence 0 of X .* no observed"):
+        one.predict([[-1, -1]])
 
 
 def test_tables_beyond_the_memory_are_refused():
