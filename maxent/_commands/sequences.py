@@ -66,25 +66,24 @@ def fit(args):
     _check_letters(args.data, X, places, *trained.letters, _IN_FIT)
     if "alphabet" not in args.given:
         _warn_of_cases(trained.letters[0])
-    lines = [("sequences", len(X)), *trained.lines()]
-    if args.cv is not None:
-        if y is None:
-            raise CommandError("--cv needs a label for every sequence")
-        data = np.array(X, dtype=object)
-        lines.append(cross_validate(args, trained.whole(), data, y))
+    checked = [] if args.cv is None else [_cross_validate(args, trained, X, y)]
     if args.model is None:
+        lines = [("sequences", len(X)), *trained.lines(), *checked]
         return Outcome("" if args.quiet else aligned(lines))
     start = time.perf_counter()
     predicted = trained.fit(X, y)
     seconds = time.perf_counter() - start
     write_model(args, trained.fitted, {"sequences": trained.name})
-    lines = [
-        ("sequences", len(X)),
-        *trained.lines(),
-        *lines[len(trained.lines()) + 1 :],
-    ]
+    lines = [("sequences", len(X)), *trained.lines(), *checked]
     lines += fit_lines(trained.fitted, predicted, y)
     return fit_outcome(args, trained.fitted, lines, seconds)
+
+
+def _cross_validate(args, trained, X, y):
+    """Line about the error in sequences that were left out of the fits."""
+    if y is None:
+        raise CommandError("--cv needs a label for every sequence")
+    return cross_validate(args, trained.whole(), np.array(X, dtype=object), y)
 
 
 class _Kernel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any, Literal
 
@@ -174,7 +174,7 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
 
     @fresh_state
     @with_progress
-    def fit(self, X: Sequence[Sequence[str]], y: Any = None) -> TrigramTopicModel:
+    def fit(self, X: Iterable[Sequence[str]], y: Any = None) -> TrigramTopicModel:
         """Fit the weights to documents.
 
         Parameters
