@@ -38,6 +38,7 @@ cdef enum:
     TILE_ROWS = 256
     TILE_COLS = 256
     WIDE_COLS = 1024
+    FEW = 3                    # entries passed over cost as much as one looked up
 
 # gamma (|x|^2 + |z|^2) up to which a squared distance is good enough: to 1e-12 d of
 # the kernel value in double precision.
@@ -342,20 +343,60 @@ def gram_split(
         free(scratch)
 
 
+cdef double split_dot(
+    const float* high, const float* low, const double* a, const Py_ssize_t* places,
+    Py_ssize_t count) noexcept nogil:
+    """<high + low, a> over `count` places."""
+    cdef double even = 0., odd = 0.
+    cdef Py_ssize_t s, j, k
+    for s in range(0, count - 1, 2):
+        j, k = places[s], places[s + 1]
+        even += (<double>high[j] + <double>low[j]) * a[j]
+        odd += (<double>high[k] + <double>low[k]) * a[k]
+    if count % 2:
+        j = places[count - 1]
+        even += (<double>high[j] + <double>low[j]) * a[j]
+    return even + odd
+
+
 def split_apply(
     const float[:, :] high,       # IN   as gram_split leaves it
     const float[::1] low,
     const double[::1] a,          # IN   (n,)
     double[::1] out,              # OUT  (n,)
 ):
-    """out = K a in double precision from one triangle of a split matrix."""
-    cdef Py_ssize_t n = a.shape[0], i
+    """out = K a in double precision from one triangle of a split matrix.
+
+    Where few entries of `a` are not zero, the rows of the others are read at those
+    places only.
+    """
+    cdef Py_ssize_t n = a.shape[0], i, used = 0, before = 0
+    cdef const float* row
+    cdef const float* rest
+    cdef Py_ssize_t* places
+    if (min(high.shape[0], high.shape[1]) < n or low.shape[0] < n * (n + 1) // 2
+            or out.shape[0] != n):
+        raise ValueError("the matrix and the product need the size of a")
+    if high.strides[1] != sizeof(float):
+        raise ValueError("high needs contiguous rows")
+    places = <Py_ssize_t*>malloc(max(n, 1) * sizeof(Py_ssize_t))
+    if places == NULL:
+        raise MemoryError
     out[:] = 0
     with nogil:
         for i in range(n):
-            out[i] += mx_split_apply(
-                &high[i, 0], &low[i * (i + 1) // 2], &a[0], a[i], i, &out[0]
-            ) + a[i] * (<double>high[i, i] + <double>low[i * (i + 1) // 2 + i])
+            if a[i] != 0:
+                places[used] = i
+                used += 1
+        for i in range(n):
+            row, rest = &high[i, 0], &low[i * (i + 1) // 2]
+            if a[i] == 0 and FEW * used < n:
+                out[i] += split_dot(row, rest, &a[0], places, before)
+                continue
+            before += 1
+            out[i] += a[i] * (<double>row[i] + <double>rest[i])
+            out[i] += mx_split_apply(row, rest, &a[0], a[i], i, &out[0])
+    free(places)
 
 
 cdef void multiply_tile(
@@ -392,14 +433,19 @@ cdef void apply_chunk(
     const real* Z, const real* zz, Py_ssize_t m, Py_ssize_t d,
     const real* A, Py_ssize_t outputs, real* tile, real* out,
     const double* raw_X, const double* raw_Z) noexcept nogil:
-    """out += k(X, Z) @ A for one chunk of rows."""
+    """out += k(X, Z) @ A for one chunk of rows, with the longer rows in the tiles."""
     cdef Py_ssize_t cols, w, t
     for t in range((m + TILE_COLS - 1) // TILE_COLS):
         cols = t * TILE_COLS
         w = min(<Py_ssize_t>TILE_COLS, m - cols)
-        kernel_tile(s, X, xx, rows, Z + cols * d, zz + cols, w, d, tile, TILE_COLS,
+        if w < rows:
+            kernel_tile(s, Z + cols * d, zz + cols, w, X, xx, rows, d, tile, rows,
+                        at_row(raw_Z, cols, d), raw_X)
+            multiply_tile(tile, rows, w, rows, True, A + cols * outputs, outputs, out)
+            continue
+        kernel_tile(s, X, xx, rows, Z + cols * d, zz + cols, w, d, tile, w,
                     raw_X, at_row(raw_Z, cols, d))
-        multiply_tile(tile, TILE_COLS, rows, w, False, A + cols * outputs, outputs, out)
+        multiply_tile(tile, w, rows, w, False, A + cols * outputs, outputs, out)
 
 
 cdef void apply_triangle(
@@ -416,14 +462,14 @@ cdef void apply_triangle(
         cols = t * TILE_COLS
         w = min(<Py_ssize_t>TILE_COLS, row0 - cols)
         kernel_tile(s, X + row0 * d, xx + row0, rows, X + cols * d, xx + cols, w, d,
-                    tile, TILE_COLS, raw_own, at_row(raw_X, cols, d))
-        multiply_tile(tile, TILE_COLS, rows, w, False, A + cols * outputs, outputs,
+                    tile, w, raw_own, at_row(raw_X, cols, d))
+        multiply_tile(tile, w, rows, w, False, A + cols * outputs, outputs,
                       out + row0 * outputs)
-        multiply_tile(tile, TILE_COLS, rows, w, True, A + row0 * outputs, outputs,
+        multiply_tile(tile, w, rows, w, True, A + row0 * outputs, outputs,
                       out + cols * outputs)
     kernel_tile(s, X + row0 * d, xx + row0, rows, X + row0 * d, xx + row0, rows, d,
-                tile, TILE_COLS, raw_own, raw_own)
-    multiply_tile(tile, TILE_COLS, rows, rows, False, A + row0 * outputs, outputs,
+                tile, rows, raw_own, raw_own)
+    multiply_tile(tile, rows, rows, rows, False, A + row0 * outputs, outputs,
                   out + row0 * outputs)
 
 

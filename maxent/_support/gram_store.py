@@ -101,19 +101,16 @@ class WholeGram(_Store):
     def product(self, a):
         """K a in double precision, (n,)."""
         if self._last is None or not np.array_equal(self._last[0], a):
-            self._last = a.copy(), self._product(a)
+            held = self.matrix[self.extra :, self.extra :]
+            self._last = a.copy(), self.product_from(held, a)
         return self._last[1].copy()
 
-    def _product(self, a):
+    def product_from(self, held, a):
+        """K a by the single-precision matrix, or by a copy that is still in cache."""
         if self.exact is not None:
             return self.exact @ a
         out = np.empty(len(a))
-        _gram.split_apply(
-            self.matrix[self.extra :, self.extra :],
-            self.low,
-            np.ascontiguousarray(a),
-            out,
-        )
+        _gram.split_apply(held, self.low, np.ascontiguousarray(a), out)
         return out
 
 
@@ -209,9 +206,7 @@ class ClassGrams:
 
     def pair(self, i, j):
         """(VectorKernel, PairGram or None) of the rows of two classes."""
-        one, other = self.slices[i], self.slices[j]
-        places = [np.arange(part.start, part.stop) for part in (one, other)]
-        kernel = self.kernel.among(np.concatenate(places))
+        kernel = self.kernel.joined(self.slices[i], self.slices[j])
         if self.within is None:
             return kernel, None
         parts = self.within[i], self.within[j]
@@ -259,13 +254,18 @@ class PairGram(_Store):
 
     def product(self, a):
         """K a in double precision, (n,)."""
-        p = self.split
-        halves = slice(0, p), slice(p, len(a))
-        out = np.concatenate([self.one.product(a[:p]), self.other.product(a[p:])])
-        for at, others in (halves, halves[::-1]):
-            used = others.start + np.flatnonzero(a[others])
-            if len(used):
-                out[at] += self.kernel.apply(used, a[used, None], rows=at)[:, 0]
+        p, n = self.split, len(a)
+        inner = self.matrix[self.extra :, self.extra :]
+        used = np.flatnonzero(a)
+        first = np.searchsorted(used, p)
+        out = np.empty(n)
+        for gram, at, others in (
+            (self.one, slice(0, p), used[first:]),
+            (self.other, slice(p, n), used[:first]),
+        ):
+            out[at] = gram.product_from(inner[at, at], a[at])
+            if len(others):
+                out[at] += self.kernel.apply(others, a[others, None], rows=at)[:, 0]
         return out
 
     def release(self):

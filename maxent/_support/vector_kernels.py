@@ -141,17 +141,30 @@ class VectorKernel:
         if self.kernel == "precomputed":
             part.X = self.X[rows][:, rows]
             return part
-        part.X = self.X[rows]
-        if self.spec is None:
-            return part
-        part.norms = self.norms[rows]
-        if self.sparse:
-            part.used = self.used[rows]
-            return part
-        part.X32, part.norms32 = self.X32[rows], self.norms32[rows]
-        if self.raw is not None:
-            part.raw = self.raw[0], self.raw[1][rows]
+        part._take_rows(self, lambda x: x[rows])
         return part
+
+    def joined(self, one, other):
+        """The kernel of the rows of two slices."""
+        if not self.has_tiles:
+            n = np.arange(len(self))
+            return self.among(np.concatenate([n[one], n[other]]))
+        part = copy.copy(self)
+        part._take_rows(self, lambda x: np.concatenate([x[one], x[other]]))
+        return part
+
+    def _take_rows(self, whole, some):
+        """Set the arrays of rows to `some` of those of another kernel."""
+        self.X = some(whole.X)
+        if self.spec is None:
+            return
+        self.norms = some(whole.norms)
+        if self.sparse:
+            self.used = some(whole.used)
+            return
+        self.X32, self.norms32 = some(whole.X32), some(whole.norms32)
+        if self.raw is not None:
+            self.raw = whole.raw[0], some(whole.raw[1])
 
     def held(self, cache_size):
         """This kernel, or a matrix of its values if a function is asked for them.

@@ -14,15 +14,14 @@ from itertools import combinations
 
 import numpy as np
 
+from maxent._optimize.rows import NEGATIVE, POSITIVE
 from maxent._support.fitted import check_fitted
 from maxent._support.gram_store import ClassGrams
 from maxent._support.reports import Report, relayed, tell
 from maxent._support.results import DualResult, Status, store_certificate
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination._class_rows import others_keep_the_machine
-from maxent.discrimination.duals._signed_problem import (
-    binary_problem,
-)
+from maxent.discrimination.duals._signed_problem import SignedProblem, binary_problem
 
 _SCORES = 10_000_000  # values of pairs in memory at a time
 
@@ -101,7 +100,10 @@ class OneVsOneFit:
         self.order = np.argsort(codes, kind="stable")
         self.ends = np.cumsum(np.bincount(codes, minlength=n_classes))
         self.data = model._some_rows(data, self.order)
-        self.margin, self.bias_prior, self.weight = margin, bias, weight[self.order]
+        self.margin, self.bias_prior = margin, bias
+        # of all rows; level, rate and target are the same for each
+        ones = np.ones(len(codes))
+        self.rows = binary_problem(ones, margin, bias, weight[self.order])
         pairs = len(pairs_of(n_classes))
         # of row t, the multiplier against the k-th of the other classes
         self.multipliers = np.zeros((n_classes - 1, len(codes)))
@@ -136,35 +138,45 @@ class OneVsOneFit:
     def _solve_pair(self, k, pair, grams, callback):
         """Machine of one pair, kept, and whether it has a leave-one-out bound."""
         i, j = pair
-        one, other = (np.arange(*self._ends(c)) for c in pair)
-        rows = np.concatenate([one, other])
-        codes = np.repeat([0, 1], [len(one), len(other)])
-        weight = self.weight[rows]
-        problem = binary_problem(
-            2.0 * codes - 1.0, self.margin, self.bias_prior, weight
-        )
+        one, other = (slice(*self._ends(c)) for c in pair)
+        problem = self._problem(one, other)
+        first = one.stop - one.start
         data = kernel = gram = None
         if grams is None:
+            rows = np.r_[one, other]
             data = self.model._some_rows(self.data, rows)
         else:
             kernel, gram = grams.pair(i, j)
         result = self.model._solve_rows(
             data, problem, self.tol, callback, kernel=kernel, gram=gram
         )
-        self.multipliers[j - 1, one] = result.lam[: len(one)]
-        self.multipliers[i, other] = result.lam[len(one) :]
+        self.multipliers[j - 1, one] = result.lam[:first]
+        self.multipliers[i, other] = result.lam[first:]
         self.bias[k] = result.bias
         if self.coef is not None:
             found = result.coef
             self.coef[k] = result.lam @ data if found is None else found
-        spec = self.margin, self.bias_prior, weight
+        codes = problem.sides == POSITIVE
+        spec = self.margin, self.bias_prior, problem.weight
         return result, others_keep_the_machine(result, codes, *spec)
+
+    def _problem(self, one, other):
+        """SignedProblem of the rows of two classes, the first on the negative side."""
+        rows = self.rows
+        weight = np.concatenate([rows.weight[one], rows.weight[other]])
+        n = len(weight)
+        sides = np.full(n, POSITIVE, dtype=np.int8)
+        sides[: one.stop - one.start] = NEGATIVE
+        alike = rows.level[:n], rows.rate[:n], weight, rows.target[:n]
+        return SignedProblem(self.margin, *alike, sides, self.bias_prior)
 
     def _ends(self, c):
         return (self.ends[c - 1] if c else 0), self.ends[c]
 
     def _asks_to_stop(self, callback, total):
         """Report the pairs solved so far; whether a callback asks to stop."""
+        if callback is None:
+            return False
         return tell(
             callback,
             Report(
@@ -221,6 +233,8 @@ def add(total, result):
 
 def _heard(callback, total):
     """Callback for the solver of one pair, which counts on from those before."""
+    if callback is None:
+        return None
     done = replace(total)
 
     def change(report):

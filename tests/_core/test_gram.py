@@ -163,6 +163,41 @@ def test_split_values_hold_forty_eight_bits(spec, n, rng):
     assert (np.abs(out - K @ a) <= (2.0**-47 + n * 2.0**-52) * scale + 1e-30).all()
 
 
+@named
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 100, 257])
+@pytest.mark.parametrize("used", [0, 1, 2, 5, 33, 257])
+def test_split_products_of_few_and_of_many_multipliers(spec, n, used, rng):
+    X, xx = rows(rng, n, 3, np.float64)
+    high = np.full((n + 2, n + 5), np.nan, dtype=np.float32)
+    low = np.full(n * (n + 1) // 2, np.nan, dtype=np.float32)
+    core.gram_split(spec, X, xx, high, low, 1)
+    K = symmetric(spec, X, xx)
+    a = np.zeros(n)
+    places = rng.permutation(n)[:used]
+    a[places] = rng.normal(size=len(places))
+    out = np.full(n, np.nan)
+    core.split_apply(high, low, a, out)
+    scale = np.abs(K) @ np.abs(a)
+    assert (np.abs(out - K @ a) <= (2.0**-47 + n * 2.0**-52) * scale + 1e-30).all()
+
+
+def test_split_products_refuse_sizes_that_do_not_fit():
+    high, low = np.zeros((4, 4), dtype=np.float32), np.zeros(10, dtype=np.float32)
+    a, out = np.ones(4), np.zeros(4)
+    core.split_apply(high, low, a, out)
+    core.split_apply(high, low, a[:0], out[:0])
+    for bad in (
+        (high[:3], low, a, out),
+        (high[:, :3], low, a, out),
+        (high, low[:9], a, out),
+        (high, low, a, out[:3]),
+        (high, low, a[:3], out),
+        (high[:, ::2], low, a[:2], out[:2]),
+    ):
+        with pytest.raises(ValueError, match=r"size of a|contiguous"):
+            core.split_apply(*bad)
+
+
 @pytest.mark.parametrize("d", [33, 60, 100, 200])
 def test_the_diagonal_of_an_rbf_kernel_is_one_at_the_edges_of_tiles_too(d, rng):
     # far from the origin squared norms and products round differently
@@ -181,7 +216,7 @@ def test_the_diagonal_of_an_rbf_kernel_is_one_at_the_edges_of_tiles_too(d, rng):
 @named
 @precisions
 @pytest.mark.parametrize("k", [1, 3])
-@pytest.mark.parametrize(("n", "m"), [(1, 1), (257, 1025)])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (257, 1025), (300, 17), (17, 300)])
 def test_products_without_the_matrix(spec, real, k, n, m, rng):
     X, xx = rows(rng, n, 4, real)
     Z, zz = rows(rng, m, 4, real)

@@ -108,11 +108,14 @@ class _Solution:
         self.kernel, self.problem = kernel, problem
         self.kkt_tol, self.cache_size, self.gram = kkt_tol, cache_size, gram
         self.max_iter, self.init, self.callback = max_iter, init, callback
-        largest = kernel.diagonal().max(initial=0.0)
-        level = problem.margin.level
-        self.tol = tolerance_for(problem.potential, level, largest, tol)
-        curvature = problem.curvature()
-        self.indefinite = has_negative_curvature(kernel, problem.bias, curvature)
+        self.tol, self.indefinite = tol, False
+        if problem.potential.hard:
+            largest = kernel.diagonal().max(initial=0.0)
+            level = problem.margin.level
+            self.tol = tolerance_for(problem.potential, level, largest, tol)
+        if not kernel.semidefinite:
+            curvature = problem.curvature()
+            self.indefinite = has_negative_curvature(kernel, problem.bias, curvature)
         room = int(np.sqrt(max(cache_size, 100.0) / 24e-6))
         self.limit = min(_INTERIOR_LIMIT, room)  # rows of an interior point
 

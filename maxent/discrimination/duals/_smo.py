@@ -102,7 +102,7 @@ class WorkingSets(ActiveRows):
 
         def with_bias_row(x, value):
             x = x[rows]
-            return np.concatenate([[value], x]) if extra else x.copy()
+            return np.concatenate([[value], x]) if extra else x
 
         part = with_bias_row(a, 0.0)
         residual = with_bias_row(p.target - f - b, 0.0)
