@@ -225,3 +225,19 @@ def test_unknown_kernels_are_named():
     with pytest.raises(ValueError, match=r"kernel='rbff'.*linear.*callable"):
         VectorKernel(np.ones((2, 2)), "rbff")
     assert set(NAMED) < set(KERNEL_NAMES)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e8])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "precomputed", "callable"])
+def test_rows_of_two_slices_are_those_of_their_places(kernel, far, rng):
+    X = rng.normal(size=(23, 3)) + (far if kernel == "rbf" else 0.0)
+    if kernel == "precomputed":
+        X = X @ X.T
+    whole = VectorKernel(X, np.inner if kernel == "callable" else kernel)
+    one, other = slice(3, 9), slice(15, 22)
+    places = np.r_[one, other]
+    part, want = whole.joined(one, other), whole.among(places)
+    every = np.arange(len(places))
+    np.testing.assert_array_equal(part.block(every, every), want.block(every, every))
+    np.testing.assert_array_equal(part.block(every, every), whole.block(places, places))
+    assert (part.raw is None) == (want.raw is None)
