@@ -87,7 +87,10 @@ def _conjugate_gradients(product, factor, rhs):
             if not size > enough:
                 break
             Hp = product(p)
-            a = size / float(p @ Hp)
+            curvature = float(p @ Hp)
+            if not curvature > 0:  # of rounding
+                return None
+            a = size / curvature
             x, r = x + a * p, r - a * Hp
             z = cho_solve(factor, r, check_finite=False)
             last, size = size, float(r @ z)

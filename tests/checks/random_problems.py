@@ -1013,7 +1013,7 @@ def attempt(task):
                 outcome, detail = "RUNTIME WARNING", f"{bad[0].message}"
             if not np.isfinite(_answers(estimator, X)).all():
                 outcome, detail = "NOT FINITE", _shown(estimator)
-    except ValueError as error:
+    except (ValueError, FloatingPointError) as error:
         outcome, detail = "refused", str(error)[:160]
         if not _meant(error):
             outcome, detail = "EXCEPTION", traceback.format_exc()[-600:]

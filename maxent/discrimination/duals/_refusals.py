@@ -44,6 +44,6 @@ def refuse_inseparable(margin, result, easier="scaled features or a richer kerne
         )
     if result.status is Status.NONFINITE:
         raise FloatingPointError(
-            f"the objective became non-finite at iteration {result.n_iter}; "
-            "scale the features or the kernel."
+            f"the objective became non-finite at iteration {result.n_iter}; scale the "
+            "features or the kernel, or use one that is positive semidefinite."
         )
