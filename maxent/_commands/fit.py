@@ -243,13 +243,15 @@ class _Prepared:
         return lines
 
     def _warn_of_free_text(self, name, found, cells):
-        comma = all(parse_number(str(c).replace(",", ".")) is not None for c in cells)
-        remedy = f"--ignore {name} leaves the column out"
-        if comma:
-            remedy = "if they are numbers, write them with a decimal point"
+        if all(parse_number(str(c).replace(",", ".")) is not None for c in cells):
+            raise CommandError(
+                f"column {name!r} holds numbers with a decimal comma; write them with "
+                "a decimal point, as tr , . does where semicolons separate cells"
+            )
         tell(
             f"maxent fit: warning: column {name!r} holds {found} different texts in "
-            f"{len(cells)} cells, each a category of its own; {remedy}"
+            f"{len(cells)} cells, each a category of its own; --ignore {name} leaves "
+            "the column out"
         )
 
 

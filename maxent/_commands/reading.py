@@ -18,6 +18,7 @@ __all__ = [
     "refuse_sequence_options",
 ]
 
+_MANY_CLASSES = 50  # rows, of which each may have a class of its own in a small file
 SEQUENCE_SUFFIXES = (".fasta", ".fa", ".fna", ".ffn", ".faa", ".frn", ".seq")
 
 
@@ -68,12 +69,13 @@ def refuse_sequence_options(args):
 
 def real_labels(table, name):
     """Labels of a regressor."""
-    if table.y.dtype.kind == "U":
+    try:
+        return table.y.astype(float)
+    except ValueError:
         raise CommandError(
             f"{name}: the labels are text, but a regressor needs numbers; choose their "
             "column with --label"
-        )
-    return table.y.astype(float)
+        ) from None
 
 
 def class_labels(table, args):
@@ -83,6 +85,12 @@ def class_labels(table, args):
         where = "" if column is None else f" of column {column!r}"
         raise CommandError(
             f"{args.data}: the labels{where} are not whole numbers, so no classes"
+            f"{_label_hint(table, args)}, or train --estimator regressor"
+        )
+    n = len(table.y)
+    if n > _MANY_CLASSES and len(np.unique(table.y)) == n:
+        raise CommandError(
+            f"{args.data}: all {n} labels differ, so no class has two rows"
             f"{_label_hint(table, args)}, or train --estimator regressor"
         )
     return table.y

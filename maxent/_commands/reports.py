@@ -4,7 +4,7 @@ import numpy as np
 
 from maxent._support.results import gap_text
 
-__all__ = ["certificate", "error_text", "shares_of", "verdict"]
+__all__ = ["certificate", "error_text", "is_regressor", "shares_of", "verdict"]
 
 
 def certificate(state):
@@ -45,7 +45,7 @@ def verdict(estimator, predicted, y):
     state = vars(estimator)
     if hasattr(estimator, "classes_"):
         state = {"classes_": estimator.classes_}
-    elif not _is_regressor(estimator):
+    elif not is_regressor(estimator):
         if np.asarray(predicted).dtype.kind == "f":
             mean = float(np.mean(predicted))
             return "mean log-likelihood", f"{mean:.6g}"
@@ -54,10 +54,11 @@ def verdict(estimator, predicted, y):
     return None if y is None else ("error", error_text(predicted, y, state))
 
 
-def _is_regressor(estimator):
-    from sklearn.base import is_regressor
+def is_regressor(estimator):
+    """As scikit-learn's, imported when it is needed."""
+    from sklearn import base
 
-    return is_regressor(estimator)
+    return base.is_regressor(estimator)
 
 
 def shares_of(predicted, names):

@@ -12,7 +12,7 @@ from maxent._commands.outcome import (
     listed,
     one_line,
 )
-from maxent._commands.reports import certificate, error_text, verdict
+from maxent._commands.reports import certificate, error_text, is_regressor, verdict
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import Messages, tell
 from maxent._support.persistence import resolve_class, save
@@ -93,8 +93,15 @@ def calibrated(args, estimator):
             "--probability is for classifiers, and a "
             f"{type(estimator).__name__} predicts no classes"
         )
-    folds = _FOLDS_OF_CALIBRATION
-    return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
+    return resolve_class(CALIBRATED)(estimator, cv=_folds_of(args), ensemble=False)
+
+
+def _folds_of(args):
+    """Folds of the calibration: files may be sorted, so rows are shuffled."""
+    from sklearn.model_selection import StratifiedKFold
+
+    seed = vars(args).get("seed", 0)
+    return StratifiedKFold(_FOLDS_OF_CALIBRATION, shuffle=True, random_state=seed)
 
 
 def run_fit(args, estimator, run):
@@ -160,14 +167,34 @@ def fit_lines(estimator, predicted, y):
             lines.append(("without a label", f"{int((~kept).sum())} rows"))
             predicted, y = predicted[kept], y[kept]
     found = verdict(machine, predicted, y)
+    if is_regressor(machine):
+        _warn_of_units(machine, predicted, y)
     if found is not None:
         name, text = found
         lines.append((f"training {name}" if name == "error" else name, text))
     return lines + certificate(state)
 
 
+def _warn_of_units(machine, predicted, y):
+    """Warn of a regressor that is no better than the mean of the labels."""
+    spread = float(np.std(y))
+    if not np.sqrt(np.mean((predicted - y) ** 2)) > 0.95 * spread > 0:
+        return
+    params = machine.get_params(deep=False)
+    C, epsilon, sharpness = (params[k] for k in ("C", "epsilon", "sharpness"))
+    tell(
+        "maxent fit: warning: the predictions are no better than the mean of the "
+        "labels. -C, --epsilon and --sharpness are in units of the label, whose "
+        f"standard deviation is {spread:.3g}: try -C {C * spread:.2g} --epsilon "
+        f"{epsilon * spread:.2g} --sharpness {sharpness / spread:.2g}"
+    )
+
+
 def write_model(args, estimator, extra):
     """Write the model file, or say why the estimator cannot be saved."""
+    last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    if type(last).__name__ == CALIBRATED:  # a model file holds no object of folds
+        last.set_params(cv=_FOLDS_OF_CALIBRATION)
     try:
         save(estimator, args.model, extra=extra)
     except (TypeError, ValueError) as error:

@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import math
+import re
 
 import numpy as np
 
@@ -22,6 +23,8 @@ __all__ = ["CSVReader"]
 _DELIMITERS = ("\t", ";", ",")  # on a tie the comma is more likely a decimal one
 _WHITESPACE = None  # any run of blanks; only where no other delimiter splits the rows
 _SAMPLE_ROWS = 20
+# a number with leading zeros, which tell 01 from 1
+_PADDED = re.compile(r'(?:^|[\s,;"])[+-]?0[0-9]', re.MULTILINE)
 _MAX_LABEL = 1000  # characters; the array of labels is as wide as the longest
 
 
@@ -264,6 +267,7 @@ class CSVReader:
             len(row) == self.width and parse_number(row[target]) is not None
             for row in self.sample
         )
+        numeric = numeric and not _PADDED.search(self.text)
         columns = [*features, target] if numeric else features
         every = len(columns) == self.width
         # Told which columns to use, NumPy does not notice rows that are too long.
@@ -294,7 +298,7 @@ class CSVReader:
                 labels.append(row[target].strip())
         if "" in labels or max(map(len, labels), default=0) > _MAX_LABEL:
             raise ValueError("a label is missing or too long")
-        return np.array(labels) if target is not None else None
+        return _numbers_or_text(labels) if target is not None else None
 
     def _even_rows(self):
         """Pairs of line number and cells below the header, all of one width."""
@@ -337,23 +341,28 @@ class CSVReader:
                     f"{self.name}, line {line}, {self.column(target)}: the label is "
                     f"{fault}"
                 )
-        numbers = [0.0 if a else parse_number(x) for a, x in zip(absent, labels)]
-        if None in numbers:
-            found = np.array(labels)
-        else:
-            for line, number, label in zip(lines, numbers, labels):
+        found = _numbers_or_text(["0" if a else x for a, x in zip(absent, labels)])
+        if found.dtype.kind == "f":
+            for line, number, label in zip(lines, found.tolist(), labels):
                 if not math.isfinite(number):
                     raise TableError(
                         f"{self.name}, line {line}, {self.column(target)}: the label "
                         f"{short(label)} is not finite"
                     )
-            found = np.array(numbers)
         if all(absent):
             return None
         if any(absent):
             found = (whole(found) if found.dtype.kind == "f" else found).astype(object)
             found[np.array(absent)] = None
         return found
+
+
+def _numbers_or_text(labels):
+    """Numbers, if all labels are; text where leading zeros tell them apart."""
+    numbers = [parse_number(label) for label in labels]
+    if None in numbers or any(map(_PADDED.match, labels)):
+        return np.array(labels)
+    return np.array(numbers)
 
 
 def _any_missing(y):

@@ -30,7 +30,13 @@ class FittedState:
                 return self._with_its_reason(name)
             from sklearn.exceptions import NotFittedError
 
+            own = [key for key in vars(self) if _is_fitted_name(key)]
             reason = "it is not fitted, or the attribute was deleted. Call 'fit' first."
+            import difflib
+
+            near = difflib.get_close_matches(name, own, n=1)
+            if near:
+                reason += f" Or did you mean {near[0]!r}?"
             nonlinear = vars(self).get("kernel", "linear") != "linear"
             if name == "coef_" and nonlinear and "dual_coef_" in vars(self):
                 reason = (

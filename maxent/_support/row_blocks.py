@@ -64,7 +64,7 @@ class RowBlocks:
 
     def __init__(self, rows: Any, block_rows: int | None = None) -> None:
         if isinstance(rows, (str, PathLike)):
-            rows = np.load(rows, mmap_mode="r")
+            rows = _mapped(rows)
         if not (isinstance(rows, np.ndarray) or sp.issparse(rows)):
             raise TypeError(
                 f"rows={v.shown(rows)} must be an array, a CSR array, or the path of a "
@@ -159,3 +159,13 @@ class RowBlocks:
         out = object.__new__(RowBlocks)
         out._cut(self._rows, lengths)
         return out
+
+
+def _mapped(path: Any) -> Any:
+    """A .npy file, mapped into memory; NumPy's own error hints at unsafe pickles."""
+    try:
+        return np.load(path, mmap_mode="r")
+    except ValueError:
+        raise ValueError(
+            f"{path} is not a .npy file of numbers; numpy.save writes one."
+        ) from None

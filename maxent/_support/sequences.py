@@ -216,7 +216,8 @@ def _codes_of(name: str, value: Any) -> NDArray[np.intp]:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(
-            f"{name} has shape {array.shape}; a sequence of symbols is (n_steps,)."
+            f"{name} has shape {array.shape}; a sequence of symbols is (n_steps,), and "
+            "vectors need a model of vectors (emission='gaussian' of a detector)."
         )
     if array.dtype.kind not in "iu":
         array = v.as_doubles(name, array)
@@ -348,6 +349,8 @@ def _listed(sequences: Any, name: str) -> Any:
         return list(sequences)
     if isinstance(sequences, tuple):
         refuse_pair(name, sequences)
+    if hasattr(sequences, "columns") and hasattr(sequences, "to_numpy"):
+        return v.as_doubles(name, sequences)  # a data frame is one array
     return sequences
 
 
@@ -374,10 +377,25 @@ def _parts(sequences, lengths, read, name):
         parts = [read(f"{name}[{i}]", one) for i, one in enumerate(sequences)]
         sizes = np.array([len(part) for part in parts], dtype=np.intp)
         return parts, _ends(sizes, name)
+    if lengths is not None:
+        _refuse_own_lengths(sequences, lengths, name)
     whole = read(name, sequences)
     if lengths is None:
         return [whole], _ends(np.array([len(whole)]), name)
     return [whole], _ends(checked_lengths(lengths, len(whole)), name)
+
+
+def _refuse_own_lengths(sequences, lengths, name):
+    """Refuse lengths beside a list of sequences that have them."""
+    if not isinstance(sequences, (list, tuple)):
+        return
+    own = [len(one) if np.ndim(one) else 0 for one in sequences if hasattr(one, "ndim")]
+    given = np.atleast_1d(lengths)
+    if len(own) == len(sequences) == len(given) and (given == own).all():
+        raise ValueError(
+            f"{name} is a list of sequences, which have their own lengths: leave "
+            "lengths out, or pass one array of all steps beside it."
+        )
 
 
 def checked_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:

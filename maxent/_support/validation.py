@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import sys
 from collections.abc import Iterable
 from typing import Any, overload
 
@@ -180,6 +181,11 @@ def check_bias(bias: Any) -> Bias:
 
 def as_array(name: str, value: Any) -> NDArray[Any]:
     """Array of what may be nested lists, which must have one shape."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(
+            f"{name} is a masked array, and the values behind its mask would be used; "
+            "write NaN there, as array.astype(float).filled(numpy.nan) does."
+        )
     try:
         return np.asarray(value)
     except ValueError:  # of an inhomogeneous shape
@@ -204,12 +210,25 @@ def as_doubles(name: str, value: Any) -> FloatArray:
     try:
         if array.dtype.kind not in "biufO":
             raise TypeError
+        if array.dtype.kind == "O":
+            array = _nan_for_NA(array)
         return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"{name}={shown(value)} of dtype {array.dtype} cannot be converted to "
             "real numbers; pass an array of numbers."
         ) from None
+
+
+def _nan_for_NA(array: NDArray[Any]) -> NDArray[Any]:
+    """Objects with NaN in place of the missing value of pandas."""
+    NA = getattr(sys.modules.get("pandas"), "NA", None)
+    if NA is None:
+        return array
+    flat = [np.nan if x is NA else x for x in array.ravel().tolist()]
+    out = np.empty(len(flat), dtype=object)
+    out[:] = flat
+    return out.reshape(array.shape)
 
 
 @overload

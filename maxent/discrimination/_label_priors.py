@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
+from maxent._support.categories import missing_values
 from maxent._support.estimator_input import check_labels
 from maxent.discrimination._class_rows import check_class_keys
 
@@ -43,6 +44,23 @@ class LabelPriors:
     half_odds: np.ndarray
     evidence: np.ndarray
     all_half_odds: np.ndarray
+
+
+def with_unlabelled(y):
+    """Labels with -1 for those that are missing: None, NaN or pandas' NA."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        return y
+    absent = missing_values(labels)
+    if not absent.any():
+        return y
+    known = labels[~absent].tolist()
+    if labels.dtype.kind == "O" and not any(isinstance(one, str) for one in known):
+        labels = np.array([UNLABELLED if a else x for a, x in zip(absent, labels)])
+    else:
+        labels = labels.copy()
+        labels[absent] = UNLABELLED
+    return labels
 
 
 def label_priors(name, n, y, label_prior, sample_weight, class_weight, class_prior):

@@ -188,7 +188,8 @@ def warn_of_drift(name, state, labels):
         warnings.warn(
             f"{name}: all {len(signs)} rows without a label were given to class "
             f"{v.shown(drifted)}. If that is not so, give the estimator a bias with a "
-            "prior (bias=1.0), change step, or label more rows.",
+            "prior (bias=1.0) or class_weight='balanced', change step, or label more "
+            "rows.",
             UserWarning,
             stacklevel=user_stacklevel(),
         )

@@ -88,7 +88,8 @@ default="rbf"
         The last two need kernel="linear".
     gamma : {"scale", "auto"} or float, default="scale"
         Factor of the squared distance ("rbf") or of the inner product ("poly",
-        "sigmoid"), >= 0. "scale" is ``1 / (n_features * X.var())``, "auto" is
+        "sigmoid"), >= 0. "scale" is ``1 / (n_features * X.var())``, in which a
+        row of weight w counts as w rows; "auto" is
         ``1 / n_features``.
     degree : int, default=3
         Of the "poly" kernel, 0 to 64.

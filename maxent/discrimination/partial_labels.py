@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +27,11 @@ from maxent.discrimination._label_machines import (
     KernelMachines,
     SelectionMachines,
 )
-from maxent.discrimination._label_priors import label_priors
+from maxent.discrimination._label_priors import (
+    UNLABELLED,
+    label_priors,
+    with_unlabelled,
+)
 from maxent.discrimination._label_rounds import alternate, warn_of_drift, warn_unsettled
 from maxent.discrimination.classifier import MEDClassifier
 from maxent.discrimination.duals._definiteness import warn_indefinite
@@ -214,9 +219,9 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         X : array-like or CSR (n_samples, n_features)
             As `estimator` takes it; with kernel="precomputed" the kernel matrix.
         y : array-like (n_samples,), optional
-            Labels of two classes; -1 is a row without a label, so that labels must not
-            be -1 and 1; labels of text beside it make an array of objects. Without
-            y the classes are 0 and 1.
+            Labels of two classes; -1, None or NaN is a row without a label, so that
+            labels must not be -1 and 1; labels of text beside it make an array of
+            objects. Without y the classes are 0 and 1.
         label_prior : array-like (n_samples,), optional
             Probability of ``classes_[1]`` for every row, in [0, 1]; NaN takes y. Use it
             for labels that may be wrong: 0.9 for a label of 1 that is wrong one time
@@ -249,7 +254,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         if y is None:
             rows = machine._validated(X)
         else:
-            rows, y = machine._validated(X, y)
+            rows, y = machine._validated(X, with_unlabelled(y))
         validated(self, X, skip_check_array=True)  # names and number of the columns
         labels = label_priors(
             type(self).__name__,
@@ -358,6 +363,31 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         """
         found: FloatArray = self.estimator_.decision_function(self._checked_rows(X))
         return found
+
+    def score(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Mean accuracy on the rows that have a label.
+
+        Parameters
+        ----------
+        X : array-like or CSR (n_samples, n_features)
+        y : array-like (n_samples,)
+            Labels; rows of -1, None or NaN are left out.
+        sample_weight : array-like (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        labels = np.asarray(with_unlabelled(y))
+        at = np.flatnonzero(np.array(labels != UNLABELLED, dtype=bool))
+        if not len(at):
+            raise ValueError("y holds no label, only -1 or missing ones; give some.")
+        known = np.array(labels[at].tolist())
+        weight = None if sample_weight is None else np.asarray(sample_weight)[at]
+        found = np.asarray(self.predict(X))[at]
+        return float(accuracy_score(known, found, sample_weight=weight))
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Class labels.

@@ -11,6 +11,7 @@ from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray, NDArray
 
 SUM_TOLERANCE = 1e-8  # how far probabilities may sum from one, and norms be from one
+ROW_TOLERANCE = 1e-6  # the same of rows of data, which may be in single precision
 SMALLEST = 1e-300  # of positive parameters, whose reciprocals are finite
 _ASYMMETRY = 1e-8  # of the largest entry
 

@@ -93,11 +93,11 @@ class VonMisesFisher(ExponentialFamily):
 
     @classmethod
     def _inside(cls, X):
-        return np.abs(np.linalg.norm(X, axis=-1) - 1.0) <= _checks.SUM_TOLERANCE
+        return np.abs(np.linalg.norm(X, axis=-1) - 1.0) <= _checks.ROW_TOLERANCE
 
     @classmethod
     def _support_text(cls):
-        return f"rows are vectors of length 1 within {_checks.SUM_TOLERANCE:g}"
+        return f"rows are vectors of length 1 within {_checks.ROW_TOLERANCE:g}"
 
     def _inner_point(self):
         return np.eye(1, self._d)[0]

@@ -291,8 +291,9 @@ class Gaussian(AnyGaussian):
             raise ValueError(
                 f"the scatter of the rows is singular{of_member(wrong)} "
                 f"(smoothing={smoothing:g}): {d} dimensions need at least {d + 1} rows "
-                "that are not in one plane. Add rows, set smoothing > 0 (a ridge), or "
-                "use DiagonalGaussian."
+                "that are not in one plane. Add rows, drop a column that follows from "
+                "others (one of shares that sum to one), set smoothing > 0 (a ridge), "
+                "or use DiagonalGaussian."
             )
 
 

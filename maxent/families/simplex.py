@@ -172,12 +172,12 @@ class Dirichlet(_Proportions):
 
     @classmethod
     def _inside(cls, X):
-        total = np.abs(X.sum(axis=-1) - 1.0) <= _checks.SUM_TOLERANCE
+        total = np.abs(X.sum(axis=-1) - 1.0) <= _checks.ROW_TOLERANCE
         return total & (X >= 0).all(axis=-1)
 
     @classmethod
     def _support_text(cls):
-        return f"rows are proportions that sum to 1 within {_checks.SUM_TOLERANCE:g}"
+        return f"rows are proportions that sum to 1 within {_checks.ROW_TOLERANCE:g}"
 
     def _inner_point(self):
         return 1.0 / self.alpha.shape[-1]

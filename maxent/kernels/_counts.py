@@ -92,7 +92,7 @@ def checked_counts(X: Any, smoothing: Any, n_words: int | None = None) -> Any:
     if empty.any():
         raise ValueError(
             f"X[{int(np.argmax(empty))}] holds no counts at all (an empty document). "
-            "Drop it or set smoothing > 0."
+            "Drop it or set smoothing > 0 (in model_params of ProductKernel)."
         )
     return X, c
 

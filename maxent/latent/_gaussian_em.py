@@ -14,6 +14,7 @@ Gauvain & Lee (1994).
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
@@ -162,7 +163,7 @@ class GaussianEM:
             root = 1.0 / factor
             log_det = np.log(factor).sum(axis=-1)
         else:
-            inverse = np.linalg.inv(factor)
+            inverse = _inverses(factor)
             root = inverse[..., self.tril[0], self.tril[1]]
             log_det = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
         with np.errstate(divide="ignore"):
@@ -273,10 +274,12 @@ class GaussianEM:
         else:
             diagonal = np.diagonal(factor, axis1=-2, axis2=-1)
             log_det = 2.0 * np.log(diagonal).sum(axis=-1)
-            inverse = np.linalg.inv(factor)
-            length = ((inverse @ away[..., None])[..., 0] ** 2).sum(axis=-1)
-            trace = np.einsum("rkij,jl,rkil->rk", inverse, self.V, inverse)
-        each = -(self.a - self.d) * log_det - self.tau * length - trace
+            inverse = _inverses(factor)
+            with np.errstate(over="ignore", invalid="ignore"):  # far extrapolations
+                length = ((inverse @ away[..., None])[..., 0] ** 2).sum(axis=-1)
+                trace = np.einsum("rkij,jl,rkil->rk", inverse, self.V, inverse)
+        with np.errstate(invalid="ignore"):
+            each = -(self.a - self.d) * log_det - self.tau * length - trace
         return out + 0.5 * each.sum(axis=-1)
 
     # -- of the ends -------------------------------------------------------------------
@@ -396,3 +399,18 @@ def cholesky(A):
         except np.linalg.LinAlgError:
             L[at], sound[at] = np.eye(A.shape[-1]), False
     return L, sound
+
+
+def _inverses(factor: Array) -> Array:
+    """Inverses of lower triangles (..., d, d); infinite where there is none.
+
+    There is none at points that an extrapolation has taken too far.
+    """
+    try:
+        return np.asarray(np.linalg.inv(factor), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        out: Array = np.full(factor.shape, np.inf)
+        for at in np.ndindex(factor.shape[:-2]):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                out[at] = np.linalg.inv(factor[at])
+        return out

@@ -138,6 +138,11 @@ def check_documents(documents: Any) -> list[list[str]]:
         raise ValueError(
             f"X={v.shown(documents)} must be a list of documents, each a list of words."
         )
+    if hasattr(documents, "shape") and len(documents.shape) == 2:
+        raise ValueError(
+            f"X is a matrix of shape {documents.shape}; a trigram model reads words in "
+            "their order: pass a list of documents, each a list of words."
+        )
     out = []
     for i, document in enumerate(documents):
         if isinstance(document, str):

@@ -11,6 +11,7 @@ from scipy.special import digamma, gammaln, polygamma
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
 from maxent.families import Dirichlet
+from maxent.families._checks import ROW_TOLERANCE
 from maxent.families._matching import dirichlet_from_mean_logs
 from maxent.latent._gaussian_em import largest_ratio
 from maxent.latent._mixture_base import CandidateMixture
@@ -226,13 +227,15 @@ rejected_, selected_, n_iter_, converged_, objective_history_, n_features_in_
                 f"Negative values in data passed to X: X[{i}, {j}]={X[i, j]:g}; rows "
                 "must be proportions >= 0."
             )
-        off = np.abs(X.sum(axis=1) - 1.0) > 1e-8
+        total = X.sum(axis=1)
+        off = np.abs(total - 1.0) > ROW_TOLERANCE
         if off.any():
             i = int(np.flatnonzero(off)[0])
             raise ValueError(
-                f"row {i} of X sums to {X[i].sum():g}; rows must sum to one within "
-                "1e-8: divide them by their sums."
+                f"row {i} of X sums to {total[i]:.8g}; rows must sum to one within "
+                f"{ROW_TOLERANCE:g}: divide them by their sums."
             )
+        X = X / total[:, None]
         c = float(self.smoothing)
         X = (X + c) / (1.0 + X.shape[1] * c)
         if (X == 0).any():

@@ -318,6 +318,23 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         scores = [self.log_prob(document, fold_in) for document in check_documents(X)]
         return float(np.exp(-np.concatenate(scores).mean()))
 
+    def score(self, X: Sequence[Sequence[str]], y: Any = None) -> float:
+        """Mean log-probability of a word of new documents, for searches of parameters.
+
+        Parameters
+        ----------
+        X : sequence of sequences of str
+            As for :meth:`perplexity`, which is exp of minus this.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+            Nats; larger is better.
+        """
+        return -float(np.log(self.perplexity(X)))
+
     def log_prob(self, document: Sequence[str], fold_in: int = 200) -> Array:
         """Log-probability of each word of a document given the two before it.
 

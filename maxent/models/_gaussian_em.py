@@ -115,9 +115,12 @@ class GaussianProblem(HiddenChainProblem):
         self.share = own[self.shown] / own.sum()
         constant = np.nanmin(self.rows, axis=0) == np.nanmax(self.rows, axis=0)
         if constant.any():
+            if len(self.rows) == 1:
+                raise ValueError("there is one observation; a variance needs two.")
             raise ValueError(
                 f"column {int(np.argmax(constant))} of the sequences is constant, so "
-                "its variance is zero; drop it."
+                "its variance is zero; drop the column, or of many sequences those in "
+                "which it is, or add noise of the size of its resolution."
             )
 
     def take_share_of(self, total: float) -> None:
@@ -176,7 +179,8 @@ def _fitted(kind: str, X: Array, weights: Array) -> AnyGaussian:
             f"the covariance of a state, or of all observations ({len(X)} rows of {d} "
             f"columns), is singular: full ones need at least {d + 1} rows that are not "
             "in one plane. Give more observations, drop columns that follow from the "
-            "others, set smoothing > 0, or use covariance_type='diagonal'."
+            "others, or use covariance_type='diagonal'. smoothing > 0 helps where the "
+            "observations together are not in one plane."
         ) from error
 
 

@@ -4,6 +4,7 @@ import gzip
 import pathlib
 
 import numpy as np
+import pandas as pd
 import pytest
 from refusals import refused
 
@@ -116,3 +117,31 @@ def test_missing_vectors():
 )
 def test_bad_input_is_named(call, match):
     refused(call, match)
+
+
+# ---------------------------------------------------------------------- data frames
+def test_a_data_frame_is_one_array(rng):
+    X = rng.normal(size=(12, 2))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    for lengths in (None, [5, 7]):
+        found, want = (vector_sequences(data, lengths) for data in (frame, X))
+        np.testing.assert_array_equal(found.values, want.values)
+        np.testing.assert_array_equal(found.offsets, want.offsets)
+    codes = symbol_sequences(pd.DataFrame({"s": [0, 1, 1]}))
+    assert codes.values.tolist() == [0, 1, 1] and len(codes) == 1
+
+
+def test_missing_values_of_pandas_are_missing_observations(rng):
+    frame = pd.DataFrame(rng.normal(size=(4, 2))).astype("Float64")
+    frame.iloc[2] = pd.NA
+    for data in (frame, [frame]):
+        assert np.isnan(vector_sequences(data).values[2]).all()
+
+
+def test_masks_and_lengths_of_their_own_are_refused(rng):
+    X = rng.normal(size=(6, 2))
+    hidden = np.ma.masked_array(X, mask=X > 0)
+    refused(lambda: vector_sequences([hidden]), "masked array.*filled")
+    assert len(vector_sequences([np.ma.masked_array(X)])) == 1
+    refused(lambda: vector_sequences([X, X[:4]], [6, 4]), "their own lengths")
+    assert len(vector_sequences(X.tolist(), [2, 4])) == 2

@@ -232,7 +232,8 @@ def test_calibrated_probabilities_equal_scikit_learn(run, points, tmp_path):
     model = tmp_path / "m"
     code, out, _ = run("fit", path, model, "--probability", "--kernel", "linear")
     assert code == 0 and "support" in pairs(out)
-    expected = CalibratedClassifierCV(MEDClassifier("linear"), cv=5, ensemble=False)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    expected = CalibratedClassifierCV(MEDClassifier("linear"), cv=folds, ensemble=False)
     expected.fit(X, y)
     code, out, _ = run("predict", model, path, "--probability")
     rows = read_rows(out)
@@ -433,19 +434,69 @@ def test_completion_needs_a_library(run, monkeypatch):
     assert (code, out) == (2, "") and 'pip install "maxent[completion]"' in err
 
 
-@pytest.mark.parametrize(
-    "cell, remedy",
-    [("{:.3f}", "write them with a decimal point"), ("word {}", "--ignore note")],
-)
-def test_a_column_of_free_text_is_warned_about(run, tmp_path, rng, cell, remedy):
+def free_text(tmp_path, rng, cell):
     lines = ["a;note;label"]
     for i, x in enumerate(rng.normal(size=40).tolist()):
         lines.append(f"{x};{cell.format(x).replace('.', ',')};{'yn'[i % 2]}")
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    code, _, err = run("fit", tmp_path / "t.csv", tmp_path / "m", "-q")
+    return tmp_path / "t.csv"
+
+
+def test_a_column_of_free_text_is_warned_about(run, tmp_path, rng):
+    path = free_text(tmp_path, rng, "word {}")
+    code, _, err = run("fit", path, tmp_path / "m", "-q")
     assert code == 0
     assert "column 'note' holds 40 different texts in 40 cells" in err
-    assert remedy in err
+    assert "--ignore note" in err
+
+
+def test_decimal_commas_are_refused(run, tmp_path, rng):
+    code, _, err = run("fit", free_text(tmp_path, rng, "{:.3f}"), tmp_path / "m")
+    assert code == 2 and "column 'note' holds numbers with a decimal comma" in err
+    assert_one_sentence(err, "fit")
+
+
+def test_labels_with_leading_zeros_are_told_apart(run, tmp_path, rng):
+    rows = [f"{x},{i},{k}" for i, k in enumerate(["001", "01", "2"]) for x in range(9)]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    _, out, _ = run("fit", tmp_path / "t.csv", tmp_path / "m", "--kernel", "linear")
+    assert pairs(out)["classes"] == "001 (9), 01 (9), 2 (9)"
+    _, out, err = run("predict", tmp_path / "m", tmp_path / "t.csv")
+    assert set(column(out)) == {"001", "01", "2"} and "error: 0 of 27" in err
+    code, out, _ = run(
+        *("fit", tmp_path / "t.csv", tmp_path / "r", "--estimator", "regressor")
+    )
+    assert code == 0
+
+
+def test_a_regressor_no_better_than_the_mean_says_in_which_units(run, tmp_path, rng):
+    X = rng.normal(size=(60, 2))
+    y = 1e5 * X[:, 0] + 1e3 * rng.normal(size=60)
+    path = write_csv(tmp_path / "t.csv", np.c_[X, y])
+    common = "fit", path, tmp_path / "m", "--estimator", "regressor", "-q"
+    _, _, err = run(*common)
+    assert "no better than the mean" in err
+    _, _, err = run(*common, *err.split("try ")[1].split())
+    assert err == ""
+
+
+def test_labels_that_all_differ_are_no_classes(run, tmp_path):
+    (tmp_path / "t.csv").write_text("".join(f"{i % 7},{i}\n" for i in range(60)))
+    code, _, err = run("fit", tmp_path / "t.csv", tmp_path / "m")
+    assert code == 2 and "all 60 labels differ" in err and "regressor" in err
+
+
+def test_calibration_shuffles_the_rows_of_a_sorted_file(run, tmp_path, rng):
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] + 0.5 * rng.normal(size=200) > 0).astype(int)
+    order = np.argsort(X[:, 0])
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(f"{a},{b},{k}" for (a, b), k in zip(X[order], y[order])))
+    errors = []
+    for more in ((), ("--probability",)):
+        _, out, _ = run("fit", path, tmp_path / "m", "--kernel", "linear", *more)
+        errors.append(int(pairs(out)["training error"].split()[0]))
+    assert errors[1] <= errors[0] + 6
 
 
 def test_columns_of_few_categories_are_not_warned_about(run, cars, tmp_path):

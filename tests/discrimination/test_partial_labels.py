@@ -3,10 +3,13 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from refusals import refused
 from scipy.optimize import minimize
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxent import MEDClassifier, MEDPartialLabelClassifier
@@ -390,3 +393,32 @@ def test_missing_convergence_is_said(rng):
     with pytest.warns(ConvergenceWarning, match=r"raise max_rounds \(now 1\)"):
         model.fit(X, hidden(rng, y))
     assert not model.converged_
+
+
+@pytest.mark.parametrize("kind", ["None", "NaN", "NA", "text"])
+def test_missing_labels_are_rows_without_one(kind, rng):
+    X = rng.normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    lost = rng.random(40) < 0.5
+    if kind == "NaN":
+        given = np.where(lost, np.nan, y)
+    elif kind == "NA":
+        given = pd.array(np.where(lost, None, y), dtype="Int64")
+    else:
+        given = np.array(["no", "yes"], dtype=object)[y] if kind == "text" else y + 0
+        given = np.array([None if a else b for a, b in zip(lost, given.tolist())])
+    model = MEDPartialLabelClassifier(MEDClassifier("linear")).fit(X, given)
+    want = clone(model).fit(X, np.where(lost, -1, y))
+    np.testing.assert_array_equal(model.label_mean_, want.label_mean_)
+    assert model.score(X, given) == want.score(X[~lost], y[~lost])
+
+
+def test_searches_score_the_labelled_rows(rng):
+    X = rng.normal(size=(60, 2))
+    y = np.where(rng.random(60) < 0.5, -1, X[:, 0] > 0)
+    search = GridSearchCV(
+        MEDPartialLabelClassifier(MEDClassifier("linear")), {"tol": [1e-2]}, cv=3
+    )
+    assert search.fit(X, y).best_score_ > 0.8
+    with pytest.raises(ValueError, match="no label"):
+        search.best_estimator_.score(X, np.full(60, -1))

@@ -1,9 +1,11 @@
 """TrigramTopicModel: an exact conditional model that learns, and its refusals."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import maxent
@@ -227,3 +229,17 @@ def test_damaged_models_are_refused(name, change, rng):
     setattr(model, name, change(getattr(model, name)))
     with pytest.raises(ValueError, match="inconsistent"):
         model.log_prob(list("abcab"))
+
+
+def test_score_is_the_mean_log_probability(rng):
+    texts = [list(rng.choice(list("abcd"), 20)) for _ in range(8)]
+    model = TrigramTopicModel(2, 1, max_iter=20, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(texts)
+    each = np.concatenate([model.log_prob(text) for text in texts])
+    assert model.score(texts) == pytest.approx(each.mean(), rel=1e-12)
+    with pytest.raises(
+        ValueError, match=r"X is a matrix of shape .*words in their order"
+    ):
+        model.fit(sp.csr_array(np.eye(4)))

@@ -17,7 +17,7 @@ from maxent.latent import (
     MixturePrior,
     NoAdmissibleCandidateError,
 )
-from maxent.latent._gaussian_em import GaussianEM
+from maxent.latent._gaussian_em import GaussianEM, _inverses
 from maxent.latent._mixture_em import climb
 from maxent.latent.dirichlet import DirichletEM
 
@@ -455,3 +455,28 @@ def test_spherical_components_with_a_prior_stay_spherical(rng):
     for seed in range(5):
         model = LMEGaussianMixture(2, "spherical", prior="weak", random_state=seed)
         assert model.fit(X).candidates_["reason"][0] in ("", "not_local_maximum")
+
+
+def test_shares_in_single_precision_are_proportions(rng):
+    X = rng.dirichlet([1.0, 2.0, 3.0], 80).astype(np.float32)
+    model = LMEDirichletMixture(2, random_state=0).fit(X)
+    assert np.isfinite(model.score_samples(X)).all()
+    with pytest.raises(ValueError, match=r"sums to 1\.01.*divide them"):
+        model.fit(X.astype(float) * 1.01)
+
+
+def test_extrapolations_without_an_inverse_are_given_up():
+    X = np.array(
+        [
+            [250.0, -1083.6, 1058.8, -841.5, 1779.7],
+            [251.9, -1082.6, 1051.4, -840.6, 1778.0],
+        ]
+    )
+    factor = np.zeros((2, 3, 3))
+    factor[0] = np.eye(3)
+    found = _inverses(factor)
+    assert np.isinf(found[1]).all() and (found[0] == np.eye(3)).all()
+    model = LMEGaussianMixture(
+        2, n_init=2, prior="weak", init_params="kmeans", random_state=0
+    )
+    assert np.isfinite(model.fit(X).score_samples(X)).all()
