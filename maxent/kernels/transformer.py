@@ -13,6 +13,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted, check_memory
 
 from maxent._support import validation as v
+from maxent._support.estimator_input import validated
 from maxent._support.fitted import (
     FittedState,
     check_fitted,
@@ -117,6 +118,8 @@ class ProductKernel(
         Shape of one observation of the data; None of counts and of models.
     n_models_ : int
         Number of training data.
+    n_features_in_, feature_names_in_
+        Of training data in one data frame; later ones must have the same columns.
 
     See Also
     --------
@@ -199,6 +202,7 @@ class ProductKernel(
         -------
         self
         """
+        self._check_names(X, reset=True)
         self._fit(X)
         return self
 
@@ -235,6 +239,7 @@ class ProductKernel(
         ndarray (n_samples, n_models)
         """
         check_is_fitted(self)
+        self._check_names(X, reset=False)
         check_fitted("log_self_", self.log_self_, (self.n_models_,), once=True)
         if self._counts_only():
             check_fitted(
@@ -277,6 +282,11 @@ class ProductKernel(
         return tags
 
     # -- fits ------------------------------------------------------------------------
+    def _check_names(self, X, reset):
+        """Names of the columns of a data frame: those of training, in their order."""
+        if hasattr(X, "columns"):
+            validated(self, X, skip_check_array=True, reset=reset)
+
     def _fit(self, X):
         rho = check_powers(self.rho)
         if rho.ndim:

@@ -17,7 +17,7 @@ from maxent.models._state_space import Arrays
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StatePosterior:
     """Distribution of the states of one sequence given its observations.
 
@@ -44,6 +44,13 @@ class StatePosterior:
     predicted_mean: NDArray[np.float64]
     predicted_cov: NDArray[np.float64]
     log_likelihood: float
+
+    def __repr__(self) -> str:
+        n_steps, n_states = self.mean.shape
+        return (
+            f"StatePosterior({n_steps} steps, {n_states} states, "
+            f"log_likelihood={self.log_likelihood:.6g})"
+        )
 
 
 def filtered_terms(

@@ -32,7 +32,7 @@ _SWEEPS = 500  # updates of the beliefs at fixed parameters, at most
 _SETTLED = 1e-10  # relative gain of a sweep that ends them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SwitchingPosterior:
     """Variational distribution of the states and regimes of one sequence.
 
@@ -50,6 +50,13 @@ class SwitchingPosterior:
     cov: NDArray[np.float64]
     regimes: NDArray[np.float64]
     bound: float
+
+    def __repr__(self) -> str:
+        n_steps, n_states = self.mean.shape
+        return (
+            f"SwitchingPosterior({n_steps} steps, {n_states} states, "
+            f"{self.regimes.shape[1]} regimes, bound={self.bound:.6g})"
+        )
 
 
 class SwitchingLDS(RegimePaths):

@@ -2,6 +2,7 @@
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from refusals import refused
 from scipy import sparse
@@ -472,4 +473,18 @@ def test_systems_of_new_series_agree_with_the_function(rng):
         maker.transform(X[:2]),
         product_kernel(P[:2], P, horizon=4, method="per_step", normalize=True),
         rtol=1e-9,
+    )
+
+
+def test_columns_of_data_frames_keep_their_names(rng):
+    docs = pd.DataFrame(
+        rng.poisson(3.0, size=(6, 3)) + 1, columns=["cat", "dog", "eel"]
+    )
+    kernel = ProductKernel().fit(docs)
+    assert kernel.feature_names_in_.tolist() == list(docs.columns)
+    with pytest.raises(ValueError, match="feature names should match"):
+        kernel.transform(docs[["dog", "cat", "eel"]])
+    np.testing.assert_array_equal(
+        kernel.transform(docs),
+        ProductKernel().fit(docs.to_numpy()).transform(docs.to_numpy()),
     )
