@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
-from maxent._support.categories import CategoricalMixin
+from maxent._support.categories import CategoricalMixin, names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.typing import (
     ClassWeight,
@@ -214,9 +214,10 @@ class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
 
     Parameters
     ----------
-    parents : list of tuple of int, optional
-        Parents of every feature, the same in all classes; no cycles. None is naive
-        Bayes.
+    parents : list of tuple of int or str, or dict, optional
+        Parents of every feature, the same in all classes; no cycles. Columns of a data
+        frame may be named; a dict of names has the features with parents alone. None
+        is naive Bayes.
     ess : float, default=1.0
         Equivalent sample size of the Dirichlet prior: the pseudo-counts of every
         feature sum to it, > 0.
@@ -272,7 +273,9 @@ objective_history_, n_iter_, converged_, n_features_in_
 
     def __init__(
         self,
-        parents: Sequence[Sequence[int]] | None = None,
+        parents: Sequence[Sequence[int | str]]
+        | Mapping[str, Sequence[str]]
+        | None = None,
         ess: float = 1.0,
         *,
         C: float = 3.0,
@@ -310,7 +313,8 @@ objective_history_, n_iter_, converged_, n_features_in_
         v.check_positive("ess", self.ess)
 
     def _prior(self, X, weight):
-        return DirichletBayesNet(float(self.ess), self.parents, self._sizes())
+        parents = _by_number(self.parents, names_of_columns(self))
+        return DirichletBayesNet(float(self.ess), parents, self._sizes())
 
     def _solve(self, blocks, margin, pairs, *, maps, **options):
         """By products with the Hessian where many classes make its factor large.
@@ -324,3 +328,34 @@ objective_history_, n_iter_, converged_, n_features_in_
             for block in blocks:
                 block.cheap_products = True
         return super()._solve(blocks, margin, pairs, maps=maps, **options)
+
+
+def _by_number(parents: Any, names: list[str] | None) -> Any:
+    """Parents of every feature, with numbers in the place of the names of columns."""
+    if isinstance(parents, str) or not isinstance(parents, Iterable):
+        return parents
+    numbers = {name: k for k, name in enumerate(names or ())}
+
+    def number(parent):
+        if not isinstance(parent, str):
+            return parent
+        if parent not in numbers:
+            known = v.shown(names) if names else "none: X is no data frame"
+            raise ValueError(
+                f"parents={v.shown(parents)} names {parent!r}, which is no column of "
+                f"X; its names are {known}."
+            )
+        return numbers[parent]
+
+    if isinstance(parents, Mapping):
+        found = [()] * len(numbers)
+        for feature, those in parents.items():
+            found[number(feature)] = those
+    else:
+        found = list(parents)
+    return [
+        tuple(map(number, those))
+        if isinstance(those, Iterable) and not isinstance(those, str)
+        else those
+        for those in found
+    ]

@@ -11,6 +11,7 @@ from problems import categories, two_gaussians
 from refusals import refused
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import maxent
 from maxent import (
     MEDBayesNetClassifier,
     MEDGaussianClassifier,
@@ -448,3 +449,27 @@ def test_class_weights_move_costs_and_not_the_level(kind, rng):
     assert {fit.level_ for fit in fits} == {make().fit(X, y).level_}
     counts = [int(fit.predict(X).sum()) for fit in fits]
     assert counts == sorted(counts) and counts[-1] > counts[0]
+
+
+def test_parents_are_named_by_the_columns_of_a_data_frame(rng, tmp_path):
+    X = rng.integers(0, 3, size=(90, 3))
+    y = ((X[:, 0] + X[:, 1]) % 2).astype(int)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    want = MEDBayesNetClassifier(parents=[(), (0,), (0, 1)]).fit(X, y)
+    for parents in ({"b": ["a"], "c": ["a", "b"]}, [(), ("a",), ("a", 1)]):
+        model = MEDBayesNetClassifier(parents=parents).fit(frame, y)
+        np.testing.assert_array_equal(
+            model.decision_function(frame), want.decision_function(X)
+        )
+        maxent.save(model, tmp_path / "m")
+        again = maxent.load(tmp_path / "m")
+        np.testing.assert_array_equal(again.predict(frame), want.predict(X))
+    for parents, data, match in (
+        ({"b": ["d"]}, frame, "names 'd', which is no column of X"),
+        ({"d": ["a"]}, frame, "names 'd', which is no column of X"),
+        ({"b": ["a"]}, X, "none: X is no data frame"),
+        ({"b": "a"}, frame, r"parents\[1\]='a' must be a tuple"),
+        ({"b": ["a"], "a": ["b"]}, frame, "cycle"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            MEDBayesNetClassifier(parents=parents).fit(data, y)
