@@ -12,13 +12,13 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxent._support.reports import Report, tell
 from maxent._support.typing import Callback
 from maxent.latent._hull import check_dual, check_hull, check_reach, reach_within
 from maxent.latent._penalty import L2, Box, Convex, Penalty
 from maxent.latent._quasi_newton import lbfgs as quasi_newton
+from maxent.latent._quasi_newton import newton_step
 from maxent.latent._scaling import scaled
 from maxent.latent._space import FeatureSpace
 
@@ -163,17 +163,7 @@ def _direct_step(problem, lam, p, mean, g):
         H[np.diag_indices_from(H)] += problem.penalty.weight
     else:
         H += problem.penalty.hessian(lam)
-    diagonal = np.sqrt(np.maximum(np.diag(H), 1e-300))
-    C = H / diagonal[:, None] / diagonal
-    try:
-        # collinear features: the ridge leaves p, and chooses among equal weights
-        C[np.diag_indices_from(C)] += 1e-13 * len(lam)
-        step = -cho_solve(cho_factor(C), g / diagonal) / diagonal
-        if np.isfinite(step).all() and g @ step < 0:
-            return step
-    except LinAlgError:
-        pass
-    return -np.linalg.lstsq(H, g, rcond=1e-12)[0]
+    return newton_step(H, g)
 
 
 def _cg_step(problem, lam, p, mean, g):

@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from maxent._support import validation as v
 from maxent.latent._model import LogLinearModel, Posterior
 from maxent.latent._penalty import L2, Box, Penalty
-from maxent.latent._quasi_newton import lbfgs
+from maxent.latent._quasi_newton import lbfgs, newton_step
 from maxent.latent._scaling import SCALING
 
 Array = NDArray[np.float64]
@@ -173,10 +172,8 @@ def _newton(likelihood, lam, target, inner, method):
         if not free.any():
             return lam
         H = likelihood.model.covariance(lam) + penalty.hessian(lam)
-        H = H[np.ix_(free, free)]
-        ridge = 1e-12 * max(np.trace(H), 1e-300)
         step = np.zeros_like(lam)
-        step[free] = -cho_solve(cho_factor(H + ridge * np.eye(len(H))), g[free])
+        step[free] = newton_step(H[np.ix_(free, free)], g[free])
         for t in 0.5 ** np.arange(40):
             new = likelihood.projected(lam + t * step, lam, -g)
             value, slope = at(new)

@@ -1,4 +1,4 @@
-"""L-BFGS-B on a smooth function plus a penalty with or without a corner at zero."""
+"""Newton steps, and L-BFGS-B on a smooth function plus a penalty."""
 
 from __future__ import annotations
 
@@ -7,11 +7,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from maxent.latent._penalty import Box, Penalty
 
 Array = NDArray[np.float64]
+
+
+def newton_step(H: Array, g: Array) -> Array:
+    """Return the step x of H x = -g; of the least squares where H is singular."""
+    diagonal = np.sqrt(np.maximum(np.diag(H), 1e-300))
+    C = H / diagonal[:, None] / diagonal
+    try:
+        # collinear features: the ridge leaves p, and chooses among equal weights
+        C[np.diag_indices_from(C)] += 1e-13 * len(g)
+        step = -cho_solve(cho_factor(C), g / diagonal) / diagonal
+        if np.isfinite(step).all() and g @ step < 0:
+            return np.asarray(step, dtype=np.float64)
+    except LinAlgError:
+        pass
+    found = -np.linalg.lstsq(H, g, rcond=1e-12)[0]
+    return np.asarray(found, dtype=np.float64)
 
 
 def lbfgs(

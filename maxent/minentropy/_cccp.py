@@ -174,11 +174,16 @@ class _Bound:
         return best_w, lower, tuple(part[used] for part in self.cuts)
 
     def _in_support(self, found):
-        """Rows whose multipliers outweigh their distance from the slack."""
+        """Rows whose multipliers outweigh their distance from the slack.
+
+        Rows that came after the last solution, at the end, are kept.
+        """
         parts, own = self.parts, self.parts.sample[self.cuts[0]]
         rows, met = self._rows_at(found.w)
-        c, scale = parts.objective.c[own], parts.delta.max()
-        return found.dual * scale > c * (met[own] - rows)
+        far = parts.objective.c[own] * (met[own] - rows)
+        used, solved = np.ones(len(own), dtype=bool), len(found.dual)
+        used[:solved] = found.dual * parts.delta.max() > far[:solved]
+        return used
 
     def _rows_at(self, w):
         """Shortfalls of the rows at w, and the slacks that they ask for."""
