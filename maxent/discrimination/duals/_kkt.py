@@ -49,10 +49,13 @@ class ActiveRows:
         return a
 
     def balance(self, a):
-        """Remove the rounding error of sum a = 0."""
+        """Remove the rounding errors of sum a = 0 and of multipliers at their caps."""
+        p = self.p
         if self.flat:
-            p = self.p
             signed_rows.balance(a, p.potential.upper, p.rate, p.weight)
+        if p.potential.closed and np.isfinite(p.potential.upper):
+            top = p.potential.upper * p.weight * p.rate
+            np.clip(a, -top, top, out=a)
 
     # -- KKT condition -------------------------------------------------------------
     def kkt_bounds(self, a, f, b, rows=slice(None)):

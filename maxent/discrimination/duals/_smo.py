@@ -302,8 +302,10 @@ class WorkingSets(ActiveRows):
             status = Status.MAX_ITER
             if self.steps >= self.max_iter:
                 break
-            best = monitor.best
-            improved = before is None or monitor.rank(best) < 0.9 * monitor.rank(before)
+            best = monitor.best  # none while no point has a finite objective
+            improved = best is not None and (
+                before is None or monitor.rank(best) < 0.9 * monitor.rank(before)
+            )
             stalled = 0 if improved else stalled + 1
             if stalled >= 8:
                 status = Status.STALLED

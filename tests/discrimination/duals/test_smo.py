@@ -294,3 +294,15 @@ def test_a_fit_whose_gap_is_fine_is_told_what_is_not(rng):
     with pytest.warns(ConvergenceWarning, match="violated by .*, 0.001 asked") as seen:
         MEDClassifier(C=1e-6, max_iter=10, solver="smo").fit(X, y)
     assert "gap" not in str(seen[0].message)
+
+
+@pytest.mark.parametrize("seed", [193, 274, 288, 292, 0, 1])
+def test_multipliers_that_all_reach_their_caps(seed):
+    """Balanced weights and a small C: every multiplier is at its cap."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(65, 90))
+    X = rng.normal(size=(n, 2))
+    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+    options = {"margin": "hinge", "solver": "smo", "class_weight": "balanced"}
+    model = MEDClassifier("rbf", C=10 ** rng.uniform(-3, -1), **options).fit(X, y)
+    assert model.converged_ and model.duality_gap_ <= 1e-3
