@@ -236,13 +236,13 @@ class _Prepared:
                 name, found = names[j] if names else j, len(set(cells))
                 shown.append(f"{name} ({found})")
                 if found > max(20, 0.5 * len(cells)):
-                    self._warn_of_free_text(name, found, cells)
+                    self._check_free_text(name, found, cells)
             lines.append(("columns of text", listed(shown)))
         if self.missing:
             lines.append(("missing cells", self.missing))
         return lines
 
-    def _warn_of_free_text(self, name, found, cells):
+    def _check_free_text(self, name, found, cells):
         if all(parse_number(str(c).replace(",", ".")) is not None for c in cells):
             raise CommandError(
                 f"column {name!r} holds numbers with a decimal comma; write them with "

@@ -1,10 +1,13 @@
 """Joint multi-class duals: all solvers agree, also on problems that are hard."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from problems import PRIORS, by_name
 
+from maxent import MEDClassifier
 from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination import FixedMargin
 from maxent.discrimination.duals import multiclass_dual
@@ -181,3 +184,16 @@ def test_every_solver_reports_progress_and_bound(solver, monkeypatch, rng):
     if solver != "lbfgs":
         assert not r.converged
         assert r.n_iter == r.max_iter == 2
+
+
+def test_a_joint_machine_at_rest_on_an_indefinite_kernel_ends(rng):
+    """At a stationary point without a certificate, sweeps change nothing any more."""
+    X = rng.normal(size=(44, 2)) * [4000.0, 400.0]
+    y = np.arange(44) % 3
+    options = {"margin": "logistic", "bias": None, "gamma": 0.5, "C": 8.0}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = MEDClassifier("sigmoid", multi_class="joint", **options).fit(X, y)
+    assert model.converged_ or said
+    assert np.isfinite(model.decision_function(X)).all()
+    assert model.n_iter_ < 20_000

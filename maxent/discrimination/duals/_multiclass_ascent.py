@@ -13,6 +13,7 @@ from maxent._support.results import Certified, DualResult, Monitor, Status
 from maxent.discrimination.duals._multiclass_scores import best_certified
 from maxent.discrimination.duals._proximal_bias import ProximalBias
 
+_STILL = 20  # certifications without any change, after which there will be none
 _MANY = 8  # classes whose incidence matrix is mostly zeros
 
 
@@ -147,6 +148,9 @@ class _CoordinateAscent:
             return monitor.status
         if rows.potential.hard and J * min(1.0, float(scores.diagonal.mean())) > 1e12:
             return Status.UNBOUNDED
+        last = {entry[1:] for entry in monitor.history[-_STILL:]}
+        if len(monitor.history) >= _STILL and len(last) == 1:
+            return Status.STALLED  # as at a stationary point of an indefinite kernel
         scores.refresh(self._beta())
         return Status.MAX_ITER
 
