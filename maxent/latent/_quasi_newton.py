@@ -22,7 +22,8 @@ def newton_step(H: Array, g: Array) -> Array:
     try:
         # collinear features: the ridge leaves p, and chooses among equal weights
         C[np.diag_indices_from(C)] += 1e-13 * len(g)
-        step = -cho_solve(cho_factor(C), g / diagonal) / diagonal
+        with np.errstate(over="ignore", invalid="ignore"):  # then not finite
+            step = -cho_solve(cho_factor(C), g / diagonal) / diagonal
         if np.isfinite(step).all() and g @ step < 0:
             return np.asarray(step, dtype=np.float64)
     except LinAlgError:
