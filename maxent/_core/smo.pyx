@@ -14,6 +14,7 @@ Joachims (1999), Making large-scale SVM learning practical.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
 from libc.math cimport fmax
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -51,6 +52,7 @@ cdef extern from "vector.h" nogil:
 cdef enum:
     BLOCK = 32                 # rows of a round; their matrix stays in cache
     FEW = 2000                 # rows whose whole matrix nearly does
+    FEW_ROWS = 16              # rows that are moved sooner than threads start
     BINS = 256
     WINDOW = 64                # work between looks at the rate of progress
     PERIOD = 32                # windows after which both kinds of step are tried
@@ -289,16 +291,34 @@ def compress(
     const float[:, :] K,          # IN   rows contiguous
     const Py_ssize_t[::1] keep,   # IN   (m,) ascending
     float[:, :] out,              # OUT  (>= m, >= m), rows contiguous; may be K
+    int n_threads=1,
 ):
-    """out[s, t] = K[keep[s], keep[t]]; in place it closes the gaps."""
-    cdef Py_ssize_t m = keep.shape[0], s, t
-    cdef const float* source
-    cdef float* target
+    """out[s, t] = K[keep[s], keep[t]]; in place it closes the gaps.
+
+    In place, rows are moved together up to the first that is still to be read.
+    """
+    cdef Py_ssize_t m = keep.shape[0], first = 0, stop, s
+    cdef bint in_place
     if m == 0:
         return
+    in_place = &K[0, 0] == &out[0, 0]
     with nogil:
-        for s in range(m):
-            source = &K[keep[s], 0]
-            target = &out[s, 0]
-            for t in range(m):
-                target[t] = source[keep[t]]
+        while first < m:
+            stop = min(m, max(keep[first], first + 1)) if in_place else m
+            if n_threads == 1 or stop - first < FEW_ROWS:
+                for s in range(first, stop):
+                    compress_row(&K[keep[s], 0], &keep[0], m, &out[s, 0])
+            else:
+                for s in prange(first, stop, num_threads=n_threads,
+                                schedule="static"):
+                    compress_row(&K[keep[s], 0], &keep[0], m, &out[s, 0])
+            first = stop
+
+
+cdef void compress_row(
+    const float* source, const Py_ssize_t* keep, Py_ssize_t m, float* target
+) noexcept nogil:
+    """target[t] = source[keep[t]]; target may be source."""
+    cdef Py_ssize_t t
+    for t in range(m):
+        target[t] = source[keep[t]]

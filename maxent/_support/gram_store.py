@@ -38,7 +38,8 @@ class _Store:
         part = PartGram(None, len(positions), self.extra)
         part.rows = self.rows[positions]
         part.clear_extra(len(positions))
-        compress(self.matrix, _with_extra(positions, self.extra), part.matrix)
+        places = _with_extra(positions, self.extra)
+        compress(self.matrix, places, part.matrix, self.kernel.n_threads)
         return part
 
 
@@ -141,7 +142,8 @@ class PartGram(_Store):
     def keep(self, positions):
         """Drop all rows but those at these ascending positions."""
         if len(positions) < len(self.rows):
-            compress(self.matrix, _with_extra(positions, self.extra), self.matrix)
+            places = _with_extra(positions, self.extra)
+            compress(self.matrix, places, self.matrix, self.kernel.n_threads)
             self.rows = self.rows[positions]
 
     def add(self, rows):

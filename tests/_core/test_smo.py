@@ -381,3 +381,17 @@ def test_compress_picks_rows_and_columns(rng):
     same = K.copy()
     compress(same, keep, same)
     assert (same[:5, :5] == out[:, :5]).all()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+@pytest.mark.parametrize("share", [0.05, 0.7, 0.99])
+def test_compress_in_place_moves_no_row_that_is_still_to_be_read(rng, n_threads, share):
+    n = 400
+    K = rng.normal(size=(n, n + 16)).astype(np.float32)
+    for first in (0, 1, 90):  # rows that stay where they are
+        keep = np.flatnonzero((rng.random(n) < share) | (np.arange(n) < first))
+        if not len(keep):
+            continue
+        want, out = K[np.ix_(keep, keep)], K.copy()
+        compress(out, keep, out, n_threads)
+        assert (out[: len(keep), : len(keep)] == want).all()
