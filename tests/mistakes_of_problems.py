@@ -86,7 +86,7 @@ MODELS = {
     ),
     "parent by name": (
         *(lambda: MEDBayesNetClassifier(parents=[(), ("a",), ()]).fit(CODES, Y), E),
-        *("parents[1]", "'a'", "numbers between 0 and 2"),
+        *("parents=", "names 'a'", "no column of X; its names are none"),
     ),
     "missing category": (
         *(

@@ -1,6 +1,7 @@
 """The thread policy: who may say how many, and one thread for BLAS."""
 
 import os
+import subprocess
 import sys
 import threading
 
@@ -105,6 +106,7 @@ def test_the_environment_is_respected(given, expected):
 def test_workers_of_joblib_do_not_oversubscribe():
     code = """
 import os
+import subprocess
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.pop(name, None)
 from joblib import Parallel, delayed
@@ -161,3 +163,23 @@ def test_loops_far_below_take_the_number_of_their_estimator():
     with pytest.raises(ValueError, match="n_jobs=0"), threads_of(0):
         pass
     assert effective_threads() == free
+
+
+@openmp
+@pytest.mark.skipif(sys.platform != "linux", reason="of libgomp")
+@pytest.mark.parametrize("asked", [None, "777"])
+def test_waiting_threads_spin_briefly_unless_the_user_says_otherwise(asked, tmp_path):
+    """Threads that spin take the processor from those that they wait for."""
+    script = (
+        "import os; before = dict(os.environ); "
+        "import maxent._core.threads; assert dict(os.environ) == before"
+    )
+    env = {**os.environ, "OMP_DISPLAY_ENV": "verbose"}
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        env.pop(name, None)
+    if asked is not None:
+        env["GOMP_SPINCOUNT"] = asked
+    options = {"env": env, "cwd": tmp_path, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", script], **options)
+    assert done.returncode == 0, done.stderr
+    assert f"GOMP_SPINCOUNT = '{asked or 10000}'" in done.stderr
