@@ -93,15 +93,16 @@ def calibrated(args, estimator):
             "--probability is for classifiers, and a "
             f"{type(estimator).__name__} predicts no classes"
         )
-    return resolve_class(CALIBRATED)(estimator, cv=_folds_of(args), ensemble=False)
+    folds = _shuffled(args, _FOLDS_OF_CALIBRATION)
+    return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
 
 
-def _folds_of(args):
-    """Folds of the calibration: files may be sorted, so rows are shuffled."""
-    from sklearn.model_selection import StratifiedKFold
+def _shuffled(args, n_folds, kind="StratifiedKFold"):
+    """Folds of scikit-learn; files may be sorted, so --seed shuffles their rows."""
+    from sklearn import model_selection
 
     seed = vars(args).get("seed", 0)
-    return StratifiedKFold(_FOLDS_OF_CALIBRATION, shuffle=True, random_state=seed)
+    return getattr(model_selection, kind)(n_folds, shuffle=True, random_state=seed)
 
 
 def run_fit(args, estimator, run):
@@ -129,15 +130,13 @@ def run_fit(args, estimator, run):
 
 def folds_of(args, y):
     """The folds of --cv: stratified for classes, shuffled by --seed."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
     if args.cv < 2:
         raise CommandError(f"--cv {args.cv}: two or more folds are needed")
     if args.cv > len(y):
         raise CommandError(f"--cv {args.cv}: there are {len(y)} rows only")
-    kind = KFold if y.dtype.kind == "f" else StratifiedKFold
-    seed = vars(args).get("seed", 0)
-    return kind(args.cv, shuffle=True, random_state=seed)
+    return _shuffled(
+        args, args.cv, "KFold" if y.dtype.kind == "f" else "StratifiedKFold"
+    )
 
 
 def cross_validate(args, estimator, X, y):

@@ -8,7 +8,7 @@ times as long as one. What the user has set stays.
 
 import os
 
-_SPINS = "10000"  # some 20 us: between two loops that follow each other at once
+_SPINS = "10000"  # tries; enough between two loops that follow each other at once
 
 if not any(name in os.environ for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")):
     os.environ["GOMP_SPINCOUNT"] = _SPINS

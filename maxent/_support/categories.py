@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any, Literal
 
@@ -127,7 +126,7 @@ def missing_values(X: NDArray[Any]) -> NDArray[np.bool_]:
         return np.isnat(X)
     if X.dtype.kind != "O":
         return np.zeros(X.shape, dtype=bool)
-    NA = getattr(sys.modules.get("pandas"), "NA", None)  # none without pandas loaded
+    NA = v.pandas_NA()
     flat = [x is None or x is NA or _differs_from_itself(x) for x in X.ravel().tolist()]
     return np.array(flat, dtype=bool).reshape(X.shape)
 

@@ -167,5 +167,5 @@ def _mapped(path: Any) -> Any:
         return np.load(path, mmap_mode="r")
     except ValueError:
         raise ValueError(
-            f"{path} is not a .npy file of numbers; numpy.save writes one."
+            f"{path} is not a whole .npy file of numbers; numpy.save writes one."
         ) from None

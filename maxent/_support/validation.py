@@ -220,9 +220,14 @@ def as_doubles(name: str, value: Any) -> FloatArray:
         ) from None
 
 
+def pandas_NA() -> Any:
+    """The missing value of pandas; None while pandas is not loaded."""
+    return getattr(sys.modules.get("pandas"), "NA", None)
+
+
 def _nan_for_NA(array: NDArray[Any]) -> NDArray[Any]:
     """Objects with NaN in place of the missing value of pandas."""
-    NA = getattr(sys.modules.get("pandas"), "NA", None)
+    NA = pandas_NA()
     if NA is None:
         return array
     flat = [np.nan if x is NA else x for x in array.ravel().tolist()]

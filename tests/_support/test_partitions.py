@@ -204,7 +204,7 @@ def test_row_blocks_are_partitions_of_an_array_or_file(data, tmp_path):
     assert moved.chunks == ((3, 100), (4,)) and rows.chunks[0][0] == 40
     assert RowBlocks(X).chunks[0] == (103,) and "blocks=3" in repr(rows)
     (tmp_path / "t.csv").write_text("1,2\n")
-    with pytest.raises(ValueError, match=r"t\.csv is not a \.npy file of numbers"):
+    with pytest.raises(ValueError, match=r"t\.csv is not a whole \.npy file"):
         RowBlocks(tmp_path / "t.csv")
     again = partitions_of(RowBlocks(X, 40), RowBlocks(y, 5), names=("y",))
     assert again.lengths == other.lengths
