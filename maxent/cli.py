@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 
 from maxent._commands.options import given_options
+from maxent._commands.outcome import one_line
 from maxent._commands.usage import make_parser
 from maxent._support.console import OutputError, discard, show, tell
 
@@ -68,7 +69,7 @@ def _main(argv: Sequence[str] | None) -> int:
             return _fail(args, f"{error.filename}: {error.strerror}")
         return _fail(args, error)
     except MemoryError as error:
-        return _fail(args, f"not enough memory ({_one_line(error) or 'no details'})")
+        return _fail(args, f"not enough memory ({one_line(error) or 'no details'})")
     except KeyboardInterrupt:
         return _fail(args, "interrupted", code=130)
 
@@ -97,12 +98,8 @@ def _no_output(error: OutputError) -> str:
 
 
 def _fail(args: argparse.Namespace, message: object, code: int = 2) -> int:
-    tell(f"maxent {args.command}: {_one_line(message)}")
+    tell(f"maxent {args.command}: {one_line(message)}")
     return code
-
-
-def _one_line(message: object) -> str:
-    return " ".join(str(message).split())
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ class Table:
 
 
 TABLES = [
-    Table("kernel", "kernel.py", "--data {data} --pairs 3"),
+    Table("kernel", "kernel.py", "--data {data} --pairs 2"),
     Table("linear_sparse", "linear.py", "--parts sparse --pairs 3"),
     Table("linear_dense", "linear.py", "--parts dense --pairs 3"),
     Table("linear_scaling", "linear.py", "--parts scaling --out {scratch}"),
@@ -61,6 +61,7 @@ TABLES = [
     Table("trees", "trees.py"),
     Table("product_kernels", "product_kernels.py", "--pairs 3"),
     Table("threads", "threads.py", "--pairs 3"),
+    Table("threads_busy", "threads.py", "--pairs 3 --busy"),
     Table("sequences", "sequences.py", "--pairs 3"),
     Table("dynamics", "dynamics.py", "--pairs 3"),
     Table(

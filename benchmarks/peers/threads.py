@@ -4,10 +4,17 @@ Every estimator and function that has work for two cores. Runs in a process with
 CPUs; the ratio is the time on one thread over that on two. It is believed only if CPU
 over wall time of the runs on two threads is well above one: on a busy machine it is
 not. Jobs in processes of their own show little CPU time here.
+
+With --busy a process beside it takes what it gets of one of the CPUs: two threads
+should then be no slower than one, which has a CPU to itself.
 """
 
 import argparse
+import contextlib
+import os
 import statistics
+import subprocess
+import sys
 import warnings
 from functools import partial
 
@@ -20,10 +27,28 @@ def main():
     """Run the jobs asked for."""
     parser = arguments(argparse.ArgumentParser(description=__doc__.splitlines()[0]))
     parser.add_argument("--only", help="jobs whose name holds this text")
+    parser.add_argument("--busy", action="store_true", help="keep one CPU busy")
     options = parser.parse_args()
     pin(2)
     warnings.filterwarnings("ignore")
+    with busy_neighbour() if options.busy else contextlib.nullcontext():
+        run_jobs(options)
 
+
+@contextlib.contextmanager
+def busy_neighbour():
+    """A process that runs all the time on the first of our CPUs."""
+    cpu = min(os.sched_getaffinity(0))
+    loop = f"import os\nos.sched_setaffinity(0, [{cpu}])\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", loop]) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def run_jobs(options):
+    """Race every job, on two threads and on one."""
     import numpy as np
     from threadpoolctl import threadpool_limits
 

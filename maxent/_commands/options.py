@@ -272,7 +272,7 @@ OPTIONS: dict[str, Option] = {
     ),
     "unknown": _option(
         *("sequence", "missing", "--unknown"),
-        *("letters that stand for an unknown one, such as N", ...),
+        *("letters that stand for an unknown one; of motif and outliers N", ...),
         metavar="LETTERS",
     ),
     "n_states": _option(
@@ -329,7 +329,12 @@ OPTIONS: dict[str, Option] = {
         type=int,
     ),
     "tol": _option(
-        *("solver", "tol", "--tol", "tolerance of the certificate"),
+        *(
+            "solver",
+            "tol",
+            "--tol",
+            "tolerance of the certificate; outliers of sequences 1e-6",
+        ),
         {
             **{"": 1e-8, "classifier": 1e-3, "regressor": 1e-3, "selector": 1e-6},
             **{"logistic": 1e-6, "partial": 1e-2, "mixture": 1e-6, "dirichlet": 1e-6},
@@ -338,7 +343,12 @@ OPTIONS: dict[str, Option] = {
         type=float,
     ),
     "max_iter": _option(
-        *("solver", "max_iter", "--max-iter", "bound on the iterations"),
+        *(
+            "solver",
+            "max_iter",
+            "--max-iter",
+            "bound on the iterations; outliers of sequences 2000",
+        ),
         {
             **{"classifier": 10_000_000, "regressor": 10_000_000, "selector": 500},
             **_FEW_STEPS,

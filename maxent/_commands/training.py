@@ -93,6 +93,11 @@ def calibrated(args, estimator):
             "--probability is for classifiers, and a "
             f"{type(estimator).__name__} predicts no classes"
         )
+    if type(machine_of(estimator)).__name__ == "MEDPartialLabelClassifier":
+        raise CommandError(
+            "--probability cannot calibrate a machine on rows without labels; use "
+            "--margin logistic, which needs no calibration"
+        )
     folds = _shuffled(args, _FOLDS_OF_CALIBRATION)
     return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
 

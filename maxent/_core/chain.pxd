@@ -61,8 +61,3 @@ cdef double log_forward(
     const double* log_start, const double* log_trans, const double* log_table,
     const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, double* log_alpha,
 ) noexcept nogil
-# most likely states (T,); returns their log-probability; back (T, S) is scratch
-cdef double viterbi_path(
-    const double* log_start, const double* log_trans, const double* log_table,
-    const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, double* delta, int* back,
-    Py_ssize_t* path) noexcept nogil

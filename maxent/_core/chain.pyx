@@ -26,6 +26,8 @@ cdef enum:
     MOST_CHUNKS = 64
     CHUNK_STEPS = 4096          # steps of a chunk at least, if there are that many
     LANE_MEMORY = 1 << 23       # doubles of the forward pass of one vector of sequences
+    WORK = 50000000             # ns of a thread between two looks for Ctrl-C, roughly
+    PATH_WORK = 1 << 25         # pairs of states that Viterbi compares between them
 
 cdef double DENSE = 1e-100      # transitions below it may hide what underflows
 cdef double TINY = 1e-308       # what a likelihood that underflows is set to
@@ -111,21 +113,23 @@ cdef void log_counts(
             log_beta[i] = log_total(term, S)
 
 
-cdef double viterbi_path(
+cdef void viterbi_steps(
     const double* log_start, const double* log_trans, const double* log_table,
-    const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, double* delta, int* back,
-    Py_ssize_t* path,
+    const Py_ssize_t* row, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t S,
+    double* delta, int* back,
 ) noexcept nogil:
-    # delta (2, S) scratch, back (T, S) scratch; ties go to the first state
+    """Steps begin .. end - 1: delta (2, S) by odd and even steps, back (steps, S)."""
     cdef Py_ssize_t t, i, j
     cdef double value
     cdef double* prev
-    cdef double* own = delta
-    for j in range(S):
-        own[j] = log_start[j] + log_row(log_table, row[0], S, j)
-    for t in range(1, T):
+    cdef double* own
+    for t in range(begin, end):
         prev = delta + ((t - 1) & 1) * S
         own = delta + (t & 1) * S
+        if t == 0:
+            for j in range(S):
+                own[j] = log_start[j] + log_row(log_table, row[0], S, j)
+            continue
         for j in range(S):
             own[j] = prev[0] + log_trans[j]
             back[t * S + j] = 0
@@ -137,11 +141,18 @@ cdef double viterbi_path(
         if row[t] >= 0:
             for j in range(S):
                 own[j] += log_table[row[t] * S + j]
-    i = 0
+
+
+cdef double viterbi_trace(
+    const double* last, const int* back, Py_ssize_t T, Py_ssize_t S, Py_ssize_t* path
+) noexcept nogil:
+    """Log-probability and path from the end; ties go to the first state."""
+    cdef Py_ssize_t t, j, i = 0
+    cdef double value
     for j in range(1, S):
-        if own[j] > own[i]:
+        if last[j] > last[i]:
             i = j
-    value = own[i]
+    value = last[i]
     for t in range(T - 1, -1, -1):
         path[t] = i
         if t > 0:
@@ -154,9 +165,10 @@ cdef struct Pass:
     # What all chunks share. Sequences by falling length in `order`; group g has the
     # sequences order[first[g]] .. order[first[g + 1] - 1], one or a vector of them.
     mx_chain m
+    Py_ssize_t n
     const double* log_start
     const Py_ssize_t* row
-    const Py_ssize_t* offset
+    const Py_ssize_t* offset    # (n + 1,)
     const Py_ssize_t* order
     const Py_ssize_t* first
     const Py_ssize_t* group     # first group of each chunk
@@ -263,10 +275,13 @@ cdef int one_chunk(const Pass* p, Py_ssize_t chunk) noexcept nogil:
 
 cdef int all_chunks(const Pass* p, Py_ssize_t n_chunks, int n_threads) except -1:
     """Every chunk on one thread, with looks for Ctrl-C between some of them."""
-    cdef Py_ssize_t c, first, stop
+    cdef Py_ssize_t c, first, stop, S = p.m.states
+    cdef Py_ssize_t steps = p.offset[p.n] // n_chunks + 1
+    cdef Py_ssize_t wave = n_threads * max(
+        <Py_ssize_t>1, <Py_ssize_t>WORK // (steps * (30 + S * S)))
     cdef int failed = 0
-    for first in range(0, n_chunks, 8 * n_threads):
-        stop = min(first + 8 * n_threads, n_chunks)
+    for first in range(0, n_chunks, wave):
+        stop = min(first + wave, n_chunks)
         for c in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
                         num_threads=n_threads):
             failed |= one_chunk(p, c)
@@ -356,7 +371,7 @@ def expect(
     for i in range(S):
         for j in range(S):
             p.m.sparse |= trans[i, j] < DENSE
-    p.row, p.offset, p.order = &row[0], &offset[0], &order[0]
+    p.n, p.row, p.offset, p.order = n, &row[0], &offset[0], &order[0]
     p.first, p.group, p.log_lik = &first[0], &group[0], &log_lik[0]
     p.counts = NULL
     if weights is not None:
@@ -509,7 +524,7 @@ def expect_each(
     states).
     """
     cdef Py_ssize_t n = length.shape[0], S = start.shape[1], v, first, stop
-    cdef Py_ssize_t vectors = start.shape[0], wave = 64 * n_threads
+    cdef Py_ssize_t vectors = start.shape[0], wave, longest = 1
     cdef double[::1] log_lik = np.empty(n), ones = np.ones(S)
     cdef double[:, :, ::1] starts = np.zeros_like(start)
     cdef double[:, :, :, ::1] moves = np.zeros_like(trans)
@@ -524,6 +539,9 @@ def expect_each(
     p.start_counts, p.trans_counts = &starts[0, 0, 0], &moves[0, 0, 0, 0]
     p.counts = &counts[0, 0, 0]
     p.sparse = np.min(trans) < DENSE
+    for v in range(n):
+        longest = max(longest, length[v])
+    wave = n_threads * max(<Py_ssize_t>1, WORK // (longest * (30 + 4 * S * S)))
     for first in range(0, vectors, wave):
         stop = min(first + wave, vectors)
         for v in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
@@ -537,6 +555,17 @@ def expect_each(
 
 
 # -- Viterbi ---------------------------------------------------------------------------
+cdef struct Paths:
+    Py_ssize_t states
+    const double* log_start
+    const double* log_trans
+    const double* log_table
+    const Py_ssize_t* row
+    const Py_ssize_t* offset
+    Py_ssize_t* path
+    double* log_prob
+
+
 def viterbi(
     const double[::1] log_start,          # IN  (states,)
     const double[:, ::1] log_trans,       # IN  (states, states)
@@ -546,39 +575,56 @@ def viterbi(
     int n_threads,
 ):
     """Most likely state paths (steps,) and their log-probabilities (n,)."""
-    cdef Py_ssize_t S = log_start.shape[0], n = offset.shape[0] - 1, i, first, stop
+    cdef Py_ssize_t n = offset.shape[0] - 1, first = 0, stop, S = log_start.shape[0]
+    cdef Py_ssize_t piece = max(1, PATH_WORK // (S * S))
     cdef Py_ssize_t[::1] path = np.empty(row.shape[0], np.intp)
     cdef double[::1] log_prob = np.empty(n)
-    cdef const double* table = &log_table[0, 0] if log_table.shape[0] else NULL
-    cdef int failed = 0
-    cdef Py_ssize_t wave = 64 * n_threads
-    for first in range(0, n, wave):
-        stop = min(first + wave, n)
-        for i in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
-                        num_threads=n_threads):
-            failed |= one_path(
-                &log_start[0], &log_trans[0, 0], table, &row[offset[i]],
-                offset[i + 1] - offset[i], S, &path[offset[i]], &log_prob[i])
-        if failed:
-            raise MemoryError
-        PyErr_CheckSignals()
+    cdef Paths p
+    p.states, p.log_start, p.log_trans = S, &log_start[0], &log_trans[0, 0]
+    p.log_table = &log_table[0, 0] if log_table.shape[0] else NULL
+    p.row, p.offset = &row[0], &offset[0]
+    p.path, p.log_prob = &path[0], &log_prob[0]
+    while first < n:
+        stop = min(first + n_threads, n)
+        while stop < n and offset[stop + 1] - offset[first] <= piece * n_threads:
+            stop += 1
+        some_paths(&p, first, stop, piece, n_threads)
+        first = stop
     return np.asarray(path), np.asarray(log_prob)
 
 
-cdef int one_path(
-    const double* log_start, const double* log_trans, const double* log_table,
-    const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, Py_ssize_t* path,
-    double* log_prob,
-) noexcept nogil:
-    cdef double* delta = <double*>malloc(2 * S * sizeof(double))
-    cdef int* back = <int*>malloc(T * S * sizeof(int))
-    cdef int failed = delta == NULL or back == NULL
-    if not failed:
-        log_prob[0] = viterbi_path(
-            log_start, log_trans, log_table, row, T, S, delta, back, path)
-    free(delta)
-    free(back)
-    return failed
+cdef int some_paths(
+    const Paths* p, Py_ssize_t first, Py_ssize_t stop, Py_ssize_t piece, int n_threads
+) except -1:
+    """Sequences side by side, piece by piece; looks for Ctrl-C between the pieces."""
+    cdef Py_ssize_t S = p.states, i, begin, T, longest = 0, start = p.offset[first]
+    cdef Py_ssize_t lane = (2 * S + 7) // 8 * 8 + 8     # on cache lines of their own
+    cdef double* delta = <double*>malloc((stop - first) * lane * sizeof(double))
+    cdef int* back = <int*>malloc((p.offset[stop] - start) * S * sizeof(int))
+    try:
+        if delta == NULL or back == NULL:
+            raise MemoryError("the paths of the longest sequence need more memory than "
+                              "there is; cut it, or use fewer states")
+        for i in range(first, stop):
+            longest = max(longest, p.offset[i + 1] - p.offset[i])
+        for begin in range(0, longest, piece):
+            for i in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
+                            num_threads=n_threads):
+                viterbi_steps(
+                    p.log_start, p.log_trans, p.log_table, p.row + p.offset[i], begin,
+                    min(begin + piece, p.offset[i + 1] - p.offset[i]), S,
+                    delta + (i - first) * lane, back + (p.offset[i] - start) * S)
+            PyErr_CheckSignals()
+        for i in prange(first, stop, nogil=True, schedule="dynamic", chunksize=16,
+                        num_threads=n_threads):
+            T = p.offset[i + 1] - p.offset[i]
+            p.log_prob[i] = viterbi_trace(
+                delta + (i - first) * lane + ((T - 1) & 1) * S,
+                back + (p.offset[i] - start) * S, T, S, p.path + p.offset[i])
+    finally:
+        free(delta)
+        free(back)
+    return 0
 
 
 # -- draws -----------------------------------------------------------------------------

@@ -26,6 +26,7 @@ cdef extern from "vector.h" nogil:
 
 cdef enum:
     CHUNK = 4096            # entries of a chunk of rows, at least
+    WORK = 2000000          # entries of a thread between two looks for Ctrl-C
 
 cdef double NEAR_ONE = 0.1  # |a - 1| up to which the form without cancellation is used
 
@@ -222,7 +223,7 @@ cdef object run(
     cdef Py_ssize_t[::1] first
     cdef int failed = 0
     cdef double* out = &beta[0] if beta.shape[0] else NULL
-    cdef Py_ssize_t wave = 64 * n_threads
+    cdef Py_ssize_t wave
     import numpy as np
     if rows == 0:
         return
@@ -230,6 +231,7 @@ cdef object run(
         longest = max(longest, offset[r + 1] - offset[r])
     first = np.empty(rows + 1, np.intp)
     chunks = chunk_ends(offset, first)
+    wave = n_threads * max(<Py_ssize_t>1, <Py_ssize_t>WORK // (CHUNK + longest))
     for lo in range(0, chunks, wave):
         hi = min(lo + wave, chunks)
         for c in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=1,

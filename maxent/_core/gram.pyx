@@ -9,7 +9,7 @@ of rows that may be near each other are summed from differences.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from cython.parallel cimport prange
+from cython.parallel cimport prange, threadid
 from libc.math cimport exp
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
@@ -162,6 +162,14 @@ cdef Py_ssize_t rows_per_chunk(Py_ssize_t m, Py_ssize_t d) noexcept nogil:
     return rows
 
 
+cdef Py_ssize_t chunks_at_once(
+    Py_ssize_t m, Py_ssize_t d, Py_ssize_t rows, int n_threads
+) noexcept nogil:
+    """Chunks between two looks for Ctrl-C, near 50 ms of every thread."""
+    cdef double work = <double>rows * <double>m * <double>(2 * d + 20)
+    return n_threads * max(<Py_ssize_t>1, <Py_ssize_t>(1e9 / (work + 1.)))
+
+
 def gram(
     tuple spec,
     const real[:, ::1] X,         # IN   (n, d)
@@ -177,14 +185,15 @@ def gram(
     cdef Py_ssize_t n = X.shape[0], m = Z.shape[0], d = X.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(m, d), c, c1, r, cols, t
     cdef Py_ssize_t chunks = (n + rows - 1) // rows, first
+    cdef Py_ssize_t wave = chunks_at_once(m, d, rows, n_threads)
     cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
     cdef const double* raw_Z = raw_rows(raw, 2, m, d)
     if n == 0 or m == 0:
         return
-    for first in range(0, chunks, n_threads):
-        c1 = min(first + n_threads, chunks)
-        for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
+    for first in range(0, chunks, wave):
+        c1 = min(first + wave, chunks)
+        for c in prange(first, c1, nogil=True, schedule="dynamic", chunksize=1,
                         num_threads=n_threads):
             r = min(rows, n - c * rows)
             for t in range((m + WIDE_COLS - 1) // WIDE_COLS):
@@ -256,13 +265,14 @@ def gram_symmetric(
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, r, cols, start, stop, t
     cdef Py_ssize_t chunks = (n - known + rows - 1) // rows, first, i
+    cdef Py_ssize_t wave = chunks_at_once(n, d, rows, n_threads)
     cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
     if n <= known:
         return
-    for first in range(0, chunks, n_threads):
-        c1 = min(first + n_threads, chunks)
-        for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
+    for first in range(0, chunks, wave):
+        c1 = min(first + wave, chunks)
+        for c in prange(first, c1, nogil=True, schedule="dynamic", chunksize=1,
                         num_threads=n_threads):
             start = known + c * rows
             r = min(rows, n - start)
@@ -319,6 +329,7 @@ def gram_split(
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, first
     cdef Py_ssize_t chunks = (n + rows - 1) // rows
+    cdef Py_ssize_t wave = chunks_at_once(n, d, rows, n_threads)
     cdef Py_ssize_t ld = high.strides[0] // sizeof(float)
     cdef double* scratch
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
@@ -330,13 +341,13 @@ def gram_split(
     if scratch == NULL:
         raise MemoryError
     try:
-        for first in range(0, chunks, n_threads):
-            c1 = min(first + n_threads, chunks)
-            for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
+        for first in range(0, chunks, wave):
+            c1 = min(first + wave, chunks)
+            for c in prange(first, c1, nogil=True, schedule="dynamic", chunksize=1,
                             num_threads=n_threads):
                 split_chunk(
                     &s, &X[0, 0], &xx[0], c * rows, min(rows, n - c * rows), d,
-                    scratch + (c - first) * rows * TILE_COLS, &high[0, 0], ld, &low[0],
+                    scratch + threadid() * rows * TILE_COLS, &high[0, 0], ld, &low[0],
                     raw_X)
             PyErr_CheckSignals()
     finally:
@@ -489,6 +500,7 @@ def kernel_apply(
     cdef Py_ssize_t n = X.shape[0], m = Z.shape[0], d = X.shape[1], k = A.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(m, d), c, c1
     cdef Py_ssize_t chunks = (n + rows - 1) // rows, first
+    cdef Py_ssize_t wave = chunks_at_once(m, d, rows, n_threads)
     cdef real* scratch
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
     cdef const double* raw_Z = raw_rows(raw, 2, m, d)
@@ -499,14 +511,14 @@ def kernel_apply(
     if scratch == NULL:
         raise MemoryError
     try:
-        for first in range(0, chunks, n_threads):
-            c1 = min(first + n_threads, chunks)
-            for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
+        for first in range(0, chunks, wave):
+            c1 = min(first + wave, chunks)
+            for c in prange(first, c1, nogil=True, schedule="dynamic", chunksize=1,
                             num_threads=n_threads):
                 apply_chunk(
                     &s, &X[c * rows, 0], &xx[c * rows], min(rows, n - c * rows),
                     &Z[0, 0], &zz[0], m, d, &A[0, 0], k,
-                    scratch + (c - first) * rows * TILE_COLS, &out[c * rows, 0],
+                    scratch + threadid() * rows * TILE_COLS, &out[c * rows, 0],
                     at_row(raw_X, c * rows, d), raw_Z)
             PyErr_CheckSignals()
     finally:

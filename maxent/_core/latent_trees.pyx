@@ -15,6 +15,9 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, exp, log
 from libc.stdlib cimport free, malloc
 
+cdef enum:
+    WORK = 2000000          # exponentials of a thread between two looks for Ctrl-C
+
 
 cdef struct Tree:
     Py_ssize_t nodes
@@ -155,6 +158,12 @@ cdef int best_tree(
     return 0
 
 
+cdef Py_ssize_t trees_at_once(const Tree* g, int n_threads) noexcept nogil:
+    """Trees between two looks for Ctrl-C."""
+    return n_threads * max(
+        <Py_ssize_t>1, <Py_ssize_t>WORK // (1 + g.nodes * g.states * g.states))
+
+
 def tree_sums(
     const double[:, :, ::1] unary,         # IN  (n, nodes, states)
     const double[:, :, :, ::1] pair,       # IN  (n, nodes, S, S), parent first
@@ -169,13 +178,14 @@ def tree_sums(
     int n_threads,
 ):
     """Log-sums, means, marginals and the tangents of these."""
-    cdef Py_ssize_t n = unary.shape[0], i, lo, hi, wave = 64 * n_threads
+    cdef Py_ssize_t n = unary.shape[0], i, lo, hi
     cdef Tree g
     cdef bint full = mu.shape[0] > 0
     cdef int failed = 0
     if n == 0:
         return
     g.nodes, g.states, g.parent = unary.shape[1], unary.shape[2], &parent[0]
+    cdef Py_ssize_t wave = trees_at_once(&g, n_threads)
     for lo in range(0, n, wave):
         hi = min(lo + wave, n)
         for i in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=1,
@@ -199,12 +209,13 @@ def tree_best(
     int n_threads,
 ):
     """Largest scores and the states that have them, ties to the first state."""
-    cdef Py_ssize_t n = unary.shape[0], i, lo, hi, wave = 64 * n_threads
+    cdef Py_ssize_t n = unary.shape[0], i, lo, hi
     cdef Tree g
     cdef int failed = 0
     if n == 0:
         return
     g.nodes, g.states, g.parent = unary.shape[1], unary.shape[2], &parent[0]
+    cdef Py_ssize_t wave = trees_at_once(&g, n_threads)
     for lo in range(0, n, wave):
         hi = min(lo + wave, n)
         for i in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=1,

@@ -12,7 +12,7 @@ Source of the sums: Jaakkola, Meila & Jebara (1999), eq. (28), (31), (37).
 """
 
 from cpython.exc cimport PyErr_CheckSignals
-from cython.parallel cimport prange
+from cython.parallel cimport prange, threadid
 from libc.math cimport log, sqrt
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
@@ -34,6 +34,7 @@ cdef enum:
     COMBINATIONS = 16       # of a group: a table of a pair of groups has 2 KiB
     FEW_ROWS = 512          # below, tables of groups cost more than they save
     WORK = 50000000         # entries read between two looks for Ctrl-C
+    SHARES = 4              # of a thread's work, so that one that is slow leaves some
     ROWS = 4096             # of a chunk: sums and two columns stay in first-level cache
 
 
@@ -259,6 +260,7 @@ cdef class Columns:
         cdef Py_ssize_t items = self.work_items(as_bits)
         cdef Py_ssize_t first, stop, c, size = self.groups.largest ** 2
         cdef Py_ssize_t chunk = self.items_at_once(as_bits, n_threads)
+        cdef Py_ssize_t shares = SHARES * n_threads
         cdef const double* a = NULL
         cdef double* scratch = <double*>malloc(n_threads * size * sizeof(double))
         if scratch == NULL:
@@ -269,10 +271,10 @@ cdef class Columns:
         try:
             for first in range(0, items, chunk):
                 stop = min(items, first + chunk)
-                for c in prange(n_threads, nogil=True, schedule="static", chunksize=1,
+                for c in prange(shares, nogil=True, schedule="dynamic", chunksize=1,
                                 num_threads=n_threads):
-                    self.count_share(first + c, stop, n_threads, a, as_bits,
-                                     scratch + c * size, &out[0, 0])
+                    self.count_share(first + c, stop, shares, a, as_bits,
+                                     scratch + threadid() * size, &out[0, 0])
                 PyErr_CheckSignals()
         finally:
             free(scratch)
@@ -310,6 +312,7 @@ cdef class Columns:
         cdef Py_ssize_t items = self.work_items(as_bits)
         cdef Py_ssize_t first, stop, c, v, widest = 1, size
         cdef Py_ssize_t chunk = self.items_at_once(as_bits, n_threads)
+        cdef Py_ssize_t shares = SHARES * n_threads
         cdef const double* a = NULL
         cdef double* scratch
         for v in range(self.n):
@@ -324,10 +327,10 @@ cdef class Columns:
         try:
             for first in range(0, items, chunk):
                 stop = min(items, first + chunk)
-                for c in prange(n_threads, nogil=True, schedule="static", chunksize=1,
+                for c in prange(shares, nogil=True, schedule="dynamic", chunksize=1,
                                 num_threads=n_threads):
-                    self.inform_share(first + c, stop, n_threads, a, as_bits, ess,
-                                      widest, scratch + c * size, &out[0, 0])
+                    self.inform_share(first + c, stop, shares, a, as_bits, ess, widest,
+                                      scratch + threadid() * size, &out[0, 0])
                 PyErr_CheckSignals()
         finally:
             free(scratch)
@@ -337,6 +340,7 @@ cdef class Columns:
         cdef Py_ssize_t chunks = (self.rows + ROWS - 1) // ROWS, first, stop, c, h, last
         cdef Py_ssize_t size = self.groups.largest ** 2, count = self.groups.count
         cdef Py_ssize_t step = max(1, WORK // (ROWS * count))
+        cdef Py_ssize_t wave = n_threads * max(<Py_ssize_t>1, step // count)
         cdef double* scratch
         self.by_bits(True)
         scratch = <double*>malloc(n_threads * size * sizeof(double))
@@ -344,15 +348,15 @@ cdef class Columns:
             raise MemoryError
         out[:] = 0
         try:
-            for first in range(0, chunks, n_threads):
-                stop = min(first + n_threads, chunks)
+            for first in range(0, chunks, wave):
+                stop = min(first + wave, chunks)
                 for h in range(0, count, step):
                     last = min(h + step, count)
-                    for c in prange(first, stop, nogil=True, schedule="static",
+                    for c in prange(first, stop, nogil=True, schedule="dynamic",
                                     chunksize=1, num_threads=n_threads):
                         add_scores(&self.groups, &self.offset[0], self.combined,
                                    self.rows, c * ROWS, min(self.rows, (c + 1) * ROWS),
-                                   h, last, &M[0, 0], scratch + (c - first) * size,
+                                   h, last, &M[0, 0], scratch + threadid() * size,
                                    &out[0])
                     PyErr_CheckSignals()
         finally:

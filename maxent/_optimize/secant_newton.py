@@ -24,7 +24,7 @@ from dataclasses import replace
 import numpy as np
 
 from maxent._optimize.certificate import certify, repair_equality
-from maxent._optimize.interior_point import bordered
+from maxent._optimize.newton_step import bordered, equality_residual
 from maxent._support.reports import relayed
 from maxent._support.results import DualResult, Monitor, Status, relative_gap
 
@@ -153,7 +153,7 @@ class _SecantNewton:
             secant = gradient / move
             usable = (np.abs(move) > 1e-9 * lam) & (secant > 0) & np.isfinite(secant)
         diagonal = np.where(usable, secant, self.rows.curvature(lam))
-        lack = None if self.E is None else -(self.E.T @ lam)
+        lack = equality_residual(self.E, lam)
         try:
             solve = bordered(self.R.solver(lam, diagonal), self.E)
             step, db = solve(gradient, lack)

@@ -188,38 +188,48 @@ class ClassGrams:
         Memory in MB: where the matrices of all classes take more than half of it, none
         are kept.
     extra : {0, 1}
+    n_threads : int, default=1
+        Pairs that may be asked for at a time, each by a thread of its own.
+
+    Attributes
+    ----------
+    at_once : int
+        Pairs that there is memory for at a time.
     """
 
-    def __init__(self, kernel, ends, cache_size, extra=0):
+    def __init__(self, kernel, ends, cache_size, extra=0, n_threads=1):
         self.kernel = kernel
         starts = np.append(0, ends[:-1])
         self.slices = [slice(lo, hi) for lo, hi in zip(starts, ends, strict=True)]
         sizes = ends - starts
-        self.largest = int(np.sort(sizes)[-2:].sum())
+        largest = int(np.sort(sizes)[-2:].sum())
         each = [WholeGram.megabytes(kernel, int(k)) for k in sizes]
-        shared = kernel.spec is not None
-        shared &= sum(each) + 4e-6 * self.largest**2 <= 0.5 * cache_size
+        free = 0.5 * cache_size - sum(each)
+        self.at_once = 1
         self.within = None
-        if shared:
-            parts = map(kernel.among, self.slices)
-            self.within = [WholeGram(part) for part in parts]
-            self.pair_store = _Store(self.largest, extra)
-        self.first = None  # class whose values the memory begins with
+        if kernel.spec is not None and 4e-6 * largest**2 <= free:
+            self.within = [WholeGram(part) for part in map(kernel.among, self.slices)]
+            self.at_once = min(n_threads, int(free / (4e-6 * largest**2)))
+            self.stores = [_Store(largest, extra) for _ in range(self.at_once)]
+        # class whose values the memory of each begins with
+        self.first = [None] * self.at_once
 
-    def pair(self, i, j):
+    def pair(self, i, j, thread=0):
         """(VectorKernel, PairGram or None) of the rows of two classes."""
         kernel = self.kernel.joined(self.slices[i], self.slices[j])
         if self.within is None:
             return kernel, None
+        if self.at_once > 1:
+            kernel.n_threads = 1
         parts = self.within[i], self.within[j]
-        gram = PairGram(kernel, *parts, self.pair_store, held=i == self.first)
-        self.first = i
-        return kernel, gram
+        held = i == self.first[thread]
+        self.first[thread] = i
+        return kernel, PairGram(kernel, *parts, self.stores[thread], held=held)
 
     def release(self):
         """Give the memory back."""
         if self.within is not None:
-            for store in (*self.within, self.pair_store):
+            for store in (*self.within, *self.stores):
                 store.release()
 
 

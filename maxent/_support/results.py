@@ -380,7 +380,7 @@ def _shortcomings(result, tol):
 def warn_not_converged(name, result, tol, max_iter):
     """One ConvergenceWarning that says how far the fit came and what to change.
 
-    None where a callback has stopped the fit: whoever gave it knows.
+    There is no warning if a callback has stopped the fit.
     """
     from sklearn.exceptions import ConvergenceWarning
 

@@ -111,6 +111,54 @@ def with_own_threads(method: _Method) -> _Method:
     return cast(_Method, run)
 
 
+def in_threads(work, n_items, n_threads):
+    """Call ``work(item, thread, stop)`` for all items, on this thread and others.
+
+    For work that releases the interpreter lock most of the time. Loops inside take one
+    thread unless they are told otherwise. Each thread takes the next item that none has
+    taken, so results must not depend on which one it is.
+
+    Parameters
+    ----------
+    work : callable(int, int, threading.Event)
+        An exception, Ctrl-C among them, sets the event: then no thread takes another
+        item, and work that takes long should return when it sees this.
+    n_items, n_threads : int
+    """
+    items, lock, stop = iter(range(n_items)), threading.Lock(), threading.Event()
+    failures = []
+
+    def run(thread):
+        try:
+            with threads_of(1):
+                while not stop.is_set():
+                    with lock:
+                        item = next(items, None)
+                    if item is None:
+                        return
+                    work(item, thread, stop)
+        except BaseException as failure:
+            failures.append(failure)
+            stop.set()
+
+    others = [
+        threading.Thread(target=contextvars.copy_context().run, args=(run, thread))
+        for thread in range(1, n_threads)
+    ]
+    for one in others:
+        one.start()
+    run(0)
+    while any(one.is_alive() for one in others):
+        try:
+            for one in others:
+                one.join()
+        except KeyboardInterrupt as failure:  # the others must end first
+            failures.append(failure)
+            stop.set()
+    if failures:
+        raise failures[0]
+
+
 @functools.cache
 def _controller():
     import scipy.linalg.cython_blas  # noqa: F401  (loads the BLAS we call)

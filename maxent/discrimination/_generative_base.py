@@ -110,6 +110,11 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
             For a parameter outside its domain, NaN or infinity, one class only, a class
             whose rows are too few for the prior, or a level that not all rows can meet
             with margin="fixed".
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tolerance is not met; the attributes say how far the fit came.
         """
         margin, level, unit = self._checked_margin()
         self._check_parameters()
@@ -133,7 +138,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         margin = at_level(margin, self.level_)
 
         def store(model, result):
-            model._store(result, result.blocks or blocks, pairs, keep)
+            model._store(result, result.blocks or blocks, pairs, keep, seen)
 
         result = self._solve(
             blocks,
@@ -241,7 +246,8 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         return "flat"
 
     # -- fitted state --------------------------------------------------------------
-    def _store(self, result, blocks, pairs, keep):
+    def _store(self, result, blocks, pairs, keep, seen=None):
+        """Set the fitted attributes; `seen` are the pairs without class weights."""
         m = pairs.m
         beta = pairs.beta(result.lam)
         weights = [np.ascontiguousarray(beta[:, k]) for k in range(m)]
@@ -256,7 +262,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
             y = np.where(pairs.codes == 1, 1.0, -1.0)
             b = np.array([0.0, least_errors_bias(high - low, y, pairs.weight)])
         if self._by_predictive():
-            b = self._log_class_shares(pairs)
+            b = self._log_class_shares(pairs if seen is None else seen)
         self.intercept_ = b[1:] - b[0] if m == 2 else b - b.mean()
         inside = np.flatnonzero(result.lam.reshape(pairs.n, -1).any(axis=1))
         self.support_ = keep[inside]

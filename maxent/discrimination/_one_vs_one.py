@@ -17,13 +17,18 @@ import numpy as np
 from maxent._optimize.rows import NEGATIVE, POSITIVE
 from maxent._support.fitted import check_fitted
 from maxent._support.gram_store import ClassGrams
-from maxent._support.reports import Report, relayed, tell
+from maxent._support.reports import Listener, Report, relayed, tell
 from maxent._support.results import DualResult, Status, store_certificate
-from maxent._support.threads import single_threaded_blas
+from maxent._support.threads import (
+    effective_threads,
+    in_threads,
+    single_threaded_blas,
+)
 from maxent.discrimination._class_rows import others_keep_the_machine
 from maxent.discrimination.duals._signed_problem import SignedProblem, binary_problem
 
 _SCORES = 10_000_000  # values of pairs in memory at a time
+_LONG = 2000  # rows of a pair whose solver looks whether it should stop
 
 
 def pairs_of(n_classes):
@@ -112,17 +117,24 @@ class OneVsOneFit:
             self.coef = np.zeros((pairs, self.data.shape[1]))
 
     def solve(self, callback):
-        """DualResult of all pairs: sums of objectives, gaps and steps."""
+        """DualResult of all pairs: sums of objectives, gaps and steps.
+
+        Pairs are solved side by side where they share kernel values, unless a callback
+        is to hear of them in their order.
+        """
         model, pairs, grams = self.model, pairs_of(self.m), None
+        threads = effective_threads(model.n_jobs) if callback is None else 1
         if self.coef is None:
             kernel = model._kernel(self.data).held(model.cache_size)
             extra = 0 if self.bias_prior == "flat" else 1
-            grams = ClassGrams(kernel, self.ends, model.cache_size, extra)
+            grams = ClassGrams(kernel, self.ends, model.cache_size, extra, threads)
         total, holds = nothing_solved(), True
         with single_threaded_blas():  # entered once for all pairs
-            for k, pair in enumerate(pairs):
-                heard = _heard(callback, total)
-                result, bounded = self._solve_pair(k, pair, grams, heard)
+            if grams is not None and grams.at_once > 1:
+                found = self._side_by_side(pairs, grams)
+            else:
+                found = self._one_by_one(pairs, grams, callback, total)
+            for result, bounded in found:
                 add(total, result)
                 holds &= bounded
                 stop = self._asks_to_stop(callback, total)
@@ -135,7 +147,26 @@ class OneVsOneFit:
             self.loo_bound = float((self.multipliers != 0).any(axis=0).mean())
         return total
 
-    def _solve_pair(self, k, pair, grams, callback):
+    def _one_by_one(self, pairs, grams, callback, total):
+        """Yield the result of each pair, and whether it has a leave-one-out bound."""
+        for k in range(len(pairs)):
+            yield self._solve_pair(k, pairs[k], grams, _heard(callback, total))
+
+    def _side_by_side(self, pairs, grams):
+        """What `_one_by_one` yields, as a list; pairs have threads of their own."""
+        found = [None] * len(pairs)
+
+        def work(k, thread, stop):
+            stopping = Listener(lambda report: stop.is_set())
+            i, j = pairs[k]
+            rows = sum(s.stop - s.start for s in (grams.slices[i], grams.slices[j]))
+            heard = stopping if rows > _LONG else None
+            found[k] = self._solve_pair(k, pairs[k], grams, heard, thread)
+
+        in_threads(work, len(pairs), grams.at_once)
+        return found
+
+    def _solve_pair(self, k, pair, grams, callback, thread=0):
         """Machine of one pair, kept, and whether it has a leave-one-out bound."""
         i, j = pair
         one, other = (slice(*self._ends(c)) for c in pair)
@@ -146,7 +177,7 @@ class OneVsOneFit:
             rows = np.r_[one, other]
             data = self.model._some_rows(self.data, rows)
         else:
-            kernel, gram = grams.pair(i, j)
+            kernel, gram = grams.pair(i, j, thread)
         result = self.model._solve_rows(
             data, problem, self.tol, callback, kernel=kernel, gram=gram
         )

@@ -202,8 +202,8 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like (n, n_features)
-            Rows to score.
+        X : array-like (n, n_features), or sequences
+            As for `score_samples`.
 
         Returns
         -------
@@ -219,8 +219,8 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like (n, n_features)
-            Rows to score.
+        X : array-like (n, n_features), or sequences
+            As for `score_samples`.
 
         Returns
         -------

@@ -134,7 +134,7 @@ class ChainPosterior:
         ----------
         **fixed
             Further arguments of :class:`~maxent.models.CategoricalHMM`, such as
-            ``alphabet``.
+            ``alphabet``; a Gaussian model takes none.
 
         Returns
         -------
@@ -147,6 +147,6 @@ class ChainPosterior:
         if isinstance(self.emission, list):
             mean = np.array([one.mean for one in self.emission])
             cov = np.array([one.scale / one.df for one in self.emission])
-            return GaussianHMM(start, transition, mean, cov)
+            return GaussianHMM(start, transition, mean, cov, **fixed)
         table = self.emission / self.emission.sum(axis=1, keepdims=True)
         return CategoricalHMM(start, transition, table, **fixed)

@@ -39,8 +39,8 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         Equivalent sample size, in rows, >= 0: so many pseudo-counts are spread evenly
         over every table; 0 needs every pair of categories in every class.
     class_prior : str or array-like (n_classes,), default="empirical"
-        Probabilities of the classes, "empirical", "uniform" or given: their
-        shares of the rows, all alike, or numbers in the order of ``classes_``.
+        Probabilities of the classes: "empirical", their shares of the rows; "uniform",
+        all the same; or numbers in the order of ``classes_``.
     class_weight : dict or "balanced", optional
         Multiplies the probabilities of the classes, as costs of their errors do; the
         trees do not see it.

@@ -85,7 +85,8 @@ default="rbf"
     bias : {"flat", None} or float, default="flat"
         Prior of the bias: flat, none, or Gaussian with this variance.
     solver : {"auto", "interior", "smo", "coordinate", "newton"}, default="auto"
-        The last two need kernel="linear".
+        The last two need kernel="linear" or an `approximation`, and "smo" needs the
+        exact kernel; the joint machine of several classes takes no "newton".
     gamma : {"scale", "auto"} or float, default="scale"
         Factor of the squared distance ("rbf") or of the inner product ("poly",
         "sigmoid"), >= 0. "scale" is ``1 / (n_features * X.var())``, in which a
@@ -163,7 +164,9 @@ default="rbf"
         are computed anew without the row left out, the error may be larger. NaN where
         the bound does not hold: for the logistic prior, for a fit that has not
         converged, and where multipliers do not determine a flat bias (hinge, all at
-        zero or at their upper bound).
+        zero or at their upper bound); and for rows in blocks.
+    objective_history_ : ndarray
+        Dual objective at each certification.
     approximation_gap_ : float
         With an approximation: bound of the primal objective of this machine over the
         least one with the exact kernel, `duality_gap_` included. NaN if the kernel is
@@ -292,6 +295,11 @@ for kernel="precomputed"
             For a parameter outside its domain, NaN or infinity, features too large for
             double precision, one class only, or margin="fixed" on data that cannot be
             separated.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tolerance is not met; the attributes say how far the fit came.
         """
         bias, tol = self._check_machine_parameters()
         v.check_choice("multi_class", self.multi_class, ("auto", "joint", "ovo"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -62,9 +63,10 @@ class MEDGaussianClassifier(GenerativeClassifier):
         Weight, >= 0, with which a class's own rows enter its prior. 1 starts from the
         Bayes posterior; 0 needs a proper prior.
     bias : {"flat", "train_error"}, default="flat"
-        With a flat prior, the multiplier of the constraint that balances the weights;
-        or the bias with the fewest training errors (two classes only). "kkt" is the
-        older name of "flat".
+        "flat": the bias has a flat prior, and is the Lagrange multiplier of the
+        constraint that the weights of each class add up to zero. "train_error": the
+        bias with the fewest training errors (two classes only). "kkt" is the older name
+        of "flat".
     class_weight : dict or "balanced", optional
         Multiplies the costs of the margins of a class's rows, as in
         :class:`MEDClassifier`; the models of the classes and the level do not see it.
@@ -313,8 +315,9 @@ objective_history_, n_iter_, converged_, n_features_in_
         v.check_positive("ess", self.ess)
 
     def _prior(self, X, weight):
-        parents = _by_number(self.parents, names_of_columns(self))
-        return DirichletBayesNet(float(self.ess), parents, self._sizes())
+        sizes = self._sizes()
+        parents = _by_number(self.parents, names_of_columns(self), len(sizes))
+        return DirichletBayesNet(float(self.ess), parents, sizes)
 
     def _solve(self, blocks, margin, pairs, *, maps, **options):
         """By products with the Hessian where many classes make its factor large.
@@ -330,7 +333,7 @@ objective_history_, n_iter_, converged_, n_features_in_
         return super()._solve(blocks, margin, pairs, maps=maps, **options)
 
 
-def _by_number(parents: Any, names: list[str] | None) -> Any:
+def _by_number(parents: Any, names: list[str] | None, n: int) -> Any:
     """Parents of every feature, with numbers in the place of the names of columns."""
     if isinstance(parents, str) or not isinstance(parents, Iterable):
         return parents
@@ -348,9 +351,16 @@ def _by_number(parents: Any, names: list[str] | None) -> Any:
         return numbers[parent]
 
     if isinstance(parents, Mapping):
-        found = [()] * len(numbers)
+        found = [()] * n
         for feature, those in parents.items():
-            found[number(feature)] = those
+            k = number(feature)
+            is_number = isinstance(k, Integral) and not isinstance(k, bool)
+            if not is_number or not 0 <= k < n:
+                raise ValueError(
+                    f"parents={v.shown(parents)} has the key {v.shown(feature)}; keys "
+                    f"are names of columns, or their numbers from 0 to {n - 1}."
+                )
+            found[k] = those
     else:
         found = list(parents)
     return [

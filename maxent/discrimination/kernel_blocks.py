@@ -148,7 +148,8 @@ class GaussianScores(_KernelModel):
     ----------
     kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
     gamma, degree, coef0
-        As for :class:`MEDClassifier`.
+        As for :class:`MEDClassifier`; the variance behind "scale" is that of the rows
+        without their weights.
 
     Examples
     --------
@@ -183,7 +184,8 @@ class GaussianCentre(_KernelModel):
     ----------
     kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
     gamma, degree, coef0
-        As for :class:`MEDClassifier`.
+        As for :class:`MEDClassifier`; the variance behind "scale" is that of the rows
+        without their weights.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class MEDOutlierDetector(OutlierBase):
 
     Parameters
     ----------
-    model : {"gaussian", "multinomial"} or object, default="gaussian"
+    model : {"gaussian", "multinomial", "tree", "mixture"} or object, default="gaussian"
         "gaussian": one Gaussian with a normal-inverse-Wishart prior. "multinomial": a
         product of distributions over the categories of every feature, with Dirichlet
         priors. "tree": random dependency trees over the categories, with random tables
@@ -231,6 +231,11 @@ n_features_in_
         ValueError
             For a parameter outside its domain, NaN or infinity, or a level above
             every achievable log-likelihood.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tolerance is not met; the attributes say how far the fit came.
         """
         settings = self._settings()
         v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))

@@ -89,10 +89,10 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         Share of the way to their best values that label means go in a round of
         "alternating", in (0, 2). From 1 on, rounds of kernel machines may start from a
         machine beyond the last one, where that lowers the objective, which saves
-        rounds. Beyond 1 label means go too far where that does not raise it, and take 1
-        otherwise. The paper has 0.1: small steps leave the first machine farther
-        behind. They may rank rows better and put the boundary in a worse place; see the
-        user guide.
+        rounds. A step above 1 goes beyond the best values; it is taken where the
+        objective does not rise by it, and 1 otherwise. The paper has 0.1: small steps
+        leave the first machine farther behind. They may rank rows better and put the
+        boundary in a worse place; see the user guide.
     class_prior : float or "labelled", optional
         Probability of ``classes_[1]`` for rows without a label; "labelled" is its share
         among labelled rows. None is 1/2: such rows prefer no class.
@@ -242,6 +242,11 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
             ``margin="fixed"``, which no row without a label can meet.
         TypeError
             For an estimator of another kind.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tolerance is not met; the attributes say how far the fit came.
         """
         step, max_rounds, tol = self._checked_parameters()
         kind = _kind_of(self._machine())

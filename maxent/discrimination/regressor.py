@@ -73,7 +73,8 @@ default="rbf"
     bias : {"flat", None} or float, default="flat"
         Prior of the bias: flat, none, or Gaussian with this variance.
     solver : {"auto", "interior", "smo", "coordinate", "newton"}, default="auto"
-        The last two need kernel="linear".
+        The last two need kernel="linear" or an `approximation`, and "smo" needs the
+        exact kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         Kernel parameter, as for :class:`MEDClassifier`.
     degree : int, default=3
@@ -108,8 +109,9 @@ default="rbf"
 
     Attributes
     ----------
-    support_, support_vectors_, intercept_, coef_, duality_gap_, objective_, n_iter_, \
-converged_, gamma_, approximation_gap_, approximation_gap_estimate_, n_features_in_
+    support_, support_vectors_, intercept_, coef_, duality_gap_, objective_, \
+objective_history_, n_iter_, converged_, gamma_, approximation_gap_, \
+approximation_gap_estimate_, n_features_in_
         As for :class:`MEDClassifier`.
     dual_coef_ : ndarray (1, n_support)
         Signed multipliers: ``f(x) = dual_coef_ @ k(support, x) + intercept_``.
@@ -193,7 +195,9 @@ converged_, gamma_, approximation_gap_, approximation_gap_estimate_, n_features_
         ----------
         X : array-like or CSR (n_samples, n_features), or (n_samples, n_samples) \
 for kernel="precomputed"
-            Features, or the kernel matrix of the training rows.
+            Features, or the kernel matrix of the training rows. With kernel="linear"
+            also rows in blocks, a Dask array or :class:`~maxent.RowBlocks`: see
+            :doc:`/guide/dask`.
         y : array-like (n_samples,)
             Targets, finite.
         sample_weight : array-like (n_samples,), optional
@@ -209,6 +213,11 @@ for kernel="precomputed"
         ValueError
             For a parameter outside its domain, NaN or infinity, and features or targets
             too large for double precision.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tolerance is not met; the attributes say how far the fit came.
         """
         bias, tol = self._check_machine_parameters()
         epsilon = v.check_nonnegative("epsilon", self.epsilon)

@@ -97,7 +97,8 @@ class MEDFeatureSelector(
         Rows with a nonzero multiplier. (`get_support()` is about features.)
     dual_coef_ : ndarray (1, n_support)
         Signed multipliers, label included.
-    duality_gap_, objective_, n_iter_, converged_, loo_bound_, n_features_in_
+    duality_gap_, objective_, objective_history_, n_iter_, converged_, loo_bound_, \
+n_features_in_
         As for :class:`MEDClassifier`.
 
     See Also
@@ -192,6 +193,11 @@ class MEDFeatureSelector(
         ValueError
             For a parameter outside its domain, NaN or infinity, or any number of
             classes but two.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the tolerance is not met; the attributes say how far the fit came.
         """
         options = self._checked_options()
         margin, bias, tol = options["margin"], options["bias"], options["tol"]

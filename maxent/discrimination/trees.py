@@ -70,7 +70,8 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
         is "0.95*max", as the maximum itself asks for multipliers without bound.
     ess : float, default=1.0
         Equivalent sample size of the tables' smoothing, or of their Dirichlet prior, in
-        rows, >= 0; 0 needs every pair of categories in every class.
+        rows, >= 0; 0 needs every pair of categories in every class, and
+        ``parameters="dirichlet"`` needs a number > 0.
     bias : {"flat", None} or float, default="flat"
         Prior of the bias: flat, none, or Gaussian of this variance.
     class_weight : dict or "balanced", optional
@@ -120,8 +121,8 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
         Share of rows with a multiplier: a bound of the leave-one-out error with tables,
         prior and level as they are. These come from all rows here, so that as a bound
         of the error of new rows it is optimistic. NaN where the bound does not hold:
-        where rows with ``level - 1/C <= 0`` may be wrong without a multiplier, and for
-        a level that the rows chose.
+        where rows with ``level - 1/C <= 0`` may be wrong without a multiplier, for a
+        level that the rows chose, and for ``likelihood="predictive"``.
     intercept_, support_, dual_coef_, duality_gap_, objective_, objective_history_, \
 n_iter_, converged_, n_features_in_
         As for :class:`MEDGaussianClassifier`.

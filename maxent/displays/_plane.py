@@ -70,6 +70,11 @@ def check_machine(estimator: Any) -> Any:
     needed = ("classes_", "support_", "dual_coef_", "decision_function")
     if not all(hasattr(machine, name) for name in needed):
         raise wrong
+    if getattr(machine, "approximation", None) is not None:
+        raise ValueError(
+            f"estimator={v.shown(estimator)} holds landmarks, not multipliers of its "
+            "rows; fit it with approximation=None, or use BoundaryComparisonDisplay."
+        )
     if getattr(machine, "kernel", None) == "precomputed":
         raise ValueError(
             f"estimator={v.shown(estimator)} with kernel='precomputed' has no decision "

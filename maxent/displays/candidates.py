@@ -41,6 +41,7 @@ class CandidatesDisplay:
         Its figure.
     points_ : dict {str: Line2D}
         "admitted", "rejected" (if there are any) and the choices.
+    legend_ : Legend
 
     See Also
     --------
@@ -148,7 +149,7 @@ class CandidatesDisplay:
         self.ax_.set(
             xlabel="log-likelihood, nats per row", ylabel="joint entropy, nats"
         )
-        self.ax_.legend(fontsize="small", frameon=False)
+        self.legend_ = self.ax_.legend(fontsize="small", frameon=False)
         # values of one maximum differ in late digits: long labels
         points = self.ax_.bbox.width * 72 / self.figure_.dpi
         self.ax_.locator_params(axis="x", nbins=max(2, int(points / _LABEL)))

@@ -239,7 +239,8 @@ def _multipliers_and_level(
 ) -> tuple[NDArray[np.float64], float]:
     """Multipliers of the rows and level of the margins; zeros where there are none."""
     machine = last_step(estimator)
-    if not (hasattr(machine, "support_") and hasattr(machine, "dual_coef_")):
+    has_multipliers = hasattr(machine, "support_") and hasattr(machine, "dual_coef_")
+    if not has_multipliers or getattr(machine, "approximation", None) is not None:
         return np.zeros(n), 0.0
     # scikit-learn's machines have the hinge, whose level is one
     known = hasattr(machine, "level_") or hasattr(machine, "sharpness")

@@ -202,7 +202,7 @@ class ConvergenceDisplay:
                 wanted = "an estimator with objective_history_, such as M3EClassifier."
                 raise refusal(estimator, wanted, where)
             histories[str(name)] = values
-        labels = {"xlabel": "accepted steps, the start included", "ylabel": "objective"}
+        labels = {"xlabel": "entries of objective_history_", "ylabel": "objective"}
         return cls(histories, **labels).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:

@@ -40,6 +40,12 @@ class GramDisplay:
     negative_ : Line2D or None
         Eigenvalues below zero, by their absolute values.
     colorbar_ : Colorbar
+    order : ndarray of int (n,)
+        Rows of the matrix as they are drawn, class by class.
+    classes : ndarray or None
+        The classes, if there are labels; `sizes` are their numbers of rows.
+    eigenvalues : ndarray (n,)
+        Of the matrix, the largest first.
 
     Raises
     ------

@@ -42,6 +42,10 @@ class HorizonDisplay:
     bands_ : dict
         The bands, likewise.
     legend_ : Legend or None
+    pairs : dict {str: ndarray (n_pairs, n_horizons)}
+        Kernel values of the pairs of each group.
+    means : dict {str: ndarray (n_horizons,)}
+        Their means.
 
     Raises
     ------

@@ -180,9 +180,9 @@ class SampleSizeDisplay:
         -------
         self
         """
+        self.ax_ = make_axes(ax, (1, 1), (5.4, 3.6))[0, 0]
         from matplotlib.ticker import LogLocator
 
-        self.ax_ = make_axes(ax, (1, 1), (5.4, 3.6))[0, 0]
         self.figure_ = self.ax_.figure
         self.lines_ = {}
         for k, (name, mean) in enumerate(self.means.items()):

@@ -22,7 +22,7 @@ class VonMisesFisher(ExponentialFamily):
     Parameters
     ----------
     mean_direction : array-like (batch, d)
-        Unit vectors within 1e-8, d >= 2; they are not normalised for you.
+        Unit vectors within 1e-6, d >= 2; they are not normalised for you.
     concentration : array-like (batch,)
         Concentrations kappa, >= 0; zero is the uniform distribution.
 
@@ -34,7 +34,7 @@ class VonMisesFisher(ExponentialFamily):
     -----
     Densities are with respect to the area of the sphere. Statistic: x (k = d). All
     affinities exist. For d = 2 this is the von Mises distribution of an angle. Rows
-    must have length one within 1e-8. Any dimension and concentration is possible:
+    must have length one within 1e-6. Any dimension and concentration is possible:
     cumulants come from expansions that neither overflow nor underflow. Shapes, batches
     and methods are those of `ExponentialFamily`.
 

@@ -155,6 +155,16 @@ class DirichletProduct(DirichletBayesNet):
     n_categories : list of int, optional
         Needed if `pseudo_counts` is a float.
 
+    Attributes
+    ----------
+    pseudo_counts : list of ndarray (1, r)
+        One table for each feature.
+
+    Raises
+    ------
+    ValueError
+        For pseudo-counts that are not positive, or do not fit `n_categories`.
+
     References
     ----------
     Jaakkola, Meila & Jebara (1999), eq. (46).
@@ -178,11 +188,11 @@ class DirichletProduct(DirichletBayesNet):
                 raise ValueError(
                     "n_categories is needed if pseudo_counts is one number."
                 )
-            pseudo_counts = [
-                np.full(v.check_count("n_categories", r), each) for r in n_categories
-            ]
+            n_categories = [v.check_count("n_categories", r) for r in n_categories]
+            pseudo_counts = [np.full(r, each) for r in n_categories]
         given = cast(Sequence[ArrayLike], pseudo_counts)
-        super().__init__([np.reshape(table, (1, -1)) for table in given])
+        tables = [np.reshape(table, (1, -1)) for table in given]
+        super().__init__(tables, n_categories=n_categories)
 
     def __repr__(self) -> str:
         return f"DirichletProduct(n_categories={list(self.n_categories)!r})"

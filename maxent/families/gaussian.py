@@ -207,8 +207,7 @@ class Gaussian(AnyGaussian):
 
     @functools.cached_property
     def _log_det(self):
-        diagonal = np.diagonal(self._factor, axis1=-2, axis2=-1)
-        return 2.0 * np.log(diagonal).sum(axis=-1)
+        return log_det(self._factor)
 
     @classmethod
     def _statistics(cls, X):
@@ -232,8 +231,7 @@ class Gaussian(AnyGaussian):
         K = np.where(inside[..., None, None], K, np.eye(d))
         L = np.linalg.cholesky(K)
         z = np.linalg.solve(L, h[..., None])[..., 0]
-        log_det = 2.0 * np.log(np.diagonal(L, axis1=-2, axis2=-1)).sum(axis=-1)
-        value = 0.5 * ((z * z).sum(axis=-1) - log_det + d * _LOG_2PI)
+        value = 0.5 * ((z * z).sum(axis=-1) - log_det(L) + d * _LOG_2PI)
         return np.where(inside, value, np.inf)
 
     def _own_distance(self, R):
@@ -295,6 +293,11 @@ class Gaussian(AnyGaussian):
                 "others (one of shares that sum to one), set smoothing > 0 (a ridge), "
                 "or use DiagonalGaussian."
             )
+
+
+def log_det(factor):
+    """Log-determinants of the matrices with these lower Cholesky factors."""
+    return 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
 
 
 def precisions(factor):

@@ -135,7 +135,7 @@ class Dirichlet(_Proportions):
     Densities are with respect to the first k - 1 coordinates. Statistics: log x (k of
     them). The affinity of a pair is finite if ``rho (alpha + alpha' - 2) > -1`` in
     every coordinate, of all pairs if every ``alpha > 1 - 1 / (2 rho)``. Rows must sum
-    to one within 1e-8. Shapes, batches and methods are those of `ExponentialFamily`.
+    to one within 1e-6. Shapes, batches and methods are those of `ExponentialFamily`.
 
     Examples
     --------

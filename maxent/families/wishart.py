@@ -18,7 +18,7 @@ from maxent.families._inner import weighted_mean
 from maxent.families._matching import shape_from_gap
 from maxent.families._pairs import sum_log_det
 from maxent.families.base import ExponentialFamily
-from maxent.families.gaussian import flattened, precisions
+from maxent.families.gaussian import flattened, log_det, precisions
 
 _REMEDY = "A scale matrix must be symmetric with positive eigenvalues."
 _LOG_2 = math.log(2.0)
@@ -292,11 +292,6 @@ class InverseWishart(_AnyWishart):
 def multidigamma(a, p):
     """Derivative of the log of the multivariate Gamma function."""
     return digamma(a[..., None] - 0.5 * np.arange(p)).sum(axis=-1)
-
-
-def log_det(factor):
-    """Log-determinants of the matrices with these Cholesky factors."""
-    return 2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
 
 
 def bartlett(df, p, size, rng):

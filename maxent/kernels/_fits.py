@@ -30,10 +30,9 @@ from maxent.models.base import Model
 
 # names of the parameters that are a prior; estimate="ml" sets them to zero
 PRIORS = {
-    "SwitchingLDS": ("prior", "smoothing"),
     "LinearDynamicalSystem": ("prior",),
-    "FactorialHMM": ("smoothing", "shrinkage", "ridge"),
 }
+NEED_PRIORS = ("SwitchingLDS", "FactorialHMM")
 SYMBOLS = ("CategoricalHMM", "MarkovChain")
 SERIES = ("GaussianHMM", "LinearDynamicalSystem", "SwitchingLDS", "FactorialHMM")
 ESTIMATES = ("ml", "map", "predictive")
@@ -67,6 +66,11 @@ def fit_options(name: str, estimate: str, params: dict[str, Any]) -> dict[str, A
     """Arguments of a fit, with the prior that an estimate asks for."""
     v.check_choice("estimate", estimate, ESTIMATES)
     priors = PRIORS.get(name, ("smoothing",))
+    if estimate == "ml" and name in NEED_PRIORS:
+        raise ValueError(
+            f"estimate='ml' of a {name} has no finite maximum, so its fits need a "
+            "prior; use estimate='map'."
+        )
     if estimate == "ml":
         given = [p for p in priors if p in params]
         if given:

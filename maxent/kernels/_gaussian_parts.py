@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
+from maxent.kernels._scaling import exponential
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOG_2 = math.log(2.0)
@@ -153,10 +154,7 @@ class GaussianParts:
         ndarray (n, m, [n_horizons], [n_powers])
         """
         L = self.log_normalized(rho) if normalize else self.log_kernel(rho)
-        if log:
-            return L
-        with np.errstate(over="ignore"):
-            return np.exp(L)
+        return L if log else exponential(L)
 
 
 def _wide(array: Array, rho: Array) -> Array:

@@ -28,3 +28,18 @@ def scaled_by(K: Array, left: Array, right: Array | None = None) -> Array:
     if right is None:
         np.fill_diagonal(out, 1.0)
     return out
+
+
+def log_scaled(L: Array, left: Array, right: Array | None = None) -> Array:
+    """The same in logs, with further axes; exactly zero on a diagonal."""
+    out = L - 0.5 * (left[:, None] + (left if right is None else right))
+    if right is None:
+        i = np.arange(len(out))
+        out[i, i] = 0.0
+    return np.asarray(out)
+
+
+def exponential(L: Array) -> Array:
+    """exp, +inf where it overflows."""
+    with np.errstate(over="ignore"):
+        return np.exp(L)

@@ -21,6 +21,7 @@ from maxent._support import validation as v
 from maxent._support.random_state import one_seed
 from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_models
+from maxent.kernels._scaling import exponential, log_scaled
 from maxent.models._elimination import MAX_TABLE, Elimination, Scope, TooLargeError
 from maxent.models._factor_input import Names
 from maxent.models._factor_model import FactorModel
@@ -129,13 +130,8 @@ def bayes_net_kernel(
         columns = _groups("Q", Q, rho, max_table)
         L = _rectangle(rows, columns, options, (len(P), len(Q)), normalize)
     if normalize and Q is None:
-        own = _finite_diagonal(np.diagonal(L).copy(), "P")
-        L = L - 0.5 * (own[:, None] + own)
-        np.fill_diagonal(L, 0.0)
-    if log:
-        return L
-    with np.errstate(over="ignore"):
-        return np.exp(L)
+        L = log_scaled(L, _finite_diagonal(np.diagonal(L).copy(), "P"))
+    return L if log else exponential(L)
 
 
 class _Options:

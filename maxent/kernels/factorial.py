@@ -24,16 +24,16 @@ from maxent._support.random_state import one_seed
 from maxent.families import Gaussian
 from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_horizons, check_models
+from maxent.kernels._scaling import exponential, log_scaled
 from maxent.models._coupled_chains import (
     CoupledChains,
     exact_log_sums,
     random_beliefs,
     total_means,
 )
-from maxent.models.factorial import FactorialHMM
+from maxent.models.factorial import MOST_STATES, FactorialHMM
 
 Array = NDArray[np.float64]
-_MOST_STATES = 1_000_000
 
 
 def factorial_hmm_kernel(
@@ -114,16 +114,10 @@ def factorial_hmm_kernel(
     L = _gram(P, Q, options)
     if normalize:
         own = np.array([options.pair(p, p) for p in P]) if Q else _diagonal(L)
-        other = np.array([options.pair(q, q) for q in Q]) if Q else own
-        L = L - 0.5 * (own[:, None] + other)
-        if Q is None:
-            i = np.arange(len(P))
-            L[i, i] = 0.0
+        other = np.array([options.pair(q, q) for q in Q]) if Q else None
+        L = log_scaled(L, own, other)
     L = L[..., 0] if one else L
-    if log:
-        return L
-    with np.errstate(over="ignore"):
-        return np.exp(L)
+    return L if log else exponential(L)
 
 
 def _diagonal(L):
@@ -151,10 +145,10 @@ def refuse_too_many_states(
         return
     largest = max(math.prod(p.n_states) for p in P)
     largest *= max(math.prod(q.n_states) for q in Q)
-    if largest > _MOST_STATES:
+    if largest > MOST_STATES:
         raise ValueError(
             f"method='exact' would sum over {largest:.3g} joint states of two "
-            f"models, more than {_MOST_STATES}: use method='collapsed'."
+            f"models, more than {MOST_STATES}: use method='collapsed'."
         )
 
 
@@ -174,7 +168,7 @@ class _Options:
         c0 = self._constant(p, q)
         steps = self.horizons + 1
         size = math.prod(len(pi) for pi in starts)
-        if self.method == "exact" or (self.method == "auto" and size <= _MOST_STATES):
+        if self.method == "exact" or (self.method == "auto" and size <= MOST_STATES):
             r = total_means(means)
             table = -0.5 * np.einsum("id,de,ie->i", r, precision, r)
             sums = exact_log_sums(starts, transitions, table, int(steps[-1]))

@@ -250,6 +250,16 @@ default="empirical"
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            As for :func:`fisher_kernel`.
+
+        Warns
+        -----
+        UserWarning
+            As for :func:`fisher_kernel`.
         """
         X = validated(self, X, dtype=np.float64)
         with single_threaded_blas():

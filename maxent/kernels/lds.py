@@ -126,6 +126,16 @@ def lds_affinity_parts(
         With methods ``log_kernel(rho)``, ``log_normalized(rho)`` and
         ``log_self(rho)``.
 
+    Raises
+    ------
+    ValueError, FloatingPointError
+        As for :func:`lds_kernel`.
+
+    Warns
+    -----
+    RuntimeWarning
+        As for :func:`lds_kernel`.
+
     Examples
     --------
     >>> from maxent.kernels import lds_affinity_parts

@@ -58,13 +58,18 @@ def marginalized_features(
     ndarray (n, n_states, 1 + d)
         Of vectors: the share of the observed steps in each state, and the sum of their
         vectors in it over the number of these steps.
+    ndarray (n, n_components, 1 + d)
+        Of a mixture: the posterior of each component, and its product with the row.
+    ndarray (n, n_components, n_categories)
+        Of a mixture of categories: the posterior of each component, at the category.
 
     Raises
     ------
     TypeError
         For a model of another class.
     ValueError
-        For data that the model cannot produce.
+        For data that the model cannot produce, and for rows of a mixture with missing
+        values.
 
     See Also
     --------
@@ -233,6 +238,7 @@ def _of_vectors(
 
 
 def _of_rows(model: Mixture, data: Any) -> Array:
+    v.check_entries("data", v.as_doubles("data", data), "impute missing values")
     refuse_impossible(model.log_prob(data))
     share = model.posterior(data)
     if isinstance(model.components, Categorical):

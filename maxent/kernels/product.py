@@ -22,6 +22,7 @@ from maxent.kernels._routes import (
     is_sequence_model,
     routes_of,
 )
+from maxent.kernels._scaling import exponential, log_scaled
 from maxent.kernels.sampling import SharedSample, check_sample
 from maxent.models.base import Model
 
@@ -385,7 +386,7 @@ class Problem:
 def normalized(
     L: Array, left: Array, right: Array, symmetric: bool, named: dict[str, str]
 ) -> Array:
-    """L - (left + right) / 2, and exactly zero on the diagonal of a symmetric one."""
+    """`log_scaled`, with an error that names models which have no such scale."""
     for name, own in ((named["P"], left), (named["Q"], right)):
         wrong = ~np.isfinite(own).reshape(len(own), -1).all(axis=1)
         if wrong.any():
@@ -395,17 +396,7 @@ def normalized(
                 "which nothing can be normalised. With a method by sampling, raise "
                 "n_samples; otherwise use normalize=False."
             )
-    L = L - 0.5 * (left[:, None] + right[None])
-    if symmetric:
-        diagonal = np.arange(len(L))
-        L[diagonal, diagonal] = 0.0
-    return L
-
-
-def exponential(L: Array) -> Array:
-    """exp, +inf where it overflows."""
-    with np.errstate(over="ignore"):
-        return np.exp(L)
+    return log_scaled(L, left, None if symmetric else right)
 
 
 def _sum(L, log_weights, axis):

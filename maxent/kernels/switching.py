@@ -15,6 +15,7 @@ from maxent._support.random_state import one_seed, stream_of
 from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lds_pairs import pair_parts
 from maxent.kernels._lists import check_horizons, check_models
+from maxent.kernels._scaling import exponential, log_scaled
 from maxent.models.switching import SwitchingLDS
 
 Array = NDArray[np.float64]
@@ -241,15 +242,10 @@ def switching_lds_kernel(
     if Q is None:
         left._own.setdefault((rho, power), np.diagonal(L).copy())
     if normalize:
-        own = left.log_self(powers, power, n_jobs)
-        new = right.log_self(powers, power, n_jobs)
-        L = L - 0.5 * (own + new.T)
-        if Q is None:
-            np.fill_diagonal(L, 0.0)
-    if log:
-        return L
-    with np.errstate(over="ignore"):
-        return np.exp(L)
+        own = left.log_self(powers, power, n_jobs)[:, 0]
+        new = None if Q is None else right.log_self(powers, power, n_jobs)[:, 0]
+        L = log_scaled(L, own, new)
+    return L if log else exponential(L)
 
 
 def _with_paths(name, models, horizon, options):

@@ -10,9 +10,8 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
+from maxent.kernels._routes import SAMPLERS
 from maxent.kernels.product import Models, product_kernel
-
-_DRAWN = ("shared_sample", "pair_sample")
 
 
 def product_kernel_tiles(
@@ -100,10 +99,11 @@ def _check_options(options):
                 "product_kernel_tiles once for each."
             )
     method = options.get("method", "auto")
-    if method in _DRAWN and options.get("sample") is None:
+    if method in SAMPLERS and options.get("sample") is None:
+        remedy = "method='shared_sample' with sample=SharedSample(...)"
         raise ValueError(
             f"method={method!r} draws for whole lists of models, so tiles would not "
-            "fit together; pass sample=SharedSample(...)."
+            f"fit together; use {remedy}."
         )
 
 

@@ -30,7 +30,8 @@ from maxent.kernels._length_law import LengthLaw
 from maxent.kernels._lists import check_horizons, listed
 from maxent.kernels._neighbours import nearest, pooled
 from maxent.kernels._routes import check_like
-from maxent.kernels.product import Method, Problem, exponential
+from maxent.kernels._scaling import exponential
+from maxent.kernels.product import Method, Problem
 
 # of parameters that are arrays elsewhere
 _ONE = "must be {}: search a grid over several, or call product_kernel with the models."
@@ -68,7 +69,8 @@ class ProductKernel(
         "mean" takes the mean length of the training sequences. One number: search a
         grid for several, or call :func:`product_kernel` with the models.
     estimate : {"ml", "map", "predictive"}, default="map"
-        "ml" is maximum likelihood, without any prior. "map" takes the prior in
+        "ml" is maximum likelihood, without any prior, which SwitchingLDS and
+        FactorialHMM cannot do without. "map" takes the prior in
         `model_params` or the default one of the model's fit; families and multinomials
         have none by default. "predictive" is the law of the next observation where it
         is in the family (multinomial, Categorical, Multinomial, Bernoulli,
@@ -119,7 +121,8 @@ class ProductKernel(
     n_models_ : int
         Number of training data.
     n_features_in_, feature_names_in_
-        Of training data in one data frame; later ones must have the same columns.
+        Of counts, and of training data in one data frame; later ones must have the
+        same columns.
 
     See Also
     --------

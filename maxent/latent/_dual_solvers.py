@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._optimize.truncated_newton import newton_direction
 from maxent._support.reports import Report, tell
 from maxent._support.typing import Callback
 from maxent.latent._hull import check_dual, check_hull, check_reach, reach_within
@@ -169,22 +170,16 @@ def _direct_step(problem, lam, p, mean, g):
 def _cg_step(problem, lam, p, mean, g):
     """Conjugate gradients on H x = -g to a tenth of the gradient, then more."""
     size = np.linalg.norm(g)
-    x, r = np.zeros_like(g), -g
-    d, rr = r.copy(), float(r @ r)
-    for _ in range(min(10 * len(g), 500)):
+    enough = min(0.1, np.sqrt(size)) * size
+
+    def product(d):
         Hd = problem.space.covariance_product(p, mean, d)
-        Hd = Hd + problem.penalty.curvature(lam, d)
-        curvature = float(d @ Hd)
-        if curvature <= 1e-14 * float(d @ d):
-            break
-        alpha = rr / curvature
-        x += alpha * d
-        r -= alpha * Hd
-        new = float(r @ r)
-        if np.sqrt(new) <= min(0.1, np.sqrt(size)) * size:
-            break
-        d, rr = r + (new / rr) * d, new
-    return x if x.any() else -g
+        return Hd + problem.penalty.curvature(lam, d)
+
+    def small(residual, _):
+        return np.linalg.norm(residual) <= enough
+
+    return newton_direction(product, np.ones_like(g), g, small, min(10 * len(g), 500))
 
 
 def _line_search(problem, lam, step, dual, slope, residual):

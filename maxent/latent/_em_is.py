@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.reports import Report, tell
 from maxent._support.results import Status
 from maxent.latent._likelihood import Likelihood, check_method, m_step
@@ -339,5 +340,5 @@ def _warn(result, tol, max_iter):
         f"{residual.max():.2e}, tol={tol:g} asked; raise tol, max_iter (now {max_iter})"
         " or inner, or use method='newton'.",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=user_stacklevel(),
     )

@@ -33,6 +33,18 @@ class FeatureSpace:
         self.sparse = sp.issparse(self.F)
         self.log_prior = check_log_prior(log_prior, self.n_states)
 
+    def own(self) -> None:
+        """Take copies of the arrays, read-only."""
+        self.F = self.F.copy()
+        arrays = (
+            [self.F.data, self.F.indices, self.F.indptr] if self.sparse else [self.F]
+        )
+        if self.log_prior is not None:
+            self.log_prior = self.log_prior.copy()
+            arrays.append(self.log_prior)
+        for array in arrays:
+            array.setflags(write=False)
+
     def exponents(self, lam: Array) -> Array:
         """lam . f(x) + log q(x), (..., S)."""
         lam = np.asarray(lam)

@@ -94,7 +94,8 @@ class LMEBoltzmannMachine(Machine):
         Entries of `lam_` at the bound.
     log_likelihood_, entropy_, objective_, residual_, candidates_, rejected_, \
 selected_, candidate_weights_, n_iter_, converged_, objective_history_, n_features_in_
-        As for :class:`LatentMaxEnt`.
+        As for :class:`LatentMaxEnt`; `objective_history_` only with
+        ``moments="exact"``.
 
     See Also
     --------

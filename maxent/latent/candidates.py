@@ -95,8 +95,11 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         Row of the chosen one.
     objective_history_ : ndarray
         Best objective of all starts after each E step, and after the polishing.
+    n_iter_ : int
+        E steps of the chosen candidate.
     converged_ : bool
-        True: an admitted candidate has converged.
+        Whether the chosen candidate has converged: always, unless a callback has
+        stopped the fit.
 
     See Also
     --------

@@ -80,9 +80,14 @@ default="random_from_data"
     covariances_, precisions_, precisions_cholesky_ : ndarray
         (n_components, n_features, n_features); (n_components, n_features) for "diag"
         and (n_components,) for "spherical".
-    log_likelihood_, entropy_, objective_, lower_bound_, residual_ : float
-        Of the chosen candidate: mean log-likelihood per row, joint entropy, mean
-        log-likelihood plus log prior / W (twice), relative gradient.
+    log_likelihood_ : float
+        Mean log-likelihood per row of the chosen candidate.
+    entropy_ : float
+        Joint entropy of the chosen candidate, in nats.
+    objective_, lower_bound_ : float
+        Mean log-likelihood, plus the log-density of the prior over the number of rows.
+    residual_ : float
+        Relative gradient of the chosen candidate.
     candidates_ : dict of ndarray (n_starts,)
         Columns as for :class:`LatentMaxEnt`; "curvature" is the largest share of
         missing information less one, above 0 at a saddle.
@@ -92,9 +97,15 @@ default="random_from_data"
         Parameters of all candidates.
     selected_ : int
         Row of the chosen candidate.
-    n_iter_, converged_, objective_history_, lower_bounds_, n_features_in_
-        EM steps of the chosen candidate, True, the best objective after each step
-        (twice).
+    n_iter_ : int
+        EM steps of the chosen candidate.
+    converged_ : bool
+        Whether the chosen candidate has converged: always, unless a callback has
+        stopped the fit.
+    objective_history_, lower_bounds_ : ndarray
+        Best objective of all starts after each step.
+    n_features_in_, feature_names_in_
+        As usual.
 
     See Also
     --------

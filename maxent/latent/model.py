@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, xlogy
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
 from maxent.latent._space import FeatureSpace, check_features, check_moments
@@ -68,9 +69,8 @@ class MaxEntModel:
     ) -> None:
         space = FeatureSpace(features, log_prior)
         lam = check_moments("lam", lam, space.n_features).copy()
-        for array in (lam, space.log_prior):
-            if array is not None:
-                array.setflags(write=False)
+        lam.setflags(write=False)
+        space.own()
         self.__dict__.update(_space=space, lam=lam, fit_result=None)
 
     @classmethod
@@ -249,11 +249,17 @@ class MaxEntModel:
         raise AttributeError(f"{type(self).__name__} is immutable; make a new one.")
 
     def __reduce__(self):
-        return type(self), (self.features, self.lam, self.log_prior)
+        return _restore, (type(self), self.get_spec(), self.fit_result)
 
     def __repr__(self) -> str:
         S, N = self._space.F.shape
         return f"{type(self).__name__}(<{S} states, {N} features>)"
+
+
+def _restore(cls, spec, result):
+    model = cls(**spec)
+    model.__dict__["fit_result"] = result
+    return model
 
 
 class SampledMaxEnt(MaxEntModel):
@@ -346,7 +352,7 @@ class SampledMaxEnt(MaxEntModel):
                 f"{len(model.prob)} draws; take more draws, or an auxiliary "
                 "distribution nearer to the targets.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=user_stacklevel(),
             )
         return model
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.results import Status
 from maxent.latent._dual_solvers import FAR, NEWTON_UP_TO, SOLVERS, DualProblem
 from maxent.latent._hull import check_ranges
@@ -246,5 +247,5 @@ def _warn(status, residual, tol, n_iter, method):
         f"{n_iter} iterations: residual {residual:.2e} reached, tol={tol:g} asked; "
         f"{remedy}.",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=user_stacklevel(),
     )

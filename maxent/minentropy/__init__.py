@@ -2,29 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from maxent._support.lazy import lazy_exports
 
-if TYPE_CHECKING:
-    from maxent.minentropy._trust_ball import TrustBall as TrustBall
-    from maxent.minentropy.classifier import M3EClassifier as M3EClassifier
-    from maxent.minentropy.feature_maps import ChainMap as ChainMap
-    from maxent.minentropy.feature_maps import check_feature_map as check_feature_map
-    from maxent.minentropy.grids import M3EGridClassifier as M3EGridClassifier
-    from maxent.minentropy.grids import gradient_cells as gradient_cells
-    from maxent.minentropy.margin_qp import MarginResult as MarginResult
-    from maxent.minentropy.margin_qp import solve_margin_qp as solve_margin_qp
-    from maxent.minentropy.model import M3EModel as M3EModel
-    from maxent.minentropy.motifs import M3EMotifClassifier as M3EMotifClassifier
-    from maxent.minentropy.path import alpha_path as alpha_path
-    from maxent.minentropy.renyi import rao_score as rao_score
-    from maxent.minentropy.renyi import rao_weights as rao_weights
-    from maxent.minentropy.renyi import renyi_entropy as renyi_entropy
-    from maxent.minentropy.renyi import renyi_score as renyi_score
-    from maxent.minentropy.renyi import renyi_weights as renyi_weights
-    from maxent.minentropy.renyi import tsallis_entropy as tsallis_entropy
-
+TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "_trust_ball": ("TrustBall",),
     "grids": ("M3EGridClassifier", "gradient_cells"),
@@ -44,8 +24,23 @@ _HOMES = {
     ),
 }
 
-__all__, _get, __dir__ = lazy_exports(__name__, _HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    return _get(name)
+if TYPE_CHECKING:
+    from maxent.minentropy._trust_ball import TrustBall as TrustBall
+    from maxent.minentropy.classifier import M3EClassifier as M3EClassifier
+    from maxent.minentropy.feature_maps import ChainMap as ChainMap
+    from maxent.minentropy.feature_maps import check_feature_map as check_feature_map
+    from maxent.minentropy.grids import M3EGridClassifier as M3EGridClassifier
+    from maxent.minentropy.grids import gradient_cells as gradient_cells
+    from maxent.minentropy.margin_qp import MarginResult as MarginResult
+    from maxent.minentropy.margin_qp import solve_margin_qp as solve_margin_qp
+    from maxent.minentropy.model import M3EModel as M3EModel
+    from maxent.minentropy.motifs import M3EMotifClassifier as M3EMotifClassifier
+    from maxent.minentropy.path import alpha_path as alpha_path
+    from maxent.minentropy.renyi import rao_score as rao_score
+    from maxent.minentropy.renyi import rao_weights as rao_weights
+    from maxent.minentropy.renyi import renyi_entropy as renyi_entropy
+    from maxent.minentropy.renyi import renyi_score as renyi_score
+    from maxent.minentropy.renyi import renyi_weights as renyi_weights
+    from maxent.minentropy.renyi import tsallis_entropy as tsallis_entropy
+else:
+    __all__, __getattr__, __dir__ = lazy_exports(__name__, _HOMES)

@@ -40,7 +40,7 @@ def solve_ascent(Z, ell, groups, *, tol, max_iter, callback=None):
         gap = groups.gap(a, ell - Z @ w)
         J = float(a @ ell) - 0.5 * float(w @ w)
         if monitor.record(n_iter, J, gap, Pair(w.copy(), a.copy(), gap)):
-            status = Status.CONVERGED
+            status = monitor.status
             break
     best = monitor.best
     result = DualResult(

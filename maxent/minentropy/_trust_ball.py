@@ -15,8 +15,8 @@ class TrustBall:
     The linearised problem is solved in ``|w - w_t|^2 <= mu``. mu begins at `largest`
     and is divided by `factor` until the objective falls by epsilon; then it begins
     anew. What the paper leaves open: epsilon is tol times the sum of the weights of the
-    slacks, and where mu gets below 1e-10 at a point that is not stationary, a tenth,
-    down to a thousandth.
+    slacks; where mu gets below 1e-10 at a point that is not stationary, epsilon is
+    divided by ten, three times at most.
 
     Parameters
     ----------

@@ -197,6 +197,8 @@ class M3EClassifier(MinEntropyBase):
         -----
         ConvergenceWarning
             If the stationarity is above `tol`.
+        UserWarning
+            If w = 0 is nearly stationary, so that random starts were made as well.
         """
         return self._learn(X, y, sample_weight, hidden_mask)
 

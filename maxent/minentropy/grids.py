@@ -268,6 +268,8 @@ class M3EGridClassifier(MinEntropyBase):
         -----
         ConvergenceWarning
             If the stationarity is above `tol`.
+        UserWarning
+            If w = 0 is nearly stationary, so that random starts were made as well.
         """
         return self._learn(X, y, sample_weight, hidden_mask)
 

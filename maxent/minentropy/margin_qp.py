@@ -58,7 +58,8 @@ class MarginResult:
     status : Status
         ``"converged"`` if the gap is within the tolerance.
     history : list of tuple (int, float, float)
-        Iterations done, dual objective and gap, in units of the solver.
+        Iterations done, dual objective and gap, in units of the solver; empty with a
+        `radius`.
     """
 
     w: FloatArray
@@ -121,7 +122,7 @@ def solve_margin_qp(
     max_iter : int, optional
         Bound on the steps (200) or passes (2000).
     callback : callable(n_iter, objective, gap), optional
-        Called at each certification, in units of the solver.
+        Called at each certification, in units of the solver; True ends the solution.
 
     Returns
     -------
@@ -174,7 +175,7 @@ def solve_margin_qp(
         result = problem.solve_ball(
             center, v.check_positive("radius", radius), **options
         )
-    if not result.converged:
+    if not (result.converged or result.status is Status.STOPPED):
         _warn(result, tol)
     return result
 
@@ -351,6 +352,9 @@ class MarginProblem:
             point = self._in_ball(found, center, radius, tol, unit)
             best = point if best is None or point.gap < best.gap else best
             if best.converged or away == 0.0 or (nu == 0.0 and away <= radius):
+                break
+            if found.status is Status.STOPPED:
+                best.status = Status.STOPPED
                 break
             low, high = (nu, high) if away > radius else (low, nu)
             if high < np.inf and high - low <= 1e-15 * (1.0 + high):

@@ -66,6 +66,8 @@ def alpha_path(
     -----
     ConvergenceWarning
         For an order whose stationarity is above `tol`.
+    UserWarning
+        If w = 0 is nearly stationary, so that random starts were made as well.
 
     See Also
     --------

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._core import chain
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences
+from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families import Categorical, _checks
 
 Array = NDArray[np.float64]
@@ -130,6 +130,12 @@ def sequence_weights(weights: ArrayLike | None, n: int) -> Array:
             "sequences is needed, and one of them > 0."
         )
     return array
+
+
+def single_series(data: Any, options: dict[str, Any]) -> list[Sequences]:
+    """Each sequence of vectors alone, as `Model._each` wants them."""
+    lengths = options.pop("lengths", None)
+    return vector_sequences(data, lengths, partly=True).singles()
 
 
 def alphabet_size(found: Sequences, alphabet: str | None, n_symbols: int | None) -> int:

@@ -96,7 +96,6 @@ class Elimination:
         for k, scope in enumerate(self.scopes):
             for u in scope:
                 holders.setdefault(u, set()).add(k)
-        present = sorted(holders)
         for v, clique in _min_fill(self.scopes, sizes, self.keep):
             self._check(clique, max_table, what)
             inputs = tuple(sorted(holders.pop(v)))
@@ -109,7 +108,6 @@ class Elimination:
             self.scopes.append(rest)
         used = {k for step in self.steps for k in step.inputs}
         self.last = tuple(k for k in range(len(self.scopes)) if k not in used)
-        self.missing = tuple(u for u in self.keep if u not in present)
 
     def _check(self, clique, max_table, what):
         cells = math.prod(self.sizes[u] for u in clique)

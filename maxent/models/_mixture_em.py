@@ -111,10 +111,7 @@ class MixtureProblem:
             )
         else:
             fitted = self.family.fit(self.X, rows[used], **self.options)
-        if not used.all():  # a component without a row stays as it is
-            place = np.where(used, np.cumsum(used) - 1, 0)
-            fitted = merged(fitted[place], old, used)
-        return counts / counts.sum(), fitted
+        return counts / counts.sum(), in_place(fitted, old, used)
 
     def _overall(self, k):
         """Equal Gaussians, with the means and variances of what was observed."""
@@ -122,6 +119,14 @@ class MixtureProblem:
         shapes = {"full": np.diag(var), "diagonal": var, "spherical": var.mean()}
         cov = next(shapes[kind] for kind, own in FAMILIES.items() if own is self.family)
         return gaussians(np.tile(mean, (k, 1)), np.tile(cov, (k,) + (1,) * cov.ndim))
+
+
+def in_place(fitted, old, used):
+    """Members of the fit where used; a component without a row stays as it is."""
+    if used.all():
+        return fitted
+    place = np.where(used, np.cumsum(used) - 1, 0)
+    return merged(fitted[place], old, used)
 
 
 def log_densities(components, X):

@@ -12,6 +12,7 @@ from maxent._support.sequence_partitions import sequence_partitions
 from maxent._support.sequences import Sequences, symbol_sequences, vector_sequences
 from maxent.models._chain_input import with_pseudo_counts
 from maxent.models._hidden_chain import HiddenChainProblem, table_log_prior
+from maxent.models._partial import is_partial
 from maxent.models.em import maximize_by_em
 
 _SAMPLE = 1 << 14  # steps of the sequences of the start, about
@@ -209,8 +210,7 @@ class Vectors(Emission):
 
     def read(self, values, lengths):
         found = vector_sequences(values, lengths, partly=True)
-        lost = np.isnan(found.values)
-        part = lost.any(axis=1) & ~lost.all(axis=1)
+        part = is_partial(found.values)
         if part.any():
             i, t = found.place(int(np.argmax(part)))
             raise ValueError(

@@ -13,7 +13,7 @@ from maxent._support.random_state import as_generator
 from maxent.families import Categorical, _checks
 from maxent.models._mixture_em import (
     check_family,
-    merged,
+    in_place,
     mixture_change,
     posterior_shares,
 )
@@ -128,15 +128,7 @@ class PartitionedMixture:
         used = total > 0  # a component without a row stays as it is
         fitted = components[used]._refitted(total[used], *(s[used] for s in sums))
         counts = counts + c
-        return objective, (counts / counts.sum(), _in_place(fitted, components, used))
-
-
-def _in_place(fitted, old, used):
-    """Members of the fit where used, else of the old batch."""
-    if used.all():
-        return fitted
-    place = np.where(used, np.cumsum(used) - 1, 0)
-    return merged(fitted[place], old, used)
+        return objective, (counts / counts.sum(), in_place(fitted, components, used))
 
 
 # -- functions of one partition (X, None, weights) -------------------------------------

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.random_state import states_of_many
 from maxent._support.results import Status
 from maxent.models.em import EMResult, maximize_by_em, relative_change
@@ -135,7 +136,7 @@ class Model(ABC):
         data : list
             One entry per model.
         init : model or list of models, optional
-            Start of every fit, or one for each datum, as `init` of `fit`.
+            Start of every fit, or one for each datum, of models whose `fit` has it.
         n_jobs : int, optional
             Processes, through joblib; None is one, or what
             ``joblib.parallel_config`` says; -1 takes all CPUs.
@@ -151,6 +152,13 @@ class Model(ABC):
         list of models
             In the order of the data.
 
+        Raises
+        ------
+        TypeError
+            For an argument that `fit` of this model does not have.
+        ValueError, FloatingPointError
+            As for `fit`; the datum is named.
+
         Warns
         -----
         ConvergenceWarning
@@ -160,7 +168,8 @@ class Model(ABC):
 
         n_jobs = v.check_jobs(n_jobs)
         known = inspect.signature(cls._fit).parameters
-        unknown = options.keys() - known
+        given = options if init is None else {**options, "init": init}
+        unknown = given.keys() - known
         if unknown and all(p.kind is not p.VAR_KEYWORD for p in known.values()):
             raise TypeError(
                 f"{cls.__name__}.fit_many() has no argument {min(unknown)!r}."
@@ -183,7 +192,7 @@ class Model(ABC):
     def _warned(self, tol: float, max_iter: int) -> Self:
         """This model, after a warning if its fit did not converge."""
         result = self.fit_result
-        if result is not None and not result.converged:
+        if _is_open(result):
             _warn(type(self).__name__, result, tol, max_iter)
         return self
 
@@ -260,6 +269,11 @@ def _short(value: Any) -> str:
     return " ".join(np.array2string(value, separator=", ", precision=6).split())
 
 
+def _is_open(result: EMResult | None) -> bool:
+    """Whether a fit ended without converging, and no callback has stopped it."""
+    return not (result is None or result.converged or result.status is Status.STOPPED)
+
+
 def _warn(name: str, result: EMResult, tol: float, max_iter: int) -> None:
     """One ConvergenceWarning that says how far EM came and what to change."""
     if result.status is Status.STALLED:
@@ -273,27 +287,23 @@ def _warn(name: str, result: EMResult, tol: float, max_iter: int) -> None:
         remedy = f"raise max_iter (now {max_iter}) or tol"
     _convergence_warning(
         f"{name}.fit stopped with status {result.status.value!r} after "
-        f"{result.n_iter} iterations: {reached}; {remedy}.",
-        stacklevel=5,
+        f"{result.n_iter} iterations: {reached}; {remedy}."
     )
 
 
 def warn_of_many(name: str, models: Sequence[Model]) -> None:
     """One ConvergenceWarning for all fits that did not converge."""
-    open_ = [
-        m.fit_result for m in models if m.fit_result and not m.fit_result.converged
-    ]
+    open_ = [m.fit_result for m in models if _is_open(m.fit_result)]
     if open_:
         most = max(result.n_iter for result in open_)
         _convergence_warning(
             f"{name}.fit_many: {len(open_)} of {len(models)} fits did not converge "
             f"(after up to {most} iterations); raise max_iter or tol. Each model's "
-            "fit_result says how it ended.",
-            stacklevel=4,
+            "fit_result says how it ended."
         )
 
 
-def _convergence_warning(text: str, stacklevel: int) -> None:
+def _convergence_warning(text: str) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
-    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)
+    warnings.warn(text, ConvergenceWarning, stacklevel=user_stacklevel())

@@ -214,8 +214,8 @@ class BayesNet(FactorModel):
             parameters 1 + smoothing). 0 is maximum likelihood; configurations of the
             parents that never occur then have all categories alike.
         init : BayesNet, optional
-            Start of a single run of EM; `parents` must be its own, and `n_init` is not
-            read.
+            Start of a single run of EM; `parents` must be its own, in any order;
+            `n_categories` and `n_init` are not read.
         n_init : int, default=3
             Random starts of EM where there are hidden nodes; the run of the greatest
             objective is kept.
@@ -246,7 +246,8 @@ class BayesNet(FactorModel):
         Warns
         -----
         ConvergenceWarning
-            If the kept run reached `max_iter`.
+            If the kept run reached `max_iter`, or its objective fell by more than
+            rounding.
 
         References
         ----------
@@ -302,7 +303,8 @@ class BayesNet(FactorModel):
             return cls(problem.factors(tables), shown)
         n_init = v.check_count("n_init", n_init)
         if init is not None:
-            starts = [tuple(table for _, table in init.factors)]
+            own = {nodes[-1]: table for nodes, table in init.factors}
+            starts = [tuple(own[name] for name in parents)]
         else:
             rng = as_generator(random_state)
             n_init = n_init if len(shown) < len(parents) else 1

@@ -1,4 +1,4 @@
-"""The one EM loop: objectives that never fall, honest ends.
+"""The one EM loop: monotone objectives, and a status that says how a run ended.
 
 Source: Dempster, Laird & Rubin (1977), theorem 1.
 """

@@ -18,7 +18,12 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
 from maxent.models import _state_space as checks
-from maxent.models._chain_input import check_chain, drawn_offsets, drawn_paths
+from maxent.models._chain_input import (
+    check_chain,
+    drawn_offsets,
+    drawn_paths,
+    single_series,
+)
 from maxent.models._coupled_chains import exact_log_sums, random_beliefs, total_means
 from maxent.models._factorial_em import (
     FactorialProblem,
@@ -32,7 +37,7 @@ from maxent.models._state_fits import centred
 from maxent.models.base import Model, maximize_by_em
 
 Array = NDArray[np.float64]
-_MOST_STATES = 1_000_000  # joint states that are summed over
+MOST_STATES = 1_000_000  # joint states that are summed over
 
 
 class FactorialHMM(Model):
@@ -168,10 +173,10 @@ class FactorialHMM(Model):
         """
         data = self._read(sequences, lengths)
         count = math.prod(self.n_states)
-        if count > _MOST_STATES:
+        if count > MOST_STATES:
             raise ValueError(
                 f"n_states={self.n_states} make {count:.3g} joint states, more than "
-                f"{_MOST_STATES}: use lower_bound."
+                f"{MOST_STATES}: use lower_bound."
             )
         means = total_means(self.mean)
         out = np.empty(len(data))
@@ -271,11 +276,9 @@ class FactorialHMM(Model):
         v.check_choice("method", method, ("auto", "exact", "meanfield"))
         return best_paths(self, self._read(sequences, lengths), method)
 
-    def _read(
-        self, sequences: Any, lengths: ArrayLike | None = None, partly: bool = True
-    ) -> Sequences:
+    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         return vector_sequences(
-            sequences, lengths, n_features=self.n_features, partly=partly
+            sequences, lengths, n_features=self.n_features, partly=True
         )
 
     @overload
@@ -391,7 +394,8 @@ class FactorialHMM(Model):
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` steps were not enough.
+            If `max_iter` steps were not enough, or the objective fell by more than
+            rounding.
         """
         return cls._fit(
             sequences,
@@ -443,5 +447,4 @@ class FactorialHMM(Model):
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
-        lengths = options.pop("lengths", None)
-        return vector_sequences(data, lengths, partly=True).singles()
+        return single_series(data, options)

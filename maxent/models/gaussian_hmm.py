@@ -20,6 +20,7 @@ from maxent.models._chain_input import (
     hmmlearn,
     mean_length,
     sequence_weights,
+    single_series,
     states_per_sequence,
 )
 from maxent.models._gaussian_em import (
@@ -215,7 +216,8 @@ class GaussianHMM(HiddenMarkovModel):
         Warns
         -----
         ConvergenceWarning
-            If the kept run reached `max_iter`.
+            If the kept run reached `max_iter`, or its objective fell by more than
+            rounding.
         """
         model = cls._fit(
             sequences,
@@ -294,8 +296,7 @@ class GaussianHMM(HiddenMarkovModel):
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
-        lengths = options.pop("lengths", None)
-        return vector_sequences(data, lengths, partly=True).singles()
+        return single_series(data, options)
 
     # -- hmmlearn --------------------------------------------------------------------
     @classmethod

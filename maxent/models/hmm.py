@@ -227,7 +227,8 @@ class CategoricalHMM(HiddenMarkovModel):
         zeta : float, default=0.1
             Free parameters per letter where `n_states` is None.
         init : CategoricalHMM, optional
-            Start of a single run; `n_states` and `n_init` are then not read.
+            Start of a single run; `n_states`, `n_symbols` and `n_init` are then not
+            read.
         n_init : int, default=3
             Random starts; the one of the greatest objective is kept.
         tol : float, default=1e-8
@@ -247,7 +248,8 @@ class CategoricalHMM(HiddenMarkovModel):
         Warns
         -----
         ConvergenceWarning
-            If the kept run reached `max_iter`.
+            If the kept run reached `max_iter`, or its objective fell by more than
+            rounding.
         """
         model = cls._fit(
             sequences,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families import Gaussian
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
-from maxent.models._hidden_chain import drawn_offsets
+from maxent.models._chain_input import drawn_offsets, single_series
 from maxent.models._state_fits import centred, check_fixed, lds_starts, n_states_of
 from maxent.models._state_posterior import (
     StatePosterior,
@@ -30,9 +30,6 @@ from maxent.models._state_posterior import (
     smoothed,
 )
 from maxent.models.base import Model, maximize_by_em
-
-if TYPE_CHECKING:
-    pass
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -297,11 +294,9 @@ class LinearDynamicalSystem(Model):
         sequences = [x for _, x in drawn]
         return (sequences, [s for s, _ in drawn]) if return_states else sequences
 
-    def _read(
-        self, sequences: Any, lengths: ArrayLike | None = None, partly: bool = True
-    ) -> Sequences:
+    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         data = vector_sequences(
-            sequences, lengths, n_features=self.n_features, partly=partly
+            sequences, lengths, n_features=self.n_features, partly=True
         )
         if self.n_steps is not None and data.lengths.max() > self.n_steps:
             i = int(np.argmax(data.lengths))
@@ -377,7 +372,8 @@ class LinearDynamicalSystem(Model):
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` steps were not enough.
+            If `max_iter` steps were not enough, or the objective fell by more than
+            rounding.
         """
         return cls._fit(
             sequences,
@@ -410,7 +406,6 @@ class LinearDynamicalSystem(Model):
         data, centre, noise = centred(data)
         law = em.CovariancePrior(prior, noise)
         starts = lds_starts(data, n, noise, centre, init, n_init, fixed, random_state)
-        centred_fixed = fixed
 
         def step(p):
             try:
@@ -422,8 +417,8 @@ class LinearDynamicalSystem(Model):
                     "prior=0 leaves a covariance singular, and the likelihood has no "
                     "maximum; set prior > 0, drop constant columns, or add rows."
                 ) from error
-            new = em.maximised(p, products, law, centred_fixed, stable)
-            return value + law.log_density(p, centred_fixed), new
+            new = em.maximised(p, products, law, fixed, stable)
+            return value + law.log_density(p, fixed), new
 
         best, result = maximize_by_em(
             step, starts, tol=tol, max_iter=max_iter, callback=callback
@@ -433,5 +428,4 @@ class LinearDynamicalSystem(Model):
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
-        lengths = options.pop("lengths", None)
-        return vector_sequences(data, lengths, partly=True).singles()
+        return single_series(data, options)

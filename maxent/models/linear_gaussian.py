@@ -50,9 +50,9 @@ class LinearGaussianNetwork(Model):
         B: blocks by node, or the whole matrix over all D coordinates.
     offsets : mapping {node: array-like}, array-like (D,), or float, default=0
         b.
-    covs : mapping {node: array-like}, or array-like (D, D)
-        S: one symmetric positive semidefinite matrix per node, or the matrix with
-        these blocks.
+    covs : mapping {node: array-like}, array-like (D, D), or float, default=1
+        S: one symmetric positive semidefinite matrix per node, the matrix with these
+        blocks, or the variance of every coordinate.
     observed : sequence of str, optional
         Observed nodes, in the order of their columns in the data; None is all nodes.
 
@@ -339,6 +339,12 @@ class LinearGaussianNetwork(Model):
         ValueError
             If the structure has a parent that does not come before its child, or a
             covariance is singular without prior.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the kept run reached `max_iter`, or its objective fell by more than
+            rounding.
         """
         return cls._fit(
             X,
@@ -423,7 +429,7 @@ class _Problem:
         )
         new_B, new_b, new_S = np.zeros_like(B), np.zeros_like(b), np.zeros_like(S)
         index = np.arange(len(b))
-        for name, size in self.nodes:
+        for name, _ in self.nodes:
             own = self.place[name]
             above = [index[self.place[p]] for p in self.parents[name]]
             above = np.concatenate([*above, [-1]]).astype(np.intp)  # -1 is the one
@@ -435,7 +441,7 @@ class _Problem:
             scatter = residual_scatter(both[:, :-1], both[:, -1], square, cross, second)
             scale = self.prior.noise if name in self.observed else 1.0
             new_S[own, own] = self.prior.mode(scatter, self.total, scale)
-            if size and name in self.observed and self.prior.count == 0:
+            if name in self.observed and self.prior.count == 0:
                 self._check(name, new_S[own, own])
         return objective, (new_B, new_b, new_S)
 

@@ -280,7 +280,8 @@ class Mixture(Model):
         Warns
         -----
         ConvergenceWarning
-            If the kept run reached `max_iter`.
+            If the kept run reached `max_iter`, or its objective fell by more than
+            rounding.
 
         Notes
         -----

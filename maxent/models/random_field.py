@@ -314,7 +314,8 @@ class MarkovRandomField(FactorModel):
         Warns
         -----
         ConvergenceWarning
-            If the kept run reached `max_iter`.
+            If the kept run reached `max_iter`, or its objective fell by more than
+            rounding.
 
         Notes
         -----

@@ -21,7 +21,7 @@ from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
 from maxent.models import _lds_em as lds_em
 from maxent.models import _switching_em as em
-from maxent.models._chain_input import drawn_offsets
+from maxent.models._chain_input import drawn_offsets, single_series
 from maxent.models._regime_paths import RegimePaths
 from maxent.models._state_fits import centred, n_states_of
 from maxent.models._state_posterior import draw
@@ -204,6 +204,11 @@ class SwitchingLDS(RegimePaths):
         -------
         ndarray (n_sequences,)
             From a structured variational distribution; exact with one regime.
+
+        Raises
+        ------
+        ValueError
+            If `transition_cov` or `initial_cov` is singular.
         """
         return self._beliefs(self._read(sequences, lengths))[1].bounds
 
@@ -220,6 +225,11 @@ class SwitchingLDS(RegimePaths):
         Returns
         -------
         list of SwitchingPosterior
+
+        Raises
+        ------
+        ValueError
+            If `transition_cov` or `initial_cov` is singular.
         """
         data = self._read(sequences, lengths)
         _, q = self._beliefs(data)
@@ -252,6 +262,11 @@ class SwitchingLDS(RegimePaths):
         log_prob : ndarray (n_sequences,)
             Log-density of path and sequence together, exact: the states are summed out
             by a Kalman filter.
+
+        Raises
+        ------
+        ValueError
+            If `transition_cov` or `initial_cov` is singular.
         """
         data = self._read(sequences, lengths)
         problem, q = self._beliefs(data)
@@ -396,7 +411,8 @@ class SwitchingLDS(RegimePaths):
         Warns
         -----
         ConvergenceWarning
-            If `max_iter` steps were not enough.
+            If `max_iter` steps were not enough, or the objective fell by more than
+            rounding.
         """
         return cls._fit(
             sequences,
@@ -452,5 +468,4 @@ class SwitchingLDS(RegimePaths):
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
-        lengths = options.pop("lengths", None)
-        return vector_sequences(data, lengths, partly=True).singles()
+        return single_series(data, options)

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from maxent._support.threads import (
     effective_threads,
+    in_threads,
     single_threaded_blas,
     threads_of,
 )
@@ -183,3 +184,34 @@ def test_waiting_threads_spin_briefly_unless_the_user_says_otherwise(asked, tmp_
     done = subprocess.run([sys.executable, "-c", script], **options)
     assert done.returncode == 0, done.stderr
     assert f"GOMP_SPINCOUNT = '{asked or 10000}'" in done.stderr
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_every_item_is_done_once_and_loops_inside_have_one_thread(n_threads):
+    done, inside = [], set()
+
+    def work(item, thread, stop):
+        assert 0 <= thread < n_threads and not stop.is_set()
+        inside.add(effective_threads())
+        done.append(item)
+
+    in_threads(work, 50, n_threads)
+    assert sorted(done) == list(range(50)) and inside == {1}
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("where", [0, 1])
+def test_an_error_in_one_thread_stops_the_others(error, where):
+    here, done = threading.Barrier(2), []
+
+    def work(item, thread, stop):
+        if item < 2:
+            here.wait(10)  # one item for each thread
+            if thread == where:
+                raise error("that item")
+            assert stop.wait(10)
+        done.append(item)
+
+    with pytest.raises(error, match="that item"):
+        in_threads(work, 1000, 2)
+    assert len(done) == 1

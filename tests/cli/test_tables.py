@@ -227,6 +227,17 @@ def test_wrong_folds_are_one_sentence(run, points, options, words):
     assert_one_sentence(err, "fit")
 
 
+def test_machines_on_rows_without_labels_are_not_calibrated(run, points, tmp_path):
+    model = tmp_path / "m"
+    options = [points[0], model, "--estimator", "partial"]
+    code, _, err = run("fit", *options, "--probability")
+    assert code == 2 and "use --margin logistic" in err and not model.exists()
+    assert_one_sentence(err, "fit")
+    assert run("fit", *options, "--margin", "logistic")[0] == 0
+    code, out, _ = run("predict", model, points[0], "--probability")
+    assert code == 0 and out.startswith("proba_0,proba_1")
+
+
 def test_calibrated_probabilities_equal_scikit_learn(run, points, tmp_path):
     path, X, y = points
     model = tmp_path / "m"

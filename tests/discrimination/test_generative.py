@@ -473,3 +473,22 @@ def test_parents_are_named_by_the_columns_of_a_data_frame(rng, tmp_path):
     ):
         with pytest.raises(ValueError, match=match):
             MEDBayesNetClassifier(parents=parents).fit(data, y)
+
+
+def test_numbers_that_are_no_features_are_refused_as_keys_of_parents(rng):
+    X = rng.integers(0, 2, size=(40, 3))
+    y = X[:, 0] ^ (rng.random(40) < 0.2)
+    want = MEDBayesNetClassifier(parents=[(), (0,), ()]).fit(X, y)
+    found = MEDBayesNetClassifier(parents={1: (0,)}).fit(X, y)
+    np.testing.assert_array_equal(found.decision_function(X), want.decision_function(X))
+    for key in (3, -1, 1.5, True):
+        with pytest.raises(ValueError, match=r"has the key .* numbers from 0 to 2"):
+            MEDBayesNetClassifier(parents={key: (0,)}).fit(X, y)
+
+
+def test_predictive_biases_are_shares_of_rows_whatever_the_costs(rng):
+    X, y = two_gaussians(rng, 60)
+    own = {"likelihood": "predictive", "prior": "weak"}
+    plain = MEDGaussianClassifier(**own).fit(X, y)
+    costly = MEDGaussianClassifier(class_weight="balanced", **own).fit(X, y)
+    np.testing.assert_allclose(costly.intercept_, plain.intercept_)

@@ -222,3 +222,33 @@ def test_pairs_of_approximated_kernels_are_refused(rng):
         model.fit(X, y)
     model.fit(X, y > 1)  # one machine
     assert model.dual_coef_.shape == (1, 9)
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_matrices_for_several_threads_have_memory_of_their_own(extra, rng):
+    X = rng.normal(size=(60, 4))
+    ends = np.array([20, 35, 60])
+    kernel = VectorKernel(X, gamma=0.2, n_threads=2)
+    grams = ClassGrams(kernel, ends, 100.0, extra, n_threads=2)
+    assert grams.at_once == 2
+    _, first = grams.pair(0, 1, 0)
+    kept = first.matrix.copy()
+    own, second = grams.pair(1, 2, 1)
+    assert own.n_threads == 1 and first.matrix is not second.matrix
+    np.testing.assert_array_equal(first.matrix, kept)
+    grams.release()
+    # without room for two pairs at a time there is one; its kernel has all threads
+    little = ClassGrams(kernel, ends, 0.05, extra, n_threads=2)
+    assert little.at_once == 1 and little.pair(0, 1)[0].n_threads == 2
+    little.release()
+
+
+def test_pairs_side_by_side_are_those_one_by_one(rng):
+    X, y = several(rng, n=600, m=6)
+    one, two, heard = (
+        MEDClassifier(multi_class="ovo", n_jobs=k, verbose=verbose).fit(X, y)
+        for k, verbose in ((1, False), (2, False), (2, True))
+    )
+    for other in (two, heard):
+        for name in ("dual_coef_", "intercept_", "objective_", "loo_bound_", "n_iter_"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

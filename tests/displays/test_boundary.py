@@ -11,7 +11,7 @@ from maxent import MEDClassifier, MEDFeatureSelector, MEDRegressor
 from maxent.discrimination import (
     ExponentialMargin,
 )
-from maxent.displays import MEDBoundaryDisplay
+from maxent.displays import BoundaryComparisonDisplay, MEDBoundaryDisplay
 
 
 def test_multipliers_of_two_classes(rng):
@@ -218,3 +218,13 @@ def test_wrong_machines_and_rows_are_refused(rng):
     gram = MEDClassifier(kernel="precomputed").fit(rbf_kernel(X), y)
     with pytest.raises(ValueError, match=r"precomputed.*named kernel"):
         draw(gram, X, y)
+
+
+def test_landmarks_are_not_drawn_as_multipliers(rng, pyplot):
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
+    machine = MEDClassifier(approximation="nystroem", n_components=9, random_state=0)
+    machine.fit(X, y)
+    with pytest.raises(ValueError, match="holds landmarks"):
+        MEDBoundaryDisplay.from_estimator(machine, X, y)
+    display = BoundaryComparisonDisplay.from_estimators({"machine": machine}, X, y)
+    assert not display.displays[0].multiplier.any()

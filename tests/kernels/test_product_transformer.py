@@ -373,6 +373,10 @@ def test_bad_settings(rng):
         fit("MarkovChain", estimate="ml", model_params={"smoothing": 1.0}),
         "estimate='ml' has no prior, but model_params has smoothing=1.0",
     )
+    refused(
+        fit("SwitchingLDS", estimate="ml"),
+        "estimate='ml' of a SwitchingLDS has no finite maximum",
+    )
     refused(fit("MarkovChain", rho=[0.5, 1.0]), "must be a number > 0: search a grid")
     base = {"alphabet": "AC"}
     refused(

@@ -200,3 +200,12 @@ def test_marginalised_refusals(rng):
     refused(
         lambda: marginalized_kernel([[0], [2]], model=never), r"sequences\[1\]\[0\]"
     )
+
+
+def test_rows_of_a_mixture_with_missing_values_are_refused(rng):
+    X = rng.normal(size=(30, 2))
+    model = Mixture.fit(X, n_components=2, random_state=0)
+    assert marginalized_features(X, model).shape == (30, 2, 3)
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"data\[3, 1\]=nan"):
+        marginalized_kernel(X, model=model)

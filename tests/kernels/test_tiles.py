@@ -63,7 +63,7 @@ def test_what_tiles_cannot_do_is_refused(rng):
     P = Poisson([1.0, 2.0])
     with pytest.raises(ValueError, match=r"rho=\[0.5, 1.0\] must be one number"):
         product_kernel_tiles(P, rho=[0.5, 1.0])
-    with pytest.raises(ValueError, match="pass sample="):
+    with pytest.raises(ValueError, match="with sample=SharedSample"):
         product_kernel_tiles(P, method="shared_sample")
     with pytest.raises(ValueError, match=r"must end in '\.npy'"):
         product_kernel_tiles(P, out="kernel.txt")

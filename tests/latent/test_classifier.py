@@ -14,8 +14,9 @@ from maxent.latent import MaxEntClassifier, fit_maxent
     [MaxEntClassifier(), MaxEntClassifier(tol=1e-10)],
     expected_failed_checks=lambda model: (
         {
-            "check_sample_weight_equivalence_on_dense_data": "seven digits, which "
+            f"check_sample_weight_equivalence_on_{kind}_data": "seven digits, which "
             "tol=1e-6 does not promise and tol=1e-10 reaches"
+            for kind in ("dense", "sparse")
         }
         if model.tol > 1e-10
         else {}

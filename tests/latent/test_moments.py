@@ -1,5 +1,8 @@
 """Complete-data maximum entropy: certificates, agreement, identities, refusals."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -273,6 +276,19 @@ def test_model_is_an_immutable_value(rng):
         model.lam = 0
     with pytest.raises(ValueError):
         model.prob[0] = 1.0
+    for other in (pickle.loads(pickle.dumps(model)), copy.copy(model)):
+        assert other.fit_result.status is model.fit_result.status
+
+
+@pytest.mark.parametrize("make", [np.array, sp.csr_array])
+def test_a_model_keeps_copies_of_its_arrays(make, rng):
+    F, prior = make(rng.normal(size=(6, 2))), np.log(np.full(6, 1 / 6))
+    model = MaxEntModel(F, [0.3, -0.2], prior)
+    want = model.prob.copy()
+    F *= 2.0
+    prior[0] = 3.0
+    np.testing.assert_array_equal(model.log_prior[1:], prior[1:])
+    np.testing.assert_allclose(MaxEntModel.from_spec(model.get_spec()).prob, want)
 
 
 @pytest.mark.filterwarnings("ignore:the effective sample size")

@@ -178,3 +178,19 @@ def test_impossible_input_is_refused(change, message):
     D, ell, c = given.pop("D"), given.pop("ell"), given.pop("c")
     with pytest.raises(ValueError, match=message):
         solve_margin_qp(D, ell, c, **given)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("solver", ["interior", "ascent"])
+@pytest.mark.parametrize("radius", [None, 0.3])
+def test_a_callback_that_returns_true_stops_the_solution(solver, radius, rng):
+    D, calls = rng.normal(size=(200, 5)), []
+
+    def callback(*report):
+        calls.append(report)
+        return True
+
+    found = solve_margin_qp(
+        D, np.ones(200), 1.0, solver=solver, radius=radius, callback=callback
+    )
+    assert len(calls) == 1 and found.status.value == "stopped"

@@ -17,7 +17,7 @@ from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent.families import DirichletBayesNet
-from maxent.models import BayesNet, CategoricalHMM
+from maxent.models import BayesNet, CategoricalHMM, LinearGaussianNetwork
 from maxent.models.trees.chow_liu import chow_liu_tree
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 2, "e": 3}
@@ -381,3 +381,35 @@ def test_sums_above_the_limit_are_refused_with_the_width(rng):
 def test_wrong_questions_are_refused(nodes, given, match):
     net = BayesNet([("a", [1.0, 0.0]), (("a", "b"), [[0.5, 0.5]] * 2)])
     refused(lambda: net.marginal(nodes, given), match)
+
+
+def test_a_start_may_name_its_nodes_in_another_order(rng):
+    net = random_net(rng, {"a": 2, "b": 2, "c": 2}, ["b", "c"])
+    X = net.sample(80, rng)
+    options = {"observed": ["b", "c"], "init": net, "max_iter": 1, "tol": 1e-300}
+    order = dict(reversed(net.parents.items()))
+    found, other = (
+        BayesNet._fit(X, parents, **options) for parents in (net.parents, order)
+    )
+    assert list(other.parents) == list(order)
+    assert found.fit_result.objective == pytest.approx(other.fit_result.objective)
+    np.testing.assert_allclose(found.log_prob(X), other.log_prob(X), rtol=1e-12)
+
+
+def test_no_warning_of_a_fit_that_a_callback_has_stopped(rng, recwarn):
+    net = random_net(rng, SIZES, ["a", "c"])
+    X = net.sample(40, rng)
+    model = BayesNet.fit(
+        X,
+        net.parents,
+        ["a", "c"],
+        n_categories=net.n_categories,
+        callback=lambda *report: True,
+    )
+    assert model.fit_result.status.value == "stopped"
+    assert not recwarn.list
+
+
+def test_fit_many_names_an_argument_that_the_model_does_not_have():
+    with pytest.raises(TypeError, match="no argument 'init'"):
+        LinearGaussianNetwork.fit_many([np.zeros((3, 1))], init=1)

@@ -100,6 +100,10 @@ def solve_dual(
     ValueError
         For invalid input, a prior whose mean is not positive, or a fixed margin on data
         that cannot be separated.
+    TypeError
+        For a `margin` that is no margin prior, or a `callback` that is no function.
+    FloatingPointError
+        If the objective becomes non-finite.
 
     Examples
     --------
@@ -183,6 +187,8 @@ def solve_kernel_dual(
         As from :func:`solve_dual`; for features so large that their squares or their
         kernel values overflow; and for a callable kernel that is not symmetric, which
         is checked on a few rows.
+    TypeError, FloatingPointError
+        As from :func:`solve_dual`.
 
     Examples
     --------
@@ -209,7 +215,7 @@ def solve_kernel_dual(
     vectors = kernel_of_rows(
         X,
         kernel,
-        gamma=resolve_gamma(gamma, X),
+        gamma=resolve_gamma(gamma, X, None if sample_weight is None else data.weight),
         degree=degree,
         coef0=coef0,
         n_jobs=n_jobs,
@@ -272,6 +278,8 @@ def dual_path(
     ------
     ValueError
         As from :func:`solve_dual`, and for values of C that are not > 0.
+    TypeError, FloatingPointError
+        As from :func:`solve_dual`.
 
     See Also
     --------

@@ -212,6 +212,11 @@ def solve_linear_dual(
         directly: there the weights X' (y lam) of the multipliers are as far from them
         as sqrt(2 gap), at most.
 
+    Raises
+    ------
+    ValueError, TypeError, FloatingPointError
+        As from :func:`solve_dual`; a solver that needs a smooth prior refuses others.
+
     Examples
     --------
     >>> import numpy as np

@@ -84,7 +84,7 @@ def max_margin(
 
     Returns
     -------
-    object
+    MaxMargin
         With `lower` and `upper`, bounds of the largest margin in nats; `shares` (n,),
         the hardest mixture of the constraints, which proves that no margin beyond
         `upper` can be met; `n_iter`, linear programs solved; and `converged`.

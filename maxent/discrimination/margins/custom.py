@@ -107,10 +107,10 @@ class CustomMargin(MarginPrior):
 
     def unit_weight(self, C: float) -> float:
         # multipliers stay below C
-        return C / self._upper if math.isfinite(self._upper) else C
+        return C / self.upper if math.isfinite(self.upper) else C
 
     def parameters(self) -> dict[str, Any]:
-        return {"functions": self._functions, "upper": self._upper}
+        return {"functions": self._functions, "upper": self.upper}
 
     def with_level(self, level: float) -> NoReturn:
         raise ValueError("a CustomMargin has its level inside its functions.")

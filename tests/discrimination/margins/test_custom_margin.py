@@ -4,12 +4,16 @@ import math
 
 import numpy as np
 import pytest
+from discrimination.margins.custom_margins import linear
 from discrimination.margins.margin_cases import margins_around, multipliers
 
+from maxent.datasets import load_crabs
 from maxent.discrimination import (
     CustomMargin,
     ExponentialMargin,
     GaussianMargin,
+    HingeMargin,
+    solve_kernel_dual,
 )
 
 # ------------------------------------------------------------- custom priors
@@ -109,3 +113,17 @@ def test_custom_priors_reach_other_processes(exponential):
     lam = np.linspace(0.0, 4.9, 7)
     np.testing.assert_array_equal(again.potential(lam), exponential.potential(lam))
     assert clone(MEDClassifier(margin=exponential)).margin is exponential
+
+
+@pytest.mark.parametrize("upper", [0.2, 1.0, 5.0])
+def test_a_straight_potential_is_a_hinge_at_any_upper_bound(upper):
+    margin = linear(1.0, upper)
+    assert margin.upper == upper and margin.parameters()["upper"] == upper
+    assert margin.unit_weight(3.0) * margin.upper == pytest.approx(3.0)
+    X, y = load_crabs(return_X_y=True)
+    hinge = solve_kernel_dual(
+        X, 2 * y - 1, HingeMargin(1.0), sample_weight=np.full(len(y), 3.0)
+    )
+    weight = np.full(len(y), margin.unit_weight(3.0))
+    own = solve_kernel_dual(X, 2 * y - 1, margin, sample_weight=weight)
+    np.testing.assert_allclose(own.objective, hinge.objective, rtol=1e-6)
