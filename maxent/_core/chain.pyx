@@ -18,6 +18,8 @@ from libc.string cimport memset
 
 import numpy as np
 
+from maxent._core.threads cimport team
+
 cdef extern from "vector.h" nogil:
     void mx_exp_shifted(
         const double* x, double shift, double top, Py_ssize_t n, double* out) noexcept
@@ -279,11 +281,12 @@ cdef int all_chunks(const Pass* p, Py_ssize_t n_chunks, int n_threads) except -1
     cdef Py_ssize_t steps = p.offset[p.n] // n_chunks + 1
     cdef Py_ssize_t wave = n_threads * max(
         <Py_ssize_t>1, <Py_ssize_t>WORK // (steps * (30 + S * S)))
-    cdef int failed = 0
+    cdef int failed = 0, threads = team(
+        n_threads, n_chunks, <double>p.offset[p.n] * (30 + S * S))
     for first in range(0, n_chunks, wave):
         stop = min(first + wave, n_chunks)
         for c in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
-                        num_threads=n_threads):
+                        num_threads=threads):
             failed |= one_chunk(p, c)
         if failed:
             raise MemoryError("the forward pass of the longest sequence needs more "
@@ -398,6 +401,15 @@ def joined(parts):
     return total
 
 
+def likelihoods(const double[:, ::1] log_table):
+    """exp of a table; what underflows stays above zero unless it is zero."""
+    out = np.empty((log_table.shape[0], log_table.shape[1]))
+    cdef double[:, ::1] table = out
+    if out.size:
+        exponentiate(&log_table[0, 0], out.size, &table[0, 0])
+    return out
+
+
 cdef void exponentiate(const double* x, Py_ssize_t n, double* out) noexcept nogil:
     """exp; what underflows stays above zero unless it is zero."""
     cdef Py_ssize_t i
@@ -442,7 +454,8 @@ cdef struct Each:
     const double* start         # (vectors, states, lanes)
     const double* trans         # (vectors, states, states, lanes)
     const double* trans_t
-    const double* table         # (n, rows, states)
+    const double* table         # (n or 1, rows, states)
+    Py_ssize_t table_step       # from one sequence to the next, 0 if they share it
     const double* ones
     const Py_ssize_t* row
     const Py_ssize_t* begin     # (n,)
@@ -451,7 +464,8 @@ cdef struct Each:
     double* log_lik             # (n,), NaN where lost
     double* start_counts        # (vectors, states, lanes)
     double* trans_counts        # (vectors, states, states, lanes)
-    double* counts              # (n, rows, states)
+    double* counts              # (n or 1, rows, states)
+    Py_ssize_t counts_step
 
 
 cdef int one_vector(const Each* p, Py_ssize_t v) noexcept nogil:
@@ -485,8 +499,8 @@ cdef int one_vector(const Each* p, Py_ssize_t v) noexcept nogil:
         i = v * L + l
         if i < p.n:
             row[l], length[l] = p.row + p.begin[i], p.length[i]
-            to[l] = p.counts + i * p.rows * S
-            table[l] = p.table + i * p.rows * S
+            to[l] = p.counts + i * p.counts_step
+            table[l] = p.table + i * p.table_step
     mx_chain_forward_lanes(
         &m, row, length, T, 1, alpha, emission, inverse, log_scale, lost)
     for l in range(min(L, p.n - v * L)):
@@ -511,24 +525,26 @@ def expect_each(
     const double[:, :, ::1] start,        # IN  (vectors, states, lanes)
     const double[:, :, :, ::1] trans,     # IN  (vectors, states, states, lanes)
     const double[:, :, :, ::1] trans_t,   # IN  the same, transposed
-    const double[:, :, ::1] table,        # IN  (n, rows, states) probabilities
+    const double[:, :, ::1] table,        # IN  (n or 1, rows, states) likelihoods
     const Py_ssize_t[::1] row,            # IN  (steps,), -1 where nothing was observed
     const Py_ssize_t[::1] begin,          # IN  (n,), where each sequence begins
     const Py_ssize_t[::1] length,         # IN  (n,), falling
+    bint by_step,                         # whether each step has its own row
     int n_threads,
 ):
     """Log-likelihoods (n,) and expected counts of sequences, each under its own model.
 
     Returns log_lik (NaN where a sequence underflows), start counts (vectors, states,
     lanes), transition counts (vectors, states, states, lanes), counts (n, rows,
-    states).
+    states); (1, rows, states) with `by_step`.
     """
     cdef Py_ssize_t n = length.shape[0], S = start.shape[1], v, first, stop
     cdef Py_ssize_t vectors = start.shape[0], wave, longest = 1
     cdef double[::1] log_lik = np.empty(n), ones = np.ones(S)
     cdef double[:, :, ::1] starts = np.zeros_like(start)
     cdef double[:, :, :, ::1] moves = np.zeros_like(trans)
-    cdef double[:, :, ::1] counts = np.zeros_like(table)
+    cdef Py_ssize_t size = table.shape[1] * S
+    cdef double[:, :, ::1] counts = np.zeros((1 if by_step else n, table.shape[1], S))
     cdef Each p
     cdef int failed = 0
     p.n, p.states, p.rows = n, S, table.shape[1]
@@ -538,10 +554,13 @@ def expect_each(
     p.log_lik = &log_lik[0]
     p.start_counts, p.trans_counts = &starts[0, 0, 0], &moves[0, 0, 0, 0]
     p.counts = &counts[0, 0, 0]
+    p.table_step = size if table.shape[0] > 1 else 0
+    p.counts_step = 0 if by_step else size
     p.sparse = np.min(trans) < DENSE
     for v in range(n):
         longest = max(longest, length[v])
     wave = n_threads * max(<Py_ssize_t>1, WORK // (longest * (30 + 4 * S * S)))
+    n_threads = team(n_threads, vectors, <double>vectors * longest * (30 + 4 * S * S))
     for first in range(0, vectors, wave):
         stop = min(first + wave, vectors)
         for v in prange(first, stop, nogil=True, schedule="dynamic", chunksize=1,
@@ -601,6 +620,8 @@ cdef int some_paths(
     cdef Py_ssize_t lane = (2 * S + 7) // 8 * 8 + 8     # on cache lines of their own
     cdef double* delta = <double*>malloc((stop - first) * lane * sizeof(double))
     cdef int* back = <int*>malloc((p.offset[stop] - start) * S * sizeof(int))
+    n_threads = team(
+        n_threads, stop - first, <double>(p.offset[stop] - start) * S * (S + 10))
     try:
         if delta == NULL or back == NULL:
             raise MemoryError("the paths of the longest sequence need more memory than "

@@ -20,6 +20,8 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, exp, expm1, log, log1p, sqrt
 from libc.stdlib cimport free, malloc
 
+from maxent._core.threads cimport team
+
 cdef extern from "vector.h" nogil:
     void mx_exp_shifted(
         const double* x, double shift, double top, Py_ssize_t n, double* out) noexcept
@@ -232,6 +234,7 @@ cdef object run(
     first = np.empty(rows + 1, np.intp)
     chunks = chunk_ends(offset, first)
     wave = n_threads * max(<Py_ssize_t>1, <Py_ssize_t>WORK // (CHUNK + longest))
+    n_threads = team(n_threads, chunks, 10. * s.shape[0])
     for lo in range(0, chunks, wave):
         hi = min(lo + wave, chunks)
         for c in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=1,

@@ -15,6 +15,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
 
+from maxent._core.threads cimport team
+
 cdef extern from "vector.h" nogil:
     void mx_transpose_16(
         const float* source, Py_ssize_t ld_source, float* to, Py_ssize_t ld_to) noexcept
@@ -166,8 +168,12 @@ cdef Py_ssize_t chunks_at_once(
     Py_ssize_t m, Py_ssize_t d, Py_ssize_t rows, int n_threads
 ) noexcept nogil:
     """Chunks between two looks for Ctrl-C, near 50 ms of every thread."""
-    cdef double work = <double>rows * <double>m * <double>(2 * d + 20)
-    return n_threads * max(<Py_ssize_t>1, <Py_ssize_t>(1e9 / (work + 1.)))
+    return n_threads * max(<Py_ssize_t>1, <Py_ssize_t>(5e7 / ns_of_values(rows, m, d)))
+
+
+cdef double ns_of_values(Py_ssize_t n, Py_ssize_t m, Py_ssize_t d) noexcept nogil:
+    """Time of n m kernel values, roughly."""
+    return 0.05 * <double>n * <double>m * <double>(2 * d + 20) + 1.
 
 
 def gram(
@@ -186,6 +192,7 @@ def gram(
     cdef Py_ssize_t rows = rows_per_chunk(m, d), c, c1, r, cols, t
     cdef Py_ssize_t chunks = (n + rows - 1) // rows, first
     cdef Py_ssize_t wave = chunks_at_once(m, d, rows, n_threads)
+    cdef int threads = team(n_threads, chunks, ns_of_values(n, m, d))
     cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
     cdef const double* raw_Z = raw_rows(raw, 2, m, d)
@@ -194,7 +201,7 @@ def gram(
     for first in range(0, chunks, wave):
         c1 = min(first + wave, chunks)
         for c in prange(first, c1, nogil=True, schedule="dynamic", chunksize=1,
-                        num_threads=n_threads):
+                        num_threads=threads):
             r = min(rows, n - c * rows)
             for t in range((m + WIDE_COLS - 1) // WIDE_COLS):
                 cols = t * WIDE_COLS
@@ -266,6 +273,7 @@ def gram_symmetric(
     cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, r, cols, start, stop, t
     cdef Py_ssize_t chunks = (n - known + rows - 1) // rows, first, i
     cdef Py_ssize_t wave = chunks_at_once(n, d, rows, n_threads)
+    cdef int threads = team(n_threads, chunks, ns_of_values(n, n, d))
     cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
     if n <= known:
@@ -273,7 +281,7 @@ def gram_symmetric(
     for first in range(0, chunks, wave):
         c1 = min(first + wave, chunks)
         for c in prange(first, c1, nogil=True, schedule="dynamic", chunksize=1,
-                        num_threads=n_threads):
+                        num_threads=threads):
             start = known + c * rows
             r = min(rows, n - start)
             stop = start + r
@@ -330,6 +338,7 @@ def gram_split(
     cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, first
     cdef Py_ssize_t chunks = (n + rows - 1) // rows
     cdef Py_ssize_t wave = chunks_at_once(n, d, rows, n_threads)
+    cdef int threads = team(n_threads, chunks, ns_of_values(n, n, d))
     cdef Py_ssize_t ld = high.strides[0] // sizeof(float)
     cdef double* scratch
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
@@ -344,7 +353,7 @@ def gram_split(
         for first in range(0, chunks, wave):
             c1 = min(first + wave, chunks)
             for c in prange(first, c1, nogil=True, schedule="dynamic", chunksize=1,
-                            num_threads=n_threads):
+                            num_threads=threads):
                 split_chunk(
                     &s, &X[0, 0], &xx[0], c * rows, min(rows, n - c * rows), d,
                     scratch + threadid() * rows * TILE_COLS, &high[0, 0], ld, &low[0],
@@ -501,6 +510,7 @@ def kernel_apply(
     cdef Py_ssize_t rows = rows_per_chunk(m, d), c, c1
     cdef Py_ssize_t chunks = (n + rows - 1) // rows, first
     cdef Py_ssize_t wave = chunks_at_once(m, d, rows, n_threads)
+    cdef int threads = team(n_threads, chunks, ns_of_values(n, m, d))
     cdef real* scratch
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
     cdef const double* raw_Z = raw_rows(raw, 2, m, d)
@@ -514,7 +524,7 @@ def kernel_apply(
         for first in range(0, chunks, wave):
             c1 = min(first + wave, chunks)
             for c in prange(first, c1, nogil=True, schedule="dynamic", chunksize=1,
-                            num_threads=n_threads):
+                            num_threads=threads):
                 apply_chunk(
                     &s, &X[c * rows, 0], &xx[c * rows], min(rows, n - c * rows),
                     &Z[0, 0], &zz[0], m, d, &A[0, 0], k,

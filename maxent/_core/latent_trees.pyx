@@ -15,6 +15,8 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, exp, log
 from libc.stdlib cimport free, malloc
 
+from maxent._core.threads cimport team
+
 cdef enum:
     WORK = 2000000          # exponentials of a thread between two looks for Ctrl-C
 
@@ -186,6 +188,7 @@ def tree_sums(
         return
     g.nodes, g.states, g.parent = unary.shape[1], unary.shape[2], &parent[0]
     cdef Py_ssize_t wave = trees_at_once(&g, n_threads)
+    n_threads = team(n_threads, n, 10. * n * g.nodes * g.states * g.states)
     for lo in range(0, n, wave):
         hi = min(lo + wave, n)
         for i in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=1,
@@ -216,6 +219,7 @@ def tree_best(
         return
     g.nodes, g.states, g.parent = unary.shape[1], unary.shape[2], &parent[0]
     cdef Py_ssize_t wave = trees_at_once(&g, n_threads)
+    n_threads = team(n_threads, n, 10. * n * g.nodes * g.states * g.states)
     for lo in range(0, n, wave):
         hi = min(lo + wave, n)
         for i in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=1,

@@ -14,6 +14,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free
 
+from maxent._core.threads cimport team
+
 cdef enum:
     CHUNK = 64              # examples of one task
     WAVE = 64               # tasks a thread between two looks for Ctrl-C
@@ -90,6 +92,7 @@ def motif_scores(
     """Scores of all places of all reads."""
     cdef Py_ssize_t n = reads.shape[0] - 1, m = W.shape[0], A = W.shape[1], r, lo, hi
     cdef Py_ssize_t wave = WAVE * CHUNK * n_threads
+    n_threads = team(n_threads, (n + CHUNK - 1) // CHUNK, <double>codes.shape[0] * m)
     for lo in range(0, n, wave):
         hi = min(lo + wave, n)
         for r in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=CHUNK,
@@ -116,6 +119,7 @@ def motif_pool(
     cdef Py_ssize_t n = G.shape[0], i, lo, hi
     cdef Py_ssize_t wave = WAVE * CHUNK * n_threads
     cdef int failed = 0
+    n_threads = team(n_threads, (n + CHUNK - 1) // CHUNK, <double>codes.shape[0] * m)
     for lo in range(0, n, wave):
         hi = min(lo + wave, n)
         for i in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=CHUNK,

@@ -38,6 +38,7 @@ from maxent._core.dual_machine cimport (
 )
 from maxent._core.dual_rows cimport DualRow
 from maxent._core.potentials cimport Potential, unpack_potential
+from maxent._core.threads cimport team
 
 cdef extern from "<math.h>" nogil:
     float fminf(float x, float y) noexcept
@@ -52,7 +53,6 @@ cdef extern from "vector.h" nogil:
 cdef enum:
     BLOCK = 32                 # rows of a round; their matrix stays in cache
     FEW = 2000                 # rows whose whole matrix nearly does
-    FEW_ROWS = 16              # rows that are moved sooner than threads start
     BINS = 256
     WINDOW = 64                # work between looks at the rate of progress
     PERIOD = 32                # windows after which both kinds of step are tried
@@ -298,6 +298,7 @@ def compress(
     In place, rows are moved together up to the first that is still to be read.
     """
     cdef Py_ssize_t m = keep.shape[0], first = 0, stop, s
+    cdef int threads
     cdef bint in_place
     if m == 0:
         return
@@ -305,12 +306,13 @@ def compress(
     with nogil:
         while first < m:
             stop = min(m, max(keep[first], first + 1)) if in_place else m
-            if n_threads == 1 or stop - first < FEW_ROWS:
+            threads = team(n_threads, stop - first, <double>(stop - first) * m)
+            if threads == 1:
                 for s in range(first, stop):
                     compress_row(&K[keep[s], 0], &keep[0], m, &out[s, 0])
             else:
-                for s in prange(first, stop, num_threads=n_threads,
-                                schedule="static"):
+                for s in prange(first, stop, num_threads=threads, schedule="dynamic",
+                                chunksize=16):
                     compress_row(&K[keep[s], 0], &keep[0], m, &out[s, 0])
             first = stop
 

@@ -29,6 +29,7 @@ from maxent._core.column_groups cimport (
     take_apart,
 )
 from maxent._core.letter_bits cimport BIT_LETTERS, count_bits, write_bits
+from maxent._core.threads cimport team
 
 cdef enum:
     COMBINATIONS = 16       # of a group: a table of a pair of groups has 2 KiB
@@ -217,12 +218,15 @@ cdef class Columns:
         cdef Py_ssize_t count = self.n if as_bits else self.groups.count
         return count * (count + 1) // 2
 
+    cdef Py_ssize_t ns_of_item(self, bint as_bits) noexcept:
+        """Time of an item, roughly."""
+        if as_bits:
+            return 32 * (self.words + 16)
+        return 2 * self.rows + 8 * self.groups.largest ** 2
+
     cdef Py_ssize_t items_at_once(self, bint as_bits, int n_threads) noexcept:
         """Items whose work stays near 20 ms a thread."""
-        cdef Py_ssize_t work = self.rows + 4 * self.groups.largest ** 2
-        if as_bits:
-            work = 16 * (self.words + 16)
-        return n_threads * max(<Py_ssize_t>1, 10000000 // work)
+        return n_threads * max(<Py_ssize_t>1, 20000000 // self.ns_of_item(as_bits))
 
     cdef void bit_table(
         self, Py_ssize_t u, Py_ssize_t v, double* table, Py_ssize_t ld) noexcept nogil:
@@ -260,7 +264,9 @@ cdef class Columns:
         cdef Py_ssize_t items = self.work_items(as_bits)
         cdef Py_ssize_t first, stop, c, size = self.groups.largest ** 2
         cdef Py_ssize_t chunk = self.items_at_once(as_bits, n_threads)
-        cdef Py_ssize_t shares = SHARES * n_threads
+        cdef int threads = team(n_threads, items, <double>items *
+                                <double>self.ns_of_item(as_bits))
+        cdef Py_ssize_t shares = SHARES * threads if threads > 1 else 1
         cdef const double* a = NULL
         cdef double* scratch = <double*>malloc(n_threads * size * sizeof(double))
         if scratch == NULL:
@@ -272,7 +278,7 @@ cdef class Columns:
             for first in range(0, items, chunk):
                 stop = min(items, first + chunk)
                 for c in prange(shares, nogil=True, schedule="dynamic", chunksize=1,
-                                num_threads=n_threads):
+                                num_threads=threads):
                     self.count_share(first + c, stop, shares, a, as_bits,
                                      scratch + threadid() * size, &out[0, 0])
                 PyErr_CheckSignals()
@@ -312,7 +318,9 @@ cdef class Columns:
         cdef Py_ssize_t items = self.work_items(as_bits)
         cdef Py_ssize_t first, stop, c, v, widest = 1, size
         cdef Py_ssize_t chunk = self.items_at_once(as_bits, n_threads)
-        cdef Py_ssize_t shares = SHARES * n_threads
+        cdef int threads = team(n_threads, items, <double>items *
+                                <double>self.ns_of_item(as_bits))
+        cdef Py_ssize_t shares = SHARES * threads if threads > 1 else 1
         cdef const double* a = NULL
         cdef double* scratch
         for v in range(self.n):
@@ -328,7 +336,7 @@ cdef class Columns:
             for first in range(0, items, chunk):
                 stop = min(items, first + chunk)
                 for c in prange(shares, nogil=True, schedule="dynamic", chunksize=1,
-                                num_threads=n_threads):
+                                num_threads=threads):
                     self.inform_share(first + c, stop, shares, a, as_bits, ess, widest,
                                       scratch + threadid() * size, &out[0, 0])
                 PyErr_CheckSignals()
@@ -341,6 +349,7 @@ cdef class Columns:
         cdef Py_ssize_t size = self.groups.largest ** 2, count = self.groups.count
         cdef Py_ssize_t step = max(1, WORK // (ROWS * count))
         cdef Py_ssize_t wave = n_threads * max(<Py_ssize_t>1, step // count)
+        cdef int threads = team(n_threads, chunks, <double>self.rows * count * count)
         cdef double* scratch
         self.by_bits(True)
         scratch = <double*>malloc(n_threads * size * sizeof(double))
@@ -353,7 +362,7 @@ cdef class Columns:
                 for h in range(0, count, step):
                     last = min(h + step, count)
                     for c in prange(first, stop, nogil=True, schedule="dynamic",
-                                    chunksize=1, num_threads=n_threads):
+                                    chunksize=1, num_threads=threads):
                         add_scores(&self.groups, &self.offset[0], self.combined,
                                    self.rows, c * ROWS, min(self.rows, (c + 1) * ROWS),
                                    h, last, &M[0, 0], scratch + threadid() * size,

@@ -101,12 +101,30 @@ def threads_of(n_jobs):
 
 
 def with_own_threads(method: _Method) -> _Method:
-    """Decorate a method of an estimator to run with its `n_jobs`, if it has one."""
+    """Decorate a method of an estimator to run with its `n_jobs`, if it has one.
+
+    BLAS runs on one thread in there.
+    """
 
     @functools.wraps(method)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with threads_of(getattr(self, "n_jobs", None)):
+        with threads_of(getattr(self, "n_jobs", None)), single_threaded_blas():
             return method(self, *args, **kwargs)
+
+    return cast(_Method, run)
+
+
+def with_single_threaded_blas(function: _Method) -> _Method:
+    """Decorate a function to run its BLAS calls on one thread.
+
+    Results then do not depend on the number of threads, and those of BLAS do not wait
+    for work, busily, on the processors that our loops want.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        with single_threaded_blas():
+            return function(*args, **kwargs)
 
     return cast(_Method, run)
 

@@ -33,7 +33,7 @@ from maxent.models._gaussian_em import (
     gaussians,
 )
 from maxent.models._hidden_chain import relative_rows
-from maxent.models._many_chains import expected_counts
+from maxent.models._many_chains import counts_of_models
 from maxent.models.gaussian_hmm import GaussianHMM
 
 _CHUNK = 1 << 22  # doubles of the tables of one pass
@@ -131,7 +131,7 @@ class ChainProblem(LatentProblem):
         first, last = np.exp(start), np.exp(transition)
         for own in self._chunks():
             k = len(own)
-            bound[own], starts[own], moves[own], counts = expected_counts(
+            bound[own], starts[own], moves[own], counts = counts_of_models(
                 self.row,
                 np.ascontiguousarray(begins[own]),
                 np.ascontiguousarray(lengths[own]),

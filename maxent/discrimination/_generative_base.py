@@ -138,7 +138,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         margin = at_level(margin, self.level_)
 
         def store(model, result):
-            model._store(result, result.blocks or blocks, pairs, keep, seen)
+            model._store(result, result.blocks or blocks, pairs, keep)
 
         result = self._solve(
             blocks,
@@ -246,8 +246,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         return "flat"
 
     # -- fitted state --------------------------------------------------------------
-    def _store(self, result, blocks, pairs, keep, seen=None):
-        """Set the fitted attributes; `seen` are the pairs without class weights."""
+    def _store(self, result, blocks, pairs, keep):
         m = pairs.m
         beta = pairs.beta(result.lam)
         weights = [np.ascontiguousarray(beta[:, k]) for k in range(m)]
@@ -262,7 +261,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
             y = np.where(pairs.codes == 1, 1.0, -1.0)
             b = np.array([0.0, least_errors_bias(high - low, y, pairs.weight)])
         if self._by_predictive():
-            b = self._log_class_shares(pairs if seen is None else seen)
+            b = self._log_class_shares(pairs)
         self.intercept_ = b[1:] - b[0] if m == 2 else b - b.mean()
         inside = np.flatnonzero(result.lam.reshape(pairs.n, -1).any(axis=1))
         self.support_ = keep[inside]
@@ -270,7 +269,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         store_certificate(self, result)
 
     def _log_class_shares(self, pairs):
-        """Biases (m,) of Bayes' rule.
+        """Biases (m,) of Bayes' rule, by which class weights are costs of errors.
 
         The bias of the dual is of no use there: it makes up for what E log p lacks of
         log E p, which differs between the classes.

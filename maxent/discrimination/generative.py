@@ -73,9 +73,9 @@ class MEDGaussianClassifier(GenerativeClassifier):
     likelihood : {"expected", "predictive"}, default="expected"
         Decide by the expected log-likelihood, for which the margins are defined, or by
         Bayes' rule with the predictive densities of the classes, that is, their
-        expected likelihoods, and the shares of the classes in the training rows: then
-        there are probabilities, for every margin prior. It belongs to the fit, because
-        `intercept_` depends on it; the posteriors do not.
+        expected likelihoods, and the shares of the classes in the training rows times
+        their class weights: then there are probabilities, for every margin prior. It
+        belongs to the fit, because `intercept_` depends on it; the posteriors do not.
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
@@ -93,7 +93,8 @@ class MEDGaussianClassifier(GenerativeClassifier):
         Their expected means.
     intercept_ : ndarray (1,) or (n_classes,)
         Biases, which enter with a plus sign; for ``likelihood="predictive"`` the
-        logarithms of the odds, or of the shares, of the classes in the training rows.
+        logarithms of the odds, or of the shares, of the classes in the training rows
+        with their class weights.
     support_ : ndarray of int
         Rows with a nonzero multiplier.
     dual_coef_ : ndarray (1, n_support) or (n_classes, n_support)

@@ -11,12 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._core import chain
 from maxent._support.sequences import Sequences
+from maxent._support.threads import effective_threads
 from maxent.models._factor_model import FactorModel
-from maxent.models._hidden_chain import HiddenMarkovModel, Observations
+from maxent.models._hidden_chain import HiddenMarkovModel, relative_rows
+from maxent.models._many_chains import expected_counts
 from maxent.models.hmm import CategoricalHMM
 
 Array = NDArray[np.float64]
+_LONGEST = 1 << 20  # steps times states of a sequence that shares a vector
+_FEW = 2  # sequences that are faster alone
 
 
 class ChainCounts(NamedTuple):
@@ -32,23 +37,41 @@ def chain_counts(
     model: HiddenMarkovModel, found: Sequences, n_jobs: int | None = None
 ) -> ChainCounts:
     """Expected counts of states, of their pairs, and of what they show."""
-    n, S = len(found), model.n_states
+    n, S, lengths = len(found), model.n_states, found.lengths
     symbols = isinstance(model, CategoricalHMM)
-    table = model._log_table(found)
-    by_sequence = (n, *table.shape) if symbols else table.shape
+    seen = model._observations(found)
+    log_table, top = relative_rows(model._log_table(found), seen.shared)
+    by_sequence = (n, *log_table.shape) if symbols else log_table.shape
     out = ChainCounts(
-        np.empty(n), np.empty((n, S)), np.empty((n, S, S)), np.zeros(by_sequence)
+        np.full(n, np.nan), np.empty((n, S)), np.empty((n, S, S)), np.zeros(by_sequence)
     )
-    one = np.ones(1)
-    for i, own in enumerate(found.singles()):
+    # eight to a vector, but for the longest
+    short = seen.order[lengths[seen.order] <= _LONGEST // S]
+    if len(short) > _FEW:
+        log_lik, out.start[short], out.transition[short], counts = expected_counts(
+            seen.row,
+            found.offsets[short],
+            lengths[short],
+            np.broadcast_to(model.start, (len(short), S)),
+            np.broadcast_to(model.transition, (len(short), S, S)),
+            chain.likelihoods(log_table)[None],
+            effective_threads(n_jobs),
+            by_step=not symbols,
+        )
+        out.log_likelihood[short] = log_lik
+        if symbols:
+            out.emission[short] = counts
+        else:
+            out.emission[:] = counts[0]
+    for i in np.flatnonzero(np.isnan(out.log_likelihood)):
         steps = slice(found.offsets[i], found.offsets[i + 1])
-        seen: Observations = model._observations(own)
-        rows = table if symbols else table[steps]
-        counts = seen.expect(model.start, model.transition, rows, one, n_jobs)
-        out.log_likelihood[i] = counts.log_likelihood[0]
-        out.start[i], out.transition[i] = counts.start, counts.transition
-        out.emission[i if symbols else steps] = counts.emission
-    return out
+        own = model._observations(Sequences(found[i], np.array([0, len(found[i])])))
+        rows = log_table if symbols else log_table[steps]
+        alone = own.expect(model.start, model.transition, rows, np.ones(1), n_jobs)
+        out.log_likelihood[i] = alone.log_likelihood[0]
+        out.start[i], out.transition[i] = alone.start, alone.transition
+        out.emission[i if symbols else steps] = alone.emission
+    return out._replace(log_likelihood=out.log_likelihood + seen.sums(top))
 
 
 def factor_counts(

@@ -17,6 +17,7 @@ from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted, check_scores, fresh_state
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
+from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import MatrixLike
 from maxent.latent._em_is import checked_likelihood
 from maxent.latent._likelihood import M_STEPS
@@ -48,6 +49,7 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
 
     @fresh_state
     @with_progress
+    @with_single_threaded_blas
     def fit(
         self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:

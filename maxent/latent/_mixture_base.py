@@ -19,7 +19,7 @@ from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.reports import relayed
-from maxent._support.threads import single_threaded_blas
+from maxent._support.threads import single_threaded_blas, with_single_threaded_blas
 from maxent._support.typing import MatrixLike
 from maxent.latent._mixture_em import climb, leader
 from maxent.latent._pool import SELECTIONS, CandidatePool, groups, reasons
@@ -61,6 +61,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
 
     @fresh_state
     @with_progress
+    @with_single_threaded_blas
     def fit(
         self, X: MatrixLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -14,6 +14,7 @@ from maxent._support import validation as v
 from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
+from maxent._support.threads import with_single_threaded_blas
 from maxent.latent._em_is import MStep, checked_likelihood
 from maxent.latent._likelihood import check_method
 from maxent.latent._model import FiniteLatentModel, LogLinearModel
@@ -183,6 +184,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
 
     @fresh_state
     @with_progress
+    @with_single_threaded_blas
     def fit(
         self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None
     ) -> LatentMaxEnt:

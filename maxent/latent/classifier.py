@@ -29,6 +29,7 @@ from maxent._support.partition_checks import (
 from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.results import Status
+from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import ClassWeight, MatrixLike
 from maxent.latent._softmax import (
     ConditionalDual,
@@ -129,6 +130,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
 
     @fresh_state
     @with_progress
+    @with_single_threaded_blas
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> MaxEntClassifier:

@@ -18,6 +18,7 @@ from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.results import Status
+from maxent._support.threads import with_single_threaded_blas
 from maxent.latent._likelihood import Likelihood
 from maxent.latent._ngrams import NGrams
 from maxent.latent._penalty import L2
@@ -174,6 +175,7 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
 
     @fresh_state
     @with_progress
+    @with_single_threaded_blas
     def fit(self, X: Iterable[Sequence[str]], y: Any = None) -> TrigramTopicModel:
         """Fit the weights to documents.
 

@@ -32,6 +32,7 @@ from maxent._support.progress import (
 )
 from maxent._support.random_state import as_generator
 from maxent._support.results import Status
+from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import FloatArray, NDArray
 from maxent.minentropy._features import HiddenFeatures
 from maxent.minentropy._objective import Objective
@@ -76,6 +77,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
     # -- learning --------------------------------------------------------------------
     @fresh_state
     @with_progress
+    @with_single_threaded_blas
     def _learn(self, X, y, sample_weight, hidden_mask, before=None):
         """Fit; `before` is a model of another order, whose weights are a start."""
         settings = self._settings()

@@ -49,6 +49,7 @@ def expected_counts(
     transition: Array,
     table: Array,
     n_threads: int,
+    by_step: bool = False,
 ) -> tuple[Array, Array, Array, Array]:
     """Log-likelihoods and expected counts of sequences, each under its own model.
 
@@ -60,14 +61,18 @@ def expected_counts(
         Where every sequence begins, and its steps; lengths fall.
     start, transition : ndarray (n, states), (n, states, states)
         Nonnegative; they need not sum to one.
-    table : ndarray (n, rows, states)
+    table : ndarray (n, rows, states), or (1, rows, states) of all
         Likelihoods.
     n_threads : int
+    by_step : bool, default=False
+        Whether each step has its own row, so that sequences share the counts too.
 
     Returns
     -------
     log_likelihood (n,), starts (n, states), moves (n, states, states), counts (n, rows,
-    states)
+    states) or (1, rows, states)
+        log_likelihood is NaN where a sequence underflows, and the rest has nothing of
+        it.
     """
     log_lik, starts, moves, counts = chain.expect_each(
         in_vectors(start),
@@ -77,11 +82,27 @@ def expected_counts(
         row,
         begin,
         length,
+        by_step,
         n_threads,
     )
     n = len(begin)
-    starts, moves = out_of_vectors(starts, n), out_of_vectors(moves, n)
-    for i in np.flatnonzero(np.isnan(log_lik)):  # underflowed: alone, in logs
+    return log_lik, out_of_vectors(starts, n), out_of_vectors(moves, n), counts
+
+
+def counts_of_models(
+    row: NDArray[np.intp],
+    begin: NDArray[np.intp],
+    length: NDArray[np.intp],
+    start: Array,
+    transition: Array,
+    table: Array,
+    n_threads: int,
+) -> tuple[Array, Array, Array, Array]:
+    """As `expected_counts`, with sequences that underflow done in logs."""
+    log_lik, starts, moves, counts = expected_counts(
+        row, begin, length, start, transition, table, n_threads
+    )
+    for i in np.flatnonzero(np.isnan(log_lik)):
         log_lik[i], counts[i], starts[i], moves[i] = _expect_one(
             start[i], transition[i], table[i], row[begin[i] : begin[i] + length[i]]
         )

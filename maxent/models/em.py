@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support.results import Monitor, Status
+from maxent._support.threads import with_single_threaded_blas
 
 P = TypeVar("P")
 
@@ -100,6 +101,7 @@ class MonotoneMonitor(Monitor):
         return gain < -ROUNDING * (1.0 + abs(objective))
 
 
+@with_single_threaded_blas
 def maximize_by_em(
     step: Callable[[P], tuple[float, P]],
     starts: Iterable[P],

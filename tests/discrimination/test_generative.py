@@ -486,9 +486,10 @@ def test_numbers_that_are_no_features_are_refused_as_keys_of_parents(rng):
             MEDBayesNetClassifier(parents={key: (0,)}).fit(X, y)
 
 
-def test_predictive_biases_are_shares_of_rows_whatever_the_costs(rng):
+def test_predictive_biases_are_shares_of_rows_times_class_weights(rng):
     X, y = two_gaussians(rng, 60)
     own = {"likelihood": "predictive", "prior": "weak"}
     plain = MEDGaussianClassifier(**own).fit(X, y)
-    costly = MEDGaussianClassifier(class_weight="balanced", **own).fit(X, y)
-    np.testing.assert_allclose(costly.intercept_, plain.intercept_)
+    costly = MEDGaussianClassifier(class_weight={0: 1.0, 1: 3.0}, **own).fit(X, y)
+    shift = costly.intercept_ - plain.intercept_
+    np.testing.assert_allclose(shift, np.log(3.0))
