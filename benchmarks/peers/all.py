@@ -3,9 +3,9 @@
     python all.py --data FOLDER [--out docs/performance] [--only NAME ...] [--resume]
 
 Each race runs in a process of its own with nothing beside it; it is meant for an idle
-machine, and takes about an hour (--quick: minutes, small sizes, to try it out). Its table
-goes to OUT/NAME.csv when it has ended, so that a run that is cut short leaves whole
-tables; --resume leaves out those that are newer than --since hours (12). The page
+machine, and takes about an hour (--quick: minutes, small sizes, to try it out). Its
+table goes to OUT/NAME.csv when it has ended, so that a run that is cut short leaves
+whole tables; --resume leaves out those that are newer than --since hours (12). The page
 docs/performance_tables.rst shows what the files hold. machine.txt names the machine and
 the versions. Races without --data that need it are left out, and said.
 """
