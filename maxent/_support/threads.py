@@ -139,8 +139,9 @@ def in_threads(work, n_items, n_threads):
     Parameters
     ----------
     work : callable(int, int, threading.Event)
-        An exception, Ctrl-C among them, sets the event: then no thread takes another
-        item, and work that takes long should return when it sees this.
+        An exception sets the event: then no thread takes another item, and work that
+        takes long should return when it sees this. Ctrl-C does not wait for that, so
+        work must not touch anything that is used after it.
     n_items, n_threads : int
     """
     items, lock, stop = iter(range(n_items)), threading.Lock(), threading.Event()
@@ -160,19 +161,23 @@ def in_threads(work, n_items, n_threads):
             stop.set()
 
     others = [
-        threading.Thread(target=contextvars.copy_context().run, args=(run, thread))
+        threading.Thread(
+            target=contextvars.copy_context().run,
+            args=(run, thread),
+            name=f"in_threads-{thread}",
+        )
         for thread in range(1, n_threads)
     ]
     for one in others:
         one.start()
     run(0)
-    while any(one.is_alive() for one in others):
+    if not (failures and isinstance(failures[0], KeyboardInterrupt)):
         try:
             for one in others:
                 one.join()
-        except KeyboardInterrupt as failure:  # the others must end first
-            failures.append(failure)
+        except KeyboardInterrupt:
             stop.set()
+            raise
     if failures:
         raise failures[0]
 

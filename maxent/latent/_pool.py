@@ -75,6 +75,9 @@ class NoAdmissibleCandidateError(ValueError):
         Counts per reason, each with its remedy.
     """
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
 
 def reasons(
     residual: Array,

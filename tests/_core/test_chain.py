@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 from maxent._core import chain
 from maxent._support.sequences import Sequences
+from maxent.kernels._expected_counts import chain_counts
 from maxent.models import CategoricalHMM
 from maxent.models._hidden_chain import Observations
 
@@ -175,3 +176,33 @@ def test_draws_follow_the_edges():
     )
     # 5 = (1, 2): 1, then context (2, 1): 2, then (1, 2): 1, ...
     assert path.tolist() == [1, 2, 1, 2, 1, 0, 0, 0]
+
+
+def test_most_likely_paths_of_long_sequences_go_on_from_piece_to_piece(rng):
+    # more pairs of states than are compared between two looks for Ctrl-C
+    model = random_hmm(rng, 150, 3)
+    X = model.sample(3, [4000, 20, 1600], rng)
+    paths, log_prob = model.viterbi(X, n_jobs=2)
+    move, table = np.log(model.transition), np.log(model.emission.prob)
+    for x, path, value in zip(X, paths, log_prob):
+        best, back = np.log(model.start) + table[:, x[0]], []
+        for symbol in x[1:]:
+            scores = best[:, None] + move
+            back.append(scores.argmax(axis=0))
+            best = scores.max(axis=0) + table[:, symbol]
+        states = [int(best.argmax())]
+        for previous in reversed(back):
+            states.append(int(previous[states[-1]]))
+        np.testing.assert_allclose(value, best.max(), rtol=1e-12)
+        np.testing.assert_array_equal(path, states[::-1])
+
+
+def test_expected_counts_together_are_those_of_each_alone(rng):
+    model = random_hmm(rng, 4, 3)
+    lengths = [60, 1, 7, 30, 30, 2, 300, 5, 12, 3]
+    X = model.sample(len(lengths), lengths, rng)
+    together = chain_counts(model, model._read(X, None), 2)
+    for i, x in enumerate(X):
+        alone = chain_counts(model, model._read([x], None))
+        for own, one in zip(together, alone, strict=True):
+            np.testing.assert_allclose(own[i], one[0], rtol=1e-10, atol=1e-12)

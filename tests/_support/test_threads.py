@@ -199,19 +199,38 @@ def test_every_item_is_done_once_and_loops_inside_have_one_thread(n_threads):
     assert sorted(done) == list(range(50)) and inside == {1}
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 @pytest.mark.parametrize("where", [0, 1])
-def test_an_error_in_one_thread_stops_the_others(error, where):
+def test_an_error_in_one_thread_stops_the_others(where):
     here, done = threading.Barrier(2), []
 
     def work(item, thread, stop):
         if item < 2:
             here.wait(10)  # one item for each thread
             if thread == where:
-                raise error("that item")
+                raise ValueError("that item")
             assert stop.wait(10)
         done.append(item)
 
-    with pytest.raises(error, match="that item"):
+    with pytest.raises(ValueError, match="that item"):
         in_threads(work, 1000, 2)
     assert len(done) == 1
+
+
+def test_an_interrupt_does_not_wait_for_the_others():
+    here, go, done = threading.Barrier(2), threading.Event(), []
+
+    def work(item, thread, stop):
+        here.wait(10)
+        if thread == 0:
+            raise KeyboardInterrupt
+        assert go.wait(10)
+        done.append((item, stop.is_set()))
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, 1000, 2)
+    assert not done  # still at work
+    go.set()
+    for one in threading.enumerate():
+        if one is not threading.current_thread() and "in_threads" in one.name:
+            one.join(10)
+    assert [stopped for _, stopped in done] == [True]

@@ -56,6 +56,18 @@ def _documents(n, length, vocabulary, seed=0):
     return [list(map(str, row)) for row in rng.zipf(1.4, size=(n, length)) % vocabulary]
 
 
+def _chain_with_letters(states, steps, seed=0):
+    from maxent.models import CategoricalHMM
+
+    rng = np.random.default_rng(seed)
+    tables = (
+        rng.dirichlet(np.ones(states), size=states),
+        rng.dirichlet(np.ones(4), size=states),
+    )
+    model = CategoricalHMM(np.full(states, 1 / states), *tables)
+    return model, [rng.integers(4, size=steps)]
+
+
 def calls():
     """name -> function that makes the data and returns the call."""
     import maxent
@@ -87,6 +99,9 @@ def calls():
         ),
         "pairs": lambda: fit(
             maxent.MEDClassifier(multi_class="ovo", n_jobs=1), *_classes(12_000, 16, 20)
+        ),
+        "pairs, two threads": lambda: fit(
+            maxent.MEDClassifier(multi_class="ovo", n_jobs=2), *_classes(12_000, 16, 4)
         ),
         "regressor": lambda: fit(
             maxent.MEDRegressor(n_jobs=1),
@@ -131,6 +146,9 @@ def calls():
                 n_init=5,
                 random_state=0,
             )
+        ),
+        "viterbi": lambda: (lambda model, X: lambda: model.viterbi(X))(
+            *_chain_with_letters(40, 1_000_000)
         ),
         "mixture": lambda: (
             lambda: models.Mixture.fit(
