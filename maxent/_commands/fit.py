@@ -16,7 +16,7 @@ from maxent._commands.outcome import (
     CommandError,
     Outcome,
     aligned,
-    check_output,
+    check_model_output,
     listed,
 )
 from maxent._commands.scaling import scales_of, standardized
@@ -52,7 +52,7 @@ def fit(args):
     spec = _spec(args)
     estimator = _estimator(args, spec)
     if args.model is not None:
-        check_output(args.model, args.data)
+        check_model_output(args.model, args.data)
     table, y = _read(args, spec)
     _set_class_weight(args, estimator, y)
     names, lines = table.feature_names, [("rows", table.X.shape[0])]

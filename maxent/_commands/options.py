@@ -272,7 +272,10 @@ OPTIONS: dict[str, Option] = {
     ),
     "unknown": _option(
         *("sequence", "missing", "--unknown"),
-        *("letters that stand for an unknown one; of motif and outliers N", ...),
+        *(
+            "letters that stand for an unknown one; of motif and outliers of ACGT N",
+            ...,
+        ),
         metavar="LETTERS",
     ),
     "n_states": _option(

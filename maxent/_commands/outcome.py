@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 from maxent._support.files import STANDARD_INPUT
 
-__all__ = ["CommandError", "Outcome", "aligned", "check_output", "listed", "one_line"]
+__all__ = [
+    "CommandError",
+    "Outcome",
+    "aligned",
+    "check_model_output",
+    "check_output",
+    "listed",
+    "one_line",
+]
 
 
 class CommandError(Exception):
@@ -45,6 +53,18 @@ def check_output(path, *inputs):
             continue
         if os.path.exists(path) and os.path.samefile(path, other):
             raise CommandError(f"{path} would replace the input of the same name")
+
+
+def check_model_output(path, *inputs):
+    """As `check_output`, and refuse to replace a file that is no model."""
+    import zipfile
+
+    check_output(path, *inputs)
+    if os.path.isfile(path) and os.path.getsize(path) and not zipfile.is_zipfile(path):
+        raise CommandError(
+            f"{path} exists and is no model file; fit writes the MODEL there. Name "
+            "another file, or remove it first"
+        )
 
 
 def one_line(message):

@@ -6,7 +6,12 @@ import time
 import numpy as np
 
 from maxent._commands.catalog import SEQUENCES
-from maxent._commands.outcome import CommandError, Outcome, aligned, check_output
+from maxent._commands.outcome import (
+    CommandError,
+    Outcome,
+    aligned,
+    check_model_output,
+)
 from maxent._commands.predict import prediction_method, write_predictions
 from maxent._commands.reading import class_weights
 from maxent._commands.training import (
@@ -33,6 +38,7 @@ _NOT_HERE = {
     "--ignore": "ignore",
 }
 _IN_FIT = "add it to --alphabet, or name it in --unknown if it is an unknown letter"
+_ONE_CASE = "such as by awk '!/^>/{$0=toupper($0)}1'"  # headers have the labels
 _IN_PREDICT = "drop the sequence, or fit again with it in --alphabet or --unknown"
 _OF_KERNEL = (
     *("sequence_model", "alphabet", "unknown", "n_states", "order", "smoothing"),
@@ -49,7 +55,7 @@ def fit(args):
             f"{', '.join(SEQUENCES)}"
         )
     if args.model is not None:
-        check_output(args.model, args.data)
+        check_model_output(args.model, args.data)
     spec = SEQUENCES[args.estimator]
     X, y, places = _read(args.data, labelled=spec.labels is not None)
     given = dict(args.given)
@@ -75,6 +81,8 @@ def fit(args):
     seconds = time.perf_counter() - start
     write_model(args, trained.fitted, {"sequences": trained.name})
     lines = [("sequences", len(X)), *trained.lines(), *checked]
+    if args.estimator == "motif":
+        lines.append(("motif sought in", max(y.tolist())))
     lines += fit_lines(trained.fitted, predicted, y)
     return fit_outcome(args, trained.fitted, lines, seconds)
 
@@ -143,11 +151,13 @@ class _Direct:
             given["smoothing"] = (flag, "pseudo_count", value)
         if "seed" in given:
             params["random_state"] = given.pop("seed")[2]
+        own = given["alphabet"][2] if "alphabet" in given else _letters(X, "")
+        missing = given["unknown"][2] if "unknown" in given else _unknown_of(own)
         if "alphabet" not in given:
-            missing = given["unknown"][2] if "unknown" in given else "N"
             params["alphabet"] = _letters(X, missing)
-            if "unknown" not in given and any("N" in text for text in X):
-                params["missing"] = missing
+        if "unknown" not in given:
+            known = params.get("alphabet", own)
+            params["missing"] = "" if missing in known else missing
         machine = make_estimator(args.estimator, spec, given, **params)
         self.letters = _letters_of(machine)
         self.fitted = calibrated(args, machine)
@@ -181,7 +191,12 @@ def predict(args, estimator, model):
     if y is not None and classes is not None:
         known = {str(c) for c in np.asarray(classes).tolist()}
         if not set(y.tolist()) & known:
-            y = None  # last words of headers that are no labels
+            if 2 * len(set(y.tolist())) <= len(y):  # like labels, not like names
+                tell(
+                    "maxent predict: no last word of a header or line is a class of "
+                    f"the model ({', '.join(sorted(known))}), so no error is computed"
+                )
+            y = None
     return write_predictions(args, estimator, method, X, y)
 
 
@@ -198,6 +213,11 @@ def _letters(X, missing):
     return "".join(sorted({letter for text in X for letter in text} - {*missing}))
 
 
+def _unknown_of(letters):
+    """N for an unknown letter of nucleic acids; of proteins it is asparagine."""
+    return "N" if {*letters.upper()} <= {*"ACGTUN"} and letters.isupper() else ""
+
+
 def _warn_of_cases(letters):
     """Lower-case letters in files of genomes mark repeats, not other symbols."""
     twice = [
@@ -206,8 +226,8 @@ def _warn_of_cases(letters):
     if twice:
         tell(
             f"maxent fit: warning: {', '.join(twice)} occur in lower case too, which "
-            "counts as another letter; write the letters in one case, as with tr a-z "
-            "A-Z, or name both by --alphabet"
+            f"counts as another letter; write the letters in one case, {_ONE_CASE}, or "
+            "name both by --alphabet"
         )
 
 
@@ -286,7 +306,7 @@ def _check_letters(path, X, places, alphabet, missing, remedy):
         if alphabet is not None and unknown:
             letter = min(unknown, key=text.index)
             if letter.swapcase() in known:
-                remedy = "write the letters in one case, as with tr a-z A-Z"
+                remedy = f"write the letters in one case, {_ONE_CASE}"
             raise CommandError(
                 f"{path}, {place} has the letter {letter!r} at place "
                 f"{text.index(letter) + 1}, which is not in the alphabet {alphabet!r}; "
@@ -307,7 +327,19 @@ def _labels(path, found, labels, labelled):
             f"word of its {where}"
         )
     names = found.fasta and all(len(name.split()) == 1 for name in found.names)
-    if names and labelled != "auto" and len({*labels}) == len(labels) > 2:
+    distinct = len({*labels})
+    if (
+        found.fasta
+        and labelled != "auto"
+        and not names
+        and 2 * distinct > len(labels) > 9
+    ):
+        raise CommandError(
+            f"{path}: the last words of the {len(labels)} headers are {distinct} "
+            f"different ones, {labels[0]!r} the first, and too many to be labels. "
+            "Write the label as the last word of each header"
+        )
+    if names and labelled != "auto" and distinct == len(labels) > 2:
         raise CommandError(
             f"{path}: every header is one word, {found.names[0]!r} the first, and no "
             "two are alike: names, but no labels. Write the label as the last word of "

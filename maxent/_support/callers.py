@@ -15,6 +15,11 @@ def user_stacklevel():
     decorators are between.
     """
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def _is_inside(filename):
+    """Whether code is of this package, or of one that calls it back."""
+    return filename.startswith(_PACKAGE) or f"{os.sep}joblib{os.sep}" in filename

@@ -108,14 +108,16 @@ def _refuse_strings(X):
 
 
 def _as_objects(X):
-    """Nested lists with missing values as objects: NumPy would make text of them."""
+    """Nested lists of text and other values as objects: NumPy would make them text."""
     try:
         objects = np.array(X, dtype=object)
     except ValueError:  # ragged; scikit-learn says so
         return X
-    if objects.ndim == 2 and missing_values(objects).any():
-        return objects
-    return X
+    if objects.ndim != 2:
+        return X
+    texts = [isinstance(x, str) for x in objects.ravel().tolist()]
+    mixed = any(texts) and not all(texts)
+    return objects if mixed or missing_values(objects).any() else X
 
 
 def missing_values(X: NDArray[Any]) -> NDArray[np.bool_]:

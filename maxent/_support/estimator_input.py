@@ -37,11 +37,29 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     """
     from sklearn.utils.validation import validate_data
 
+    if isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
+        _explain_texts(X)  # before NumPy makes an array of the longest one's width
+    _refuse_dates(X)
     try:
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError) as error:
         _explain(str(error), options.get("y_numeric", False), X, *y)
         raise
+
+
+def _refuse_dates(X: Any) -> None:
+    """Refuse tables of dates alone, whose counts of ns pass for numbers."""
+    kinds = getattr(getattr(X, "dtype", None), "kind", None)
+    dtypes = getattr(X, "dtypes", None) if hasattr(X, "columns") else None
+    if kinds == "M" or (
+        dtypes is not None
+        and len(dtypes)
+        and all(getattr(dtype, "kind", "") == "M" for dtype in dtypes)
+    ):
+        raise ValueError(
+            "X holds dates or times only, which are no numbers; make features of them, "
+            "such as the days since a first date."
+        )
 
 
 def check_labels(y: NDArray[Any]) -> None:

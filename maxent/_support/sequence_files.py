@@ -67,7 +67,7 @@ def read_records(path: str | os.PathLike[str]) -> Records:
             pieces.append([])
             lines.append(number)
         if not (fasta and text.startswith(">")):
-            pieces[-1].append(text)
+            pieces[-1].append("".join(text.split()) if fasta else text)
     sequences = ["".join(part) for part in pieces]
     if not sequences:
         raise ValueError(f"{file} has no sequence.")

@@ -45,7 +45,8 @@ def class_rows(name, y, sample_weight, class_weight):
         )
     elif class_weight is not None:
         check_class_keys(class_weight, classes)
-        factor = compute_class_weight(class_weight, classes=classes, y=y)
+        # scikit-learn's function takes the label "1" for the number
+        factor = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
     # classes without weight can never be predicted
     codes = np.searchsorted(present, codes[keep])
     sample = sample[keep]

@@ -161,8 +161,8 @@ class KernelMachineMixin(CertifiedState):
         if self.solver != "auto":
             return False
         n, d = data.shape
-        if sp.issparse(data):
-            return n > 2000
+        if sp.issparse(data):  # of documents a matrix of inner products costs more
+            return n > (100 if d > n else 2000)
         # hinges take the interior point, which costs more per column
         smooth = problem.margin.unit_potential.smooth
         return n > 400 and n > 4 * d and d <= (2000 if smooth else 500)

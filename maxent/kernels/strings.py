@@ -198,5 +198,7 @@ def _words(
 def _counted(
     owner: NDArray[np.intp], words: NDArray[np.intp], shape: tuple[int, int]
 ) -> sparse.csr_array:
-    pairs = (np.ones(len(words)), (owner, words))
+    # indices of 32 bits where they fit: half of scikit-learn takes no others
+    kind = sparse.get_index_dtype(maxval=max(*shape, len(words)))
+    pairs = (np.ones(len(words)), (owner.astype(kind), words.astype(kind)))
     return sparse.coo_array(pairs, shape=shape).tocsr()

@@ -22,7 +22,7 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.results import Status
 from maxent.latent._dual_solvers import FAR, NEWTON_UP_TO, SOLVERS, DualProblem
-from maxent.latent._hull import check_ranges
+from maxent.latent._hull import check_ranges, check_reach
 from maxent.latent._penalty import ConvexPenalty, make_penalty
 from maxent.latent._scaling import SCALING
 from maxent.latent._space import FeatureSpace, check_moments
@@ -202,6 +202,7 @@ def fit_maxent(
 def _result(problem, lam, n_iter, method, max_iter):
     space = problem.space
     dual, p, _, residual = problem.evaluate(lam)
+    p = p / p.sum()  # huge weights leave it short of digits
     status = Status.CONVERGED if residual <= problem.tol else Status.STALLED
     if status is not Status.CONVERGED and problem.stopped:
         status = Status.STOPPED
@@ -210,6 +211,7 @@ def _result(problem, lam, n_iter, method, max_iter):
         if n_iter >= max_iter:
             status = Status.MAX_ITER
         elif problem.pull(lam) > FAR:
+            check_reach(space, problem.target, problem.penalty, problem.tol)
             status = Status.UNBOUNDED
         _warn(status, residual, problem.tol, n_iter, method)
     entropy = float(-xlogy(p, p).sum())

@@ -127,10 +127,11 @@ def _word_codes(codes, reads, letters, word):
 class M3EMotifClassifier(MinEntropyBase):
     """Max-margin min-entropy motif finder in DNA, RNA or protein sequences.
 
-    Positive sequences hold a motif of known width at an unknown place: weights of the
-    letters at each of its positions, against weights of the background words that it
-    covers. A Renyi entropy makes one number of the scores of all places, from their
-    average (alpha = 0: many places bind) to their maximum (alpha = inf).
+    Positive sequences, those of the label ``classes_[1]``, the last in sorted order,
+    hold a motif of known width at an unknown place: weights of the letters at each of
+    its positions, against weights of the background words that it covers. A Renyi
+    entropy makes one number of the scores of all places, from their average (alpha = 0:
+    many places bind) to their maximum (alpha = inf).
 
     Parameters
     ----------

@@ -4,11 +4,13 @@ import math
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
+from maxent import MEDClassifier
 from maxent._support.kernel_parameters import KERNEL_NAMES, call_kernel, resolve_gamma
 from maxent._support.vector_kernels import VectorKernel, apply_kernel
 
@@ -241,3 +243,10 @@ def test_rows_of_two_slices_are_those_of_their_places(kernel, far, rng):
     np.testing.assert_array_equal(part.block(every, every), want.block(every, every))
     np.testing.assert_array_equal(part.block(every, every), whole.block(places, places))
     assert (part.raw is None) == (want.raw is None)
+
+
+def test_tables_of_dates_alone_are_refused():
+    days = pd.DataFrame({"joined": pd.date_range("2020", periods=6)})
+    for X in (days, days.to_numpy()):
+        with pytest.raises(ValueError, match="dates or times only"):
+            MEDClassifier().fit(X, [0, 1] * 3)

@@ -180,7 +180,7 @@ def test_prediction_refusals(run, fasta, crabs, tmp_path):
     assert_one_sentence(err, "predict")
     other.write_text(">a\nACCA\n>b 7\nACaC\n")
     code, _, err = run("predict", model, other)
-    assert code == 2 and "the letter 'a' at place 3" in err and "tr a-z A-Z" in err
+    assert code == 2 and "the letter 'a' at place 3" in err and "toupper" in err
     bare = tmp_path / "bare.txt"
     bare.write_text("ACAC\nAANA\n")
     code, _, err = run("predict", model, bare, "--format", "sequences")
@@ -206,6 +206,55 @@ def test_letters_of_both_cases_are_warned_about(run, strings, tmp_path):
         "".join(f">s {label}\n{x[:20]}{x[20:].lower()}\n" for x, label in zip(*strings))
     )
     _, _, err = run("fit", path, tmp_path / "m", *MARKOV, "-q")
-    assert "warning: A, C occur in lower case too" in err and "tr a-z" in err
+    assert "warning: A, C occur in lower case too" in err and "toupper" in err
     _, _, err = run("fit", path, tmp_path / "m", *MARKOV, "-q", "--alphabet", "ACac")
     assert err == ""
+
+
+def test_labels_that_the_model_does_not_know_are_said(run, strings, tmp_path):
+    path, other = tmp_path / "s.fasta", tmp_path / "o.fasta"
+    for file, change in ((path, str), (other, str.upper)):
+        file.write_text(
+            "".join(f">s {change(str(c))}\n{x}\n" for x, c in zip(*strings))
+        )
+    assert run("fit", path, tmp_path / "m", *MARKOV, "-q")[0] == 0
+    code, _, err = run("predict", tmp_path / "m", other)
+    assert code == 0 and "no last word of a header or line is a class" in err
+    # numbers that are text to FASTA are keys of weights all the same
+    path.write_text("".join(f">s {int(c == 'exon')}\n{x}\n" for x, c in zip(*strings)))
+    options = [*MARKOV, "--class-weight", "0:1,1:3"]
+    assert run("fit", path, tmp_path / "m", *options)[0] == 0
+
+
+def test_headers_that_end_in_names_are_refused(run, strings, tmp_path):
+    path = tmp_path / "names.fasta"
+    path.write_text("".join(f">exon s{i}\n{x}\n" for i, x in enumerate(strings[0])))
+    code, _, err = run("fit", path, tmp_path / "m", *MARKOV)
+    assert code == 2 and "too many to be labels" in err
+
+
+def test_a_file_that_is_no_model_is_not_replaced(run, strings, tmp_path):
+    path, other = tmp_path / "s.fasta", tmp_path / "test.fasta"
+    for file in (path, other):
+        file.write_text("".join(f">s {c}\n{x}\n" for x, c in zip(*strings)))
+    text = other.read_text()
+    code, _, err = run("fit", path, other, *MARKOV)
+    assert code == 2 and "exists and is no model file" in err
+    assert other.read_text() == text
+
+
+def test_unknown_letters_of_motifs_are_those_of_nucleic_acids(run, tmp_path):
+    rng = np.random.default_rng(0)
+    words = ["".join(w) for w in rng.choice(list("ACGT"), size=(40, 20))]
+    for letters, found in (("ACGT", "ACGT (4 letters)"), ("NSDK", "DKNS (4 letters)")):
+        table = str.maketrans("ACGT", letters)
+        path = tmp_path / f"{letters}.fasta"
+        path.write_text(
+            "".join(
+                f">s {i % 2}\n{w[:10].translate(table)} {w[10:].translate(table)}\n"
+                for i, w in enumerate(words)
+            )
+        )
+        options = ["--estimator", "motif", "--width", 4, "--max-iter", 3]
+        _, out, _ = run("fit", path, tmp_path / f"{letters}.npz", *options)
+        assert found in out and "motif sought in" in out

@@ -330,3 +330,13 @@ def test_the_detector_with_trees_sees_broken_dependence(rng):
     assert new == missing > detector.score_samples(broken)[0]
     other = MEDOutlierDetector(DirichletTrees(1.0, [3] * 4)).fit(X)
     np.testing.assert_array_equal(other.score_samples(X), detector.score_samples(X))
+
+
+def test_lists_of_text_and_numbers_are_the_table_that_they_show():
+    rows, y = [["x", 1, True], ["y", 2, False]] * 10, [0, 1] * 10
+    table = pd.DataFrame(rows)
+    model = MEDTreeClassifier().fit(np.array(rows, dtype=object), y)
+    want = model.decision_function(table.to_numpy())
+    np.testing.assert_array_equal(model.decision_function(rows), want)
+    again = MEDTreeClassifier().fit(rows, y)
+    np.testing.assert_array_equal(again.decision_function(rows), want)

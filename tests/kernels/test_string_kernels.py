@@ -209,3 +209,8 @@ def test_rows_of_a_mixture_with_missing_values_are_refused(rng):
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match=r"data\[3, 1\]=nan"):
         marginalized_kernel(X, model=model)
+
+
+def test_indices_of_features_are_those_that_linear_machines_take(rng):
+    F = spectrum_features(strings(rng, 20), k=3, alphabet="ACGT")
+    assert F.indices.dtype == F.indptr.dtype == np.int32

@@ -380,3 +380,21 @@ def test_a_callback_that_returns_true_stops_the_solver(options, rng):
     # other answers stop nothing
     full = fit_maxent(F, eta, callback=lambda *_: 1, max_iter=200_000, **options)
     assert full.converged
+
+
+@pytest.mark.parametrize(
+    "features, target",
+    [
+        (np.eye(3), [0.5, 0.3, 0.3]),
+        (np.eye(3), [0.4, 0.4, 0.4]),
+        ([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]], [1.5, 3.1]),
+    ],
+)
+def test_moments_that_contradict_each_other_are_refused(features, target):
+    with pytest.raises(ValueError, match="no distribution over the 3 states"):
+        fit_maxent(features, target)
+
+
+def test_probabilities_sum_to_one_whatever_feature_is_constant():
+    F = np.column_stack([np.arange(4.0), np.ones(4)])
+    assert fit_maxent(F, [1.2, 1.0]).prob.sum() == pytest.approx(1.0, abs=1e-14)
