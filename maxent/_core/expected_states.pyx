@@ -27,6 +27,7 @@ from maxent._core.statespace cimport (
     smoother_scratch,
     system_of,
 )
+from maxent._core.threads cimport team
 
 
 # -- expected products for EM ----------------------------------------------------------
@@ -132,6 +133,7 @@ def statistics(
             out.shape[0] == log_likelihood.shape[0] == bad.shape[0] == N):
         raise ValueError("values and outputs do not fit")
     block = min(block, N)
+    n_threads = team(n_threads, N, 10. * offsets[N] * (n + d) ** 3)
     cdef double* work = <double*>malloc(block * room * sizeof(double))
     if work == NULL:
         raise MemoryError

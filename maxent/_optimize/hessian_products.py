@@ -12,7 +12,7 @@ from maxent._optimize.maps import Diagonal
 from maxent._optimize.quadratics import LowRankQuadratic
 
 _SIZE = 1000  # multipliers up to which products make their matrix, 8 MB
-_DIRECT_SIZE = 2500  # multipliers up to which blocks make it, 50 MB
+_DIRECT_SIZE = 2500  # multipliers, and rows, up to which blocks make it, 50 MB
 # what that costs in products, by size: 0.08 to 0.35 for 10 to 40 columns of trees and
 # 200 to 2000 multipliers
 _DIRECT_COST = 0.1
@@ -67,7 +67,7 @@ class FreeHessian:
         self.assemble_after = assemble_after
         self.R, self.size, self.diagonal = R, len(free), np.zeros(len(free))
         self.bias = None if R.bias is None else R.bias[free]
-        self.products, self._direct = 0, True
+        self.products = 0
         # where products are no cheaper than a factor, the matrix is made at once
         every = all(block.cheap_products for block in R.blocks)
         self._direct_cost = _DIRECT_COST if every else 0.0
@@ -89,6 +89,8 @@ class FreeHessian:
                 rows = np.flatnonzero(np.diff(B.indptr))
                 B = B[rows]
             self.parts.append(_Part(block, rows, a, extra, B))
+        # the matrix between rows, as of all steps of sequences, may be far larger
+        self._direct = all(len(part.rows) <= _DIRECT_SIZE for part in self.parts)
         self._set_diagonal(diagonal)
 
     def _set_diagonal(self, curvature):

@@ -152,10 +152,12 @@ def mean_length(found: Sequences) -> int:
     return max(1, int(found.offsets[-1] // len(found)))
 
 
-def check_init(init: Any, cls: type) -> None:
-    """Refuse a start that is no model of this kind."""
+def check_init(init: Any, cls: type, n_states: int | None = None) -> None:
+    """Refuse a start that is no model of this kind, or of other states than asked."""
     if not isinstance(init, cls):
         raise TypeError(f"init={v.shown(init)} must be a {cls.__name__}.")
+    if n_states is not None and n_states != init.n_states:
+        raise ValueError(f"n_states={n_states} but init has {init.n_states} states.")
 
 
 def check_kind(model: Any, name: str, attribute: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
+from maxent._support.threads import single_threaded_loops
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
 from maxent.families.gaussian import AnyGaussian
 from maxent.models._chain_input import Array
@@ -198,7 +199,9 @@ def clustered_starts(
     k = min(n_states, len(np.unique(X, axis=0)))
     for _ in range(n_init):
         seed = int(rng.integers(2**31))
-        means = KMeans(k, n_init=1, random_state=seed).fit(X / scale).cluster_centers_
+        with single_threaded_loops():  # whose threads do not survive a fork
+            found = KMeans(k, n_init=1, random_state=seed).fit(X / scale)
+        means = found.cluster_centers_
         mean = overall.mean + rng.normal(size=(n_states, X.shape[1])) * scale
         mean[:k] = means * scale
         cov = np.repeat(0.5 * covariances(overall)[None], n_states, axis=0)

@@ -189,8 +189,8 @@ class GaussianHMM(HiddenMarkovModel):
         zeta : float, default=0.1
             Free parameters per step where `n_states` is None.
         init : GaussianHMM, optional
-            Start of a single run, whose `covariance_type` is kept; `n_states` and
-            `n_init` are then not read.
+            Start of a single run, whose `covariance_type` is kept; `n_states` must
+            be its own then, and `n_init` is not read.
         n_init : int, default=3
             Starts; the run of the greatest objective is kept.
         tol : float, default=1e-8
@@ -258,7 +258,7 @@ class GaussianHMM(HiddenMarkovModel):
         smoothing = v.check_nonnegative("smoothing", smoothing)
         v.check_choice("covariance_type", covariance_type, tuple(FAMILIES))
         if init is not None:
-            check_init(init, cls)
+            check_init(init, cls, n_states)
             covariance_type = init.covariance_type
         if is_partitioned(sequences):
             kind = Vectors(

@@ -25,6 +25,7 @@ from maxent.models._chain_input import (
     Array,
     alphabet_size,
     check_chain,
+    check_init,
     check_kind,
     hmmlearn,
     mean_length,
@@ -227,8 +228,8 @@ class CategoricalHMM(HiddenMarkovModel):
         zeta : float, default=0.1
             Free parameters per letter where `n_states` is None.
         init : CategoricalHMM, optional
-            Start of a single run; `n_states`, `n_symbols` and `n_init` are then not
-            read.
+            Start of a single run; `n_states` must be its own then, and `n_symbols` and
+            `n_init` are not read.
         n_init : int, default=3
             Random starts; the one of the greatest objective is kept.
         tol : float, default=1e-8
@@ -320,6 +321,7 @@ class CategoricalHMM(HiddenMarkovModel):
         seen = cls._observations(found)
         problem = CategoricalProblem(seen, weights, smoothing, n_jobs)
         if init is not None:
+            check_init(init, cls, n_states)
             starts = [own_start(init, cls, n_symbols)]
         else:
             if n_states is None:

@@ -225,6 +225,9 @@ class SwitchingLDS(RegimePaths):
         Returns
         -------
         list of SwitchingPosterior
+            The regimes in gaps of missing rows, and after the last observed one, come
+            out far too sure: use the chain of regimes from the last observed step
+            there, ``regimes[t] @ switching**k``.
 
         Raises
         ------

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -430,3 +431,16 @@ def test_rounds_that_are_cut_short_are_said(rng):
     with pytest.warns(ConvergenceWarning, match="round 1, the last one"):
         model.fit(X)
     assert not model.converged_ and model.n_iter_ == 1
+
+
+def test_memory_grows_with_the_steps_and_not_with_their_square(rng):
+    X = [rng.normal(size=(400, 2)) for _ in range(30)]
+    tracemalloc.start()
+    try:
+        MEDSequenceOutlierDetector(
+            2, emission="gaussian", n_init=1, tol=1e-3, random_state=0
+        ).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1e8  # all steps by all steps would be 1.2e9

@@ -557,3 +557,14 @@ def test_states_without_batch_are_refused():
         lambda: CategoricalHMM([1.0], [[1.0]], Categorical([0.5, 0.5])),
         "emission has shape",
     )
+
+
+def test_states_that_differ_from_those_of_the_start_are_refused(rng):
+    model = random_hmm(rng, 2, 3)
+    X = model.sample(5, 12, rng)
+    with pytest.raises(ValueError, match="n_states=3 but init has 2 states"):
+        CategoricalHMM.fit(X, 3, init=model)
+    series = [rng.normal(size=(20, 1)) for _ in range(3)]
+    start = GaussianHMM.fit(series, 2, random_state=0, tol=1e-2)
+    with pytest.raises(ValueError, match="n_states=3 but init has 2 states"):
+        GaussianHMM.fit(series, 3, init=start)

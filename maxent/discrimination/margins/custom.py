@@ -161,7 +161,13 @@ class CustomMargin(MarginPrior):
 def _compile_scalar(function, name):
     if not callable(function):
         raise TypeError(f"{name} must be a function of one float; got {function!r}.")
-    import numba
+    try:
+        import numba
+    except ImportError:
+        raise ImportError(
+            "a CustomMargin compiles its functions with Numba, which is not installed; "
+            "`pip install numba`, or use one of the named margin priors."
+        ) from None
 
     plain = getattr(function, "py_func", function)
     # a pole at the end of the domain is an infinity, not an exception
