@@ -1,6 +1,8 @@
 """``maxent predict``: apply a model file to a data file."""
 
+import contextlib
 import csv
+import gzip
 import io
 import itertools
 
@@ -87,10 +89,12 @@ def prediction_method(args, estimator):
     }
     for method, (wanted, what) in asked.items():
         if wanted and not hasattr(_without_calibration(estimator, method), method):
-            remedy = ""
+            remedy, name = "", type(machine_of(estimator)).__name__
             if method == "predict_proba" and hasattr(estimator, "classes_"):
-                remedy = "; fit with --probability or --margin logistic to have them"
-            name = type(machine_of(estimator)).__name__
+                level = " --level 0" if name == "MEDTreeClassifier" else ""
+                remedy = (
+                    f"; fit with --probability or --margin logistic{level} to have them"
+                )
             raise CommandError(f"{args.model}: its {name} defines no {what}{remedy}")
         if wanted:
             return method
@@ -177,11 +181,26 @@ def _agrees(extra, n):
     )
 
 
+@contextlib.contextmanager
+def _text_file(path):
+    """File for text that appears complete or not at all, compressed if its name is."""
+    if not path.endswith(".gz"):
+        with whole_file(path, "w", encoding="utf-8", newline="") as stream:
+            yield stream
+        return
+    with (
+        whole_file(path) as file,
+        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="") as stream,
+    ):
+        yield stream
+
+
 def _write_rows(path, header, values):
     rows = values.tolist() if values.ndim == 2 else ([v] for v in values.tolist())
     rows = itertools.chain([header], rows)
     if path is not None:
-        with whole_file(path, "w", encoding="utf-8", newline="") as stream:
+        with _text_file(path) as stream:
             csv.writer(stream, lineterminator="\n").writerows(rows)
         return
     while part := list(itertools.islice(rows, _PRINTED_ROWS)):

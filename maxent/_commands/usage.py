@@ -256,7 +256,10 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
         help="svmlight, CSV or sequence file; - is standard input",
     )
     predict.add_argument(
-        "-o", "--output", metavar="OUT", help="CSV file to write (default: print it)"
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="CSV file to write, .gz too (default: print it)",
     )
     what = predict.add_mutually_exclusive_group()
     what.add_argument("--decision", action="store_true", help="write decision values")

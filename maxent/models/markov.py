@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -335,7 +336,9 @@ class MarkovChain(Model):
 
 def check_order(order: Any) -> int:
     """An integer >= 0."""
-    return 0 if order == 0 and order is not False else v.check_count("order", order)
+    if isinstance(order, numbers.Integral) and order == 0 and order is not False:
+        return 0
+    return v.check_count("order", order)
 
 
 def contexts(

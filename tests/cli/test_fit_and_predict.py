@@ -1,5 +1,6 @@
 """The command line, called in process: usage, and what fit and predict give."""
 
+import gzip
 import tracemalloc
 
 import numpy as np
@@ -337,3 +338,14 @@ def test_the_selector_names_its_features(run, tmp_path):
     assert code == 0
     assert "c" in pairs(out)["selected"]
     assert load(model).get_params()["prior_inclusion"] == 0.1
+
+
+def test_predictions_are_compressed_where_their_name_says_so(run, crabs, tmp_path):
+    model, plain, packed = tmp_path / "m", tmp_path / "p.csv", tmp_path / "p.csv.gz"
+    assert run("fit", crabs, model, "--label", "sex")[0] == 0
+    for out in (plain, packed):
+        assert run("predict", model, crabs, "-o", out)[0] == 0
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    first = packed.read_bytes()
+    assert run("predict", model, crabs, "-o", packed)[0] == 0
+    assert packed.read_bytes() == first
