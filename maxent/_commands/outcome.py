@@ -57,14 +57,23 @@ def check_output(path, *inputs):
 
 def check_model_output(path, *inputs):
     """As `check_output`, and refuse to replace a file that is no model."""
-    import zipfile
-
     check_output(path, *inputs)
-    if os.path.isfile(path) and os.path.getsize(path) and not zipfile.is_zipfile(path):
+    if os.path.isfile(path) and os.path.getsize(path) and not _is_model(path):
         raise CommandError(
             f"{path} exists and is no model file; fit writes the MODEL there. Name "
             "another file, or remove it first"
         )
+
+
+def _is_model(path):
+    """Whether a file has the members of a model file, whatever is in them."""
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {"metadata.npy", "checksum.npy"} <= {*archive.namelist()}
+    except (zipfile.BadZipFile, OSError):
+        return False
 
 
 def one_line(message):

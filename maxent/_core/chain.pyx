@@ -30,6 +30,7 @@ cdef enum:
     LANE_MEMORY = 1 << 23       # doubles of the forward pass of one vector of sequences
     WORK = 50000000             # ns of a thread between two looks for Ctrl-C, roughly
     PATH_WORK = 1 << 25         # pairs of states that Viterbi compares between them
+    PATHS_MEMORY = 1 << 24      # origins of Viterbi paths of several sequences
 
 cdef double DENSE = 1e-100      # transitions below it may hide what underflows
 cdef double TINY = 1e-308       # what a likelihood that underflows is set to
@@ -596,6 +597,8 @@ def viterbi(
     """Most likely state paths (steps,) and their log-probabilities (n,)."""
     cdef Py_ssize_t n = offset.shape[0] - 1, first = 0, stop, S = log_start.shape[0]
     cdef Py_ssize_t piece = max(1, PATH_WORK // (S * S))
+    # steps of sequences that share memory: their origins take 64 MB at most
+    cdef Py_ssize_t most = min(piece * n_threads, PATHS_MEMORY // S)
     cdef Py_ssize_t[::1] path = np.empty(row.shape[0], np.intp)
     cdef double[::1] log_prob = np.empty(n)
     cdef Paths p
@@ -605,7 +608,7 @@ def viterbi(
     p.path, p.log_prob = &path[0], &log_prob[0]
     while first < n:
         stop = min(first + n_threads, n)
-        while stop < n and offset[stop + 1] - offset[first] <= piece * n_threads:
+        while stop < n and offset[stop + 1] - offset[first] <= most:
             stop += 1
         some_paths(&p, first, stop, piece, n_threads)
         first = stop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,7 +62,7 @@ class Settings:
     max_iter: int
 
 
-class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
+class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator, ABC):
     """Base class of outlier detectors; a subclass defines `fit` and `score_samples`."""
 
     level_: float
@@ -193,9 +194,9 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator):
         else:
             warn_of_rounds(type(self).__name__, result, todo)
 
+    @abstractmethod
     def score_samples(self, X: Any) -> FloatArray:
         """Log-likelihoods, in nats: small for outliers."""
-        raise NotImplementedError
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Scores above the offset: negative for outliers, in nats.

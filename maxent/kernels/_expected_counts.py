@@ -63,7 +63,7 @@ def chain_counts(
             out.emission[short] = counts
         else:
             out.emission[:] = counts[0]
-    for i in np.flatnonzero(np.isnan(out.log_likelihood)):
+    for i in np.flatnonzero(np.isnan(out.log_likelihood)).tolist():
         steps = slice(found.offsets[i], found.offsets[i + 1])
         own = model._observations(Sequences(found[i], np.array([0, len(found[i])])))
         rows = log_table if symbols else log_table[steps]

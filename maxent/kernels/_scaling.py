@@ -31,7 +31,17 @@ def scaled_by(K: Array, left: Array, right: Array | None = None) -> Array:
 
 
 def log_scaled(L: Array, left: Array, right: Array | None = None) -> Array:
-    """The same in logs, with further axes; exactly zero on a diagonal."""
+    """Logarithms of kernels, normalised: L - (left + right) / 2.
+
+    Parameters
+    ----------
+    L : ndarray (n, m, ...)
+        Logarithms of the kernel, with axes for horizons or powers.
+    left : ndarray (n, ...)
+        Those of each datum of the first list with itself.
+    right : ndarray (m, ...), optional
+        Those of the second; None takes `left` again, and sets the diagonal to zero.
+    """
     out = L - 0.5 * (left[:, None] + (left if right is None else right))
     if right is None:
         i = np.arange(len(out))

@@ -19,7 +19,7 @@ from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.reports import relayed
-from maxent._support.threads import single_threaded_blas, with_single_threaded_blas
+from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import MatrixLike
 from maxent.latent._mixture_em import climb, leader
 from maxent.latent._pool import SELECTIONS, CandidatePool, groups, reasons
@@ -105,9 +105,8 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
             progress_of(self, partial(_take, problem), task="EM step"),
             lambda report: replace(report, objective=report.objective - log_det),
         )
-        with single_threaded_blas():
-            runs = climb(problem, starts, self.tol, self.max_iter, callback=report)
-            table = self._table(problem, runs)
+        runs = climb(problem, starts, self.tol, self.max_iter, callback=report)
+        table = self._table(problem, runs)
         self.objective_history_ = np.array([h[1] for h in runs.history])
         self._candidate_parameters(problem, runs.phi)
         self._settle(table, runs.stopped)

@@ -156,8 +156,9 @@ def check_init(init: Any, cls: type, n_states: int | None = None) -> None:
     """Refuse a start that is no model of this kind, or of other states than asked."""
     if not isinstance(init, cls):
         raise TypeError(f"init={v.shown(init)} must be a {cls.__name__}.")
-    if n_states is not None and n_states != init.n_states:
-        raise ValueError(f"n_states={n_states} but init has {init.n_states} states.")
+    states: Any = getattr(init, "n_states", None)
+    if n_states not in (None, states):
+        raise ValueError(f"n_states={n_states} but init has {states} states.")
 
 
 def check_kind(model: Any, name: str, attribute: str) -> None:

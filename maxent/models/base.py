@@ -18,7 +18,7 @@ import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 
@@ -269,7 +269,7 @@ def _short(value: Any) -> str:
     return " ".join(np.array2string(value, separator=", ", precision=6).split())
 
 
-def _is_open(result: EMResult | None) -> bool:
+def _is_open(result: EMResult | None) -> TypeGuard[EMResult]:
     """Whether a fit ended without converging, and no callback has stopped it."""
     return not (result is None or result.converged or result.status is Status.STOPPED)
 

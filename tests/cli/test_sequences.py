@@ -241,6 +241,11 @@ def test_a_file_that_is_no_model_is_not_replaced(run, strings, tmp_path):
     code, _, err = run("fit", path, other, *MARKOV)
     assert code == 2 and "exists and is no model file" in err
     assert other.read_text() == text
+    arrays = tmp_path / "data.npz"
+    np.savez(arrays, x=np.ones(3))
+    assert run("fit", path, arrays, *MARKOV)[0] == 2
+    assert np.load(arrays)["x"].sum() == 3.0
+    assert [run("fit", path, tmp_path / "m", *MARKOV)[0] for _ in range(2)] == [0, 0]
 
 
 def test_unknown_letters_of_motifs_are_those_of_nucleic_acids(run, tmp_path):
