@@ -11,6 +11,12 @@ from maxent import MEDClassifier
 from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination import FixedMargin
 from maxent.discrimination.duals import multiclass_dual
+from maxent.discrimination.duals._multiclass_primal import (
+    solve_by_lbfgs,
+    solve_by_newton,
+)
+from maxent.discrimination.duals._multiclass_scores import LinearScores
+from maxent.discrimination.duals.class_pairs import MulticlassRows
 from maxent.discrimination.duals.multiclass_dual import solve_multiclass
 
 TOL = 1e-6
@@ -70,7 +76,7 @@ def test_every_road_agrees_on_linear_machines(margin, bias, rng):
     data = (codes, weight, margin, bias)
     long = sp.csr_array(X)
     long.indices = long.indices.astype(np.int64)  # the other index array stays short
-    roads = [(X, s) for s in ("interior", "coordinate", "lbfgs")]
+    roads = [(X, s) for s in ("interior", "coordinate", "newton", "lbfgs")]
     roads += [(sp.csr_array(X), "coordinate"), (long, "coordinate")]
     results = [
         solve(Z, *data, solver, kernel="linear", cache_size=1e-3) for Z, solver in roads
@@ -78,6 +84,26 @@ def test_every_road_agrees_on_linear_machines(margin, bias, rng):
     agree(results)
     for r, _ in results:
         assert abs(r.bias.sum()) <= 1e-9 * (1 + np.abs(r.bias).max())
+
+
+@pytest.mark.parametrize("variance", [None, 0.0, 1.5])
+@pytest.mark.parametrize("solver", [solve_by_newton, solve_by_lbfgs])
+def test_solvers_of_the_primal_begin_with_the_machine_of_a_start(solver, variance, rng):
+    X, codes, weight = problem(rng)
+    constraints = MulticlassRows(codes, 3, PRIORS[0], weight)
+    flat = variance is None
+    scores = LinearScores(X, constraints, 0.5, variance or 0.0)
+    options = {"tol": TOL, "max_iter": 500}
+    first = solver(scores, constraints, flat, **options)
+    again = solver(scores, constraints, flat, start=first, **options)
+    assert first.converged and again.converged
+    assert again.n_iter < first.n_iter
+
+
+def test_many_rows_of_few_columns_end_with_newton(rng):
+    X, codes, weight = problem(rng, n=3000, m=8)
+    r, _ = solve(X, codes, weight, PRIORS[0], "flat", "auto", kernel="linear")
+    assert r.converged and r.solver == "newton" and r.n_iter < 50
 
 
 @priors
@@ -171,7 +197,7 @@ def test_equal_rows_of_two_classes_are_refused_soon(kernel, n, rng):
     assert max(n_iter for n_iter, _, _ in seen) <= 2000
 
 
-@pytest.mark.parametrize("solver", ["interior", "coordinate", "lbfgs"])
+@pytest.mark.parametrize("solver", ["interior", "coordinate", "newton", "lbfgs"])
 def test_every_solver_reports_progress_and_bound(solver, monkeypatch, rng):
     data, seen = problem(rng, n=400), []
     monkeypatch.setattr(multiclass_dual, "_INTERIOR_STEPS", 2)
@@ -181,7 +207,7 @@ def test_every_solver_reports_progress_and_bound(solver, monkeypatch, rng):
     r, _ = solve(*data, PRIORS[0], "flat", solver, **options)
     assert r.history
     assert set(r.history) <= set(seen)
-    if solver != "lbfgs":
+    if solver in ("interior", "coordinate"):
         assert not r.converged
         assert r.n_iter == r.max_iter == 2
 

@@ -14,6 +14,7 @@ from maxent.discrimination.duals._multiclass_scores import best_certified
 from maxent.discrimination.duals._proximal_bias import ProximalBias
 
 _STILL = 20  # certifications without any change, after which there will be none
+_EVERY = 50  # sweeps between certifications where little is left, or known
 _MANY = 8  # classes whose incidence matrix is mostly zeros
 
 
@@ -52,13 +53,15 @@ def solve_coordinate(
     """
     ascent = _CoordinateAscent(scores, constraints, flat, tol, seed)
     monitor = Monitor(tol, callback, solver="coordinate")
-    status, n_iter, next_check = Status.MAX_ITER, 0, 0
+    status, n_iter, next_check, every = Status.MAX_ITER, 0, 0, _EVERY
+    if worth is not None and (bound := worth(ascent.in_play)) is not None:
+        every = int(np.clip(bound / 8, 5, _EVERY))  # two before a quarter of it
     while n_iter < max_iter and status is Status.MAX_ITER:
         n_iter += 1
         if not ascent.sweep():
             status = Status.NONFINITE
         elif n_iter >= next_check and (
-            ascent.nearly_done() or n_iter % 50 == 0 or n_iter == max_iter
+            ascent.nearly_done() or n_iter % every == 0 or n_iter == max_iter
         ):
             status = ascent.check(n_iter, monitor)
             next_check = n_iter + 2

@@ -101,14 +101,17 @@ class NewtonRun:
         Weights and bias to start from.
     sample : NewtonRun, optional
         Of some rows, weighted to stand for all, whose Hessian serves at first.
+    patience : int, default=10
+        Short steps in a row after which it has stalled.
     """
 
-    def __init__(self, linear, x, sample=None):
+    def __init__(self, linear, x, sample=None, patience=10):
         self.linear, precision = linear, linear.precision
         self.free = np.isfinite(precision)
         self.penalty = np.where(self.free, precision, 0.0)
         self.x = x
         self.iteration, self.slow = 0, 0
+        self.patience = patience
         self.decrement, self.factor = np.inf, None
         if sample is None or sample.factor is None:
             self.evaluate(x, True)
@@ -180,4 +183,4 @@ class NewtonRun:
         if far or t < 1.0:
             self.evaluate(trial, True)
         self.slow = self.slow + 1 if t < 0.5 else 0
-        return Status.STALLED if self.slow > 10 else Status.MAX_ITER
+        return Status.STALLED if self.slow > self.patience else Status.MAX_ITER

@@ -32,7 +32,10 @@ from maxent.discrimination.duals._multiclass_interior import (
     solve_active,
     stored_quadratic,
 )
-from maxent.discrimination.duals._multiclass_primal import solve_primal
+from maxent.discrimination.duals._multiclass_primal import (
+    solve_by_lbfgs,
+    solve_by_newton,
+)
 from maxent.discrimination.duals._multiclass_scores import KernelScores, LinearScores
 from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals.class_pairs import (
@@ -43,6 +46,8 @@ from maxent.discrimination.duals.class_pairs import (
 _INTERIOR_WINS = 400  # constraints below which the interior point is fastest
 _INTERIOR_LIMIT = 4000  # of constraints in play, above which its steps are too long
 _INTERIOR_STEPS = 500  # hard problems take 100
+_NEWTON_COLUMNS = 2000  # of all classes, up to which Newton beats L-BFGS
+_PRIMAL = {"newton": solve_by_newton, "lbfgs": solve_by_lbfgs}
 _SWEEPS = 2000  # that coordinate ascent has at least, with no other solver behind it
 _SWEEP_WORK = 5e10  # and more, up to as many multiplications: half a minute
 
@@ -75,7 +80,7 @@ def solve_multiclass(
         Relative duality gap.
     max_iter : int
         Sweeps, or interior-point steps.
-    solver : {"auto", "interior", "coordinate", "lbfgs"}
+    solver : {"auto", "interior", "coordinate", "newton", "lbfgs"}
         "interior" costs O((n (m - 1))**3) a step, or through the features of a linear
         kernel O(n (m - 1) (m d)**2). "auto" has several in turn, until one converges.
     cache_size : float
@@ -165,7 +170,7 @@ class _Problem:
             if self.linear and self.width <= self.size:
                 return ("features", *dense)
             return features or ("dense",)
-        if asked == "lbfgs":
+        if asked in _PRIMAL:
             return (asked, *features)
         return self._in_turn(features, dense) if asked == "auto" else (asked,)
 
@@ -179,7 +184,8 @@ class _Problem:
             return sweeps
         tall = len(self.kernel) > 8 * self.kernel.X.shape[1]
         if self.linear and g.smooth and tall and not self.kernel.sparse:
-            features = ("lbfgs", *features)
+            primal = ("newton",) if self.width <= _NEWTON_COLUMNS else ()
+            return ("coordinate", *primal, "lbfgs", *(features or dense))
         if features:
             return (*features, *(dense or sweeps))
         return dense if dense and self.tol < 1e-7 else sweeps
@@ -200,7 +206,7 @@ class _Problem:
                 other = self._active(other, max_iter, callback)
             else:
                 following = names[i + 1 :]
-                other = self._first_order(name, max_iter, callback, following)
+                other = self._first_order(name, max_iter, callback, following, result)
             if result is None or other.converged or not result.gap < other.gap:
                 result = other
             ends = (Status.UNBOUNDED, Status.STOPPED)
@@ -209,12 +215,12 @@ class _Problem:
                 break
         return result
 
-    def _first_order(self, name, max_iter, callback, following):
-        """Coordinate ascent or L-BFGS, with the solvers that are to follow in mind."""
+    def _first_order(self, name, max_iter, callback, following, start):
+        """Coordinate ascent, with the solvers that follow in mind; Newton or L-BFGS."""
         scores, bound = self._scores(), max_iter
         options = {"tol": self.tol, "callback": callback}
-        if name == "lbfgs":
-            solve = solve_primal
+        if name in _PRIMAL:
+            solve, options["start"] = _PRIMAL[name], start
         else:
             solve, work = solve_coordinate, scores.sweep_work
             hard = self.constraints.rows.potential.hard  # met within few, or not at all
@@ -229,9 +235,18 @@ class _Problem:
         """Sweeps after which the solver that follows is as fast; None without one."""
         if not following:
             return None
+        if following[0] in _PRIMAL:
+            return self._primal_work(following[0]) / work
         if in_play > 0.75 * self.limit < 0.75 * self.size:
             return None  # more sweeps leave fewer in play
         return max(200, 0.25 * in_play**3 / work)
+
+    def _primal_work(self, name):
+        """Multiplications of a solver of the primal, about."""
+        (n, d), m = self.kernel.X.shape, self.constraints.m
+        if name == "lbfgs":
+            return 1000.0 * n * m * d
+        return 30.0 * (n * m * d**2 + (m * d) ** 3 / 3)
 
     def _scores(self):
         """Class scores by weights, or by kernel values where these are shorter."""
