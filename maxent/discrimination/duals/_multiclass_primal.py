@@ -1,7 +1,11 @@
-"""The primal of linear multi-class machines with a smooth loss: Newton and L-BFGS."""
+"""The primal of linear multi-class machines: Newton's method and L-BFGS.
+
+The losses are smooth, or hinges whose corner is rounded.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +16,13 @@ from maxent._support.linalg import row_chunks
 from maxent._support.results import Certified, DualResult, Monitor, Status
 from maxent.discrimination.duals._multiclass_scores import best_certified
 from maxent.discrimination.duals._primal_newton import NewtonRun, newton_ascent
+from maxent.discrimination.duals._rounded_hinges import (
+    WIDEST,
+    RoundedHinge,
+    solve_by_rounded_hinges,
+)
 
+_CLOSE = 1e-9
 _PATIENCE = 100  # short steps are still faster than those of L-BFGS
 
 
@@ -25,12 +35,15 @@ def solve_by_newton(
 ):
     """Newton's method on the conjugate loss of a linear machine with few columns.
 
-    Parameters and result as for :func:`solve_coordinate`; for dense features and priors
-    with a smooth loss. `start` is a result whose machine it begins with.
+    Parameters and result as for :func:`solve_coordinate`; for dense features. It begins
+    with the machine of the result `start`.
     """
     loss = _PrimalLoss(scores, constraints, flat)
     run = NewtonRun(loss, loss.point_of(start), patience=_PATIENCE)
-    result = newton_ascent(loss, run, tol, max_iter, callback)
+    if loss.rounding:
+        result = solve_by_rounded_hinges(loss, run, tol, max_iter, callback, _CLOSE)
+    else:
+        result = newton_ascent(loss, run, tol, max_iter, callback)
     result.coef = None  # the weights are those of the multipliers
     return result
 
@@ -40,7 +53,7 @@ def solve_by_lbfgs(
 ):
     """L-BFGS on the conjugate loss of a linear machine, until the certificate holds.
 
-    Parameters and result as for :func:`solve_by_newton`.
+    Parameters and result as for :func:`solve_by_newton`; for smooth losses.
     """
     loss = _PrimalLoss(scores, constraints, flat)
     monitor, count = Monitor(tol, callback, solver="lbfgs"), 0
@@ -100,10 +113,13 @@ class _PrimalLoss:
     precision : ndarray (size,)
         Inverse prior variances, infinite for a bias that is zero: all of them where
         there is none, the last where the prior is flat.
+    rounding : float
+        Width of the rounded corner of hinges, 0 for smooth losses.
     """
 
     def __init__(self, scores, constraints, flat):
         self.scores, self.c, self.rows = scores, constraints, constraints.rows
+        self.rounding = 0.0 if self.rows.potential.smooth else WIDEST
         self.E = constraints.sparse_incidence() if flat else None
         self.shape = constraints.m, scores.X.shape[1] + 1
         self.size = self.shape[0] * self.shape[1]
@@ -136,11 +152,18 @@ class _PrimalLoss:
         total = value + 0.5 * float(self.penalty @ x**2)
         return total, np.where(self.free, gradient + self.penalty * x, 0.0)
 
+    @property
+    def _asked(self):
+        """The rows whose losses are minimised."""
+        if not self.rounding:
+            return self.rows
+        return replace(self.rows, potential=RoundedHinge(self.rounding))
+
     def loss_pass(self, x, hessian=False):
         """Loss, multipliers, gradient, and the Hessian or None, without penalties."""
         W, X = x.reshape(self.shape), self.scores.X
         scores = X @ W[:, :-1].T + W[:, -1]
-        value, lam, curvature = self.rows.loss(self.rows.q - self.c.margins(scores))
+        value, lam, curvature = self._asked.loss(self.rows.q - self.c.margins(scores))
         beta = self.c.beta(lam)
         gradient = np.empty(self.shape)
         gradient[:, :-1] = -beta.T @ X

@@ -21,13 +21,18 @@ import numpy as np
 from maxent._optimize.rows import BOTH
 from maxent._optimize.truncated_newton import newton_direction
 from maxent._support.partitions import Partitions
-from maxent._support.results import Certified, DualResult, Monitor, Status
+from maxent._support.results import Certified, DualResult, Status
 from maxent.discrimination.duals._coordinate_ascent import coordinate_ascent
 from maxent.discrimination.duals._linear_problem import LinearProblem, prior_precision
 from maxent.discrimination.duals._primal_newton import (
     NewtonRun,
     approximate_minimum,
     newton_ascent,
+)
+from maxent.discrimination.duals._rounded_hinges import (
+    WIDEST,
+    RoundedHinge,
+    solve_by_rounded_hinges,
 )
 from maxent.discrimination.duals._signed_problem import (
     SignedProblem,
@@ -36,7 +41,6 @@ from maxent.discrimination.duals._signed_problem import (
 from maxent.discrimination.margins.base import MarginPrior
 
 _NEWTON_COLUMNS = 2000  # up to which the Hessian is formed
-_WIDEST, _NARROWEST, _NARROWING = 1.0, 1e-9, 4.0  # of rounded corners
 
 
 @dataclass(frozen=True)
@@ -103,23 +107,6 @@ class PartRows:
         return replace(linear.rows, potential=RoundedHinge(self.rounding))
 
 
-@dataclass(frozen=True)
-class RoundedHinge:
-    """Losses max(x, 0) with a parabola of this width around the corner.
-
-    Source: Chapelle (2007), Training a support vector machine in the primal.
-    """
-
-    width: float
-
-    def loss_derivatives(self, x):
-        """Loss, slope and curvature."""
-        h = self.width
-        share = np.clip(x / h + 0.5, 0.0, 1.0)
-        inside = (share > 0) & (share < 1)
-        return 0.5 * h * share**2 + np.maximum(x - 0.5 * h, 0.0), share, inside / h
-
-
 def solve_partitioned(
     parts: Partitions,
     rows: PartRows,
@@ -137,7 +124,7 @@ def solve_partitioned(
     """
     hinge = not rows.margin.unit_potential.smooth
     if hinge:
-        rows = replace(rows, rounding=_WIDEST)
+        rows = replace(rows, rounding=WIDEST)
     direct = not sparse and parts.n_columns <= _NEWTON_COLUMNS
     start = rows.problem(*sample)
     if direct:
@@ -147,7 +134,7 @@ def solve_partitioned(
         x = _coordinate_start(start)
     problem = _PartitionedProblem(parts, rows)
     run = (NewtonRun if direct else _TruncatedRun)(problem, x)
-    solve = _by_rounded_hinges if hinge else newton_ascent
+    solve = solve_by_rounded_hinges if hinge else newton_ascent
     return solve(problem, run, tol, max_iter, callback)
 
 
@@ -155,42 +142,6 @@ def _coordinate_start(start):
     """Weights and bias (d + 1,) of a machine trained on a sample of the rows."""
     found = coordinate_ascent(start, 0.1, 20, None, None, 0)
     return np.append(found.coef, found.bias)
-
-
-def _by_rounded_hinges(problem, run, tol, max_iter, callback):
-    """Newton's method on hinges whose corner is rounded less and less.
-
-    The multipliers of a rounded hinge are feasible for the hinge, and what is lost
-    falls as the square of the width.
-    """
-    monitor = Monitor(tol, callback, solver="newton")
-    status = Status.MAX_ITER
-    while run.iteration < max_iter and status is Status.MAX_ITER:
-        while run.iteration < max_iter and run.step() is Status.MAX_ITER:
-            # the next corner is narrower than what is left of this one
-            if run.decrement <= 1e-4 * tol * (1 + abs(run.total)):
-                break
-        found = problem.certified(run.x, run.lam)
-        if monitor.record(run.iteration, found.objective, found.gap, found.point):
-            status = monitor.status
-        elif problem.rows.rounding < _NARROWEST:
-            status = Status.STALLED
-        else:
-            problem.narrow()
-            run.restart()
-    best = monitor.best
-    lam, b, w = best.point
-    return DualResult(
-        lam,
-        b,
-        best.objective,
-        best.gap,
-        run.iteration,
-        status,
-        solver="newton",
-        history=monitor.history,
-        coef=w,
-    )
 
 
 class _PartitionedProblem:
@@ -201,9 +152,14 @@ class _PartitionedProblem:
         self.precision = prior_precision(parts.n_columns, rows)
         self.curvatures = None
 
-    def narrow(self):
-        """Round the corners of hinges less."""
-        self.rows = replace(self.rows, rounding=self.rows.rounding / _NARROWING)
+    @property
+    def rounding(self):
+        """Width of the rounded corners of hinges."""
+        return self.rows.rounding
+
+    @rounding.setter
+    def rounding(self, width):
+        self.rows = replace(self.rows, rounding=width)
 
     def curved_pass(self, x):
         """As `loss_pass`; keeps curvatures in the partitions, and has the diagonal."""
