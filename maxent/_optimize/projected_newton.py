@@ -25,7 +25,7 @@ from maxent._optimize.certificate import DualPoint, certify, repair_equality
 from maxent._optimize.hessian_products import FreeHessian
 from maxent._optimize.slack_barrier import SlackBarrier
 from maxent._optimize.vanishing_slacks import certify_with_slack_duals
-from maxent._support.results import Certified, DualResult, Monitor, Status, relative_gap
+from maxent._support.results import Certified, Monitor, Status, relative_gap
 
 _KEEP = 0.98  # share of the way to a boundary that must not be met
 _TRIALS = 40  # points along a step
@@ -100,18 +100,7 @@ class _ProjectedNewton:
             if lam is None or self._has_too_many(n_iter, lam):
                 status = Status.STALLED
                 break
-        best = monitor.best.point
-        return DualResult(
-            best.lam,
-            best.bias,
-            best.objective,
-            best.gap,
-            n_iter,
-            Status.CONVERGED if monitor.converged else status,
-            "newton",
-            history=monitor.history,
-            blocks=best.blocks,
-        )
+        return monitor.result(n_iter, Status.CONVERGED if monitor.converged else status)
 
     def _progresses(self, n_iter, point):
         """Whether gap, objective or barrier have changed within the last steps."""

@@ -228,7 +228,20 @@ class Monitor:
         self.stopping |= tell(self.callback, report)
 
     def _solution(self, certified, n_iter):
-        """DualResult of a solver that ends at a certified point."""
+        return self.result(n_iter, self.status, certified)
+
+    def result(self, n_iter, status, certified=None, **more):
+        """DualResult of a solver that ends, at the best point or another certified one.
+
+        Parameters
+        ----------
+        n_iter : int
+        status : Status
+        certified : Certified, optional
+        **more
+            Further attributes of the result.
+        """
+        certified = self.best if certified is None else certified
         point = certified.point
         if isinstance(point, tuple):
             parts = dict(zip(("lam", "bias", "coef"), point, strict=False))
@@ -239,10 +252,11 @@ class Monitor:
             objective=certified.objective,
             gap=certified.gap,
             n_iter=n_iter,
-            status=Status.CONVERGED if self._met else Status.STOPPED,
+            status=status,
             solver=self.solver,
             history=list(self.history),
             **parts,
+            **more,
         )
 
     @property

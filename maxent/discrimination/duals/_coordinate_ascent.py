@@ -10,7 +10,7 @@ import numpy as np
 
 from maxent._core.coordinate import epoch_csr, epoch_dense
 from maxent._optimize.certificate import repair_equality
-from maxent._support.results import Certified, DualResult, Monitor, Status
+from maxent._support.results import Certified, Monitor, Status
 from maxent.discrimination.duals._proximal_bias import ProximalBias
 
 
@@ -26,20 +26,9 @@ def coordinate_ascent(linear, tol, max_iter, init, callback, seed):
         elif n_iter >= next_check and (epochs.nearly_done() or n_iter % 25 == 0):
             status = epochs.check(n_iter, monitor)
             next_check = n_iter + 1 + n_iter // 10
-    best = epochs.certified() if monitor.best is None else monitor.best
-    lam, b, w = best.point
-    status = Status.CONVERGED if monitor.converged else status
-    return DualResult(
-        lam,
-        b,
-        best.objective,
-        best.gap,
-        n_iter,
-        status,
-        solver="coordinate",
-        history=monitor.history,
-        coef=w,
-    )
+    if monitor.best is None:
+        return monitor.result(n_iter, status, epochs.certified())
+    return monitor.result(n_iter, Status.CONVERGED if monitor.converged else status)
 
 
 class _Epochs:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._core.coordinate import epoch_csr, epoch_dense
-from maxent._support.results import DualResult, Monitor, Status
+from maxent._support.results import Monitor, Status
 from maxent.discrimination.duals._coordinate_ascent import block_order
 from maxent.discrimination.duals._partitioned_linear import (
     balance_of,
@@ -64,19 +64,7 @@ def local_ascent(parts, rows, mean_norm, *, tol, max_iter, callback=None, seed=0
         else:
             monitor.announce(n_iter)
             status = Status.STOPPED if monitor.stopped else status
-    best = monitor.best
-    lam, b, w = best.point
-    return DualResult(
-        lam,
-        b,
-        best.objective,
-        best.gap,
-        n_iter,
-        status,
-        solver="local ascent",
-        history=monitor.history,
-        coef=w,
-    )
+    return monitor.result(n_iter, status)
 
 
 class _Rounds:

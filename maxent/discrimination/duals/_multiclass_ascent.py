@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._optimize.certificate import certify, repair_equality
-from maxent._support.results import Certified, DualResult, Monitor, Status
+from maxent._support.results import Certified, Monitor, Status
 from maxent.discrimination.duals._multiclass_scores import best_certified
 from maxent.discrimination.duals._proximal_bias import ProximalBias
 
@@ -68,18 +68,7 @@ def solve_coordinate(
             bound = None if worth is None else worth(ascent.in_play)
             if bound is not None and _out_of_reach(monitor.history, tol, bound):
                 break
-    best = ascent.best(monitor)
-    lam, b = best.point
-    return DualResult(
-        lam,
-        b,
-        best.objective,
-        best.gap,
-        n_iter,
-        status,
-        solver="coordinate",
-        history=monitor.history,
-    )
+    return monitor.result(n_iter, status, ascent.best(monitor))
 
 
 def _out_of_reach(history, tol, bound):

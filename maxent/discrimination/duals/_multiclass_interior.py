@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from maxent._optimize.certificate import certify
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import DenseQuadratic, LowRankQuadratic
-from maxent._support.results import DualResult, Monitor, Status
+from maxent._support.results import Monitor, Status
 from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE
 
 
@@ -97,16 +97,4 @@ def solve_active(problem, scores, start, *, limit, max_iter, callback=None):
             status = monitor.status
         elif not result.gap < np.inf:
             status = result.status  # no machine has these constraints' margins
-    if monitor.best is None:
-        return None
-    lam, b = monitor.best.point
-    return DualResult(
-        lam,
-        b,
-        monitor.best.objective,
-        monitor.best.gap,
-        steps,
-        status,
-        solver="interior",
-        history=monitor.history,
-    )
+    return None if monitor.best is None else monitor.result(steps, status)

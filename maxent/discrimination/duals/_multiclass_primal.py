@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from maxent._optimize.certificate import certify, repair_equality
 from maxent._support.linalg import row_chunks
-from maxent._support.results import Certified, DualResult, Monitor, Status
+from maxent._support.results import Certified, Monitor, Status
 from maxent.discrimination.duals._multiclass_scores import best_certified
 from maxent.discrimination.duals._primal_newton import NewtonRun, newton_ascent
 from maxent.discrimination.duals._rounded_hinges import (
@@ -41,11 +41,8 @@ def solve_by_newton(
     loss = _PrimalLoss(scores, constraints, flat)
     run = NewtonRun(loss, loss.point_of(start), patience=_PATIENCE)
     if loss.rounding:
-        result = solve_by_rounded_hinges(loss, run, tol, max_iter, callback, _CLOSE)
-    else:
-        result = newton_ascent(loss, run, tol, max_iter, callback)
-    result.coef = None  # the weights are those of the multipliers
-    return result
+        return solve_by_rounded_hinges(loss, run, tol, max_iter, callback, _CLOSE)
+    return newton_ascent(loss, run, tol, max_iter, callback)
 
 
 def solve_by_lbfgs(
@@ -82,17 +79,7 @@ def solve_by_lbfgs(
     except _Enough:
         status = monitor.status
     best = best_certified(monitor, loss.rows, scores, loss.E)
-    lam, b = best.point[:2]
-    return DualResult(
-        lam,
-        b,
-        best.objective,
-        best.gap,
-        count,
-        status,
-        solver="lbfgs",
-        history=monitor.history,
-    )
+    return monitor.result(count, status, best)
 
 
 class _PrimalLoss:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from maxent._support.results import DualResult, Monitor, Status
+from maxent._support.results import Monitor, Status
 
 _SAMPLED = 4096  # a fiftieth of the rows from which on a sample gives the start
 _STEPS = 200  # losses as sharp as hinges need them; the interior point is faster
@@ -54,19 +54,8 @@ def newton_ascent(linear, run, tol, max_iter, callback):
             if monitor.record(run.iteration, J, gap, point):
                 status = monitor.status
     best = found if monitor.best is None else monitor.best
-    lam, b, w = best.point
-    return DualResult(
-        lam,
-        b,
-        best.objective,
-        best.gap,
-        run.iteration,
-        status,
-        solver="newton",
-        history=monitor.history,
-        coef=w,
-        max_iter=last if last < max_iter else None,
-    )
+    bound = last if last < max_iter else None
+    return monitor.result(run.iteration, status, best, max_iter=bound)
 
 
 def _run_on_sample(linear):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maxent._support.results import DualResult, Monitor, Status
+from maxent._support.results import Monitor, Status
 
 WIDEST = 1.0  # corner that a problem begins with
 _NARROWEST, _NARROWING = 1e-9, 4.0
@@ -68,16 +68,4 @@ def solve_by_rounded_hinges(problem, run, tol, max_iter, callback, close=1e-4):
         else:
             problem.rounding /= _NARROWING
             run.restart()
-    best = monitor.best
-    lam, b, w = best.point
-    return DualResult(
-        lam,
-        b,
-        best.objective,
-        best.gap,
-        run.iteration,
-        status,
-        solver="newton",
-        history=monitor.history,
-        coef=w,
-    )
+    return monitor.result(run.iteration, status)

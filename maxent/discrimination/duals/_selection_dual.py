@@ -15,7 +15,7 @@ from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.rows import Rows
 from maxent._support.reports import relayed
-from maxent._support.results import Certified, DualResult, Monitor, Status, relative_gap
+from maxent._support.results import Certified, Monitor, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
 
 # Steps before the undamped method is given up. Where no switch stays near its threshold
@@ -142,16 +142,7 @@ def newton_line_search(rows, R, E, start, *, tol, max_iter, callback=None):
         if monitor.stopped:
             status = Status.STOPPED
             break
-    best = monitor.best
-    return DualResult(
-        *best.point,
-        best.objective,
-        best.gap,
-        n_iter,
-        Status.CONVERGED if monitor.converged else status,
-        solver="interior",
-        history=monitor.history,
-    )
+    return monitor.result(n_iter, Status.CONVERGED if monitor.converged else status)
 
 
 def _line_search(rows, R, lam, step, J, expected):

@@ -125,22 +125,10 @@ def solve_active(kernel, problem, tolerances, max_iter, start, *, limit, callbac
         if not result.converged or steps >= max_iter:
             break
         slack = 0.5 * min(asked, violation)
-    best = monitor.best
-    if best is None:
+    if monitor.best is None:
         return None
-    a, b = best.point
-    return DualResult(
-        a,
-        b,
-        best.objective,
-        best.gap,
-        steps,
-        status,
-        solver="interior",
-        history=monitor.history,
-        kkt_violation=best.violation,
-        kkt_tol=kkt_tol,
-    )
+    measures = {"kkt_violation": monitor.best.violation, "kkt_tol": kkt_tol}
+    return monitor.result(steps, status, **measures)
 
 
 def _decisions(kernel, a):

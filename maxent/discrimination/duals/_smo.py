@@ -20,7 +20,6 @@ from maxent._support.gram_store import PartGram, WholeGram
 from maxent._support.results import (
     CORE_STATUS,
     Certified,
-    DualResult,
     Monitor,
     Status,
 )
@@ -328,16 +327,6 @@ class WorkingSets(ActiveRows):
         unfinished = status in (Status.MAX_ITER, Status.STALLED)
         if unfinished and not (self.p.potential.finite_loss or np.isfinite(best.gap)):
             status = Status.UNBOUNDED
-        a, b = best.point
-        return DualResult(
-            a,
-            b,
-            best.objective,
-            best.gap,
-            self.steps,
-            status,
-            solver="smo",
-            history=self.monitor.history,
-            kkt_violation=best.violation,
-            kkt_tol=self.kkt_asked if np.isfinite(self.kkt_asked) else None,
-        )
+        asked = self.kkt_asked if np.isfinite(self.kkt_asked) else None
+        measures = {"kkt_violation": best.violation, "kkt_tol": asked}
+        return self.monitor.result(self.steps, status, **measures)
