@@ -426,6 +426,15 @@ def test_methods_asked_for_are_those_that_users_find():
 
 
 @needs_docs
+def test_page_on_compiled_functions_declares_every_module_of_its_table():
+    text = (DOCS / "compiled.rst").read_text(encoding="utf-8")
+    table = text[: text.index("These names are part")]
+    declared = re.findall(r"^``maxent/_core/(\w+).pxd``$", text, re.MULTILINE)
+    listed = set(re.findall(r"``maxent\._core\.(\w+)``", table))
+    assert listed == {*declared, "potentials"}  # which have a table of their own
+
+
+@needs_docs
 @pytest.mark.slow
 def test_module_of_the_page_on_compiled_functions_builds(tmp_path, rng):
     pytest.importorskip("Cython")
