@@ -247,6 +247,16 @@ def test_ten_lines_are_ten(page):
     assert 1 <= len(lines) <= 10
 
 
+@needs_docs
+@pytest.mark.parametrize("page", [p for p in PAGES if p.startswith("guide/")])
+def test_first_example_of_the_guide_is_short(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    code = re.search(r"^>>> (?:.+\n)+", text, re.MULTILINE)  # up to a blank line
+    if code is None or page == "guide/blocks.rst":  # which announces thirty lines
+        return
+    assert len(re.findall(r"^(?:>>>|\.\.\.) ", code[0], re.MULTILINE)) <= 15
+
+
 # -- names of other projects -----------------------------------------------------------
 @pytest.fixture
 def inventories(monkeypatch):
