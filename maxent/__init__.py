@@ -51,6 +51,7 @@ _HOMES = {
         "M3EModel",
         "M3EMotifClassifier",
     ),
+    "_support.headers": ("get_include",),
     "_support.persistence": ("load", "save"),
     "_support.row_blocks": ("RowBlocks",),
 }
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         minentropy as minentropy,
         models as models,
     )
+    from maxent._support.headers import get_include as get_include
     from maxent._support.persistence import (
         load as load,
         save as save,

@@ -127,6 +127,10 @@ DATA = {
         *(lambda: MaxEntClassifier().fit(["good film", "bad film"], [1, 0]), E),
         *("X[0]", "good film", "CountVectorizer"),
     ),
+    "documents as lists of words": (
+        *(lambda: MaxEntClassifier().fit([["good", "film"], ["bad"]], [1, 0]), E),
+        *("X[0]", "['good', 'film']", "CountVectorizer(analyzer=list)"),
+    ),
     "column of text": (
         *(lambda: MEDRegressor().fit(frame(a=X[:, 0], b=LETTERS[:, 0]), TARGET), E),
         *("column 'b'", "'c'", "drop the column"),

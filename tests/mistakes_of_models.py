@@ -19,7 +19,12 @@ from maxent.families import (
     VonMisesFisher,
     Wishart,
 )
-from maxent.kernels import fisher_kernel, lds_kernel, switching_lds_kernel
+from maxent.kernels import (
+    ProductKernel,
+    fisher_kernel,
+    lds_kernel,
+    switching_lds_kernel,
+)
 from maxent.latent import (
     FiniteLatentModel,
     LMEBoltzmannMachine,
@@ -268,6 +273,14 @@ SEQUENCES = {
 }
 
 KERNELS_AND_LATENT = {
+    "kernel of documents": (
+        *(lambda: ProductKernel().fit(["good film", "bad film"]), E),
+        *("X[0]", "good film", "CountVectorizer before the estimator; for sequences"),
+    ),
+    "kernel of an array of documents": (
+        *(lambda: ProductKernel().fit([[1]]).transform(np.array(["bad film"])), E),
+        *("X[0]", "bad film", "CountVectorizer"),
+    ),
     "one model for many": (
         *(lambda: lds_kernel(SYSTEM, horizon=3), TypeError),
         *("P", "LinearDynamicalSystem", "[P]"),

@@ -247,6 +247,16 @@ def test_ten_lines_are_ten(page):
     assert 1 <= len(lines) <= 10
 
 
+@needs_docs
+@pytest.mark.parametrize("page", [p for p in PAGES if p.startswith("guide/")])
+def test_first_example_of_the_guide_is_short(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+    code = re.search(r"^>>> (?:.+\n)+", text, re.MULTILINE)  # up to a blank line
+    if code is None or page == "guide/blocks.rst":  # which announces thirty lines
+        return
+    assert len(re.findall(r"^(?:>>>|\.\.\.) ", code[0], re.MULTILINE)) <= 15
+
+
 # -- names of other projects -----------------------------------------------------------
 @pytest.fixture
 def inventories(monkeypatch):
@@ -423,6 +433,15 @@ def test_methods_asked_for_are_those_that_users_find():
     )
     assert {"fit", "log_prob", "sample", "kl"} <= public_methods(Gaussian)
     assert {"posterior", "block", "weak"} <= public_methods(NormalInverseWishart)
+
+
+@needs_docs
+def test_page_on_compiled_functions_declares_every_module_of_its_table():
+    text = (DOCS / "compiled.rst").read_text(encoding="utf-8")
+    table = text[: text.index("These names are part")]
+    declared = re.findall(r"^``maxent/_core/(\w+).pxd``$", text, re.MULTILINE)
+    listed = set(re.findall(r"``maxent\._core\.(\w+)``", table))
+    assert listed == {*declared, "potentials"}  # which have a table of their own
 
 
 @needs_docs

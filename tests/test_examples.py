@@ -13,6 +13,7 @@ from maxent.discrimination import (
     solve_dual,
     spanning_tree_log_partition,
 )
+from maxent.models import CategoricalHMM
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 
@@ -82,3 +83,82 @@ def test_another_module_sums_over_trees_without_the_gil(built, rng, tmp_path):
         log_z, prob = spanning_tree_log_partition(weights, marginals=True)
         assert out["log_z"][k] == pytest.approx(log_z, rel=1e-12)
         np.testing.assert_allclose(out["prob"][k], prob, rtol=1e-9)
+
+
+SUMS = """# cython: language_level=3
+from libc.stdlib cimport free, malloc
+from maxent._core.chain cimport aligned, forward_one, mx_chain
+from maxent._core.chain_pairs cimport MX_CHAIN_LANES, kernel_lanes, mx_chain_pairs
+from maxent._core.dual_rows cimport DualRow, row_upper
+from maxent._core.potentials cimport Potential, unpack_potential
+from maxent._core.statespace cimport filter_scratch
+from maxent._core.system_pairs cimport pair_scratch
+
+
+def log_likelihood(const double[::1] start, const double[:, ::1] wide,
+                   const double[:, ::1] emission, const Py_ssize_t[::1] x):
+    cdef mx_chain m
+    cdef double out
+    cdef double* memory = <double*>malloc((2 * wide.shape[0] + 8) * sizeof(double))
+    m.states, m.width, m.sparse, m.own_table = start.shape[0], wide.shape[0], 0, NULL
+    m.start, m.wide, m.table = &start[0], &wide[0, 0], &emission[0, 0]
+    lost = forward_one(&m, &x[0], x.shape[0], 0, aligned(memory), NULL, &out)
+    free(memory)
+    return out, lost
+
+
+def log_kernel(double x, double psi):
+    cdef mx_chain_pairs p
+    cdef double one = 1., least[MX_CHAIN_LANES], scratch[2 * MX_CHAIN_LANES]
+    cdef double X[MX_CHAIN_LANES], k[MX_CHAIN_LANES], Psi[MX_CHAIN_LANES]
+    cdef unsigned char tiny[MX_CHAIN_LANES]
+    cdef int lost[MX_CHAIN_LANES], i
+    for i in range(MX_CHAIN_LANES):
+        X[i], Psi[i], least[i], tiny[i] = x, psi, 1., 0
+    p.s, p.s2, p.steps, p.first, p.sparse, p.end = 1, 1, 0, 0, 0, NULL
+    p.trans, p.psi, p.trans2, p.least, p.tiny = &one, Psi, least, least, tiny
+    kernel_lanes(&p, X, scratch, k, lost)
+    return k[0]
+
+
+def sizes(margin):
+    cdef Potential p = unpack_potential(margin.core_spec)
+    cdef DualRow row
+    row.weight, row.rate = 1., 3.
+    return filter_scratch(2, 1), pair_scratch(2, 3, 1), row_upper(&p, &row)
+"""
+SETUP = """
+import maxent
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+sums = Extension("sums", ["sums.pyx"], include_dirs=[maxent.get_include()])
+setup(name="sums", ext_modules=cythonize([sums], language_level=3))
+"""
+ASKED = """
+import sys; sys.path.insert(0, ".")
+import numpy as np, sums
+from maxent.discrimination import ExponentialMargin
+given = np.load("in.npz")
+found, lost = sums.log_likelihood(*(given[k] for k in ("start", "wide", "prob", "x")))
+assert not lost and abs(found - given["expected"]) < 1e-12 * abs(found)
+assert abs(sums.log_kernel(0.5, 0.25) - np.log(0.125)) < 1e-14
+states, pairs, most = sums.sizes(ExponentialMargin(3.0))
+assert states > 0 and pairs > 0 and most == 3.0
+"""
+
+
+def test_functions_behind_headers_are_linked(tmp_path):
+    model = CategoricalHMM(
+        [0.6, 0.4], [[0.9, 0.1], [0.3, 0.7]], [[0.5, 0.2, 0.3], [0.1, 0.8, 0.1]]
+    )
+    x = np.array([0, 1, 1, 2, 0, 1], dtype=np.intp)
+    wide = np.zeros((8, 8))
+    wide[:2, :2] = model.transition
+    prob = np.ascontiguousarray(model.emission.prob.T)
+    expected = model.log_likelihood([x])[0]
+    arrays = {"start": model.start, "wide": wide, "prob": prob}
+    np.savez(tmp_path / "in.npz", x=x, expected=expected, **arrays)
+    (tmp_path / "sums.pyx").write_text(SUMS)
+    (tmp_path / "setup.py").write_text(SETUP)
+    run("setup.py", "-q", "build_ext", "--inplace", cwd=tmp_path, timeout=280)
+    run("-c", ASKED, cwd=tmp_path)

@@ -92,3 +92,13 @@ def test_addresses_stand_in_one_place(metadata):
     for file in files:
         text = file.read_text(encoding="utf-8")
         assert not [place for place in places if place in text], file
+
+
+def test_readme_names_every_estimator_and_extra(metadata):
+    text = text_of("README.md")
+    classes = [name for name in maxent.__all__ if name[0].isupper()]
+    assert len(classes) > 20
+    assert not [name for name in classes if f"`{name}`" not in text]
+    for_users = {"plot", "dask", "completion"}
+    assert for_users <= set(metadata["project"]["optional-dependencies"])
+    assert not [extra for extra in for_users if f"maxent[{extra}]" not in text]

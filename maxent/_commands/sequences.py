@@ -25,7 +25,7 @@ from maxent._commands.training import (
 )
 from maxent._support.console import tell
 from maxent._support.persistence import resolve_class
-from maxent._support.sequence_files import read_records
+from maxent._support.sequence_files import checked_labels, last_words, read_records
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
 _OTHERS = ("M3EMotifClassifier", "MEDSequenceOutlierDetector")
@@ -278,12 +278,12 @@ def _read(path, labelled):
     except ValueError as error:
         raise CommandError(error) from None
     if found.fasta:
-        labels = [name.split()[-1] if name else None for name in found.names]
         places = [
             f"line {line}: the sequence {name!r}"
             for name, line in zip(found.names, found.lines)
         ]
-        return found.sequences, _labels(path, found, labels, labelled), places
+        labels = _labels(path, found, last_words(found), labelled)
+        return found.sequences, labels, places
     strings, labels = [], []
     for text, line in zip(found.sequences, found.lines):
         words = [word for word in re.split(r"[\s,;]+", text) if word]
@@ -317,32 +317,7 @@ def _check_letters(path, X, places, alphabet, missing, remedy):
 def _labels(path, found, labels, labelled):
     if labelled is False:
         return None
-    if None in labels:
-        if labelled == "auto":
-            return None
-        line = found.lines[labels.index(None)]
-        where = "header" if found.fasta else "line"
-        raise CommandError(
-            f"{path}, line {line}: the sequence has no label; write it as the last "
-            f"word of its {where}"
-        )
-    names = found.fasta and all(len(name.split()) == 1 for name in found.names)
-    distinct = len({*labels})
-    if (
-        found.fasta
-        and labelled != "auto"
-        and not names
-        and 2 * distinct > len(labels) > 9
-    ):
-        raise CommandError(
-            f"{path}: the last words of the {len(labels)} headers are {distinct} "
-            f"different ones, {labels[0]!r} the first, and too many to be labels. "
-            "Write the label as the last word of each header"
-        )
-    if names and labelled != "auto" and distinct == len(labels) > 2:
-        raise CommandError(
-            f"{path}: every header is one word, {found.names[0]!r} the first, and no "
-            "two are alike: names, but no labels. Write the label as the last word of "
-            "each header"
-        )
-    return np.array(labels)
+    try:
+        return checked_labels(path, found, labels, optional=labelled == "auto")
+    except ValueError as error:
+        raise CommandError(error) from None

@@ -61,3 +61,24 @@ cdef double log_forward(
     const double* log_start, const double* log_trans, const double* log_table,
     const Py_ssize_t* row, Py_ssize_t T, Py_ssize_t S, double* log_alpha,
 ) noexcept nogil
+
+# The passes of chain_loops.h, whose comments say what the arrays hold. Other packages
+# call these: the names with mx_ are of modules that compile chain_loops.c themselves.
+cdef void forward_lanes(
+    const mx_chain* m, const Py_ssize_t** row, const Py_ssize_t* length, Py_ssize_t T,
+    int keep, double* alpha, double* emission, double* inverse, double* log_scale,
+    int* lost) noexcept nogil
+cdef void backward_lanes(
+    const mx_chain* m, const Py_ssize_t** row, const Py_ssize_t* length, Py_ssize_t T,
+    const double* alpha, const double* emission, const double* inverse,
+    const double* weight, double* beta, double* ring, double** counts,
+    double* start_counts, double* xi) noexcept nogil
+cdef int forward_one(
+    const mx_chain* m, const Py_ssize_t* row, Py_ssize_t T, int keep, double* alpha,
+    double* inverse, double* log_scale) noexcept nogil
+cdef void backward_one(
+    const mx_chain* m, const Py_ssize_t* row, Py_ssize_t T, const double* alpha,
+    const double* inverse, double weight, double* beta, double* ring, double* counts,
+    double* start_counts, double* xi) noexcept nogil
+cdef void add_lanes(
+    const double* xi, const double* trans, Py_ssize_t n, double* out) noexcept nogil

@@ -36,6 +36,49 @@ cdef double DENSE = 1e-100      # transitions below it may hide what underflows
 cdef double TINY = 1e-308       # what a likelihood that underflows is set to
 
 
+# -- chain_loops.h for other packages --------------------------------------------------
+cdef void forward_lanes(
+    const mx_chain* m, const Py_ssize_t** row, const Py_ssize_t* length, Py_ssize_t T,
+    int keep, double* alpha, double* emission, double* inverse, double* log_scale,
+    int* lost,
+) noexcept nogil:
+    mx_chain_forward_lanes(
+        m, row, length, T, keep, alpha, emission, inverse, log_scale, lost)
+
+
+cdef void backward_lanes(
+    const mx_chain* m, const Py_ssize_t** row, const Py_ssize_t* length, Py_ssize_t T,
+    const double* alpha, const double* emission, const double* inverse,
+    const double* weight, double* beta, double* ring, double** counts,
+    double* start_counts, double* xi,
+) noexcept nogil:
+    mx_chain_backward_lanes(
+        m, row, length, T, alpha, emission, inverse, weight, beta, ring, counts,
+        start_counts, xi)
+
+
+cdef int forward_one(
+    const mx_chain* m, const Py_ssize_t* row, Py_ssize_t T, int keep, double* alpha,
+    double* inverse, double* log_scale,
+) noexcept nogil:
+    return mx_chain_forward_one(m, row, T, keep, alpha, inverse, log_scale)
+
+
+cdef void backward_one(
+    const mx_chain* m, const Py_ssize_t* row, Py_ssize_t T, const double* alpha,
+    const double* inverse, double weight, double* beta, double* ring, double* counts,
+    double* start_counts, double* xi,
+) noexcept nogil:
+    mx_chain_backward_one(
+        m, row, T, alpha, inverse, weight, beta, ring, counts, start_counts, xi)
+
+
+cdef void add_lanes(
+    const double* xi, const double* trans, Py_ssize_t n, double* out,
+) noexcept nogil:
+    mx_chain_add_lanes(xi, trans, n, out)
+
+
 # -- in logs ---------------------------------------------------------------------------
 cdef inline double log_row(
     const double* log_table, Py_ssize_t row, Py_ssize_t S, Py_ssize_t j,

@@ -27,3 +27,12 @@ cdef extern from "kernel_loops.h" nogil:
     void mx_chain_outer_lanes(
         Py_ssize_t s, Py_ssize_t s2, Py_ssize_t m, const double* F, const double* F2,
         double* out) noexcept
+
+# The same for other packages: the names with mx_ are of modules that compile
+# kernel_loops.c themselves.
+cdef void kernel_lanes(
+    const mx_chain_pairs* p, double* X, double* scratch, double* log_k,
+    int* lost) noexcept nogil
+cdef void outer_lanes(
+    Py_ssize_t s, Py_ssize_t s2, Py_ssize_t m, const double* F, const double* F2,
+    double* out) noexcept nogil

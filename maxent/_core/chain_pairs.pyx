@@ -28,6 +28,19 @@ cdef double DENSE = 1e-100      # transitions below it may hide what underflows
 cdef double SURE = 1e-280       # a sum above it has lost nothing that underflowed
 
 
+cdef void kernel_lanes(
+    const mx_chain_pairs* p, double* X, double* scratch, double* log_k, int* lost,
+) noexcept nogil:
+    mx_chain_kernel_lanes(p, X, scratch, log_k, lost)
+
+
+cdef void outer_lanes(
+    Py_ssize_t s, Py_ssize_t s2, Py_ssize_t m, const double* F, const double* F2,
+    double* out,
+) noexcept nogil:
+    mx_chain_outer_lanes(s, s2, m, F, F2, out)
+
+
 cdef struct Models:
     # Models of one number of states. Of the second ones lane l of vector v is model
     # v * lanes + l; arrays are (n, ...) of the first, (vectors, ..., lanes) of these.

@@ -19,3 +19,10 @@ cdef extern from "pair_filter.h" nogil:
     void mx_pair_filter(
         const mx_pairs* p, const double* row, const double* lanes, double* scratch,
         double* log_det, double* distance, unsigned char* suspect) noexcept
+
+# The same for other packages: the names with mx_ are of modules that compile
+# pair_filter.c themselves.
+cdef Py_ssize_t pair_scratch(Py_ssize_t n, Py_ssize_t m, Py_ssize_t d) noexcept nogil
+cdef void pair_filter(
+    const mx_pairs* p, const double* row, const double* lanes, double* scratch,
+    double* log_det, double* distance, unsigned char* suspect) noexcept nogil

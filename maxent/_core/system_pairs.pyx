@@ -21,6 +21,17 @@ PAIRS = MX_PAIRS
 ALIGNMENT = ALIGNED     # of packed lanes, in bytes
 
 
+cdef Py_ssize_t pair_scratch(Py_ssize_t n, Py_ssize_t m, Py_ssize_t d) noexcept nogil:
+    return mx_pair_scratch(n, m, d)
+
+
+cdef void pair_filter(
+    const mx_pairs* p, const double* row, const double* lanes, double* scratch,
+    double* log_det, double* distance, unsigned char* suspect,
+) noexcept nogil:
+    mx_pair_filter(p, row, lanes, scratch, log_det, distance, suspect)
+
+
 cdef void tile(
     const mx_pairs* p, const double* rows, Py_ssize_t row_size, Py_ssize_t N,
     const double* lanes, Py_ssize_t lane_size, Py_ssize_t i, Py_ssize_t first,

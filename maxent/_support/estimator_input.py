@@ -38,7 +38,7 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     from sklearn.utils.validation import validate_data
 
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
-        _explain_texts(X)  # before NumPy makes an array of the longest one's width
+        refuse_texts(X)  # before NumPy makes an array of the longest one's width
     _refuse_dates(X)
     try:
         return validate_data(estimator, X, *y, **options)
@@ -122,8 +122,9 @@ def _explain(error: str, y_numeric: bool, X: Any, y: Any = None) -> None:
     if "got 1D array" in error or "got scalar array" in error:
         _explain_shape(v.shape_of("X", X), y)
     if "could not convert" in error and len(v.shape_of("X", X)) == 1:
-        _explain_texts(X)
+        refuse_texts(X)
     if "inhomogeneous" in error or "setting an array element" in error:
+        refuse_texts(X)
         v.as_array("X", X)
     if "inconsistent numbers of samples" in error and y is not None:
         raise ValueError(
@@ -171,13 +172,19 @@ def _explain_shape(shape: tuple[int, ...], y: Any) -> None:
     raise ValueError(f"Expected 2D array, but X has shape {shape}. {remedy}") from None
 
 
-def _explain_texts(X: Any) -> None:
-    """Raise the error of a list of documents, if X is one."""
+def refuse_texts(X: Any, otherwise: str = "") -> None:
+    """Raise the error of a list of documents, if X is one, texts or lists of words.
+
+    `otherwise` is the remedy for texts that are no documents.
+    """
     first = next(iter(X), None)
-    if isinstance(first, str):
+    words = isinstance(first, (list, tuple)) and first and isinstance(first[0], str)
+    if isinstance(first, str) or words:
+        analyzer = "(analyzer=list)" if words else ""
         raise ValueError(
             f"could not convert X[0]={v.shown(first)} to features; for documents put "
-            "sklearn.feature_extraction.text.CountVectorizer before the estimator."
+            f"sklearn.feature_extraction.text.CountVectorizer{analyzer} before the "
+            f"estimator{otherwise}."
         ) from None
 
 

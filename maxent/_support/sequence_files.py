@@ -6,6 +6,9 @@ import io
 import os
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from maxent._support.files import read_bytes
 
 
@@ -77,3 +80,63 @@ def read_records(path: str | os.PathLike[str]) -> Records:
                 f"{file}, line {number}: the header {name!r} has no sequence below it."
             )
     return Records(names, sequences, lines, fasta)
+
+
+def last_words(found: Records) -> list[str | None]:
+    """The last word of each header, None of an empty one."""
+    return [name.split()[-1] if name else None for name in found.names]
+
+
+def checked_labels(
+    file: str | os.PathLike[str],
+    found: Records,
+    labels: list[str | None],
+    optional: bool = False,
+) -> NDArray[np.str_] | None:
+    """Labels of the sequences of a file as an array.
+
+    Parameters
+    ----------
+    file : str or path-like
+        As messages call it.
+    found : Records
+    labels : list of str or None
+        The word that is the label, if it is one.
+    optional : bool, default=False
+        Return None where a label is missing, and take names for labels.
+
+    Raises
+    ------
+    ValueError
+        For a sequence without a label, and for headers that end in names.
+    """
+    if None in labels:
+        if optional:
+            return None
+        line = found.lines[labels.index(None)]
+        where = "header" if found.fasta else "line"
+        raise ValueError(
+            f"{file}, line {line}: the sequence has no label; write it as the last "
+            f"word of its {where}"
+        )
+    if found.fasta and not optional:
+        _refuse_names(file, found, labels)
+    return np.array(labels)
+
+
+def _refuse_names(file, found, labels):
+    """Raise the error of headers whose last words are names."""
+    names = all(len(name.split()) == 1 for name in found.names)
+    distinct = len({*labels})
+    if not names and 2 * distinct > len(labels) > 9:
+        raise ValueError(
+            f"{file}: the last words of the {len(labels)} headers are {distinct} "
+            f"different ones, {labels[0]!r} the first, and too many to be labels. "
+            "Write the label as the last word of each header"
+        )
+    if names and distinct == len(labels) > 2:
+        raise ValueError(
+            f"{file}: every header is one word, {found.names[0]!r} the first, and no "
+            "two are alike: names, but no labels. Write the label as the last word of "
+            "each header"
+        )

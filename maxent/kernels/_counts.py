@@ -23,10 +23,12 @@ from scipy import sparse
 
 from maxent._core import sparse_gram
 from maxent._support import validation as v
+from maxent._support.estimator_input import refuse_texts
 from maxent._support.threads import effective_threads
 from maxent.kernels._length_law import LengthLaw
 
 Array = NDArray[np.float64]
+_OF_SYMBOLS = "; for sequences of symbols name a model, such as model='MarkovChain'"
 _ROWS = 256  # of a Gram that are raised to a power at a time
 
 
@@ -62,6 +64,8 @@ def proportions(X: Any, smoothing: Array, rho: float) -> Proportions:
 def checked_counts(X: Any, smoothing: Any, n_words: int | None = None) -> Any:
     """Counts as CSR float64, and smoothing (k,)."""
     if not sparse.issparse(X):
+        if isinstance(X, (list, tuple)) or np.ndim(X) == 1:
+            refuse_texts(X, _OF_SYMBOLS)
         X = v.as_doubles("X", X)
         if X.ndim != 2:
             raise ValueError(

@@ -1,0 +1,51 @@
+"""FASTA files: sequences, identifiers and labels, as the command line reads them."""
+
+import gzip
+
+import numpy as np
+import pytest
+from refusals import refused
+
+from maxent.datasets import make_planted_motifs, read_fasta
+from maxent.models import MarkovChain
+
+TEXT = "; made\n>s1 of a plant\nACGTN\nA C\n\n>\nGGA\n>s3 a fish\nAC\n"
+
+
+def test_sequences_identifiers_and_headers(tmp_path):
+    file = tmp_path / "a.fasta.gz"
+    file.write_bytes(gzip.compress(TEXT.encode()))
+    found = read_fasta(file)
+    assert found.data == ["ACGTNAC", "GGA", "AC"] and found.target is None
+    assert found.ids.tolist() == ["s1", "2", "s3"]
+    assert found.headers == ["s1 of a plant", "", "s3 a fish"]
+    chain = MarkovChain.fit(found.data, alphabet="ACGT", missing="N")
+    same = MarkovChain.fit(
+        file, alphabet="ACGT", missing="N"
+    )  # the models' own reading
+    assert chain == same
+
+
+def test_labels_are_the_last_words_of_headers(tmp_path):
+    X, y, _, _ = make_planted_motifs(20, 12, 6, random_state=0)
+    file = tmp_path / "sites.fa"
+    records = [f">s{i} chr1 {k}\n{x}\n" for i, (x, k) in enumerate(zip(X, y))]
+    file.write_text("".join(records))
+    found = read_fasta(str(file), labels=True)
+    assert found.data == X
+    np.testing.assert_array_equal(found.target, y.astype(str))
+
+
+@pytest.mark.parametrize(
+    "text, labels, match",
+    [
+        ("ACGT\nGG\n", False, "line 1: a FASTA file begins with '>'"),
+        (">a x\nACA\n>\nCAC\n", True, "line 3: the sequence has no label"),
+        (">a\nACA\n>b\nCAC\n>c\nA\n", True, "'a' the first, and no two are alike"),
+        ("".join(f">s of {i}\nAC\n" for i in range(10)), True, "too many to be labels"),
+    ],
+)
+def test_files_that_are_refused(tmp_path, text, labels, match):
+    file = tmp_path / "a.fasta"
+    file.write_text(text)
+    refused(lambda: read_fasta(file, labels=labels), match)
