@@ -83,7 +83,10 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "subsection_order": [
         f"../examples/{name}"
-        for name in ("discrimination", "generative", "kernels", "latent", "minentropy")
+        for name in (
+            *("discrimination", "generative", "models"),
+            *("kernels", "latent", "minentropy"),
+        )
     ],
     "nested_sections": False,
     "backreferences_dir": "gallery/backreferences",
