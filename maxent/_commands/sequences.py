@@ -13,7 +13,7 @@ from maxent._commands.outcome import (
     check_model_output,
 )
 from maxent._commands.predict import prediction_method, write_predictions
-from maxent._commands.reading import class_weights
+from maxent._commands.reading import class_weights, encoding_remedy
 from maxent._commands.training import (
     calibrated,
     cross_validate,
@@ -57,7 +57,7 @@ def fit(args):
     if args.model is not None:
         check_model_output(args.model, args.data)
     spec = SEQUENCES[args.estimator]
-    X, y, places = _read(args.data, labelled=spec.labels is not None)
+    X, y, places = _read(args, labelled=spec.labels is not None)
     given = dict(args.given)
     weight = given.pop("class_weight", None)
     if weight is not None and y is None:
@@ -185,7 +185,7 @@ def predict(args, estimator, model):
         raise CommandError(f"{args.model}: what is said about its data does not agree")
     _refuse_table_options(args)
     method = prediction_method(args, estimator)
-    X, y, places = _read(args.data, labelled=False if args.no_label else "auto")
+    X, y, places = _read(args, labelled=False if args.no_label else "auto")
     _check_letters(args.data, X, places, *_letters_of(estimator), _IN_PREDICT)
     classes = getattr(estimator, "classes_", None)
     if y is not None and classes is not None:
@@ -267,16 +267,17 @@ def _make_kernel(given, X):
 # ---------------------------------------------------------------------------- files
 
 
-def _read(path, labelled):
+def _read(args, labelled):
     """Strings, labels or None, and the words for the place of each string.
 
     The label is the last word of a FASTA header, or of a line. With "auto" labels are
     taken if every sequence has one.
     """
+    path = args.data
     try:
-        found = read_records(path)
+        found = read_records(path, args.encoding)
     except ValueError as error:
-        raise CommandError(error) from None
+        raise CommandError(f"{error}{encoding_remedy(error)}") from None
     if found.fasta:
         labels = [name.split()[-1] if name else None for name in found.names]
         places = [

@@ -280,6 +280,16 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
     _add_file_options(predict)
 
 
+def _encoding(text: str) -> str:
+    try:
+        "a".encode(text)
+    except (LookupError, ValueError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not known; use a name such as utf-8, latin-1 or utf-16"
+        ) from None
+    return text
+
+
 def _add_file_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--label",
@@ -293,11 +303,17 @@ def _add_file_options(command: argparse.ArgumentParser) -> None:
         help="whether the first row of a CSV file holds names (default: detected)",
     )
     command.add_argument(
+        "--encoding",
+        type=_encoding,
+        default="utf-8",
+        help="of CSV files and sequences, such as latin-1 (default: %(default)s)",
+    )
+    command.add_argument(
         "--format",
         choices=["auto", "svmlight", "csv", "sequences"],
         default="auto",
         help="format of the data file (default: detected; sequences by an ending such "
         "as .fasta, .fa or .seq): svmlight; rows of cells between commas, tabs, "
-        "semicolons or blanks; FASTA with the label as the last word of each header, "
-        "or lines of a sequence and its label",
+        "semicolons or blanks; FASTA or FASTQ with the label as the last word of each "
+        "header, or lines of a sequence and its label",
     )

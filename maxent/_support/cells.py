@@ -18,8 +18,8 @@ class TableError(ValueError):
     message : str
     column : str, optional
         Name of the column whose cell is at fault, where there is one.
-    fault : {"missing", "mixed"}, optional
-        A cell is missing, or text among numbers.
+    fault : {"missing", "mixed", "encoding"}, optional
+        A cell is missing, or text among numbers; or the file is in another encoding.
     """
 
     def __init__(
@@ -52,6 +52,8 @@ class Table:
     format : {"svmlight", "csv"}
     zero_based : bool or None
         Whether the indices of an svmlight file start at 0.
+    doubt : str or None
+        Why the first row of a CSV file, which is read as data, may hold names.
     """
 
     X: Any
@@ -61,6 +63,7 @@ class Table:
     label_index: int | None
     format: str
     zero_based: bool | None = None
+    doubt: str | None = None
 
 
 def short(text, length=30):

@@ -25,21 +25,15 @@ _WHITESPACE = None  # any run of blanks; only where no other delimiter splits th
 _SAMPLE_ROWS = 20
 # a number with leading zeros, which tell 01 from 1
 _PADDED = re.compile(r'(?:^|[\s,;"])[+-]?0[0-9]', re.MULTILINE)
+_SCALE_COLUMNS = 4  # numbers in a row by which it can be told from data
 _MAX_LABEL = 1000  # characters; the array of labels is as wide as the longest
 
 
 class CSVReader:
     """One CSV file: its delimiter and header, then its columns."""
 
-    def __init__(self, name, data, header):
-        self.name = name
-        try:
-            self.text = data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise TableError(
-                f"{name}, line {line}: not in UTF-8; convert the file first"
-            ) from None
+    def __init__(self, name, text, header, expected=None):
+        self.name, self.text = name, text
         self.delimiter = self._find_delimiter()
         rows = self.rows()
         sample = list(itertools.islice(rows, _SAMPLE_ROWS))
@@ -47,8 +41,11 @@ class CSVReader:
             raise TableError(f"{name} is empty")
         line, first = sample[0]
         self.width = len(first)
+        self.doubt = None
         if header == "auto":
-            header = self._is_header(line, first, [row for _, row in sample[1:]])
+            header = self._is_header(
+                line, first, [row for _, row in sample[1:]], expected
+            )
         self.names = [cell.strip() for cell in first] if header else None
         self.skip = line if header else 0
         self.sample = [row for _, row in sample[1 if header else 0 :]]
@@ -63,10 +60,10 @@ class CSVReader:
                     "say that the first row holds no names"
                 )
 
-    def _is_header(self, line, first, others):
-        """Whether the first row holds names: no number in it."""
+    def _is_header(self, line, first, others, expected):
+        """Whether the first row holds names: no number in it, or those expected."""
         text = [parse_number(cell) is None for cell in first]
-        if all(text):
+        if all(text) or (expected and {*expected} <= {cell.strip() for cell in first}):
             return True
         for index, cell in enumerate(first):
             below = [row[index] for row in others if len(row) == self.width]
@@ -81,6 +78,11 @@ class CSVReader:
                     "but other cells of the row are numbers; say whether the row is "
                     "a header"
                 )
+        if _like_a_scale(first, others):
+            self.doubt = (
+                f"{self.name}, line {line}: the first row, {short(', '.join(first))}, "
+                "is read as data, but rises like names of columns that are numbers"
+            )
         return False
 
     def _find_delimiter(self):
@@ -160,6 +162,7 @@ class CSVReader:
             None if self.names is None or target is None else self.names[target],
             target,
             "csv",
+            doubt=self.doubt,
         )
 
     def _read_columns(self, features, target, columns, text, labelled):
@@ -355,6 +358,35 @@ class CSVReader:
             found = (whole(found) if found.dtype.kind == "f" else found).astype(object)
             found[np.array(absent)] = None
         return found
+
+
+def _like_a_scale(first, others):
+    """Whether numbers of the first row are like years or wavelengths above a table.
+
+    They rise or fall all along, in even steps or in eight columns and more, as those
+    of no other row do.
+    """
+    columns = [i for i, cell in enumerate(first) if parse_number(cell) is not None]
+    kind = _steps_of([first[i] for i in columns])
+    known = {"even"} if len(columns) < 2 * _SCALE_COLUMNS else {"even", "monotone"}
+    if len(columns) < _SCALE_COLUMNS or kind not in known or not others:
+        return False
+    alike = {"even", kind}
+    return not any(
+        len(row) == len(first) and _steps_of([row[i] for i in columns]) in alike
+        for row in others
+    )
+
+
+def _steps_of(cells):
+    """How numbers go on: "even", "monotone" or None."""
+    numbers = [parse_number(cell) for cell in cells]
+    if None in numbers or len(numbers) < 2 or not np.isfinite(numbers).all():
+        return None
+    steps = np.diff(numbers)
+    if not (np.all(steps > 0) or np.all(steps < 0)):
+        return None
+    return "even" if np.ptp(steps) <= 1e-6 * abs(steps[0]) else "monotone"
 
 
 def _numbers_or_text(labels):

@@ -1,9 +1,11 @@
 """The command line on text, missing cells, blanks, gzip, standard input; estimators."""
 
+import bz2
 import gzip
 import inspect
 import io
 import json
+import lzma
 import sys
 
 import numpy as np
@@ -158,10 +160,12 @@ def test_contradictory_columns_are_one_sentence(run, crabs, tmp_path, columns):
 
 def test_blanks_gzip_and_standard_input(run, points, tmp_path, monkeypatch):
     path, X, y = points
-    packed = tmp_path / "points.txt.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
+    packed = []
+    for kind, module in (("gz", gzip), ("bz2", bz2), ("xz", lzma)):
+        packed.append(tmp_path / f"points.txt.{kind}")
+        packed[-1].write_bytes(module.compress(path.read_bytes()))
     expected = MEDClassifier().fit(X, y).predict(X).tolist()
-    for data in (path, packed, "-"):
+    for data in (path, *packed, "-"):
         for args in (("fit", data, tmp_path / "m"), ("predict", tmp_path / "m", data)):
             stream = io.TextIOWrapper(io.BytesIO(path.read_bytes()))
             monkeypatch.setattr(sys, "stdin", stream)
@@ -186,6 +190,20 @@ def test_svmlight_and_sequences_from_standard_input(run, tmp_path, monkeypatch):
 def test_models_do_not_go_to_standard_output(run, points):
     code, _, err = run("fit", points[0], "-")
     assert code == 2 and "name a file to write" in err
+
+
+def test_a_header_of_numbers_is_asked_about(run, tmp_path, rng):
+    path = tmp_path / "spectra.csv"
+    X = rng.normal(size=(30, 4)).tolist()
+    rows = [",".join(map(str, [*x, "ab"[x[0] > 0]])) for x in X]
+    path.write_text("\n".join(["400,401,402,403,kind", *rows]) + "\n")
+    code, out, err = run("fit", path, tmp_path / "m")
+    assert code == 0 and pairs(out)["rows"] == "31"
+    assert "warning: " in err and "say --header if it holds names" in err
+    code, out, err = run("fit", path, tmp_path / "m", "--header")
+    assert (code, err) == (0, "") and pairs(out)["rows"] == "30"
+    code, out, err = run("predict", tmp_path / "m", path)  # the names are known
+    assert code == 0 and len(column(out)) == 30 and err.startswith("error: ")
 
 
 # -------------------------------------------------------------- folds and probabilities
