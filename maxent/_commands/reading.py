@@ -11,6 +11,7 @@ from maxent._support.data_files import TableError, read_table
 from maxent._support.files import plain_name
 
 __all__ = [
+    "beside",
     "class_labels",
     "class_weights",
     "encoding_remedy",
@@ -45,6 +46,12 @@ def read(args, **expected):
             "names, --no-header if it does not"
         )
     return table
+
+
+def beside(args):
+    """Columns that the options name and that are neither features nor label."""
+    named = {kind: vars(args).get(kind) for kind in ("id", "weights")}
+    return {kind: column for kind, column in named.items() if column is not None}
 
 
 def encoding_remedy(error):

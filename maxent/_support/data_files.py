@@ -45,6 +45,8 @@ def read_table(
     columns="numbers",
     text=None,
     ignore=(),
+    beside=None,
+    layout=None,
     encoding="utf-8",
 ):
     """Read a table, with or without labels.
@@ -84,7 +86,13 @@ def read_table(
     text : list of bool, default=None
         Which feature columns are text; found if None.
     ignore : list of str, default=()
-        Names of columns of a CSV file to leave out.
+        Columns of a CSV file to leave out, by name or number.
+    beside : dict of str to str or int, default=None
+        Columns of a CSV file that are neither features nor label: "id" for identifiers
+        of the rows, and "weights", which are to be finite and >= 0.
+    layout : dict, default=None
+        What training left out: "id", a name or a number, and, of files without a
+        header, the numbers "left_out" of files of the "width".
     encoding : str, default="utf-8"
         Of a CSV file, such as "latin-1".
 
@@ -115,10 +123,10 @@ def read_table(
                 f"{name} is an svmlight file, whose rows start with the label; a label "
                 f"column ({label!r}) can be chosen in CSV files only"
             )
-        if ignore:
+        for column in (*ignore, *(beside or {}).values()):
             raise TableError(
                 f"{name} is an svmlight file, whose columns have no names, so "
-                f"{short(ignore[0])} cannot be left out"
+                f"{short(str(column))} cannot be left out"
             )
         table = _read_svmlight(name, data, zero_based, n_features)
         return table if labelled else replace(table, y=None)
@@ -128,7 +136,8 @@ def read_table(
         raise TableError(str(error), fault="encoding") from None
     reader = CSVReader(name, contents, header, feature_names)
     return reader.read(
-        label, labelled, n_features, feature_names, columns, text, ignore
+        *(label, labelled, n_features, feature_names, columns, text),
+        *(ignore, beside, layout),
     )
 
 
