@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 from maxent._commands.catalog import SEQUENCES
+from maxent._commands.options import OPTIONS
 from maxent._commands.outcome import CommandError, Outcome, check_model_output
 from maxent._commands.predict import prediction_method, write_predictions
 from maxent._commands.reading import class_weights, encoding_remedy
@@ -25,7 +26,12 @@ from maxent._support.sequence_files import read_records
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
 _OTHERS = ("M3EMotifClassifier", "MEDSequenceOutlierDetector")
-_OWN = {"n_states": "hmm", "order": "markov"}  # options of one model only
+_OWN = {  # options of one model only: its parameter
+    "n_states": ("hmm", "n_states"),
+    "n_init": ("hmm", "n_init"),
+    "em_tol": ("hmm", "tol"),
+    "order": ("markov", "order"),
+}
 _NOT_HERE = {
     "--standardize": "standardize",
     "--label": "label",
@@ -39,8 +45,8 @@ _IN_FIT = "add it to --alphabet, or name it in --unknown if it is an unknown let
 _ONE_CASE = "such as by awk '!/^>/{$0=toupper($0)}1'"  # headers have the labels
 _IN_PREDICT = "drop the sequence, or fit again with it in --alphabet or --unknown"
 _OF_KERNEL = (
-    *("sequence_model", "alphabet", "unknown", "n_states", "order", "smoothing"),
-    *("rho", "horizon", "seed", "n_jobs"),
+    *("sequence_model", "alphabet", "unknown", "smoothing", "rho", "horizon"),
+    *(*_OWN, "seed", "n_jobs"),
 )
 
 
@@ -244,12 +250,12 @@ def _make_kernel(given, X):
     params = {"alphabet": given.get("alphabet"), "missing": given.get("unknown", "")}
     if params["alphabet"] is None:
         params["alphabet"] = _letters(X, params["missing"])
-    for name, owner in _OWN.items():
+    for name, (owner, param) in _OWN.items():
         if name in given:
             if kind != owner:
-                flag = {"n_states": "--states"}.get(name, f"--{name}")
+                flag = OPTIONS[name].flag
                 raise CommandError(f"{flag} does not apply to --sequence-model {kind}")
-            params[name] = given[name]
+            params[param] = given[name]
     if "smoothing" in given:
         params["smoothing"] = given["smoothing"]
     return resolve_class("ProductKernel")(

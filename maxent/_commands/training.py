@@ -218,6 +218,7 @@ def fit_lines(estimator, predicted, y):
             lines.append(("without a label", Shown(f"{absent} rows", absent)))
     found = verdict(machine, predicted, y)
     if is_regressor(machine):
+        lines.append(("labels", _shown_numbers(y)))
         _warn_of_units(machine, predicted, y)
     if found is not None:
         name, text = found
@@ -225,9 +226,21 @@ def fit_lines(estimator, predicted, y):
     return lines + certificate(state)
 
 
+def _shown_numbers(y):
+    """Range and number of different labels of a regressor."""
+    low, high, n = float(y.min()), float(y.max()), len(np.unique(y))
+    values = {"from": low, "to": high, "different": n}
+    return Shown(f"numbers from {low:.6g} to {high:.6g}, {n} different", values)
+
+
 def _warn_of_units(machine, predicted, y):
-    """Warn of a regressor that is no better than the mean of the labels."""
+    """Warn of labels that are all alike, or no better predicted than by their mean."""
     spread = float(np.std(y))
+    if not np.ptp(y):
+        tell(
+            f"maxent fit: warning: the labels are all {y[0]:.6g}, and so is every "
+            "prediction; choose their column with --label"
+        )
     if not np.sqrt(np.mean((predicted - y) ** 2)) > 0.95 * spread > 0:
         return
     params = machine.get_params(deep=False)

@@ -50,7 +50,13 @@ _PHRASES = [
     (r"set max_features with threshold=-np\.inf", "--set max_features=COUNT"),
     (r"level or percentile", "--level or --set percentile=VALUE"),
     (r" \(n_samples\)", ""),
+    (
+        r"The number of unique classes is greater than 50% of .*",
+        "there are more than half as many different labels as rows; if they are "
+        "quantities, train --estimator regressor",
+    ),
     (r"must be None( or|,) ", "must be "),
+    (r"(CategoricalHMM.*); raise max_iter or tol\..*", r"\1; raise --em-tol"),
     (r"leave it None and set quantile", "leave it out and set --quantile"),
     (r"classes_\[1\]", "the second class"),
     (r"\bLMERBM, which", "--estimator rbm, which"),

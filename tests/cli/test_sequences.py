@@ -122,10 +122,14 @@ def test_hidden_markov_models_are_the_default(run, tmp_path):
     path = tmp_path / "few.seq"
     path.write_text("AAAACCAA x\nACACACAC y\nAACCAAAA x\nCACACACA y\n")
     model = tmp_path / "m.npz"
-    code, out, _ = run("fit", path, model, "--states", "1", "--seed", "3")
+    options = "--states", "1", "--seed", "3", "--em-tol", "1e-3", "--starts", "2"
+    code, out, _ = run("fit", path, model, *options)
     assert code == 0 and "CategoricalHMM, horizon 7" in out
     kernel = load(model)[0]
     assert kernel.random_state == 3 and kernel.models_[0].n_states == 1
+    assert kernel.model_params["tol"] == 1e-3 and kernel.model_params["n_init"] == 2
+    code, _, err = run("fit", path, model, "--em-tol", "-1")
+    assert code == 2 and "argument --em-tol: '-1' is not > 0" in err
 
 
 @pytest.mark.parametrize(
@@ -137,6 +141,8 @@ def test_hidden_markov_models_are_the_default(run, tmp_path):
         (["--estimator", "regressor"], "which have classifier, motif, outliers"),
         (["--order", "2"], "--order does not apply to --sequence-model hmm"),
         ([*MARKOV, "--states", "2"], "--states does not apply"),
+        ([*MARKOV, "--em-tol", "1"], "--em-tol does not apply to --sequence-model"),
+        (["--estimator", "motif", "--em-tol", "1"], "--em-tol does not apply to the"),
         ([*MARKOV, "--format", "csv"], "--horizon is for sequences|--sequence-model"),
         (
             [*MARKOV, "--alphabet", "A"],

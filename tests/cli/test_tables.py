@@ -641,6 +641,22 @@ def test_a_regressor_no_better_than_the_mean_says_in_which_units(run, tmp_path, 
     assert err == ""
 
 
+@pytest.mark.parametrize(
+    "values, options, said, told",
+    [
+        ([0, 1, 2], "regressor", "numbers from 0 to 2, 3 different", ""),
+        ([4], "regressor", "numbers from 4 to 4, 1 different", "labels are all 4, and"),
+        ([0, 1, 2], "classifier", "classes", ""),
+        (range(25), "classifier", "classes", "quantities, train --estimator regressor"),
+    ],
+)
+def test_numbers_that_are_labels(run, tmp_path, rng, values, options, said, told):
+    y = np.resize(list(values), 40)
+    path = write_csv(tmp_path / "t.csv", np.c_[rng.normal(size=40) + y, y])
+    code, out, err = run("fit", path, tmp_path / "m", "--estimator", options)
+    assert code == 0 and said in out and (told in err if told else not err)
+
+
 def test_labels_that_all_differ_are_no_classes(run, tmp_path):
     (tmp_path / "t.csv").write_text("".join(f"{i % 7},{i}\n" for i in range(60)))
     code, _, err = run("fit", tmp_path / "t.csv", tmp_path / "m")
