@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from command_line import MEDClassifier, assert_one_sentence, pairs, write_csv
 from processes import start
 from sklearn.exceptions import ConvergenceWarning
 
+from maxent._commands.wording import in_shell
 from maxent._support import persistence
 from maxent._support.persistence import load, read_model, save
 from maxent.cli import main
@@ -351,3 +353,11 @@ def test_sparse_files_are_for_every_estimator(run, tmp_path):
         assert run("fit", path, tmp_path / "m", *options) == (0, "", "")
         code, out, err = run("predict", tmp_path / "m", path)
         assert code == 0 and len(out.split()) == 31 and err.startswith("error: ")
+
+
+def test_tolerances_of_models_inside_a_kernel_have_their_own_option():
+    args = SimpleNamespace(
+        command="fit", standardize=False, estimator="classifier", sequences=True
+    )
+    text = "CategoricalHMM.fit_many: no fit converged; raise max_iter or tol. See"
+    assert in_shell(text, args).endswith("no fit converged; raise --em-tol")
