@@ -15,12 +15,13 @@ from maxent._commands.columns import (
 from maxent._commands.outcome import (
     CommandError,
     Outcome,
-    aligned,
     check_model_output,
     listed,
 )
+from maxent._commands.reports import Shown, report
 from maxent._commands.scaling import scales_of, standardized
 from maxent._commands.training import (
+    as_taken,
     calibrated,
     cross_validate,
     fit_lines,
@@ -30,6 +31,7 @@ from maxent._commands.training import (
     run_fit,
     write_model,
 )
+from maxent._commands.wording import column_words
 from maxent._support.cells import parse_number
 from maxent._support.console import tell
 from maxent._support.mixed_columns import is_text_column
@@ -57,15 +59,18 @@ def fit(args):
     _set_class_weight(args, estimator, y)
     names, lines = table.feature_names, [("rows", table.X.shape[0])]
     lines.append(("features", table.X.shape[1]))
-    prepared = _Prepared(args, spec, estimator, table)
+    weights = _weights(args, table)
+    prepared = _Prepared(args, spec, estimator, table, weights)
+    args.words = column_words(table, prepared.names)
     lines += prepared.lines(names)
     estimator = calibrated(args, estimator)
     if args.cv is not None:
-        lines.append(_cross_validate(args, spec, estimator, prepared, y))
+        lines += _cross_validate(args, spec, estimator, prepared, y)
     if args.model is None:
-        return Outcome("" if args.quiet else aligned(lines))
+        return Outcome(report(args, lines))
     start = time.perf_counter()
-    run_fit(args, estimator, lambda: estimator.fit(prepared.X, y))
+    weighted = {} if weights is None else {"sample_weight": weights}
+    run_fit(args, estimator, lambda: estimator.fit(prepared.X, y, **weighted))
     seconds = time.perf_counter() - start
     write_model(args, estimator, _extra(table, prepared))
     machine = machine_of(estimator)
@@ -84,13 +89,38 @@ def _extra(table, prepared):
         "zero_based": table.zero_based,
         "standardize": prepared.scales,
         "columns": prepared.columns,
+        "layout": _layout(table),
     }
+
+
+def _layout(table):
+    """Which columns of the file training has left out, so that `predict` may, too."""
+    if table.width is None:
+        return None
+    left_out = {*range(table.width)} - {*table.positions, table.label_index}
+    identifier = table.beside.get("id")
+    return {
+        "width": table.width,
+        "left_out": sorted(left_out),
+        "id": None if identifier is None else identifier.place,
+    }
+
+
+def _weights(args, table):
+    """Weights of the rows, or None."""
+    if "weights" not in table.beside:
+        return None
+    weights = np.array(table.beside["weights"].cells)
+    if not weights.any():
+        raise CommandError(f"--weights {args.weights}: all weights are 0")
+    return weights
 
 
 def _selected(machine, names):
     chosen = machine.get_support(indices=True).tolist()
     called = [names[i] if names else i for i in chosen]
-    return f"{len(chosen)}: {listed(called)}" if chosen else "none"
+    text = f"{len(chosen)}: {listed(called)}" if chosen else "none"
+    return Shown(text, called)
 
 
 # ------------------------------------------------------------------------ estimators
@@ -165,6 +195,7 @@ def _read(args, spec):
         labelled=labelled,
         columns=columns,
         ignore=args.ignore,
+        beside=reading.beside(args),
     )
     if spec.labels == "numbers":
         return table, reading.real_labels(table, args.data)
@@ -178,9 +209,10 @@ def _read(args, spec):
 class _Prepared:
     """The rows as the estimator takes them, and what a model file keeps of the way."""
 
-    def __init__(self, args, spec, estimator, table):
-        X = table.X
+    def __init__(self, args, spec, estimator, table, weights):
+        X = table.X if table.X.dtype == object else as_taken(estimator, table.X)
         self.raw = self.encoded = X
+        self.weights = weights
         self.steps = []
         self.columns = self.scales = self.names = self.text = None
         self.missing = 0
@@ -197,9 +229,9 @@ class _Prepared:
             self._encode(spec, X.astype(object), table.feature_names)
         self.X = self.encoded
         if args.standardize:
-            self.scales = scales_of(self.encoded, args.data)
+            self.scales = scales_of(self.encoded, args.data, weights)
             self.X = standardized(self.encoded, self.scales)
-            self.steps.append(_scaler(self.encoded))
+            self.steps.append(("scale", _scaler(self.encoded)))
 
     def _keep_categories(self, estimator, X):
         if not isinstance(X, np.ndarray):
@@ -220,7 +252,7 @@ class _Prepared:
         self.encoded = encode(encoder, X, "the table")
         if names is not None:
             self.names = encoder.get_feature_names_out(names).tolist()
-        self.steps.append(make_encoder(X, spec.drop))
+        self.steps.append(("encode", make_encoder(X, spec.drop)))
 
     def _count_missing(self, X):
         flat = X.ravel().tolist()
@@ -229,15 +261,19 @@ class _Prepared:
     def lines(self, names):
         """Lines about columns of text and missing cells, and warnings about them."""
         lines = []
+        if self.weights is not None:
+            total = float(self.weights.sum())
+            lines.append(("sum of weights", Shown(f"{total:.6g}", total)))
         if self.text and any(self.text):
-            shown = []
+            shown = {}
             for j in np.flatnonzero(self.text):
                 cells = [cell for cell in self.raw[:, j].tolist() if cell is not None]
                 name, found = names[j] if names else j, len(set(cells))
-                shown.append(f"{name} ({found})")
+                shown[name] = found
                 if found > max(20, 0.5 * len(cells)):
                     self._check_free_text(name, found, cells)
-            lines.append(("columns of text", listed(shown)))
+            text = listed(f"{name} ({found})" for name, found in shown.items())
+            lines.append(("columns of text", Shown(text, shown)))
         if self.missing:
             lines.append(("missing cells", self.missing))
         return lines
@@ -263,14 +299,16 @@ def _scaler(X):
 
 def _cross_validate(args, spec, estimator, prepared, y):
     """Error in left-out rows; what is learnt of columns is learnt in every fold."""
-    from sklearn.pipeline import make_pipeline
+    from sklearn.pipeline import Pipeline
 
-    if spec.labels not in ("classes", "numbers"):
-        raise CommandError(
-            f"--cv needs a label for every row, and {args.estimator} takes "
-            f"{'none' if spec.labels is None else 'rows without'}"
-        )
+    if spec.labels is None:
+        raise CommandError(f"--cv needs labels, and {args.estimator} takes none")
     X = prepared.raw
     if prepared.columns and "categories" in prepared.columns:
         X = named_missing(X)
-    return cross_validate(args, make_pipeline(*prepared.steps, estimator), X, y)
+    steps = [*prepared.steps, ("machine", estimator)]
+    params = {}
+    if prepared.weights is not None:
+        weighted = [name for name, _ in steps if name != "encode"]
+        params = {f"{name}__sample_weight": prepared.weights for name in weighted}
+    return cross_validate(args, Pipeline(steps), X, y, **params)

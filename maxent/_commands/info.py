@@ -1,13 +1,11 @@
 """``maxent info``: check a model file, print its contents, run nothing of it."""
 
-import json
-import math
 import os
 
 import numpy as np
 
 from maxent._commands.outcome import CommandError, Outcome, aligned, listed
-from maxent._commands.reports import certificate
+from maxent._commands.reports import as_json, certificate
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.persistence import CLASSES, ModelFileError, read_model
 
@@ -22,7 +20,7 @@ def info(args):
         raise CommandError(error) from None
     size = os.path.getsize(args.model)
     if args.json:
-        return Outcome(_as_json(model, size))
+        return Outcome(_contents(model, size))
     if args.quiet:
         return Outcome()
     return Outcome(aligned(_lines(args.model, model, size)))
@@ -101,7 +99,7 @@ def _brief(value):
 # ----------------------------------------------------------------------------- JSON
 
 
-def _as_json(model, size):
+def _contents(model, size):
     """One JSON object: what the file says, of large arrays shape and dtype."""
     contents = {
         "class": model.class_name,
@@ -113,24 +111,4 @@ def _as_json(model, size):
         "fitted": model.fitted,
         "extra": model.extra,
     }
-    return json.dumps(_plain(contents), indent=2, allow_nan=False) + "\n"
-
-
-def _plain(value):
-    """Value as JSON has it: numbers that are not finite are strings."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, dict):
-        return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if getattr(value, "ndim", 0):
-        few = getattr(value, "size", 0) <= 20 and isinstance(value, np.ndarray)
-        if few:
-            return _plain(value.tolist())
-        return {"shape": [int(n) for n in value.shape], "dtype": str(value.dtype)}
-    if isinstance(value, np.ndarray):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value
+    return as_json(contents)

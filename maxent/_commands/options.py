@@ -98,6 +98,13 @@ def _float(text: str, words: str) -> float:
         ) from None
 
 
+def _positive(text: str) -> float:
+    value = _float(text, "inf")
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not > 0")
+    return value
+
+
 def _class_prior(text: str) -> str | float:
     words = ("labelled", "empirical", "uniform")
     return text if text in words else _float(text, ", ".join(words))
@@ -291,6 +298,12 @@ OPTIONS: dict[str, Option] = {
         *("sequence", "smoothing", "--smoothing", "pseudo-counts, >= 0", ...),
         type=float,
     ),
+    "em_tol": _option(
+        *("sequence", "", "--em-tol"),
+        "a fit of a hidden Markov model ends once a step gains so little, relative to "
+        "its log-likelihood, > 0",
+        type=_positive,
+    ),
     "rho": _option(
         "sequence", "rho", "--rho", "power of the kernel, > 0", 0.5, type=float
     ),
@@ -316,7 +329,8 @@ OPTIONS: dict[str, Option] = {
         type=float,
     ),
     "n_init": _option(
-        *("solver", "n_init", "--starts", "starts, of which the best is kept"),
+        *("solver", "n_init", "--starts"),
+        "starts, of which the best is kept; of sequences of each hidden Markov model",
         {
             "mixture": 20,
             "dirichlet": 20,

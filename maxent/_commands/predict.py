@@ -11,9 +11,10 @@ import numpy as np
 from maxent._commands import reading
 from maxent._commands.columns import are_columns, encode, restore_encoder
 from maxent._commands.outcome import CommandError, Outcome, check_output
-from maxent._commands.reports import verdict
+from maxent._commands.reports import report, verdict
 from maxent._commands.scaling import are_scales, standardized
-from maxent._commands.training import machine_of
+from maxent._commands.training import as_taken, machine_of
+from maxent._commands.wording import column_words, in_shell
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import show, tell
 from maxent._support.files import STANDARD_INPUT, whole_file
@@ -37,6 +38,11 @@ def predict(args):
     estimator, extra = _load(args.model)
     if args.output is not None:
         check_output(args.output, args.data, args.model)
+    elif args.json:
+        raise CommandError(
+            "--json prints what is found of the predictions, which go to the same "
+            "place; write them to a file by -o"
+        )
     if extra["sequences"] is not None:
         from maxent._commands import sequences
 
@@ -54,8 +60,18 @@ def predict(args):
         X = encode(restore_encoder(columns), X.astype(object), args.data)
     elif columns is not None and not isinstance(X, np.ndarray):
         X = X.toarray()
-    X = standardized(X, extra["standardize"])
-    return write_predictions(args, estimator, method, X, table.y)
+    elif columns is None:
+        args.words = column_words(table)
+    X = as_taken(estimator, standardized(X, extra["standardize"]))
+    return write_predictions(args, estimator, method, X, table.y, _ids(table))
+
+
+def _ids(table):
+    """Name and cells of the column of identifiers, or None."""
+    found = table.beside.get("id")
+    if found is None:
+        return None
+    return found.place if isinstance(found.place, str) else "id", found.cells
 
 
 def _read(args, extra, estimator):
@@ -77,6 +93,8 @@ def _read(args, extra, estimator):
         zero_based="auto" if extra["zero_based"] is None else extra["zero_based"],
         columns=mode,
         text=None if columns is None else columns["text"],
+        beside=reading.beside(args),
+        layout=extra["layout"],
     )
 
 
@@ -115,21 +133,29 @@ def _without_calibration(estimator, method):
     return estimator
 
 
-def write_predictions(args, estimator, method, X, y):
-    """Apply the estimator, write the predictions, and tell the error if there is y."""
+def write_predictions(args, estimator, method, X, y, ids=None):
+    """Apply the estimator, write the predictions, and tell the error if there is y.
+
+    `ids` are name and cells of a column to write before them.
+    """
     try:
         values = labels = getattr(_without_calibration(estimator, method), method)(X)
         if method != "predict" and hasattr(estimator, "predict"):
             labels = estimator.predict(X)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
-        raise CommandError(f"{args.model} on {args.data}: {error}") from error
+        text = in_shell(error, args)
+        raise CommandError(f"{args.model} on {args.data}: {text}") from error
     word = _WORDS[method]
     header = [word]
     if values.ndim == 2:
         names = getattr(estimator, "classes_", np.arange(values.shape[1]))
         header = [f"{word}_{name}" for name in names.tolist()]
-    _write_rows(args.output, header, values)
+    _write_rows(args.output, header, values, ids)
     found = verdict(machine_of(estimator), labels, y)
+    if args.json:
+        lines = [("rows", len(values)), *([found] if found else [])]
+        lines.append(("written", args.output))
+        return Outcome(report(args, lines), written=args.output)
     if found is not None and not args.quiet:
         tell(f"{found[0]}: {found[1]}")
     return Outcome(written=args.output)
@@ -151,7 +177,7 @@ def _load(path):
             "it in Python by maxent.load"
         )
     keys = ("feature_names", "label", "zero_based", "standardize", "sequences")
-    extra = {key: extra.get(key) for key in (*keys, "columns")}
+    extra = {key: extra.get(key) for key in (*keys, "columns", "layout")}
     if extra["sequences"] is not None:
         return estimator, extra
     if hasattr(estimator, "feature_names_in_"):
@@ -178,6 +204,19 @@ def _agrees(extra, n):
         (names is None or (isinstance(names, list) and len(names) == width))
         and isinstance(extra["label"], (str, int, type(None)))
         and (scales is None or are_scales(scales, n))
+        and (extra["layout"] is None or _is_layout(extra["layout"]))
+    )
+
+
+def _is_layout(layout):
+    """Whether what a file says of columns left out can be from `fit`."""
+    if not isinstance(layout, dict) or not isinstance(layout.get("width"), int):
+        return False
+    left_out, known = layout.get("left_out"), layout.get("id")
+    numbers = [*left_out] if isinstance(left_out, list) else [None]
+    numbers += [known] if isinstance(known, int) else []
+    return isinstance(known, (str, int, type(None))) and all(
+        isinstance(i, int) and 0 <= i < layout["width"] for i in numbers
     )
 
 
@@ -196,8 +235,11 @@ def _text_file(path):
         yield stream
 
 
-def _write_rows(path, header, values):
+def _write_rows(path, header, values, ids):
     rows = values.tolist() if values.ndim == 2 else ([v] for v in values.tolist())
+    if ids is not None:
+        header = [ids[0], *header]
+        rows = ([name, *row] for name, row in zip(ids[1], rows))
     rows = itertools.chain([header], rows)
     if path is not None:
         with _text_file(path) as stream:

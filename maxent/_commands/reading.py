@@ -1,16 +1,20 @@
 """Data files as the options describe them, and labels as estimators take them."""
 
-import os
+import re
 
 import numpy as np
 
 from maxent._commands.options import is_for_sequences
 from maxent._commands.outcome import CommandError
+from maxent._support.console import tell
 from maxent._support.data_files import TableError, read_table
+from maxent._support.files import plain_name
 
 __all__ = [
+    "beside",
     "class_labels",
     "class_weights",
+    "encoding_remedy",
     "holds_sequences",
     "partial_labels",
     "read",
@@ -19,20 +23,47 @@ __all__ = [
 ]
 
 _MANY_CLASSES = 50  # rows, of which each may have a class of its own in a small file
-SEQUENCE_SUFFIXES = (".fasta", ".fa", ".fna", ".ffn", ".faa", ".frn", ".seq")
+_FASTA = (".fasta", ".fa", ".fna", ".ffn", ".faa", ".frn")
+SEQUENCE_SUFFIXES = (*_FASTA, ".fastq", ".fq", ".seq")
 
 
 def read(args, **expected):
     """The table of the data file."""
     header = "auto" if args.header is None else args.header
     try:
-        return read_table(args.data, format=args.format, header=header, **expected)
+        table = read_table(
+            args.data,
+            format=args.format,
+            header=header,
+            encoding=args.encoding,
+            **expected,
+        )
     except TableError as error:
         raise CommandError(f"{error}{_remedy(args, error)}") from None
+    if table.doubt is not None:
+        tell(
+            f"maxent {args.command}: warning: {table.doubt}; say --header if it holds "
+            "names, --no-header if it does not"
+        )
+    return table
+
+
+def beside(args):
+    """Columns that the options name and that are neither features nor label."""
+    named = {kind: vars(args).get(kind) for kind in ("id", "weights")}
+    return {kind: column for kind, column in named.items() if column is not None}
+
+
+def encoding_remedy(error):
+    """The option for a file that seems to be in another encoding."""
+    found = re.search("if the file is in ([a-z0-9-]+)", str(error))
+    return f", or say --encoding {found[1]}" if found else ""
 
 
 def _remedy(args, error):
-    """Options that help with a cell that is no number."""
+    """Options that help with a cell that is no number, or with the encoding."""
+    if error.fault == "encoding":
+        return encoding_remedy(error)
     if args.command != "fit":
         return ""
     if error.fault == "missing":
@@ -50,8 +81,7 @@ def holds_sequences(args):
     """Whether the data file holds sequences: as --format says, or its ending."""
     if args.format != "auto":
         return args.format == "sequences"
-    name = os.fspath(args.data).lower().removesuffix(".gz")
-    return name.endswith(SEQUENCE_SUFFIXES)
+    return plain_name(args.data).lower().endswith(SEQUENCE_SUFFIXES)
 
 
 def refuse_sequence_options(args):

@@ -1,10 +1,84 @@
-"""What commands say of predictions and of solutions."""
+"""What commands say of predictions and of solutions, as text or as JSON."""
+
+import json
+import math
+import re
 
 import numpy as np
 
+from maxent._commands.outcome import aligned
 from maxent._support.results import gap_text
 
-__all__ = ["certificate", "error_text", "is_regressor", "shares_of", "verdict"]
+__all__ = [
+    "Shown",
+    "as_json",
+    "certificate",
+    "error_text",
+    "is_regressor",
+    "recalls",
+    "report",
+    "shares_of",
+    "verdict",
+]
+
+_MOST_CLASSES = 12  # whose recall is shown
+
+
+class Shown(str):
+    """Text of a report, and the value that JSON has in its place."""
+
+    def __new__(cls, text, value):
+        shown = super().__new__(cls, text)
+        shown.value = value
+        return shown
+
+
+def report(args, lines):
+    """Pairs of name and value as aligned lines, or as one JSON object with --json."""
+    if args.json:
+        values = {re.sub(r"[\s-]+", "_", name.strip()): v for name, v in lines}
+        return as_json(values)
+    if args.quiet:
+        return ""
+    flat = []
+    for name, value in lines:
+        flat += _branches(name, value) if isinstance(value, dict) else [(name, value)]
+    return aligned(flat)
+
+
+def _branches(name, values):
+    """A line for every entry; of many those with the smallest values."""
+    items = list(values.items())
+    if len(items) > _MOST_CLASSES:
+        items = sorted(items, key=lambda item: item[1].value)[:_MOST_CLASSES]
+    lines = [(f"  {name} of {key}", text) for key, text in items]
+    more = len(values) - len(items)
+    return lines + ([("  of the others", f"{more} not less")] if more else [])
+
+
+def as_json(contents):
+    """One JSON object; numbers that are not finite are strings."""
+    return json.dumps(_plain(contents), indent=2, allow_nan=False) + "\n"
+
+
+def _plain(value):
+    value = getattr(value, "value", value) if isinstance(value, Shown) else value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, dict):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if getattr(value, "ndim", 0):
+        few = getattr(value, "size", 0) <= 20 and isinstance(value, np.ndarray)
+        if few:
+            return _plain(value.tolist())
+        return {"shape": [int(n) for n in value.shape], "dtype": str(value.dtype)}
+    if isinstance(value, np.ndarray):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
 
 
 def certificate(state):
@@ -12,21 +86,23 @@ def certificate(state):
     lines = []
     support = state.get("support_")
     if isinstance(support, np.ndarray) and support.dtype.kind == "i":
-        lines.append(("support", f"{len(support)} rows"))
+        lines.append(("support", Shown(f"{len(support)} rows", len(support))))
     bound = state.get("loo_bound_")
     if isinstance(bound, float) and bound == bound:
-        lines.append(("leave-one-out error", f"at most {100 * bound:.2f} % (bound)"))
+        text = f"at most {100 * bound:.2f} % (bound)"
+        lines.append(("leave-one-out error", Shown(text, bound)))
     objective, gap = state.get("objective_"), state.get("duality_gap_")
     if isinstance(objective, float):
-        lines.append(("objective", f"{objective:.8g}"))
+        lines.append(("objective", Shown(f"{objective:.8g}", objective)))
     if isinstance(gap, float) and isinstance(objective, float):
         share = gap_text(gap / (1 + abs(objective)), 0.0)
         shown = f"{gap_text(gap, objective)} ({share} of 1 + |objective|)"
-        lines.append(("duality gap", shown))
+        lines.append(("duality gap", Shown(shown, gap)))
     if "n_iter_" in state:
         lines.append(("iterations", state["n_iter_"]))
     if "converged_" in state:
-        lines.append(("converged", "yes" if state["converged_"] else "NO"))
+        converged = bool(state["converged_"])
+        lines.append(("converged", Shown("yes" if converged else "NO", converged)))
     return lines
 
 
@@ -40,7 +116,9 @@ def verdict(estimator, predicted, y):
     if is_outlier_detector(estimator):
         text = shares_of(predicted, {1: "inliers", -1: "outliers"})
         if y is not None and y.dtype.kind in "if" and set(np.unique(y)) <= {-1, 1}:
-            text += f"; error: {_count(np.sum(predicted != y), len(y))}"
+            wrong = _count(np.sum(predicted != y), len(y))
+            value = {**text.value, "error": wrong.value}
+            text = Shown(f"{text}; error: {wrong}", value)
         return "predicted", text
     state = vars(estimator)
     if hasattr(estimator, "classes_"):
@@ -48,7 +126,7 @@ def verdict(estimator, predicted, y):
     elif not is_regressor(estimator):
         if np.asarray(predicted).dtype.kind == "f":
             mean = float(np.mean(predicted))
-            return "mean log-likelihood", f"{mean:.6g}"
+            return "mean log-likelihood", Shown(f"{mean:.6g}", mean)
         parts = {k: f"component {k}" for k in np.unique(predicted).tolist()}
         return "predicted", shares_of(predicted, parts)
     return None if y is None else ("error", error_text(predicted, y, state))
@@ -65,11 +143,21 @@ def shares_of(predicted, names):
     """How many predictions have each value, by its name."""
     total = len(predicted)
     counts = {name: int(np.sum(predicted == value)) for value, name in names.items()}
-    return ", ".join(f"{name} {_count(n, total)}" for name, n in counts.items())
+    text = ", ".join(f"{name} {_count(n, total)}" for name, n in counts.items())
+    return Shown(text, counts)
 
 
 def _count(n, total):
-    return f"{n} of {total} ({100 * n / total:.2f} %)"
+    return Shown(f"{n} of {total} ({100 * n / total:.2f} %)", float(n / total))
+
+
+def recalls(predicted, y):
+    """Share of the rows of every class that are predicted to be of it."""
+    right = np.asarray(predicted) == y
+    return {
+        str(label): _count(int(right[y == label].sum()), int((y == label).sum()))
+        for label in np.unique(y).tolist()
+    }
 
 
 def error_text(predicted, y, state):
@@ -78,7 +166,8 @@ def error_text(predicted, y, state):
         if y.dtype.kind == "U":
             return "unknown, the labels are text"
         residual = np.asarray(predicted, dtype=float) - y
-        return f"{np.sqrt(np.mean(residual**2)):.6g} (root mean square)"
+        root = float(np.sqrt(np.mean(residual**2)))
+        return Shown(f"{root:.6g} (root mean square)", root)
     classes, predicted = state["classes_"], np.asarray(predicted)
     known = [label is not None for label in y.tolist()]
     y, predicted = np.array(y[known].tolist()), predicted[known]
@@ -91,4 +180,5 @@ def error_text(predicted, y, state):
         return "unknown, no label of the file is a class of the model"
     strange = len(y) - int(np.isin(y, classes).sum())
     note = f"; {strange} with labels that the model does not know" if strange else ""
-    return _count(np.sum(predicted != y), len(y)) + note
+    wrong = _count(np.sum(predicted != y), len(y))
+    return Shown(wrong + note, wrong.value)

@@ -7,13 +7,13 @@ from maxent._commands.outcome import CommandError
 __all__ = ["are_scales", "scales_of", "standardized"]
 
 
-def scales_of(X, name):
+def scales_of(X, name, weights=None):
     """Mean and scale of every feature; sparse features keep their zeros."""
     from sklearn.preprocessing import StandardScaler
 
     dense = isinstance(X, np.ndarray)
     with np.errstate(over="ignore", invalid="ignore"):
-        scaler = StandardScaler(with_mean=dense).fit(X)
+        scaler = StandardScaler(with_mean=dense).fit(X, sample_weight=weights)
     wild = np.flatnonzero(~np.isfinite(scaler.var_))
     if wild.size:
         raise CommandError(

@@ -6,14 +6,11 @@ import time
 import numpy as np
 
 from maxent._commands.catalog import SEQUENCES
-from maxent._commands.outcome import (
-    CommandError,
-    Outcome,
-    aligned,
-    check_model_output,
-)
+from maxent._commands.options import OPTIONS
+from maxent._commands.outcome import CommandError, Outcome, check_model_output
 from maxent._commands.predict import prediction_method, write_predictions
-from maxent._commands.reading import class_weights
+from maxent._commands.reading import class_weights, encoding_remedy
+from maxent._commands.reports import report
 from maxent._commands.training import (
     calibrated,
     cross_validate,
@@ -25,24 +22,36 @@ from maxent._commands.training import (
 )
 from maxent._support.console import tell
 from maxent._support.persistence import resolve_class
-from maxent._support.sequence_files import checked_labels, last_words, read_records
+from maxent._support.sequence_files import (
+    checked_labels,
+    identifiers,
+    last_words,
+    read_records,
+)
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
 _OTHERS = ("M3EMotifClassifier", "MEDSequenceOutlierDetector")
-_OWN = {"n_states": "hmm", "order": "markov"}  # options of one model only
+_OWN = {  # options of one model only: its parameter
+    "n_states": ("hmm", "n_states"),
+    "n_init": ("hmm", "n_init"),
+    "em_tol": ("hmm", "tol"),
+    "order": ("markov", "order"),
+}
 _NOT_HERE = {
     "--standardize": "standardize",
     "--label": "label",
     "--header": "header",
     "--impute": "impute",
     "--ignore": "ignore",
+    "--id": "id",
+    "--weights": "weights",
 }
 _IN_FIT = "add it to --alphabet, or name it in --unknown if it is an unknown letter"
 _ONE_CASE = "such as by awk '!/^>/{$0=toupper($0)}1'"  # headers have the labels
 _IN_PREDICT = "drop the sequence, or fit again with it in --alphabet or --unknown"
 _OF_KERNEL = (
-    *("sequence_model", "alphabet", "unknown", "n_states", "order", "smoothing"),
-    *("rho", "horizon", "seed", "n_jobs"),
+    *("sequence_model", "alphabet", "unknown", "smoothing", "rho", "horizon"),
+    *(*_OWN, "seed", "n_jobs"),
 )
 
 
@@ -56,8 +65,8 @@ def fit(args):
         )
     if args.model is not None:
         check_model_output(args.model, args.data)
-    spec = SEQUENCES[args.estimator]
-    X, y, places = _read(args.data, labelled=spec.labels is not None)
+    spec, args.sequences = SEQUENCES[args.estimator], True
+    X, y, places, _ = _read(args, labelled=spec.labels is not None)
     given = dict(args.given)
     weight = given.pop("class_weight", None)
     if weight is not None and y is None:
@@ -72,10 +81,10 @@ def fit(args):
     _check_letters(args.data, X, places, *trained.letters, _IN_FIT)
     if "alphabet" not in args.given:
         _warn_of_cases(trained.letters[0])
-    checked = [] if args.cv is None else [_cross_validate(args, trained, X, y)]
+    checked = [] if args.cv is None else _cross_validate(args, trained, X, y)
     if args.model is None:
         lines = [("sequences", len(X)), *trained.lines(), *checked]
-        return Outcome("" if args.quiet else aligned(lines))
+        return Outcome(report(args, lines))
     start = time.perf_counter()
     predicted = trained.fit(X, y)
     seconds = time.perf_counter() - start
@@ -88,7 +97,7 @@ def fit(args):
 
 
 def _cross_validate(args, trained, X, y):
-    """Line about the error in sequences that were left out of the fits."""
+    """Lines about the error in sequences that were left out of the fits."""
     if y is None:
         raise CommandError("--cv needs a label for every sequence")
     return cross_validate(args, trained.whole(), np.array(X, dtype=object), y)
@@ -185,7 +194,7 @@ def predict(args, estimator, model):
         raise CommandError(f"{args.model}: what is said about its data does not agree")
     _refuse_table_options(args)
     method = prediction_method(args, estimator)
-    X, y, places = _read(args.data, labelled=False if args.no_label else "auto")
+    X, y, places, ids = _read(args, labelled=False if args.no_label else "auto")
     _check_letters(args.data, X, places, *_letters_of(estimator), _IN_PREDICT)
     classes = getattr(estimator, "classes_", None)
     if y is not None and classes is not None:
@@ -197,7 +206,7 @@ def predict(args, estimator, model):
                     f"the model ({', '.join(sorted(known))}), so no error is computed"
                 )
             y = None
-    return write_predictions(args, estimator, method, X, y)
+    return write_predictions(args, estimator, method, X, y, ids)
 
 
 def _refuse_table_options(args):
@@ -246,12 +255,12 @@ def _make_kernel(given, X):
     params = {"alphabet": given.get("alphabet"), "missing": given.get("unknown", "")}
     if params["alphabet"] is None:
         params["alphabet"] = _letters(X, params["missing"])
-    for name, owner in _OWN.items():
+    for name, (owner, param) in _OWN.items():
         if name in given:
             if kind != owner:
-                flag = {"n_states": "--states"}.get(name, f"--{name}")
+                flag = OPTIONS[name].flag
                 raise CommandError(f"{flag} does not apply to --sequence-model {kind}")
-            params[name] = given[name]
+            params[param] = given[name]
     if "smoothing" in given:
         params["smoothing"] = given["smoothing"]
     return resolve_class("ProductKernel")(
@@ -267,23 +276,24 @@ def _make_kernel(given, X):
 # ---------------------------------------------------------------------------- files
 
 
-def _read(path, labelled):
-    """Strings, labels or None, and the words for the place of each string.
+def _read(args, labelled):
+    """Strings, labels or None, words for the place of each string, and identifiers.
 
-    The label is the last word of a FASTA header, or of a line. With "auto" labels are
-    taken if every sequence has one.
+    The label is the last word of a FASTA header, or of a line, and the identifier the
+    first word of the header. With "auto" labels are taken if every sequence has one.
     """
+    path = args.data
     try:
-        found = read_records(path)
+        found = read_records(path, args.encoding)
     except ValueError as error:
-        raise CommandError(error) from None
+        raise CommandError(f"{error}{encoding_remedy(error)}") from None
     if found.fasta:
         places = [
             f"line {line}: the sequence {name!r}"
             for name, line in zip(found.names, found.lines)
         ]
         labels = _labels(path, found, last_words(found), labelled)
-        return found.sequences, labels, places
+        return found.sequences, labels, places, ("id", identifiers(found))
     strings, labels = [], []
     for text, line in zip(found.sequences, found.lines):
         words = [word for word in re.split(r"[\s,;]+", text) if word]
@@ -295,7 +305,7 @@ def _read(path, labelled):
         strings.append(words[0])
         labels.append(words[1] if len(words) == 2 else None)
     places = [f"line {line}: the sequence" for line in found.lines]
-    return strings, _labels(path, found, labels, labelled), places
+    return strings, _labels(path, found, labels, labelled), places, None
 
 
 def _check_letters(path, X, places, alphabet, missing, remedy):

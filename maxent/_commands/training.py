@@ -5,24 +5,28 @@ import warnings
 
 import numpy as np
 
-from maxent._commands.outcome import (
-    CommandError,
-    Outcome,
-    aligned,
-    listed,
-    one_line,
+from maxent._commands.outcome import CommandError, Outcome, listed, one_line
+from maxent._commands.reports import (
+    Shown,
+    certificate,
+    error_text,
+    is_regressor,
+    recalls,
+    report,
+    verdict,
 )
-from maxent._commands.reports import certificate, error_text, is_regressor, verdict
+from maxent._commands.wording import in_shell
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import Messages, tell
 from maxent._support.persistence import resolve_class, save
+from maxent._support.validation import check_memory
 
 __all__ = [
+    "as_taken",
     "calibrated",
     "cross_validate",
     "fit_lines",
     "fit_outcome",
-    "folds_of",
     "machine_of",
     "make_estimator",
     "run_fit",
@@ -102,6 +106,16 @@ def calibrated(args, estimator):
     return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
 
 
+def as_taken(estimator, X):
+    """The rows, dense where the estimator takes no sparse ones."""
+    from sklearn.utils import get_tags
+
+    if isinstance(X, np.ndarray) or get_tags(estimator).input_tags.sparse:
+        return X
+    check_memory("features", X.shape[1], 8.0 * X.shape[0] * X.shape[1])
+    return X.toarray()
+
+
 def _shuffled(args, n_folds, kind="StratifiedKFold"):
     """Folds of scikit-learn; files may be sorted, so --seed shuffles their rows."""
     from sklearn import model_selection
@@ -125,38 +139,68 @@ def run_fit(args, estimator, run):
             with contextlib.redirect_stdout(messages):
                 run()
         except (ValueError, TypeError) as error:
-            raise CommandError(error) from error
+            raise CommandError(in_shell(error, args)) from error
     if loud:
         for one in (machine, machine_of(estimator)):
             one.set_params(verbose=verbose)
-    for text in dict.fromkeys(one_line(warning.message) for warning in caught):
+    for text in dict.fromkeys(in_shell(warning.message, args) for warning in caught):
         tell(f"maxent fit: warning: {text}")
 
 
-def folds_of(args, y):
-    """The folds of --cv: stratified for classes, shuffled by --seed."""
+def _folds_of(args, y):
+    """Pairs of row numbers for --cv: stratified for classes, shuffled by --seed."""
     if args.cv < 2:
         raise CommandError(f"--cv {args.cv}: two or more folds are needed")
     if args.cv > len(y):
         raise CommandError(f"--cv {args.cv}: there are {len(y)} rows only")
-    return _shuffled(
-        args, args.cv, "KFold" if y.dtype.kind == "f" else "StratifiedKFold"
-    )
+    if y.dtype.kind == "f":
+        return [*_shuffled(args, args.cv, "KFold").split(y)]
+    strata = np.array([str(label) for label in y.tolist()])
+    labels, counts = np.unique(strata, return_counts=True)
+    if args.cv > counts.max():
+        raise CommandError(
+            f"--cv {args.cv}: no class has so many rows, {counts.max()} at most; "
+            "take fewer folds"
+        )
+    if args.cv > counts.min():
+        label = labels[counts.argmin()]
+        tell(
+            f"maxent fit: warning: --cv {args.cv}: the class {label!r} has only "
+            f"{counts.min()} rows, so that folds lack it"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-learn, which says the same
+        return [*_shuffled(args, args.cv).split(strata, strata)]
 
 
-def cross_validate(args, estimator, X, y):
-    """Line about the error in rows that were left out of the fits."""
+def cross_validate(args, estimator, X, y, **params):
+    """Lines about the error in rows that were left out of the fits.
+
+    Rows without a label, where -1 says so, are in the fits only.
+    """
     from sklearn.model_selection import cross_val_predict
 
-    folds, found = folds_of(args, y), {}
+    folds, found = _folds_of(args, y), {}
 
     def run():
-        found["predicted"] = cross_val_predict(estimator, X, y, cv=folds)
+        found["predicted"] = cross_val_predict(
+            estimator, X, y, cv=folds, params=params or None
+        )
 
     run_fit(args, estimator, run)
-    state = {} if y.dtype.kind == "f" else {"classes_": np.unique(y)}
-    text = error_text(found["predicted"], y, state)
-    return ("cross-validation error", f"{text}, {args.cv} folds")
+    predicted = found["predicted"]
+    if type(machine_of(estimator)).__name__ == "MEDPartialLabelClassifier":
+        predicted, y = _labelled(predicted, y)
+    name, regression = "cross-validation error", y.dtype.kind == "f"
+    text = error_text(predicted, y, {} if regression else {"classes_": np.unique(y)})
+    lines = [(name, Shown(f"{text}, {args.cv} folds", text.value))]
+    return lines if regression else [*lines, ("recall", recalls(predicted, y))]
+
+
+def _labelled(predicted, y):
+    """Predictions and labels of the rows that have one."""
+    kept = np.array([label != -1 for label in y.tolist()])
+    return np.asarray(predicted)[kept], np.array(y[kept].tolist())
 
 
 def fit_lines(estimator, predicted, y):
@@ -164,14 +208,17 @@ def fit_lines(estimator, predicted, y):
     machine = machine_of(estimator)
     state, lines = vars(machine), []
     if "classes_" in state and y is not None:
-        counts = [f"{c} ({int((y == c).sum())})" for c in state["classes_"].tolist()]
-        lines.append(("classes", listed(counts)))
+        counts = {c: int((y == c).sum()) for c in state["classes_"].tolist()}
+        text = listed(f"{c} ({n})" for c, n in counts.items())
+        lines.append(("classes", Shown(text, counts)))
         if "label_mean_" in state:
-            kept = np.array([label != -1 for label in y.tolist()])
-            lines.append(("without a label", f"{int((~kept).sum())} rows"))
-            predicted, y = predicted[kept], y[kept]
+            n_rows = len(y)
+            predicted, y = _labelled(predicted, y)
+            absent = n_rows - len(y)
+            lines.append(("without a label", Shown(f"{absent} rows", absent)))
     found = verdict(machine, predicted, y)
     if is_regressor(machine):
+        lines.append(("labels", _shown_numbers(y)))
         _warn_of_units(machine, predicted, y)
     if found is not None:
         name, text = found
@@ -179,9 +226,21 @@ def fit_lines(estimator, predicted, y):
     return lines + certificate(state)
 
 
+def _shown_numbers(y):
+    """Range and number of different labels of a regressor."""
+    low, high, n = float(y.min()), float(y.max()), len(np.unique(y))
+    values = {"from": low, "to": high, "different": n}
+    return Shown(f"numbers from {low:.6g} to {high:.6g}, {n} different", values)
+
+
 def _warn_of_units(machine, predicted, y):
-    """Warn of a regressor that is no better than the mean of the labels."""
+    """Warn of labels that are all alike, or no better predicted than by their mean."""
     spread = float(np.std(y))
+    if not np.ptp(y):
+        tell(
+            f"maxent fit: warning: the labels are all {y[0]:.6g}, and so is every "
+            "prediction; choose their column with --label"
+        )
     if not np.sqrt(np.mean((predicted - y) ** 2)) > 0.95 * spread > 0:
         return
     params = machine.get_params(deep=False)
@@ -208,11 +267,11 @@ def write_model(args, estimator, extra):
 def fit_outcome(args, estimator, lines, seconds):
     """The report of a fit whose model is written."""
     converged = vars(machine_of(estimator)).get("converged_", True)
-    lines = [*lines, ("time", f"{seconds:.3g} s"), ("written", args.model)]
+    time = Shown(f"{seconds:.3g} s", seconds)
+    lines = [*lines, ("time", time), ("written", args.model)]
     if not converged:
         tell(
             "maxent fit: the tolerance was not reached; the model is written all the "
             "same"
         )
-    report = "" if args.quiet else aligned(lines)
-    return Outcome(report, 0 if converged else 1, args.model)
+    return Outcome(report(args, lines), 0 if converged else 1, args.model)

@@ -28,6 +28,7 @@ maxent demo motif -o motif.pdf""",
 maxent fit train.csv model.npz --label sex --standardize -C 10
 maxent fit train.csv -v 5 --label sex           (an error estimate, no model)
 maxent fit cars.csv model.npz --estimator tree --label class
+maxent fit patients.csv model.npz --label ill --id patient --weights w
 maxent fit train.csv model.npz --class-weight yes:3,no:1 --probability
 maxent fit points.csv model.npz --estimator outliers --contamination 0.05
 maxent fit some-labels.csv model.npz --estimator partial
@@ -37,6 +38,7 @@ maxent fit sites.fasta model.npz --estimator motif --width 8""",
     "predict": """\
 maxent predict model.npz test.csv
 maxent predict model.npz test.csv.gz -o predictions.csv --probability
+maxent predict model.npz patients.csv --id patient
 cut -d, -f2- test.csv | maxent predict model.npz - --no-label""",
     "info": """\
 maxent info model.npz
@@ -219,6 +221,9 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="progress lines on standard error (default: if it is a terminal)",
     )
+    fit.add_argument(
+        "--json", action="store_true", help="print the report as one JSON object"
+    )
     _add_quiet(fit, "print no report and no progress")
     _add_file_options(fit)
     add_options(fit)
@@ -244,7 +249,12 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
         type=lambda text: text.split(","),
         default=[],
         metavar="NAME,...",
-        help="columns to leave out",
+        help="columns to leave out, by name or number",
+    )
+    fit.add_argument(
+        "--weights",
+        metavar="NAME|INDEX",
+        help="column of the rows' weights, >= 0; of a weight of 2 a row counts twice",
     )
 
 
@@ -276,8 +286,23 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
     predict.add_argument(
         "--no-label", action="store_true", help="the file has no label column"
     )
+    predict.add_argument(
+        "--json",
+        action="store_true",
+        help="print what is found as one JSON object; the predictions go to -o OUT",
+    )
     _add_quiet(predict, "say nothing of errors in labelled rows")
     _add_file_options(predict)
+
+
+def _encoding(text: str) -> str:
+    try:
+        "a".encode(text)
+    except (LookupError, ValueError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not known; use a name such as utf-8, latin-1 or utf-16"
+        ) from None
+    return text
 
 
 def _add_file_options(command: argparse.ArgumentParser) -> None:
@@ -288,9 +313,21 @@ def _add_file_options(command: argparse.ArgumentParser) -> None:
         "from the end (default: the last)",
     )
     command.add_argument(
+        "--id",
+        metavar="NAME|INDEX",
+        help="column of a CSV file that names the rows: it is no feature, and stands "
+        "before the predictions (predict: the one that fit was told)",
+    )
+    command.add_argument(
         "--header",
         action=argparse.BooleanOptionalAction,
         help="whether the first row of a CSV file holds names (default: detected)",
+    )
+    command.add_argument(
+        "--encoding",
+        type=_encoding,
+        default="utf-8",
+        help="of CSV files and sequences, such as latin-1 (default: %(default)s)",
     )
     command.add_argument(
         "--format",
@@ -298,6 +335,6 @@ def _add_file_options(command: argparse.ArgumentParser) -> None:
         default="auto",
         help="format of the data file (default: detected; sequences by an ending such "
         "as .fasta, .fa or .seq): svmlight; rows of cells between commas, tabs, "
-        "semicolons or blanks; FASTA with the label as the last word of each header, "
-        "or lines of a sequence and its label",
+        "semicolons or blanks; FASTA or FASTQ with the label as the last word of each "
+        "header, or lines of a sequence and its label",
     )

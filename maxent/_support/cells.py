@@ -1,11 +1,19 @@
 """Shared parts of the readers of tables: the result, the error, and single cells."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Table", "TableError", "is_missing", "parse_number", "short", "whole"]
+__all__ = [
+    "Beside",
+    "Table",
+    "TableError",
+    "is_missing",
+    "parse_number",
+    "short",
+    "whole",
+]
 
 _MISSING_WORDS = frozenset({"", "?", "na", "n/a", "nan", "null"})
 
@@ -18,8 +26,8 @@ class TableError(ValueError):
     message : str
     column : str, optional
         Name of the column whose cell is at fault, where there is one.
-    fault : {"missing", "mixed"}, optional
-        A cell is missing, or text among numbers.
+    fault : {"missing", "mixed", "encoding"}, optional
+        A cell is missing, or text among numbers; or the file is in another encoding.
     """
 
     def __init__(
@@ -28,6 +36,21 @@ class TableError(ValueError):
         super().__init__(message)
         self.column = column
         self.fault = fault
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A column that is neither feature nor label.
+
+    Attributes
+    ----------
+    place : str or int
+        Its name, or its number in a file without a header.
+    cells : list of str or of float
+    """
+
+    place: str | int
+    cells: list[Any]
 
 
 @dataclass(frozen=True)
@@ -52,6 +75,14 @@ class Table:
     format : {"svmlight", "csv"}
     zero_based : bool or None
         Whether the indices of an svmlight file start at 0.
+    positions : list of int or None
+        Numbers of the features' columns in a CSV file, counted from 0.
+    width : int or None
+        Columns of a CSV file.
+    beside : dict of str to Beside
+        Columns that were asked for beside features and label: "id", "weights".
+    doubt : str or None
+        Why the first row of a CSV file, which is read as data, may hold names.
     """
 
     X: Any
@@ -61,6 +92,10 @@ class Table:
     label_index: int | None
     format: str
     zero_based: bool | None = None
+    positions: list[int] | None = None
+    width: int | None = None
+    beside: dict[str, Beside] = field(default_factory=dict)
+    doubt: str | None = None
 
 
 def short(text, length=30):

@@ -14,7 +14,7 @@ import numpy as np
 
 from maxent._support.cells import Table, TableError, parse_number, short, whole
 from maxent._support.delimited import CSVReader
-from maxent._support.files import read_bytes
+from maxent._support.files import decode_text, plain_name, read_bytes
 
 __all__ = ["Table", "TableError", "read_table"]
 
@@ -45,14 +45,17 @@ def read_table(
     columns="numbers",
     text=None,
     ignore=(),
+    beside=None,
+    layout=None,
+    encoding="utf-8",
 ):
     """Read a table, with or without labels.
 
     Parameters
     ----------
     path : str or path-like
-        The file, in UTF-8, also compressed by gzip; "-" is standard input.  It is read
-        once, so a pipe will do.
+        The file, also compressed by gzip, bzip2 or xz; "-" is standard input.  It is
+        read once, so a pipe will do.
     format : {"auto", "svmlight", "csv"}, default="auto"
         "auto" goes by the suffix (.csv, .tsv, .svm, .svmlight, .libsvm), else by the
         first lines.  The delimiter of a CSV file (comma, tab, semicolon, or runs of
@@ -66,7 +69,7 @@ def read_table(
         column with the name `label`, or one column more than `n_features`.
     header : bool or "auto", default="auto"
         Whether the first row of a CSV file holds names.  "auto" takes it for names if
-        none of its cells is a number.
+        none of its cells is a number, or if it holds all of `feature_names`.
     n_features : int, default=None
         Number of features expected; fewer in an svmlight file are filled with zeros.
         With None the largest index of an svmlight file decides; beyond 2^24 features
@@ -83,7 +86,15 @@ def read_table(
     text : list of bool, default=None
         Which feature columns are text; found if None.
     ignore : list of str, default=()
-        Names of columns of a CSV file to leave out.
+        Columns of a CSV file to leave out, by name or number.
+    beside : dict of str to str or int, default=None
+        Columns of a CSV file that are neither features nor label: "id" for identifiers
+        of the rows, and "weights", which are to be finite and >= 0.
+    layout : dict, default=None
+        What training left out: "id", a name or a number, and, of files without a
+        header, the numbers "left_out" of files of the "width".
+    encoding : str, default="utf-8"
+        Of a CSV file, such as "latin-1".
 
     Returns
     -------
@@ -104,7 +115,7 @@ def read_table(
     if not data.strip():
         raise TableError(f"{name} is empty")
     if format == "auto":
-        suffix = os.path.splitext(name.removesuffix(".gz"))[1].lower()
+        suffix = os.path.splitext(plain_name(name))[1].lower()
         format = _SUFFIXES.get(suffix) or _guess_format(data)
     if format == "svmlight":
         if labelled is True and label not in (None, 0, "0"):
@@ -112,21 +123,26 @@ def read_table(
                 f"{name} is an svmlight file, whose rows start with the label; a label "
                 f"column ({label!r}) can be chosen in CSV files only"
             )
-        if ignore:
+        for column in (*ignore, *(beside or {}).values()):
             raise TableError(
                 f"{name} is an svmlight file, whose columns have no names, so "
-                f"{short(ignore[0])} cannot be left out"
+                f"{short(str(column))} cannot be left out"
             )
         table = _read_svmlight(name, data, zero_based, n_features)
         return table if labelled else replace(table, y=None)
-    reader = CSVReader(name, data, header)
+    try:
+        contents = decode_text(name, data, encoding)
+    except ValueError as error:
+        raise TableError(str(error), fault="encoding") from None
+    reader = CSVReader(name, contents, header, feature_names)
     return reader.read(
-        label, labelled, n_features, feature_names, columns, text, ignore
+        *(label, labelled, n_features, feature_names, columns, text),
+        *(ignore, beside, layout),
     )
 
 
 def _contents(path):
-    """How messages call a file, and its bytes without a byte-order mark."""
+    """How messages call a file, and its bytes without UTF-8's byte-order mark."""
     try:
         name, data = read_bytes(path)
     except ValueError as error:

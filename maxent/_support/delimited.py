@@ -9,6 +9,7 @@ import re
 import numpy as np
 
 from maxent._support.cells import (
+    Beside,
     Table,
     TableError,
     is_missing,
@@ -16,6 +17,7 @@ from maxent._support.cells import (
     short,
     whole,
 )
+from maxent._support.column_choice import ColumnNames
 from maxent._support.mixed_columns import cell_fault, mixed_columns
 
 __all__ = ["CSVReader"]
@@ -25,21 +27,15 @@ _WHITESPACE = None  # any run of blanks; only where no other delimiter splits th
 _SAMPLE_ROWS = 20
 # a number with leading zeros, which tell 01 from 1
 _PADDED = re.compile(r'(?:^|[\s,;"])[+-]?0[0-9]', re.MULTILINE)
+_SCALE_COLUMNS = 4  # numbers in a row by which it can be told from data
 _MAX_LABEL = 1000  # characters; the array of labels is as wide as the longest
 
 
 class CSVReader:
     """One CSV file: its delimiter and header, then its columns."""
 
-    def __init__(self, name, data, header):
-        self.name = name
-        try:
-            self.text = data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise TableError(
-                f"{name}, line {line}: not in UTF-8; convert the file first"
-            ) from None
+    def __init__(self, name, text, header, expected=None):
+        self.name, self.text = name, text
         self.delimiter = self._find_delimiter()
         rows = self.rows()
         sample = list(itertools.islice(rows, _SAMPLE_ROWS))
@@ -47,13 +43,17 @@ class CSVReader:
             raise TableError(f"{name} is empty")
         line, first = sample[0]
         self.width = len(first)
+        self.doubt = None
         if header == "auto":
-            header = self._is_header(line, first, [row for _, row in sample[1:]])
+            header = self._is_header(
+                line, first, [row for _, row in sample[1:]], expected
+            )
         self.names = [cell.strip() for cell in first] if header else None
         self.skip = line if header else 0
         self.sample = [row for _, row in sample[1 if header else 0 :]]
         if not self.sample:
             raise TableError(f"{name} has a header but no rows")
+        self.columns = ColumnNames(name, self.names, self.width)
         for column in range(self.width if header else 0):
             twin = self.names.index(self.names[column])
             if twin < column:
@@ -63,10 +63,10 @@ class CSVReader:
                     "say that the first row holds no names"
                 )
 
-    def _is_header(self, line, first, others):
-        """Whether the first row holds names: no number in it."""
+    def _is_header(self, line, first, others, expected):
+        """Whether the first row holds names: no number in it, or those expected."""
         text = [parse_number(cell) is None for cell in first]
-        if all(text):
+        if all(text) or (expected and {*expected} <= {cell.strip() for cell in first}):
             return True
         for index, cell in enumerate(first):
             below = [row[index] for row in others if len(row) == self.width]
@@ -81,6 +81,11 @@ class CSVReader:
                     "but other cells of the row are numbers; say whether the row is "
                     "a header"
                 )
+        if _like_a_scale(first, others):
+            self.doubt = (
+                f"{self.name}, line {line}: the first row, {short(', '.join(first))}, "
+                "is read as data, but rises like names of columns that are numbers"
+            )
         return False
 
     def _find_delimiter(self):
@@ -122,12 +127,6 @@ class CSVReader:
         except csv.Error as error:
             raise TableError(f"{self.name}, line {reader.line_num}: {error}") from None
 
-    def column(self, index):
-        """How messages call a column."""
-        if self.names is not None and self.names[index]:
-            return f"column {short(self.names[index])}"
-        return f"column {index} (counted from 0)"
-
     def read(
         self,
         label,
@@ -137,10 +136,14 @@ class CSVReader:
         columns="numbers",
         text=None,
         ignore=(),
+        beside=None,
+        layout=None,
     ):
-        features, target = self._choose(
-            label, labelled, n_features, feature_names, ignore
+        chosen = self.columns.choose(
+            *(label, labelled, n_features, feature_names),
+            *(ignore, beside or {}, layout),
         )
+        features, target = chosen.features, chosen.target
         if n_features is not None and len(features) != n_features:
             raise TableError(
                 f"{self.name} has {len(features)} feature columns"
@@ -148,6 +151,11 @@ class CSVReader:
                 f"{n_features} are expected"
             )
         if not features:
+            if self.width > 1:
+                raise TableError(
+                    f"{self.name} has no columns but those that are left out, named by "
+                    "other options, or the label"
+                )
             raise TableError(
                 f"{self.name} has one column only, so no features beside the label; "
                 "columns are separated by commas, tabs, semicolons or blanks"
@@ -160,7 +168,24 @@ class CSVReader:
             None if self.names is None or target is None else self.names[target],
             target,
             "csv",
+            positions=features,
+            width=self.width,
+            beside={k: self._beside(k, i) for k, i in chosen.beside.items()},
+            doubt=self.doubt,
         )
+
+    def _beside(self, kind, index):
+        """Cells of a column that is neither feature nor label; weights as numbers."""
+        cells = [(line, row[index].strip()) for line, row in self._even_rows()]
+        place = index if self.names is None else self.names[index]
+        if kind != "weights":
+            return Beside(place, [cell for _, cell in cells])
+        weights = [parse_number(cell) for _, cell in cells]
+        for weight, (line, cell) in zip(weights, cells):
+            if weight is None or not 0 <= weight < math.inf:
+                fault = f"the weight {short(cell)} is not a finite number >= 0"
+                raise self._cell_error(line, index, fault)
+        return Beside(place, weights)
 
     def _read_columns(self, features, target, columns, text, labelled):
         try:
@@ -190,77 +215,10 @@ class CSVReader:
 
     def _cell_error(self, line, index, fault, kind=None):
         name = None if self.names is None else self.names[index]
-        return TableError(
-            f"{self.name}, line {line}, {self.column(index)}: {fault}", name, kind
-        )
+        return TableError(f"{self._place(line, index)}: {fault}", name, kind)
 
-    def _choose(self, label, labelled, n_features, feature_names, ignore):
-        """Numbers of the feature columns and of the label column, if any."""
-        by_name = feature_names is not None and self.names is not None
-        target = None
-        if labelled == "auto":
-            if isinstance(label, str) and self.names is not None:
-                labelled = label in self.names
-            elif by_name:
-                labelled = label is not None
-            else:
-                labelled = n_features is not None and self.width == n_features + 1
-                if labelled and isinstance(label, str):
-                    raise TableError(
-                        f"{self.name} has no header and one column more than the "
-                        f"{n_features} features; say which is the label, by its "
-                        "number counted from 0"
-                    )
-        if labelled:
-            target = self._label_column(label)
-        left_out = {target, *map(self._ignored, ignore)}
-        if not by_name:
-            return [i for i in range(self.width) if i not in left_out], target
-        missing = [short(n) for n in feature_names if n not in self.names]
-        if missing:
-            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-            raise TableError(
-                f"{self.name} has no column {', '.join(missing[:3])}{more}; "
-                f"its columns are {self._listed()}"
-            )
-        return [self.names.index(n) for n in feature_names], target
-
-    def _label_column(self, label):
-        if label is None:
-            return self.width - 1
-        if self.names is not None and label in self.names:
-            return self.names.index(label)
-        try:
-            index = int(label)
-        except ValueError:
-            if self.names is None:
-                raise TableError(
-                    f"{self.name} has no header, so no column {short(label)}; "
-                    "give the number of the label column, counted from 0"
-                ) from None
-            raise TableError(
-                f"{self.name} has no column {short(label)}; "
-                f"its columns are {self._listed()}"
-            ) from None
-        if not -self.width <= index < self.width:
-            raise TableError(
-                f"{self.name} has {self.width} columns, so no column {index}; "
-                f"numbers go from 0 to {self.width - 1}, or from -1 backwards"
-            )
-        return index % self.width
-
-    def _ignored(self, name):
-        if self.names is None or name not in self.names:
-            shown = "no header" if self.names is None else self._listed()
-            raise TableError(
-                f"{self.name} has no column {short(name)} to ignore; its columns are "
-                f"{shown}"
-            )
-        return self.names.index(name)
-
-    def _listed(self):
-        names = [short(name) for name in self.names[:20]]
-        return ", ".join(names) + (", ..." if self.width > 20 else "")
+    def _place(self, line, index):
+        return f"{self.name}, line {line}, {self.columns.called(index)}"
 
     def _read_fast(self, features, target):
         numeric = target is not None and all(
@@ -337,17 +295,14 @@ class CSVReader:
         for line, label in zip(lines, labels):
             if len(label) > _MAX_LABEL or (not label and not partly):
                 fault = f"longer than {_MAX_LABEL} characters" if label else "empty"
-                raise TableError(
-                    f"{self.name}, line {line}, {self.column(target)}: the label is "
-                    f"{fault}"
-                )
+                raise TableError(f"{self._place(line, target)}: the label is {fault}")
         found = _numbers_or_text(["0" if a else x for a, x in zip(absent, labels)])
         if found.dtype.kind == "f":
             for line, number, label in zip(lines, found.tolist(), labels):
                 if not math.isfinite(number):
                     raise TableError(
-                        f"{self.name}, line {line}, {self.column(target)}: the label "
-                        f"{short(label)} is not finite"
+                        f"{self._place(line, target)}: the label {short(label)} is not "
+                        "finite"
                     )
         if all(absent):
             return None
@@ -355,6 +310,35 @@ class CSVReader:
             found = (whole(found) if found.dtype.kind == "f" else found).astype(object)
             found[np.array(absent)] = None
         return found
+
+
+def _like_a_scale(first, others):
+    """Whether numbers of the first row are like years or wavelengths above a table.
+
+    They rise or fall all along, in even steps or in eight columns and more, as those
+    of no other row do.
+    """
+    columns = [i for i, cell in enumerate(first) if parse_number(cell) is not None]
+    kind = _steps_of([first[i] for i in columns])
+    known = {"even"} if len(columns) < 2 * _SCALE_COLUMNS else {"even", "monotone"}
+    if len(columns) < _SCALE_COLUMNS or kind not in known or not others:
+        return False
+    alike = {"even", kind}
+    return not any(
+        len(row) == len(first) and _steps_of([row[i] for i in columns]) in alike
+        for row in others
+    )
+
+
+def _steps_of(cells):
+    """How numbers go on: "even", "monotone" or None."""
+    numbers = [parse_number(cell) for cell in cells]
+    if None in numbers or len(numbers) < 2 or not np.isfinite(numbers).all():
+        return None
+    steps = np.diff(numbers)
+    if not (np.all(steps > 0) or np.all(steps < 0)):
+        return None
+    return "even" if np.ptp(steps) <= 1e-6 * abs(steps[0]) else "monotone"
 
 
 def _numbers_or_text(labels):

@@ -1,21 +1,32 @@
 """Files read whole, and files that appear complete or not at all."""
 
 import contextlib
-import gzip
+import importlib
 import os
+import re
 import secrets
 import stat
 import sys
-import zlib
 
-__all__ = ["STANDARD_INPUT", "read_bytes", "whole_file"]
+__all__ = ["STANDARD_INPUT", "decode_text", "plain_name", "read_bytes", "whole_file"]
 
 STANDARD_INPUT = "-"  # the name that stands for it on command lines
-_GZIP = b"\x1f\x8b"
+_SUFFIXES = (".gz", ".bz2", ".xz")
+_PACKED = {  # first bytes: the module that unpacks the rest
+    re.compile(rb"\x1f\x8b"): "gzip",
+    re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"): "bz2",
+    re.compile(rb"\xfd7zXZ\x00"): "lzma",
+}
+_NO_TEXT = {  # first bytes: what the file is, and the remedy
+    b"PK\x03\x04": "is a zip archive, such as an Excel workbook or a model file; save "
+    "the table as CSV",
+    b"\x28\xb5\x2f\xfd": "is compressed by zstd; unpack it first, as zstd -d does",
+    b"PAR1": "is a Parquet file; save the table as CSV",
+}
 
 
 def read_bytes(path):
-    """The contents of a file, decompressed if it is a gzip file.
+    """The contents of a file, unpacked if gzip, bzip2 or xz has packed it.
 
     Parameters
     ----------
@@ -44,14 +55,69 @@ def read_bytes(path):
     else:
         with open(path, "rb") as stream:
             data = stream.read()
-    if data.startswith(_GZIP):
+    return name, _unpacked(name, data)
+
+
+def _unpacked(name, data):
+    for start, module in _PACKED.items():
+        if not start.match(data):
+            continue
         try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
+            return importlib.import_module(module).decompress(data)
+        except MemoryError:
+            raise
+        except Exception as error:  # of one kind or another in every module
+            kind = {"lzma": "xz", "bz2": "bzip2"}.get(module, module)
             raise ValueError(
-                f"{name}: damaged or cut short gzip data ({error})"
+                f"{name}: damaged or cut short {kind} data ({error})"
             ) from None
-    return name, data
+    return data
+
+
+def plain_name(path):
+    """The name of a file without the ending of its compression.
+
+    >>> plain_name("a.csv.xz"), plain_name("a.csv")
+    ('a.csv', 'a.csv')
+    """
+    name = os.fspath(path)
+    return next((name[: -len(s)] for s in _SUFFIXES if name.lower().endswith(s)), name)
+
+
+def decode_text(name, data, encoding="utf-8"):
+    """The text of a file without a byte-order mark.
+
+    Parameters
+    ----------
+    name : str
+        How messages call the file.
+    data : bytes
+    encoding : str, default="utf-8"
+        Of Python's names.
+
+    Raises
+    ------
+    ValueError
+        If the data are not in the encoding: names the line, the byte and a remedy.
+    """
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        for start, kind in _NO_TEXT.items():
+            if data.startswith(start):
+                raise ValueError(f"{name} {kind}") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        text = f"{name}, line {line}: the byte 0x{data[error.start]:02x} is not in "
+        raise ValueError(f"{text}{encoding.upper()}{_other_encoding(data)}") from None
+
+
+def _other_encoding(data):
+    """The encoding that a file in another than UTF-8 seems to have, as a remedy."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "; if the file is in utf-16, convert it to UTF-8"
+    if b"\0" in data:
+        return ", and the file holds zero bytes as no text does"
+    return "; if the file is in latin-1, convert it to UTF-8"
 
 
 @contextlib.contextmanager

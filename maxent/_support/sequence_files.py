@@ -1,27 +1,30 @@
-"""Files of sequences of symbols: FASTA, or one sequence a line."""
+"""Files of sequences of symbols: FASTA, FASTQ, or one sequence a line."""
 
 from __future__ import annotations
 
 import io
+import itertools
 import os
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._support.files import read_bytes
+from maxent._support.files import decode_text, read_bytes
 
 
 def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
-    """Names and strings of a FASTA file, or of a text file of one sequence a line.
+    """Names and strings of a FASTA or FASTQ file, or of one of a sequence a line.
 
     Parameters
     ----------
     path : str or path-like
         A file whose first entry begins with ">" is FASTA: its headers are the names,
-        and lines that begin with ";" are comments.
-        Otherwise every line that is not blank is a sequence, named by its number. A
-        file compressed by gzip is unpacked; "-" is standard input.
+        and lines that begin with ";" are comments. One whose first line begins with "@"
+        and whose third with "+" is FASTQ, of four lines a record; the qualities are
+        left out. Otherwise every line that is not blank is a sequence, named by its
+        number. Files compressed by gzip, bzip2 or xz are unpacked; "-" is standard
+        input.
 
     Returns
     -------
@@ -30,7 +33,8 @@ def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     Raises
     ------
     ValueError
-        For a file without a sequence, and a header without one; the line is named.
+        For a file without a sequence, a header without one, and records of FASTQ that
+        are not of four lines; the line is named.
     """
     found = read_records(path)
     return found.names, found.sequences
@@ -46,16 +50,43 @@ class Records:
     fasta: bool
 
 
-def read_records(path: str | os.PathLike[str]) -> Records:
-    """Read sequences and labels of a file, with line numbers and the kind of file."""
+def read_records(path: str | os.PathLike[str], encoding: str = "utf-8") -> Records:
+    """Read names and strings of a file, with line numbers and the kind of file."""
     file, data = read_bytes(path)
-    try:
-        contents = io.StringIO(data.decode("utf-8-sig"), newline=None)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{file}, line {line}: not in UTF-8; convert the file first."
-        ) from None
+    text = decode_text(file, data, encoding)
+    lines = io.StringIO(text, newline=None)
+    head = [line[:1] for line in itertools.islice(lines, 3)]
+    lines.seek(0)
+    if head[::2] == ["@", "+"]:
+        return _fastq(file, lines)
+    return _fasta_or_lines(file, lines)
+
+
+def _fastq(file: str, contents: io.StringIO) -> Records:
+    """Records of four lines: header, string, + and the qualities."""
+    found = Records([], [], [], True)
+    rows = [line.strip() for line in contents]
+    while rows and not rows[-1]:
+        rows.pop()
+    for start in range(0, len(rows), 4):
+        header, text, plus, quality = (*rows[start : start + 4], *[""] * 3)[:4]
+        if header[:1] != "@" or plus[:1] != "+" or len(text) != len(quality):
+            raise ValueError(
+                f"{file}, line {start + 1}: four lines of FASTQ are expected: @ and a "
+                "name, the sequence, +, and as many qualities as letters."
+            )
+        if not text:
+            raise ValueError(
+                f"{file}, line {start + 1}: the header {header[1:]!r} has no sequence "
+                "below it."
+            )
+        found.names.append(header[1:].strip())
+        found.sequences.append(text)
+        found.lines.append(start + 1)
+    return found
+
+
+def _fasta_or_lines(file: str, contents: io.StringIO) -> Records:
     names: list[str] = []
     pieces: list[list[str]] = []
     lines: list[int] = []
@@ -80,6 +111,12 @@ def read_records(path: str | os.PathLike[str]) -> Records:
                 f"{file}, line {number}: the header {name!r} has no sequence below it."
             )
     return Records(names, sequences, lines, fasta)
+
+
+def identifiers(found: Records) -> list[str]:
+    """The first word of each header, the number of the sequence where it is empty."""
+    words = [name.split() for name in found.names]
+    return [w[0] if w else str(i) for i, w in enumerate(words, 1)]
 
 
 def last_words(found: Records) -> list[str | None]:

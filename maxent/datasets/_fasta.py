@@ -7,20 +7,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxent._support.sequence_files import checked_labels, last_words, read_records
+from maxent._support.sequence_files import (
+    checked_labels,
+    identifiers,
+    last_words,
+    read_records,
+)
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
 
 def read_fasta(path: str | os.PathLike[str], *, labels: bool = False) -> Bunch:
-    """Read the sequences of a FASTA file, with their identifiers and labels.
+    """Read the sequences of a FASTA or FASTQ file, with their identifiers and labels.
 
     Parameters
     ----------
     path : str or path-like
-        The file, compressed by gzip or not. A header begins with ">"; lines that begin
-        with ";" and blank lines are left out, and blanks inside sequences dropped.
+        The file, compressed by gzip, bzip2, xz or not. A header begins with ">"; lines
+        that begin with ";" and blank lines are left out, and blanks inside sequences
+        dropped. Of FASTQ the qualities are left out.
     labels : bool, default=False
         Whether the last word of each header is the label of its sequence, as for the
         command line. Labels that are written otherwise can be taken from ``headers``.
@@ -72,9 +78,10 @@ def read_fasta(path: str | os.PathLike[str], *, labels: bool = False) -> Bunch:
             "and a header. For a text file of one sequence a line use "
             "open(path).read().split()."
         )
-    words = [name.split() for name in found.names]
-    ids = [w[0] if w else str(i) for i, w in enumerate(words, 1)]
     target = checked_labels(path, found, last_words(found)) if labels else None
     return Bunch(
-        data=found.sequences, ids=np.array(ids), headers=found.names, target=target
+        data=found.sequences,
+        ids=np.array(identifiers(found)),
+        headers=found.names,
+        target=target,
     )

@@ -221,11 +221,58 @@ def test_a_wrong_number_of_features_is_named(write):
 
 
 @pytest.mark.parametrize(
-    "content, line", [(b"a,k\n1,2\n\xff,3\n", 3), (b"\xff\xfea\x00", 1)]
+    "content, words",
+    [
+        (b"a,k\n1,2\n\xff,3\n", "line 3: the byte 0xff is not in UTF-8; .* latin-1"),
+        (b"\xff\xfea\x00", "line 1: the byte 0xff is not in UTF-8; .* utf-16"),
+        (b"a\x00\xff", "holds zero bytes"),
+        (b"PK\x03\x04\xff", "is a zip archive"),
+    ],
 )
-def test_other_encodings_are_named(write, content, line):
-    with pytest.raises(TableError, match=f"line {line}: not in UTF-8"):
+def test_other_encodings_are_named(write, content, words):
+    with pytest.raises(TableError, match=words):
         read_table(write(content))
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_encodings_that_are_given(write, encoding):
+    path = write("caf\xe9,k\n1,\xfc\n2,b\n".encode(encoding))
+    table = read_table(path, encoding=encoding)
+    assert table.feature_names == ["caf\xe9"] and table.y.tolist() == ["\xfc", "b"]
+
+
+def rows_of(first, n=30):
+    rng = np.random.default_rng(0)
+    rows = [first, *rng.normal(size=(n, len(first))).round(3).tolist()]
+    return "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    "first, doubted",
+    [
+        ([400, 401, 402, 403], True),
+        ([0, 1, 2, 3, 4, 5], True),  # as pandas numbers columns without names
+        ([2021, 2020, 2019, 2018], True),
+        ([400.1, 400.9, 402, 403.1, 405, 406, 407.5, 409], True),
+        ([400.1, 400.9, 402, 403.1], False),
+        ([1, 2, 3], False),
+        ([4, 2, 3, 1], False),
+    ],
+)
+def test_a_first_row_that_rises_like_names_is_doubted(write, first, doubted):
+    text = rows_of(first)
+    assert (read_table(write(text)).doubt is not None) == doubted
+    assert read_table(write(text), header=False).doubt is None
+    assert read_table(write(text), header=True).doubt is None
+    steady = "".join(f"{k},{k + 1},{k + 2},{k + 3}\n" for k in range(9))
+    assert read_table(write(steady)).doubt is None
+
+
+def test_a_first_row_of_the_expected_names_is_a_header(write):
+    table = read_table(
+        write(rows_of([1, 2, 3])), n_features=2, feature_names=["3", "1"], labelled=0
+    )
+    assert table.X.shape == (30, 2) and table.feature_names == ["3", "1"]
 
 
 @settings(

@@ -230,6 +230,14 @@ def test_classes_outside_the_registry_are_refused(path):
         save(Derived().fit(), path)
 
 
+@pytest.mark.parametrize("several", [list, tuple, dict])
+def test_several_objects_are_refused_with_the_remedy(path, several):
+    parts = {"a": Stub().fit()} if several is dict else several([Stub().fit()])
+    with pytest.raises(TypeError, match=f"{several.__name__}: .* one in each file"):
+        save(parts, path)
+    assert not path.exists()
+
+
 def test_a_class_that_only_shares_the_name_is_refused(path):
     other = type("Stub", (Stub,), {})
     with pytest.raises(TypeError, match="cannot save"):

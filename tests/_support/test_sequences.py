@@ -74,6 +74,11 @@ def test_files(tmp_path):
     refused(lambda: read_sequences(fasta), "line 1: the header 'x'")
     lines.write_text("\n")
     refused(lambda: read_sequences(lines), "no sequence")
+    fastq = tmp_path / "a.fastq"
+    fastq.write_text("@x 1\nACGT\n+\n@!!I\n@y\nA\n+y\n>\n\n")
+    assert read_sequences(fastq) == (["x 1", "y"], ["ACGT", "A"])
+    fastq.write_text("@x 1\nACGT\n+\n!!I\n")
+    refused(lambda: read_sequences(fastq), "line 1: four lines of FASTQ")
 
 
 def test_missing_vectors():

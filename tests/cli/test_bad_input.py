@@ -26,6 +26,8 @@ def folder(run, crabs, tmp_path, stub):
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "blank").write_bytes(b" \n\n")
     (tmp_path / "cut.gz").write_bytes(b"\x1f\x8b\x08\x00\x00")
+    (tmp_path / "cut.xz").write_bytes(b"\xfd7zXZ\x00\x00")
+    (tmp_path / "latin.csv").write_bytes(b"a,k\n1,\xe9\n2,b\n")
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub.png").mkdir()
     chain = MarkovChain([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], alphabet="AC")
@@ -42,12 +44,20 @@ ROWS = {
     "fit, empty file": ("fit {}/empty {}/new", "is empty"),
     "fit, blank file": ("fit {}/blank {}/new", "is empty"),
     "fit, damaged gzip": ("fit {}/cut.gz {}/new", "gzip"),
-    "fit, a model for data": ("fit {}/model {}/new", "not in UTF-8"),
+    "fit, damaged xz": ("fit {}/cut.xz {}/new", "damaged or cut short xz data"),
+    "fit, Latin-1": ("fit {}/latin.csv {}/new", "say --encoding latin-1"),
+    "fit, sequences, Latin-1": (
+        *("fit {}/latin.csv {}/new --format sequences", "say --encoding latin-1"),
+    ),
+    "fit, unknown encoding": (
+        *("fit {}/latin.csv {}/new --encoding latin-99", "use a name such as utf-8"),
+    ),
+    "fit, a model for data": ("fit {}/model {}/new", "is a zip archive"),
     "fit, sequences, missing": (
         *("fit {}/none {}/new --format sequences", "none: No such file"),
     ),
     "fit, sequences, empty": ("fit {}/empty {}/new --format sequences", "no sequence"),
-    "fit, sequences, a model": ("fit {}/model {}/new --format sequences", "UTF-8"),
+    "fit, sequences, a model": ("fit {}/model {}/new --format sequences", "a zip"),
     "fit, sequences, folder": ("fit {}/sub {}/new --format sequences", "directory"),
     "predict, no file of the model": ("predict - -", "not read from standard input"),
     "fit, model in no folder": ("fit {}/crabs.csv {}/no/new", "does not exist"),
@@ -66,7 +76,7 @@ ROWS = {
     "predict, missing data": ("predict {}/model {}/none -o {}/new", "No such file"),
     "predict, folder for data": ("predict {}/model {}/sub -o {}/new", "directory"),
     "predict, empty data": ("predict {}/model {}/empty -o {}/new", "is empty"),
-    "predict, model for data": ("predict {}/model {}/model -o {}/new", "UTF-8"),
+    "predict, model for data": ("predict {}/model {}/model -o {}/new", "a zip"),
     "predict, output in no folder": (
         *("predict {}/model {}/crabs.csv -o {}/no/new", "does not exist"),
     ),

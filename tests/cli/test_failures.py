@@ -2,11 +2,13 @@
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from command_line import MEDClassifier, assert_one_sentence, pairs, write_csv
 from processes import start
 from sklearn.exceptions import ConvergenceWarning
 
+from maxent._commands.wording import in_shell
 from maxent._support import persistence
 from maxent._support.persistence import load, read_model, save
 from maxent.cli import main
@@ -31,8 +34,8 @@ def test_options_of_another_estimator_are_refused(run, crabs, tmp_path, stub):
 @pytest.mark.parametrize(
     "option, words",
     [
-        (["-C", "-1"], "C=-1.0"),
-        (["--margin", "magic"], "margin='magic' is not known"),
+        (["-C", "-1"], "-C -1.0 must be"),
+        (["--margin", "magic"], "--margin magic is not known"),
         (["--sharpness", "0.5"], "sharpness"),
         (["--tol", "nan"], "tol"),
     ],
@@ -274,3 +277,87 @@ def test_interrupting_the_process_ends_it_with_130(tmp_path):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err == "maxent fit: interrupted\n"
+
+
+def of_kind(tmp_path, name):
+    """A table with one fault, that only some estimators mind."""
+    X = np.random.default_rng(0).normal(size=(30, 3)).round(3)
+    y = np.where(X[:, 0] > 0, "yes", "no").tolist()
+    if name == "constant":
+        X[:, 1] = 7
+    if name == "three classes":
+        y[::3] = ["maybe"] * 10
+    if name == "many columns":
+        X = np.hstack([X] * 14)
+    if name == "one row":
+        X, y = X[:1], y[:1]
+    if name == "sparse":
+        rows = [
+            f"{1 if k == 'yes' else -1} 1:{a} 3:{b}" for k, (a, b) in zip(y, X[:, ::2])
+        ]
+        (tmp_path / "x.svm").write_text("\n".join(rows) + "\n")
+        return tmp_path / "x.svm"
+    names = ["a", "b", "c"] if X.shape[1] == 3 else [f"x{j}" for j in range(len(X.T))]
+    return write_csv(tmp_path / "x.csv", X, y, names)
+
+
+# Table, options of fit, and words of what it says.
+WORDS = [
+    ("constant", "gaussian", "column 'b' is constant.* by --ignore b"),
+    ("constant", "mixture", "column 'b' is constant.* by --ignore b"),
+    ("sparse", "gaussian", "feature 2 .its index in the file. is constant"),
+    ("three classes", "selector", "; train classifier, gaussian"),
+    ("three classes", "partial", "all labels are known, train classifier"),
+    ("one row", "mixture", "the table has 1 row, and LMEGaussianMixture needs 2"),
+    ("plain", "dirichlet", "-[0-9.]+ in column '[abc]', row [0-9]+ "),
+    ("plain", "boltzmann", "in column 'a', row 0 .counted from 0. is not binary"),
+    ("plain", "tree", "columns 'a', 'b', 'c' hold .* ranges .* --ignore a,b,c"),
+    ("many columns", "chowliu", "columns 'x0', 'x1', .*, ... hold .*--ignore NAME"),
+    ("plain", "selector --margin fixed", "--margin fixed is not available"),
+    ("plain", "mixture --components 99", "--components 99 is more than the 30 rows"),
+    ("plain", "mixture --starts 0", "--starts 0 must be an integer"),
+    ("plain", "classifier --max-iter 1", "raise --max-iter .now 1., raise --tol, or"),
+    ("plain", "logistic --max-iter 1", "raise --max-iter .now 1. or --tol"),
+    ("plain", "outliers --contamination 2", "--contamination 2.0 must be a share"),
+    ("plain", "classifier --set multi_class=x", "--set multi_class=x is not known"),
+    ("plain", "gaussian -C 1e-9", "--level or --set percentile=VALUE"),
+    ("constant", "gaussian --header --ignore b,c,a", "no columns but those"),
+    ("plain", "classifier -v 20", "no class has so many rows"),
+]
+
+
+@pytest.mark.parametrize("table, options, words", WORDS)
+def test_messages_speak_of_options_and_columns(run, tmp_path, table, options, words):
+    path = of_kind(tmp_path, table)
+    label = [] if table == "sparse" else ["--label", "sex"]
+    args = *options.split(), "-q", *label
+    code, out, err = run("fit", path, tmp_path / "m", "--estimator", *args)
+    assert out == "" and re.search(words, err), err
+    assert (
+        not re.search(r"sklearn|np\.|toarray|[a-z]_[a-z]+=|\bX\[", err)
+        or "--set" in err
+    )
+    if code == 2:
+        assert_one_sentence(err, "fit")
+        assert not (tmp_path / "m").exists()
+
+
+def test_sparse_files_are_for_every_estimator(run, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3)).round(3)
+    rows = [f"{'+-'[a < 0]}1 1:{a} 2:{b} 3:{c}" for a, b, c in X.tolist()]
+    path = tmp_path / "x.svm"
+    path.write_text("\n".join(rows) + "\n")
+    for more in ([], ["--standardize"]):
+        options = ["--estimator", "gaussian", "-q", *more]
+        assert run("fit", path, tmp_path / "m", *options) == (0, "", "")
+        code, out, err = run("predict", tmp_path / "m", path)
+        assert code == 0 and len(out.split()) == 31 and err.startswith("error: ")
+
+
+def test_tolerances_of_models_inside_a_kernel_have_their_own_option():
+    args = SimpleNamespace(
+        command="fit", standardize=False, estimator="classifier", sequences=True
+    )
+    text = "CategoricalHMM.fit_many: no fit converged; raise max_iter or tol. See"
+    assert in_shell(text, args).endswith("no fit converged; raise --em-tol")

@@ -72,8 +72,11 @@ def test_fit_and_predict_are_the_pipeline(run, fasta, lines, strings, tmp_path):
         code, out, err = run("predict", model, path)
         assert code == 0 and err.startswith(f"error: {wrong} of 24")
         rows = read_rows(out)
-        assert rows[0] == ["prediction"]
-        assert [row[0] for row in rows[1:]] == expected.predict(X).tolist()
+        names = [] if more else ["id"]  # lines of text have no names
+        assert rows[0] == [*names, "prediction"]
+        assert [row[-1] for row in rows[1:]] == expected.predict(X).tolist()
+        if names:
+            assert [row[0] for row in rows[1:]] == [f"s{i}" for i in range(24)]
 
 
 def test_decisions_without_labels_to_a_file(run, fasta, strings, tmp_path):
@@ -87,7 +90,8 @@ def test_decisions_without_labels_to_a_file(run, fasta, strings, tmp_path):
     assert (code, out, err) == (0, "", "")
     rows = read_rows(out_path.read_text())
     expected = machine().fit(X, y).decision_function(X)
-    np.testing.assert_allclose(np.array(rows[1:], float)[:, 0], expected, rtol=1e-12)
+    assert rows[0] == ["id", "decision"]
+    np.testing.assert_allclose(np.array(rows[1:], float)[:, 1], expected, rtol=1e-12)
     code, _, err = run("predict", model, fasta, "--no-label", "-o", out_path)
     assert (code, err) == (0, "")
 
@@ -118,10 +122,14 @@ def test_hidden_markov_models_are_the_default(run, tmp_path):
     path = tmp_path / "few.seq"
     path.write_text("AAAACCAA x\nACACACAC y\nAACCAAAA x\nCACACACA y\n")
     model = tmp_path / "m.npz"
-    code, out, _ = run("fit", path, model, "--states", "1", "--seed", "3")
+    options = "--states", "1", "--seed", "3", "--em-tol", "1e-3", "--starts", "2"
+    code, out, _ = run("fit", path, model, *options)
     assert code == 0 and "CategoricalHMM, horizon 7" in out
     kernel = load(model)[0]
     assert kernel.random_state == 3 and kernel.models_[0].n_states == 1
+    assert kernel.model_params["tol"] == 1e-3 and kernel.model_params["n_init"] == 2
+    code, _, err = run("fit", path, model, "--em-tol", "-1")
+    assert code == 2 and "argument --em-tol: '-1' is not > 0" in err
 
 
 @pytest.mark.parametrize(
@@ -133,12 +141,14 @@ def test_hidden_markov_models_are_the_default(run, tmp_path):
         (["--estimator", "regressor"], "which have classifier, motif, outliers"),
         (["--order", "2"], "--order does not apply to --sequence-model hmm"),
         ([*MARKOV, "--states", "2"], "--states does not apply"),
+        ([*MARKOV, "--em-tol", "1"], "--em-tol does not apply to --sequence-model"),
+        (["--estimator", "motif", "--em-tol", "1"], "--em-tol does not apply to the"),
         ([*MARKOV, "--format", "csv"], "--horizon is for sequences|--sequence-model"),
         (
             [*MARKOV, "--alphabet", "A"],
             r"line \d+: the sequence 's\d+ .*' has the letter 'C' at place \d+, which",
         ),
-        ([*MARKOV, "--rho", "0"], "rho=0"),
+        ([*MARKOV, "--rho", "0"], "--rho 0.* must be"),
         (["--horizon", "long"], "use mean or an integer"),
     ],
 )

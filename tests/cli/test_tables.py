@@ -1,9 +1,11 @@
 """The command line on text, missing cells, blanks, gzip, standard input; estimators."""
 
+import bz2
 import gzip
 import inspect
 import io
 import json
+import lzma
 import sys
 
 import numpy as np
@@ -158,10 +160,12 @@ def test_contradictory_columns_are_one_sentence(run, crabs, tmp_path, columns):
 
 def test_blanks_gzip_and_standard_input(run, points, tmp_path, monkeypatch):
     path, X, y = points
-    packed = tmp_path / "points.txt.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
+    packed = []
+    for kind, module in (("gz", gzip), ("bz2", bz2), ("xz", lzma)):
+        packed.append(tmp_path / f"points.txt.{kind}")
+        packed[-1].write_bytes(module.compress(path.read_bytes()))
     expected = MEDClassifier().fit(X, y).predict(X).tolist()
-    for data in (path, packed, "-"):
+    for data in (path, *packed, "-"):
         for args in (("fit", data, tmp_path / "m"), ("predict", tmp_path / "m", data)):
             stream = io.TextIOWrapper(io.BytesIO(path.read_bytes()))
             monkeypatch.setattr(sys, "stdin", stream)
@@ -186,6 +190,118 @@ def test_svmlight_and_sequences_from_standard_input(run, tmp_path, monkeypatch):
 def test_models_do_not_go_to_standard_output(run, points):
     code, _, err = run("fit", points[0], "-")
     assert code == 2 and "name a file to write" in err
+
+
+def test_a_header_of_numbers_is_asked_about(run, tmp_path, rng):
+    path = tmp_path / "spectra.csv"
+    X = rng.normal(size=(30, 4)).tolist()
+    rows = [",".join(map(str, [*x, "ab"[x[0] > 0]])) for x in X]
+    path.write_text("\n".join(["400,401,402,403,kind", *rows]) + "\n")
+    code, out, err = run("fit", path, tmp_path / "m")
+    assert code == 0 and pairs(out)["rows"] == "31"
+    assert "warning: " in err and "say --header if it holds names" in err
+    code, out, err = run("fit", path, tmp_path / "m", "--header")
+    assert (code, err) == (0, "") and pairs(out)["rows"] == "30"
+    code, out, err = run("predict", tmp_path / "m", path)  # the names are known
+    assert code == 0 and len(column(out)) == 30 and err.startswith("error: ")
+
+
+# ------------------------------------------------- columns beside features and label
+
+
+@pytest.fixture
+def weighted(tmp_path, rng):
+    """Rows with names and weights 0, 1 and 2, and the same rows as often as that."""
+    X, w = rng.normal(size=(60, 2)).round(3), rng.integers(0, 3, 60)
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=60) > 0, "yes", "no")
+    paths = tmp_path / "w.csv", tmp_path / "copies.csv"
+    rows = [f"r{i},{a},{b},{w[i]},{y[i]}" for i, (a, b) in enumerate(X.tolist())]
+    paths[0].write_text("\n".join(["name,a,b,w,k", *rows]) + "\n")
+    rows = np.repeat([f"{a},{b},{k}" for (a, b), k in zip(X.tolist(), y)], w).tolist()
+    paths[1].write_text("\n".join(["a,b,k", *rows]) + "\n")
+    return *paths, X, y, w
+
+
+def test_weights_count_rows_as_often(run, weighted, tmp_path):
+    path, copies, *_ = weighted
+    common = "--tol", "1e-9", "--standardize"
+    beside = "--weights", "w", "--id", "name"
+    code, out, _ = run("fit", path, tmp_path / "m", *beside, *common)
+    assert code == 0 and pairs(out)["features"] == "2"
+    assert run("fit", copies, tmp_path / "c", *common)[0] == 0
+    found = [run("predict", tmp_path / m, copies, "--decision")[1] for m in "mc"]
+    first, second = (np.array(column(out, "decision"), float) for out in found)
+    np.testing.assert_allclose(first, second, atol=1e-6)
+
+
+def test_weights_reach_folds_and_probabilities(run, weighted, tmp_path):
+    path, _, X, y, w = weighted
+    beside = "--weights", "w", "--ignore", "name"
+    _, out, _ = run("fit", path, "-v", 4, *beside)
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    predicted = cross_val_predict(
+        MEDClassifier(), X, y, cv=folds, params={"sample_weight": w.astype(float)}
+    )
+    said = pairs(out)
+    assert said["cross-validation error"].startswith(f"{np.sum(predicted != y)} of 60")
+    for label in ("yes", "no"):
+        right, n = np.sum((predicted == y) & (y == label)), np.sum(y == label)
+        assert said[f"recall of {label}"] == f"{right} of {n} ({100 * right / n:.2f} %)"
+    model = tmp_path / "m"
+    assert run("fit", path, model, *beside, "--probability", "-q") == (0, "", "")
+    expected = CalibratedClassifierCV(
+        *(MEDClassifier(),),
+        cv=StratifiedKFold(5, shuffle=True, random_state=0),
+        ensemble=False,
+    ).fit(X, y, sample_weight=w.astype(float))
+    _, out, _ = run("predict", model, path, "--proba")
+    np.testing.assert_allclose(
+        np.array(read_rows(out)[1:], float), expected.predict_proba(X), atol=1e-9
+    )
+
+
+def test_identifiers_stand_before_predictions(run, weighted, tmp_path):
+    path, copies, *_ = weighted
+    options = "--id", "name", "--weights", "w", "-q"
+    assert run("fit", path, tmp_path / "m", *options)[0] == 0
+    code, out, _ = run("predict", tmp_path / "m", path)
+    rows = read_rows(out)
+    assert code == 0 and rows[0] == ["name", "prediction"]
+    assert [row[0] for row in rows[1:]] == [f"r{i}" for i in range(60)]
+    assert read_rows(run("predict", tmp_path / "m", copies)[1])[0] == ["prediction"]
+    out = run("predict", tmp_path / "m", path, "--decision", "--id", "w")[1]
+    assert read_rows(out)[0] == ["w", "decision"]
+    bare = tmp_path / "bare.csv"  # the same columns without a header
+    bare.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    options = "--id", 0, "--weights", 3, "-q"
+    assert run("fit", bare, tmp_path / "b", *options)[0] == 0
+    code, out, err = run("predict", tmp_path / "b", bare)
+    assert code == 0 and read_rows(out)[1][0] == "r0" and "error: " in err
+    few = tmp_path / "few.csv"  # features only
+    few.write_text("0.5,1\n-0.5,2\n")
+    code, out, _ = run("predict", tmp_path / "b", few)
+    assert code == 0 and len(column(out)) == 2
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--weights", "a"], "line 2, column 'a': the weight '-1' is not a finite"),
+        (["--weights", "z"], "has no column 'z'"),
+        (["--weights", "zero"], "--weights zero: all weights are 0"),
+        (["--id", "k"], "column 'k' is the label"),
+        (["--id", "b", "--ignore", "a,zero"], "no columns but those"),
+    ],
+)
+def test_wrong_columns_are_one_sentence(run, tmp_path, options, words):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,zero,k\n-1,2,0,x\n1,3,0,y\n")
+    code, _, err = run("fit", path, tmp_path / "m", "--label", "k", *options)
+    assert code == 2 and words in err
+    assert_one_sentence(err, "fit")
+    svm = tmp_path / "t.svm"
+    svm.write_text("1 1:1\n-1 1:2\n")
+    assert "cannot be left out" in run("fit", svm, tmp_path / "m", "--id", "1")[2]
 
 
 # -------------------------------------------------------------- folds and probabilities
@@ -216,7 +332,7 @@ def test_folds_learn_their_own_columns(run, cars):
     [
         (["-v", 1], "two or more folds"),
         (["-v", 61], "60 rows only"),
-        (["-v", 3, "--estimator", "outliers"], "needs a label for every row"),
+        (["-v", 3, "--estimator", "outliers"], "needs labels, and outliers takes none"),
         (["--probability", "-v", 3, "--estimator", "regressor"], "is for classifiers"),
         ([], "name the MODEL file"),
     ],
@@ -373,6 +489,20 @@ def test_a_density_of_binary_columns_writes_scores(run, tmp_path, rng):
     np.testing.assert_allclose(scores, load(tmp_path / "m").score_samples(X))
 
 
+def test_rows_without_labels_are_in_the_folds(run, tmp_path, rng):
+    X = rng.normal(size=(60, 2)).round(3)
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    y[::2] = "?"
+    path = tmp_path / "x.csv"
+    rows = [f"{a},{b},{k}" for (a, b), k in zip(X.tolist(), y)]
+    path.write_text("\n".join(["a,b,k", *rows]) + "\n")
+    code, out, _ = run("fit", path, "-v", 3, "--estimator", "partial", "-C", 5)
+    said = pairs(out)
+    assert code == 0 and " of 30 (" in said["cross-validation error"]
+    assert int(said["cross-validation error"].split()[0]) < 10
+    assert {"recall of yes", "recall of no"} <= {*said}
+
+
 @pytest.mark.parametrize("labels", [("yes", "no"), (1, 0), (1, -1)])
 def test_labels_may_be_missing(run, tmp_path, rng, labels):
     x = rng.normal(size=50).round(3)
@@ -403,6 +533,26 @@ def test_info_as_json(run, points, tmp_path):
     assert told["params"]["margin"] == "logistic"
     assert told["fitted"]["classes_"] == [0, 1]
     assert told["fitted"]["support_"]["dtype"] == "int64"
+
+
+def test_reports_as_json(run, cars, tmp_path):
+    model, out_path = tmp_path / "m", tmp_path / "p.csv"
+    options = "--label", "class", "--ignore", "doors", "--impute", "-v", 3, "--json"
+    code, out, err = run("fit", cars, model, *options)
+    told = json.loads(out)
+    assert (code, err) == (0, "")
+    assert told["rows"] == 90 and told["converged"] is True
+    assert sum(told["classes"].values()) == 90 and told["written"] == str(model)
+    assert told["columns_of_text"]["color"] == 3 and told["duality_gap"] >= 0
+    assert 0 <= told["cross_validation_error"] <= 1
+    assert {*told["recall"]} == {"yes", "no"}
+    code, out, err = run("predict", model, cars, "--json", "-o", out_path)
+    assert (code, err) == (0, "")
+    expected = {"rows": 90, "error": told["training_error"], "written": str(out_path)}
+    assert json.loads(out) == expected
+    code, _, err = run("predict", model, cars, "--json")
+    assert code == 2 and "write them to a file by -o" in err
+    assert_one_sentence(err, "predict")
 
 
 def test_quiet_commands_print_nothing(run, points, tmp_path):
@@ -489,6 +639,22 @@ def test_a_regressor_no_better_than_the_mean_says_in_which_units(run, tmp_path, 
     assert "no better than the mean" in err
     _, _, err = run(*common, *err.split("try ")[1].split())
     assert err == ""
+
+
+@pytest.mark.parametrize(
+    "values, options, said, told",
+    [
+        ([0, 1, 2], "regressor", "numbers from 0 to 2, 3 different", ""),
+        ([4], "regressor", "numbers from 4 to 4, 1 different", "labels are all 4, and"),
+        ([0, 1, 2], "classifier", "classes", ""),
+        (range(25), "classifier", "classes", "quantities, train --estimator regressor"),
+    ],
+)
+def test_numbers_that_are_labels(run, tmp_path, rng, values, options, said, told):
+    y = np.resize(list(values), 40)
+    path = write_csv(tmp_path / "t.csv", np.c_[rng.normal(size=40) + y, y])
+    code, out, err = run("fit", path, tmp_path / "m", "--estimator", options)
+    assert code == 0 and said in out and (told in err if told else not err)
 
 
 def test_labels_that_all_differ_are_no_classes(run, tmp_path):
