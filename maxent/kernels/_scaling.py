@@ -77,7 +77,7 @@ def warn_of_diagonal(K: Array, horizon: int | None) -> None:
             f"the normalised kernel is nearly diagonal: half of the {len(K)} data have "
             f"no other with a kernel above {nearest:.1g}, of at most 1, so a machine "
             f"learns little from it. Take a shorter horizon (now {horizon}; try "
-            f"horizon={shorter}), a smaller rho, or models of fewer states.",
+            f"horizon={shorter}), a smaller rho, or smaller models.",
             UserWarning,
             stacklevel=user_stacklevel(),
         )
