@@ -206,8 +206,8 @@ def refuse_flat_series(series: list[Sequences]) -> None:
         others = ", ".join(str(k) for k, _ in flat[:10])
         more = ", ..." if len(flat) > 10 else ""
         raise ValueError(
-            f"data[{i}]: column {j} is constant, so its variance is zero. Of the "
-            f"{len(series)} series {len(flat)} with such a column: {others}{more}. "
+            f"data[{i}]: column {j} is constant, so its variance is zero. Series with "
+            f"such a column: {others}{more} ({len(flat)} of {len(series)}). "
             "Leave these series out, drop the column of all, or add noise of the size "
             "of its resolution to all."
         )

@@ -508,7 +508,7 @@ FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
         (lambda: GaussianHMM.fit([[[np.nan]]], 1), "missing"),
         (
             lambda: GaussianHMM.fit_many(FLAT, n_states=2),
-            r"data\[1\].* 2 with .*: 1, 3\.",
+            r"data\[1\].*: 1, 3 \(2 of 4\)\.",
         ),
         (lambda: GaussianHMM.fit([np.arange(9000.0)]), "n_states=None means 29 states"),
         (lambda: CategoricalHMM.fit([[0, 1] * 3000]), "give n_states, such as 3"),
