@@ -277,7 +277,8 @@ def vector_sequences(
     Raises
     ------
     ValueError
-        For no sequence, an empty one, sizes that differ, infinite entries, a pair
+        For no sequence, an empty one, sizes that differ, infinite entries or such
+        beyond 1e150, whose squares leave double precision, a pair
         (array, lengths) and, unless `partly`, rows of which a part is NaN; sequence
         and place are named.
     TypeError
@@ -304,6 +305,7 @@ def vector_sequences(
         found = Sequences(_joined(parts, np.float64), ends)
     if not np.isfinite(found.values).all():
         _check_missing(found, partly, name)
+    _check_sizes(found.values, found.place, name)
     return found
 
 
@@ -339,6 +341,19 @@ def _check_missing(found: Sequences, partly: bool, name: str) -> None:
         raise ValueError(
             f"{value} is NaN in part; here a missing observation is a row of NaN only. "
             "Fill in the missing part, or drop the row."
+        )
+
+
+def _check_sizes(values: NDArray[np.float64], place: Any, name: str) -> None:
+    with np.errstate(invalid="ignore"):
+        wrong = (np.abs(values) > v.LARGEST_ENTRY).any(axis=1)
+    if wrong.any():
+        step = int(np.argmax(wrong))
+        i, t = place(step)
+        raise ValueError(
+            f"{name}[{i}][{t}]={v.shown(values[step].tolist())} has entries beyond "
+            f"{v.LARGEST_ENTRY:g}, whose squares leave double precision; write NaN "
+            "where a number stands for a missing observation, or scale the data."
         )
 
 

@@ -30,7 +30,7 @@ from maxent.kernels._length_law import LengthLaw
 from maxent.kernels._lists import check_horizons, listed
 from maxent.kernels._neighbours import nearest, pooled
 from maxent.kernels._routes import check_like
-from maxent.kernels._scaling import exponential
+from maxent.kernels._scaling import exponential, warn_of_diagonal
 from maxent.kernels.product import Method, Problem
 
 # of parameters that are arrays elsewhere
@@ -66,8 +66,9 @@ class ProductKernel(
         Power > 0; one number, as for `horizon`.
     horizon : int or "mean", default="mean"
         Of models of sequences: T >= 0, kernels compare sequences of T + 1 observations;
-        "mean" takes the mean length of the training sequences. One number: search a
-        grid for several, or call :func:`product_kernel` with the models.
+        "mean" takes the mean length of the training sequences, which is too long for
+        sequences of hundreds of steps: try 5 to 20. One number: search a grid for
+        several, or call :func:`product_kernel` with the models.
     estimate : {"ml", "map", "predictive"}, default="map"
         "ml" is maximum likelihood, without any prior, which SwitchingLDS and
         FactorialHMM cannot do without. "map" takes the prior in
@@ -87,6 +88,7 @@ class ProductKernel(
     model_params : dict, optional
         Arguments of the model's ``fit``, such as ``{"n_states": 3, "alphabet":
         "ACGT"}``. Of "multinomial": "smoothing", pseudo-counts, and "total", draws.
+        Fits of GaussianHMM take ``tol=1e-5`` unless it is given.
     n_paths, n_samples : int
         As for :func:`product_kernel`.
     memory : str or joblib.Memory, optional
@@ -222,13 +224,22 @@ class ProductKernel(
         -------
         ndarray (n_samples, n_samples)
             Exactly symmetric.
+
+        Warns
+        -----
+        UserWarning
+            If the normalised kernel of sequences is nearly diagonal: of ten and more,
+            half have no other with a kernel of 0.01.
         """
         self.fit(X, y)
         if self._counts_only():
             return self._counts_kernel(None)
         problem = self._problem(self.models_, None)
         own = self.log_self_[:, None, None]
-        return exponential(problem.log_kernel(self.normalize, (own, own)))
+        K = exponential(problem.log_kernel(self.normalize, (own, own)))
+        if self.normalize and self.length_law is None:
+            warn_of_diagonal(K, self.horizon_)
+        return K
 
     def transform(self, X: Any) -> FloatArray:
         """Fit a model to each datum, and its kernel with the training models.

@@ -14,7 +14,7 @@ from maxent._support.typing import RandomState
 from maxent.models._chain_input import (
     Array,
     check_init,
-    states_per_sequence,
+    chosen_states,
     with_pseudo_counts,
 )
 from maxent.models._hidden_chain import HiddenChainProblem, table_log_prior
@@ -85,7 +85,7 @@ def starts_of_each(
     lengths = found.lengths
     if n_states is None:
         each, at = np.unique(lengths, return_inverse=True)
-        by_length = [states_per_sequence(T, n_symbols, zeta) for T in each]
+        by_length = [chosen_states(T, n_symbols, zeta) for T in each]
         sizes = np.array(by_length)[at]
     else:
         sizes = np.full(len(found), n_states)

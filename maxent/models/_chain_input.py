@@ -13,6 +13,7 @@ from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families import Categorical, _checks
 
 Array = NDArray[np.float64]
+_MOST_STATES = 20  # that a fit chooses itself: EM of more on one core takes minutes
 
 
 def states_per_sequence(length: int, n_symbols: int, zeta: float = 0.1) -> int:
@@ -54,6 +55,18 @@ def states_per_sequence(length: int, n_symbols: int, zeta: float = 0.1) -> int:
         M += 1
     while M > 2 and (M - 2) * (M + n_symbols) > limit:
         M -= 1
+    return M
+
+
+def chosen_states(length: int, n_symbols: int, zeta: float) -> int:
+    """States of a fit that was given none; refused where they are too many."""
+    M = states_per_sequence(length, n_symbols, zeta)
+    if M > _MOST_STATES:
+        raise ValueError(
+            f"n_states=None means {M} states for {length} steps (zeta={zeta:g}), more "
+            f"than the {_MOST_STATES} that a fit takes unasked, since its time grows "
+            "with their square; give n_states, such as 3, or a smaller zeta."
+        )
     return M
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
+from maxent._support.sequences import Sequences
 from maxent._support.threads import single_threaded_loops
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
 from maxent.families.gaussian import AnyGaussian
@@ -114,14 +115,14 @@ class GaussianProblem(HiddenChainProblem):
         filled = with_column_means(self.rows) if self.partial else self.rows
         v.check_range("sequences", filled)
         self.share = own[self.shown] / own.sum()
-        constant = np.nanmin(self.rows, axis=0) == np.nanmax(self.rows, axis=0)
+        constant = constant_columns(self.rows)
         if constant.any():
             if len(self.rows) == 1:
                 raise ValueError("there is one observation; a variance needs two.")
             raise ValueError(
                 f"column {int(np.argmax(constant))} of the sequences is constant, so "
-                "its variance is zero; drop the column, or of many sequences those in "
-                "which it is, or add noise of the size of its resolution."
+                "its variance is zero; drop the column, or add noise of the size of "
+                "its resolution."
             )
 
     def take_share_of(self, total: float) -> None:
@@ -183,6 +184,33 @@ def _fitted(kind: str, X: Array, weights: Array) -> AnyGaussian:
             "others, or use covariance_type='diagonal'. smoothing > 0 helps where the "
             "observations together are not in one plane."
         ) from error
+
+
+def constant_columns(rows: Array) -> NDArray[np.bool_]:
+    """Columns whose observed entries are all equal; none may be empty."""
+    return np.asarray(np.nanmin(rows, axis=0) == np.nanmax(rows, axis=0))
+
+
+def refuse_flat_series(series: list[Sequences]) -> None:
+    """Refuse series that have no variance in a column, all of them in one message."""
+    flat = []
+    for i, one in enumerate(series):
+        rows = one.values[~np.isnan(one.values).all(axis=1)]
+        if len(rows) < 2 or np.isnan(rows).all(axis=0).any():
+            continue  # its fit says what is wrong
+        constant = constant_columns(rows)
+        if constant.any():
+            flat.append((i, int(np.argmax(constant))))
+    if flat:
+        i, j = flat[0]
+        others = ", ".join(str(k) for k, _ in flat[:10])
+        more = ", ..." if len(flat) > 10 else ""
+        raise ValueError(
+            f"data[{i}]: column {j} is constant, so its variance is zero. Series with "
+            f"such a column: {others}{more} ({len(flat)} of {len(series)}). "
+            "Leave these series out, drop the column of all, or add noise of the size "
+            "of its resolution to all."
+        )
 
 
 def clustered_starts(

@@ -22,6 +22,7 @@ from maxent._core import chain
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
+from maxent._support.typing import Callback
 from maxent.models._chain_input import (
     Array,
     drawn_offsets,
@@ -333,9 +334,12 @@ class HiddenMarkovModel(Model):
         fixed: dict[str, Any],
         tol: float,
         max_iter: int,
+        callback: Callback | None,
     ) -> Self:
         """EM from every start; the model of the greatest objective."""
-        best, result = maximize_by_em(problem.step, starts, tol=tol, max_iter=max_iter)
+        best, result = maximize_by_em(
+            problem.step, starts, tol=tol, max_iter=max_iter, callback=callback
+        )
         return cls(*best, **fixed)._with_result(result)
 
 

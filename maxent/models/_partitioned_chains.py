@@ -94,7 +94,7 @@ class PartitionedChains:
         values, lengths, weights = zip(*self.parts.map(_drawn, share), strict=True)
         return np.concatenate(values), np.concatenate(lengths), np.concatenate(weights)
 
-    def fit(self, cls, fixed, tol, max_iter, **more):
+    def fit(self, cls, fixed, tol, max_iter, callback, **more):
         """Model of a class from `init`, or from its own fit to the sample."""
         init = self.init
         if init is None:
@@ -106,11 +106,14 @@ class PartitionedChains:
                 smoothing=self.smoothing,
                 tol=tol,
                 max_iter=max_iter,
+                callback=callback,
                 **self.options,
                 **more,
             )
         start = init.start, init.transition, *init._emission_arrays()
-        best, result = maximize_by_em(self.step, [start], tol=tol, max_iter=max_iter)
+        best, result = maximize_by_em(
+            self.step, [start], tol=tol, max_iter=max_iter, callback=callback
+        )
         return cls(*best, **fixed)._with_result(result)
 
     def step(self, point):

@@ -84,7 +84,7 @@ class PartitionedMixture:
             )
         return init, None, None, None
 
-    def fit(self, cls, tol, max_iter):
+    def fit(self, cls, tol, max_iter, callback):
         """The mixture, from a start that is its own fit to the sample."""
         init, n_components, n_init, random_state = self.starts
         if init is None:
@@ -98,6 +98,7 @@ class PartitionedMixture:
                 n_init=n_init,
                 tol=tol,
                 max_iter=max_iter,
+                callback=callback,
                 random_state=random_state,
                 family_options=self.options,
             )
@@ -112,6 +113,7 @@ class PartitionedMixture:
             [(start.weights, components)],
             tol=tol,
             max_iter=max_iter,
+            callback=callback,
             change=mixture_change,
         )
         return cls(*best)._with_result(result)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._support import validation as v
 from maxent._support.results import Monitor, Status
 from maxent._support.threads import with_single_threaded_blas
 
@@ -137,9 +138,12 @@ def maximize_by_em(
 
     Raises
     ------
+    TypeError
+        For a `callback` that is no function.
     FloatingPointError
         If an objective is not finite, but for -inf at a start; the iteration is named.
     """
+    v.check_callback(callback)
     best, objectives = None, []
     for start in starts:
         point, result = _one_run(step, start, tol, max_iter, change, callback)

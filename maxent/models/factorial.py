@@ -353,7 +353,7 @@ class FactorialHMM(Model):
         shrinkage: float = 0.1,
         ridge: float = 0.1,
         init: FactorialHMM | None = None,
-        n_init: int = 1,
+        n_init: int | None = None,
         max_iter: int = 500,
         tol: float = 1e-5,
         callback: Callable[[int, float, float], object] | None = None,
@@ -378,8 +378,8 @@ class FactorialHMM(Model):
             data in every direction.
         init : FactorialHMM, optional
             Start; None takes random beliefs about the states.
-        n_init : int, default=1
-            Starts; the best is kept.
+        n_init : int, optional
+            Starts; the best is kept. None takes three, or `init` alone.
         max_iter : int, default=500
             EM steps at most.
         tol : float, default=1e-5
@@ -415,7 +415,7 @@ class FactorialHMM(Model):
     @classmethod
     def _fit(
         cls, sequences, n_states=None, lengths=None, *, smoothing=0.1, shrinkage=0.1,
-        ridge=0.1, init=None, n_init=1, max_iter=500, tol=1e-5, callback=None,
+        ridge=0.1, init=None, n_init=None, max_iter=500, tol=1e-5, callback=None,
         random_state=None,
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
@@ -434,10 +434,7 @@ class FactorialHMM(Model):
             v.check_nonnegative("ridge", ridge) * noise,
         )
         rng = as_generator(random_state)
-        starts = [
-            problem.start(sizes, noise, rng, init if k == 0 else None, centre)
-            for k in range(v.check_count("n_init", n_init))
-        ]
+        starts = problem.starts(sizes, noise, rng, init, centre, n_init)
         best, result = maximize_by_em(
             problem.step, starts, tol=tol, max_iter=max_iter, callback=callback
         )

@@ -13,6 +13,7 @@ from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator, states_of_many
 from maxent._support.sequences import check_alphabet, decoded, symbol_sequences
 from maxent._support.threads import effective_threads
+from maxent._support.typing import Callback
 from maxent.families import Categorical, _checks
 from maxent.models._categorical_em import (
     CategoricalProblem,
@@ -27,10 +28,10 @@ from maxent.models._chain_input import (
     check_chain,
     check_init,
     check_kind,
+    chosen_states,
     hmmlearn,
     mean_length,
     sequence_weights,
-    states_per_sequence,
 )
 from maxent.models._hidden_chain import HiddenMarkovModel, Observations
 from maxent.models._many_chains import fit_tables
@@ -200,6 +201,7 @@ class CategoricalHMM(HiddenMarkovModel):
         n_init: int = 3,
         tol: float = 1e-8,
         max_iter: int = 2000,
+        callback: Callback | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> Self:
@@ -211,7 +213,7 @@ class CategoricalHMM(HiddenMarkovModel):
             Strings with an `alphabet`; codes 0, 1, ..., -1 where missing; one array
             with `lengths`; or the path of a FASTA or one-per-line text file.
         n_states : int, optional
-            None takes :func:`states_per_sequence` of the mean length.
+            None takes :func:`states_per_sequence` of the mean length, up to 20.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
         weights : array-like (n_sequences,), optional
@@ -233,9 +235,13 @@ class CategoricalHMM(HiddenMarkovModel):
         n_init : int, default=3
             Random starts; the one of the greatest objective is kept.
         tol : float, default=1e-8
-            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+            A run ends once a step gains at most ``tol * (1 + |objective|)``. EM leaves
+            random starts by small steps: with 1e-5 it may end where it began.
         max_iter : int, default=2000
             EM steps of a run at most.
+        callback : callable(n_iter, objective, gain), optional
+            Called after every E step of every start; True ends the fit with the best
+            parameters until then.
         random_state : int, Generator, RandomState or None, default=None
             Source of the random starts.
         n_jobs : int, optional
@@ -266,6 +272,7 @@ class CategoricalHMM(HiddenMarkovModel):
             n_init=n_init,
             tol=tol,
             max_iter=max_iter,
+            callback=callback,
             random_state=random_state,
             n_jobs=n_jobs,
         )
@@ -273,24 +280,10 @@ class CategoricalHMM(HiddenMarkovModel):
 
     @classmethod
     def _fit(
-        cls,
-        sequences,
-        n_states=None,
-        *,
-        lengths=None,
-        weights=None,
-        alphabet=None,
-        missing="",
-        n_symbols=None,
-        smoothing=0.01,
-        zeta=0.1,
-        init=None,
-        n_init=3,
-        tol=1e-8,
-        max_iter=2000,
-        random_state=None,
-        n_jobs=None,
-    ):
+        cls, sequences, n_states=None, *, lengths=None, weights=None, alphabet=None,
+        missing="", n_symbols=None, smoothing=0.01, zeta=0.1, init=None, n_init=3,
+        tol=1e-8, max_iter=2000, callback=None, random_state=None, n_jobs=None,
+    ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
         smoothing = v.check_nonnegative("smoothing", smoothing)
         alphabet, missing, n_symbols = symbols_of_start(
@@ -312,7 +305,7 @@ class CategoricalHMM(HiddenMarkovModel):
             )
             if n_symbols is None:
                 n_symbols = int(parts.largest) + 1
-            return parts.fit(cls, fixed, tol, max_iter, n_symbols=n_symbols)
+            return parts.fit(cls, fixed, tol, max_iter, callback, n_symbols=n_symbols)
         found = symbol_sequences(
             sequences, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )
@@ -325,12 +318,12 @@ class CategoricalHMM(HiddenMarkovModel):
             starts = [own_start(init, cls, n_symbols)]
         else:
             if n_states is None:
-                n_states = states_per_sequence(mean_length(found), n_symbols, zeta)
+                n_states = chosen_states(mean_length(found), n_symbols, zeta)
             n_states = v.check_count("n_states", n_states)
             rng = as_generator(random_state)
             n_init = v.check_count("n_init", n_init)
             starts = random_tables(found.values, n_states, n_symbols, n_init, rng)
-        return cls._best_of(problem, starts, fixed, tol, max_iter)
+        return cls._best_of(problem, starts, fixed, tol, max_iter, callback)
 
     @classmethod
     def fit_many(  # type: ignore[override]  # names what `options` are in the base
@@ -358,7 +351,8 @@ class CategoricalHMM(HiddenMarkovModel):
         data : list of str or of array-like of int, array-like, or path
             Sequences as for `fit`.
         n_states : int, optional
-            The same for all; None takes :func:`states_per_sequence` of each length.
+            The same for all; None takes :func:`states_per_sequence` of each length,
+            up to 20.
         lengths, alphabet, missing, n_symbols, smoothing, zeta, n_init, tol, max_iter
             As for `fit`; all models have the same symbols.
         init : CategoricalHMM or list of CategoricalHMM, optional

@@ -14,6 +14,7 @@ from maxent._support import validation as v
 from maxent._support.bags import read_bags
 from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
+from maxent._support.typing import Callback
 from maxent.families import ExponentialFamily, Gaussian, _checks
 from maxent.models._mixture_em import MixtureProblem, log_densities, mixture_change
 from maxent.models._partitioned_mixture import PartitionedMixture
@@ -233,6 +234,7 @@ class Mixture(Model):
         n_init: int = 3,
         tol: float = 1e-8,
         max_iter: int = 2000,
+        callback: Callback | None = None,
         random_state: Any = None,
         family_options: dict[str, Any] | None = None,
     ) -> Self:
@@ -261,6 +263,9 @@ class Mixture(Model):
             A run ends once a step gains at most ``tol * (1 + |objective|)``.
         max_iter : int, default=2000
             EM steps of a run at most.
+        callback : callable(n_iter, objective, gain), optional
+            Called after every E step of every start; True ends the fit with the best
+            parameters until then.
         random_state : int, Generator, RandomState or None, default=None
             Source of the starts.
         family_options : dict, optional
@@ -308,6 +313,7 @@ class Mixture(Model):
             n_init=n_init,
             tol=tol,
             max_iter=max_iter,
+            callback=callback,
             random_state=random_state,
             family_options=family_options,
         )
@@ -315,20 +321,10 @@ class Mixture(Model):
 
     @classmethod
     def _fit(
-        cls,
-        X,
-        weights=None,
-        *,
-        n_components=2,
-        family=Gaussian,
-        smoothing=0.01,
-        init=None,
-        n_init=3,
-        tol=1e-8,
-        max_iter=2000,
-        random_state=None,
+        cls, X, weights=None, *, n_components=2, family=Gaussian, smoothing=0.01,
+        init=None, n_init=3, tol=1e-8, max_iter=2000, callback=None, random_state=None,
         family_options=None,
-    ):
+    ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
         if isinstance(init, Mixture):
             family = type(init.components)
@@ -337,7 +333,7 @@ class Mixture(Model):
             parts = PartitionedMixture(
                 X, weights, family, smoothing, family_options, starts
             )
-            return parts.fit(cls, tol, max_iter)
+            return parts.fit(cls, tol, max_iter, callback)
         problem = MixtureProblem(X, weights, family, smoothing, family_options or {})
         if init is None:
             k = v.check_count("n_components", n_components)
@@ -360,8 +356,9 @@ class Mixture(Model):
                 )
             _checks.simplex_array("init", shares)
             starts = [problem.maximum(shares.T, None)]
+        options = {"tol": tol, "max_iter": max_iter, "callback": callback}
         best, result = maximize_by_em(
-            problem.step, starts, tol=tol, max_iter=max_iter, change=mixture_change
+            problem.step, starts, change=mixture_change, **options
         )
         return cls(*best)._with_result(result)
 

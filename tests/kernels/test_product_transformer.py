@@ -16,7 +16,12 @@ import maxent
 from maxent import MEDClassifier
 from maxent.families import Categorical, Gaussian, Multinomial, Poisson
 from maxent.kernels import ProductKernel, product_kernel
-from maxent.models import CategoricalHMM, LinearDynamicalSystem, MarkovChain
+from maxent.models import (
+    CategoricalHMM,
+    GaussianHMM,
+    LinearDynamicalSystem,
+    MarkovChain,
+)
 
 
 def documents(rng, n=25, k=30):
@@ -163,6 +168,28 @@ def test_mean_horizon_and_the_alphabet_of_all_data():
     assert maker.transform([np.array([0, 0])]).shape == (1, 3)
     refused(lambda: maker.transform([np.array([0, 2])]), "2")
     assert ProductKernel("MarkovChain", horizon=7).fit(X).horizon_ == 7
+
+
+def test_models_of_single_series_are_fitted_less_tightly(rng):
+    X = [rng.normal(size=(30, 1)) for _ in range(2)]
+    for params, tol in (({}, 1e-5), ({"tol": 1e-3}, 1e-3)):
+        maker = ProductKernel("GaussianHMM", model_params={"n_states": 2, **params})
+        models = maker.fit(X).models_
+        assert models == GaussianHMM.fit_many(
+            X, n_states=2, tol=tol, random_state=maker.seed_
+        )
+
+
+def test_kernels_that_are_nearly_diagonal_warn():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 8, size=(12, 300))
+    chains = ProductKernel("MarkovChain", model_params={"n_symbols": 8})
+    with pytest.warns(UserWarning, match=r"nearly diagonal.*now 299; try horizon=10"):
+        chains.fit_transform(X)
+    short = clone(chains).set_params(horizon=10)
+    few, raw = clone(chains), clone(chains).set_params(normalize=False)
+    for quiet, own in ((short, X), (few, X[:9]), (raw, X)):
+        assert quiet.fit_transform(own).shape == (len(own), len(own))
 
 
 @pytest.mark.parametrize(

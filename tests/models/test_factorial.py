@@ -203,6 +203,15 @@ def test_a_fit_finds_two_independent_switches(rng):
     np.testing.assert_allclose(steps, [1.0, 3.0], atol=0.15)
 
 
+def test_fits_take_three_starts_and_a_given_one_alone(rng):
+    x = random_factorial(rng).sample(2, 30, random_state=0)
+    model = FactorialHMM.fit(x, [2, 2], random_state=0)
+    other = FactorialHMM.fit(x, [2, 2], random_state=0, n_init=3)
+    assert model == other and len(model.fit_result.objectives) == 3
+    assert len(FactorialHMM.fit(x, init=model).fit_result.objectives) == 1
+    assert len(FactorialHMM.fit(x, init=model, n_init=2).fit_result.objectives) == 2
+
+
 def test_data_far_from_the_origin_are_fitted_alike(rng):
     x = random_factorial(rng).sample(2, 20, rng)
     near = FactorialHMM.fit(x, [2, 2], max_iter=5, random_state=0)

@@ -20,6 +20,7 @@ from maxent.models import (
     CategoricalHMM,
     GaussianHMM,
     LinearDynamicalSystem,
+    Mixture,
     states_per_sequence,
 )
 from maxent.models._many_chains import fit_tables
@@ -399,7 +400,7 @@ def test_starts_that_do_not_fit_the_data_are_named(rng):
     with pytest.raises(TypeError, match="must be a CategoricalHMM"):
         CategoricalHMM.fit_many([[0, 1], [2, 1]], init=[init, "uniform"])
     with pytest.raises(ValueError, match="init has 3 starts for 2 data"):
-        GaussianHMM.fit_many([np.zeros((4, 1))] * 2, init=[None] * 3)
+        GaussianHMM.fit_many([[[0.0], [1.0]]] * 2, init=[None] * 3)
 
 
 def test_many_fits_of_sequences_that_underflow(rng):
@@ -415,6 +416,38 @@ def test_many_fits_of_sequences_that_underflow(rng):
         np.testing.assert_allclose(
             result.objective, one.fit_result.objective, rtol=1e-12
         )
+
+
+@pytest.mark.parametrize("size", [1e160, -1e300])
+def test_values_whose_squares_overflow_are_named(size, rng):
+    model = random_gaussian_hmm(rng, 2, 2)
+    x = np.zeros((4, 2))
+    x[2, 1], x[1, 0] = size, np.nan
+    for call in (model.log_likelihood, model.viterbi, model.posterior):
+        refused(
+            lambda call=call: call([x[:2], x]), r"sequences\[1\]\[2\].*beyond 1e.150"
+        )
+
+
+def test_callbacks_end_fits_without_a_warning(rng):
+    X, codes = rng.normal(size=(60, 1)), rng.integers(0, 3, size=60)
+    fits = [
+        lambda **o: GaussianHMM.fit([X], 2, **o),
+        lambda **o: GaussianHMM.fit_many([X], n_states=2, **o)[0],
+        lambda **o: CategoricalHMM.fit([codes], 2, **o),
+        lambda **o: Mixture.fit(X, n_components=2, **o),
+    ]
+    for fit in fits:
+        seen = []
+
+        def end(*report, seen=seen):
+            seen.append(report)
+            return report[0] == 2
+
+        result = outcome(lambda fit=fit, end=end: fit(callback=end)).fit_result
+        assert result.status.value == "stopped" and len(result.objectives) == 1
+        assert [n for n, _, _ in seen] == [0, 1, 2] and result.n_iter == 2
+        assert [value for _, value, _ in seen] == result.trace
 
 
 def test_states_of_the_paper():
@@ -442,6 +475,7 @@ def test_values_are_immutable_equal_and_pickled(rng):
 
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
+FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
 
 
 @pytest.mark.parametrize(
@@ -472,6 +506,14 @@ HALF = [[0.5, 0.5], [0.5, 0.5]]
         (lambda: GaussianHMM.fit([[[0.0, np.nan]]], 1), "column 1"),
         (lambda: GaussianHMM.fit([[[1.0], [1.0]]], 1), "column 0"),
         (lambda: GaussianHMM.fit([[[np.nan]]], 1), "missing"),
+        (
+            lambda: GaussianHMM.fit_many(FLAT, n_states=2),
+            r"data\[1\].*: 1, 3 \(2 of 4\)\.",
+        ),
+        (lambda: GaussianHMM.fit([np.arange(9000.0)]), "n_states=None means 29 states"),
+        (lambda: CategoricalHMM.fit([[0, 1] * 3000]), "give n_states, such as 3"),
+        (lambda: CategoricalHMM.fit_many([[0, 1], [0, 1] * 3000]), "for 6000 steps"),
+        (lambda: GaussianHMM.fit([[[1.0], [2.0]]], 1, callback=3), "callback=3"),
         (
             lambda: GaussianHMM.fit([[[1.0], [2.0]]], 1, covariance_type="tied"),
             "covariance_type='tied'",
