@@ -131,6 +131,14 @@ def test_grid_search_over_orders(rng):
     assert search.best_score_ > 0.5
 
 
+def test_positive_bags_are_those_of_the_positive_label(rng):
+    X, y, _ = bags(rng)
+    model = M3EClassifier(1.0, pos_label=0, n_init=1, random_state=0).fit(X, 1 - y)
+    other = M3EClassifier(1.0, n_init=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    np.testing.assert_array_equal(model.predict(X), 1 - other.predict(X))
+
+
 def test_trap_is_told(rng):
     X = np.zeros((30, 4, 1))
     X[::2, 0], X[::2, 1] = 3.0, -3.0
@@ -147,6 +155,8 @@ def test_trap_is_told(rng):
         ({"alpha": [1.0, 2.0, 3.0]}, "alpha has shape"),
         ({"C": 0.0}, "C=0.0"),
         ({"mode": "bags"}, "mode='bags'"),
+        ({"pos_label": 7}, r"pos_label=7 is none of the labels \[0, 1\]"),
+        ({"pos_label": 0, "mode": "blocks"}, "pos_label=0 is for one-sided models"),
         ({"init": "best"}, "init='best'"),
         ({"init": [1.0]}, "init has shape"),
         ({"n_init": 0}, "n_init=0"),
