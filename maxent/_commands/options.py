@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["GROUPS", "OPTIONS", "Option", "add_options", "given_options"]
+__all__ = ["GROUPS", "OPTIONS", "Option", "add_options", "given_options", "with_flags"]
 
 
 @dataclass(frozen=True)
@@ -378,6 +379,16 @@ OPTIONS: dict[str, Option] = {
     ),
 }
 
+# Parameters that messages name; n_components are landmarks in some of them.
+_FLAGS = {
+    o.param: o.flag
+    for o in OPTIONS.values()
+    if "_" in o.param and o.param != "n_components"
+}
+_PARAMETERS = re.compile(
+    rf"\b(?P<name>{'|'.join(_FLAGS)})\b(=(?P<quote>'?)(?P<value>[\w.+-]*\w)(?P=quote))?"
+)
+
 # Options that a table of rows has no use for.
 _ONLY_SEQUENCES = [name for name, o in OPTIONS.items() if o.group == "sequence"]
 
@@ -415,6 +426,20 @@ def given_options(args: argparse.Namespace) -> dict[str, tuple[str, str, Any]]:
     for name, value in assigned:
         given[f"set {name}"] = (f"--set {name}", name, value)
     return given
+
+
+def with_flags(message: object) -> str:
+    """Text of a message with flags in the place of parameters such as max_iter.
+
+    Only names that are no plain words are replaced, and their ``=value`` with them.
+    """
+    return _PARAMETERS.sub(_as_flag, str(message))
+
+
+def _as_flag(found: re.Match[str]) -> str:
+    value = found["value"]
+    flag = _FLAGS[found["name"]]
+    return flag if value is None else f"{flag} {value}"
 
 
 def is_for_sequences(dest: str) -> bool:

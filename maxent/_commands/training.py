@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 
+from maxent._commands.options import with_flags
 from maxent._commands.outcome import (
     CommandError,
     Outcome,
@@ -131,11 +132,12 @@ def run_fit(args, estimator, run):
             with contextlib.redirect_stdout(messages):
                 run()
         except (ValueError, TypeError) as error:
-            raise CommandError(error) from error
+            raise CommandError(with_flags(error)) from error
     if loud:
         for one in (machine, machine_of(estimator)):
             one.set_params(verbose=verbose)
-    for text in dict.fromkeys(one_line(warning.message) for warning in caught):
+    texts = (one_line(with_flags(warning.message)) for warning in caught)
+    for text in dict.fromkeys(texts):
         tell(f"maxent fit: warning: {text}")
 
 

@@ -261,7 +261,8 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         w = v.as_doubles("init", self.init)
         if w.shape != (d,) or not np.isfinite(w).all():
             raise ValueError(
-                f"init has shape {w.shape}; a word, or {d} finite weights, are needed."
+                f"init={v.shown(self.init)} must be one of {', '.join(INITS)}, or {d} "
+                "finite weights."
             )
         return b * w
 

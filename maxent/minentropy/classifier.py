@@ -232,6 +232,11 @@ class M3EClassifier(MinEntropyBase):
 
         Rows of a matrix are bags of one.
         """
+        if getattr(X, "ndim", 0) > 3:
+            raise ValueError(
+                f"X has shape {X.shape}; bags are (n, instances, features). Make one "
+                "vector of each instance by X.reshape(*X.shape[:2], -1)."
+            )
         if not holds_bags(X):
             phi = validated(self, X, dtype=np.float64, reset=fit)
             v.check_range("X", phi)

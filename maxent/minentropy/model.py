@@ -187,7 +187,8 @@ class M3EModel(MinEntropyBase):
         known = np.arange(K)
         if K < 2 or not np.isin(classes, known).all():
             raise ValueError(
-                f"y has the labels {v.shown(classes.tolist())}; with n_outputs={K} "
-                f"they are integers from 0 to {K - 1}, of two outputs or more."
+                f"y has the labels {v.shown(classes.tolist())}, which are 0, ..., "
+                f"n_outputs - 1 with n_outputs={K}; number them so, or raise n_outputs "
+                "(2 or more)."
             )
         return known

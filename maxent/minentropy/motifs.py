@@ -327,7 +327,8 @@ class M3EMotifClassifier(MinEntropyBase):
             word = v.check_count("background", word)
         if isinstance(X, np.ndarray) and X.ndim == 2:  # codes, one sequence a row
             X = list(X)
-        found = symbol_sequences(X, alphabet=self.alphabet, missing=self.missing)
+        letters = {"alphabet": self.alphabet, "missing": self.missing}
+        found = symbol_sequences(X, **letters, name="X")
         short = np.flatnonzero(found.lengths < width)
         if len(short):
             first, remedy = short[0], ", or take a smaller width" if fit else ""
@@ -336,14 +337,14 @@ class M3EMotifClassifier(MinEntropyBase):
                 f"whose width is {width} ({len(short)} of {len(found)} sequences are "
                 f"so short); drop such sequences{remedy}."
             )
-        letters = len(self.alphabet)
-        if letters**word > _MOST_WORDS or letters > 126:
+        size = len(self.alphabet)
+        if size**word > _MOST_WORDS or size > 126:
             raise ValueError(
-                f"background={word} makes {letters**word} words of {letters} letters; "
-                f"at most {_MOST_WORDS} are taken."
+                f"background={word} makes {size**word} words of {size} letters; "
+                f"at most {_MOST_WORDS} are taken: take a smaller background."
             )
         return MotifFeatures(
-            *(found, width, letters, word, self._complement()),
+            *(found, width, size, word, self._complement()),
             1.0 if self.fit_intercept else 0.0,
         )
 

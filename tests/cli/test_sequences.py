@@ -9,6 +9,7 @@ from command_line import assert_one_sentence, pairs, read_rows
 from sklearn.pipeline import make_pipeline
 
 from maxent import MEDClassifier
+from maxent._commands.options import with_flags
 from maxent._support.persistence import load
 from maxent.kernels import ProductKernel
 from maxent.models import MarkovChain
@@ -285,6 +286,10 @@ def test_motifs_of_a_label_and_their_lengths(run, tmp_path):
     ):
         code, _, err = run("fit", path, model, *options, *given)
         assert code == 2 and re.search(words, err)
+    code, _, err = run("fit", path, model, *options, "--max-iter", 1, "--tol", 1e-12)
+    assert code == 1 and "raise --max-iter (now 1) or tol" in err
+    text = "n_init=3, or class_weight='balanced'."
+    assert with_flags(text) == "--starts 3, or --class-weight balanced."
     path.write_text("".join(lines) + ">short bound\nACG\n")
     code, _, err = run("fit", path, model, *options)
     assert code == 2 and re.search(r"line 121: .*'short bound' has 3 .*--width", err)

@@ -158,7 +158,7 @@ def test_trap_is_told(rng):
         ({"pos_label": 7}, r"pos_label=7 is none of the labels \[0, 1\]"),
         ({"pos_label": 0, "mode": "blocks"}, "pos_label=0 is for one-sided models"),
         ({"init": "best"}, "init='best'"),
-        ({"init": [1.0]}, "init has shape"),
+        ({"init": [1.0]}, r"init=\[1.0\] must be one of auto, zero, .* or 4 finite"),
         ({"n_init": 0}, "n_init=0"),
         ({"solver": "prox"}, "solver='prox'"),
         ({"solver": "latent_svm", "alpha": 1.0}, "needs alpha=inf"),
@@ -184,6 +184,7 @@ def test_impossible_parameters_are_refused(change, message, rng):
         ([np.ones((2, 3)), np.ones((2, 4))], r"X\[1\] has 4 features"),
         ([np.ones((2, 3)), np.full((1, 3), np.nan)], r"X\[1\]\[0, 0\]=nan"),
         (np.ones((3, 2, 3)), "X has 3 samples and y 2"),
+        (np.ones((2, 2, 3, 4)), r"X has shape \(2, 2, 3, 4\); bags are .*X.reshape"),
     ],
 )
 def test_impossible_bags_are_refused(X, message):
