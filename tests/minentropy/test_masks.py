@@ -204,7 +204,7 @@ def test_faults_of_small_samples_are_found_beside_large_ones(rng):
         (
             lambda X, y: (
                 M3EGridClassifier((1, 1), init="random")
-                .fit(X, y)
+                .fit(X + 5.0 * y[:, None, None], y)
                 .predict(X[..., None, :])
             ),
             "but M3EGridClassifier is expecting those of 2",
