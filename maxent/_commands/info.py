@@ -4,10 +4,11 @@ import os
 
 import numpy as np
 
+from maxent._commands.contents import summary
 from maxent._commands.outcome import CommandError, Outcome, aligned, listed
 from maxent._commands.reports import as_json, certificate
 from maxent._support.calibrated import CALIBRATED
-from maxent._support.persistence import CLASSES, ModelFileError, read_model
+from maxent._support.persistence import ModelFileError, read_model
 
 __all__ = ["info"]
 
@@ -33,21 +34,18 @@ def _lines(path, model, size):
         ("written by", f"maxent {model.maxent_version}"),
         ("class", model.class_name),
     ]
-    params, fitted = model.params, model.fitted
+    machine = _machine(model)
+    params, fitted = machine["params"], machine["fitted"]
     if model.class_name == "Pipeline":
-        for name, step in params["steps"]:
+        for name, step in model.params["steps"]:
             lines.append((f"step {name}", step["class"]))
             lines += _parameter_lines(step["params"])
-        params, fitted = {}, step["fitted"]
-        if step["class"] == CALIBRATED:
-            fitted = _calibrated_machine(fitted)["fitted"]
+        params = {}
     elif model.class_name == CALIBRATED:
-        machine = _calibrated_machine(fitted)
         lines.append(("machine", machine["class"]))
-        params, fitted = machine["params"], machine["fitted"]
     lines += _parameter_lines(params)
-    if model.class_name in CLASSES:
-        lines.append(("features", fitted.get("n_features_in_", "unknown")))
+    if "n_features_in_" in fitted:
+        lines.append(("features", fitted["n_features_in_"]))
     if model.extra.get("feature_names"):
         lines.append(("  names", listed(model.extra["feature_names"])))
     if "classes_" in fitted:
@@ -56,11 +54,22 @@ def _lines(path, model, size):
         scaled = "no" if model.extra["standardize"] is None else "yes"
         lines.append(("standardized", scaled))
     lines += _column_lines(model.extra.get("columns"), model.extra.get("feature_names"))
+    lines += summary(machine, model.extra.get("feature_names"))
     lines += certificate(fitted)
     for name, value in fitted.items():
         if getattr(value, "ndim", 0):
             lines.append((f"  {name}", f"{value.shape} {value.dtype}"))
     return lines
+
+
+def _machine(model):
+    """Class, parameters and fitted state of the last step, or inside a calibration."""
+    found = {"class": model.class_name, "params": model.params, "fitted": model.fitted}
+    if model.class_name == "Pipeline":
+        found = model.params["steps"][-1][1]
+    if found["class"] == CALIBRATED:
+        found = _calibrated_machine(found["fitted"])
+    return found
 
 
 def _calibrated_machine(fitted):

@@ -161,7 +161,7 @@ OPTIONS: dict[str, Option] = {
     ),
     "C": _option(
         *("machine", "C", "-C --C", "bound of every multiplier, > 0"),
-        {"": 1.0, "gaussian": 3.0, "bayesnet": 3.0, "tree": 5.0},
+        {"": 1.0, "gaussian": 3.0, "bayesnet": 3.0, "tree": 5.0, "motif": 100.0},
         type=float,
     ),
     "margin": _option("machine", "margin", "--margin", _MARGINS, "exponential"),
@@ -317,6 +317,12 @@ OPTIONS: dict[str, Option] = {
         *("sequence", "background", "--background"),
         *("order of the motif's background counts", 2),
         type=int,
+    ),
+    "pos_label": _option(
+        *("sequence", "pos_label", "--positive"),
+        "class of the sequences that have the motif; the last in sorted order by "
+        "default",
+        metavar="LABEL",
     ),
     "both_strands": _option(
         *("sequence", "both_strands", "--both-strands"),

@@ -7,7 +7,7 @@ import numpy as np
 
 from maxent._commands.catalog import SEQUENCES
 from maxent._commands.options import OPTIONS
-from maxent._commands.outcome import CommandError, Outcome, check_model_output
+from maxent._commands.outcome import CommandError, Outcome, check_model_output, listed
 from maxent._commands.predict import prediction_method, write_predictions
 from maxent._commands.reading import class_weights, encoding_remedy
 from maxent._commands.reports import report
@@ -16,6 +16,7 @@ from maxent._commands.training import (
     cross_validate,
     fit_lines,
     fit_outcome,
+    machine_of,
     make_estimator,
     run_fit,
     write_model,
@@ -71,6 +72,7 @@ def fit(args):
     weight = given.pop("class_weight", None)
     if weight is not None and y is None:
         raise CommandError(f"{weight[0]} does not apply to the {args.estimator}")
+    _check_positive(given, y)
     params = {}
     if weight is not None:
         params["class_weight"] = class_weights(weight[2], y)
@@ -79,6 +81,8 @@ def fit(args):
     else:
         trained = _Direct(args, spec, given, params, X)
     _check_letters(args.data, X, places, *trained.letters, _IN_FIT)
+    if args.estimator == "motif":
+        _check_lengths(args.data, X, places, trained.fitted, ", or a smaller --width")
     if "alphabet" not in args.given:
         _warn_of_cases(trained.letters[0])
     checked = [] if args.cv is None else _cross_validate(args, trained, X, y)
@@ -91,9 +95,19 @@ def fit(args):
     write_model(args, trained.fitted, {"sequences": trained.name})
     lines = [("sequences", len(X)), *trained.lines(), *checked]
     if args.estimator == "motif":
-        lines.append(("motif sought in", max(y.tolist())))
+        lines.append(("motif sought in", machine_of(trained.fitted).pos_label_))
     lines += fit_lines(trained.fitted, predicted, y)
     return fit_outcome(args, trained.fitted, lines, seconds)
+
+
+def _check_positive(given, y):
+    if "pos_label" in given and y is not None:
+        flag, _, label = given["pos_label"]
+        if label not in y:
+            raise CommandError(
+                f"{flag} {label} is none of the labels of the file, "
+                f"{listed(np.unique(y).tolist())}"
+            )
 
 
 def _cross_validate(args, trained, X, y):
@@ -196,6 +210,7 @@ def predict(args, estimator, model):
     method = prediction_method(args, estimator)
     X, y, places, ids = _read(args, labelled=False if args.no_label else "auto")
     _check_letters(args.data, X, places, *_letters_of(estimator), _IN_PREDICT)
+    _check_lengths(args.data, X, places, estimator, "")
     classes = getattr(estimator, "classes_", None)
     if y is not None and classes is not None:
         known = {str(c) for c in np.asarray(classes).tolist()}
@@ -322,6 +337,18 @@ def _check_letters(path, X, places, alphabet, missing, remedy):
                 f"{text.index(letter) + 1}, which is not in the alphabet {alphabet!r}; "
                 f"{remedy}"
             )
+
+
+def _check_lengths(path, X, places, estimator, remedy):
+    """Refuse sequences that are shorter than the motif, if there is one."""
+    width = getattr(machine_of(estimator), "width", 0)
+    short = [i for i, text in enumerate(X) if len(text) < width]
+    if short:
+        raise CommandError(
+            f"{path}, {places[short[0]]} has {len(X[short[0]])} letters and the motif "
+            f"{width} ({len(short)} of {len(X)} sequences are so short); leave such "
+            f"sequences out{remedy}"
+        )
 
 
 def _labels(path, found, labels, labelled):

@@ -87,7 +87,13 @@ def calibrated(args, estimator):
     from sklearn.base import is_classifier
 
     weights = estimator.get_params(deep=False).get("class_weight")
-    if isinstance(weights, dict):  # calibration numbers the classes by their order
+    label = estimator.get_params(deep=False).get("pos_label")
+    if label is not None:  # calibration numbers the classes by their order
+        raise CommandError(
+            f"--probability does not combine with --positive {label}; rename the "
+            "labels so that the class with the motif is the last in sorted order"
+        )
+    if isinstance(weights, dict):
         raise CommandError(
             "--probability does not combine with --class-weight of single labels; use "
             "--class-weight balanced, or --margin logistic, which needs no calibration"

@@ -109,6 +109,8 @@ def symbol_sequences(
     if isinstance(sequences, str):
         return _one_string(sequences, alphabet, missing, name)
     sequences = _listed(sequences, name)
+    if isinstance(sequences, list):
+        _refuse_none(sequences, name)
     if alphabet is not None:
         n_symbols = len(alphabet)
     if isinstance(sequences, Sequences):
@@ -127,6 +129,10 @@ def check_alphabet(alphabet: str | None, missing: str = "") -> str | None:
     """The letters, each of them once; none of them stands for a missing one."""
     if alphabet is None:
         return None
+    if not isinstance(missing, str):
+        raise ValueError(
+            f"missing={v.shown(missing)} must be a string of letters, such as 'N'."
+        )
     if not isinstance(alphabet, str) or not alphabet:
         raise ValueError(
             f"alphabet={v.shown(alphabet)} must be a string of letters, such as 'ACGT'."
@@ -143,6 +149,15 @@ def check_alphabet(alphabet: str | None, missing: str = "") -> str | None:
 def decoded(codes: NDArray[np.intp], alphabet: str) -> str:
     """The string of codes; a missing one becomes "?"."""
     return "".join(np.array([*alphabet, "?"])[codes])
+
+
+def _refuse_none(sequences: list[Any], name: str) -> None:
+    for i, one in enumerate(sequences):
+        if one is None:
+            raise ValueError(
+                f"{name}[{i}] is None, which is no sequence; drop it. A missing "
+                f"observation in a sequence has the code {MISSING}."
+            )
 
 
 def _are_strings(sequences: Any) -> bool:
@@ -194,10 +209,15 @@ def _encoded(
     wrong = letters[order][at] != points
     if wrong.any():
         i, t = found.place(int(np.argmax(wrong)))
+        letter = strings[i][t]
+        remedy = (
+            "Add it, replace it, or name it in missing= if it stands for an unknown "
+        )
+        if letter.swapcase() in alphabet:
+            remedy = "Write all in one case, for instance by str.upper, or add the "
         raise ValueError(
-            f"{name}[{i}][{t}]={strings[i][t]!r} is not in the alphabet "
-            f"{v.shown(alphabet)}. Add it, replace it, or name it in missing= if it "
-            "stands for an unknown letter."
+            f"{name}[{i}][{t}]={letter!r} is not in the alphabet {v.shown(alphabet)}. "
+            f"{remedy}letter."
         )
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -247,6 +248,8 @@ def _path_errors(estimator, C, alphas, X, y, train, test):
     from maxent.minentropy import alpha_path
 
     model = clone(estimator).set_params(C=float(C))
-    path = alpha_path(model, model._samples(X, train), y[train], alphas)
+    with warnings.catch_warnings():  # a small C is one of those that are compared
+        warnings.filterwarnings("ignore", ".* predicts .* for all", UserWarning)
+        path = alpha_path(model, model._samples(X, train), y[train], alphas)
     held = model._samples(X, test)
     return [float(np.mean(found.predict(held) != y[test])) for found in path]

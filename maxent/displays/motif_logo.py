@@ -126,7 +126,7 @@ class MotifLogoDisplay:
         X : list of str, list of array-like of int, or path, optional
             Sequences whose places are shown.
         y : array-like (n,), optional
-            Labels: places are those of sequences of ``classes_[1]``. Those of the
+            Labels: places are those of sequences of ``pos_label_``. Those of the
             predicted ones by default.
         ax : Axes or sequence of two Axes, optional
             For the logo and, with X, for the places; None makes a figure.
@@ -141,7 +141,7 @@ class MotifLogoDisplay:
         ------
         ValueError
             For another estimator, one that is not fitted, and X without a sequence of
-            ``classes_[1]``.
+            ``pos_label_``.
         """
         from maxent.minentropy import M3EMotifClassifier
 
@@ -253,13 +253,14 @@ def _checked_positions(positions):
 def _mean_places(estimator, X, y):
     """Mean posterior of the places (strands, places) in sequences with the motif."""
     given = estimator.predict(X) if y is None else v.as_array("y", y)
-    has = np.flatnonzero(given == estimator.classes_[1])
+    label = estimator.pos_label_
+    has = np.flatnonzero(given == label)
     if not len(has):
         raise ValueError(
-            f"X has no sequence of class {estimator.classes_[1]!r}, the one with the "
-            "motif; give some, or leave X out."
+            f"X has no sequence of class {label!r}, the one with the motif; "
+            "give some, or leave X out."
         )
-    proba = estimator.hidden_proba(X, np.full(len(given), estimator.classes_[1]))
+    proba = estimator.hidden_proba(X, np.full(len(given), label))
     strands = 2 if estimator.both_strands else 1
     rows = [proba[i].reshape(strands, -1) for i in has]
     out = np.zeros((strands, max(row.shape[1] for row in rows)))

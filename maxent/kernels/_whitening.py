@@ -13,6 +13,7 @@ from maxent._support.callers import user_stacklevel
 
 _ESTIMATED = ("empirical", "diagonal")
 _NAMES = (*_ESTIMATED, "identity")
+_ARRAYS = ", or an array of shape (p, p) or (p,)"
 _EPS = np.finfo(np.float64).eps
 _REMEDY = (
     "Add a ridge (such as ridge=0.01), drop redundant parameters, or use "
@@ -80,8 +81,7 @@ def whiten(U, mean, factor):
 def is_estimated(information):
     """Whether the information is taken from scores; refuses unknown names."""
     if isinstance(information, str) and information not in _NAMES:
-        more = ", or an array of shape (p, p) or (p,)"
-        raise v.unknown("information", information, _NAMES, more)
+        raise v.unknown("information", information, _NAMES, _ARRAYS)
     return isinstance(information, str) and information in _ESTIMATED
 
 
@@ -102,6 +102,8 @@ def _given_information(information, p):
     """Checked matrix (p, p) or diagonal (p,)."""
     if isinstance(information, str):
         return np.ones(p)
+    if information is None:
+        raise v.unknown("information", information, _NAMES, _ARRAYS)
     F = np.array(v.as_doubles("information", information))
     if F.shape not in ((p,), (p, p)):
         raise ValueError(

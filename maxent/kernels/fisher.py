@@ -261,6 +261,7 @@ default="empirical"
         UserWarning
             As for :func:`fisher_kernel`.
         """
+        _refuse_strings(X)
         X = validated(self, X, dtype=np.float64)
         with single_threaded_blas():
             self.mean_, self.factor_ = learn_whitening(
@@ -296,6 +297,14 @@ default="empirical"
     def _n_features_out(self):
         check_fitted("mean_", self.mean_, (self.n_features_in_,), once=True)
         return self.n_features_in_
+
+
+def _refuse_strings(X):
+    if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], str):
+        raise ValueError(
+            f"X[0]={v.shown(X[0])} is a string, and FisherFeatures takes scores "
+            "(n, p); put FisherScores(model) before it in the pipeline."
+        )
 
 
 def _whitened(U, mean, factor):

@@ -162,7 +162,7 @@ class ConditionalDual:
         x = x.reshape(self.d + 1, self.columns)
         return x[:-1], x[-1]
 
-    def _full(self, x):
+    def full(self, x):
         """Weights of all classes, class 0 of two being zero."""
         W, b = self.split(x)
         if self.binary:
@@ -183,12 +183,12 @@ class ConditionalDual:
         return out
 
     def value_gradient(self, x: Array) -> tuple[float, Array]:
-        loss, G, g = self.rows.value_gradient(*self._full(x))
+        loss, G, g = self.rows.value_gradient(*self.full(x))
         pull = self._penalized(x)
         return loss / self.total + 0.5 * float(x @ pull), self._joined(G, g) + pull
 
     def hessian_product(self, x: Array) -> Array:
-        return self._joined(*self.rows.hessian_product(*self._full(x))) + (
+        return self._joined(*self.rows.hessian_product(*self.full(x))) + (
             self._penalized(x)
         )
 

@@ -132,8 +132,8 @@ def coded(document: list[str], vocabulary: dict[str, int]) -> Codes:
     return np.array([vocabulary.get(w, 0) for w in document], dtype=np.int64)
 
 
-def check_documents(documents: Any) -> list[list[str]]:
-    """Documents as lists of words, at least three in each."""
+def check_documents(documents: Any, least: int = 3) -> list[list[str]]:
+    """Documents as lists of words, at least so many in each."""
     if isinstance(documents, str) or not hasattr(documents, "__iter__"):
         raise ValueError(
             f"X={v.shown(documents)} must be a list of documents, each a list of words."
@@ -143,23 +143,31 @@ def check_documents(documents: Any) -> list[list[str]]:
             f"X is a matrix of shape {documents.shape}; a trigram model reads words in "
             "their order: pass a list of documents, each a list of words."
         )
-    out = []
-    for i, document in enumerate(documents):
-        if isinstance(document, str):
-            raise ValueError(f"X[{i}] is a string; give its words: X[{i}].split().")
-        words = list(document)
-        if len(words) < 3:
-            raise ValueError(
-                f"X[{i}] has {len(words)} words; a trigram model needs three or "
-                "more in each document: drop it."
-            )
-        for j, word in enumerate(words):
-            if not isinstance(word, str):
-                raise ValueError(
-                    f"X[{i}][{j}]={v.shown(word)} is no word: words are strings; drop "
-                    "it, or write numbers as str(number)."
-                )
-        out.append(words)
+    out = [check_document(f"X[{i}]", x, least) for i, x in enumerate(documents)]
     if not out:
         raise ValueError("X holds no document.")
     return out
+
+
+def check_document(name: str, document: Any, least: int = 3) -> list[str]:
+    """Words of one document as a list, at least so many."""
+    if isinstance(document, str):
+        raise ValueError(f"{name} is a string; give its words: {name}.split().")
+    if not hasattr(document, "__iter__"):
+        raise ValueError(
+            f"{name}={v.shown(document)} is no document, which is a list of words; "
+            "drop it."
+        )
+    words = list(document)
+    if len(words) < least:
+        raise ValueError(
+            f"{name} has {len(words)} words; a trigram model needs three or more in "
+            "each document: drop it."
+        )
+    for j, word in enumerate(words):
+        if not isinstance(word, str):
+            raise ValueError(
+                f"{name}[{j}]={v.shown(word)} is no word: words are strings; drop it, "
+                "or write numbers as str(number)."
+            )
+    return words

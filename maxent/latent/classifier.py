@@ -31,6 +31,7 @@ from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.results import Status
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import ClassWeight, MatrixLike
+from maxent.latent._separation import is_separated
 from maxent.latent._softmax import (
     ConditionalDual,
     PartitionedRows,
@@ -53,7 +54,8 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
     C : float, default=1.0
         Inverse strength of the penalty, > 0, that of
         :class:`sklearn.linear_model.LogisticRegression`: the variance s2 of the papers
-        is C times the sum of the sample weights. inf leaves the weights free.
+        is C times the sum of the sample weights. inf leaves the weights free, which
+        needs classes that no linear function separates.
     fit_intercept : bool, default=True
         Add a feature 1[y = k], not penalised.
     class_weight : dict, "balanced" or None, default=None
@@ -80,7 +82,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
     objective_history_ : ndarray
         Its value after each step.
     n_iter_, converged_, n_features_in_
-        Newton steps; whether the residual is within `tol`.
+        Newton steps; whether the residual is within `tol` and there is a maximum.
 
     See Also
     --------
@@ -158,7 +160,8 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         Warns
         -----
         ConvergenceWarning
-            If the residual is above `tol`.
+            If the residual is above `tol`, and if C is inf and the likelihood has no
+            maximum (not looked for in data in blocks).
         """
         C = v.check_positive("C", self.C, allow_inf=True)
         tol, max_iter = v.check_stop(self.tol, self.max_iter)
@@ -183,9 +186,19 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         self.objective_history_ = np.array([h[1] for h in history])
         end = f"objective {self.objective_:.6g}, residual {self.residual_:.1e}"
         self._progress.closing(status, "newton", self.n_iter_, end)
-        if not self.converged_ and status is not Status.STOPPED:
+        if status is Status.STOPPED:
+            return self
+        free = np.isinf(C) and not blocks
+        if free and self._has_no_maximum(rows, dual, found[0]):
+            self.converged_ = False
+            self._warn_of_separation()
+        elif not self.converged_:
             self._warn(status, tol, max_iter)
         return self
+
+    def _has_no_maximum(self, rows, dual, x):
+        W, b = dual.full(x)
+        return is_separated(rows.X, rows.y, W, b, bool(self.fit_intercept))
 
     def _read_rows(self, X, y, sample_weight):
         """Loss passes, number of columns, and sum of the weights."""
@@ -233,6 +246,20 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         """Factor of each class."""
         return compute_class_weight(
             self.class_weight, classes=self.classes_, y=y, sample_weight=weight
+        )
+
+    def _warn_of_separation(self):
+        import warnings
+
+        from sklearn.exceptions import ConvergenceWarning
+
+        warnings.warn(
+            "MaxEntClassifier: at C=inf the likelihood has no maximum, because a "
+            "linear function of X separates the classes, or a part of their rows. The "
+            f"weights are those at residual {self.residual_:.1e} and grow without "
+            "bound as tol falls. Give a finite C.",
+            ConvergenceWarning,
+            stacklevel=user_stacklevel(),
         )
 
     def _warn(self, status, tol, max_iter):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
-from maxent._support.fitted import check_fitted, fresh_state
+from maxent._support.fitted import fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.results import Status
@@ -23,18 +23,23 @@ from maxent.latent._likelihood import Likelihood
 from maxent.latent._ngrams import NGrams
 from maxent.latent._penalty import L2
 from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
+from maxent.latent._topics_of_words import TopicsOfWords, checked_finite
 from maxent.latent._trigram_fit import METHODS, climb
-from maxent.latent._trigram_partitions import Documents, check_documents, coded
-from maxent.latent._trigram_scores import TrigramScores
+from maxent.latent._trigram_partitions import (
+    Documents,
+    check_document,
+    check_documents,
+    coded,
+)
+from maxent.latent._trigram_scores import scores_of
 from maxent.latent._trigram_start import Factors, first_weights, perturbed
-from maxent.latent._trigram_tables import TrigramTopics
 
 Array = NDArray[np.float64]
 UNKNOWN = "<unk>"
 STARTS = ("frequencies", "zero", "random")
 
 
-class TrigramTopicModel(CandidatePool, BaseEstimator):
+class TrigramTopicModel(CandidatePool, TopicsOfWords, BaseEstimator):
     """Language model of trigrams and hidden topics, log-linear.
 
     Three words in a row, their document and a topic for each word have weights for
@@ -69,8 +74,9 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
     init : {"frequencies", "zero", "random"}, default="frequencies"
         Where the first start is: interpolated frequencies and the factorisation; all
         weights zero; or zero with the deviates of later starts.
-    max_iter : int, default=50
-        Bound on the iterations of L-BFGS, or on the E steps.
+    max_iter : int, default=500
+        Bound on the iterations of L-BFGS, or on the E steps, of which "gis" may need
+        thousands.
     tol : float, default=1e-5
         Relative gradient that ends the fit.
     random_state : int, Generator, RandomState or None, default=None
@@ -90,6 +96,9 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         Topics of each training document.
     weights_ : ndarray
         All weights of the chosen start.
+    components_ : ndarray (n_topics, n_words)
+        Probabilities of the words in each topic, rows of sum 1, words as numbered by
+        `vocabulary_`: in documents that have all topics alike.
     log_likelihood_, objective_, entropy_, residual_ : float
         Of the chosen start: average of log p(u, v, w, d) over trigrams, the same less
         the penalty, joint entropy of the model, relative gradient.
@@ -127,9 +136,11 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
     --------
     >>> from maxent.latent import TrigramTopicModel
     >>> documents = ["a b a b a c a b".split(), "x y x y z x y x".split()] * 3
-    >>> model = TrigramTopicModel(2, 1, max_iter=200, random_state=0).fit(documents)
+    >>> model = TrigramTopicModel(2, 1, random_state=0).fit(documents)
     >>> model.perplexity(["a b a b".split()]) < 4
     True
+    >>> sorted(model.top_words(2))
+    [['a', 'b'], ['x', 'y']]
     """
 
     _scores: Any = None  # of the weights that were asked last
@@ -147,7 +158,7 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         method: Literal["lbfgs", "gis"] = "lbfgs",
         inner: int = 20,
         init: Literal["frequencies", "zero", "random"] = "frequencies",
-        max_iter: int = 50,
+        max_iter: int = 500,
         tol: float = 1e-5,
         random_state: Any = None,
         verbose: bool | int = False,
@@ -307,7 +318,8 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         Parameters
         ----------
         X : sequence of sequences of str
-            Documents of at least three words; unknown ones count as "<unk>".
+            Documents, each a list of words; unknown ones count as "<unk>". Documents of
+            fewer than three words have none to score.
         fold_in : int, default=200
             The topics of a document are fitted anew to its words already read after so
             many words; never to the word that is scored.
@@ -316,9 +328,20 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         -------
         float
             exp of minus the mean of log p(w_i | w_{i-2}, w_{i-1}, document).
+
+        Raises
+        ------
+        ValueError
+            If no document has three words.
         """
-        scores = [self.log_prob(document, fold_in) for document in check_documents(X)]
-        return float(np.exp(-np.concatenate(scores).mean()))
+        documents = check_documents(X, least=0)
+        scores = np.concatenate([self.log_prob(words, fold_in) for words in documents])
+        if not len(scores):
+            raise ValueError(
+                "X has no document of three words; give one, for the first two words "
+                "of a document are not scored."
+            )
+        return float(np.exp(-scores.mean()))
 
     def score(self, X: Sequence[Sequence[str]], y: Any = None) -> float:
         """Mean log-probability of a word of new documents, for searches of parameters.
@@ -343,27 +366,22 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
         Parameters
         ----------
         document : sequence of str
-            At least three words.
+            Words; unknown ones count as "<unk>".
         fold_in : int, default=200
             As for :meth:`perplexity`.
 
         Returns
         -------
         ndarray (n_words - 2,)
-            Nats.
+            Nats; empty if there are fewer than three words.
         """
         check_is_fitted(self)
         v.check_count("fold_in", fold_in)
+        words = check_document("document", document, least=0)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             scorer = self._scorer()  # checks the vocabulary too
-            codes = coded(check_documents([document])[0], self.vocabulary_)
-            found = scorer.log_prob(codes, fold_in)
-        if not np.isfinite(found).all():
-            raise ValueError(
-                "the fitted model is inconsistent: its weights give no probabilities. "
-                "Fit it again."
-            )
-        return found
+            found = scorer.log_prob(coded(words, self.vocabulary_), fold_in)
+        return checked_finite(found)
 
     @property
     def weights_(self) -> Array:
@@ -378,42 +396,10 @@ class TrigramTopicModel(CandidatePool, BaseEstimator):
 
     def _scorer(self):
         """Probabilities at the chosen weights; made once."""
-        if self._scores is None or self._scores[0] is not self.weights_:
-            grams = self._ngrams()
-            topics = [np.asarray(t) for t in self.document_topics_]
-            if any(t.size and t.dtype.kind not in "iu" for t in topics):
-                raise ValueError(
-                    "the fitted model is inconsistent: document_topics_ must hold "
-                    "numbers of topics. Fit it again."
-                )
-            topics = [t.astype(np.intp) for t in topics]
-            model = TrigramTopics(grams, topics, self.n_topics)
-            check_fitted("weights_", self.weights_, (model.n_features,))
-            tables = model.split(self.weights_)[0]
-            scores = TrigramScores(grams, tables, self.prior_variance)
-            self._scores = self.weights_, scores
+        weights = self.weights_
+        if self._scores is None or self._scores[0] is not weights:
+            self._scores = weights, scores_of(self, weights)
         return self._scores[1]
-
-    def _ngrams(self):
-        """The n-grams with weights; loaded models are untrusted."""
-        V = len(self.vocabulary_)
-        sizes = V, len(self.bigrams_)
-        for name, n in zip(("bigrams_", "trigrams_"), sizes):
-            rows = getattr(self, name)
-            check_fitted(name, rows, (len(rows), 2), kind="i")
-            keys = rows[:, 0] * n + rows[:, 1]
-            if ((rows < 0) | (rows >= n)).any() or (np.diff(keys) <= 0).any():
-                raise ValueError(
-                    f"the fitted model is inconsistent: {name} must hold numbers below "
-                    f"{n}, in order. Fit it again."
-                )
-        codes = np.sort(list(self.vocabulary_.values()))
-        if not np.array_equal(codes, np.arange(V)):
-            raise ValueError(
-                f"the fitted model is inconsistent: vocabulary_ must number its {V} "
-                "words from 0. Fit it again."
-            )
-        return NGrams(V, *self.bigrams_.T, *self.trigrams_.T)
 
     def __getstate__(self):
         return super().__getstate__() | {"_scores": None}

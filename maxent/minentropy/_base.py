@@ -43,6 +43,7 @@ from maxent.minentropy.renyi import type_to_order
 
 INITS = ("auto", "zero", "random", "path")
 SOLVERS = ("auto", "prox", "ball", "cccp", "latent_svm")
+_NO_ERROR = 1e-3  # weighted share of errors that one label for all samples may make
 
 
 class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator, ABC):
@@ -88,10 +89,11 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         y, weight = self._labels(y, sample_weight)
         classes = self._outputs(np.unique(y[weight > 0]))
         K = len(classes)
+        order = self._order(classes)
         codes = np.minimum(np.searchsorted(classes, y), K - 1)
-        alpha = type_to_order(check_alpha(self.alpha, (K,)), b)
+        alpha = type_to_order(check_alpha(self.alpha, (K,)), b)[order]
         self._check_solver(alpha)
-        loss = _checked_loss(self.loss_matrix, K)
+        loss = _checked_loss(self.loss_matrix, K)[np.ix_(order, order)]
         features = self._training_features(X, K, hidden_mask)
         if features.n != len(codes):
             raise ValueError(
@@ -100,9 +102,10 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
             )
         total = weight.sum()
         weight = weight * self._class_weights(y, classes, codes, weight)
+        codes = order[codes]
         if hidden_mask is not None:
             features.restrict(hidden_mask, codes)
-        self._check_true_outputs(features, codes, classes)
+        self._check_true_outputs(features, codes, classes[order])
         # F_a,b(w) = F_a'(b w) / b: learn u = b w, with the losses b Delta
         c = b * C * weight / total
         objective = Objective(features, codes, c, b * loss, alpha)
@@ -139,7 +142,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         end = f"objective {self.objective_:.6g}, stationarity {self.stationarity_:.1e}"
         self._progress.closing(best.status, best.solver, best.n_iter, end)
         if not learned.stopped:
-            self._warn(learned, settings)
+            self._warn(learned, settings, objective)
 
     def _store(self, run, b):
         """Set the fitted attributes that one run tells."""
@@ -149,7 +152,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         self.objective_history_ = unit * np.array([h[1] for h in run.history])
         self.n_iter_, self.converged_ = run.n_iter, run.converged
 
-    def _warn(self, learned, settings):
+    def _warn(self, learned, settings, objective):
         best = learned.best
         if learned.trapped and (learned.idle or self.init in ("zero", "path")):
             warnings.warn(
@@ -160,6 +163,8 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
                 UserWarning,
                 stacklevel=user_stacklevel(),
             )
+        elif best.converged:
+            self._warn_of_one_output(objective, best)
         if not best.converged:
             remedy = f"raise max_iter (now {settings.max_iter}) or tol"
             if best.status is Status.STALLED:
@@ -173,6 +178,22 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
                 ConvergenceWarning,
                 stacklevel=user_stacklevel(),
             )
+
+    def _warn_of_one_output(self, objective, best):
+        """Warn of a model that gives all training samples one label, at a cost."""
+        predicted = objective.predictions(best.w)[objective.c > 0]
+        one = len(predicted) and (predicted == predicted[0]).all()
+        if not (one and objective.error(best.w) > _NO_ERROR):
+            return
+        label = self.classes_[self._order(self.classes_)[predicted[0]]]
+        warnings.warn(
+            f"{type(self).__name__} predicts {v.shown(label)} for all "
+            f"{len(predicted)} training samples: at C={self.C:g} the penalty of the "
+            f"weights outweighs the errors. Raise C, such as to {100 * self.C:g}, or "
+            "set class_weight='balanced'.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
 
     # -- parameters ------------------------------------------------------------------
     def _settings(self):
@@ -205,13 +226,43 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
             )
         return classes
 
+    def _one_sided(self, K):
+        """Whether one class of two has scores and the other one's are zero."""
+        mode = v.check_choice("mode", self.mode, ("auto", "blocks", "one_sided"))
+        if mode == "one_sided" and K != 2:
+            raise ValueError(
+                f"mode='one_sided' needs two classes and y has {K}; use 'blocks'."
+            )
+        return mode != "blocks" and K == 2
+
+    def _order(self, classes):
+        """Class of every output of the features; its own inverse.
+
+        The last output of a one-sided model is the one with scores.
+        """
+        order, label = np.arange(len(classes)), getattr(self, "pos_label", None)
+        if label is None:
+            return order
+        if label not in classes.tolist():
+            raise ValueError(
+                f"pos_label={v.shown(label)} is none of the labels "
+                f"{v.shown(classes.tolist())} of y; give one of them."
+            )
+        if not self._one_sided(len(classes)):
+            raise ValueError(
+                f"pos_label={v.shown(label)} is for one-sided models of two classes; "
+                "leave it out, for here every class has scores."
+            )
+        return order[::-1] if label == classes[0] else order
+
     def _start(self, d, b):
         if isinstance(self.init, str):
             return v.check_choice("init", self.init, INITS)
         w = v.as_doubles("init", self.init)
         if w.shape != (d,) or not np.isfinite(w).all():
             raise ValueError(
-                f"init has shape {w.shape}; a word, or {d} finite weights, are needed."
+                f"init={v.shown(self.init)} must be one of {', '.join(INITS)}, or {d} "
+                "finite weights."
             )
         return b * w
 
@@ -271,11 +322,12 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
     def _scores(self, X):
         features, K = self._bound(X)
         b = v.check_positive("temperature", self.temperature)
-        alpha = type_to_order(check_alpha(self.alpha, (K,)), b)
+        order = self._order(self.classes_)
+        alpha = type_to_order(check_alpha(self.alpha, (K,)), b)[order]
         with np.errstate(over="ignore", invalid="ignore"):
             F, _ = features.renyi(b * self._weights(features), alpha, gradient=False)
         check_scores(F.max(axis=1), None)  # -inf: no hidden value
-        return F / b
+        return F[:, order] / b
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the Renyi scores of the outputs.
@@ -333,8 +385,10 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         return best[np.arange(features.n), codes]
 
     def _output_codes(self, y, X, n):
+        """Outputs of the features, of the labels y or of the predictions."""
+        order = self._order(self.classes_)
         if y is None:
-            return self._scores(X).argmax(axis=1)
+            return order[self._scores(X).argmax(axis=1)]
         y = v.as_array("y", y)
         codes = np.searchsorted(self.classes_, y)
         codes = np.minimum(codes, len(self.classes_) - 1)
@@ -343,7 +397,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
                 f"y={v.shown(y.tolist())} must hold {n} of the labels "
                 f"{v.shown(self.classes_.tolist())}."
             )
-        return codes
+        return order[codes]
 
     def hidden_proba(self, X: Any, y: ArrayLike | None = None) -> list[FloatArray]:
         """Return the posteriors of the hidden values of each sample.

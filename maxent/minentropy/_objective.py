@@ -79,8 +79,12 @@ class Objective:
         D = rows(G, i, self.right) - rows(G, i, self.wrong)
         return MarginProblem(D, ell, self.c, i, ell.shape)
 
-    def error(self, w):
-        """Mean loss of the predictions, which know no masks, weighted by c."""
+    def predictions(self, w):
+        """Outputs (n,) of the largest scores, which know no masks."""
         F, _ = self.features.unmasked.renyi(w, self.alpha, gradient=False)
-        missed = self.loss[self.codes, F.argmax(axis=1)]
+        return F.argmax(axis=1)
+
+    def error(self, w):
+        """Mean loss of the predictions, weighted by c."""
+        missed = self.loss[self.codes, self.predictions(w)]
         return float(self.c @ missed) / self.total if self.total else 0.0

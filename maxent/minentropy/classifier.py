@@ -34,13 +34,16 @@ class M3EClassifier(MinEntropyBase):
     alpha : float or array-like (n_classes,), default=inf
         Order in [0, inf]: how evidence of several instances combines. Choose it by
         validation error; objectives of different orders do not compare.
-    C : float, default=1.0
+    C : float, default=100.0
         Weight of the margin errors, > 0, divided by the sum n of the sample weights:
         ``|w|^2 / 2 + C / n sum xi``.
     mode : {"auto", "blocks", "one_sided"}, default="auto"
         "blocks" gives every class its weights. "one_sided", for two classes, scores
-        bags for ``classes_[1]`` against zero: bags are positive if some instance is.
+        bags for `pos_label` against zero: bags are positive if some instance is.
         "auto" is "one_sided" for two classes.
+    pos_label : label, optional
+        Class of the positive bags of a one-sided model; ``classes_[1]``, the last in
+        sorted order, by default.
     loss_matrix : array-like (n_classes, n_classes), optional
         Delta[true, predicted] >= 0 with a zero diagonal; ones elsewhere by default.
     init : {"auto", "zero", "random", "path"} or array-like, default="auto"
@@ -124,9 +127,10 @@ class M3EClassifier(MinEntropyBase):
     def __init__(
         self,
         alpha: float | ArrayLike = np.inf,
-        C: float = 1.0,
+        C: float = 100.0,
         *,
         mode: Literal["auto", "blocks", "one_sided"] = "auto",
+        pos_label: Any = None,
         loss_matrix: ArrayLike | None = None,
         init: Init | ArrayLike = "auto",
         n_init: int = 4,
@@ -144,6 +148,7 @@ class M3EClassifier(MinEntropyBase):
         self.alpha = alpha
         self.C = C
         self.mode = mode
+        self.pos_label = pos_label
         self.loss_matrix = loss_matrix
         self.init = init
         self.n_init = n_init
@@ -198,7 +203,8 @@ class M3EClassifier(MinEntropyBase):
         ConvergenceWarning
             If the stationarity is above `tol`.
         UserWarning
-            If w = 0 is nearly stationary, so that random starts were made as well.
+            If w = 0 is nearly stationary, so that random starts were made as well, and
+            if all training samples are given one class.
         """
         return self._learn(X, y, sample_weight, hidden_mask)
 
@@ -211,16 +217,12 @@ class M3EClassifier(MinEntropyBase):
         return self._features(X, K, True, hidden_mask)
 
     def _features(self, X, K, fit, hidden_mask=None):
-        mode = v.check_choice("mode", self.mode, ("auto", "blocks", "one_sided"))
-        if mode == "one_sided" and K != 2:
-            raise ValueError(
-                f"mode='one_sided' needs two classes and y has {K}; use 'blocks'."
-            )
+        one_sided = self._one_sided(K)
         phi, bags, absent = self._bags(X, fit, hidden_mask)
         if self.fit_intercept:
             scale = v.check_positive("intercept_scaling", self.intercept_scaling)
             phi = np.column_stack([phi, np.full(len(phi), scale)])
-        features = BlockFeatures(phi, bags, K, mode != "blocks" and K == 2)
+        features = BlockFeatures(phi, bags, K, one_sided)
         if absent.any():
             features.remove(absent)
         return features
@@ -230,6 +232,11 @@ class M3EClassifier(MinEntropyBase):
 
         Rows of a matrix are bags of one.
         """
+        if getattr(X, "ndim", 0) > 3:
+            raise ValueError(
+                f"X has shape {X.shape}; bags are (n, instances, features). Make one "
+                "vector of each instance by X.reshape(*X.shape[:2], -1)."
+            )
         if not holds_bags(X):
             phi = validated(self, X, dtype=np.float64, reset=fit)
             v.check_range("X", phi)

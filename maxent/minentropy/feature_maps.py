@@ -352,8 +352,9 @@ def _ragged(X, K):
 def _check_outputs(found, K):
     if K is not None and found != K:
         raise ValueError(
-            f"X has features of {found} outputs and {K} are expected; set n_outputs, "
-            "or give features of as many outputs as y has classes."
+            f"X has features of {found} outputs and {K} are expected, n_outputs or, "
+            f"where it is None, the classes of y; set n_outputs={found}, or give "
+            f"features of {K} outputs."
         )
 
 

@@ -132,10 +132,13 @@ class M3EGridClassifier(MinEntropyBase):
         too.
     alpha : float or array-like (n_classes,), default=inf
         Order in [0, inf].
-    C : float, default=1.0
+    C : float, default=100.0
         Weight of the margin errors, > 0, divided by the sum of the sample weights.
     mode : {"auto", "blocks", "one_sided"}, default="auto"
         As for :class:`M3EClassifier`.
+    pos_label : label, optional
+        Class of the images with the object, for a one-sided model; ``classes_[1]``, the
+        last in sorted order, by default.
     loss_matrix : array-like (n_classes, n_classes), optional
         Delta[true, predicted] >= 0 with a zero diagonal.
     init : {"auto", "zero", "random", "path"} or array-like, default="auto"
@@ -198,9 +201,10 @@ class M3EGridClassifier(MinEntropyBase):
         self,
         template: tuple[int, int] | list[tuple[int, int]] = (4, 4),
         alpha: float | ArrayLike = np.inf,
-        C: float = 1.0,
+        C: float = 100.0,
         *,
         mode: str = "auto",
+        pos_label: Any = None,
         loss_matrix: ArrayLike | None = None,
         init: Init | ArrayLike = "auto",
         n_init: int = 4,
@@ -218,6 +222,7 @@ class M3EGridClassifier(MinEntropyBase):
         self.alpha = alpha
         self.C = C
         self.mode = mode
+        self.pos_label = pos_label
         self.loss_matrix = loss_matrix
         self.init = init
         self.n_init = n_init
@@ -269,7 +274,8 @@ class M3EGridClassifier(MinEntropyBase):
         ConvergenceWarning
             If the stationarity is above `tol`.
         UserWarning
-            If w = 0 is nearly stationary, so that random starts were made as well.
+            If w = 0 is nearly stationary, so that random starts were made as well, and
+            if all training samples are given one class.
         """
         return self._learn(X, y, sample_weight, hidden_mask)
 
@@ -293,13 +299,8 @@ class M3EGridClassifier(MinEntropyBase):
         sizes = self._sizes(cells.shape[1:3])
         cells, absent = _filled(cells, sizes, hidden_mask)
         v.check_range("X", cells)
-        mode = v.check_choice("mode", self.mode, ("auto", "blocks", "one_sided"))
-        if mode == "one_sided" and K != 2:
-            raise ValueError(
-                f"mode='one_sided' needs two classes and y has {K}; use 'blocks'."
-            )
         cells = np.ascontiguousarray(cells)
-        one_sided = mode != "blocks" and K == 2
+        one_sided = self._one_sided(K)
         features = GridFeatures(cells, sizes, K, one_sided, bool(self.fit_intercept))
         if absent is not None:
             features.remove(absent.ravel())

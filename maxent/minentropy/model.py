@@ -32,7 +32,7 @@ class M3EModel(MinEntropyBase):
         K; then labels are 0 .. K - 1. As many as there are classes by default.
     alpha : float or array-like (K,), default=inf
         Order in [0, inf], or one for each output.
-    C : float, default=1.0
+    C : float, default=100.0
         Weight of the margin errors, > 0, divided by the sum of the sample weights.
     loss_matrix : array-like (K, K), optional
         Delta[true, predicted] >= 0 with a zero diagonal.
@@ -95,7 +95,7 @@ class M3EModel(MinEntropyBase):
         n_outputs: int | None = None,
         *,
         alpha: float | ArrayLike = np.inf,
-        C: float = 1.0,
+        C: float = 100.0,
         loss_matrix: ArrayLike | None = None,
         init: Init | ArrayLike = "auto",
         n_init: int = 4,
@@ -162,7 +162,8 @@ class M3EModel(MinEntropyBase):
         ConvergenceWarning
             If the stationarity is above `tol`.
         UserWarning
-            If w = 0 is nearly stationary, so that random starts were made as well.
+            If w = 0 is nearly stationary, so that random starts were made as well, and
+            if all training samples are given one class.
         """
         return self._learn(X, y, sample_weight, hidden_mask)
 
@@ -186,7 +187,8 @@ class M3EModel(MinEntropyBase):
         known = np.arange(K)
         if K < 2 or not np.isin(classes, known).all():
             raise ValueError(
-                f"y has the labels {v.shown(classes.tolist())}; with n_outputs={K} "
-                f"they are integers from 0 to {K - 1}, of two outputs or more."
+                f"y has the labels {v.shown(classes.tolist())}, which are 0, ..., "
+                f"n_outputs - 1 with n_outputs={K}; number them so, or raise n_outputs "
+                "(2 or more)."
             )
         return known

@@ -127,11 +127,11 @@ def _word_codes(codes, reads, letters, word):
 class M3EMotifClassifier(MinEntropyBase):
     """Max-margin min-entropy motif finder in DNA, RNA or protein sequences.
 
-    Positive sequences, those of the label ``classes_[1]``, the last in sorted order,
-    hold a motif of known width at an unknown place: weights of the letters at each of
-    its positions, against weights of the background words that it covers. A Renyi
-    entropy makes one number of the scores of all places, from their average (alpha = 0:
-    many places bind) to their maximum (alpha = inf).
+    Positive sequences, those of the label `pos_label`, hold a motif of known width at
+    an unknown place: weights of the letters at each of its positions, against weights
+    of the background words that it covers. A Renyi entropy makes one number of the
+    scores of all places, from their average (alpha = 0: many places bind) to their
+    maximum (alpha = inf).
 
     Parameters
     ----------
@@ -141,6 +141,9 @@ class M3EMotifClassifier(MinEntropyBase):
         Letters of a background word, o; 0 for no background.
     alphabet : str, default="ACGT"
         Letters.
+    pos_label : label, optional
+        Class of the sequences that have the motif; ``classes_[1]``, the last in sorted
+        order, by default.
     both_strands : bool, default=False
         Read the reverse complement too, with words as they stand on that strand.
     missing : str, default="N"
@@ -148,7 +151,7 @@ class M3EMotifClassifier(MinEntropyBase):
         passed over.
     alpha : float, default=inf
         Order in [0, inf].
-    C : float, default=1.0
+    C : float, default=100.0
         Weight of the margin errors, > 0, divided by the sum of the sample weights.
     loss_matrix : array-like (2, 2), optional
         Delta[true, predicted] >= 0 with a zero diagonal.
@@ -183,6 +186,8 @@ class M3EMotifClassifier(MinEntropyBase):
         Weights of the letters at each position.
     background_ : ndarray (A ** o,)
         Weights of the words, in the order of the alphabet.
+    pos_label_ : label
+        Class that has the motif.
     classes_, objective_, objective_history_, stationarity_, restarts_, n_iter_
         As for :class:`M3EClassifier`.
     converged_ : bool
@@ -221,10 +226,11 @@ class M3EMotifClassifier(MinEntropyBase):
         background: int = 2,
         alphabet: str = "ACGT",
         *,
+        pos_label: Any = None,
         both_strands: bool = False,
         missing: str = "N",
         alpha: float = np.inf,
-        C: float = 1.0,
+        C: float = 100.0,
         loss_matrix: ArrayLike | None = None,
         init: Init | ArrayLike = "auto",
         n_init: int = 4,
@@ -241,6 +247,7 @@ class M3EMotifClassifier(MinEntropyBase):
         self.width = width
         self.background = background
         self.alphabet = alphabet
+        self.pos_label = pos_label
         self.both_strands = both_strands
         self.missing = missing
         self.alpha = alpha
@@ -273,7 +280,7 @@ class M3EMotifClassifier(MinEntropyBase):
             Sequences, of any lengths >= `width`; codes -1 are unknown letters. A path
             is that of a FASTA file, or of one sequence a line.
         y : array-like (n,)
-            Labels of two classes; ``classes_[1]`` has the motif.
+            Labels of two classes; `pos_label` has the motif.
         sample_weight : array-like (n,), optional
             Weights >= 0 of the margin errors; 0 drops a sequence.
         hidden_mask : list of array-like of bool, optional
@@ -297,7 +304,8 @@ class M3EMotifClassifier(MinEntropyBase):
         ConvergenceWarning
             If the stationarity is above `tol`.
         UserWarning
-            If w = 0 is nearly stationary, so that random starts were made as well.
+            If w = 0 is nearly stationary, so that random starts were made as well, and
+            if all training samples are given one class.
         """
         return self._learn(X, y, sample_weight, hidden_mask)
 
@@ -319,21 +327,24 @@ class M3EMotifClassifier(MinEntropyBase):
             word = v.check_count("background", word)
         if isinstance(X, np.ndarray) and X.ndim == 2:  # codes, one sequence a row
             X = list(X)
-        found = symbol_sequences(X, alphabet=self.alphabet, missing=self.missing)
+        letters = {"alphabet": self.alphabet, "missing": self.missing}
+        found = symbol_sequences(X, **letters, name="X")
         short = np.flatnonzero(found.lengths < width)
         if len(short):
+            first, remedy = short[0], ", or take a smaller width" if fit else ""
             raise ValueError(
-                f"sequences {v.shown(short.tolist())} are shorter than width={width}; "
-                "drop them, or take a smaller width."
+                f"X[{first}] has {found.lengths[first]} letters, fewer than the motif, "
+                f"whose width is {width} ({len(short)} of {len(found)} sequences are "
+                f"so short); drop such sequences{remedy}."
             )
-        letters = len(self.alphabet)
-        if letters**word > _MOST_WORDS or letters > 126:
+        size = len(self.alphabet)
+        if size**word > _MOST_WORDS or size > 126:
             raise ValueError(
-                f"background={word} makes {letters**word} words of {letters} letters; "
-                f"at most {_MOST_WORDS} are taken."
+                f"background={word} makes {size**word} words of {size} letters; "
+                f"at most {_MOST_WORDS} are taken: take a smaller background."
             )
         return MotifFeatures(
-            *(found, width, letters, word, self._complement()),
+            *(found, width, size, word, self._complement()),
             1.0 if self.fit_intercept else 0.0,
         )
 
@@ -347,6 +358,14 @@ class M3EMotifClassifier(MinEntropyBase):
                 "both_strands is for DNA (ACGT) and RNA (ACGU)."
             )
         return np.array([self.alphabet.index(pairs[a]) for a in self.alphabet])
+
+    def _one_sided(self, K):
+        return K == 2
+
+    @property
+    def pos_label_(self) -> Any:
+        """Label of the sequences that have the motif."""
+        return self.classes_[self._order(self.classes_)[-1]]
 
     @property
     def motif_(self) -> NDArray[np.float64]:

@@ -273,3 +273,32 @@ def test_unknown_letters_of_motifs_are_those_of_nucleic_acids(run, tmp_path):
         options = ["--estimator", "motif", "--width", 4, "--max-iter", 3]
         _, out, _ = run("fit", path, tmp_path / f"{letters}.npz", *options)
         assert found in out and "motif sought in" in out
+
+
+def test_motifs_of_a_label_and_their_lengths(run, tmp_path):
+    rng = np.random.default_rng(0)
+    words = ["".join(w) for w in rng.choice(list("ACGT"), size=(60, 16))]
+    words = [f"{w[:5]}TATAAT{w[11:]}" if i % 2 else w for i, w in enumerate(words)]
+    path, model = tmp_path / "sites.fasta", tmp_path / "m.npz"
+    names = ["unbound", "bound"]
+    lines = [f">s{i} {names[i % 2]}\n{w}\n" for i, w in enumerate(words)]
+    path.write_text("".join(lines))
+    options = ["--estimator", "motif", "--width", 6, "--positive", "bound"]
+    code, out, err = run("fit", path, model, *options)
+    assert (code, err) == (0, "") and pairs(out)["motif sought in"] == "bound"
+    assert load(model).C == 100.0
+    code, out, _ = run("info", model)
+    assert "TATAAT" in pairs(out)["motif of bound"]
+    for given, words in (
+        (["--positive", "x"], "--positive x is none of the labels .* bound, unbound"),
+        (["--probability"], "does not combine with --positive bound"),
+    ):
+        code, _, err = run("fit", path, model, *options, *given)
+        assert code == 2 and re.search(words, err)
+    code, _, err = run("fit", path, model, *options, "--max-iter", 1, "--tol", 1e-12)
+    assert code == 1 and "raise --max-iter (now 1) or tol" in err
+    path.write_text("".join(lines) + ">short bound\nACG\n")
+    code, _, err = run("fit", path, model, *options)
+    assert code == 2 and re.search(r"line 121: .*'short bound' has 3 .*--width", err)
+    code, _, err = run("predict", model, path)
+    assert code == 2 and re.search("has 3 letters and the motif 6 .1 of 61", err)

@@ -16,10 +16,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from maxent import MEDClassifier, MEDTreeClassifier
+from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
-from maxent._support.persistence import load, resolve_class
+from maxent._support.persistence import load, resolve_class, save
 
 
 @pytest.fixture
@@ -522,6 +522,27 @@ def test_labels_may_be_missing(run, tmp_path, rng, labels):
 
 
 # ------------------------------------------------------------------------------ reports
+
+
+def test_info_shows_what_was_learnt(run, points, tmp_path):
+    path = points[0]
+    model = tmp_path / "m"
+    run("fit", path, model, "--estimator", "selector")
+    code, out, _ = run("info", model)
+    proba = load(model).inclusion_proba_
+    first = f"{proba.argmax()} ({proba.max():.2f}), "
+    assert code == 0 and pairs(out)["likely columns"].startswith(first)
+    texts = [list("abcabcab"), list("xyzxyzxy")] * 3
+    save(TrigramTopicModel(2, 1, random_state=0).fit(texts), model)
+    code, out, _ = run("info", model)
+    found = [{*pairs(out)[f"topic {t}"].split()[:3]} for t in range(2)]
+    assert {*"abc"} in found and {*"xyz"} in found and "features" not in pairs(out)
+    # arrays that do not agree are for `load` to refuse
+    broken = load(model)
+    broken.candidate_weights_ = {}
+    save(broken, model)
+    code, out, _ = run("info", model)
+    assert code == 0 and "topic 0" not in out
 
 
 def test_info_as_json(run, points, tmp_path):

@@ -83,6 +83,11 @@ def test_scores_must_be_finite(bad, rng):
         FisherFeatures().fit(wrong)
 
 
+def test_strings_are_no_scores():
+    with pytest.raises(ValueError, match=r"X\[0\]='ACG' .*put FisherScores\(model\)"):
+        FisherFeatures().fit(["ACG", "CCC"])
+
+
 def test_shapes_are_checked(rng):
     U = scores_of(rng)
     with pytest.raises(ValueError, match="other has 3 columns, but scores has 4"):
@@ -115,6 +120,7 @@ def test_shapes_are_checked(rng):
         (np.eye(4) + np.diag([1e-3, 0, 0], 1), r"not symmetric: \[0, 1\] is 0.001"),
         (np.diag([1.0, np.nan, 1.0, 1.0]), r"information\[1, 1\]=nan is not finite"),
         ("analytic", "information='analytic' is not known"),
+        (None, "information=None is not known; use one of 'empirical'"),
     ],
 )
 def test_information_that_is_not_positive_definite_is_refused(information, words, rng):

@@ -91,3 +91,19 @@ def test_a_bound_on_the_steps_is_said(rng):
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         model = MaxEntClassifier(max_iter=1).fit(*rows(rng, 3))
     assert not model.converged_
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_likelihood_without_a_maximum_is_said(classes, sparse, rng):
+    X, y = rows(rng, classes)
+    made = sp.csr_matrix if sparse else np.asarray
+    assert MaxEntClassifier(np.inf).fit(made(X), y).converged_  # rows overlap
+    whole = np.column_stack([X, 10.0 * np.eye(classes)[y]])
+    # the rows with this indicator are of one class, and the others overlap
+    part = np.column_stack([X, (rng.random(len(y)) < 0.3) & (y == 0)])
+    for data in (whole, part):
+        with pytest.warns(ConvergenceWarning, match="no maximum.*Give a finite C"):
+            model = MaxEntClassifier(np.inf).fit(made(data), y)
+        assert not model.converged_
+        assert MaxEntClassifier(100.0).fit(made(data), y).converged_

@@ -1,5 +1,6 @@
 """TrigramTopicModel: an exact conditional model that learns, and its refusals."""
 
+import itertools
 import pickle
 import warnings
 
@@ -11,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import maxent
 from maxent.latent import TrigramTopicModel
 from maxent.latent._ngrams import NGrams
+from maxent.latent._trigram_scores import TrigramScores
 from maxent.latent._trigram_start import frequencies
 from maxent.latent._trigram_tables import TrigramTopics
 
@@ -59,6 +61,8 @@ def test_no_word_is_scored_by_what_follows_it(rng):
         ("a b c", "list of documents"),
         (["a b c"], r"X\[0\] is a string"),
         ([["a", "b", "c"], []], r"X\[1\] has 0 words"),
+        (None, "X=None must be a list of documents"),
+        ([["a", "b", "c"], None], r"X\[1\]=None is no document"),
         ([], "no document"),
         ([["a", "b", None]], r"X\[0\]\[2\]=None is no word"),
         ([["a", "b", "c"], ["a", 3, "b"]], r"X\[1\]\[1\]=3 is no word.*str"),
@@ -243,3 +247,63 @@ def test_score_is_the_mean_log_probability(rng):
         ValueError, match=r"X is a matrix of shape .*words in their order"
     ):
         model.fit(sp.csr_array(np.eye(4)))
+
+
+# -- topics ----------------------------------------------------------------------------
+def test_words_and_shares_of_topics_by_enumeration(rng):
+    text = rng.integers(3, size=8)
+    grams, _ = NGrams.of([text], 3, 1)
+    model = TrigramTopics(grams, [np.array([0, 1])], 2)
+    tables = model.split(rng.normal(size=model.n_features))[0]
+    words, bigrams, trigrams = (table[:, :1] + table[:, 1:] for table in tables)
+    scores = TrigramScores(grams, tables, 1.0)
+
+    def potentials(*codes):
+        """Of three words with each topic, (3, 2)."""
+        (uv, vw), uvw = (x.tolist() for x in grams.lookup(np.array(codes)))
+        out = words[list(codes)]
+        out[1] += bigrams[uv] if uv >= 0 else 0.0
+        out[2] += bigrams[vw] if vw >= 0 else 0.0
+        out[2] += trigrams[uvw[0]] if uvw[0] >= 0 else 0.0
+        return np.exp(out)
+
+    expected = np.zeros((2, 3))
+    for codes in itertools.product(range(3), repeat=3):
+        each = potentials(*codes)
+        total = each.sum(axis=1)
+        for word, row, one in zip(codes, each, total):
+            expected[:, word] += row / one * total.prod()
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(scores.words_of_topics(), expected, rtol=1e-12)
+
+    doc = np.exp(scores._folded(text, np.zeros(2), 100))
+    each = [potentials(*text[i : i + 3]) * doc for i in range(len(text) - 2)]
+    posterior = np.concatenate([x / x.sum(axis=1, keepdims=True) for x in each])
+    np.testing.assert_allclose(scores.shares(text), posterior.mean(axis=0), rtol=1e-12)
+
+
+def test_topics_tell_kinds_of_documents(rng):
+    X = documents(rng)
+    model = TrigramTopicModel(2, 1, random_state=0).fit(X)  # of the default max_iter
+    assert model.converged_ and model.components_.shape == (2, 6)
+    share = model.transform([*X, ["a", "b"], [], ["never"] * 4])
+    np.testing.assert_allclose(share.sum(axis=1), 1.0)
+    kind = share[:6].argmax(axis=1)
+    assert (kind[::2] == kind[0]).all() and (kind[1::2] == 1 - kind[0]).all()
+    assert (share[6:] == 0.5).all()
+    words = model.top_words(2)
+    assert {*words[kind[0]]} == {*"ab"} and {*words[kind[1]]} == {*"de"}
+    assert list(model.get_feature_names_out())[1] == "trigramtopicmodel1"
+    # of a single topic, the most frequent words
+    assert model.set_params(n_topics=1).fit([list("abbbcab")]).top_words(1) == [["b"]]
+
+
+def test_documents_without_a_word_to_score_do_not_fail_the_others(rng):
+    model = fitted(rng)
+    text = list("abcabc")
+    assert model.log_prob(["a", "b"]).shape == (0,)
+    assert model.perplexity([text, ["a"], []]) == model.perplexity([text])
+    with pytest.raises(ValueError, match="no document of three words"):
+        model.perplexity([["a"], []])
+    with pytest.raises(ValueError, match="document=None is no document"):
+        model.log_prob(None)

@@ -131,6 +131,14 @@ def test_grid_search_over_orders(rng):
     assert search.best_score_ > 0.5
 
 
+def test_positive_bags_are_those_of_the_positive_label(rng):
+    X, y, _ = bags(rng)
+    model = M3EClassifier(1.0, pos_label=0, n_init=1, random_state=0).fit(X, 1 - y)
+    other = M3EClassifier(1.0, n_init=1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    np.testing.assert_array_equal(model.predict(X), 1 - other.predict(X))
+
+
 def test_trap_is_told(rng):
     X = np.zeros((30, 4, 1))
     X[::2, 0], X[::2, 1] = 3.0, -3.0
@@ -147,8 +155,10 @@ def test_trap_is_told(rng):
         ({"alpha": [1.0, 2.0, 3.0]}, "alpha has shape"),
         ({"C": 0.0}, "C=0.0"),
         ({"mode": "bags"}, "mode='bags'"),
+        ({"pos_label": 7}, r"pos_label=7 is none of the labels \[0, 1\]"),
+        ({"pos_label": 0, "mode": "blocks"}, "pos_label=0 is for one-sided models"),
         ({"init": "best"}, "init='best'"),
-        ({"init": [1.0]}, "init has shape"),
+        ({"init": [1.0]}, r"init=\[1.0\] must be one of auto, zero, .* or 4 finite"),
         ({"n_init": 0}, "n_init=0"),
         ({"solver": "prox"}, "solver='prox'"),
         ({"solver": "latent_svm", "alpha": 1.0}, "needs alpha=inf"),
@@ -174,6 +184,7 @@ def test_impossible_parameters_are_refused(change, message, rng):
         ([np.ones((2, 3)), np.ones((2, 4))], r"X\[1\] has 4 features"),
         ([np.ones((2, 3)), np.full((1, 3), np.nan)], r"X\[1\]\[0, 0\]=nan"),
         (np.ones((3, 2, 3)), "X has 3 samples and y 2"),
+        (np.ones((2, 2, 3, 4)), r"X has shape \(2, 2, 3, 4\); bags are .*X.reshape"),
     ],
 )
 def test_impossible_bags_are_refused(X, message):

@@ -196,7 +196,7 @@ def test_faults_of_small_samples_are_found_beside_large_ones(rng):
         (
             lambda X, y: (
                 M3EModel(init="random")
-                .fit(np.ones((40, 2, 2, 2)), y)
+                .fit(np.eye(2)[y][:, :, None, None] * np.ones((2, 2)), y)
                 .predict(np.ones((4, 2, 2, 3)))
             ),
             "X has features for 3 weights, but M3EModel is expecting those of 2",
@@ -204,7 +204,7 @@ def test_faults_of_small_samples_are_found_beside_large_ones(rng):
         (
             lambda X, y: (
                 M3EGridClassifier((1, 1), init="random")
-                .fit(X, y)
+                .fit(X + 5.0 * y[:, None, None], y)
                 .predict(X[..., None, :])
             ),
             "but M3EGridClassifier is expecting those of 2",

@@ -95,7 +95,7 @@ def test_labels_of_a_given_number_of_outputs(rng):
     psi, y = dense(rng)
     model = M3EModel("dense", 3, alpha=1.0, init="path").fit(psi, y % 2)
     assert model.classes_.tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="integers from 0 to 2"):
+    with pytest.raises(ValueError, match="n_outputs=3; number them so, or raise"):
         model.fit(psi, y + 1)
 
 

@@ -86,8 +86,12 @@ def test_codes_are_like_strings(rng):
 @pytest.mark.parametrize(
     "change, X, message",
     [
-        ({}, ["ACGTACGT", "ACG", "ACGTACGT", "AC"], r"sequences \[1, 3\] are shorter"),
+        ({}, ["ACGTACGT", "ACG", "ACGTACGT", "AC"], r"X\[1\] has 3 .*5 \(2 of 4"),
         ({}, ["ACGTACGT", "ACGXACGT"] * 2, "X"),
+        ({"pos_label": "c"}, ["ACGTACGT"] * 4, r"pos_label='c' is none of .* \[0, 1\]"),
+        ({}, ["acgtacgt"] * 4, r"X\[0\]\[0\]='a' is not .* in one case"),
+        ({}, [None, "ACGTACGT"] * 2, r"X\[0\] is None"),
+        ({"missing": 5}, ["ACGTACGT"] * 4, "missing=5 must be a string"),
         ({"width": 0}, ["ACGTACGT"] * 4, "width=0"),
         ({"background": -1}, ["ACGTACGT"] * 4, "background=-1"),
         ({"background": 9}, ["ACGTACGT"] * 4, "262144 words"),
@@ -107,3 +111,58 @@ def test_impossible_input_is_refused(change, X, message):
 def test_more_classes_are_refused():
     with pytest.raises(ValueError, match="needs two classes and y has 3"):
         M3EMotifClassifier(3).fit(["ACGT"] * 3, [0, 1, 2])
+
+
+def planted(rng, n=60, share=2):
+    """Sequences; one of every `share` has the same letters somewhere."""
+    y = np.where(np.arange(n) % share == 0, "bound", "unbound")
+    X = ["".join(rng.choice(list("ACGT"), 20)) for _ in range(n)]
+    at = rng.integers(0, 14, size=n)
+    X = [
+        x[:h] + "TATAAT" + x[h + 6 :] if a[0] == "b" else x for x, a, h in zip(X, y, at)
+    ]
+    return X, y
+
+
+def test_the_default_C_learns_a_rare_motif():
+    X, y = planted(np.random.default_rng(0), 150, 3)
+    model = M3EMotifClassifier(6, pos_label="bound", random_state=0).fit(X[:90], y[:90])
+    assert model.score(X[90:], y[90:]) > 0.9
+
+
+def test_the_motif_is_that_of_the_positive_label(rng):
+    X, y = planted(rng)
+    loss = np.array([[0.0, 2.0], [1.0, 0.0]])
+    options = {"random_state": 0, "n_init": 1, "alpha": [2.0, 1.0]}
+    model = M3EMotifClassifier(6, pos_label="bound", loss_matrix=loss, **options)
+    model.fit(X, y)
+    # the same labels in the other order
+    z = np.where(y == "bound", 1, 0)
+    options["alpha"] = options["alpha"][::-1]
+    other = M3EMotifClassifier(6, loss_matrix=loss[::-1, ::-1], **options).fit(X, z)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    np.testing.assert_array_equal(
+        model.decision_function(X), -other.decision_function(X)
+    )
+    assert model.pos_label_ == "bound" and list(model.classes_) == ["bound", "unbound"]
+    np.testing.assert_array_equal(model.predict(X) == "bound", other.predict(X) == 1)
+    for one, two in ((None, None), (y, z)):
+        np.testing.assert_array_equal(
+            model.predict_hidden(X, one), other.predict_hidden(X, two)
+        )
+    for a, b in zip(model.hidden_proba(X, y), other.hidden_proba(X, z), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_one_label_for_all_samples_is_warned_about(rng):
+    X, y = planted(rng, 40, 4)
+    model = M3EMotifClassifier(6, alpha=0.0, C=0.1, random_state=0)
+    with pytest.warns(UserWarning, match=r"predicts 'unbound' for all 40 .*to 10"):
+        model.fit(X, y)
+
+
+def test_short_sequences_to_predict_are_named():
+    X = ["ACGTACGT", "TTTTTTTT"] * 5
+    model = M3EMotifClassifier(4, random_state=0).fit(X, [1, 0] * 5)
+    with pytest.raises(ValueError, match=r"X\[1\] has 3 .*; drop such sequences\."):
+        model.predict(["ACGTA", "ACG"])
