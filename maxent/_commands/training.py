@@ -121,6 +121,8 @@ def run_fit(args, estimator, run):
         machine.set_params(verbose=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        # said of the whole file, and in options, by `fit_lines`
+        warnings.filterwarnings("ignore", ".*all predictions are nearly the same")
         try:
             with contextlib.redirect_stdout(messages):
                 run()
@@ -181,16 +183,18 @@ def fit_lines(estimator, predicted, y):
 
 def _warn_of_units(machine, predicted, y):
     """Warn of a regressor that is no better than the mean of the labels."""
+    from maxent.discrimination._constant_fits import constant_remedy
+
     spread = float(np.std(y))
     if not np.sqrt(np.mean((predicted - y) ** 2)) > 0.95 * spread > 0:
         return
-    params = machine.get_params(deep=False)
-    C, epsilon, sharpness = (params[k] for k in ("C", "epsilon", "sharpness"))
+    flags = {"C": "-C"}
+    remedy = constant_remedy(
+        machine, spread, lambda name, x: f"{flags.get(name, '--' + name)} {x:.2g}", " "
+    )
     tell(
         "maxent fit: warning: the predictions are no better than the mean of the "
-        "labels. -C, --epsilon and --sharpness are in units of the label, whose "
-        f"standard deviation is {spread:.3g}: try -C {C * spread:.2g} --epsilon "
-        f"{epsilon * spread:.2g} --sharpness {sharpness / spread:.2g}"
+        f"labels: {remedy}"
     )
 
 
