@@ -1,8 +1,11 @@
 """How a command ends, and what several commands do before and after their work."""
 
+import contextlib
 import os
+import warnings
 from dataclasses import dataclass
 
+from maxent._support.console import tell
 from maxent._support.files import STANDARD_INPUT
 
 __all__ = [
@@ -13,6 +16,7 @@ __all__ = [
     "check_output",
     "listed",
     "one_line",
+    "warnings_told",
 ]
 
 
@@ -37,6 +41,26 @@ class Outcome:
     report: str = ""
     code: int = 0
     written: str | None = None
+
+
+@contextlib.contextmanager
+def warnings_told(command, ignored=()):
+    """Tell each warning of a block once, as a sentence on standard error.
+
+    Parameters
+    ----------
+    command : str
+        "fit" or "predict".
+    ignored : sequence of str
+        Patterns of warnings that are not told.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for pattern in ignored:
+            warnings.filterwarnings("ignore", pattern)
+        yield
+    for text in dict.fromkeys(one_line(warning.message) for warning in caught):
+        tell(f"maxent {command}: warning: {text}")
 
 
 def check_output(path, *inputs):

@@ -10,7 +10,7 @@ import numpy as np
 
 from maxent._commands import reading
 from maxent._commands.columns import are_columns, encode, restore_encoder
-from maxent._commands.outcome import CommandError, Outcome, check_output
+from maxent._commands.outcome import CommandError, Outcome, check_output, warnings_told
 from maxent._commands.reports import verdict
 from maxent._commands.scaling import are_scales, standardized
 from maxent._commands.training import machine_of
@@ -51,7 +51,8 @@ def predict(args):
     X, columns = table.X, extra["columns"]
     if columns is not None and "categories" in columns:
         X = X if isinstance(X, np.ndarray) else X.toarray()
-        X = encode(restore_encoder(columns), X.astype(object), args.data)
+        with warnings_told("predict"):
+            X = encode(restore_encoder(columns), X.astype(object), args.data)
     elif columns is not None and not isinstance(X, np.ndarray):
         X = X.toarray()
     X = standardized(X, extra["standardize"])
@@ -118,9 +119,11 @@ def _without_calibration(estimator, method):
 def write_predictions(args, estimator, method, X, y):
     """Apply the estimator, write the predictions, and tell the error if there is y."""
     try:
-        values = labels = getattr(_without_calibration(estimator, method), method)(X)
-        if method != "predict" and hasattr(estimator, "predict"):
-            labels = estimator.predict(X)
+        with warnings_told("predict"):
+            home = _without_calibration(estimator, method)
+            values = labels = getattr(home, method)(X)
+            if method != "predict" and hasattr(estimator, "predict"):
+                labels = estimator.predict(X)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise CommandError(f"{args.model} on {args.data}: {error}") from error
     word = _WORDS[method]

@@ -1,7 +1,6 @@
 """Estimators from options, their fits, and what is said of them."""
 
 import contextlib
-import warnings
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from maxent._commands.outcome import (
     aligned,
     listed,
     one_line,
+    warnings_told,
 )
 from maxent._commands.reports import certificate, error_text, is_regressor, verdict
 from maxent._support.calibrated import CALIBRATED
@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 _FOLDS_OF_CALIBRATION = 5
+# warning that `fit_lines` gives in terms of options
+_CONSTANT = ".*all predictions are nearly the same"
 
 
 def make_estimator(name, spec, given, **params):
@@ -119,10 +121,7 @@ def run_fit(args, estimator, run):
     loud = progress and not args.quiet and verbose is not None
     if loud:
         machine.set_params(verbose=1)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        # said of the whole file, and in options, by `fit_lines`
-        warnings.filterwarnings("ignore", ".*all predictions are nearly the same")
+    with warnings_told("fit", [_CONSTANT]):
         try:
             with contextlib.redirect_stdout(messages):
                 run()
@@ -131,8 +130,6 @@ def run_fit(args, estimator, run):
     if loud:
         for one in (machine, machine_of(estimator)):
             one.set_params(verbose=verbose)
-    for text in dict.fromkeys(one_line(warning.message) for warning in caught):
-        tell(f"maxent fit: warning: {text}")
 
 
 def folds_of(args, y):
