@@ -84,7 +84,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
         Random starts, >= 1; the one that ends at the least divergence is kept.
     tol : float, default=1e-6
         A start ends once a round lowers the divergence D by at most
-        ``tol * (1 + D)``; > 0.
+        ``tol * (1 + D)``; > 0. Those that are above the least one by a thousandth or
+        more once rounds lower it by ``1e-4 * (1 + D)`` end there.
     max_iter : int, default=2000
         Rounds of a start at most.
     random_state : int, Generator, RandomState or None, default=None
