@@ -73,7 +73,9 @@ class MEDSequenceOutlierDetector(OutlierBase):
         Without `level`, this quantile of the scores that a Bayes posterior gives the
         training sequences, in [0, 1].
     contamination : float, optional
-        Share of the training sequences to call outliers, in (0, 0.5].
+        Share of the training sequences to call outliers, in (0, 0.5]: it sets
+        ``offset_``, the threshold of `predict`. Without it sequences that cannot be
+        lifted to the level are outliers: at the default `quantile` a third or more.
     C : float, default=1.0
         Rate of the margin prior, > 0, which caps the weight of a sequence. With
         `normalize` a sequence of length L weighs as much as L / mean length others of
