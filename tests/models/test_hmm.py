@@ -457,7 +457,7 @@ HALF = [[0.5, 0.5], [0.5, 0.5]]
         (lambda: CategoricalHMM.fit([[0, 1]], 2, weights=[0.0]), "weights"),
         (lambda: CategoricalHMM.fit([], 2), "there is no sequence"),
         (lambda: CategoricalHMM.fit([[0, 1], []], 2), r"sequences\[1\] is empty"),
-        (lambda: CategoricalHMM.fit(["AC"], 2), "alphabet='ACGT'"),
+        (lambda: CategoricalHMM.fit(["A", "C"], 2), "alphabet='ACGT'"),
         (
             lambda: CategoricalHMM.fit(["AC", "AXC"], 2, alphabet="AC"),
             r"sequences\[1\]\[1\]='X'",
