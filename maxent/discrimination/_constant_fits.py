@@ -64,8 +64,8 @@ def constant_remedy(model, spread, form, between):
         why = f"gamma={model.gamma_:.2g} is far below what suits the scale of X"
         found = {"gamma": gamma}
     elif model.objective_ <= _NOTHING * spread**2:
-        why = f"epsilon={model.epsilon:g} and sharpness={model.sharpness:g} tolerate"
-        why = f"{why} all residuals, and {units}"
+        tube = f"epsilon={model.epsilon:g} and sharpness={model.sharpness:g}"
+        why = f"{tube} tolerate all residuals, and {units}"
         found = {"epsilon": 0.1 * spread, "sharpness": 10.0 / spread}
     elif 0.3 * spread > model.C:
         why = f"C, epsilon and sharpness are in units of the targets, and {units}"
@@ -75,7 +75,10 @@ def constant_remedy(model, spread, form, between):
             "sharpness": model.sharpness / spread,
         }
     else:
-        return "scale the features, for instance by StandardScaler, or raise C"
+        return (
+            "scale the features, for instance by StandardScaler, raise C, or give "
+            "features that say more of the targets"
+        )
     if model.margin in _WITHOUT_SHARPNESS:
         found.pop("sharpness", None)
     write = form if callable(form) else form.format
