@@ -225,6 +225,10 @@ def _warn_of_numbers(categories, n, names):
         )
 
 
+def _has_fractions(known):
+    return known.dtype.kind == "f" and bool((known % 1.0 > 0).any())
+
+
 def encode_categories(
     X: NDArray[Any],
     categories: list[NDArray[Any]],
@@ -286,10 +290,14 @@ def warn_of_unseen(
     """
     n_values = (~absent).sum(axis=0)
     known = (~unseen & ~absent).any(axis=0)
-    strange = np.flatnonzero(~known & (n_values >= _MANY_VALUES))
-    if not len(strange):
+    strange = [
+        k
+        for k in np.flatnonzero(~known & (n_values >= _MANY_VALUES)).tolist()
+        if not _has_fractions(categories[k])  # of which training has warned
+    ]
+    if not strange:
         return
-    k = int(strange[0])
+    k = strange[0]
     value = X[~absent[:, k], k][0]
     more = f", nor in {len(strange) - 1} other columns" if len(strange) > 1 else ""
     warnings.warn(

@@ -29,6 +29,7 @@ from maxent.discrimination.duals._signed_problem import SignedProblem, binary_pr
 
 _SCORES = 10_000_000  # values of pairs in memory at a time
 _SHORT = 100  # rows of a pair up to which an interior point costs more than all else
+_MANY_CLASSES = 10  # pairs of fewer take the time, and every digit, that it gives
 _LONG = 2000  # rows of a pair whose solver looks whether it should stop
 
 
@@ -151,7 +152,8 @@ class OneVsOneFit:
     def _has_few_rows(self):
         """Whether working sets are faster for every pair of a linear machine."""
         sizes = np.sort(np.diff(self.ends, prepend=0))
-        return self.model.solver == "auto" and sizes[-2:].sum() <= _SHORT
+        many = self.m >= _MANY_CLASSES and self.model.solver == "auto"
+        return many and sizes[-2:].sum() <= _SHORT
 
     def _one_by_one(self, pairs, grams, callback, total):
         """Yield the result of each pair, and whether it has a leave-one-out bound."""

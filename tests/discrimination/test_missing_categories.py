@@ -205,6 +205,13 @@ def test_a_column_without_a_known_category_is_named_once(name, rng):
     answers(model, other)  # missing, and known once
 
 
+@pytest.mark.filterwarnings("ignore:the columns .* hold real numbers:UserWarning")
+@ALL
+def test_real_numbers_are_not_told_of_again(name, rng):
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    answers(make(name).fit(X, y), rng.normal(size=(60, 3)))
+
+
 # -------------------------------------------------------------- sequences as strings
 
 
