@@ -159,9 +159,9 @@ FAMILIES = {
 }
 
 SEQUENCES = {
-    "strings without alphabet": (
-        *(sequences("ACGT", "ACG"), E),
-        *("sequences[0]", "'ACGT'", "alphabet='ACGT'"),
+    "letters without alphabet": (
+        *(sequences("A", "C", "G"), E),
+        *("sequences[0]", "'A'", "alphabet='ACGT'"),
     ),
     "letter outside the alphabet": (
         *(sequences("ACG", "ACGN", alphabet="ACGT"), E),

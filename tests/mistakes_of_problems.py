@@ -173,9 +173,9 @@ MODELS = {
         *(lambda: MEDSequenceOutlierDetector(alphabet="ab").fit("abab"), E),
         *("X", "'abab'", "Write [X]"),
     ),
-    "strings without an alphabet": (
-        *(lambda: MEDSequenceOutlierDetector().fit(["abab"]), E),
-        *("sequences[0]", "'abab'", "alphabet="),
+    "letters without an alphabet": (
+        *(lambda: MEDSequenceOutlierDetector().fit(list("abab")), E),
+        *("sequences[0]", "'a'", "alphabet="),
     ),
     "quantile in per cent": (
         *(lambda: MEDOutlierDetector(quantile=5).fit(X), E),

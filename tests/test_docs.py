@@ -19,6 +19,7 @@ import time
 import zlib
 from dataclasses import is_dataclass
 from enum import Enum, EnumType
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -300,6 +301,37 @@ def test_every_parameter_is_documented(name, thing):
             if parameter != "self" and not re.search(listed, text, re.MULTILINE):
                 undocumented.append(f"{label}({parameter})")
     assert not undocumented
+
+
+@pytest.mark.parametrize("name, thing", PUBLIC)
+def test_every_public_member_has_a_docstring(name, thing):
+    kinds = (classmethod, staticmethod, property, cached_property, type(methods))
+    members = vars(thing).items() if inspect.isclass(thing) else ()
+    bare = [
+        f"{name}.{member}"
+        for member, value in members
+        if isinstance(value, kinds)
+        and not member.startswith("_")
+        # `help` would also look among the bases
+        and not (getattr(value, "__func__", value).__doc__ or "").strip()
+    ]
+    assert not bare
+
+
+def test_a_method_takes_the_docstring_of_the_one_it_replaces():
+    from maxent.families import Block, Poisson
+
+    assert Poisson.fit.__doc__.startswith("Maximum-likelihood fit")
+
+    class Mine(Block):
+        def mean(self, a):
+            """Mine."""
+
+        def log_partition(self, a):
+            return 0.0
+
+    assert Mine.mean.__doc__ == "Mine."
+    assert Mine.log_partition.__doc__ == Block.log_partition.__doc__
 
 
 def named_parts(thing):

@@ -8,7 +8,7 @@ is made again from them.
 import numpy as np
 
 from maxent._commands.outcome import CommandError
-from maxent._support.categories import MISSING
+from maxent._support.categories import MISSING, warn_of_unseen
 from maxent._support.mixed_columns import is_text_column
 
 __all__ = ["are_columns", "column_state", "encode", "make_encoder", "restore_encoder"]
@@ -82,8 +82,15 @@ def restore_encoder(state):
 
 
 def encode(encoder, X, name):
-    """The rows as numbers; unknown categories are silently zeros."""
+    """The rows as numbers; unknown categories are zeros.
+
+    There is a warning of columns of text of which no value is known.
+    """
     import warnings
+
+    text = encoder.transformers_[1][2]
+    if len(text):
+        _warn_of_unseen(X, text, encoder.named_transformers_["text"].categories_)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Found unknown categories")
@@ -91,6 +98,13 @@ def encode(encoder, X, name):
             return np.asarray(encoder.transform(named_missing(X)), dtype=np.float64)
         except ValueError as error:
             raise CommandError(f"{name}: {error}") from error
+
+
+def _warn_of_unseen(X, text, categories):
+    columns = [column.astype(str) for column in named_missing(X[:, text]).T]
+    known = np.array([np.isin(c, k) for c, k in zip(columns, categories)]).T
+    absent = np.equal(X[:, text], None)
+    warn_of_unseen(~known, absent, X[:, text], list(categories))
 
 
 def are_columns(state, n):

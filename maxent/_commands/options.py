@@ -241,7 +241,9 @@ OPTIONS: dict[str, Option] = {
     ),
     "contamination": _option(
         *("density", "contamination", "--contamination"),
-        *("share of outliers in the training rows, which sets the threshold", None),
+        "share of outliers in the training rows, which sets the threshold; set "
+        "it, or a third of the rows and more are outliers",
+        None,
         type=float,
     ),
     "n_components": _option(

@@ -14,7 +14,7 @@ from maxent._commands.outcome import CommandError, Outcome, check_output
 from maxent._commands.reports import report, verdict
 from maxent._commands.scaling import are_scales, standardized
 from maxent._commands.training import as_taken, machine_of
-from maxent._commands.wording import column_words, in_shell
+from maxent._commands.wording import column_words, in_shell, warnings_told
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import show, tell
 from maxent._support.files import STANDARD_INPUT, whole_file
@@ -57,7 +57,8 @@ def predict(args):
     X, columns = table.X, extra["columns"]
     if columns is not None and "categories" in columns:
         X = X if isinstance(X, np.ndarray) else X.toarray()
-        X = encode(restore_encoder(columns), X.astype(object), args.data)
+        with warnings_told(args):
+            X = encode(restore_encoder(columns), X.astype(object), args.data)
     elif columns is not None and not isinstance(X, np.ndarray):
         X = X.toarray()
     elif columns is None:
@@ -139,9 +140,11 @@ def write_predictions(args, estimator, method, X, y, ids=None):
     `ids` are name and cells of a column to write before them.
     """
     try:
-        values = labels = getattr(_without_calibration(estimator, method), method)(X)
-        if method != "predict" and hasattr(estimator, "predict"):
-            labels = estimator.predict(X)
+        with warnings_told(args):
+            home = _without_calibration(estimator, method)
+            values = labels = getattr(home, method)(X)
+            if method != "predict" and hasattr(estimator, "predict"):
+                labels = estimator.predict(X)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         text = in_shell(error, args)
         raise CommandError(f"{args.model} on {args.data}: {text}") from error

@@ -15,7 +15,7 @@ from maxent._commands.reports import (
     report,
     verdict,
 )
-from maxent._commands.wording import in_shell
+from maxent._commands.wording import in_shell, warnings_told
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import Messages, tell
 from maxent._support.persistence import resolve_class, save
@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 _FOLDS_OF_CALIBRATION = 5
+# warning that `fit_lines` gives in terms of options
+_CONSTANT = ".*all predictions are nearly the same"
 
 
 def make_estimator(name, spec, given, **params):
@@ -139,8 +141,7 @@ def run_fit(args, estimator, run):
     loud = progress and not args.quiet and verbose is not None
     if loud:
         machine.set_params(verbose=1)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings_told(args, [_CONSTANT]):
         try:
             with contextlib.redirect_stdout(messages):
                 run()
@@ -149,8 +150,6 @@ def run_fit(args, estimator, run):
     if loud:
         for one in (machine, machine_of(estimator)):
             one.set_params(verbose=verbose)
-    for text in dict.fromkeys(in_shell(warning.message, args) for warning in caught):
-        tell(f"maxent fit: warning: {text}")
 
 
 def _folds_of(args, y):
@@ -241,6 +240,8 @@ def _shown_numbers(y):
 
 def _warn_of_units(machine, predicted, y):
     """Warn of labels that are all alike, or no better predicted than by their mean."""
+    from maxent.discrimination._constant_fits import constant_remedy
+
     spread = float(np.std(y))
     if not np.ptp(y):
         tell(
@@ -249,13 +250,13 @@ def _warn_of_units(machine, predicted, y):
         )
     if not np.sqrt(np.mean((predicted - y) ** 2)) > 0.95 * spread > 0:
         return
-    params = machine.get_params(deep=False)
-    C, epsilon, sharpness = (params[k] for k in ("C", "epsilon", "sharpness"))
+    flags = {"C": "-C"}
+    remedy = constant_remedy(
+        machine, spread, lambda name, x: f"{flags.get(name, '--' + name)} {x:.2g}", " "
+    )
     tell(
         "maxent fit: warning: the predictions are no better than the mean of the "
-        "labels. -C, --epsilon and --sharpness are in units of the label, whose "
-        f"standard deviation is {spread:.3g}: try -C {C * spread:.2g} --epsilon "
-        f"{epsilon * spread:.2g} --sharpness {sharpness / spread:.2g}"
+        f"labels: {remedy}"
     )
 
 

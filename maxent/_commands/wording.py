@@ -4,14 +4,17 @@ The library speaks to users of Python.  What it says of parameters, of columns b
 numbers, and of remedies that are Python is translated here, in one place.
 """
 
+import contextlib
 import re
+import warnings
 
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS, is_for_sequences
 from maxent._commands.outcome import listed, one_line
+from maxent._support.console import tell
 from maxent._support.persistence import resolve_class
 
-__all__ = ["column_words", "in_shell"]
+__all__ = ["column_words", "in_shell", "warnings_told"]
 
 _MORE_CLASSES = "train classifier, gaussian, bayesnet, tree, chowliu or logistic"
 _VERBS = r"\b(?:[Rr]aise|[Ll]ower|[Uu]se)"
@@ -125,6 +128,26 @@ def in_shell(message, args):
         text = _with_options(text, args)
     words = vars(args).get("words")
     return text if words is None else _with_columns(text, *words)
+
+
+@contextlib.contextmanager
+def warnings_told(args, ignored=()):
+    """Tell each warning of a block once, as a sentence on standard error.
+
+    Parameters
+    ----------
+    args : Namespace
+        Of the command.
+    ignored : sequence of str
+        Patterns of warnings that are not told.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for pattern in ignored:
+            warnings.filterwarnings("ignore", pattern)
+        yield
+    for text in dict.fromkeys(in_shell(warning.message, args) for warning in caught):
+        tell(f"maxent {args.command}: warning: {text}")
 
 
 # ------------------------------------------------------------------------- parameters

@@ -39,7 +39,11 @@ class _Part:
     def matrix(self):
         """B' H B, or None if the block makes no H."""
         H = self.block.hessian_matrix(self.weights, self.rows, self.curvature)
-        return None if H is None else self.Bt @ (self.Bt @ H).T
+        if H is None:
+            return None
+        if isinstance(self.B, Diagonal):
+            return self.B.congruent(H)
+        return self.Bt @ (self.Bt @ H).T
 
 
 class FreeHessian:

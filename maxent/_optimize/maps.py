@@ -21,6 +21,12 @@ class Diagonal:
     def __matmul__(self, x):
         return (self.entries * x.T).T
 
+    def congruent(self, H):
+        """The product D H D, of a square matrix (n, n)."""
+        out = H * self.entries
+        out *= self.entries[:, None]
+        return out
+
     def product_into(self, x, out):
         """The product with x (n, k), into `out`."""
         for lo in range(0, len(x), _ROWS):

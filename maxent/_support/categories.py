@@ -14,7 +14,7 @@ from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
 
 MOST_CATEGORIES = 65535  # codes are kept in two bytes; one is kept for missing values
-
+_MANY_VALUES = 10  # of a column that are not all new by chance
 
 MISSING = "<missing>"  # category of missing values in columns of text
 
@@ -225,6 +225,10 @@ def _warn_of_numbers(categories, n, names):
         )
 
 
+def _has_fractions(known):
+    return known.dtype.kind == "f" and bool((known % 1.0 > 0).any())
+
+
 def encode_categories(
     X: NDArray[Any],
     categories: list[NDArray[Any]],
@@ -235,7 +239,8 @@ def encode_categories(
     """Codes (n, n_features) of categorical features; -1 for unknown categories.
 
     Missing values have the code -1 too, or with missing="category" that of their own.
-    Messages use the names of the columns.
+    Messages use the names of the columns. There is a warning of columns of which no
+    value is known.
     """
     codes = np.empty(X.shape, dtype=np.intp)
     if len(categories) != X.shape[1] or not all(map(len, categories)):
@@ -259,7 +264,50 @@ def encode_categories(
                 f"training; feature {k} had {v.shown(known.tolist())}. Use "
                 "handle_unknown='ignore' to leave it out, or train with it."
             )
+    if handle_unknown == "ignore":
+        warn_of_unseen(codes < 0, absent, X, categories, names)
     return codes
+
+
+def warn_of_unseen(
+    unseen: NDArray[np.bool_],
+    absent: NDArray[np.bool_],
+    X: NDArray[Any],
+    categories: list[NDArray[Any]],
+    names: list[str] | None = None,
+) -> None:
+    """Warn of columns without a known category, as other codes or types make them.
+
+    Parameters
+    ----------
+    unseen, absent : ndarray of bool (n, d)
+        Values without a category, and missing ones.
+    X : ndarray (n, d)
+    categories : list of ndarray
+        Those of every column.
+    names : list of str, optional
+        Names of the columns.
+    """
+    n_values = (~absent).sum(axis=0)
+    known = (~unseen & ~absent).any(axis=0)
+    strange = [
+        k
+        for k in np.flatnonzero(~known & (n_values >= _MANY_VALUES)).tolist()
+        if not _has_fractions(categories[k])  # of which training has warned
+    ]
+    if not strange:
+        return
+    k = strange[0]
+    value = X[~absent[:, k], k][0]
+    more = f", nor in {len(strange) - 1} other columns" if len(strange) > 1 else ""
+    warnings.warn(
+        f"no category in feature {k}{_named(k, names)} of X is known from training"
+        f"{more}: its values are such as {v.shown(value)}, those of training "
+        f"{v.shown(categories[k].tolist())}. Unknown categories are left out; encode "
+        "the rows as those of training were.",
+        UserWarning,
+        stacklevel=user_stacklevel(),
+    )
 
 
 def _codes(column, known):

@@ -86,10 +86,23 @@ def check_labels(y: NDArray[Any]) -> None:
     except ValueError as error:
         if "continuous" not in str(error):
             raise
+        _refuse_objects(y)
         raise ValueError(
             f"Unknown label type: continuous. y={v.shown(y.tolist())} holds numbers "
             "that are not integers, and a classifier needs classes; use a regressor "
             "such as MEDRegressor, or make classes, for instance by numpy.digitize."
+        ) from None
+
+
+def _refuse_objects(y: NDArray[Any]) -> None:
+    """Refuse booleans and integers in an array of objects, which no metric takes."""
+    kind = np.array(y.tolist()).dtype.kind if y.dtype == object else ""
+    if kind in ("b", "i", "u"):
+        types = " and ".join(sorted({type(label).__name__ for label in y.tolist()}))
+        raise ValueError(
+            f"Unknown label type: unknown. y={v.shown(y.tolist())} is an array of "
+            f"objects of type {types}, and metrics of scikit-learn refuse those; pass "
+            f"y.astype({'bool' if kind == 'b' else 'int'})."
         ) from None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from maxent._support.callers import user_stacklevel
+from maxent._support.column_scales import scale_remedy
 from maxent._support.reports import Listener, Report, tell
 from maxent._support.typing import Callback, FloatArray, FloatArrayOrScalar
 
@@ -365,12 +366,12 @@ def store_certificate(estimator, result):
         progress.ended(result)
 
 
-def _iteration_remedy(held, asked):
+def _iteration_remedy(held, asked, bound):
     """Remedy where the bound `held` ended a fit that was given `asked`."""
     if held is None or held >= asked:
-        return f"raise max_iter (now {asked}), raise tol, or scale the features"
+        return f"raise {bound} (now {asked}), raise tol, or scale the features"
     return (
-        f"this solver takes at most {held} iterations (max_iter={asked} changes "
+        f"this solver takes at most {held} iterations ({bound}={asked} changes "
         "nothing): raise tol, scale the features, or choose another solver"
     )
 
@@ -391,17 +392,22 @@ def _shortcomings(result, tol):
     return "; ".join(misses)
 
 
-def warn_not_converged(name, result, tol, max_iter):
+def warn_not_converged(name, result, tol, max_iter, X=None, bound="max_iter"):
     """One ConvergenceWarning that says how far the fit came and what to change.
 
-    There is no warning if a callback has stopped the fit.
+    There is no warning if a callback has stopped the fit. Features `X` whose columns
+    have different scales are the first thing to change. The parameter that bounds the
+    iterations is called `bound`.
     """
     from sklearn.exceptions import ConvergenceWarning
 
     if result.status is Status.STOPPED:
         return
-    if result.status is Status.MAX_ITER:
-        remedy = _iteration_remedy(result.max_iter, max_iter)
+    remedy = None if X is None else scale_remedy(X)
+    if remedy is not None:
+        pass
+    elif result.status is Status.MAX_ITER:
+        remedy = _iteration_remedy(result.max_iter, max_iter, bound)
     elif result.status is Status.STALLED:
         remedy = "raise tol: rounding allows no further progress on this problem"
     else:

@@ -16,7 +16,7 @@ from maxent._support.kernel_parameters import (
     resolve_gamma,
 )
 from maxent._support.progress import progress_of
-from maxent._support.results import store_certificate
+from maxent._support.results import store_certificate, warn_not_converged
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import FloatArray, IntArray
 from maxent._support.vector_kernels import VectorKernel, apply_kernel, kernel_of_rows
@@ -25,6 +25,7 @@ from maxent.discrimination._approximation import (
     check_approximation,
     is_approximated,
 )
+from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE
 from maxent.discrimination.duals.linear_dual import solve_linear
@@ -200,6 +201,17 @@ class KernelMachineMixin(CertifiedState):
             else:
                 self.coef_ = np.atleast_2d(result.coef)
         store_certificate(self, result)
+
+    def _warn_of_end(self, result, X):
+        """Warn of a fit that has no certificate, or not the one that was asked for.
+
+        `X` are its features, or None for a kernel matrix.
+        """
+        name = type(self).__name__
+        if np.isnan(result.gap):
+            warn_indefinite(name, result)
+        elif not result.converged:
+            warn_not_converged(name, result, float(self.tol), self.max_iter, X)
 
     def _keep_rows(self, X):
         """Keep the support vectors, as far as predictions need them."""

@@ -165,31 +165,55 @@ def _stops(callback, state, tol, last):
     return tell(callback, report)
 
 
-def warn_unsettled(name, state, tol, max_rounds):
-    """One ConvergenceWarning of label means that have not settled."""
+def warn_unsettled(name, state, tol, max_rounds, step):
+    """One ConvergenceWarning of label means that have not settled.
+
+    `step` is None where the method has none.
+    """
     from sklearn.exceptions import ConvergenceWarning
 
+    remedies = ["raise tol"]
+    if state.n_iter >= max_rounds:
+        remedies.insert(0, f"raise max_rounds (now {max_rounds})")
+    elif step is None:  # a descent that ended by itself
+        remedies.append("use method='alternating'")
+    if step is not None and step < 1:
+        remedies.append(f"raise step (now {step:g})")
     warnings.warn(
         f"{name} stopped after {state.n_iter} rounds with label means "
         f"{state.change:.1e} from their best values, tol={tol:g} asked, and a "
         f"relative decrease of the objective of {state.decrease:.1e} in the last "
-        f"round; raise max_rounds (now {max_rounds}), step or tol.",
+        f"round; {', or '.join(remedies)}.",
         ConvergenceWarning,
         stacklevel=user_stacklevel(),
     )
 
 
-def warn_of_drift(name, state, labels):
-    """Warn of rows without a label that have all been given to one class."""
+def warn_of_drift(model, state, labels, step):
+    """Warn of rows without a label that have all been given to one class.
+
+    The remedies are those that the model does not use yet; `step` is as above.
+    """
+    estimator = model.estimator_
     blank = labels.evidence == 0
     signs = np.sign(state.p[blank])
-    if len(signs) >= _MANY and signs[0] != 0 and (signs == signs[0]).all():
-        drifted = labels.classes[int(signs[0] > 0)]
-        warnings.warn(
-            f"{name}: all {len(signs)} rows without a label were given to class "
-            f"{v.shown(drifted)}. If that is not so, give the estimator a bias with a "
-            "prior (bias=1.0) or class_weight='balanced', change step, or label more "
-            "rows.",
-            UserWarning,
-            stacklevel=user_stacklevel(),
-        )
+    if len(signs) < _MANY or signs[0] == 0 or not (signs == signs[0]).all():
+        return
+    drifted = labels.classes[int(signs[0] > 0)]
+    remedies = []
+    if model.class_prior is not None:
+        remedies.append(f"change class_prior (now {v.shown(model.class_prior)})")
+    if estimator.bias == "flat":
+        remedies.append("give the estimator a bias with a prior (bias=1.0)")
+    if estimator.class_weight is None:
+        remedies.append("set its class_weight='balanced'")
+    if step is not None:
+        remedies.append(f"{'lower' if step >= 1 else 'raise'} step (now {step:g})")
+    name = type(model).__name__
+    warnings.warn(
+        f"{name}: all {len(signs)} rows without a label were given to class "
+        f"{v.shown(drifted)}. If that is not so, "
+        f"{', '.join([*remedies, 'or label more rows'])}.",
+        UserWarning,
+        stacklevel=user_stacklevel(),
+    )

@@ -36,6 +36,9 @@ from maxent.models.em import maximize_by_em, relative_change
 
 _BASELINE_TOL = 1e-6  # of the Bayes posteriors that rounds start from
 _BASELINE_STEPS = 500
+_COARSE = 1e-4  # tolerance of the first rounds of several starts
+_LOOSE = 1e-2 * _COARSE  # relative gap of their duals
+_NEAR = 1e-3  # relative distance from the least divergence that more rounds may cross
 _WARM_STEPS = 20  # of Newton from the round before, which takes 1 to 3 where it suits
 
 
@@ -184,6 +187,8 @@ class LatentResult:
         divergence and its decrease; `status` is that of the rounds too.
     posterior : object
         Distribution over models.
+    hidden : Hidden
+        Posteriors of the hidden variables that the last dual was given.
     blocks : list of Block
     weights : list of ndarray
         Of the last dual; they give the posteriors of the hidden variables under P.
@@ -191,6 +196,7 @@ class LatentResult:
 
     dual: DualResult
     posterior: Any
+    hidden: Hidden
     blocks: list[Block]
     weights: list[FloatArray]
 
@@ -223,19 +229,26 @@ class _Rounds(Monitor):
 
 def descend(
     problem: LatentProblem,
-    hidden: Hidden,
+    start: Hidden | LatentResult,
     settings: RoundSettings,
     callback: Callback | None = None,
 ) -> LatentResult:
-    """Rounds from posteriors of the hidden variables until the divergence settles."""
+    """Rounds until the divergence settles.
+
+    They begin with posteriors of the hidden variables, or with the last of the rounds
+    that have ended with larger tolerances.
+    """
     with single_threaded_blas():  # once: entering it costs a tenth of a short round
-        return _descend(problem, hidden, settings, callback)
+        return _descend(problem, start, settings, callback)
 
 
 def _descend(problem, hidden, settings, callback):
     monitor = _Rounds(settings.tol, callback, solver="rounds")
     status, before, lam = Status.MAX_ITER, math.inf, None
-    for n_round in range(1, settings.max_rounds + 1):
+    if isinstance(hidden, LatentResult):
+        *monitor.history, (_, objective, fall) = hidden.dual.history
+        hidden, lam, before = hidden.hidden, hidden.dual.lam, objective + fall
+    for n_round in range(len(monitor.history) + 1, settings.max_rounds + 1):
         point = _one_round(problem, hidden, settings, lam)
         dual, lam = point.dual, point.dual.lam
         # the last P at the new Q: no optimum of the new dual is above it
@@ -252,7 +265,7 @@ def _one_round(problem, hidden, settings, init):
     """The dual at fixed posteriors, from the multipliers of the round before."""
     blocks, maps = problem.blocks(hidden)
     dual = _solve(blocks, maps, settings, settings.level - hidden.entropy, init)
-    return _Round(problem, blocks, weights_of(maps, dual.lam), dual)
+    return _Round(problem, hidden, blocks, weights_of(maps, dual.lam), dual)
 
 
 def _solve(blocks, maps, settings, level, init):
@@ -284,6 +297,7 @@ class _Round:
     """The end of a round, and what a fit that stops there returns."""
 
     problem: LatentProblem
+    hidden: Hidden
     blocks: list[Block]
     weights: list[FloatArray]
     dual: DualResult
@@ -300,7 +314,7 @@ class _Round:
             solver="rounds",
             history=list(history),
         )
-        return LatentResult(dual, posterior, self.blocks, self.weights)
+        return LatentResult(dual, posterior, self.hidden, self.blocks, self.weights)
 
 
 # -- starts ---------------------------------------------------------------------------
@@ -333,38 +347,74 @@ def best_descent(
 ) -> tuple[LatentResult, FloatArray]:
     """Least divergence over the starts, and that of each.
 
-    With several processes `progress` hears of whole starts only.
+    All take rounds until these lower it by less than `_COARSE`; only those that are
+    near the least one then go on to the tolerance asked for, which on plateaus takes
+    most of the rounds: short runs before long ones, as Biernacki, Celeux & Govaert
+    (2003) have it for EM. With several processes `progress` hears of whole starts only.
     """
-    from joblib import Parallel, delayed, effective_n_jobs
-
-    if effective_n_jobs(n_jobs) > 1 and len(starts) > 1:
-        with_jobs = Parallel(n_jobs=n_jobs, return_as="generator")
-        found = with_jobs(
-            delayed(descend)(problem, one.hidden, settings) for one in starts
-        )
-    else:
-        found = (
-            descend(
-                *(problem, one.hidden, settings),
-                progress.callback(store, task="round"),
-            )
-            for one in starts
-        )
-    results: list[LatentResult] = []
-    for number, _ in enumerate(starts, 1):
-        with progress.group("start") if len(starts) > 1 else nullcontext():
-            results.append(next(found))
-        progress.say(f"{number} of {len(starts)} starts have ended")
-        if progress.stopped:
-            break
-    if progress.stopped:
-        with warnings.catch_warnings():  # of the tasks that this gives up
-            warnings.simplefilter("ignore", UserWarning)
-            found.close()
-    else:
-        next(found, None)  # the pool of processes is at rest only then
+    race = len(starts) > 1 and settings.tol < _COARSE
+    first = settings
+    if race:
+        first = replace(settings, tol=_COARSE, gap_tol=max(settings.gap_tol, _LOOSE))
+    run = _Starts(problem, n_jobs, progress, store)
+    results = run([one.hidden for one in starts], first)
     divergences = np.array([one.dual.objective for one in results])
+    if race and not progress.stopped:
+        best = divergences.min()
+        going = [
+            k
+            for k, one in enumerate(results)
+            if one.dual.status is Status.CONVERGED
+            and divergences[k] <= best + _NEAR * (1.0 + abs(best))
+        ]
+        for k, one in zip(going, run([results[k] for k in going], settings)):
+            results[k], divergences[k] = one, one.dual.objective
     return results[int(np.argmin(divergences))], divergences
+
+
+@dataclass
+class _Starts:
+    """Rounds from several starts, one after the other or in several processes."""
+
+    problem: LatentProblem
+    n_jobs: int | None
+    progress: Any
+    store: Any
+
+    def __call__(self, starts, settings):
+        """LatentResult of each start, or of those until a callback stops the fit."""
+        progress, results = self.progress, []
+        found = self._found(starts, settings)
+        for number, _ in enumerate(starts, 1):
+            with progress.group("start") if len(starts) > 1 else nullcontext():
+                results.append(next(found))
+            progress.say(f"{number} of {len(starts)} starts have ended")
+            if progress.stopped:
+                break
+        if progress.stopped:
+            with warnings.catch_warnings():  # of the tasks that this gives up
+                warnings.simplefilter("ignore", UserWarning)
+                found.close()
+        else:
+            next(found, None)  # the pool of processes is at rest only then
+        return results
+
+    def _found(self, starts, settings):
+        from joblib import Parallel, delayed, effective_n_jobs
+
+        problem = self.problem
+        if effective_n_jobs(self.n_jobs) > 1 and len(starts) > 1:
+            with_jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
+            return with_jobs(
+                delayed(descend)(problem, start, settings) for start in starts
+            )
+        return (
+            descend(
+                *(problem, start, settings),
+                self.progress.callback(self.store, task="round"),
+            )
+            for start in starts
+        )
 
 
 def warn_of_rounds(name: str, result: LatentResult, settings: RoundSettings) -> None:

@@ -28,6 +28,8 @@ from maxent.discrimination._class_rows import others_keep_the_machine
 from maxent.discrimination.duals._signed_problem import SignedProblem, binary_problem
 
 _SCORES = 10_000_000  # values of pairs in memory at a time
+_SHORT = 100  # rows of a pair up to which an interior point costs more than all else
+_MANY_CLASSES = 10  # pairs of fewer take the time, and every digit, that it gives
 _LONG = 2000  # rows of a pair whose solver looks whether it should stop
 
 
@@ -124,7 +126,7 @@ class OneVsOneFit:
         """
         model, pairs, grams = self.model, pairs_of(self.m), None
         threads = effective_threads(model.n_jobs) if callback is None else 1
-        if self.coef is None:
+        if self.coef is None or self._has_few_rows():
             kernel = model._kernel(self.data).held(model.cache_size)
             extra = 0 if self.bias_prior == "flat" else 1
             grams = ClassGrams(kernel, self.ends, model.cache_size, extra, threads)
@@ -146,6 +148,12 @@ class OneVsOneFit:
         if holds:
             self.loo_bound = float((self.multipliers != 0).any(axis=0).mean())
         return total
+
+    def _has_few_rows(self):
+        """Whether working sets are faster for every pair of a linear machine."""
+        sizes = np.sort(np.diff(self.ends, prepend=0))
+        many = self.m >= _MANY_CLASSES and self.model.solver == "auto"
+        return many and sizes[-2:].sum() <= _SHORT
 
     def _one_by_one(self, pairs, grams, callback, total):
         """Yield the result of each pair, and whether it has a leave-one-out bound."""
@@ -173,10 +181,9 @@ class OneVsOneFit:
         problem = self._problem(one, other)
         first = one.stop - one.start
         data = kernel = gram = None
-        if grams is None:
-            rows = np.r_[one, other]
-            data = self.model._some_rows(self.data, rows)
-        else:
+        if self.coef is not None:
+            data = self.model._some_rows(self.data, np.r_[one, other])
+        if grams is not None:
             kernel, gram = grams.pair(i, j, thread)
         result = self.model._solve_rows(
             data, problem, self.tol, callback, kernel=kernel, gram=gram

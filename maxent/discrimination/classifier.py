@@ -14,7 +14,6 @@ from maxent._support.fitted import check_fitted_classes, fresh_state
 from maxent._support.partition_checks import data_is_partitioned
 from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import progress_of, with_progress
-from maxent._support.results import warn_not_converged
 from maxent._support.typing import (
     ArrayLike,
     Bias,
@@ -45,7 +44,6 @@ from maxent.discrimination._probabilities import (
     ProbabilitiesMixin,
     no_probabilities,
 )
-from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._partitioned_linear import PartRows
 from maxent.discrimination.duals._signed_problem import (
     binary_problem,
@@ -313,6 +311,7 @@ for kernel="precomputed"
         X, data = self._rows_to_fit(X, keep)
         self.gamma_ = self._gamma(data, None if sample_weight is None else sample)
         self._check_pairs()
+        columns = None if self._has_kernel("precomputed") else X
         X, data = self._approximated(X, data)
         weight = weight * margin.unit_weight(self.C)
         if len(self.classes_) == 2:
@@ -321,10 +320,7 @@ for kernel="precomputed"
             self.multi_class_ = self._multi_class()
             fit = self._fit_pairs if self.multi_class_ == "ovo" else self._fit_joint
         result = fit(X, keep, data, codes, margin, bias, weight, tol)
-        if np.isnan(result.gap):
-            warn_indefinite("MEDClassifier", result)
-        elif not result.converged:
-            warn_not_converged("MEDClassifier", result, tol, self.max_iter)
+        self._warn_of_end(result, columns)
         return self
 
     def _multi_class(self):
@@ -404,8 +400,7 @@ for kernel="precomputed"
         factor = factor * margin.unit_weight(self.C)
         result = data.solve(PartRows(margin, bias, factor, self.classes_), tol)
         self.loo_bound_ = np.nan
-        if not result.converged:
-            warn_not_converged("MEDClassifier", result, tol, self.max_iter)
+        self._warn_of_end(result, None if result.converged else data.sample[0])
         return self
 
     def _joint_solver(self):

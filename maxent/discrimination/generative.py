@@ -230,7 +230,8 @@ class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
         As there.
     handle_unknown : {"ignore", "error"}, default="ignore"
         Categories met at prediction only: leave out every factor that they enter, which
-        for naive Bayes is exact, or refuse them.
+        for naive Bayes is exact, or refuse them. A column of ten values or more, none
+        of them known, brings a warning that names it.
     missing : {None, "category"}, default=None
         Missing values (None, NaN, pandas' NA): None refuses them in training and takes
         them as unknown categories in prediction, by default ignored; "category" makes

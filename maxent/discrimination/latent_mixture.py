@@ -45,7 +45,8 @@ class LatentMixture:
         Of the starts.
     tol : float, default=1e-6
         A start ends once a round lowers the divergence D by at most
-        ``tol * (1 + D)``; > 0.
+        ``tol * (1 + D)``; > 0. Those that are above the least one by a thousandth or
+        more once rounds lower it by ``1e-4 * (1 + D)`` end there.
     max_rounds : int, default=2000
         Rounds of a start at most.
 

@@ -411,7 +411,10 @@ n_features_in_
             check_value("posterior_.components", part)
         X = self._validated(X, reset=False)
         if self._categorical():
-            known = encode_categories(X, self.categories_, "ignore", self.missing)
+            names = names_of_columns(self)
+            known = encode_categories(
+                X, self.categories_, "ignore", self.missing, names
+            )
             unseen = known == -1
             if self.missing is None:
                 unseen &= ~missing_values(X)

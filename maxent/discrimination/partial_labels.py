@@ -293,14 +293,15 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     def _warn(self, state, labels, tol, max_rounds):
         """Warn of label means, or a last machine, that are not what was asked for."""
         name, result = type(self).__name__, state.machine.result
+        step = self.step if self.method == "alternating" else None
         if state.status is not Status.STOPPED:
-            warn_of_drift(name, state, labels)
+            warn_of_drift(self, state, labels, step)
         if self.method == "exact":
             if not result.converged:
-                warn_not_converged(name, result, tol, max_rounds)
+                warn_not_converged(name, result, tol, max_rounds, bound="max_rounds")
             return
         if state.status is Status.MAX_ITER:
-            warn_unsettled(name, state, tol, max_rounds)
+            warn_unsettled(name, state, tol, max_rounds, step)
         if np.isnan(result.gap):
             warn_indefinite(name, result)
         elif not result.converged:

@@ -15,7 +15,6 @@ from maxent._support.fitted import fresh_state
 from maxent._support.partition_checks import data_is_partitioned
 from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import with_progress
-from maxent._support.results import warn_not_converged
 from maxent._support.typing import (
     ArrayLike,
     Bias,
@@ -26,10 +25,10 @@ from maxent._support.typing import (
     MatrixLike,
     RandomState,
 )
+from maxent.discrimination._constant_fits import warn_of_constant
 from maxent.discrimination._kernel_machine import KernelMachineMixin
 from maxent.discrimination._margin_parameters import regression_margin
 from maxent.discrimination._partitioned_fit import PartitionedFit
-from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._partitioned_linear import PartRows
 from maxent.discrimination.duals._signed_problem import (
     SignedProblem,
@@ -218,6 +217,9 @@ for kernel="precomputed"
         -----
         ConvergenceWarning
             If the tolerance is not met; the attributes say how far the fit came.
+        UserWarning
+            If all predictions are nearly the same while the targets differ: their
+            range is below a thousandth of the targets' standard deviation.
         """
         bias, tol = self._check_machine_parameters()
         epsilon = v.check_nonnegative("epsilon", self.epsilon)
@@ -237,6 +239,7 @@ for kernel="precomputed"
         keep = np.flatnonzero(weight > 0)
         X, data = self._rows_to_fit(X, keep)
         self.gamma_ = self._gamma(data, None if sample_weight is None else weight[keep])
+        columns, rows = None if self._has_kernel("precomputed") else X, X
         X, data = self._approximated(X, data)
         n = len(keep)
         # Far targets would make the solver's residuals large: count from the middle.
@@ -264,10 +267,9 @@ for kernel="precomputed"
         result = store(self, result)
         if self.approximation is not None:
             self._store_approximation(result, result.lam[None, :], data)
-        if np.isnan(result.gap):
-            warn_indefinite("MEDRegressor", result)
-        elif not result.converged:
-            warn_not_converged("MEDRegressor", result, tol, self.max_iter)
+        self._warn_of_end(result, columns)
+        if result.converged:
+            warn_of_constant(self, rows, y, keep)
         return self
 
     def _fit_partitioned(self, X, y, sample_weight, margin, bias, tol):
@@ -284,8 +286,7 @@ for kernel="precomputed"
             unit=_unit_of(targets - centre),
         )
         result = data.solve(rows, tol)
-        if not result.converged:
-            warn_not_converged("MEDRegressor", result, tol, self.max_iter)
+        self._warn_of_end(result, None if result.converged else data.sample[0])
         return self
 
     def predict(self, X: MatrixLike) -> FloatArray:

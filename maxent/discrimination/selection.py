@@ -224,7 +224,8 @@ n_features_in_
         store(self, found)
         self.loo_bound_ = leave_one_out_bound(result, codes, margin, bias, weight)
         if not result.converged:
-            warn_not_converged("MEDFeatureSelector", result, tol, options["max_iter"])
+            name, max_iter = "MEDFeatureSelector", options["max_iter"]
+            warn_not_converged(name, result, tol, max_iter, data)
         elif not self._get_support_mask().any():
             self._warn_of_no_feature()
         return self

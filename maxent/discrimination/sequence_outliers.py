@@ -32,7 +32,7 @@ from maxent.discrimination._outlier_base import OutlierBase
 from maxent.discrimination.chain_posterior import ChainPosterior, listed
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.normal_wishart import NormalInverseWishart
-from maxent.models._chain_input import alphabet_size
+from maxent.models._chain_input import alphabet_size, with_alphabet
 
 EMISSIONS = ("categorical", "gaussian")
 _GAP = 1e-8  # relative gap of the duals of the rounds, at most
@@ -52,7 +52,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
     emission : {"categorical", "gaussian"}, default="categorical"
         Symbols, or vectors of real numbers.
     alphabet : str, optional
-        Letters of the symbols, in order; then strings are read.
+        Letters of the symbols, in order, where strings are read. None takes those of
+        the training strings, sorted; give it where some may be missing there.
     missing : str, default=""
         Letters of strings that stand for a missing observation.
     n_symbols : int, optional
@@ -73,7 +74,9 @@ class MEDSequenceOutlierDetector(OutlierBase):
         Without `level`, this quantile of the scores that a Bayes posterior gives the
         training sequences, in [0, 1].
     contamination : float, optional
-        Share of the training sequences to call outliers, in (0, 0.5].
+        Share of the training sequences to call outliers, in (0, 0.5]: it sets
+        ``offset_``, the threshold of `predict`. Without it sequences that cannot be
+        lifted to the level are outliers: at the default `quantile` a third or more.
     C : float, default=1.0
         Rate of the margin prior, > 0, which caps the weight of a sequence. With
         `normalize` a sequence of length L weighs as much as L / mean length others of
@@ -84,7 +87,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
         Random starts, >= 1; the one that ends at the least divergence is kept.
     tol : float, default=1e-6
         A start ends once a round lowers the divergence D by at most
-        ``tol * (1 + D)``; > 0.
+        ``tol * (1 + D)``; > 0. Those that are above the least one by a thousandth or
+        more once rounds lower it by ``1e-4 * (1 + D)`` end there.
     max_iter : int, default=2000
         Rounds of a start at most.
     random_state : int, Generator, RandomState or None, default=None
@@ -110,6 +114,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
         Their multipliers.
     n_symbols_ : int
         Number of symbols, or length of the vectors.
+    alphabet_ : str
+        Where strings are read: the letters of the symbols.
     objective_history_ : ndarray (rounds,)
         Divergence after every round of the start that is kept; it does not rise.
     divergences_ : ndarray
@@ -299,9 +305,14 @@ class MEDSequenceOutlierDetector(OutlierBase):
             found = vector_sequences(X, n_features=size)
             v.check_range("X", found.values[~np.isnan(found.values[:, 0])])
         else:
+            alphabet = vars(self).get("alphabet_", self.alphabet)
+            if size is None:
+                X, alphabet = with_alphabet(X, alphabet, self.missing, self.n_symbols)
+                if alphabet is not None:
+                    self.alphabet_ = alphabet
             found = symbol_sequences(
                 X,
-                alphabet=self.alphabet,
+                alphabet=alphabet,
                 n_symbols=self.n_symbols if size is None else size,
                 missing=self.missing,
             )
@@ -350,7 +361,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
     ) -> ChainProblem:
         shared = found, n_states, float(self.pseudo_count), unit
         if self.emission == "categorical":
-            size = alphabet_size(found, self.alphabet, self.n_symbols)
+            alphabet = vars(self).get("alphabet_")
+            size = alphabet_size(found, alphabet, self.n_symbols)
             self.n_symbols_ = size
             return CategoricalChains(*shared, size, weight, self.n_jobs)
         observed = self._observed(found)

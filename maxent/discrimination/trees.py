@@ -83,8 +83,8 @@ class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
     edge_prior : array-like (n_features, n_features), optional
         Prior weights of the edges, symmetric, >= 0; 0 forbids an edge. One by default.
     handle_unknown : {"ignore", "error"}, default="ignore"
-        Categories met at prediction only: leave out every factor that they enter, or
-        refuse them.
+        Categories met at prediction only: leave out every factor that they enter, with
+        a warning of columns of ten values or more that are all unknown, or refuse them.
     missing : {None, "category"}, default=None
         Missing values (None, NaN, pandas' NA): None refuses them in training and takes
         them as unknown categories in prediction, by default ignored; "category" makes

@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.docs import InheritedDocs
 from maxent._support.random_state import as_generator
 from maxent._support.typing import (
     ArrayLike,
@@ -32,7 +33,7 @@ from maxent.families._comparisons import Comparisons
 from maxent.families._inner import inner, paired, weighted_mean
 
 
-class ExponentialFamily(Comparisons, ABC):
+class ExponentialFamily(InheritedDocs, Comparisons, ABC):
     """Batch of distributions of one exponential family; base class.
 
     A batch is an immutable value: its parameters are checked once and stored as

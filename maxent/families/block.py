@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from maxent._support.docs import InheritedDocs
 from maxent._support.typing import ArrayLike, FloatArray, IntArray
 
 
-class Block(ABC):
+class Block(InheritedDocs, ABC):
     """Base class of blocks: what :func:`maxent.discrimination.solve_blocks` needs.
 
     A block of your own derives from this class, or has its methods, and defines

@@ -361,7 +361,12 @@ class NormalInverseWishart(ConjugatePrior):
         with single_threaded_blas():
             Q = U @ U.T
         q = 0.5 * q
-        return (nu / kappa + 0.5 * nu * Q) * Q + (self._spread() - q - q[:, None])
+        out = 0.5 * nu * Q  # then in place: new pages cost more than the products
+        out += nu / kappa
+        out *= Q
+        out -= q
+        out -= (q - self._spread())[:, None]
+        return out
 
     def _max_step(self, rows, direction):
         """Definiteness of sum w [x; 1][x; 1]' along a line is an eigenproblem."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, xlogy
 
 from maxent._support import validation as v
+from maxent._support.docs import InheritedDocs
 from maxent.latent._scaling import scaled
 from maxent.latent._space import FeatureSpace, check_features, check_log_prior
 
@@ -31,7 +32,7 @@ class Posterior:
     log_likelihood: Array  # (R,)
 
 
-class LogLinearModel(ABC):
+class LogLinearModel(InheritedDocs, ABC):
     """Log-linear model over observed and hidden variables; base class.
 
     ``p(y, z) = q(y, z) exp(lam . f(y, z)) / Phi(lam)``. Weights come with one leading

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._core import chain
 from maxent._support import validation as v
+from maxent._support.partitions import is_partitioned
+from maxent._support.sequence_files import read_sequences
 from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families import Categorical, _checks
 
@@ -158,6 +161,29 @@ def alphabet_size(found: Sequences, alphabet: str | None, n_symbols: int | None)
     if n_symbols is not None:
         return v.check_count("n_symbols", n_symbols)
     return max(int(found.values.max(initial=0)) + 1, 1)
+
+
+def with_alphabet(
+    sequences: Any, alphabet: str | None, missing: str, n_symbols: int | None = None
+) -> tuple[Any, str | None]:
+    """The sequences, and their alphabet: that of strings without one is found.
+
+    It has their letters in sorted order, but for the missing ones. A single string, and
+    letters in a list, are left to :func:`symbol_sequences` to refuse.
+    """
+    given = alphabet is not None or n_symbols is not None
+    if given or is_partitioned(sequences):
+        return sequences, alphabet
+    if isinstance(sequences, os.PathLike):
+        sequences = read_sequences(sequences)[1]
+    listed = isinstance(sequences, (list, tuple)) or getattr(sequences, "ndim", 0) == 1
+    strings = list(sequences) if listed else []
+    if not all(isinstance(one, str) and len(one) for one in strings):
+        return sequences, None
+    if max(map(len, strings), default=0) < 2:
+        return sequences, None
+    letters = sorted(set().union(*strings) - set(missing))
+    return sequences, "".join(letters) or None
 
 
 def mean_length(found: Sequences) -> int:

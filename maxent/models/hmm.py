@@ -32,6 +32,7 @@ from maxent.models._chain_input import (
     hmmlearn,
     mean_length,
     sequence_weights,
+    with_alphabet,
 )
 from maxent.models._hidden_chain import HiddenMarkovModel, Observations
 from maxent.models._many_chains import fit_tables
@@ -210,8 +211,8 @@ class CategoricalHMM(HiddenMarkovModel):
         Parameters
         ----------
         sequences : list of str or of array-like of int, array-like, or path
-            Strings with an `alphabet`; codes 0, 1, ..., -1 where missing; one array
-            with `lengths`; or the path of a FASTA or one-per-line text file.
+            Strings; codes 0, 1, ..., -1 where missing; one array with `lengths`; or the
+            path of a FASTA or one-per-line text file.
         n_states : int, optional
             None takes :func:`states_per_sequence` of the mean length, up to 20.
         lengths : array-like of int, optional
@@ -219,7 +220,8 @@ class CategoricalHMM(HiddenMarkovModel):
         weights : array-like (n_sequences,), optional
             Weights >= 0; weight 2 equals the sequence twice.
         alphabet : str, optional
-            Letters of strings, in the order of their codes.
+            Letters of strings, in the order of their codes. None takes those that are
+            there, in sorted order; give it where some may be missing from the data.
         missing : str, default=""
             Letters that stand for a missing observation.
         n_symbols : int, optional
@@ -289,6 +291,7 @@ class CategoricalHMM(HiddenMarkovModel):
         alphabet, missing, n_symbols = symbols_of_start(
             init, cls, alphabet, missing, n_symbols
         )
+        sequences, alphabet = with_alphabet(sequences, alphabet, missing, n_symbols)
         fixed = {"alphabet": alphabet, "missing": missing}
         if is_partitioned(sequences):
             n_symbols = len(alphabet) if n_symbols is None and alphabet else n_symbols
@@ -382,6 +385,7 @@ class CategoricalHMM(HiddenMarkovModel):
         alphabet, missing, n_symbols = symbols_of_start(
             first, cls, alphabet, missing, n_symbols
         )
+        data, alphabet = with_alphabet(data, alphabet, missing, n_symbols)
         found = symbol_sequences(
             data, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )

@@ -24,6 +24,7 @@ from maxent.models._chain_input import (
     drawn_indices,
     drawn_offsets,
     sequence_weights,
+    with_alphabet,
     with_pseudo_counts,
 )
 from maxent.models.base import Model
@@ -243,9 +244,9 @@ class MarkovChain(Model):
         Parameters
         ----------
         sequences : list of str or of array-like of int, array-like, or path
-            Strings with an `alphabet`; codes 0, 1, ..., -1 where missing; one array
-            with `lengths`; or the path of a FASTA or one-per-line text file. Windows of
-            ``order + 1`` symbols with a missing one are left out.
+            Strings; codes 0, 1, ..., -1 where missing; one array with `lengths`; or the
+            path of a FASTA or one-per-line text file. Windows of ``order + 1`` symbols
+            with a missing one are left out.
         order : int, default=1
             How many symbols the next one depends on, >= 0.
         lengths : array-like of int, optional
@@ -253,7 +254,8 @@ class MarkovChain(Model):
         weights : array-like (n_sequences,), optional
             Weights >= 0; weight 2 equals the sequence twice.
         alphabet : str, optional
-            Letters of strings, in the order of their codes.
+            Letters of strings, in the order of their codes. None takes those that are
+            there, in sorted order; give it where some may be missing from the data.
         missing : str, default=""
             Letters that stand for a missing observation.
         n_symbols : int, optional
@@ -298,6 +300,7 @@ class MarkovChain(Model):
         order = check_order(order)
         smoothing = v.check_nonnegative("smoothing", smoothing)
         v.check_choice("start", start, ("first", "all"))
+        sequences, alphabet = with_alphabet(sequences, alphabet, missing, n_symbols)
         found = symbol_sequences(
             sequences, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )
@@ -325,12 +328,16 @@ class MarkovChain(Model):
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
         """Sequences of one alphabet; without one, all share the number of symbols."""
-        words = ("alphabet", "n_symbols", "missing")
-        given = {word: options[word] for word in words if word in options}
-        found = symbol_sequences(data, options.pop("lengths", None), **given)
-        options["n_symbols"] = alphabet_size(
-            found, options.get("alphabet"), options.get("n_symbols")
+        missing, n_symbols = options.get("missing", ""), options.get("n_symbols")
+        data, alphabet = with_alphabet(
+            data, options.get("alphabet"), missing, n_symbols
         )
+        lengths = options.pop("lengths", None)
+        found = symbol_sequences(
+            data, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
+        )
+        options["alphabet"] = alphabet
+        options["n_symbols"] = alphabet_size(found, alphabet, n_symbols)
         return found.singles()
 
 

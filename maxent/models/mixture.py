@@ -111,20 +111,20 @@ class Mixture(Model):
         """
         return logsumexp(self._joint(X), axis=0)
 
-    def log_likelihood(self, X: ArrayLike) -> float:
-        """Sum of the log-densities of rows.
+    def log_likelihood(self, X: ArrayLike) -> Array:
+        """Log-likelihood of every row, as all models have it: :meth:`log_prob`.
 
         Parameters
         ----------
         X : array-like (n_samples, event)
-            Rows, as independent draws.
+            As for :meth:`log_prob`.
 
         Returns
         -------
-        float
-            In nats.
+        ndarray (n_samples,)
+            In nats. The sum is that of the rows as independent draws.
         """
-        return float(self.log_prob(X).sum())
+        return self.log_prob(X)
 
     def posterior(self, X: ArrayLike) -> Array:
         """Posterior probabilities of the components.

@@ -296,7 +296,7 @@ def test_motifs_of_a_label_and_their_lengths(run, tmp_path):
         code, _, err = run("fit", path, model, *options, *given)
         assert code == 2 and re.search(words, err)
     code, _, err = run("fit", path, model, *options, "--max-iter", 1, "--tol", 1e-12)
-    assert code == 1 and "raise --max-iter (now 1) or tol" in err
+    assert code == 1 and "raise --max-iter (now 1) or --tol" in err
     path.write_text("".join(lines) + ">short bound\nACG\n")
     code, _, err = run("fit", path, model, *options)
     assert code == 2 and re.search(r"line 121: .*'short bound' has 3 .*--width", err)

@@ -113,6 +113,10 @@ def test_text_becomes_columns_of_numbers(run, cars, tmp_path):
     other.write_text("color,weight\nviolet,0.5\n?,NA\n")
     code, out, err = run("predict", model, other)
     assert (code, err) == (0, "") and len(column(out)) == 2
+    other.write_text("color,weight\n" + 10 * "violet,0.5\n")
+    code, out, err = run("predict", model, other)
+    assert code == 0 and len(column(out)) == 10
+    assert err.startswith("maxent predict: warning: no category in feature 0 of X")
 
 
 def test_missing_numbers_need_to_be_asked_for(run, cars, tmp_path):

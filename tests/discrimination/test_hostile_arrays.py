@@ -4,6 +4,7 @@ import math
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from refusals import outcome, refused
@@ -106,6 +107,40 @@ def test_missing_targets_among_objects_are_refused(data):
     targets = y.astype(object)
     targets[3] = None
     refused(lambda: MEDRegressor().fit(X, targets), "y|NaN")
+
+
+BOOLEANS = {  # as labels: what is refused, or the classes
+    "objects": (
+        lambda y: y.astype(object),
+        r"objects of type bool, .*y\.astype\(bool\)",
+    ),
+    "with numbers": (
+        lambda y: np.array([1, *y[1:]], dtype=object),
+        r"bool and int, .*y\.astype\(int\)",
+    ),
+    "one missing": (
+        lambda y: np.array([None, *y[1:]], dtype=object),
+        r"y\[0\]=None; drop",
+    ),
+    "pandas, one missing": (
+        lambda y: pd.Series([None, *y[1:]], dtype="boolean"),
+        r"y\[0\]=<NA>; drop",
+    ),
+    "pandas": (lambda y: pd.Series(y, dtype="boolean"), [0.0, 1.0]),  # as SVC's
+    "booleans": (lambda y: y, [False, True]),
+}
+
+
+@pytest.mark.parametrize("case", list(BOOLEANS))
+def test_booleans_as_labels_are_classes_or_refused(case, data):
+    X, y = data
+    make, found = BOOLEANS[case]
+    model = MEDClassifier()
+    if isinstance(found, str):
+        refused(lambda: model.fit(X, make(y > 0)), found)
+    else:
+        classes = model.fit(X, make(y > 0)).classes_
+        assert classes.tolist() == found and classes.dtype == np.array(found).dtype
 
 
 def memory_mapped(X, path):

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from maxent import MEDOutlierDetector, load, save
+from maxent._support.progress import Progress
 from maxent.discrimination import (
     DirichletTrees,
     ExponentialMargin,
@@ -28,6 +29,7 @@ from maxent.discrimination._latent_rounds import (
     Hidden,
     RoundSettings,
     bayes,
+    best_descent,
     descend,
 )
 from maxent.discrimination.latent_mixture import MixtureProblem
@@ -327,6 +329,25 @@ def test_same_bits_for_any_number_of_jobs(rng):
     np.testing.assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
     np.testing.assert_array_equal(fits[0].divergences_, fits[1].divergences_)
     assert fits[0].objective_ == fits[0].divergences_.min()
+
+
+def test_starts_far_behind_end_early_and_the_best_one_as_by_itself(rng):
+    problem = MixtureProblem(PRIOR, np.round(rng.standard_t(3, size=(80, 2)), 2), 3)
+    weight, rngs = np.ones(80), np.random.default_rng(int(rng.integers(99))).spawn(6)
+    todo = settings(-4.0, 1.0, weight, tol=1e-7, max_rounds=2000, gap_tol=1e-9)
+    starts = _latent_rounds.baselines(problem, rngs, weight, None)
+    progress = Progress(MEDOutlierDetector(), {})
+    best, found = best_descent(problem, starts, todo, None, progress, None)
+    alone = [descend(problem, one.hidden, todo).dual for one in starts]
+    full = np.array([one.objective for one in alone])
+    tried = np.argmin(found)
+    assert best.dual.objective == pytest.approx(full[tried], rel=1e-6)
+    assert best.dual.converged and best.dual.relative_gap <= 1e-9
+    D = np.array([h[1] for h in best.dual.history])
+    assert np.diff(D).max(initial=0.0) <= 1e-6 * (1.0 + D[0])
+    # what ended early is above its own end, and was not near the best
+    early = found > full * (1.0 + 1e-5)
+    assert (found[early] > found.min() + 1e-3 * (1.0 + found.min())).all()
 
 
 @pytest.mark.parametrize("component", ["gaussian", "multinomial", PRIOR])

@@ -190,6 +190,28 @@ def test_codes_and_text_give_no_warning_of_numbers(name, rng):
     make(name).fit(X.astype(str), y)
 
 
+@ALL
+def test_a_column_without_a_known_category_is_named_once(name, rng):
+    X, y = categories(rng, 60)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = make(name).fit(frame, y)
+    other = frame.astype({"b": str, "d": str})
+    text = r"feature 1 \(column 'b'\) of X.*nor in 1 other.*such as '\d'.*\[0, 1, 2\]"
+    with pytest.warns(UserWarning, match=text) as caught:
+        answers(model, other)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    answers(model, other[:9])  # a few rows may be new by chance
+    other["b"], other["d"] = None, [0, *other["d"][1:]]
+    answers(model, other)  # missing, and known once
+
+
+@pytest.mark.filterwarnings("ignore:the columns .* hold real numbers:UserWarning")
+@ALL
+def test_real_numbers_are_not_told_of_again(name, rng):
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    answers(make(name).fit(X, y), rng.normal(size=(60, 3)))
+
+
 # -------------------------------------------------------------- sequences as strings
 
 

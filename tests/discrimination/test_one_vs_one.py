@@ -12,6 +12,7 @@ from maxent import MEDClassifier, load, save
 from maxent._support.gram_store import ClassGrams, PartGram
 from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination._one_vs_one import pairs_of, votes
+from maxent.discrimination.duals import _signed_dual
 
 KERNELS = ["linear", "rbf", "poly"]
 
@@ -252,3 +253,16 @@ def test_pairs_side_by_side_are_those_one_by_one(rng):
     for other in (two, heard):
         for name in ("dual_coef_", "intercept_", "objective_", "loo_bound_", "n_iter_"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_linear_machines_of_many_tiny_classes_need_no_interior_point(
+    kind, rng, monkeypatch
+):
+    X, y = several(rng, 60, 20)
+    slow = MEDClassifier("linear", solver="interior").fit(X, y)
+    monkeypatch.setattr(_signed_dual, "solve_interior", None)
+    fast = MEDClassifier("linear").fit(kind(X), y)
+    gaps = fast.duality_gap_ + slow.duality_gap_
+    assert fast.converged_ and abs(fast.objective_ - slow.objective_) <= gaps
+    assert (fast.predict(kind(X)) == slow.predict(X)).mean() >= 0.9

@@ -382,16 +382,43 @@ def test_drift_to_one_class_is_said(rng):
     part = np.full(100, -1)
     part[:4] = [0, 1, 0, 1]
     model = MEDPartialLabelClassifier(class_prior=1 - 1e-6)
-    with pytest.warns(UserWarning, match="rows without a label were given to class 1"):
+    text = "rows without a label were given to class 1.*change class_prior.*bias=1.0"
+    with pytest.warns(UserWarning, match=text):
+        model.fit(X, part)
+    model.set_params(estimator=MEDClassifier(bias=2.0, class_weight="balanced"))
+    text = (
+        r"so, change class_prior \(now 0.99\d*\), lower step \(now 1\), or label more"
+    )
+    with pytest.warns(UserWarning, match=text):
         model.fit(X, part)
 
 
+MISSES = {  # of convergence: parameters and remedies
+    "few rounds": ({"step": 1}, r"raise max_rounds \(now 1\), or raise tol\.$"),
+    "small steps": ({"step": 0.1}, r"tol, or raise step \(now 0\.1\)\.$"),
+    "few iterations": ({"method": "direct"}, r"max_rounds \(now 1\), or raise tol\.$"),
+    "descent that ended": (
+        {"method": "direct", "tol": 1e-12, "max_rounds": 500},
+        r"round; raise tol, or use method='alternating'\.$",
+    ),
+    "few steps of exact": (
+        {"method": "exact", "estimator": MEDClassifier(bias=1.0), "tol": 1e-9},
+        r"raise max_rounds \(now 1\)",
+    ),
+}
+
+
 @pytest.mark.filterwarnings("ignore:.*rows without a label were given:UserWarning")
-def test_missing_convergence_is_said(rng):
+@pytest.mark.parametrize("case", list(MISSES))
+def test_missing_convergence_is_said(case, rng):
     X, y = two_clusters(rng, 60, 0.5)
-    model = MEDPartialLabelClassifier(max_rounds=1, step=0.1)
-    with pytest.warns(ConvergenceWarning, match=r"raise max_rounds \(now 1\)"):
-        model.fit(X, hidden(rng, y))
+    parameters, remedy = MISSES[case]
+    part = hidden(rng, y)
+    if "exact" in case:
+        part = np.where(np.arange(60) < 5, -1, y)
+    model = MEDPartialLabelClassifier(**{"max_rounds": 1} | parameters)
+    with pytest.warns(ConvergenceWarning, match=remedy):
+        model.fit(X, part)
     assert not model.converged_
 
 

@@ -367,7 +367,7 @@ def test_sequences_that_make_no_sense_are_refused(rng):
     refused(fit([0, 1, 1]), r"one sequence.*\[X\]")
     refused(fit(np.array([0, 1, 1])), "one sequence")
     refused(fit("abab", alphabet="ab"), "one sequence")
-    refused(fit(["ab"]), "alphabet")
+    refused(fit(["a", "b"]), "alphabet")
     refused(fit(["abz"], alphabet="ab"), "'z'")
     refused(fit([[0, 1]], n_states=3), "n_states=3 is more than the 2 observed steps")
     refused(fit([[0, 1], [0, 1]], [1, 0], n_states=3), "n_states=3 is more than the 2")
@@ -444,3 +444,18 @@ def test_memory_grows_with_the_steps_and_not_with_their_square(rng):
     finally:
         tracemalloc.stop()
     assert peak < 1e8  # all steps by all steps would be 1.2e9
+
+
+def test_letters_of_strings_are_found(rng, tmp_path):
+    X = ["".join(rng.choice(list("cab"), size=8)) for _ in range(30)]
+    weight = np.array([0.0 if "a" in one else 1.0 for one in X])
+    weight[:9] = 1.0
+    options = {"random_state": 0, "missing": "b"}
+    found = MEDSequenceOutlierDetector(**options).fit(X, None, weight)
+    given = MEDSequenceOutlierDetector(alphabet="ac", **options).fit(X, None, weight)
+    assert found.alphabet is None and found.alphabet_ == "ac"
+    np.testing.assert_array_equal(found.score_samples(X), given.score_samples(X))
+    save(found, tmp_path / "m.npz")
+    again = load(tmp_path / "m.npz")
+    np.testing.assert_array_equal(again.score_samples(X), given.score_samples(X))
+    refused(lambda: found.predict(["acx"]), "'x' is not in the alphabet 'ac'")

@@ -491,7 +491,7 @@ FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
         (lambda: CategoricalHMM.fit([[0, 1]], 2, weights=[0.0]), "weights"),
         (lambda: CategoricalHMM.fit([], 2), "there is no sequence"),
         (lambda: CategoricalHMM.fit([[0, 1], []], 2), r"sequences\[1\] is empty"),
-        (lambda: CategoricalHMM.fit(["AC"], 2), "alphabet='ACGT'"),
+        (lambda: CategoricalHMM.fit(["A", "C"], 2), "alphabet='ACGT'"),
         (
             lambda: CategoricalHMM.fit(["AC", "AXC"], 2, alphabet="AC"),
             r"sequences\[1\]\[1\]='X'",

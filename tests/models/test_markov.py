@@ -1,12 +1,14 @@
 """Markov chains against enumeration, counts by hand, and their hidden form."""
 
+import pathlib
+
 import numpy as np
 import pytest
 from models.sequence_cases import random_codes
 from oracles.sequence_models import log_markov
 from refusals import refused
 
-from maxent.models import MarkovChain
+from maxent.models import CategoricalHMM, MarkovChain
 
 orders = pytest.mark.parametrize("order", [0, 1, 2, 3])
 
@@ -77,6 +79,26 @@ def test_draws_have_the_law_of_the_chain(order, rng):
     assert np.abs(share - law).max() < 6 * 0.5 / np.sqrt(n)
 
 
+@pytest.mark.parametrize("wrap", [list, np.array, tuple, pathlib.Path])
+@pytest.mark.parametrize("model", [MarkovChain, CategoricalHMM])
+def test_letters_of_strings_are_found(model, wrap, rng, tmp_path):
+    strings = ["".join(rng.choice(list("TCAN"), size=9)) for _ in range(8)]
+    given = wrap(strings) if wrap is not pathlib.Path else tmp_path / "x.txt"
+    (tmp_path / "x.txt").write_text("\n".join(strings))
+    options = {"missing": "N"} | ({} if model is MarkovChain else {"random_state": 0})
+    fits = [model.fit(given, 1, alphabet=a, **options) for a in (None, "ACT")]
+    assert fits[0].alphabet == "ACT" and fits[0] == fits[1]
+    if model is CategoricalHMM:
+        options["n_states"] = 1
+    for one in model.fit_many(given, **options):  # of all together
+        assert one.alphabet == "ACT"
+
+
+def test_letters_that_may_be_a_list_of_one_sequence_need_an_alphabet():
+    refused(lambda: MarkovChain.fit(["a", "b", "a"]), "pass the letters in order")
+    refused(lambda: MarkovChain.fit("aba"), "pass the letters in order")
+
+
 def test_contexts_without_counts_are_uniform():
     fit = MarkovChain.fit([[0, 0, 0]], 1, n_symbols=2, smoothing=0.0)
     np.testing.assert_array_equal(fit.transition, [[1.0, 0.0], [0.5, 0.5]])
@@ -101,7 +123,7 @@ def test_fit_many_is_one_fit_each(rng):
         (lambda: MarkovChain([1.0], [[0.5, 0.5]], -1), "order=-1"),
         (lambda: MarkovChain([1.0], [[0.5, 0.5]], 1), r"start has shape \(1,\)"),
         (lambda: MarkovChain([1.0], [[0.5, 0.4]], 0), "sums to 0.9"),
-        (lambda: MarkovChain.fit(["AB"], 1), "alphabet="),
+        (lambda: MarkovChain.fit(["A", "B"], 1), "alphabet="),
         (lambda: MarkovChain.fit([[0, 1]], 1, start="last"), "start='last'"),
         (lambda: MarkovChain.fit([[0, 1]], 1).sample(1, 0), "length=0"),
     ],

@@ -225,7 +225,8 @@ def test_fit_finds_the_mixture_that_drew_the_data(rng):
     X = truth.sample(1000, rng)
     fit = Mixture.fit(X, n_components=2, random_state=0)
     assert fit.fit_result.converged
-    assert fit.log_likelihood(X) > truth.log_likelihood(X) - 1.0
+    gain = fit.log_likelihood(X) - truth.log_likelihood(X)
+    assert gain.shape == (1000,) and gain.sum() > -1.0
     np.testing.assert_allclose(np.sort(fit.weights), [0.3, 0.7], atol=0.1)
 
 

@@ -17,10 +17,11 @@ import numpy as np
 
 from maxent._optimize.potential import Potential
 from maxent._support import validation as v
+from maxent._support.docs import InheritedDocs
 from maxent._support.typing import ArrayLike, FloatArrayOrScalar
 
 
-class MarginPrior:
+class MarginPrior(InheritedDocs):
     """Base class of the margin priors.
 
     Every prior is a unit function g of the dimensionless multiplier

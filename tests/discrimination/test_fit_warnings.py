@@ -1,0 +1,60 @@
+"""Warnings of fits that came out constant, or stalled on columns of far scales."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_diabetes
+from sklearn.exceptions import ConvergenceWarning
+
+from maxent import MEDClassifier, MEDRegressor
+
+CONSTANT = {  # parameters, scale of X, scale of y, remedy
+    "wide tube": ({"epsilon": 10.0}, 1.0, 1.0, "epsilon=0.1, sharpness=10"),
+    "wide tube, nystroem": (
+        {"epsilon": 10.0, "approximation": "nystroem"},
+        *(1.0, 1.0, "epsilon=0.1"),
+    ),
+    "small targets": ({}, 1.0, 1e-2, "epsilon=0.001, sharpness=1e[+]03"),
+    "large targets": ({}, 1.0, 1e6, "C=1e[+]06, epsilon=1e[+]05, sharpness=1e-05"),
+    "large targets, hinge": ({"margin": "hinge"}, 1.0, 1e6, r"epsilon=1e\+05\.$"),
+    "small gamma": ({"gamma": 1e-9}, 1.0, 1.0, "try gamma=0[.]"),
+    "small rows": ({"kernel": "linear"}, 1e-9, 1.0, "scale the features"),
+}
+
+
+def problem(rng, n=200):
+    X = rng.normal(size=(n, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=n)
+    return X, (y - y.mean()) / y.std()
+
+
+@pytest.mark.parametrize("case", list(CONSTANT))
+def test_a_constant_regression_names_the_parameter_to_change(case, rng):
+    parameters, of_X, of_y, remedy = CONSTANT[case]
+    X, y = problem(rng)
+    with pytest.warns(UserWarning, match=f"nearly the same: .*{remedy}") as caught:
+        MEDRegressor(**parameters).fit(of_X * X, of_y * y)
+    assert len(caught) == 1
+
+
+def test_a_constant_regression_on_a_kernel_matrix_is_told(rng):
+    X, y = problem(rng)
+    with pytest.warns(UserWarning, match="nearly the same"):
+        MEDRegressor("precomputed", epsilon=9.0).fit(X @ X.T, y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("scaled", [True, False])
+def test_weak_fits_are_not_called_constant(kernel, scaled, rng):
+    X, y = load_diabetes(return_X_y=True, scaled=scaled)
+    MEDRegressor(kernel).fit(X, y)
+    MEDRegressor(kernel).fit(X, rng.permutation(y))
+    MEDRegressor(kernel).fit(X, np.full(len(y), 3.0))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_stalled_machines_ask_for_scaled_columns(kind, rng):
+    X = rng.normal(size=(300, 3)) * [1.0, 1.0, 1e9]
+    y = X[:, 0] + X[:, 1] > 0
+    with pytest.warns(ConvergenceWarning, match=r"StandardScaler.* of column 2\.$"):
+        MEDClassifier("linear", C=100.0).fit(kind(X), y)
