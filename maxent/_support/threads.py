@@ -12,6 +12,7 @@ import contextvars
 import functools
 import os
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -183,6 +184,24 @@ def in_threads(work, n_items, n_threads):
 
 
 @functools.cache
+def end_tasks(found, given_up):
+    """End a generator of joblib's results, of which no more are wanted.
+
+    Parameters
+    ----------
+    found : generator
+    given_up : bool
+        Whether tasks may be left, which are given up; otherwise all results were
+        taken, and the pool of processes is left at rest.
+    """
+    if not given_up:
+        next(found, None)
+        return
+    with warnings.catch_warnings():  # of the tasks given up
+        warnings.simplefilter("ignore", UserWarning)
+        found.close()
+
+
 def _controller():
     import scipy.linalg.cython_blas  # noqa: F401  (loads the BLAS we call)
     from threadpoolctl import ThreadpoolController

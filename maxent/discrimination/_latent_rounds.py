@@ -27,7 +27,7 @@ import numpy as np
 from maxent._support.callers import user_stacklevel
 from maxent._support.reports import Report, tell
 from maxent._support.results import DualResult, Monitor, Status
-from maxent._support.threads import single_threaded_blas
+from maxent._support.threads import end_tasks, single_threaded_blas
 from maxent._support.typing import Callback, FloatArray
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.margins.base import MarginPrior
@@ -391,12 +391,7 @@ class _Starts:
             progress.say(f"{number} of {len(starts)} starts have ended")
             if progress.stopped:
                 break
-        if progress.stopped:
-            with warnings.catch_warnings():  # of the tasks that this gives up
-                warnings.simplefilter("ignore", UserWarning)
-                found.close()
-        else:
-            next(found, None)  # the pool of processes is at rest only then
+        end_tasks(found, progress.stopped)
         return results
 
     def _found(self, starts, settings):

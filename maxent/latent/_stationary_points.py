@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,7 @@ from maxent._support.compiling import compiled
 from maxent._support.progress import Progress
 from maxent._support.reports import Report, relayed, tell
 from maxent._support.results import Status
-from maxent._support.threads import single_threaded_blas
+from maxent._support.threads import end_tasks, single_threaded_blas
 from maxent.latent._em_is import run, summary
 from maxent.latent._hull import reach_within
 from maxent.latent._likelihood import Likelihood, polished
@@ -114,12 +113,7 @@ def parts_of(
         with progress.group("candidates"):
             parts.append(next(found))
         progress.say(f"{sum(map(len, chunks[: len(parts)]))} of {n} starts have ended")
-    if progress.stopped:
-        with warnings.catch_warnings():  # of the tasks that this gives up
-            warnings.simplefilter("ignore", UserWarning)
-            found.close()
-    else:
-        next(found, None)  # the pool of processes is at rest only then
+    end_tasks(found, progress.stopped)
     return parts
 
 
