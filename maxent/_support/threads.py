@@ -134,7 +134,8 @@ def in_threads(work, n_items, n_threads):
     """Call ``work(item, thread, stop)`` for all items, on this thread and others.
 
     For work that releases the interpreter lock most of the time. Loops inside take one
-    thread unless they are told otherwise. Each thread takes the next item that none has
+    thread unless they are told otherwise, and BLAS does until the last thread has ended:
+    its setting must not change while it works. Each thread takes the next item that none has
     taken, so results must not depend on which one it is.
 
     Parameters
@@ -150,7 +151,7 @@ def in_threads(work, n_items, n_threads):
 
     def run(thread):
         try:
-            with threads_of(1):
+            with threads_of(1), single_threaded_blas():
                 while not stop.is_set():
                     with lock:
                         item = next(items, None)
@@ -169,21 +170,20 @@ def in_threads(work, n_items, n_threads):
         )
         for thread in range(1, n_threads)
     ]
-    for one in others:
-        one.start()
-    run(0)
-    if not (failures and isinstance(failures[0], KeyboardInterrupt)):
-        try:
+    try:
+        for one in others:
+            one.start()
+        run(0)
+        if not (failures and isinstance(failures[0], KeyboardInterrupt)):
             for one in others:
                 one.join()
-        except KeyboardInterrupt:
-            stop.set()
-            raise
+    except BaseException:  # a signal, between items or while waiting
+        stop.set()
+        raise
     if failures:
         raise failures[0]
 
 
-@functools.cache
 def end_tasks(found, given_up):
     """End a generator of joblib's results, of which no more are wanted.
 
@@ -202,6 +202,7 @@ def end_tasks(found, given_up):
         found.close()
 
 
+@functools.cache
 def _controller():
     import scipy.linalg.cython_blas  # noqa: F401  (loads the BLAS we call)
     from threadpoolctl import ThreadpoolController
