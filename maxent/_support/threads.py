@@ -134,9 +134,9 @@ def in_threads(work, n_items, n_threads):
     """Call ``work(item, thread, stop)`` for all items, on this thread and others.
 
     For work that releases the interpreter lock most of the time. Loops inside take one
-    thread unless they are told otherwise, and BLAS does until the last thread has ended:
-    its setting must not change while it works. Each thread takes the next item that none has
-    taken, so results must not depend on which one it is.
+    thread unless they are told otherwise, and BLAS does until the last thread has
+    ended: its setting must not change while it works. Each thread takes the next item
+    that none has taken, so results must not depend on which one it is.
 
     Parameters
     ----------

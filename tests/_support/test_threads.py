@@ -218,6 +218,7 @@ def test_an_error_in_one_thread_stops_the_others(where):
 
 def test_an_interrupt_does_not_wait_for_the_others():
     here, go, done = threading.Barrier(2), threading.Event(), []
+    before = blas_threads()
 
     def work(item, thread, stop):
         here.wait(10)
@@ -228,9 +229,9 @@ def test_an_interrupt_does_not_wait_for_the_others():
 
     with pytest.raises(KeyboardInterrupt):
         in_threads(work, 1000, 2)
-    assert not done  # still at work
+    assert not done and blas_threads() == {1}  # still at work
     go.set()
     for one in threading.enumerate():
         if one is not threading.current_thread() and "in_threads" in one.name:
             one.join(10)
-    assert [stopped for _, stopped in done] == [True]
+    assert [stopped for _, stopped in done] == [True] and blas_threads() == before
