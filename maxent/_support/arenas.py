@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import os
 import threading
 
 import numpy as np
@@ -20,6 +21,17 @@ _lock = threading.Lock()
 _spare: list[mmap.mmap] = []  # the largest blocks given back, smallest first
 _MOST = 2
 _lazily = hasattr(mmap, "MADV_FREE") and hasattr(mmap.mmap, "madvise")
+
+
+def _forget():
+    """Leave the blocks of the parent of a forked process alone, and its lock."""
+    global _lock
+    _lock = threading.Lock()
+    _spare.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 class Arena:
@@ -70,8 +82,8 @@ def _take(size):
         for k, block in enumerate(_spare):
             if len(block) >= size:
                 return _spare.pop(k)
-    try:
-        block = mmap.mmap(-1, size)
+    try:  # private: a forked process must not write into the same memory
+        block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, ValueError):
         return None
     if hasattr(mmap, "MADV_HUGEPAGE"):

@@ -1,5 +1,7 @@
 """Memory that is given back and taken again."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,24 @@ def test_few_blocks_are_kept_and_the_largest_ones():
     for arena in held:
         arena.give_back()
     assert [len(block) for block in arenas._spare] == [4 * n * n for n in sizes[-2:]]
+
+
+@lazily
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forked processes here")
+def test_forked_processes_do_not_share_memory():
+    first = Arena(LARGE)
+    first.matrix[:] = 1.0
+    first.give_back()
+    held, kept = Arena(LARGE), Arena(LARGE)
+    held.matrix[:] = kept.matrix[:] = 2.0
+    kept.give_back()
+    child = os.fork()
+    if child == 0:
+        held.matrix[:] = 3.0
+        clean = not arenas._spare and not Arena(LARGE).matrix.any()
+        os._exit(0 if clean else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert (held.matrix == 2.0).all() and (Arena(LARGE).matrix == 2.0).all()
 
 
 def test_small_ones_are_not_kept():
