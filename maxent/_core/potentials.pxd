@@ -19,7 +19,7 @@ Source: Jaakkola, Meila & Jebara (1999), eq. (9)-(15); the Laplace and Gaussian
 potentials printed there are corrected (see the errata page of the documentation).
 """
 
-from libc.math cimport INFINITY, NAN, exp, fabs, log, log1p, sqrt
+from libc.math cimport INFINITY, NAN, exp, fabs, fmin, log, log1p, sqrt
 
 from maxent._core.uniform_exponential cimport uniform_derivatives, uniform_value
 
@@ -307,6 +307,37 @@ cdef inline double fenchel_young(const Potential* p, double u, double x) noexcep
     return positive_part(conjugate_value(p, x) - x * u - potential_value(p, u))
 
 
+cdef inline double logistic_optimum(double a, double k, double u) noexcept nogil:
+    """The u with log(1/u - 1) + a - k u = 0, k >= 0, from a guess.
+
+    By safeguarded Newton in t = log(u / (1 - u)), where the function is nearly straight
+    at both ends; in u its slope has no bound there.
+    """
+    cdef double lo = a - k, hi = a, t = 0., s = u, g, step
+    cdef int _
+    if 0. < u < 1.:
+        t = log(u) - log1p(-u)
+    if not lo < t < hi:
+        t = 0.5 * (lo + hi)
+    for _ in range(100):
+        s = sigmoid(t)
+        g = a - t - k * s
+        if g > 0:
+            lo = t
+        else:
+            hi = t
+        step = g / (1. + k * s * (1. - s))
+        if fabs(step) <= 1e-13 * (1. + fabs(t)):
+            break
+        if lo < t + step < hi:
+            t += step
+        else:
+            t = 0.5 * (lo + hi)
+        if hi - lo <= 1e-15 * (fabs(lo) + fabs(hi)):
+            break
+    return sigmoid(t)
+
+
 cdef inline double coordinate_optimum(
     const Potential* p, double level, double rate, double weight,
     double lam, double margin, double k
@@ -343,8 +374,10 @@ cdef inline double coordinate_optimum(
         if s > scale * p.upper:
             return scale * p.upper
         return s if s > 0 else 0.
-    # safeguarded Newton in u on the decreasing slope of the one-variable dual
     a = level - margin + k * lam
+    if p.kind == LOGISTIC:
+        return scale * logistic_optimum(rate * a, rate * k * scale, lam / scale)
+    # safeguarded Newton in u on the decreasing slope of the one-variable dual
     if a + potential_slope(p, 0.) / rate <= 0:
         return 0.
     lo = 0.
@@ -364,7 +397,7 @@ cdef inline double coordinate_optimum(
         else:
             hi = u
         step = g / (potential_curvature(p, u) / rate + k * scale)
-        if fabs(step) <= 1e-13 * u:
+        if fabs(step) <= 1e-13 * fmin(u, p.upper - u):
             break
         if lo < u + step < hi:
             u += step

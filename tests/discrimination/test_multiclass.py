@@ -107,6 +107,16 @@ def test_many_rows_of_few_columns_end_with_newton(rng):
     assert r.converged and r.solver == "newton" and r.n_iter < 50
 
 
+def test_a_multiplier_at_its_bound_leaves_it(rng):
+    """The slope of the logistic potential has no bound there."""
+    share = 1.0 / np.arange(1, 21) ** 1.8
+    y = rng.choice(20, 1000, p=share / share.sum())
+    X = sp.random_array((1000, 500), density=0.02, rng=rng, format="csr")
+    X += sp.csr_array(np.eye(20)[y] @ np.eye(20, 500))
+    options = {"margin": "logistic", "C": 300.0, "max_iter": 300}
+    assert MEDClassifier("linear", **options).fit(X, y).converged_
+
+
 @priors
 def test_multipliers_and_coefficients_belong_together(margin, rng):
     X, codes, weight = problem(rng)
