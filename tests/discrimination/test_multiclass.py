@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from maxent._core.joint import joint_dense
 from problems import PRIORS, by_name
 
 from maxent import MEDClassifier
 from maxent._support.vector_kernels import VectorKernel
-from maxent.discrimination import FixedMargin
+from maxent.discrimination import FixedMargin, LogisticMargin
 from maxent.discrimination.duals import multiclass_dual
 from maxent.discrimination.duals._multiclass_primal import (
     solve_by_lbfgs,
@@ -107,14 +108,19 @@ def test_many_rows_of_few_columns_end_with_newton(rng):
     assert r.converged and r.solver == "newton" and r.n_iter < 50
 
 
-def test_a_multiplier_at_its_bound_leaves_it(rng):
-    """The slope of the logistic potential has no bound there."""
-    share = 1.0 / np.arange(1, 21) ** 1.8
-    y = rng.choice(20, 1000, p=share / share.sum())
-    X = sp.random_array((1000, 500), density=0.02, rng=rng, format="csr")
-    X += sp.csr_array(np.eye(20)[y] @ np.eye(20, 500))
-    options = {"margin": "logistic", "C": 300.0, "max_iter": 300}
-    assert MEDClassifier("linear", **options).fit(X, y).converged_
+@pytest.mark.parametrize("margin", [-30.0, 60.0])
+def test_a_logistic_multiplier_leaves_its_bounds(margin):
+    """The slope of its potential has no limit there, and steps are short."""
+    spec = LogisticMargin().unit_potential.core_spec
+    one, W = np.ones(1), np.array([[margin], [0.0]])
+    lam = np.array([[1e-300 if margin < 0 else 1.0 - 1e-15]])
+    order = codes = np.zeros(1, dtype=np.intp)
+    joint_dense(
+        *(spec, one[:, None], one, codes, one, 0.0, 1.0, 0.5, 0.0, order),
+        *(lam, W, np.zeros(2)),
+    )
+    found = float(W[0, 0] - W[1, 0])
+    np.testing.assert_allclose(np.log(lam[0, 0]) - np.log1p(-lam[0, 0]), -found, 1e-3)
 
 
 @priors
