@@ -29,6 +29,7 @@ from maxent._commands.training import (
     machine_of,
     make_estimator,
     run_fit,
+    takes_sparse,
     write_model,
 )
 from maxent._commands.wording import column_words
@@ -224,9 +225,10 @@ class _Prepared:
                 )
             self._keep_categories(estimator, X)
         elif X.dtype == object:
-            self._encode(spec, X, table.feature_names)
+            self._encode(args, spec, estimator, X, table.feature_names)
         elif args.impute and isinstance(X, np.ndarray):
-            self._encode(spec, X.astype(object), table.feature_names)
+            X = X.astype(object)
+            self._encode(args, spec, estimator, X, table.feature_names)
         self.X = self.encoded
         if args.standardize:
             self.scales = scales_of(self.encoded, args.data, weights)
@@ -243,16 +245,19 @@ class _Prepared:
         if self.missing and target.missing is None:
             target.set_params(missing="category")
 
-    def _encode(self, spec, X, names):
+    def _encode(self, args, spec, estimator, X, names):
         self.raw = X
         self._count_missing(X)
         self.text = [is_text_column(column) for column in X.T]
         encoder = make_encoder(X, spec.drop).fit(named_missing(X))
         self.columns = column_state(encoder, self.text)
-        self.encoded = encode(encoder, X, "the table")
+        # means of columns that are mostly zeros would fill them
+        sparse = not args.standardize and takes_sparse(estimator)
+        self.encoded = encode(encoder, X, "the table", sparse)
+        sparse = not isinstance(self.encoded, np.ndarray)
         if names is not None:
             self.names = encoder.get_feature_names_out(names).tolist()
-        self.steps.append(("encode", make_encoder(X, spec.drop)))
+        self.steps.append(("encode", make_encoder(X, spec.drop, sparse)))
 
     def _count_missing(self, X):
         flat = X.ravel().tolist()

@@ -30,6 +30,7 @@ __all__ = [
     "machine_of",
     "make_estimator",
     "run_fit",
+    "takes_sparse",
     "write_model",
 ]
 
@@ -114,11 +115,16 @@ def calibrated(args, estimator):
     return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
 
 
-def as_taken(estimator, X):
-    """The rows, dense where the estimator takes no sparse ones."""
+def takes_sparse(estimator):
+    """Whether the estimator takes sparse rows."""
     from sklearn.utils import get_tags
 
-    if isinstance(X, np.ndarray) or get_tags(estimator).input_tags.sparse:
+    return get_tags(estimator).input_tags.sparse
+
+
+def as_taken(estimator, X):
+    """The rows, dense where the estimator takes no sparse ones."""
+    if isinstance(X, np.ndarray) or takes_sparse(estimator):
         return X
     check_memory("features", X.shape[1], 8.0 * X.shape[0] * X.shape[1])
     return X.toarray()

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from command_line import assert_one_sentence, pairs, read_rows, write_csv
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -17,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
+from maxent._commands import columns
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
 from maxent._support.persistence import load, resolve_class, save
@@ -112,11 +114,53 @@ def test_text_becomes_columns_of_numbers(run, cars, tmp_path):
     other = tmp_path / "other.csv"  # colours that training has not met
     other.write_text("color,weight\nviolet,0.5\n?,NA\n")
     code, out, err = run("predict", model, other)
-    assert (code, err) == (0, "") and len(column(out)) == 2
-    other.write_text("color,weight\n" + 10 * "violet,0.5\n")
-    code, out, err = run("predict", model, other)
-    assert code == 0 and len(column(out)) == 10
-    assert err.startswith("maxent predict: warning: no category in feature 0 of X")
+    assert code == 0 and len(column(out)) == 2
+    assert_one_sentence(err, "predict")
+    assert "column 'color': in 1 of 2 rows" in err and "'violet'" in err
+
+
+@pytest.mark.parametrize(
+    "estimator, ignored, counts",
+    [
+        ("classifier", "weight,doors", {"color": 11}),
+        ("tree", "weight", {"color": 11, "doors": 1}),
+    ],
+)
+def test_categories_that_training_has_not_met_are_counted(
+    run, cars, tmp_path, estimator, ignored, counts
+):
+    options = ["--estimator", estimator, "--ignore", ignored]
+    assert run("fit", cars, tmp_path / "m", *options)[0] == 0
+    other = tmp_path / "other.csv"
+    other.write_text("color,doors\n" + 11 * "violet,2\n" + "red,9\n")
+    out_path = tmp_path / "p.csv"
+    code, out, err = run("predict", tmp_path / "m", other, "--json", "-o", out_path)
+    assert code == 0 and err.count("\n") == len(counts)
+    assert "column 'color': in 11 of 12 rows" in err
+    assert json.loads(out)["unseen_categories"] == counts
+
+
+@pytest.mark.parametrize(
+    "options", [["--kernel", "linear"], [], ["--estimator", "regressor"]]
+)
+def test_many_categories_are_sparse_rows(run, tmp_path, rng, monkeypatch, options):
+    lines = [f"c{k},{x:.3f},{k % 2}" for k, x in enumerate(rng.normal(size=40))] * 2
+    data, model = tmp_path / "d.csv", tmp_path / "m"
+    data.write_text("\n".join(["city,x,class", *lines]) + "\n")
+    found = []
+    for most in (2**25, 0):
+        monkeypatch.setattr(columns, "_DENSE_BYTES", most)
+        line = ["fit", data, model, *options, "--tol", "1e-9", "-v", 2, "--json"]
+        code, out, _ = run(*line)
+        assert code == 0
+        error = json.loads(out)["cross_validation_error"]
+        rows = vars(load(model, return_extra=True)[0]).get("support_vectors_", [])
+        _, out, _ = run("predict", model, data)
+        found.append((error, column(out)))
+    assert sp.issparse(rows)
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6)
+    values = [np.array(part, float) for _, part in found]
+    np.testing.assert_allclose(*values, atol=1e-6)
 
 
 def test_missing_numbers_need_to_be_asked_for(run, cars, tmp_path):
@@ -574,6 +618,7 @@ def test_reports_as_json(run, cars, tmp_path):
     code, out, err = run("predict", model, cars, "--json", "-o", out_path)
     assert (code, err) == (0, "")
     expected = {"rows": 90, "error": told["training_error"], "written": str(out_path)}
+    expected["unseen_categories"] = {}
     assert json.loads(out) == expected
     code, _, err = run("predict", model, cars, "--json")
     assert code == 2 and "write them to a file by -o" in err
