@@ -267,12 +267,18 @@ def _warn_of_units(machine, predicted, y):
 
 
 def write_model(args, estimator, extra):
-    """Write the model file, or say why the estimator cannot be saved."""
+    """Write the model file, or say why the estimator cannot be saved.
+
+    Of linear machines it holds no training rows.
+    """
+    machine = machine_of(estimator)
+    machine = vars(machine).get("estimator_", machine)  # of partial
+    compact = vars(machine).get("kernel") == "linear"
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
     if type(last).__name__ == CALIBRATED:  # a model file holds no object of folds
         last.set_params(cv=_FOLDS_OF_CALIBRATION)
     try:
-        save(estimator, args.model, extra=extra)
+        save(estimator, args.model, extra=extra, compact=compact)
     except (TypeError, ValueError) as error:
         raise CommandError(error) from error
 
