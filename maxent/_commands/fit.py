@@ -30,6 +30,7 @@ from maxent._commands.training import (
     make_estimator,
     run_fit,
     takes_sparse,
+    with_class_weights,
     write_model,
 )
 from maxent._commands.wording import column_words
@@ -64,16 +65,17 @@ def fit(args):
     prepared = _Prepared(args, spec, estimator, table, weights)
     args.words = column_words(table, prepared.names)
     lines += prepared.lines(names)
+    weights = with_class_weights(args, estimator, y, weights)
     estimator = calibrated(args, estimator)
     if args.cv is not None:
-        lines += _cross_validate(args, spec, estimator, prepared, y)
+        lines += _cross_validate(args, spec, estimator, prepared, y, weights)
     if args.model is None:
         return Outcome(report(args, lines))
     start = time.perf_counter()
     weighted = {} if weights is None else {"sample_weight": weights}
     run_fit(args, estimator, lambda: estimator.fit(prepared.X, y, **weighted))
     seconds = time.perf_counter() - start
-    write_model(args, estimator, _extra(table, prepared))
+    write_model(args, estimator, _extra(args, table, prepared))
     machine = machine_of(estimator)
     if hasattr(machine, "get_support"):
         lines.append(("selected", _selected(machine, prepared.names or names)))
@@ -82,7 +84,7 @@ def fit(args):
     return fit_outcome(args, estimator, lines, seconds)
 
 
-def _extra(table, prepared):
+def _extra(args, table, prepared):
     """What `predict` needs to know beside the estimator."""
     return {
         "feature_names": table.feature_names,
@@ -90,6 +92,7 @@ def _extra(table, prepared):
         "zero_based": table.zero_based,
         "standardize": prepared.scales,
         "columns": prepared.columns,
+        "class_weight": args.class_weight,
         "layout": _layout(table),
     }
 
@@ -302,7 +305,7 @@ def _scaler(X):
     return StandardScaler(with_mean=isinstance(X, np.ndarray))
 
 
-def _cross_validate(args, spec, estimator, prepared, y):
+def _cross_validate(args, spec, estimator, prepared, y, weights):
     """Error in left-out rows; what is learnt of columns is learnt in every fold."""
     from sklearn.pipeline import Pipeline
 
@@ -312,8 +315,10 @@ def _cross_validate(args, spec, estimator, prepared, y):
     if prepared.columns and "categories" in prepared.columns:
         X = named_missing(X)
     steps = [*prepared.steps, ("machine", estimator)]
-    params = {}
-    if prepared.weights is not None:
-        weighted = [name for name, _ in steps if name != "encode"]
-        params = {f"{name}__sample_weight": prepared.weights for name in weighted}
+    of_steps = {"scale": prepared.weights, "machine": weights}
+    params = {
+        f"{name}__sample_weight": of_steps[name]
+        for name, _ in steps
+        if of_steps.get(name) is not None
+    }
     return cross_validate(args, Pipeline(steps), X, y, **params)

@@ -31,6 +31,7 @@ __all__ = [
     "make_estimator",
     "run_fit",
     "takes_sparse",
+    "with_class_weights",
     "write_model",
 ]
 
@@ -89,17 +90,11 @@ def calibrated(args, estimator):
         return estimator
     from sklearn.base import is_classifier
 
-    weights = estimator.get_params(deep=False).get("class_weight")
     label = estimator.get_params(deep=False).get("pos_label")
     if label is not None:  # calibration numbers the classes by their order
         raise CommandError(
             f"--probability does not combine with --positive {label}; rename the "
             "labels so that the class with the motif is the last in sorted order"
-        )
-    if isinstance(weights, dict):
-        raise CommandError(
-            "--probability does not combine with --class-weight of single labels; use "
-            "--class-weight balanced, or --margin logistic, which needs no calibration"
         )
     if not is_classifier(estimator):
         raise CommandError(
@@ -113,6 +108,29 @@ def calibrated(args, estimator):
         )
     folds = _shuffled(args, _FOLDS_OF_CALIBRATION)
     return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
+
+
+def with_class_weights(args, estimator, y, weights=None):
+    """Weights of the rows, times those of their classes with --probability.
+
+    A calibration knows no class weights: its sigmoid would undo them. They are taken
+    from the estimator, and kept as `args.class_weight` for the model file.
+    """
+    args.class_weight = None
+    given = estimator.get_params(deep=False).get("class_weight")
+    if not args.probability or given is None:
+        return weights
+    from maxent.discrimination._class_rows import class_rows
+
+    try:
+        _, keep, _, _, product = class_rows(args.estimator, y, weights, given)
+    except ValueError as error:
+        raise CommandError(in_shell(error, args)) from error
+    estimator.set_params(class_weight=None)
+    args.class_weight = given
+    weights = np.zeros(len(y))
+    weights[keep] = product
+    return weights
 
 
 def takes_sparse(estimator):

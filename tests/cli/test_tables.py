@@ -16,9 +16,10 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 
 from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
-from maxent._commands import columns
+from maxent._commands import columns, usage
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
 from maxent._support.persistence import load, resolve_class, save
@@ -432,6 +433,26 @@ def test_calibrated_probabilities_equal_scikit_learn(run, points, tmp_path):
 # -------------------------------------------------------------------------- parameters
 
 
+@pytest.mark.parametrize("text", ["balanced", "0:5,1:1"])
+def test_probabilities_follow_class_weights(run, tmp_path, rng, text):
+    y = (rng.random(300) < 0.85).astype(int)
+    X = rng.normal(size=(300, 2)).round(4) + y[:, None]
+    path = write_csv(tmp_path / "d.csv", np.column_stack([X, y]), names=["a", "b", "y"])
+    model = tmp_path / "m"
+    options = "--class-weight", text, "--probability", "--kernel", "linear"
+    code, _, err = run("fit", path, model, *options, "-v", 3)
+    assert (code, err) == (0, "")
+    weights = {0: 5.0, 1: 1.0} if text != "balanced" else text
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    expected = CalibratedClassifierCV(MEDClassifier("linear"), cv=folds, ensemble=False)
+    expected.fit(X, y, sample_weight=compute_sample_weight(weights, y))
+    _, out, _ = run("predict", model, path, "--probability")
+    found = np.array(read_rows(out)[1:], float)
+    np.testing.assert_allclose(found, expected.predict_proba(X), atol=1e-6)
+    assert (found[:, 0] > 0.5).sum() > 1.5 * (y == 0).sum()  # the rare class is sought
+    assert "class weights" in pairs(run("info", model)[1])
+
+
 def test_class_weights(run, points, tmp_path):
     path, X, y = points
     for text, weights in (("0:3", {0: 3.0}), ("balanced", "balanced")):
@@ -642,6 +663,62 @@ def test_help_ends_with_examples(run, command):
     out = run(*command, "--help")[1]
     lines = out[out.index("\nexamples:\n") :].split("\n")[2:]
     assert lines and all("maxent" in line for line in lines if line)
+
+
+@pytest.fixture
+def files_of_examples(tmp_path, monkeypatch, rng):
+    """The files that the examples of --help name, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    X, sign = rng.normal(size=(40, 2)), np.tile([-1, 1], 20)
+    X[:, 0] += sign
+    said, sex = np.where(sign > 0, "yes", "no"), np.where(sign > 0, "F", "M")
+    train = np.column_stack([sex, X.round(3), said])
+    for name in ("train.csv", "test.csv"):
+        write_text(name, ["sex,a,b,kind", *map(",".join, train)])
+    rows = [
+        f"p{k},{1 + k % 2},{a:.3f},{y}" for k, (a, y) in enumerate(zip(X[:, 0], said))
+    ]
+    write_text("patients.csv", ["patient,w,a,ill", *rows])
+    write_text("cars.csv", ["door,color,class", *[f"{y},c{y},{y}" for y in said]])
+    write_text("points.csv", ["a,b", *[f"{a:.3f},{b:.3f}" for a, b in X]])
+    partly = [
+        f"{a:.3f},{y if k < 20 else ''}" for k, (a, y) in enumerate(zip(X[:, 0], said))
+    ]
+    write_text("some-labels.csv", ["a,y", *partly])
+    svm = "".join(f"{y} 1:{a:.3f}\n" for y, a in zip(sign, X[:, 0]))
+    with gzip.open("huge.svm.gz", "wt") as stream:
+        stream.write(svm)
+    words = ["ACGTTGCA" * 3 if y == "yes" else "AACCAACC" * 3 for y in said]
+    for name in ("genes.fasta", "sites.fasta"):
+        write_text(
+            name, [f">s{k} {y}\n{w}" for k, (y, w) in enumerate(zip(said, words))]
+        )
+    return tmp_path
+
+
+def write_text(name, lines):
+    with open(name, "w") as stream:
+        stream.write("\n".join(lines) + "\n")
+
+
+def test_the_examples_of_fit_run(run, files_of_examples, monkeypatch):
+    for line in usage._EXAMPLES["fit"].splitlines():
+        before, _, line = line.split("(")[0].rpartition("| maxent ")
+        words = line.removeprefix("maxent ").split()
+        if before:
+            with gzip.open(before.split()[1]) as stream:
+                text = io.TextIOWrapper(io.BytesIO(stream.read()))
+            monkeypatch.setattr("sys.stdin", text)
+        code, _, err = run(*words)
+        assert code == 0, f"{line}: {err}"
+
+
+@pytest.mark.parametrize("command", ["", "demo", "predict", "info"])
+def test_the_examples_of_help_can_be_read(command):
+    for line in usage._EXAMPLES[command].splitlines():
+        if "--print-completion" not in line:
+            words = line.rpartition("maxent ")[2].split()
+            usage.make_parser().parse_args(words)
 
 
 def test_the_label_is_hinted_at(run, crabs, tmp_path):
