@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 
 from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
-from maxent._commands import columns, usage
+from maxent._commands import columns, reports, usage
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
 from maxent._support.persistence import load, resolve_class, save
@@ -353,7 +353,12 @@ def test_wrong_columns_are_one_sentence(run, tmp_path, options, words):
     assert_one_sentence(err, "fit")
     svm = tmp_path / "t.svm"
     svm.write_text("1 1:1\n-1 1:2\n")
-    assert "cannot be left out" in run("fit", svm, tmp_path / "m", "--id", "1")[2]
+    for option, words in (
+        ("--ignore", "'1' cannot be left out"),
+        ("--id", "'1' cannot be taken for names of rows"),
+        ("--weights", "'1' cannot be taken for weights of rows"),
+    ):
+        assert words in run("fit", svm, tmp_path / "m", option, "1")[2]
 
 
 # -------------------------------------------------------------- folds and probabilities
@@ -638,6 +643,7 @@ def test_reports_as_json(run, cars, tmp_path):
     assert sum(told["classes"].values()) == 90 and told["written"] == str(model)
     assert told["columns_of_text"]["color"] == 3 and told["duality_gap"] >= 0
     assert 0 <= told["cross_validation_error"] <= 1
+    assert 0 <= told["leave_one_out_bound"] <= 1
     assert {*told["recall"]} == {"yes", "no"}
     code, out, err = run("predict", model, cars, "--json", "-o", out_path)
     assert (code, err) == (0, "")
@@ -647,6 +653,11 @@ def test_reports_as_json(run, cars, tmp_path):
     code, _, err = run("predict", model, cars, "--json")
     assert code == 2 and "write them to a file by -o" in err
     assert_one_sentence(err, "predict")
+
+
+def test_numbers_in_json_are_numbers():
+    told = json.loads(reports.as_json({"a": np.nan, "b": -np.inf, "c": 0.5}))
+    assert told == {"a": None, "b": "-inf", "c": 0.5}
 
 
 def test_quiet_commands_print_nothing(run, points, tmp_path):
