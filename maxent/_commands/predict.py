@@ -85,7 +85,12 @@ def _tell_unseen(args, table, X, columns, machine):
     """Warn of categories that training has not met, and keep their numbers."""
     word = column_words(table)[1]
     args.unseen = {}
-    for j, count, example, known in unseen_categories(X, columns, machine):
+    machine = vars(machine).get("estimator_", machine)  # of partial
+    try:
+        found = unseen_categories(X, columns, machine)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise CommandError(f"{args.model} on {args.data}: {error}") from error
+    for j, count, example, known in found:
         args.unseen[table.feature_names[j] if table.feature_names else str(j)] = count
         tell(
             f"maxent predict: warning: column {word(j)[0]}: in {count} of {len(X)} "

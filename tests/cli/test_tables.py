@@ -210,6 +210,18 @@ def test_contradictory_columns_are_one_sentence(run, crabs, tmp_path, columns):
 # ----------------------------------------------------------------------- where data are
 
 
+@pytest.mark.parametrize("categories", [5, [1, 2], [np.array([]), np.array(["a"])]])
+def test_contradictory_categories_are_one_sentence(run, cars, tmp_path, categories):
+    options = ["--estimator", "tree", "--ignore", "weight"]
+    assert run("fit", cars, tmp_path / "m", *options)[0] == 0
+    model, extra = load(tmp_path / "m", return_extra=True)
+    model.categories_ = categories
+    save(model, tmp_path / "m", extra=extra)
+    code, _, err = run("predict", tmp_path / "m", cars)
+    assert code == 2
+    assert_one_sentence(err, "predict")
+
+
 def test_blanks_gzip_and_standard_input(run, points, tmp_path, monkeypatch):
     path, X, y = points
     packed = []
