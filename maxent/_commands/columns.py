@@ -8,18 +8,33 @@ is made again from them.
 import numpy as np
 
 from maxent._commands.outcome import CommandError
-from maxent._support.categories import MISSING, warn_of_unseen
+from maxent._support.categories import MISSING, encode_categories
 from maxent._support.mixed_columns import is_text_column
+from maxent._support.validation import check_memory
 
-__all__ = ["are_columns", "column_state", "encode", "make_encoder", "restore_encoder"]
+__all__ = [
+    "are_columns",
+    "column_state",
+    "encode",
+    "make_encoder",
+    "restore_encoder",
+    "unseen_categories",
+]
+
+_SPARSE_SHARE = 0.1  # rows are sparse below this share of numbers and ones,
+_DENSE_BYTES = 2**25  # and where they would take more than this if they were dense
 
 
-def make_encoder(X, drop=None):
-    """An encoder to be fitted on a table with text or missing cells."""
-    return _encoder([is_text_column(column) for column in X.T], "auto", drop)
+def make_encoder(X, drop=None, sparse=True):
+    """An encoder to be fitted on a table with text or missing cells.
+
+    Without `sparse` its rows are dense.
+    """
+    text = [is_text_column(column) for column in X.T]
+    return _encoder(text, "auto", drop, _SPARSE_SHARE if sparse else 0.0)
 
 
-def _encoder(text, categories, drop):
+def _encoder(text, categories, drop, sparse_share=_SPARSE_SHARE):
     """Medians for missing numbers, and a column for every category of text.
 
     Missing text is a category of its own; categories unseen in training are zeros.
@@ -42,11 +57,11 @@ def _encoder(text, categories, drop):
                     categories=categories,
                     drop=drop,
                     handle_unknown="ignore",
-                    sparse_output=False,
                 ),
                 np.flatnonzero(text),
             ),
         ],
+        sparse_threshold=sparse_share,
         verbose_feature_names_out=False,
     )
 
@@ -81,30 +96,61 @@ def restore_encoder(state):
     return encoder.fit(row)
 
 
-def encode(encoder, X, name):
+def encode(encoder, X, name, sparse=False):
     """The rows as numbers; unknown categories are zeros.
 
-    There is a warning of columns of text of which no value is known.
+    With `sparse` they are CSR where that saves much: many categories and many rows.
     """
     import warnings
-
-    text = encoder.transformers_[1][2]
-    if len(text):
-        _warn_of_unseen(X, text, encoder.named_transformers_["text"].categories_)
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Found unknown categories")
         try:
-            return np.asarray(encoder.transform(named_missing(X)), dtype=np.float64)
+            rows = encoder.transform(named_missing(X))
         except ValueError as error:
             raise CommandError(f"{name}: {error}") from error
+    if isinstance(rows, np.ndarray):
+        return np.asarray(rows, dtype=np.float64)
+    needed = 8.0 * rows.shape[0] * rows.shape[1]
+    if sparse and needed > _DENSE_BYTES:
+        return rows
+    check_memory("features", rows.shape[1], needed)
+    return rows.toarray()
 
 
-def _warn_of_unseen(X, text, categories):
-    columns = [column.astype(str) for column in named_missing(X[:, text]).T]
-    known = np.array([np.isin(c, k) for c, k in zip(columns, categories)]).T
-    absent = np.equal(X[:, text], None)
-    warn_of_unseen(~known, absent, X[:, text], list(categories))
+def unseen_categories(X, columns, estimator):
+    """Cells of columns of text whose category training has not met.
+
+    Parameters
+    ----------
+    X : ndarray of object (n, d)
+    columns : dict
+        As `column_state` makes it, or of an estimator that takes categories itself.
+    estimator : object
+        The latter keeps its categories in `categories_`.
+
+    Returns
+    -------
+    found : list of (column, count, example, known)
+        Of the columns that have such cells, with the categories that are known.
+    """
+    text = np.flatnonzero(columns["text"])
+    missing, known = "category", columns.get("categories")
+    if known is None:
+        everything = getattr(estimator, "categories_", None)
+        if everything is None or len(everything) != X.shape[1]:
+            return []
+        missing, known = estimator.missing, [everything[j] for j in text]
+    if not len(text):
+        return []
+    X = X[:, text] if missing is None else named_missing(X[:, text])
+    strange = encode_categories(X, known, "report", missing) < 0
+    strange &= ~np.equal(X, None)
+    return [
+        (int(j), int(new.sum()), str(cells[new][0]), categories)
+        for j, new, cells, categories in zip(text, strange.T, X.T, known)
+        if new.any()
+    ]
 
 
 def are_columns(state, n):

@@ -29,6 +29,8 @@ from maxent._commands.training import (
     machine_of,
     make_estimator,
     run_fit,
+    takes_sparse,
+    with_class_weights,
     write_model,
 )
 from maxent._commands.wording import column_words
@@ -63,16 +65,17 @@ def fit(args):
     prepared = _Prepared(args, spec, estimator, table, weights)
     args.words = column_words(table, prepared.names)
     lines += prepared.lines(names)
+    weights = with_class_weights(args, estimator, y, weights)
     estimator = calibrated(args, estimator)
     if args.cv is not None:
-        lines += _cross_validate(args, spec, estimator, prepared, y)
+        lines += _cross_validate(args, spec, estimator, prepared, y, weights)
     if args.model is None:
         return Outcome(report(args, lines))
     start = time.perf_counter()
     weighted = {} if weights is None else {"sample_weight": weights}
     run_fit(args, estimator, lambda: estimator.fit(prepared.X, y, **weighted))
     seconds = time.perf_counter() - start
-    write_model(args, estimator, _extra(table, prepared))
+    write_model(args, estimator, _extra(args, table, prepared))
     machine = machine_of(estimator)
     if hasattr(machine, "get_support"):
         lines.append(("selected", _selected(machine, prepared.names or names)))
@@ -81,7 +84,7 @@ def fit(args):
     return fit_outcome(args, estimator, lines, seconds)
 
 
-def _extra(table, prepared):
+def _extra(args, table, prepared):
     """What `predict` needs to know beside the estimator."""
     return {
         "feature_names": table.feature_names,
@@ -89,6 +92,7 @@ def _extra(table, prepared):
         "zero_based": table.zero_based,
         "standardize": prepared.scales,
         "columns": prepared.columns,
+        "class_weight": args.class_weight,
         "layout": _layout(table),
     }
 
@@ -224,9 +228,10 @@ class _Prepared:
                 )
             self._keep_categories(estimator, X)
         elif X.dtype == object:
-            self._encode(spec, X, table.feature_names)
+            self._encode(args, spec, estimator, X, table.feature_names)
         elif args.impute and isinstance(X, np.ndarray):
-            self._encode(spec, X.astype(object), table.feature_names)
+            X = X.astype(object)
+            self._encode(args, spec, estimator, X, table.feature_names)
         self.X = self.encoded
         if args.standardize:
             self.scales = scales_of(self.encoded, args.data, weights)
@@ -243,16 +248,19 @@ class _Prepared:
         if self.missing and target.missing is None:
             target.set_params(missing="category")
 
-    def _encode(self, spec, X, names):
+    def _encode(self, args, spec, estimator, X, names):
         self.raw = X
         self._count_missing(X)
         self.text = [is_text_column(column) for column in X.T]
         encoder = make_encoder(X, spec.drop).fit(named_missing(X))
         self.columns = column_state(encoder, self.text)
-        self.encoded = encode(encoder, X, "the table")
+        # means of columns that are mostly zeros would fill them
+        sparse = not args.standardize and takes_sparse(estimator)
+        self.encoded = encode(encoder, X, "the table", sparse)
+        sparse = not isinstance(self.encoded, np.ndarray)
         if names is not None:
             self.names = encoder.get_feature_names_out(names).tolist()
-        self.steps.append(("encode", make_encoder(X, spec.drop)))
+        self.steps.append(("encode", make_encoder(X, spec.drop, sparse)))
 
     def _count_missing(self, X):
         flat = X.ravel().tolist()
@@ -297,7 +305,7 @@ def _scaler(X):
     return StandardScaler(with_mean=isinstance(X, np.ndarray))
 
 
-def _cross_validate(args, spec, estimator, prepared, y):
+def _cross_validate(args, spec, estimator, prepared, y, weights):
     """Error in left-out rows; what is learnt of columns is learnt in every fold."""
     from sklearn.pipeline import Pipeline
 
@@ -307,8 +315,10 @@ def _cross_validate(args, spec, estimator, prepared, y):
     if prepared.columns and "categories" in prepared.columns:
         X = named_missing(X)
     steps = [*prepared.steps, ("machine", estimator)]
-    params = {}
-    if prepared.weights is not None:
-        weighted = [name for name, _ in steps if name != "encode"]
-        params = {f"{name}__sample_weight": prepared.weights for name in weighted}
+    of_steps = {"scale": prepared.weights, "machine": weights}
+    params = {
+        f"{name}__sample_weight": of_steps[name]
+        for name, _ in steps
+        if of_steps.get(name) is not None
+    }
     return cross_validate(args, Pipeline(steps), X, y, **params)

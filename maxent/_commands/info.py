@@ -53,6 +53,9 @@ def _lines(path, model, size):
     if "standardize" in model.extra:
         scaled = "no" if model.extra["standardize"] is None else "yes"
         lines.append(("standardized", scaled))
+    weights = model.extra.get("class_weight")
+    if weights is not None:
+        lines.append(("class weights", _brief(weights)))
     lines += _column_lines(model.extra.get("columns"), model.extra.get("feature_names"))
     lines += summary(machine, model.extra.get("feature_names"))
     lines += certificate(fitted)

@@ -9,16 +9,22 @@ import itertools
 import numpy as np
 
 from maxent._commands import reading
-from maxent._commands.columns import are_columns, encode, restore_encoder
+from maxent._commands.columns import (
+    are_columns,
+    encode,
+    restore_encoder,
+    unseen_categories,
+)
 from maxent._commands.outcome import CommandError, Outcome, check_output
 from maxent._commands.reports import report, verdict
 from maxent._commands.scaling import are_scales, standardized
-from maxent._commands.training import as_taken, machine_of
+from maxent._commands.training import as_taken, machine_of, takes_sparse
 from maxent._commands.wording import column_words, in_shell, warnings_told
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import show, tell
 from maxent._support.files import STANDARD_INPUT, whole_file
 from maxent._support.persistence import ModelFileError, load
+from maxent._support.validation import shown
 
 __all__ = ["predict", "prediction_method", "write_predictions"]
 
@@ -54,17 +60,43 @@ def predict(args):
         )
     method = prediction_method(args, estimator)
     table = _read(args, extra, estimator)
-    X, columns = table.X, extra["columns"]
-    if columns is not None and "categories" in columns:
-        X = X if isinstance(X, np.ndarray) else X.toarray()
-        with warnings_told(args):
-            X = encode(restore_encoder(columns), X.astype(object), args.data)
-    elif columns is not None and not isinstance(X, np.ndarray):
-        X = X.toarray()
-    elif columns is None:
-        args.words = column_words(table)
-    X = as_taken(estimator, standardized(X, extra["standardize"]))
+    X = standardized(_features(args, table, extra, estimator), extra["standardize"])
+    X = as_taken(estimator, X)
     return write_predictions(args, estimator, method, X, table.y, _ids(table))
+
+
+def _features(args, table, extra, estimator):
+    """The rows as columns of numbers, or as the categories that the estimator takes."""
+    X, columns = table.X, extra["columns"]
+    if columns is None:
+        args.words = column_words(table)
+        return X
+    if not isinstance(X, np.ndarray):
+        X = X.toarray()
+    X = X.astype(object)
+    _tell_unseen(args, table, X, columns, machine_of(estimator))
+    if "categories" not in columns:
+        return X
+    sparse = extra["standardize"] is None and takes_sparse(estimator)
+    return encode(restore_encoder(columns), X, args.data, sparse)
+
+
+def _tell_unseen(args, table, X, columns, machine):
+    """Warn of categories that training has not met, and keep their numbers."""
+    word = column_words(table)[1]
+    args.unseen = {}
+    machine = vars(machine).get("estimator_", machine)  # of partial
+    try:
+        found = unseen_categories(X, columns, machine)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise CommandError(f"{args.model} on {args.data}: {error}") from error
+    for j, count, example, known in found:
+        args.unseen[table.feature_names[j] if table.feature_names else str(j)] = count
+        tell(
+            f"maxent predict: warning: column {word(j)[0]}: in {count} of {len(X)} "
+            f"rows a category that training has not met, such as {shown(example)}, is "
+            f"left out; known are {shown(known.tolist())[1:-1]}"
+        )
 
 
 def _ids(table):
@@ -140,7 +172,8 @@ def write_predictions(args, estimator, method, X, y, ids=None):
     `ids` are name and cells of a column to write before them.
     """
     try:
-        with warnings_told(args):
+        told = ["no category in feature"] if "unseen" in vars(args) else []
+        with warnings_told(args, told):
             home = _without_calibration(estimator, method)
             values = labels = getattr(home, method)(X)
             if method != "predict" and hasattr(estimator, "predict"):
@@ -157,6 +190,8 @@ def write_predictions(args, estimator, method, X, y, ids=None):
     found = verdict(machine_of(estimator), labels, y)
     if args.json:
         lines = [("rows", len(values)), *([found] if found else [])]
+        if "unseen" in vars(args):
+            lines.append(("unseen categories", args.unseen))
         lines.append(("written", args.output))
         return Outcome(report(args, lines), written=args.output)
     if found is not None and not args.quiet:

@@ -57,7 +57,7 @@ def _branches(name, values):
 
 
 def as_json(contents):
-    """One JSON object; numbers that are not finite are strings."""
+    """One JSON object; NaN is null, and infinities are strings."""
     return json.dumps(_plain(contents), indent=2, allow_nan=False) + "\n"
 
 
@@ -77,7 +77,7 @@ def _plain(value):
     if isinstance(value, np.ndarray):
         return _plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+        return None if math.isnan(value) else str(value)
     return value
 
 
@@ -89,8 +89,8 @@ def certificate(state):
         lines.append(("support", Shown(f"{len(support)} rows", len(support))))
     bound = state.get("loo_bound_")
     if isinstance(bound, float) and bound == bound:
-        text = f"at most {100 * bound:.2f} % (bound)"
-        lines.append(("leave-one-out error", Shown(text, bound)))
+        text = f"error at most {100 * bound:.2f} %"
+        lines.append(("leave-one-out bound", Shown(text, bound)))
     objective, gap = state.get("objective_"), state.get("duality_gap_")
     if isinstance(objective, float):
         lines.append(("objective", Shown(f"{objective:.8g}", objective)))

@@ -19,6 +19,7 @@ from maxent._commands.training import (
     machine_of,
     make_estimator,
     run_fit,
+    with_class_weights,
     write_model,
 )
 from maxent._support.console import tell
@@ -77,9 +78,9 @@ def fit(args):
     if weight is not None:
         params["class_weight"] = class_weights(weight[2], y)
     if args.estimator == "classifier":
-        trained = _Kernel(args, given, params, X)
+        trained = _Kernel(args, given, params, X, y)
     else:
-        trained = _Direct(args, spec, given, params, X)
+        trained = _Direct(args, spec, given, params, X, y)
     _check_letters(args.data, X, places, *trained.letters, _IN_FIT)
     if args.estimator == "motif":
         _check_lengths(args.data, X, places, trained.fitted, ", or a smaller --width")
@@ -92,7 +93,8 @@ def fit(args):
     start = time.perf_counter()
     predicted = trained.fit(X, y)
     seconds = time.perf_counter() - start
-    write_model(args, trained.fitted, {"sequences": trained.name})
+    extra = {"sequences": trained.name, "class_weight": args.class_weight}
+    write_model(args, trained.fitted, extra)
     lines = [("sequences", len(X)), *trained.lines(), *checked]
     if args.estimator == "motif":
         lines.append(("motif sought in", machine_of(trained.fitted).pos_label_))
@@ -114,13 +116,23 @@ def _cross_validate(args, trained, X, y):
     """Lines about the error in sequences that were left out of the fits."""
     if y is None:
         raise CommandError("--cv needs a label for every sequence")
-    return cross_validate(args, trained.whole(), np.array(X, dtype=object), y)
+    rows = np.array(X, dtype=object)
+    return cross_validate(
+        args, trained.whole(), rows, y, **_given(trained.weights, trained.prefix)
+    )
+
+
+def _given(weights, prefix=""):
+    """Weights as a keyword argument of a fit, if there are any."""
+    return {} if weights is None else {f"{prefix}sample_weight": weights}
 
 
 class _Kernel:
     """A kernel machine on models of the sequences."""
 
-    def __init__(self, args, given, params, X):
+    prefix = "machine__"  # of its parameters in the whole
+
+    def __init__(self, args, given, params, X, y):
         self.args = args
         options = {dest: given.pop(dest) for dest in _OF_KERNEL if dest in given}
         for dest in ("kernel", "gamma", "degree", "coef0"):
@@ -135,6 +147,7 @@ class _Kernel:
             kernel="precomputed",
             **params,
         )
+        self.weights = with_class_weights(args, machine, y)
         self.machine = calibrated(args, machine)
         self.name = self.kernel.model
         self.letters = _letters_of(self.whole())
@@ -149,7 +162,7 @@ class _Kernel:
 
         def run():
             found["K"] = self.kernel.fit_transform(X)
-            self.machine.fit(found["K"], y)
+            self.machine.fit(found["K"], y, **_given(self.weights))
 
         run_fit(self.args, self.machine, run)
         self.fitted = self.whole()
@@ -167,7 +180,9 @@ class _Kernel:
 class _Direct:
     """An estimator that takes the sequences themselves."""
 
-    def __init__(self, args, spec, given, params, X):
+    prefix = ""
+
+    def __init__(self, args, spec, given, params, X, y):
         self.args, self.name = args, spec.class_name
         if "smoothing" in given:
             flag, _, value = given["smoothing"]
@@ -183,13 +198,15 @@ class _Direct:
             params["missing"] = "" if missing in known else missing
         machine = make_estimator(args.estimator, spec, given, **params)
         self.letters = _letters_of(machine)
+        self.weights = with_class_weights(args, machine, y)
         self.fitted = calibrated(args, machine)
 
     def whole(self):
         return self.fitted
 
     def fit(self, X, y):
-        run_fit(self.args, self.fitted, lambda: self.fitted.fit(X, y))
+        weighted = _given(self.weights)
+        run_fit(self.args, self.fitted, lambda: self.fitted.fit(X, y, **weighted))
         return self.fitted.predict(X)
 
     def lines(self):

@@ -30,6 +30,8 @@ __all__ = [
     "machine_of",
     "make_estimator",
     "run_fit",
+    "takes_sparse",
+    "with_class_weights",
     "write_model",
 ]
 
@@ -88,17 +90,11 @@ def calibrated(args, estimator):
         return estimator
     from sklearn.base import is_classifier
 
-    weights = estimator.get_params(deep=False).get("class_weight")
     label = estimator.get_params(deep=False).get("pos_label")
     if label is not None:  # calibration numbers the classes by their order
         raise CommandError(
             f"--probability does not combine with --positive {label}; rename the "
             "labels so that the class with the motif is the last in sorted order"
-        )
-    if isinstance(weights, dict):
-        raise CommandError(
-            "--probability does not combine with --class-weight of single labels; use "
-            "--class-weight balanced, or --margin logistic, which needs no calibration"
         )
     if not is_classifier(estimator):
         raise CommandError(
@@ -114,11 +110,39 @@ def calibrated(args, estimator):
     return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
 
 
-def as_taken(estimator, X):
-    """The rows, dense where the estimator takes no sparse ones."""
+def with_class_weights(args, estimator, y, weights=None):
+    """Weights of the rows, times those of their classes with --probability.
+
+    A calibration knows no class weights: its sigmoid would undo them. They are taken
+    from the estimator, and kept as `args.class_weight` for the model file.
+    """
+    args.class_weight = None
+    given = estimator.get_params(deep=False).get("class_weight")
+    if not args.probability or given is None:
+        return weights
+    from maxent.discrimination._class_rows import class_rows
+
+    try:
+        _, keep, _, _, product = class_rows(args.estimator, y, weights, given)
+    except ValueError as error:
+        raise CommandError(in_shell(error, args)) from error
+    estimator.set_params(class_weight=None)
+    args.class_weight = given
+    weights = np.zeros(len(y))
+    weights[keep] = product
+    return weights
+
+
+def takes_sparse(estimator):
+    """Whether the estimator takes sparse rows."""
     from sklearn.utils import get_tags
 
-    if isinstance(X, np.ndarray) or get_tags(estimator).input_tags.sparse:
+    return get_tags(estimator).input_tags.sparse
+
+
+def as_taken(estimator, X):
+    """The rows, dense where the estimator takes no sparse ones."""
+    if isinstance(X, np.ndarray) or takes_sparse(estimator):
         return X
     check_memory("features", X.shape[1], 8.0 * X.shape[0] * X.shape[1])
     return X.toarray()
@@ -261,12 +285,18 @@ def _warn_of_units(machine, predicted, y):
 
 
 def write_model(args, estimator, extra):
-    """Write the model file, or say why the estimator cannot be saved."""
+    """Write the model file, or say why the estimator cannot be saved.
+
+    Of linear machines it holds no training rows.
+    """
+    machine = machine_of(estimator)
+    machine = vars(machine).get("estimator_", machine)  # of partial
+    compact = vars(machine).get("kernel") == "linear"
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
     if type(last).__name__ == CALIBRATED:  # a model file holds no object of folds
         last.set_params(cv=_FOLDS_OF_CALIBRATION)
     try:
-        save(estimator, args.model, extra=extra)
+        save(estimator, args.model, extra=extra, compact=compact)
     except (TypeError, ValueError) as error:
         raise CommandError(error) from error
 

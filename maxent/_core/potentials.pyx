@@ -20,8 +20,14 @@ cdef enum Pass:
 
 
 cdef Potential unpack_potential(tuple spec) except *:
-    """(kind, shape, upper, address of g, of g', of -g'') -> struct."""
+    """(kind, shape, upper, address of g, of g', of -g'') -> struct.
+
+    ValueError for another tuple, and for a custom one without addresses.
+    """
     cdef Potential p
+    if spec is None or len(spec) != 6 or (spec[0] == CUSTOM and not all(spec[3:])):
+        raise ValueError(
+            f"spec={spec!r} describes no margin prior; pass the core_spec of one")
     p.kind = spec[0]
     p.shape = spec[1]
     p.upper = spec[2]

@@ -239,8 +239,8 @@ def encode_categories(
     """Codes (n, n_features) of categorical features; -1 for unknown categories.
 
     Missing values have the code -1 too, or with missing="category" that of their own.
-    Messages use the names of the columns. There is a warning of columns of which no
-    value is known.
+    Messages use the names of the columns. With handle_unknown="ignore" there is a
+    warning of columns of which no value is known, with "report" there is none.
     """
     codes = np.empty(X.shape, dtype=np.intp)
     if len(categories) != X.shape[1] or not all(map(len, categories)):

@@ -18,6 +18,7 @@ from maxent._support.files import decode_text, plain_name, read_bytes
 
 __all__ = ["Table", "TableError", "read_table"]
 
+_USES = {"id": "taken for names of rows", "weights": "taken for weights of rows"}
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -123,10 +124,12 @@ def read_table(
                 f"{name} is an svmlight file, whose rows start with the label; a label "
                 f"column ({label!r}) can be chosen in CSV files only"
             )
-        for column in (*ignore, *(beside or {}).values()):
+        wanted = [("left out", column) for column in ignore]
+        wanted += [(_USES[kind], column) for kind, column in (beside or {}).items()]
+        for use, column in wanted:
             raise TableError(
                 f"{name} is an svmlight file, whose columns have no names, so "
-                f"{short(str(column))} cannot be left out"
+                f"{short(str(column))} cannot be {use}"
             )
         table = _read_svmlight(name, data, zero_based, n_features)
         return table if labelled else replace(table, y=None)

@@ -11,6 +11,8 @@ import sys
 __all__ = ["STANDARD_INPUT", "decode_text", "plain_name", "read_bytes", "whole_file"]
 
 STANDARD_INPUT = "-"  # the name that stands for it on command lines
+_OPEN_FOLDERS = ("/dev/fd", "/proc/self/fd")
+_OPEN_NAMES = {"/dev/stdout": 1, "/dev/stderr": 2}
 _SUFFIXES = (".gz", ".bz2", ".xz")
 _PACKED = {  # first bytes: the module that unpacks the rest
     re.compile(rb"\x1f\x8b"): "gzip",
@@ -126,8 +128,9 @@ def whole_file(path, mode="wb", **kwargs):
 
     The contents go to a new file in the same folder, which is flushed to disk and
     renamed over `path` at the end; on any failure the new file is removed and `path`
-    stays as it was.  Pipes and devices are written directly.  Access rights of an
-    existing file are kept.  Errors of the system name the file.
+    stays as it was.  Pipes, devices and open descriptors (/dev/stdout, /dev/fd/N) are
+    written directly.  Access rights of an existing file are kept.  Errors of the system
+    name the file.
 
     Parameters
     ----------
@@ -145,16 +148,32 @@ def whole_file(path, mode="wb", **kwargs):
         raise
 
 
+def _descriptor(path):
+    """Number of the open descriptor that a path names, or None.
+
+    What it leads to, as `>> log` makes it, is not to be replaced or cut short.
+    """
+    folder, base = os.path.split(os.fspath(path))
+    if folder in _OPEN_FOLDERS and base.isdecimal():
+        return int(base)
+    return _OPEN_NAMES.get(os.fspath(path))
+
+
 @contextlib.contextmanager
 def _whole_file(path, mode, **kwargs):
+    handle = _descriptor(path)
+    if handle is not None:
+        with open(os.dup(handle), mode, **kwargs) as stream:
+            yield stream
+        return
     target = os.path.realpath(os.fspath(path))
     rights = None
     with contextlib.suppress(FileNotFoundError):
-        rights = os.stat(target).st_mode
+        rights = os.stat(path).st_mode
     if rights is not None and stat.S_ISDIR(rights):
         raise IsADirectoryError(f"{os.fspath(path)} is a folder; name a file in it")
     if rights is not None and not stat.S_ISREG(rights):
-        with open(target, mode, **kwargs) as stream:
+        with open(path, mode, **kwargs) as stream:
             yield stream
         return
     folder, base = os.path.split(target)

@@ -43,6 +43,12 @@ class FittedState:
                     f"weights exist for kernel='linear' only, not for kernel="
                     f"{shown(self.kernel)}. Use 'dual_coef_' and 'support_vectors_'."
                 )
+            of_rows = name in ("support_", "support_vectors_", "dual_coef_")
+            if of_rows and getattr(self, "_is_compact", bool)():
+                reason = (
+                    "it was saved with compact=True, as `maxent fit` saves linear "
+                    "machines, which keeps 'coef_' and 'intercept_'. Fit it again."
+                )
             raise NotFittedError(
                 f"this {type(self).__name__} instance has no attribute {name!r}: "
                 f"{reason}"

@@ -26,6 +26,7 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -105,6 +106,7 @@ def save(
     path: PathLike,
     *,
     extra: dict[str, Any] | None = None,
+    compact: bool = False,
 ) -> None:
     """Save a fitted estimator, or a model, to a file, whole or not at all.
 
@@ -120,11 +122,18 @@ def save(
     extra : dict, default=None
         More to keep beside the estimator (scales of the features, their names), of
         the same kinds of values. The command line keeps its scales there.
+    compact : bool, default=False
+        Leave out the training rows and multipliers of :class:`~maxent.MEDClassifier`
+        and :class:`~maxent.MEDRegressor` with kernel="linear", which predict by
+        `coef_` and `intercept_`: `support_`, `support_vectors_` and `dual_coef_` are
+        then missing from what is loaded. Other estimators are saved whole.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
+    ValueError
+        With `compact`, for a kernel that needs the training rows to predict.
     TypeError
         If its class is not in the registry, or a value cannot be stored without
         pickle: a kernel function, a random generator, an array of Python objects.
@@ -135,6 +144,9 @@ def save(
     and do not start with it; of a value its parameters, without its `fit_result`.
     Output settings (``set_output``) and metadata requests are not.  Numbers keep every
     bit; enumeration members become their values.
+
+    Without `compact` the file of a kernel machine holds its support vectors, which are
+    rows of the training data.
 
     Examples
     --------
@@ -153,7 +165,7 @@ def save(
     """
     from sklearn.utils.validation import check_is_fitted
 
-    state = _state_of(estimator) or _value_state(estimator)
+    state = _state_of(estimator, compact) or _value_state(estimator)
     if state is None:
         raise _cannot_save(estimator)
     class_name, params, fitted = state
@@ -162,7 +174,7 @@ def save(
     _check_path(path)
     if class_name in CLASSES:
         check_is_fitted(estimator)
-    encoder = Encoder(VALUES, _state_of)
+    encoder = Encoder(VALUES, partial(_state_of, compact=compact))
     metadata = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -298,7 +310,9 @@ def _changes_of_features(extra: dict[str, Any]) -> str:
     return " and ".join(changes)
 
 
-def _state_of(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+def _state_of(
+    estimator: Any, compact: bool = False
+) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
     """Name, parameters and fitted attributes of an estimator of the registry."""
     name = type(estimator).__name__
     if name not in CLASSES or resolve_class(name) is not type(estimator):
@@ -306,6 +320,9 @@ def _state_of(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]] | No
     if name == CALIBRATED:
         return name, estimator.get_params(deep=False), calibrated_state(estimator)
     fitted = {k: x for k, x in vars(estimator).items() if _FITTED_NAME.match(k)}
+    if compact and fitted and hasattr(estimator, "_spare_attributes"):
+        spare = estimator._spare_attributes()
+        fitted = {k: x for k, x in fitted.items() if k not in spare}
     return name, estimator.get_params(deep=False), fitted
 
 

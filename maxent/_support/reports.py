@@ -67,17 +67,22 @@ class Listener:
 
 
 def tell(callback: Callable[[int, Any, Any], object] | None, report: Report) -> bool:
-    """Give a report to a callback of either kind; whether it asks to stop.
-
-    True alone asks for it, so that a function that returns something else, as
-    ``list.append`` in a lambda may, stops nothing by accident.
-    """
+    """Give a report to a callback of either kind; whether it asks to stop."""
     if callback is None:
         return False
     if isinstance(callback, Listener):
         answer = callback.hear(report)
     else:
         answer = callback(report.n_iter, report.objective, report.gap)
+    return asks_to_stop(answer)
+
+
+def asks_to_stop(answer: object) -> bool:
+    """Whether what a callback returned ends the method.
+
+    True alone does, so that a function that returns something else, as
+    ``list.append`` in a lambda may, stops nothing by accident.
+    """
     return isinstance(answer, (bool, np.bool_)) and bool(answer)
 
 

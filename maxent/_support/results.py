@@ -97,8 +97,8 @@ class DualResult:
     coef : ndarray or None
         Primal weights, where the solver keeps them (linear solvers).
     max_iter : int or None
-        Bound on the iterations that the solver kept to, which may be below the one
-        asked for; None where it is the one asked for.
+        Bound on the iterations of this solver, where it is below the one that the call
+        asked for, as the interior point's is; None otherwise.
     blocks : list of Block or None
         Where multipliers in double precision cannot represent the whole solution:
         blocks whose posteriors at `lam` are those that the gap certifies.
@@ -106,10 +106,20 @@ class DualResult:
         Largest violation of the optimality (KKT) condition at the returned point, in
         margin or target units; None where the solver does not compute it.
     kkt_tol : float or None
-        The violation asked for besides the gap; None where the gap alone decides.
+        The violation asked for besides the gap, as estimators do with their `tol`; None
+        where the gap alone decides, as in the results of functions on arrays.
     unit : float
         What the gap is compared with besides the objective: 1, or for regression the
         square of the unit of the targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.discrimination import HingeMargin, solve_dual
+    >>> x = np.array([-1.0, 1.0])
+    >>> solve_dual(np.outer(x, x), x, HingeMargin(1.0))  # doctest: +ELLIPSIS
+    DualResult(status='converged', solver='...', n=2, objective=0.5, gap=..., \
+n_iter=..., converged=True)
     """
 
     lam: FloatArray
@@ -126,6 +136,14 @@ class DualResult:
     kkt_violation: float | None = None
     kkt_tol: float | None = None
     unit: float = 1.0
+
+    def __repr__(self) -> str:
+        """Status, solver, size and certificate, without the arrays."""
+        return (
+            f"DualResult(status={self.status.value!r}, solver={self.solver!r}, "
+            f"n={len(self.lam)}, objective={self.objective:.6g}, gap={self.gap:.2g}, "
+            f"n_iter={self.n_iter}, converged={self.converged})"
+        )
 
     @property
     def converged(self) -> bool:

@@ -31,6 +31,7 @@ from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE
 from maxent.discrimination.duals.linear_dual import solve_linear
 
 _LINEAR_SOLVERS = ("coordinate", "newton")
+_OF_ROWS = ("support_", "support_vectors_", "dual_coef_")
 _LINEAR_STEPS = 5000  # epochs of coordinate ascent; max_iter counts steps of two rows
 
 
@@ -55,6 +56,23 @@ class KernelMachineMixin(CertifiedState):
     def _has_kernel(self, name):
         """Whether the kernel is the named one; it may also be a function."""
         return isinstance(self.kernel, str) and self.kernel == name
+
+    def _spare_attributes(self):
+        """Names of the fitted attributes that a compact model file leaves out."""
+        if self._has_kernel("linear"):
+            return _OF_ROWS
+        if self._has_kernel("precomputed"):
+            return ()
+        raise ValueError(
+            f"compact=True leaves out the training rows, and {type(self).__name__} "
+            f"with kernel={self.kernel!r} predicts by them; save it without "
+            "compact=True, or fit with kernel='linear'."
+        )
+
+    def _is_compact(self):
+        """Whether the machine was loaded from a compact model file."""
+        state = vars(self)
+        return "coef_" in state and not any(name in state for name in _OF_ROWS)
 
     def _check_machine_parameters(self):
         """Checked (bias, tol)."""
@@ -294,13 +312,18 @@ class KernelMachineMixin(CertifiedState):
         )
         v.check_jobs(self.n_jobs)
         v.check_nonnegative("gamma_", self.gamma_)
-        m, d = np.size(self.support_), self.n_features_in_
+        check_fitted("intercept_", self.intercept_, (outputs,))
+        d, linear = self.n_features_in_, self._has_kernel("linear")
+        if linear:
+            check_fitted("coef_", self.coef_, (outputs, d), once=True)
+        if linear and self._is_compact():
+            return
+        m = np.size(self.support_)
         check_fitted("support_", self.support_, (m,), kind="iu")
         check_fitted("dual_coef_", self.dual_coef_, (coefficients or outputs, m))
-        check_fitted("intercept_", self.intercept_, (outputs,))
-        if self._has_kernel("linear"):
-            check_fitted("coef_", self.coef_, (outputs, d), once=True)
-        elif not self._has_kernel("precomputed"):
+        if linear:
+            return
+        if not self._has_kernel("precomputed"):
             rows = self.support_vectors_
             check_fitted("support_vectors_", rows, (m, d), once=True, sparse=True)
         elif m and (self.support_.min() < 0 or self.support_.max() >= d):

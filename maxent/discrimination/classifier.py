@@ -469,7 +469,8 @@ for kernel="precomputed"
     def _checked_pairs(self, m):
         """The function of the scores of all pairs, fitted state checked."""
         self._check_fitted_arrays(m * (m - 1) // 2, m - 1)
-        check_support_counts(self, m)
+        if not self._is_compact():
+            check_support_counts(self, m)
         if not self._has_kernel("linear"):
             return partial(pair_scores, self, n_classes=m)
         return self._raw_scores

@@ -322,3 +322,11 @@ def test_no_rows():
     evaluate_loss(spec(LOGISTIC), nothing, nothing, nothing, nothing)
     evaluate_fenchel_young(spec(LAPLACE), nothing, nothing, nothing)
     assert behind.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "spec", [(1, 2), (), None, (8, 1.0, 1.0, 0, 0, 0), (0, 1.0, 1.0, 0, 0, 0, 0)]
+)
+def test_a_tuple_that_is_no_prior_is_refused(spec):
+    with pytest.raises(ValueError, match="pass the core_spec"):
+        evaluate(spec, VALUE, np.ones(1), np.ones(1))

@@ -24,7 +24,7 @@ from maxent._support.persistence import (
     read_model,
     save,
 )
-from maxent.discrimination import LogisticMargin, MEDClassifier
+from maxent.discrimination import LogisticMargin, MEDClassifier, MEDRegressor
 
 pytestmark = pytest.mark.usefixtures("registry")
 
@@ -319,6 +319,48 @@ def test_a_loaded_classifier_decides_to_the_bit(path, kernel, n_classes, sparse_
     assert back.predict(X).tolist() == model.predict(X).tolist()
     assert back.duality_gap_ == model.duality_gap_ and back.converged_ is True
     assert clone(back).fit(X, names).n_iter_ == model.n_iter_
+
+
+@pytest.mark.parametrize(
+    "machine, n_classes",
+    [
+        (MEDClassifier(), 2),
+        (MEDClassifier(multi_class="joint"), 3),
+        (MEDClassifier(multi_class="ovo"), 3),
+        (MEDRegressor(), 2),
+        (CalibratedClassifierCV(MEDClassifier(kernel="linear"), cv=2), 2),
+    ],
+)
+def test_a_compact_file_of_a_linear_machine_holds_no_rows(path, machine, n_classes):
+    X, y = problem(n_classes)
+    if "kernel" in machine.get_params():
+        machine.set_params(kernel="linear")
+    model = machine.fit(X, y)
+    save(model, path)
+    whole = path.stat().st_size
+    save(model, path, compact=True)
+    assert path.stat().st_size < whole
+    assert "support_vectors_" not in json.dumps(str(read_model(path)))
+    back = load(path)
+    np.testing.assert_array_equal(back.predict(X), model.predict(X))
+    if "kernel" not in machine.get_params():
+        return
+    if n_classes > 2:
+        decided = back.decision_function(X)
+        np.testing.assert_array_equal(decided, model.decision_function(X))
+    with pytest.raises(NotFittedError, match=r"dual_coef_.*saved with compact=True"):
+        _ = back.dual_coef_
+    save(back, path)  # of what is left
+    assert load(path).fit(X, y).dual_coef_.shape == model.dual_coef_.shape
+
+
+def test_a_compact_file_needs_a_machine_that_predicts_without_rows(path):
+    X, y = problem()
+    with pytest.raises(ValueError, match="kernel='rbf' predicts by them"):
+        save(MEDClassifier().fit(X, y), path, compact=True)
+    model = MEDClassifier(kernel="precomputed").fit(X @ X.T, y)
+    save(model, path, compact=True)
+    assert load(path).support_.tolist() == model.support_.tolist()
 
 
 def test_a_loaded_classifier_keeps_its_margin_prior(path):

@@ -51,6 +51,13 @@ def unfinished(**fields):
     return DualResult(np.zeros(1), 0.0, 9.0, 0.1, 7, Status.MAX_ITER, **fields)
 
 
+def test_a_result_prints_its_certificate_only():
+    assert repr(unfinished(solver="smo", coef=np.zeros(9))) == (
+        "DualResult(status='max_iter', solver='smo', n=1, objective=9, gap=0.1, "
+        "n_iter=7, converged=False)"
+    )
+
+
 @pytest.mark.parametrize(
     ("fields", "tol", "said", "unsaid"),
     [

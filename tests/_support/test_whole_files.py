@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +16,9 @@ from maxent._support.persistence import (
 )
 
 pytestmark = pytest.mark.usefixtures("registry")
+
+
+unix = pytest.mark.skipif(os.name == "nt", reason="has no /dev")
 
 
 def leftovers(folder):
@@ -99,3 +104,29 @@ def test_a_device_is_written_directly():
     with files.whole_file(os.devnull, "w") as stream:
         stream.write("x")
     assert not pathlib.Path(os.devnull).is_file()
+
+
+@unix
+def test_a_pipe_and_an_open_file_are_written_directly(tmp_path):
+    reading, writing = os.pipe()
+    log = tmp_path / "log"
+    with open(reading, "rb") as pipe, log.open("ab") as stream:
+        stream.write(b"before\n")
+        stream.flush()
+        for handle in (writing, stream.fileno()):
+            with files.whole_file(f"/dev/fd/{handle}", "w") as out:
+                out.write("rows\n")
+        os.close(writing)
+        assert pipe.read() == b"rows\n"
+    assert log.read_text() == "before\nrows\n"
+    assert leftovers(tmp_path) == ["log"]
+
+
+@unix
+def test_standard_output_may_be_a_pipe(tmp_path):
+    code = (
+        "from maxent._support.files import whole_file\n"
+        "with whole_file('/dev/stdout', 'w') as out: out.write('rows')\n"
+    )
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, stdout=subprocess.PIPE).stdout == b"rows"

@@ -10,13 +10,16 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from command_line import assert_one_sentence, pairs, read_rows, write_csv
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 
 from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
+from maxent._commands import columns, reports, usage
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
 from maxent._support.persistence import load, resolve_class, save
@@ -112,11 +115,56 @@ def test_text_becomes_columns_of_numbers(run, cars, tmp_path):
     other = tmp_path / "other.csv"  # colours that training has not met
     other.write_text("color,weight\nviolet,0.5\n?,NA\n")
     code, out, err = run("predict", model, other)
-    assert (code, err) == (0, "") and len(column(out)) == 2
-    other.write_text("color,weight\n" + 10 * "violet,0.5\n")
-    code, out, err = run("predict", model, other)
-    assert code == 0 and len(column(out)) == 10
-    assert err.startswith("maxent predict: warning: no category in feature 0 of X")
+    assert code == 0 and len(column(out)) == 2
+    assert_one_sentence(err, "predict")
+    assert "column 'color': in 1 of 2 rows" in err and "'violet'" in err
+
+
+@pytest.mark.parametrize(
+    "estimator, ignored, counts",
+    [
+        ("classifier", "weight,doors", {"color": 11}),
+        ("tree", "weight", {"color": 11, "doors": 1}),
+    ],
+)
+def test_categories_that_training_has_not_met_are_counted(
+    run, cars, tmp_path, estimator, ignored, counts
+):
+    options = ["--estimator", estimator, "--ignore", ignored]
+    assert run("fit", cars, tmp_path / "m", *options)[0] == 0
+    other = tmp_path / "other.csv"
+    other.write_text("color,doors\n" + 11 * "violet,2\n" + "red,9\n")
+    out_path = tmp_path / "p.csv"
+    code, out, err = run("predict", tmp_path / "m", other, "--json", "-o", out_path)
+    assert code == 0 and err.count("\n") == len(counts)
+    assert "column 'color': in 11 of 12 rows" in err
+    assert json.loads(out)["unseen_categories"] == counts
+
+
+@pytest.mark.parametrize(
+    "options", [["--kernel", "linear"], [], ["--estimator", "regressor"]]
+)
+def test_many_categories_are_sparse_rows(run, tmp_path, rng, monkeypatch, options):
+    lines = [f"c{k},{x:.3f},{k % 2}" for k, x in enumerate(rng.normal(size=40))] * 2
+    data, model = tmp_path / "d.csv", tmp_path / "m"
+    data.write_text("\n".join(["city,x,class", *lines]) + "\n")
+    found = []
+    for most in (2**25, 0):
+        monkeypatch.setattr(columns, "_DENSE_BYTES", most)
+        line = ["fit", data, model, *options, "--tol", "1e-9", "-v", 2, "--json"]
+        code, out, _ = run(*line)
+        assert code == 0
+        error = json.loads(out)["cross_validation_error"]
+        state = vars(load(model, return_extra=True)[0])
+        _, out, _ = run("predict", model, data)
+        found.append((error, column(out)))
+    if "linear" in options:  # whose file holds no rows
+        assert "coef_" in state and "support_vectors_" not in state
+    else:
+        assert sp.issparse(state["support_vectors_"])
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-6)
+    values = [np.array(part, float) for _, part in found]
+    np.testing.assert_allclose(*values, atol=1e-6)
 
 
 def test_missing_numbers_need_to_be_asked_for(run, cars, tmp_path):
@@ -160,6 +208,18 @@ def test_contradictory_columns_are_one_sentence(run, crabs, tmp_path, columns):
 
 
 # ----------------------------------------------------------------------- where data are
+
+
+@pytest.mark.parametrize("categories", [5, [1, 2], [np.array([]), np.array(["a"])]])
+def test_contradictory_categories_are_one_sentence(run, cars, tmp_path, categories):
+    options = ["--estimator", "tree", "--ignore", "weight"]
+    assert run("fit", cars, tmp_path / "m", *options)[0] == 0
+    model, extra = load(tmp_path / "m", return_extra=True)
+    model.categories_ = categories
+    save(model, tmp_path / "m", extra=extra)
+    code, _, err = run("predict", tmp_path / "m", cars)
+    assert code == 2
+    assert_one_sentence(err, "predict")
 
 
 def test_blanks_gzip_and_standard_input(run, points, tmp_path, monkeypatch):
@@ -305,7 +365,12 @@ def test_wrong_columns_are_one_sentence(run, tmp_path, options, words):
     assert_one_sentence(err, "fit")
     svm = tmp_path / "t.svm"
     svm.write_text("1 1:1\n-1 1:2\n")
-    assert "cannot be left out" in run("fit", svm, tmp_path / "m", "--id", "1")[2]
+    for option, words in (
+        ("--ignore", "'1' cannot be left out"),
+        ("--id", "'1' cannot be taken for names of rows"),
+        ("--weights", "'1' cannot be taken for weights of rows"),
+    ):
+        assert words in run("fit", svm, tmp_path / "m", option, "1")[2]
 
 
 # -------------------------------------------------------------- folds and probabilities
@@ -383,6 +448,26 @@ def test_calibrated_probabilities_equal_scikit_learn(run, points, tmp_path):
 
 
 # -------------------------------------------------------------------------- parameters
+
+
+@pytest.mark.parametrize("text", ["balanced", "0:5,1:1"])
+def test_probabilities_follow_class_weights(run, tmp_path, rng, text):
+    y = (rng.random(300) < 0.85).astype(int)
+    X = rng.normal(size=(300, 2)).round(4) + y[:, None]
+    path = write_csv(tmp_path / "d.csv", np.column_stack([X, y]), names=["a", "b", "y"])
+    model = tmp_path / "m"
+    options = "--class-weight", text, "--probability", "--kernel", "linear"
+    code, _, err = run("fit", path, model, *options, "-v", 3)
+    assert (code, err) == (0, "")
+    weights = {0: 5.0, 1: 1.0} if text != "balanced" else text
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    expected = CalibratedClassifierCV(MEDClassifier("linear"), cv=folds, ensemble=False)
+    expected.fit(X, y, sample_weight=compute_sample_weight(weights, y))
+    _, out, _ = run("predict", model, path, "--probability")
+    found = np.array(read_rows(out)[1:], float)
+    np.testing.assert_allclose(found, expected.predict_proba(X), atol=1e-6)
+    assert (found[:, 0] > 0.5).sum() > 1.5 * (y == 0).sum()  # the rare class is sought
+    assert "class weights" in pairs(run("info", model)[1])
 
 
 def test_class_weights(run, points, tmp_path):
@@ -570,14 +655,21 @@ def test_reports_as_json(run, cars, tmp_path):
     assert sum(told["classes"].values()) == 90 and told["written"] == str(model)
     assert told["columns_of_text"]["color"] == 3 and told["duality_gap"] >= 0
     assert 0 <= told["cross_validation_error"] <= 1
+    assert 0 <= told["leave_one_out_bound"] <= 1
     assert {*told["recall"]} == {"yes", "no"}
     code, out, err = run("predict", model, cars, "--json", "-o", out_path)
     assert (code, err) == (0, "")
     expected = {"rows": 90, "error": told["training_error"], "written": str(out_path)}
+    expected["unseen_categories"] = {}
     assert json.loads(out) == expected
     code, _, err = run("predict", model, cars, "--json")
     assert code == 2 and "write them to a file by -o" in err
     assert_one_sentence(err, "predict")
+
+
+def test_numbers_in_json_are_numbers():
+    told = json.loads(reports.as_json({"a": np.nan, "b": -np.inf, "c": 0.5}))
+    assert told == {"a": None, "b": "-inf", "c": 0.5}
 
 
 def test_quiet_commands_print_nothing(run, points, tmp_path):
@@ -594,6 +686,62 @@ def test_help_ends_with_examples(run, command):
     out = run(*command, "--help")[1]
     lines = out[out.index("\nexamples:\n") :].split("\n")[2:]
     assert lines and all("maxent" in line for line in lines if line)
+
+
+@pytest.fixture
+def files_of_examples(tmp_path, monkeypatch, rng):
+    """The files that the examples of --help name, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    X, sign = rng.normal(size=(40, 2)), np.tile([-1, 1], 20)
+    X[:, 0] += sign
+    said, sex = np.where(sign > 0, "yes", "no"), np.where(sign > 0, "F", "M")
+    train = np.column_stack([sex, X.round(3), said])
+    for name in ("train.csv", "test.csv"):
+        write_text(name, ["sex,a,b,kind", *map(",".join, train)])
+    rows = [
+        f"p{k},{1 + k % 2},{a:.3f},{y}" for k, (a, y) in enumerate(zip(X[:, 0], said))
+    ]
+    write_text("patients.csv", ["patient,w,a,ill", *rows])
+    write_text("cars.csv", ["door,color,class", *[f"{y},c{y},{y}" for y in said]])
+    write_text("points.csv", ["a,b", *[f"{a:.3f},{b:.3f}" for a, b in X]])
+    partly = [
+        f"{a:.3f},{y if k < 20 else ''}" for k, (a, y) in enumerate(zip(X[:, 0], said))
+    ]
+    write_text("some-labels.csv", ["a,y", *partly])
+    svm = "".join(f"{y} 1:{a:.3f}\n" for y, a in zip(sign, X[:, 0]))
+    with gzip.open("huge.svm.gz", "wt") as stream:
+        stream.write(svm)
+    words = ["ACGTTGCA" * 3 if y == "yes" else "AACCAACC" * 3 for y in said]
+    for name in ("genes.fasta", "sites.fasta"):
+        write_text(
+            name, [f">s{k} {y}\n{w}" for k, (y, w) in enumerate(zip(said, words))]
+        )
+    return tmp_path
+
+
+def write_text(name, lines):
+    with open(name, "w") as stream:
+        stream.write("\n".join(lines) + "\n")
+
+
+def test_the_examples_of_fit_run(run, files_of_examples, monkeypatch):
+    for line in usage._EXAMPLES["fit"].splitlines():
+        before, _, line = line.split("(")[0].rpartition("| maxent ")
+        words = line.removeprefix("maxent ").split()
+        if before:
+            with gzip.open(before.split()[1]) as stream:
+                text = io.TextIOWrapper(io.BytesIO(stream.read()))
+            monkeypatch.setattr("sys.stdin", text)
+        code, _, err = run(*words)
+        assert code == 0, f"{line}: {err}"
+
+
+@pytest.mark.parametrize("command", ["", "demo", "predict", "info"])
+def test_the_examples_of_help_can_be_read(command):
+    for line in usage._EXAMPLES[command].splitlines():
+        if "--print-completion" not in line:
+            words = line.rpartition("maxent ")[2].split()
+            usage.make_parser().parse_args(words)
 
 
 def test_the_label_is_hinted_at(run, crabs, tmp_path):
@@ -626,6 +774,18 @@ def free_text(tmp_path, rng, cell):
         lines.append(f"{x};{cell.format(x).replace('.', ',')};{'yn'[i % 2]}")
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     return tmp_path / "t.csv"
+
+
+def test_a_linear_machine_on_missing_labels_keeps_no_rows(run, tmp_path, rng):
+    X = rng.normal(size=(60, 2)).round(3)
+    y = np.where(rng.random(60) < 0.5, "", np.where(X[:, 0] > 0, "a", "b"))
+    lines = [f"{a},{b},{k}" for (a, b), k in zip(X.tolist(), y)]
+    path, model = tmp_path / "d.csv", tmp_path / "m"
+    path.write_text("\n".join(["u,v,class", *lines]) + "\n")
+    options = ["--estimator", "partial", "--kernel", "linear"]
+    assert run("fit", path, model, *options)[0] == 0
+    assert run("predict", model, path)[0] == run("info", model)[0] == 0
+    assert "support_vectors_" not in vars(load(model, return_extra=True)[0].estimator_)
 
 
 def test_a_column_of_free_text_is_warned_about(run, tmp_path, rng):

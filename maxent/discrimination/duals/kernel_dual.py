@@ -15,6 +15,7 @@ from maxent._support.kernel_parameters import (
     check_kernel,
     resolve_gamma,
 )
+from maxent._support.reports import asks_to_stop
 from maxent._support.results import DualResult
 from maxent._support.typing import (
     ArrayLike,
@@ -89,7 +90,9 @@ def solve_dual(
         "interior" costs O(n^3) a step and reaches 1e-10 in tens of steps; "smo"
         scales to large n.
     callback : callable(n_iter, objective, gap), optional
-        Called at each certification; True ends the solver.
+        Called at each certification; True ends the solver. "interior" certifies every
+        step, "smo" where its steps seem to have met the tolerance, often once at the
+        end, and between its blocks of rows where the matrix does not fit in memory.
 
     Returns
     -------
@@ -259,7 +262,7 @@ def dual_path(
 
     Parameters
     ----------
-    K, y, margin, bias, tol, max_iter, solver, callback
+    K, y, margin, bias, tol, max_iter, solver
         As for :func:`solve_dual`.
     C : array-like
         Values of C > 0 in any order, with the meaning they have in the estimators:
@@ -268,11 +271,14 @@ def dual_path(
         Multiplies the row weights; 0 drops a row.
     init : array-like (n,), optional
         Multipliers to start the smallest C from.
+    callback : callable(n_iter, objective, gap), optional
+        Called at each certification of each C; True ends the path.
 
     Returns
     -------
     list of DualResult
-        In the order of C.
+        In the order of C. They are solved from the smallest to the largest: of a path
+        that a callback has ended there are those of the smallest values.
 
     Raises
     ------
@@ -307,7 +313,13 @@ def dual_path(
     w = v.check_weights(sample_weight, len(y))
     w = np.ones(len(y)) if w is None else w
     results: list[Any] = [None] * len(C)
-    before = None
+    before, ended = None, False
+
+    def heard(n_iter, objective, gap):
+        nonlocal ended
+        ended |= asks_to_stop(callback(n_iter, objective, gap))
+        return ended
+
     for k in np.argsort(C, kind="stable"):
         unit = margin.unit_weight(C[k])
         if before is not None:
@@ -322,7 +334,9 @@ def dual_path(
             max_iter=max_iter,
             init=init,
             solver=solver,
-            callback=callback,
+            callback=None if callback is None else heard,
         )
         before = k
-    return results
+        if ended:
+            break
+    return [result for result in results if result is not None]

@@ -224,6 +224,21 @@ def test_a_path_starts_its_smallest_C_from_init(rng):
     assert warm[0].objective == pytest.approx(cold[0].objective, rel=1e-5)
 
 
+@pytest.mark.parametrize("solver", ["interior", "smo"])
+def test_a_callback_ends_a_path(rng, solver):
+    X, y = problem(rng)
+    K, margin, C = rbf(X), ExponentialMargin(10.0), [1.0, 0.1, 10.0]
+    whole = dual_path(K, y, margin, C, solver=solver)
+
+    def after_the_first(n_iter, objective, gap):
+        return objective > 1.01 * whole[1].objective
+
+    path = dual_path(K, y, margin, C, solver=solver, callback=after_the_first)
+    assert len(path) == 2  # C = 1 and 0.1, which is solved first
+    assert path[1].objective == whole[1].objective
+    assert path[0].status == ("stopped" if solver == "interior" else "converged")
+
+
 def test_a_path_starts_each_C_from_the_one_before(rng):
     X, y = problem(rng)
     K, margin = rbf(X), ExponentialMargin(10.0)
