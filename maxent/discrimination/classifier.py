@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -109,8 +110,9 @@ default="rbf"
         every wrong class of every row; "ovo" trains a two-class machine for every pair
         of classes and takes votes, as SVC does. "auto" is "joint" where one machine is
         needed, for the probabilities of a logistic margin prior at level 0 and for an
-        approximation, and otherwise "ovo", which is faster and on five data sets no
-        less accurate.
+        approximation, and for linear machines on sparse rows, such as texts, where it
+        is more accurate; otherwise "ovo", which is faster and on five data sets no less
+        accurate.
     tol : float, default=1e-3
         Tolerance of the optimality condition in margin units and of the relative
         duality gap; both must hold.
@@ -317,17 +319,18 @@ for kernel="precomputed"
         if len(self.classes_) == 2:
             fit = self._fit_two
         else:
-            self.multi_class_ = self._multi_class()
+            self.multi_class_ = self._multi_class(data)
             fit = self._fit_pairs if self.multi_class_ == "ovo" else self._fit_joint
         result = fit(X, keep, data, codes, margin, bias, weight, tol)
         self._warn_of_end(result, columns)
         return self
 
-    def _multi_class(self):
+    def _multi_class(self, data):
         """The machine that the parameters ask for where there are many classes."""
         if self.multi_class != "auto":
             return self.multi_class
         one = self.approximation is not None or self._rate() is not None
+        one = one or (self._has_kernel("linear") and sp.issparse(data))
         return "joint" if one else "ovo"
 
     def _check_pairs(self):

@@ -102,6 +102,13 @@ def test_solvers_of_the_primal_begin_with_the_machine_of_a_start(solver, varianc
     assert again.n_iter < first.n_iter
 
 
+def test_sparse_rows_of_linear_machines_get_one_machine(rng):
+    X, codes, _ = problem(rng)
+    for Z, found in ((X, "ovo"), (sp.csr_array(X), "joint")):
+        assert MEDClassifier("linear").fit(Z, codes).multi_class_ == found
+    assert MEDClassifier("rbf").fit(sp.csr_array(X), codes).multi_class_ == "ovo"
+
+
 def test_many_rows_of_few_columns_end_with_newton(rng):
     X, codes, weight = problem(rng, n=3000, m=8)
     r, _ = solve(X, codes, weight, PRIORS[0], "flat", "auto", kernel="linear")
