@@ -59,7 +59,8 @@ def predict(args):
             "or svmlight"
         )
     method = prediction_method(args, estimator)
-    table = _read(args, extra, estimator)
+    with warnings_told(args):
+        table = _read(args, extra, estimator)
     X = standardized(_features(args, table, extra, estimator), extra["standardize"])
     X = as_taken(estimator, X)
     return write_predictions(args, estimator, method, X, table.y, _ids(table))

@@ -8,10 +8,12 @@ import io
 import itertools
 import math
 import os
+import warnings
 from dataclasses import replace
 
 import numpy as np
 
+from maxent._support.callers import user_stacklevel
 from maxent._support.cells import Table, TableError, parse_number, short, whole
 from maxent._support.delimited import CSVReader
 from maxent._support.files import decode_text, plain_name, read_bytes
@@ -72,7 +74,8 @@ def read_table(
         Whether the first row of a CSV file holds names.  "auto" takes it for names if
         none of its cells is a number, or if it holds all of `feature_names`.
     n_features : int, default=None
-        Number of features expected; fewer in an svmlight file are filled with zeros.
+        Number of features expected; fewer in an svmlight file are filled with zeros,
+        others are left out with a warning.
         With None the largest index of an svmlight file decides; beyond 2^24 features
         the file must have as many entries.
     feature_names : list of str, default=None
@@ -189,11 +192,6 @@ def _read_svmlight(name, data, zero_based, n_features):
     width = int(X.indices.max()) + int(zero_based) if X.nnz else 0
     if n_features is None and width == 0:
         raise TableError(f"{name}: no row has a feature")
-    if n_features is not None and width > n_features:
-        raise TableError(
-            f"{name}: the largest feature index gives {width} features, but "
-            f"{n_features} are expected"
-        )
     if n_features is None and width > max(_FREE_COLUMNS, X.nnz):
         row = int(np.searchsorted(X.indptr, X.indices.argmax(), side="right")) - 1
         raise TableError(
@@ -204,9 +202,28 @@ def _read_svmlight(name, data, zero_based, n_features):
         )
     X = type(X)(
         (X.data, X.indices - (0 if zero_based else 1), X.indptr),
-        shape=(X.shape[0], int(n_features or width)),
+        shape=(X.shape[0], width),
     )
+    X = _with_features(name, X, n_features)
     return Table(X, whole(np.array(y)), None, None, None, "svmlight", zero_based)
+
+
+def _with_features(name, X, n_features):
+    """The rows with as many features as expected; None takes them as they are."""
+    width = X.shape[1]
+    if n_features is None or width == n_features:
+        return X
+    if width < n_features:
+        X.resize(X.shape[0], n_features)
+        return X
+    known = X[:, :n_features]
+    warnings.warn(
+        f"{name}: the model has {n_features} features; {X.nnz - known.nnz} entries of "
+        "others are left out",
+        UserWarning,
+        stacklevel=user_stacklevel(),
+    )
+    return known
 
 
 def _line_of_row(data, row):

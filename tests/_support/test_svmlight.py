@@ -36,8 +36,9 @@ def test_svmlight_gets_the_expected_width(write):
     table = read_table(write("1 1:2\n2\n", "x.svm"), n_features=4)
     assert dense(table).tolist() == [[2, 0, 0, 0], [0] * 4]
     assert read_table(write("1\n2\n", "x.svm"), n_features=3).X.shape == (2, 3)
-    with pytest.raises(TableError, match="gives 5 features, but 4 are expected"):
-        read_table(write("1 5:2\n", "x.svm"), n_features=4)
+    with pytest.warns(UserWarning, match="has 4 features; 1 entries of others"):
+        table = read_table(write("1 2:3 5:2\n", "x.svm"), n_features=4)
+    assert dense(table).tolist() == [[0, 3, 0, 0]]
     with pytest.raises(
         TableError, match="index is 0, but the indices are to start at 1"
     ):
