@@ -32,11 +32,17 @@ from maxent._commands.training import (
     write_model,
 )
 from maxent._commands.wording import column_words
-from maxent._support.cells import parse_number
 from maxent._support.console import tell
-from maxent._support.mixed_columns import is_text_column
+from maxent._support.mixed_columns import commas_in, is_text_column
 from maxent._support.persistence import resolve_class
 
+_COMMAS = {
+    "decimal": ("decimal commas", "--decimal , reads them"),
+    "thousands": (
+        "commas between groups of three digits",
+        "write them without commas, or say --decimal , if decimals follow",
+    ),
+}
 _OF_THE_WHOLE = ("method", "step", "class_prior", "max_rounds", "tol")  # of partial
 
 
@@ -194,6 +200,7 @@ def _read(args, spec):
         label=args.label,
         labelled=labelled,
         columns=columns,
+        text=args.text or None,
         ignore=args.ignore,
         beside=reading.beside(args),
     )
@@ -216,6 +223,8 @@ class _Prepared:
         self.steps = []
         self.columns = self.scales = self.names = self.text = None
         self.missing = 0
+        self.places = table.feature_names or table.positions
+        self.meant = [str(i) in args.text for i in self.places or ()]
         if takes_categories(args, spec):
             if args.standardize:
                 raise CommandError(
@@ -270,20 +279,28 @@ class _Prepared:
                 cells = [cell for cell in self.raw[:, j].tolist() if cell is not None]
                 name, found = names[j] if names else j, len(set(cells))
                 shown[name] = found
-                if found > max(20, 0.5 * len(cells)):
-                    self._check_free_text(name, found, cells)
+                _check_text(self.places[j], found, cells, self.meant[j])
             text = listed(f"{name} ({found})" for name, found in shown.items())
             lines.append(("columns of text", Shown(text, shown)))
         if self.missing:
             lines.append(("missing cells", self.missing))
         return lines
 
-    def _check_free_text(self, name, found, cells):
-        if all(parse_number(str(c).replace(",", ".")) is not None for c in cells):
-            raise CommandError(
-                f"column {name!r} holds numbers with a decimal comma; write them with "
-                "a decimal point, as tr , . does where semicolons separate cells"
-            )
+
+def _check_text(name, found, cells, meant):
+    """Refuse or warn of text that is numbers with commas, or different in every row."""
+    many, kind = found > max(20, 0.5 * len(cells)), None if meant else commas_in(cells)
+    if kind is not None:
+        example = next(cell for cell in cells if "," in cell)
+        what, remedy = _COMMAS[kind]
+        text = (
+            f"column {name!r} holds numbers with {what}, such as {example}: {remedy}; "
+            f"--text {name} takes them for categories"
+        )
+        if many:
+            raise CommandError(text)
+        tell(f"maxent fit: warning: {text}, as they are now")
+    elif many:
         tell(
             f"maxent fit: warning: column {name!r} holds {found} different texts in "
             f"{len(cells)} cells, each a category of its own; --ignore {name} leaves "

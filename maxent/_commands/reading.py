@@ -36,6 +36,7 @@ def read(args, **expected):
             format=args.format,
             header=header,
             encoding=args.encoding,
+            decimal=args.decimal,
             **expected,
         )
     except TableError as error:
@@ -64,17 +65,23 @@ def _remedy(args, error):
     """Options that help with a cell that is no number, or with the encoding."""
     if error.fault == "encoding":
         return encoding_remedy(error)
+    if "decimals need a point" in str(error):
+        return "; --decimal , reads decimal commas"
     if args.command != "fit":
         return ""
     if error.fault == "missing":
         return "; --impute fills missing cells"
-    if error.fault == "mixed" and args.label is not None:
-        return "; the estimators bayesnet, tree and chowliu take it for a category"
     if error.column is None:
         return ""
+    others = f"; --ignore {error.column} leaves the column out"
+    if error.fault == "mixed":
+        others = (
+            f"; --text {error.column} takes the column for text, as the estimators "
+            f"bayesnet, tree and chowliu do, and --ignore {error.column} leaves it out"
+        )
     if args.label is None:
-        return f"; if it holds the labels, say --label {error.column}"
-    return f"; --ignore {error.column} leaves the column out"
+        return f"; if it holds the labels, say --label {error.column}{others}"
+    return others
 
 
 def holds_sequences(args):

@@ -244,6 +244,15 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
         "missing text is a category, and bayesnet, tree and chowliu need no filling",
     )
     fit.add_argument(
+        "--text",
+        action="extend",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="NAME,...",
+        help="columns of a CSV file that are text, whatever they hold, by name or "
+        "number (default: those of which more than half of the cells are no numbers)",
+    )
+    fit.add_argument(
         "--ignore",
         action="extend",
         type=lambda text: text.split(","),
@@ -328,6 +337,12 @@ def _add_file_options(command: argparse.ArgumentParser) -> None:
         type=_encoding,
         default="utf-8",
         help="of CSV files and sequences, such as latin-1 (default: %(default)s)",
+    )
+    command.add_argument(
+        "--decimal",
+        choices=[".", ","],
+        default=".",
+        help="what separates decimals in a CSV file (default: the point)",
     )
     command.add_argument(
         "--format",

@@ -25,7 +25,7 @@ class TableError(ValueError):
     ----------
     message : str
     column : str, optional
-        Name of the column whose cell is at fault, where there is one.
+        Name, or number, of the column whose cell is at fault, where there is one.
     fault : {"missing", "mixed", "encoding"}, optional
         A cell is missing, or text among numbers; or the file is in another encoding.
     """

@@ -48,6 +48,7 @@ def read_table(
     beside=None,
     layout=None,
     encoding="utf-8",
+    decimal=".",
 ):
     """Read a table, with or without labels.
 
@@ -80,11 +81,12 @@ def read_table(
     zero_based : bool or "auto", default="auto"
         Whether svmlight indices start at 0.  "auto": if a 0 occurs.
     columns : {"numbers", "text", "mixed", "categories"}, default="numbers"
-        What the feature columns of a CSV file may hold: finite numbers; columns of text
-        alone, too; and missing cells among numbers, too; and text among numbers, too,
-        which makes text of the column.
-    text : list of bool, default=None
-        Which feature columns are text; found if None.
+        What the feature columns of a CSV file may hold: finite numbers; text, too, in
+        columns of which more than half is no number; and missing cells among numbers,
+        too; and text among numbers, too, which makes text of the column.
+    text : list of bool, or list of str, default=None
+        Whether each feature column is text; or names or numbers of those that are.
+        Otherwise it is found.
     ignore : list of str, default=()
         Columns of a CSV file to leave out, by name or number.
     beside : dict of str to str or int, default=None
@@ -95,6 +97,8 @@ def read_table(
         header, the numbers "left_out" of files of the "width".
     encoding : str, default="utf-8"
         Of a CSV file, such as "latin-1".
+    decimal : {".", ","}, default="."
+        What separates decimals in a CSV file.
 
     Returns
     -------
@@ -123,10 +127,10 @@ def read_table(
                 f"{name} is an svmlight file, whose rows start with the label; a label "
                 f"column ({label!r}) can be chosen in CSV files only"
             )
-        for column in (*ignore, *(beside or {}).values()):
+        for column in (*ignore, *(beside or {}).values(), *_names(text)):
             raise TableError(
                 f"{name} is an svmlight file, whose columns have no names, so "
-                f"{short(str(column))} cannot be left out"
+                f"{short(str(column))} cannot be left out or be one of text"
             )
         table = _read_svmlight(name, data, zero_based, n_features)
         return table if labelled else replace(table, y=None)
@@ -134,11 +138,15 @@ def read_table(
         contents = decode_text(name, data, encoding)
     except ValueError as error:
         raise TableError(str(error), fault="encoding") from None
-    reader = CSVReader(name, contents, header, feature_names)
+    reader = CSVReader(name, contents, header, feature_names, decimal)
     return reader.read(
         *(label, labelled, n_features, feature_names, columns, text),
         *(ignore, beside, layout),
     )
+
+
+def _names(text):
+    return [name for name in text or () if isinstance(name, str)]
 
 
 def _contents(path):

@@ -34,9 +34,11 @@ _MAX_LABEL = 1000  # characters; the array of labels is as wide as the longest
 class CSVReader:
     """One CSV file: its delimiter and header, then its columns."""
 
-    def __init__(self, name, text, header, expected=None):
+    def __init__(self, name, text, header, expected=None, decimal="."):
         self.name, self.text = name, text
-        self.delimiter = self._find_delimiter()
+        self.delimiter = self._find_delimiter(decimal)
+        if decimal == ",":
+            self.text = _with_points(text, self.delimiter)
         rows = self.rows()
         sample = list(itertools.islice(rows, _SAMPLE_ROWS))
         if not sample:
@@ -88,15 +90,21 @@ class CSVReader:
             )
         return False
 
-    def _find_delimiter(self):
-        """The delimiter that splits the first rows evenly into most columns."""
+    def _find_delimiter(self, decimal):
+        """The delimiter that splits the first rows evenly into most columns.
+
+        Where decimals are separated by commas, cells are if nothing else splits.
+        """
         best, most = None, 1
-        for delimiter in _DELIMITERS:
+        known = [d for d in _DELIMITERS if d != decimal]
+        for delimiter in known:
             width = self._even_width(delimiter)
             if width > most:
                 best, most = delimiter, width
         if best is None and self._even_width(_WHITESPACE) > 1:
             return _WHITESPACE
+        if best is None and self._even_width(decimal) > 1:
+            return decimal
         if best is None:
             first = next((t for t in self.text.splitlines() if t.strip()), "")
             best = max(_DELIMITERS[::-1], key=first.count)
@@ -160,6 +168,8 @@ class CSVReader:
                 f"{self.name} has one column only, so no features beside the label; "
                 "columns are separated by commas, tabs, semicolons or blanks"
             )
+        if text and isinstance(text[0], str):
+            text = self.columns.as_text(features, text)
         X, y = self._read_columns(features, target, columns, text, labelled)
         return Table(
             X,
@@ -215,7 +225,9 @@ class CSVReader:
 
     def _cell_error(self, line, index, fault, kind=None):
         name = None if self.names is None else self.names[index]
-        return TableError(f"{self._place(line, index)}: {fault}", name, kind)
+        return TableError(
+            f"{self._place(line, index)}: {fault}", name or str(index), kind
+        )
 
     def _place(self, line, index):
         return f"{self.name}, line {line}, {self.columns.called(index)}"
@@ -310,6 +322,23 @@ class CSVReader:
             found = (whole(found) if found.dtype.kind == "f" else found).astype(object)
             found[np.array(absent)] = None
         return found
+
+
+def _with_points(text, delimiter):
+    """The text with decimal points for decimal commas in cells that are numbers.
+
+    Cells between commas need quotes.
+    """
+    edge = {_WHITESPACE: r"\s", ",": ""}.get(delimiter, delimiter)
+    start = "" if delimiter == "," else "^|"
+    end = "" if delimiter == "," else "|$"
+    return re.sub(
+        rf'({start}[{edge}"])([ ]*[+-]?[0-9]*),([0-9]+(?:[eE][+-]?[0-9]+)?[ ]*)'
+        rf'(?=[{edge}"]{end})',
+        r"\1\2.\3",
+        text,
+        flags=re.MULTILINE,
+    )
 
 
 def _like_a_scale(first, others):

@@ -108,6 +108,21 @@ def test_quoted_cells_and_spaces_are_numbers(write):
     assert read_table(write('"a","k"\n"1.5", 2 \n')).X.tolist() == [[1.5]]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;b;k\n1,5;-,5;x\n2;1,5e2;1,2 l\n",
+        "1,5\t-,5\tx\n2\t1,5e2\t1,2l\n",
+        '"1,5" -,5 x\n2  1,5e2 1,2l\n',
+        'a,b,k\n"1,5","-,5",x\n2,"1,5e2",y\n',
+    ],
+)
+def test_decimal_commas_are_read_where_they_are_said(write, text):
+    table = read_table(write(text), decimal=",")
+    assert table.X.tolist() == [[1.5, -0.5], [2, 150]]
+    assert table.y[1] in ("1,2 l", "1,2l", "y")
+
+
 def test_blank_lines_are_left_out_but_counted(write):
     table = read_table(write("\na,k\n\n1,2\n   \n3,4\n\n\n"))
     assert table.X.tolist() == [[1], [3]]

@@ -80,6 +80,34 @@ def test_text_among_numbers_is_for_estimators_of_categories(run, cars, tmp_path)
     assert column(out) == expected.predict(X).tolist() and err.startswith("error: ")
 
 
+@pytest.mark.parametrize(
+    "cells, options, text, words",
+    [
+        (["a", "90", "b", "?"], [], True, ""),  # most cells are no numbers
+        (["1", "2", "a", "?"], [], None, "--text c takes the column for text"),
+        (["1", "2", "a", "?"], ["--text", "c"], True, ""),
+        (["1", "2", "3", "?"], ["--text", "1"], True, ""),
+        (["1", "2", "3", "?"], [], False, ""),
+        (["1", "2", "3", "?"], ["--text", "k"], None, "'k' is no feature, so"),
+        (["1", "2", "3", "?"], ["--text", "z"], None, "has no column 'z'; its"),
+    ],
+)
+def test_most_cells_say_whether_a_column_is_text(
+    run, tmp_path, cells, options, text, words
+):
+    rows = [f"{i % 7},{cell},{'xy'[i % 3 > 0]}" for i, cell in enumerate(cells * 5)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,c,k", *rows]) + "\n")
+    model = tmp_path / "m"
+    common = "--label", "k", "--impute", *options
+    code, out, err = run("fit", tmp_path / "t.csv", model, *common)
+    assert (code, words in err) == (2 if text is None else 0, True)
+    if text is None:
+        return assert_one_sentence(err, "fit")
+    assert (err, "columns of text" in pairs(out)) == ("", text)
+    code, out, err = run("predict", model, tmp_path / "t.csv")
+    assert code == 0 and len(column(out)) == 20
+
+
 def test_columns_of_text_keep_their_kind_in_other_files(run, cars, tmp_path):
     run("fit", cars, tmp_path / "m", "--estimator", "bayesnet", "--ignore", "weight")
     other = tmp_path / "other.csv"
@@ -636,10 +664,27 @@ def test_a_column_of_free_text_is_warned_about(run, tmp_path, rng):
     assert "--ignore note" in err
 
 
-def test_decimal_commas_are_refused(run, tmp_path, rng):
-    code, _, err = run("fit", free_text(tmp_path, rng, "{:.3f}"), tmp_path / "m")
-    assert code == 2 and "column 'note' holds numbers with a decimal comma" in err
+@pytest.mark.parametrize("cell, code", [("{:.3f}", 2), ("{:.0f}.5", 0)])
+def test_decimal_commas_are_told_and_read(run, tmp_path, rng, cell, code):
+    path, model = free_text(tmp_path, rng, cell), tmp_path / "m"
+    found, _, err = run("fit", path, model)
+    assert found == code and "column 'note' holds numbers with decimal commas" in err
+    assert "--decimal , reads them; --text note takes" in err
     assert_one_sentence(err, "fit")
+    found, out, err = run("fit", path, model, "--text", "note")
+    assert found == 0 and "decimal" not in err and "columns of text" in out
+    found, out, err = run("fit", path, model, "--decimal", ",")
+    assert (found, err) == (0, "") and "columns of text" not in out
+    code, _, err = run("predict", model, path)
+    assert code == 2 and "decimals need a point; --decimal , reads" in err
+    assert run("predict", model, path, "--decimal", ",")[0] == 0
+
+
+def test_commas_between_thousands_are_told(run, tmp_path):
+    lines = [f'{i},"{i % 5 + 1},750",{"yn"[i % 2]}' for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,k", *lines]) + "\n")
+    code, _, err = run("fit", tmp_path / "t.csv", tmp_path / "m")
+    assert code == 0 and "column 'b' holds numbers with commas between groups" in err
 
 
 def test_labels_with_leading_zeros_are_told_apart(run, tmp_path, rng):
