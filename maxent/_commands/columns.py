@@ -101,10 +101,12 @@ def encode(encoder, X, name):
 
 
 def _warn_of_unseen(X, text, categories):
-    columns = [column.astype(str) for column in named_missing(X[:, text]).T]
-    known = np.array([np.isin(c, k) for c, k in zip(columns, categories)]).T
-    absent = np.equal(X[:, text], None)
-    warn_of_unseen(~known, absent, X[:, text], list(categories))
+    unseen, absent = np.zeros(X.shape, bool), np.ones(X.shape, bool)
+    known = [np.empty(0)] * X.shape[1]  # columns of numbers count as missing ones
+    for j, found in zip(text, categories):
+        unseen[:, j] = ~np.isin(named_missing(X[:, [j]]).astype(str)[:, 0], found)
+        absent[:, j], known[j] = np.equal(X[:, j], None), found
+    warn_of_unseen(unseen, absent, X, known)
 
 
 def are_columns(state, n):

@@ -78,7 +78,7 @@ def fit(args):
     weighted = {} if weights is None else {"sample_weight": weights}
     run_fit(args, estimator, lambda: estimator.fit(prepared.X, y, **weighted))
     seconds = time.perf_counter() - start
-    write_model(args, estimator, _extra(table, prepared))
+    write_model(args, estimator, _extra(table, prepared), prepared.names or names)
     machine = machine_of(estimator)
     if hasattr(machine, "get_support"):
         lines.append(("selected", _selected(machine, prepared.names or names)))

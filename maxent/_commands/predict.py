@@ -13,7 +13,7 @@ from maxent._commands.columns import are_columns, encode, restore_encoder
 from maxent._commands.outcome import CommandError, Outcome, check_output
 from maxent._commands.reports import report, verdict
 from maxent._commands.scaling import are_scales, standardized
-from maxent._commands.training import as_taken, machine_of
+from maxent._commands.training import as_taken, machine_of, without_names
 from maxent._commands.wording import column_words, in_shell, warnings_told
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import show, tell
@@ -57,8 +57,10 @@ def predict(args):
     X, columns = table.X, extra["columns"]
     if columns is not None and "categories" in columns:
         X = X if isinstance(X, np.ndarray) else X.toarray()
+        args.words = column_words(table)
         with warnings_told(args):
             X = encode(restore_encoder(columns), X.astype(object), args.data)
+        args.words = None  # of columns that are gone
     elif columns is not None and not isinstance(X, np.ndarray):
         X = X.toarray()
     elif columns is None:
@@ -187,7 +189,7 @@ def _load(path):
         # Columns are found by name here; the arrays that are passed on have none.
         if extra["feature_names"] is None:
             extra["feature_names"] = list(estimator.feature_names_in_)
-        del estimator.feature_names_in_
+        without_names(estimator)
     if not _agrees(extra, getattr(estimator, "n_features_in_", None)):
         raise CommandError(f"{path}: what is said about its features does not agree")
     return estimator, extra

@@ -22,7 +22,7 @@ __all__ = [
     "refuse_sequence_options",
 ]
 
-_MANY_CLASSES = 50  # rows, of which each may have a class of its own in a small file
+_MANY_CLASSES = 50  # a small file may have as many rows, each of a class of its own
 _FASTA = (".fasta", ".fa", ".fna", ".ffn", ".faa", ".frn")
 SEQUENCE_SUFFIXES = (*_FASTA, ".fastq", ".fq", ".seq")
 
@@ -124,12 +124,20 @@ def class_labels(table, args):
             f"{args.data}: the labels{where} are not whole numbers, so no classes"
             f"{_label_hint(table, args)}, or train --estimator regressor"
         )
-    n = len(table.y)
-    if n > _MANY_CLASSES and len(np.unique(table.y)) == n:
+    n, n_classes = len(table.y), len(np.unique(table.y))
+    if n > _MANY_CLASSES and n_classes == n:
         raise CommandError(
             f"{args.data}: all {n} labels differ, so no class has two rows"
             f"{_label_hint(table, args)}, or train --estimator regressor"
         )
+    if table.y.dtype.kind == "i" and _MANY_CLASSES < n_classes <= n / 2:
+        first, last = int(table.y.min()), int(table.y.max())
+        if first > 1 or last - first >= n_classes:  # no numbers of classes, 0 or 1 to K
+            tell(
+                f"maxent fit: warning: the labels are {n_classes} different numbers "
+                f"from {first} to {last}, each a class of its own; if they are "
+                "quantities, train --estimator regressor"
+            )
     return table.y
 
 

@@ -9,6 +9,7 @@ import lzma
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_line import assert_one_sentence, pairs, read_rows, write_csv
 from sklearn.calibration import CalibratedClassifierCV
@@ -20,6 +21,10 @@ from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
 from maxent._support.persistence import load, resolve_class, save
+
+
+COLORS = ["<missing>", "blue", "green", "red"]
+DOORS = ["2", "3", "5more", "<missing>"]
 
 
 @pytest.fixture
@@ -115,7 +120,7 @@ def test_columns_of_text_keep_their_kind_in_other_files(run, cars, tmp_path):
     code, out, _ = run("predict", tmp_path / "m", other)
     assert code == 0
     model = load(tmp_path / "m")
-    X = np.array([["red", "2"], ["red", "3"], ["blue", "2"], [None, "9"]], object)
+    X = pd.DataFrame({"color": ["red", "red", "blue", None], "doors": [*"2329"]})
     assert column(out) == model.predict(X).tolist()
 
 
@@ -144,7 +149,7 @@ def test_text_becomes_columns_of_numbers(run, cars, tmp_path):
     other.write_text("color,weight\n" + 10 * "violet,0.5\n")
     code, out, err = run("predict", model, other)
     assert code == 0 and len(column(out)) == 10
-    assert err.startswith("maxent predict: warning: no category in feature 0 of X")
+    assert err.startswith("maxent predict: warning: no category in column 'color' is")
 
 
 def test_missing_numbers_need_to_be_asked_for(run, cars, tmp_path):
@@ -379,7 +384,7 @@ def test_machines_on_rows_without_labels_are_not_calibrated(run, points, tmp_pat
     model = tmp_path / "m"
     options = [points[0], model, "--estimator", "partial"]
     code, _, err = run("fit", *options, "--probability")
-    assert code == 2 and "use --margin logistic" in err and not model.exists()
+    assert code == 2 and "train another estimator" in err and not model.exists()
     assert_one_sentence(err, "fit")
     assert run("fit", *options, "--margin", "logistic")[0] == 0
     code, out, _ = run("predict", model, points[0], "--probability")
@@ -553,6 +558,37 @@ def test_labels_may_be_missing(run, tmp_path, rng, labels):
     assert np.mean(np.array(column(out)) == y) > 0.7
 
 
+@pytest.mark.parametrize(
+    "options, names",
+    [
+        (["--ignore", "doors,color"], ["weight"]),
+        (["--ignore", "doors"], ["weight", *map("color_{}".format, COLORS)]),
+        (
+            ["--ignore", "doors", "--probability"],
+            ["weight", *map("color_{}".format, COLORS)],
+        ),
+        (["--estimator", "tree", "--ignore", "weight"], ["color", "doors"]),
+        (
+            ["--ignore", "weight", "--estimator", "partial", "--text", "doors"],
+            [*map("color_{}".format, COLORS), *map("doors_{}".format, DOORS)],
+        ),
+    ],
+)
+def test_models_keep_the_names_of_their_features(run, cars, tmp_path, options, names):
+    code, *_ = run("fit", cars, tmp_path / "m", "--impute", *options)
+    assert code == 0
+    model, _ = load(tmp_path / "m", return_extra=True)
+    assert model.feature_names_in_.tolist() == names
+    if "tree" not in options:
+        rows = pd.DataFrame(np.zeros((3, len(names))), columns=names)
+        assert len(model.predict(rows)) == 3
+        if len(names) > 1:
+            with pytest.raises(ValueError, match="same order"):
+                model.predict(rows[names[::-1]])
+    code, out, err = run("predict", tmp_path / "m", cars)
+    assert code == 0 and err.startswith("error: ") and err.count("\n") == 1
+
+
 # ------------------------------------------------------------------------------ reports
 
 
@@ -564,6 +600,10 @@ def test_info_shows_what_was_learnt(run, points, tmp_path):
     proba = load(model).inclusion_proba_
     first = f"{proba.argmax()} ({proba.max():.2f}), "
     assert code == 0 and pairs(out)["likely columns"].startswith(first)
+    options = "--estimator", "selector", "--set", "threshold=0.999", "--standardize"
+    _, _, err = run("fit", path, model, *options, "-C", "0.01")
+    assert "no feature passes" in err and "standardise" not in err
+    assert "none; the likeliest is" in pairs(run("info", model)[1])["likely columns"]
     texts = [list("abcabcab"), list("xyzxyzxy")] * 3
     save(TrigramTopicModel(2, 1, random_state=0).fit(texts), model)
     code, out, _ = run("info", model)
@@ -718,11 +758,14 @@ def test_a_regressor_no_better_than_the_mean_says_in_which_units(run, tmp_path, 
         ([4], "regressor", "numbers from 4 to 4, 1 different", "labels are all 4, and"),
         ([0, 1, 2], "classifier", "classes", ""),
         (range(25), "classifier", "classes", "quantities, train --estimator regressor"),
+        (range(1, 54), "logistic", "classes", ""),  # the numbers of classes
+        (range(2, 110, 2), "logistic", "classes", "54 different numbers from 2 to 108"),
     ],
 )
 def test_numbers_that_are_labels(run, tmp_path, rng, values, options, said, told):
-    y = np.resize(list(values), 40)
-    path = write_csv(tmp_path / "t.csv", np.c_[rng.normal(size=40) + y, y])
+    n = 110 if len(values) > 50 else 40
+    y = np.resize(list(values), n)
+    path = write_csv(tmp_path / "t.csv", np.c_[rng.normal(size=n) + y, y])
     code, out, err = run("fit", path, tmp_path / "m", "--estimator", options)
     assert code == 0 and said in out and (told in err if told else not err)
 
