@@ -61,9 +61,11 @@ def fit(args):
     estimator = _estimator(args, spec)
     if args.model is not None:
         check_model_output(args.model, args.data)
-    table, y = _read(args, spec)
+    table, y, absent = _read(args, spec)
     _set_class_weight(args, estimator, y)
     names, lines = table.feature_names, [("rows", table.X.shape[0])]
+    if absent:
+        lines.append(("without a label", Shown(f"{absent} rows, left out", absent)))
     lines.append(("features", table.X.shape[1]))
     weights = _weights(args, table)
     prepared = _Prepared(args, spec, estimator, table, weights)
@@ -188,13 +190,19 @@ def _set_class_weight(args, estimator, y):
 
 
 def _read(args, spec):
-    """The table and its labels; None where the estimator takes none."""
+    """The table, its labels or None, and how many rows without one are left out."""
     columns = "text"
     if takes_categories(args, spec):
         columns = "categories"
     elif args.impute:
         columns = "mixed"
     labelled = {None: args.label is not None, "partly": "partly"}.get(spec.labels, True)
+    if args.drop_unlabelled:
+        if spec.labels not in ("classes", "numbers"):
+            raise CommandError(
+                f"--drop-unlabelled does not apply to the {args.estimator}"
+            )
+        labelled = "partly"
     table = reading.read(
         args,
         label=args.label,
@@ -204,13 +212,17 @@ def _read(args, spec):
         ignore=args.ignore,
         beside=reading.beside(args),
     )
+    table, absent = reading.without_row_index(args, table), 0
+    if args.drop_unlabelled:
+        table, absent = reading.labelled_rows(table, args.data)
+    y = None
     if spec.labels == "numbers":
-        return table, reading.real_labels(table, args.data)
-    if spec.labels == "classes":
-        return table, reading.class_labels(table, args)
-    if spec.labels == "partly":
-        return table, reading.partial_labels(table.y)
-    return table, None
+        y = reading.real_labels(table, args.data)
+    elif spec.labels == "classes":
+        y = reading.class_labels(table, args)
+    elif spec.labels == "partly":
+        y = reading.partial_labels(table.y)
+    return table, y, absent
 
 
 class _Prepared:

@@ -261,6 +261,11 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
         help="columns to leave out, by name or number",
     )
     fit.add_argument(
+        "--drop-unlabelled",
+        action="store_true",
+        help="leave out rows without a label (empty, ?, NA)",
+    )
+    fit.add_argument(
         "--weights",
         metavar="NAME|INDEX",
         help="column of the rows' weights, >= 0; of a weight of 2 a row counts twice",

@@ -68,7 +68,15 @@ class CSVReader:
     def _is_header(self, line, first, others, expected):
         """Whether the first row holds names: no number in it, or those expected."""
         text = [parse_number(cell) is None for cell in first]
-        if all(text) or (expected and {*expected} <= {cell.strip() for cell in first}):
+        if expected and {*expected} <= {cell.strip() for cell in first}:
+            return True
+        if all(text):
+            if not expected and _recurs(first, others):
+                self.doubt = (
+                    f"{self.name}, line {line}: the first row, "
+                    f"{short(', '.join(first))}, is read as names, but most of its "
+                    "cells stand in the rows below, too"
+                )
             return True
         for index, cell in enumerate(first):
             below = [row[index] for row in others if len(row) == self.width]
@@ -305,9 +313,13 @@ class CSVReader:
         partly = labelled in ("auto", "partly")
         absent = [partly and is_missing(label) for label in labels]
         for line, label in zip(lines, labels):
-            if len(label) > _MAX_LABEL or (not label and not partly):
-                fault = f"longer than {_MAX_LABEL} characters" if label else "empty"
-                raise TableError(f"{self._place(line, target)}: the label is {fault}")
+            if len(label) > _MAX_LABEL:
+                fault = f"the label is longer than {_MAX_LABEL} characters"
+                raise self._cell_error(line, target, fault)
+            if not label and not partly:
+                n = labels.count("")
+                fault = f"the label is empty{f' ({n} rows have none)' if n > 1 else ''}"
+                raise self._cell_error(line, target, fault, "label")
         found = _numbers_or_text(["0" if a else x for a, x in zip(absent, labels)])
         if found.dtype.kind == "f":
             for line, number, label in zip(lines, found.tolist(), labels):
@@ -357,6 +369,13 @@ def _like_a_scale(first, others):
         len(row) == len(first) and _steps_of([row[i] for i in columns]) in alike
         for row in others
     )
+
+
+def _recurs(first, others):
+    """Whether more than half of the cells of a row stand below it, too."""
+    columns = [{cell.strip() for cell in column} for column in zip(*others)]
+    again = [cell.strip() in column for cell, column in zip(first, columns)]
+    return 2 * sum(again) > len(first)
 
 
 def _steps_of(cells):

@@ -283,6 +283,19 @@ def test_a_first_row_that_rises_like_names_is_doubted(write, first, doubted):
     assert read_table(write(steady)).doubt is None
 
 
+@pytest.mark.parametrize(
+    "first, doubted",
+    [("1st,adult,yes", True), ("1st,adult,k", True), ("c,adult,k", False)],
+)
+def test_names_that_are_cells_below_are_doubted(write, first, doubted):
+    rows = [first, "1st,adult,yes", "2nd,child,no", "1st,child,yes"]
+    table = read_table(write("\n".join(rows) + "\n"), columns="text")
+    assert len(table.y) == 3
+    assert (table.doubt is not None) == doubted
+    if doubted:
+        assert "is read as names, but most of its cells stand" in table.doubt
+
+
 def test_a_first_row_of_the_expected_names_is_a_header(write):
     table = read_table(
         write(rows_of([1, 2, 3])), n_features=2, feature_names=["3", "1"], labelled=0

@@ -22,7 +22,6 @@ from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
 from maxent._support.persistence import load, resolve_class, save
 
-
 COLORS = ["<missing>", "blue", "green", "red"]
 DOORS = ["2", "3", "5more", "<missing>"]
 
@@ -540,6 +539,45 @@ def test_rows_without_labels_are_in_the_folds(run, tmp_path, rng):
     assert {"recall of yes", "recall of no"} <= {*said}
 
 
+@pytest.mark.parametrize(
+    "options, labels", [(["--impute"], "yn"), (["--estimator", "regressor"], "12")]
+)
+def test_rows_without_labels_can_be_left_out(run, tmp_path, options, labels):
+    labels = ["", *labels, "NA", *labels * 9, ""]
+    rows = [f"{i % 5},{i % 3},{k}" for i, k in enumerate(labels)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,w,k", *rows]) + "\n")
+    common = "fit", tmp_path / "t.csv", tmp_path / "m", *options, "--weights", "w"
+    code, _, err = run(*common)
+    assert code == 2 and "line 2, column 'k': the label is empty (2 rows have " in err
+    assert "--drop-unlabelled leaves such rows out" in err
+    assert_one_sentence(err, "fit")
+    code, out, err = run(*common, "--drop-unlabelled")
+    said = pairs(out)
+    assert (code, said["rows"], said["sum of weights"]) == (0, "20", "21")
+    assert said["without a label"] == "3 rows, left out"
+    partial = "--estimator", "partial", "--drop-unlabelled"
+    assert "not apply to the partial" in run("fit", *common[1:3], *partial)[2]
+
+
+@pytest.mark.parametrize(
+    "name, start, step, left_out",
+    [("", 0, 1, True), ("Unnamed: 0", 1, 1, True), ("", 5, 3, True)]
+    + [("a", 0, 1, False), ("", 0.5, 1, False), ("", 7, 0, False)],
+)
+def test_an_index_of_the_rows_is_no_feature(
+    run, tmp_path, rng, name, start, step, left_out
+):
+    rows = [
+        f"{start + step * i},{x},{'yn'[i % 2]}" for i, x in enumerate(rng.random(30))
+    ]
+    (tmp_path / "t.csv").write_text("\n".join([f"{name},b,k", *rows]) + "\n")
+    code, out, err = run("fit", tmp_path / "t.csv", tmp_path / "m")
+    assert code == 0 and pairs(out)["features"] == str(2 - left_out)
+    assert ("column 0 (counted from 0) has no name and numbers the" in err) == left_out
+    code, out, err = run("predict", tmp_path / "m", tmp_path / "t.csv")
+    assert code == 0 and len(column(out)) == 30 and err.startswith("error: ")
+
+
 @pytest.mark.parametrize("labels", [("yes", "no"), (1, 0), (1, -1)])
 def test_labels_may_be_missing(run, tmp_path, rng, labels):
     x = rng.normal(size=50).round(3)
@@ -585,7 +623,7 @@ def test_models_keep_the_names_of_their_features(run, cars, tmp_path, options, n
         if len(names) > 1:
             with pytest.raises(ValueError, match="same order"):
                 model.predict(rows[names[::-1]])
-    code, out, err = run("predict", tmp_path / "m", cars)
+    code, _, err = run("predict", tmp_path / "m", cars)
     assert code == 0 and err.startswith("error: ") and err.count("\n") == 1
 
 
