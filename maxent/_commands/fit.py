@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from maxent._commands import reading
+from maxent._commands.bins import Bins
 from maxent._commands.catalog import CATEGORICAL_MODELS, TABLES
 from maxent._commands.columns import (
     column_state,
@@ -243,7 +244,11 @@ class _Prepared:
                     f"--standardize does not apply to the {args.estimator}, which "
                     "takes categories"
                 )
-            self._keep_categories(estimator, X)
+            self._keep_categories(args, estimator, X)
+        elif args.bins is not None:
+            raise CommandError(
+                f"--bins does not apply to the {args.estimator}, which takes numbers"
+            )
         elif X.dtype == object:
             self._encode(spec, X, table.feature_names)
         elif args.impute and isinstance(X, np.ndarray):
@@ -254,7 +259,7 @@ class _Prepared:
             self.X = standardized(self.encoded, self.scales)
             self.steps.append(("scale", _scaler(self.encoded)))
 
-    def _keep_categories(self, estimator, X):
+    def _keep_categories(self, args, estimator, X):
         if not isinstance(X, np.ndarray):
             X = self.raw = self.encoded = X.toarray()
         self.text = [is_text_column(column) for column in X.T]
@@ -263,6 +268,10 @@ class _Prepared:
         target = getattr(estimator, "estimator", None) or estimator
         if self.missing and target.missing is None:
             target.set_params(missing="category")
+        if args.bins is not None:
+            bins = Bins(args.bins).fit(X)
+            self.columns["bins"], self.encoded = bins.bins_, bins.transform(X)
+            self.steps.append(("bins", Bins(args.bins)))
 
     def _encode(self, spec, X, names):
         self.raw = X
@@ -294,6 +303,15 @@ class _Prepared:
                 _check_text(self.places[j], found, cells, self.meant[j])
             text = listed(f"{name} ({found})" for name, found in shown.items())
             lines.append(("columns of text", Shown(text, shown)))
+        bins = (self.columns or {}).get("bins")
+        if bins is not None:
+            shown = {
+                self.places[j] if self.places else j: len(edges) + 1
+                for j, edges in enumerate(bins)
+                if edges is not None
+            }
+            text = listed(f"{name} ({found})" for name, found in shown.items())
+            lines.append(("columns in bins", Shown(text or "none", shown)))
         if self.missing:
             lines.append(("missing cells", self.missing))
         return lines
@@ -338,6 +356,6 @@ def _cross_validate(args, spec, estimator, prepared, y):
     steps = [*prepared.steps, ("machine", estimator)]
     params = {}
     if prepared.weights is not None:
-        weighted = [name for name, _ in steps if name != "encode"]
+        weighted = [name for name, _ in steps if name in ("scale", "machine")]
         params = {f"{name}__sample_weight": prepared.weights for name in weighted}
     return cross_validate(args, Pipeline(steps), X, y, **params)

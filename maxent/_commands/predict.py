@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 
 from maxent._commands import reading
+from maxent._commands.bins import binned
 from maxent._commands.columns import are_columns, encode, restore_encoder
 from maxent._commands.outcome import CommandError, Outcome, check_output
 from maxent._commands.reports import report, verdict
@@ -61,9 +62,10 @@ def predict(args):
         with warnings_told(args):
             X = encode(restore_encoder(columns), X.astype(object), args.data)
         args.words = None  # of columns that are gone
-    elif columns is not None and not isinstance(X, np.ndarray):
-        X = X.toarray()
-    elif columns is None:
+    elif columns is not None:
+        X = X if isinstance(X, np.ndarray) else X.toarray()
+        X = X if columns.get("bins") is None else binned(X, columns["bins"])
+    else:
         args.words = column_words(table)
     X = as_taken(estimator, standardized(X, extra["standardize"]))
     return write_predictions(args, estimator, method, X, table.y, _ids(table))

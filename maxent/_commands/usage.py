@@ -261,6 +261,13 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
         help="columns to leave out, by name or number",
     )
     fit.add_argument(
+        "--bins",
+        type=_bins,
+        metavar="K",
+        help="make K bins of about as many rows of every column of more than K "
+        "different numbers, for bayesnet, tree and chowliu",
+    )
+    fit.add_argument(
         "--drop-unlabelled",
         action="store_true",
         help="leave out rows without a label (empty, ?, NA)",
@@ -307,6 +314,12 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
     )
     _add_quiet(predict, "say nothing of errors in labelled rows")
     _add_file_options(predict)
+
+
+def _bins(text: str) -> int:
+    if not (text.isdecimal() and int(text) >= 2):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number >= 2")
+    return int(text)
 
 
 def _encoding(text: str) -> str:

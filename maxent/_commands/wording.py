@@ -35,7 +35,7 @@ _PHRASES = [
     (
         r"Bin them first, for instance by sklearn\.preprocessing\.KBinsDiscretizer"
         r"\([^)]*\)",
-        "Write ranges of values in their place, or drop them",
+        "Bin them by --bins 5, or drop them",
     ),
     (r"Unknown label type: \w+\. y=.* holds numbers", "the labels are numbers"),
     (

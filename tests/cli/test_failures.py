@@ -311,7 +311,7 @@ WORDS = [
     ("one row", "mixture", "the table has 1 row, and LMEGaussianMixture needs 2"),
     ("plain", "dirichlet", "-[0-9.]+ in column '[abc]', row [0-9]+ "),
     ("plain", "boltzmann", "in column 'a', row 0 .counted from 0. is not binary"),
-    ("plain", "tree", "columns 'a', 'b', 'c' hold .* ranges .* --ignore a,b,c"),
+    ("plain", "tree", "columns 'a', 'b', 'c' hold .* --bins 5, or .* --ignore a,b,c"),
     ("many columns", "chowliu", "columns 'x0', 'x1', .*, ... hold .*--ignore NAME"),
     ("plain", "selector --margin fixed", "--margin fixed is not available"),
     ("plain", "mixture --components 99", "--components 99 is more than the 30 rows"),

@@ -12,12 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import assert_one_sentence, pairs, read_rows, write_csv
+from scipy.stats import rankdata
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
+from maxent._commands.bins import Bins
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
 from maxent._support.persistence import load, resolve_class, save
@@ -112,6 +114,48 @@ def test_most_cells_say_whether_a_column_is_text(
     assert code == 0 and len(column(out)) == 20
 
 
+def test_numbers_in_bins_are_categories(run, tmp_path, rng):
+    X = rng.normal(size=(80, 2))
+    kind, y = rng.choice(["a", "b"], 80), np.where(X[:, 0] * X[:, 1] > 0, "x", "y")
+    rows = [
+        f"{a},{b},{i % 3},{t},{k}" for i, ((a, b), t, k) in enumerate(zip(X, kind, y))
+    ]
+    rows[5] = f"?{rows[5][rows[5].index(',') :]}"
+    path, model = tmp_path / "t.csv", tmp_path / "m"
+    path.write_text("\n".join(["a,b,c,kind,k", *rows]) + "\n")
+    common = "fit", path, model, "--estimator", "chowliu"
+    _, _, err = run(*common)
+    assert "Bin them by --bins 5, or drop them by --ignore a,b" in err
+    code, out, err = run(*common, "--bins", 4, "-v", 3)
+    assert (code, err, pairs(out)["columns in bins"]) == (0, "", "a (4), b (4)")
+    found, _ = load(model, return_extra=True)
+    here = np.delete(np.arange(80), 5)
+    a = np.full(80, np.nan)
+    a[here] = np.searchsorted([19, 39, 59], rankdata(X[here, 0]) - 1, side="right")
+    table = pd.DataFrame({"a": a, "b": (rankdata(X[:, 1]) - 1) // 20})
+    table["c"], table["kind"] = np.arange(80) % 3.0, kind
+    _, out, err = run("predict", model, path)
+    assert column(out) == found.predict(table).tolist() and err.count("\n") == 1
+    with pytest.warns(UserWarning, match="features that `maxent fit` had binned"):
+        load(model)
+    code, _, err = run("fit", path, model, "--bins", 4, "--impute")
+    assert code == 2 and "--bins does not apply to the classifier" in err
+
+
+@pytest.mark.parametrize(
+    "values, codes",
+    [
+        ([0] * 6 + [1, 2, 3, 4], [0] * 6 + [1] * 4),
+        ([9] * 8 + [1, 2], [1] * 8 + [0, 0]),
+        ([0] * 9 + [1, 2, 3], [0] * 9 + [1] * 3),
+        ([1, 2, 2, 1], [1, 2, 2, 1]),
+    ],
+)
+def test_values_of_many_rows_have_a_bin(values, codes):
+    X = np.array(values, float)[:, None]
+    assert Bins(2).fit_transform(X)[:, 0].tolist() == codes
+
+
 def test_columns_of_text_keep_their_kind_in_other_files(run, cars, tmp_path):
     run("fit", cars, tmp_path / "m", "--estimator", "bayesnet", "--ignore", "weight")
     other = tmp_path / "other.csv"
@@ -178,6 +222,8 @@ def test_densities_need_no_column_that_others_determine(run, cars, tmp_path):
         {"text": [0, 1], "categories": [], "fill": None},
         {"text": [True, False], "categories": [np.array(["a"])], "fill": np.ones(2)},
         {"text": [False] * 5, "categories": [], "fill": np.full(5, np.nan)},
+        {"text": [False] * 5, "bins": [None] * 4},
+        {"text": [False] * 5, "bins": [None] * 4 + [np.array([2.0, 1.0])]},
     ],
 )
 def test_contradictory_columns_are_one_sentence(run, crabs, tmp_path, columns):
