@@ -121,7 +121,7 @@ def _remedy(args, error):
     """Options that help with a cell that is no number, or with the encoding."""
     if error.fault == "encoding":
         return encoding_remedy(error)
-    if "decimals need a point" in str(error):
+    if error.fault == "commas":
         return "; --decimal , reads decimal commas"
     if args.command != "fit":
         return ""

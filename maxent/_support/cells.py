@@ -26,9 +26,9 @@ class TableError(ValueError):
     message : str
     column : str, optional
         Name, or number, of the column whose cell is at fault, where there is one.
-    fault : {"missing", "mixed", "label", "encoding"}, optional
-        A cell is missing, or text among numbers; or a label is missing; or the file is
-        in another encoding.
+    fault : {"missing", "mixed", "commas", "label", "encoding"}, optional
+        A cell is missing, or text among numbers, or a number with commas; or a label is
+        missing; or the file is in another encoding.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from maxent._support.cells import (
     whole,
 )
 from maxent._support.column_choice import ColumnNames
-from maxent._support.mixed_columns import cell_fault, mixed_columns
+from maxent._support.mixed_columns import cell_fault, fault_kind, mixed_columns
 
 __all__ = ["CSVReader"]
 
@@ -298,7 +298,8 @@ class CSVReader:
             values = [parse_number(row[i]) for i in features]
             for i, value in zip(features, values):
                 if value is None or not math.isfinite(value):
-                    raise self._cell_error(line, i, cell_fault(row[i]))
+                    fault, kind = cell_fault(row[i]), fault_kind(row[i])
+                    raise self._cell_error(line, i, fault, kind)
             X.append(values)
             lines.append(line)
             labels.append(None if target is None else row[target])

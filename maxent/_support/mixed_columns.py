@@ -7,7 +7,7 @@ import numpy as np
 
 from maxent._support.cells import is_missing, parse_number, short
 
-__all__ = ["cell_fault", "commas_in", "is_text_column", "mixed_columns"]
+__all__ = ["cell_fault", "commas_in", "fault_kind", "is_text_column", "mixed_columns"]
 
 _THOUSANDS = re.compile(r"\s*[+-]?[1-9][0-9]{,2}(,[0-9]{3})+(\.[0-9]*)?\s*")
 
@@ -19,7 +19,8 @@ def mixed_columns(rows, error, missing=True, any_text=False, text=None):
     ----------
     rows : list of list of str
     error : callable(row, column, fault, kind)
-        The error of a cell; kind is "missing", "mixed" (text among numbers) or None.
+        The error of a cell; kind is "missing", "commas", "mixed" (text among numbers)
+        or None.
     missing : bool, default=True
         Whether cells may be missing among numbers.
     any_text : bool, default=False
@@ -53,7 +54,7 @@ def mixed_columns(rows, error, missing=True, any_text=False, text=None):
             X[:, j] = [None if a else cell for a, cell in zip(absent, cells)]
         elif wrong:
             mixed = numbers[wrong[0]] is None and len(cells) > len(wrong)
-            kind = "mixed" if mixed else None
+            kind = fault_kind(cells[wrong[0]]) or ("mixed" if mixed else None)
             raise error(wrong[0], j, cell_fault(cells[wrong[0]]), kind)
         elif any(absent) and not missing:
             i = absent.index(True)
@@ -92,6 +93,11 @@ def commas_in(cells):
     return "thousands" if all(map(_THOUSANDS.fullmatch, found)) else "decimal"
 
 
+def fault_kind(cell):
+    """The kind of error of a cell by itself: "commas" or None."""
+    return "commas" if commas_in([cell]) else None
+
+
 def cell_fault(cell):
     """Why a cell is no finite number."""
     if not cell.strip():
@@ -103,5 +109,5 @@ def cell_fault(cell):
     if commas_in([cell]) == "decimal":
         return f"{short(cell)} is not a number; decimals need a point"
     if commas_in([cell]) == "thousands":
-        return f"{short(cell)} is not a number; write it without commas"
+        return f"{short(cell)} is not a number; write thousands without commas"
     return f"{short(cell)} is not a number, nor empty, ? or NA for a missing one"
