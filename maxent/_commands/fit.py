@@ -197,17 +197,10 @@ def _read(args, spec):
         columns = "categories"
     elif args.impute:
         columns = "mixed"
-    labelled = {None: args.label is not None, "partly": "partly"}.get(spec.labels, True)
-    if args.drop_unlabelled:
-        if spec.labels not in ("classes", "numbers"):
-            raise CommandError(
-                f"--drop-unlabelled does not apply to the {args.estimator}"
-            )
-        labelled = "partly"
     table = reading.read(
         args,
         label=args.label,
-        labelled=labelled,
+        labelled=_labelled(args, spec),
         columns=columns,
         text=args.text or None,
         ignore=args.ignore,
@@ -216,14 +209,22 @@ def _read(args, spec):
     table, absent = reading.without_row_index(args, table), 0
     if args.drop_unlabelled:
         table, absent = reading.labelled_rows(table, args.data)
-    y = None
-    if spec.labels == "numbers":
-        y = reading.real_labels(table, args.data)
-    elif spec.labels == "classes":
-        y = reading.class_labels(table, args)
-    elif spec.labels == "partly":
-        y = reading.partial_labels(table.y)
-    return table, y, absent
+    labels = {
+        None: lambda: None,
+        "numbers": lambda: reading.real_labels(table, args.data),
+        "classes": lambda: reading.class_labels(table, args),
+        "partly": lambda: reading.partial_labels(table.y),
+    }
+    return table, labels[spec.labels](), absent
+
+
+def _labelled(args, spec):
+    """Whether `read_table` finds labels, or only in a part of the rows."""
+    if args.drop_unlabelled and spec.labels not in ("classes", "numbers"):
+        raise CommandError(f"--drop-unlabelled does not apply to the {args.estimator}")
+    if args.drop_unlabelled or spec.labels == "partly":
+        return "partly"
+    return spec.labels is not None or args.label is not None
 
 
 class _Prepared:
@@ -303,18 +304,19 @@ class _Prepared:
                 _check_text(self.places[j], found, cells, self.meant[j])
             text = listed(f"{name} ({found})" for name, found in shown.items())
             lines.append(("columns of text", Shown(text, shown)))
-        bins = (self.columns or {}).get("bins")
-        if bins is not None:
-            shown = {
-                self.places[j] if self.places else j: len(edges) + 1
-                for j, edges in enumerate(bins)
-                if edges is not None
-            }
-            text = listed(f"{name} ({found})" for name, found in shown.items())
-            lines.append(("columns in bins", Shown(text or "none", shown)))
+        lines += self._bin_lines()
         if self.missing:
             lines.append(("missing cells", self.missing))
         return lines
+
+    def _bin_lines(self):
+        bins = (self.columns or {}).get("bins")
+        if bins is None:
+            return []
+        places = self.places or range(len(bins))
+        shown = {k: len(b) + 1 for k, b in zip(places, bins) if b is not None}
+        text = listed(f"{name} ({found})" for name, found in shown.items())
+        return [("columns in bins", Shown(text or "none", shown))]
 
 
 def _check_text(name, found, cells, meant):

@@ -50,7 +50,8 @@ def mixed_columns(rows, error, missing=True, any_text=False, text=None):
         known = None if text is None else text[j]
         n_text = numbers.count(None)
         share = 0 if any_text else (len(cells) - sum(absent)) / 2
-        if n_text > share if known is None else known:
+        is_text = n_text > share if known is None else known
+        if is_text:
             X[:, j] = [None if a else cell for a, cell in zip(absent, cells)]
         elif wrong:
             mixed = numbers[wrong[0]] is None and len(cells) > len(wrong)
