@@ -7,6 +7,7 @@ is made again from them.
 
 import numpy as np
 
+from maxent._commands.bins import are_bins
 from maxent._commands.outcome import CommandError
 from maxent._support.categories import MISSING, encode_categories
 from maxent._support.mixed_columns import is_text_column
@@ -161,7 +162,8 @@ def are_columns(state, n):
     if not text or not all(isinstance(t, bool) for t in text):
         return False
     if "categories" not in state:  # of an estimator that takes categories itself
-        return len(text) == n
+        bins = state.get("bins")
+        return len(text) == n and (bins is None or are_bins(bins, text))
     categories, fill, drop = state["categories"], state.get("fill"), state.get("drop")
     if not isinstance(categories, list) or len(categories) != sum(text):
         return False

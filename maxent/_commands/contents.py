@@ -7,6 +7,7 @@ line: loading says what is wrong with them.
 import numpy as np
 
 from maxent._commands.outcome import listed
+from maxent._support.persistence import resolve_class
 
 __all__ = ["summary"]
 
@@ -52,7 +53,13 @@ def _likely(params, fitted, names):
     if names is None or len(names) != len(proba):
         names = range(len(proba))
     order = np.argsort(-proba, kind="stable").tolist()
-    return [("likely columns", listed(f"{names[k]} ({proba[k]:.2f})" for k in order))]
+    shown = [f"{names[k]} ({proba[k]:.2f})" for k in order]
+    given = {key: params[key] for key in ("threshold", "prior_inclusion")}
+    selector = resolve_class("MEDFeatureSelector")(**given)
+    selector.inclusion_proba_ = proba
+    if proba.max() <= selector.threshold_:
+        return [("likely columns", f"none; the likeliest is {shown[0]}")]
+    return [("likely columns", listed(shown))]
 
 
 def _topics(params, fitted, _):

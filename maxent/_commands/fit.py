@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from maxent._commands import reading
+from maxent._commands.bins import Bins
 from maxent._commands.catalog import CATEGORICAL_MODELS, TABLES
 from maxent._commands.columns import (
     column_state,
@@ -34,11 +35,17 @@ from maxent._commands.training import (
     write_model,
 )
 from maxent._commands.wording import column_words
-from maxent._support.cells import parse_number
 from maxent._support.console import tell
-from maxent._support.mixed_columns import is_text_column
+from maxent._support.mixed_columns import commas_in, is_text_column
 from maxent._support.persistence import resolve_class
 
+_COMMAS = {
+    "decimal": ("decimal commas", "--decimal , reads them"),
+    "thousands": (
+        "commas between groups of three digits",
+        "write them without commas, or say --decimal , if decimals follow",
+    ),
+}
 _OF_THE_WHOLE = ("method", "step", "class_prior", "max_rounds", "tol")  # of partial
 
 
@@ -57,9 +64,11 @@ def fit(args):
     estimator = _estimator(args, spec)
     if args.model is not None:
         check_model_output(args.model, args.data)
-    table, y = _read(args, spec)
+    table, y, absent = _read(args, spec)
     _set_class_weight(args, estimator, y)
     names, lines = table.feature_names, [("rows", table.X.shape[0])]
+    if absent:
+        lines.append(("without a label", Shown(f"{absent} rows, left out", absent)))
     lines.append(("features", table.X.shape[1]))
     weights = _weights(args, table)
     prepared = _Prepared(args, spec, estimator, table, weights)
@@ -75,7 +84,7 @@ def fit(args):
     weighted = {} if weights is None else {"sample_weight": weights}
     run_fit(args, estimator, lambda: estimator.fit(prepared.X, y, **weighted))
     seconds = time.perf_counter() - start
-    write_model(args, estimator, _extra(args, table, prepared))
+    write_model(args, estimator, _extra(args, table, prepared), prepared.names or names)
     machine = machine_of(estimator)
     if hasattr(machine, "get_support"):
         lines.append(("selected", _selected(machine, prepared.names or names)))
@@ -186,28 +195,40 @@ def _set_class_weight(args, estimator, y):
 
 
 def _read(args, spec):
-    """The table and its labels; None where the estimator takes none."""
+    """The table, its labels or None, and how many rows without one are left out."""
     columns = "text"
     if takes_categories(args, spec):
         columns = "categories"
     elif args.impute:
         columns = "mixed"
-    labelled = {None: args.label is not None, "partly": "partly"}.get(spec.labels, True)
     table = reading.read(
         args,
         label=args.label,
-        labelled=labelled,
+        labelled=_labelled(args, spec),
         columns=columns,
+        text=args.text or None,
         ignore=args.ignore,
         beside=reading.beside(args),
     )
-    if spec.labels == "numbers":
-        return table, reading.real_labels(table, args.data)
-    if spec.labels == "classes":
-        return table, reading.class_labels(table, args)
-    if spec.labels == "partly":
-        return table, reading.partial_labels(table.y)
-    return table, None
+    table, absent = reading.without_row_index(args, table), 0
+    if args.drop_unlabelled:
+        table, absent = reading.labelled_rows(table, args.data)
+    labels = {
+        None: lambda: None,
+        "numbers": lambda: reading.real_labels(table, args.data),
+        "classes": lambda: reading.class_labels(table, args),
+        "partly": lambda: reading.partial_labels(table.y),
+    }
+    return table, labels[spec.labels](), absent
+
+
+def _labelled(args, spec):
+    """Whether `read_table` finds labels, or only in a part of the rows."""
+    if args.drop_unlabelled and spec.labels not in ("classes", "numbers"):
+        raise CommandError(f"--drop-unlabelled does not apply to the {args.estimator}")
+    if args.drop_unlabelled or spec.labels == "partly":
+        return "partly"
+    return spec.labels is not None or args.label is not None
 
 
 class _Prepared:
@@ -220,13 +241,19 @@ class _Prepared:
         self.steps = []
         self.columns = self.scales = self.names = self.text = None
         self.missing = 0
+        self.places = table.feature_names or table.positions
+        self.meant = [str(i) in args.text for i in self.places or ()]
         if takes_categories(args, spec):
             if args.standardize:
                 raise CommandError(
                     f"--standardize does not apply to the {args.estimator}, which "
                     "takes categories"
                 )
-            self._keep_categories(estimator, X)
+            self._keep_categories(args, estimator, X)
+        elif args.bins is not None:
+            raise CommandError(
+                f"--bins does not apply to the {args.estimator}, which takes numbers"
+            )
         elif X.dtype == object:
             self._encode(args, spec, estimator, X, table.feature_names)
         elif args.impute and isinstance(X, np.ndarray):
@@ -238,7 +265,7 @@ class _Prepared:
             self.X = standardized(self.encoded, self.scales)
             self.steps.append(("scale", _scaler(self.encoded)))
 
-    def _keep_categories(self, estimator, X):
+    def _keep_categories(self, args, estimator, X):
         if not isinstance(X, np.ndarray):
             X = self.raw = self.encoded = X.toarray()
         self.text = [is_text_column(column) for column in X.T]
@@ -247,6 +274,10 @@ class _Prepared:
         target = getattr(estimator, "estimator", None) or estimator
         if self.missing and target.missing is None:
             target.set_params(missing="category")
+        if args.bins is not None:
+            bins = Bins(args.bins).fit(X)
+            self.columns["bins"], self.encoded = bins.bins_, bins.transform(X)
+            self.steps.append(("bins", Bins(args.bins)))
 
     def _encode(self, args, spec, estimator, X, names):
         self.raw = X
@@ -278,20 +309,38 @@ class _Prepared:
                 cells = [cell for cell in self.raw[:, j].tolist() if cell is not None]
                 name, found = names[j] if names else j, len(set(cells))
                 shown[name] = found
-                if found > max(20, 0.5 * len(cells)):
-                    self._check_free_text(name, found, cells)
+                _check_text(self.places[j], found, cells, self.meant[j])
             text = listed(f"{name} ({found})" for name, found in shown.items())
             lines.append(("columns of text", Shown(text, shown)))
+        lines += self._bin_lines()
         if self.missing:
             lines.append(("missing cells", self.missing))
         return lines
 
-    def _check_free_text(self, name, found, cells):
-        if all(parse_number(str(c).replace(",", ".")) is not None for c in cells):
-            raise CommandError(
-                f"column {name!r} holds numbers with a decimal comma; write them with "
-                "a decimal point, as tr , . does where semicolons separate cells"
-            )
+    def _bin_lines(self):
+        bins = (self.columns or {}).get("bins")
+        if bins is None:
+            return []
+        places = self.places or range(len(bins))
+        shown = {k: len(b) + 1 for k, b in zip(places, bins) if b is not None}
+        text = listed(f"{name} ({found})" for name, found in shown.items())
+        return [("columns in bins", Shown(text or "none", shown))]
+
+
+def _check_text(name, found, cells, meant):
+    """Refuse or warn of text that is numbers with commas, or different in every row."""
+    many, kind = found > max(20, 0.5 * len(cells)), None if meant else commas_in(cells)
+    if kind is not None:
+        example = next(cell for cell in cells if "," in cell)
+        what, remedy = _COMMAS[kind]
+        text = (
+            f"column {name!r} holds numbers with {what}, such as {example}: {remedy}; "
+            f"--text {name} takes them for categories"
+        )
+        if many:
+            raise CommandError(text)
+        tell(f"maxent fit: warning: {text}, as they are now")
+    elif many:
         tell(
             f"maxent fit: warning: column {name!r} holds {found} different texts in "
             f"{len(cells)} cells, each a category of its own; --ignore {name} leaves "

@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 
 from maxent._commands import reading
+from maxent._commands.bins import binned
 from maxent._commands.columns import (
     are_columns,
     encode,
@@ -18,7 +19,12 @@ from maxent._commands.columns import (
 from maxent._commands.outcome import CommandError, Outcome, check_output
 from maxent._commands.reports import report, verdict
 from maxent._commands.scaling import are_scales, standardized
-from maxent._commands.training import as_taken, machine_of, takes_sparse
+from maxent._commands.training import (
+    as_taken,
+    machine_of,
+    takes_sparse,
+    without_names,
+)
 from maxent._commands.wording import column_words, in_shell, warnings_told
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import show, tell
@@ -77,7 +83,7 @@ def _features(args, table, extra, estimator):
     X = X.astype(object)
     _tell_unseen(args, table, X, columns, machine_of(estimator))
     if "categories" not in columns:
-        return X
+        return X if columns.get("bins") is None else binned(X, columns["bins"])
     sparse = extra["standardize"] is None and takes_sparse(estimator)
     return encode(restore_encoder(columns), X, args.data, sparse)
 
@@ -223,7 +229,7 @@ def _load(path):
         # Columns are found by name here; the arrays that are passed on have none.
         if extra["feature_names"] is None:
             extra["feature_names"] = list(estimator.feature_names_in_)
-        del estimator.feature_names_in_
+        without_names(estimator)
     if not _agrees(extra, getattr(estimator, "n_features_in_", None)):
         raise CommandError(f"{path}: what is said about its features does not agree")
     return estimator, extra

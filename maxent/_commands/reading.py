@@ -1,11 +1,14 @@
 """Data files as the options describe them, and labels as estimators take them."""
 
+import itertools
 import re
+from dataclasses import replace
 
 import numpy as np
 
 from maxent._commands.options import is_for_sequences
 from maxent._commands.outcome import CommandError
+from maxent._support.cells import is_missing
 from maxent._support.console import tell
 from maxent._support.data_files import TableError, read_table
 from maxent._support.files import plain_name
@@ -16,13 +19,16 @@ __all__ = [
     "class_weights",
     "encoding_remedy",
     "holds_sequences",
+    "labelled_rows",
     "partial_labels",
     "read",
     "real_labels",
     "refuse_sequence_options",
+    "without_row_index",
 ]
 
-_MANY_CLASSES = 50  # rows, of which each may have a class of its own in a small file
+_MANY_CLASSES = 50  # a small file may have as many rows, each of a class of its own
+_NAMELESS = ("", "Unnamed: 0")  # headers of an index, as written and as read
 _FASTA = (".fasta", ".fa", ".fna", ".ffn", ".faa", ".frn")
 SEQUENCE_SUFFIXES = (*_FASTA, ".fastq", ".fq", ".seq")
 
@@ -36,6 +42,7 @@ def read(args, **expected):
             format=args.format,
             header=header,
             encoding=args.encoding,
+            decimal=args.decimal,
             **expected,
         )
     except TableError as error:
@@ -46,6 +53,56 @@ def read(args, **expected):
             "names, --no-header if it does not"
         )
     return table
+
+
+def without_row_index(args, table):
+    """The table without a nameless first column that counts the rows, as pandas writes.
+
+    In a sorted file it would give the labels away.
+    """
+    names = table.feature_names
+    if names is None or names[0] not in _NAMELESS or table.positions[0] != 0:
+        return table
+    numbers = table.X[:, 0]
+    if len(names) < 2 or not _counts_rows(numbers):
+        return table
+    tell(
+        f"maxent {args.command}: warning: column 0 (counted from 0) has no name and "
+        "numbers the rows: it is left out; name it in the header if it is a feature"
+    )
+    return replace(
+        *(table,),
+        X=np.ascontiguousarray(table.X[:, 1:]),
+        feature_names=names[1:],
+        positions=table.positions[1:],
+    )
+
+
+def _counts_rows(numbers):
+    """Whether all are whole and different, as numbers of rows or of a part of them."""
+    try:
+        numbers = numbers.astype(np.float64)
+    except ValueError:
+        return False
+    if not np.isfinite(numbers).all() or numbers.min() < 0:
+        return False
+    whole = bool((numbers == np.floor(numbers)).all())
+    return whole and len(np.unique(numbers)) == len(numbers)
+
+
+def labelled_rows(table, name):
+    """The rows of a table that have a label, and how many have none."""
+    if table.y is None:
+        raise CommandError(f"{name}: no row has a label; choose it by --label")
+    kept = np.array([label is not None for label in table.y.tolist()])
+    if kept.all():
+        return table, 0
+    cells = {
+        kind: replace(column, cells=list(itertools.compress(column.cells, kept)))
+        for kind, column in table.beside.items()
+    }
+    y = np.array(table.y[kept].tolist())
+    return replace(table, X=table.X[kept], y=y, beside=cells), int(np.sum(~kept))
 
 
 def beside(args):
@@ -64,17 +121,28 @@ def _remedy(args, error):
     """Options that help with a cell that is no number, or with the encoding."""
     if error.fault == "encoding":
         return encoding_remedy(error)
+    if error.fault == "commas":
+        return "; --decimal , reads decimal commas"
     if args.command != "fit":
         return ""
+    if error.fault == "label":
+        return (
+            "; --drop-unlabelled leaves such rows out, and --estimator partial learns "
+            "classes from them, too"
+        )
     if error.fault == "missing":
         return "; --impute fills missing cells"
-    if error.fault == "mixed" and args.label is not None:
-        return "; the estimators bayesnet, tree and chowliu take it for a category"
     if error.column is None:
         return ""
+    others = f"; --ignore {error.column} leaves the column out"
+    if error.fault == "mixed":
+        others = (
+            f"; --text {error.column} takes the column for text, as the estimators "
+            f"bayesnet, tree and chowliu do, and --ignore {error.column} leaves it out"
+        )
     if args.label is None:
-        return f"; if it holds the labels, say --label {error.column}"
-    return f"; --ignore {error.column} leaves the column out"
+        return f"; if it holds the labels, say --label {error.column}{others}"
+    return others
 
 
 def holds_sequences(args):
@@ -102,9 +170,11 @@ def real_labels(table, name):
     try:
         return table.y.astype(float)
     except ValueError:
+        absent = sum(map(is_missing, table.y.tolist()))
+        drop = f", or leave out {absent} without one by --drop-unlabelled"
         raise CommandError(
             f"{name}: the labels are text, but a regressor needs numbers; choose their "
-            "column with --label"
+            f"column with --label{drop if absent else ''}"
         ) from None
 
 
@@ -117,12 +187,20 @@ def class_labels(table, args):
             f"{args.data}: the labels{where} are not whole numbers, so no classes"
             f"{_label_hint(table, args)}, or train --estimator regressor"
         )
-    n = len(table.y)
-    if n > _MANY_CLASSES and len(np.unique(table.y)) == n:
+    n, n_classes = len(table.y), len(np.unique(table.y))
+    if n > _MANY_CLASSES and n_classes == n:
         raise CommandError(
             f"{args.data}: all {n} labels differ, so no class has two rows"
             f"{_label_hint(table, args)}, or train --estimator regressor"
         )
+    if table.y.dtype.kind == "i" and _MANY_CLASSES < n_classes <= n / 2:
+        first, last = int(table.y.min()), int(table.y.max())
+        if first > 1 or last - first >= n_classes:  # no numbers of classes, 0 or 1 to K
+            tell(
+                f"maxent fit: warning: the labels are {n_classes} different numbers "
+                f"from {first} to {last}, each a class of its own; if they are "
+                "quantities, train --estimator regressor"
+            )
     return table.y
 
 

@@ -47,6 +47,9 @@ _NOT_HERE = {
     "--ignore": "ignore",
     "--id": "id",
     "--weights": "weights",
+    "--text": "text",
+    "--bins": "bins",
+    "--drop-unlabelled": "drop_unlabelled",
 }
 _IN_FIT = "add it to --alphabet, or name it in --unknown if it is an unknown letter"
 _ONE_CASE = "such as by awk '!/^>/{$0=toupper($0)}1'"  # headers have the labels

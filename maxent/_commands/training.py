@@ -32,6 +32,7 @@ __all__ = [
     "run_fit",
     "takes_sparse",
     "with_class_weights",
+    "without_names",
     "write_model",
 ]
 
@@ -103,8 +104,8 @@ def calibrated(args, estimator):
         )
     if type(machine_of(estimator)).__name__ == "MEDPartialLabelClassifier":
         raise CommandError(
-            "--probability cannot calibrate a machine on rows without labels; use "
-            "--margin logistic, which needs no calibration"
+            "--probability cannot calibrate a machine on rows without labels; leave "
+            "these out and train another estimator, such as classifier"
         )
     folds = _shuffled(args, _FOLDS_OF_CALIBRATION)
     return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
@@ -284,10 +285,30 @@ def _warn_of_units(machine, predicted, y):
     )
 
 
-def write_model(args, estimator, extra):
+@contextlib.contextmanager
+def _named(estimator, names):
+    """The estimator with the names of its features, as a fit to a data frame has them.
+
+    The fit itself is to an array, as are predictions here, which have none.
+    """
+    machines = [] if names is None else [estimator, machine_of(estimator)]
+    for machine in machines:
+        machine.feature_names_in_ = np.array(names, dtype=object)
+    yield
+    without_names(estimator)
+
+
+def without_names(estimator):
+    """Take the names of its features from an estimator that a file has given."""
+    for machine in (estimator, machine_of(estimator)):
+        vars(machine).pop("feature_names_in_", None)
+
+
+def write_model(args, estimator, extra, names=None):
     """Write the model file, or say why the estimator cannot be saved.
 
-    Of linear machines it holds no training rows.
+    Of linear machines it holds no training rows. `names` are those of the features that
+    the estimator was fitted to.
     """
     machine = machine_of(estimator)
     machine = vars(machine).get("estimator_", machine)  # of partial
@@ -296,7 +317,8 @@ def write_model(args, estimator, extra):
     if type(last).__name__ == CALIBRATED:  # a model file holds no object of folds
         last.set_params(cv=_FOLDS_OF_CALIBRATION)
     try:
-        save(estimator, args.model, extra=extra, compact=compact)
+        with _named(estimator, names):
+            save(estimator, args.model, extra=extra, compact=compact)
     except (TypeError, ValueError) as error:
         raise CommandError(error) from error
 

@@ -244,12 +244,33 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
         "missing text is a category, and bayesnet, tree and chowliu need no filling",
     )
     fit.add_argument(
+        "--text",
+        action="extend",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="NAME,...",
+        help="columns of a CSV file that are text, whatever they hold, by name or "
+        "number (default: those of which more than half of the cells are no numbers)",
+    )
+    fit.add_argument(
         "--ignore",
         action="extend",
         type=lambda text: text.split(","),
         default=[],
         metavar="NAME,...",
         help="columns to leave out, by name or number",
+    )
+    fit.add_argument(
+        "--bins",
+        type=_bins,
+        metavar="K",
+        help="make K bins of about as many rows of every column of more than K "
+        "different numbers, for bayesnet, tree and chowliu",
+    )
+    fit.add_argument(
+        "--drop-unlabelled",
+        action="store_true",
+        help="leave out rows without a label (empty, ?, NA)",
     )
     fit.add_argument(
         "--weights",
@@ -295,6 +316,12 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
     _add_file_options(predict)
 
 
+def _bins(text: str) -> int:
+    if not (text.isdecimal() and int(text) >= 2):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number >= 2")
+    return int(text)
+
+
 def _encoding(text: str) -> str:
     try:
         "a".encode(text)
@@ -328,6 +355,12 @@ def _add_file_options(command: argparse.ArgumentParser) -> None:
         type=_encoding,
         default="utf-8",
         help="of CSV files and sequences, such as latin-1 (default: %(default)s)",
+    )
+    command.add_argument(
+        "--decimal",
+        choices=[".", ","],
+        default=".",
+        help="what separates decimals in a CSV file (default: the point)",
     )
     command.add_argument(
         "--format",

@@ -35,7 +35,7 @@ _PHRASES = [
     (
         r"Bin them first, for instance by sklearn\.preprocessing\.KBinsDiscretizer"
         r"\([^)]*\)",
-        "Write ranges of values in their place, or drop them",
+        "Bin them by --bins 5, or drop them",
     ),
     (r"Unknown label type: \w+\. y=.* holds numbers", "the labels are numbers"),
     (
@@ -70,6 +70,11 @@ _PHRASES = [
 ]
 _STANDARDIZE = [(r"standardise them", "say --standardize")]
 _STANDARDIZE += [(r"scale the features", "say --standardize")]
+# Remedies that --standardize has already tried.
+_STANDARDIZED = [
+    (r" Small features need larger weights: standardise them\.", ""),
+    (r",? or scale the features\b", ""),
+]
 _ASSIGNED = re.compile(r"(?<!--set )\b([A-Za-z]\w*)=('[^']*'|[^\s,;:()]*[^\s,;:().])")
 _CELL = re.compile(r"X\[(\d+), (\d+)\]=(\S+?)(?=[;,:]?(?:\s|$))")
 _COLUMNS = re.compile(
@@ -121,8 +126,10 @@ def in_shell(message, args):
     text : str
     """
     text = one_line(message)
-    unscaled = args.command == "fit" and not args.standardize
-    for pattern, words in _PHRASES + (_STANDARDIZE if unscaled else []):
+    scaling = []
+    if args.command == "fit":
+        scaling = _STANDARDIZED if args.standardize else _STANDARDIZE
+    for pattern, words in _PHRASES + scaling:
         text = re.sub(pattern, words, text)
     if args.command == "fit":
         text = _with_options(text, args)
@@ -132,7 +139,7 @@ def in_shell(message, args):
 
 @contextlib.contextmanager
 def warnings_told(args, ignored=()):
-    """Tell each warning of a block once, as a sentence on standard error.
+    """Tell each warning of a block once, when it comes, as a sentence.
 
     Parameters
     ----------
@@ -141,13 +148,20 @@ def warnings_told(args, ignored=()):
     ignored : sequence of str
         Patterns of warnings that are not told.
     """
-    with warnings.catch_warnings(record=True) as caught:
+    told = set()
+
+    def show(message, *_, **__):
+        text = in_shell(message, args)
+        if text not in told:
+            told.add(text)
+            tell(f"maxent {args.command}: warning: {text}")
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
         for pattern in ignored:
             warnings.filterwarnings("ignore", pattern)
+        warnings.showwarning = show
         yield
-    for text in dict.fromkeys(in_shell(warning.message, args) for warning in caught):
-        tell(f"maxent {args.command}: warning: {text}")
 
 
 # ------------------------------------------------------------------------- parameters

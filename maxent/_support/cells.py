@@ -25,9 +25,10 @@ class TableError(ValueError):
     ----------
     message : str
     column : str, optional
-        Name of the column whose cell is at fault, where there is one.
-    fault : {"missing", "mixed", "encoding"}, optional
-        A cell is missing, or text among numbers; or the file is in another encoding.
+        Name, or number, of the column whose cell is at fault, where there is one.
+    fault : {"missing", "mixed", "commas", "label", "encoding"}, optional
+        A cell is missing, or text among numbers, or a number with commas; or a label is
+        missing; or the file is in another encoding.
     """
 
     def __init__(
@@ -82,7 +83,8 @@ class Table:
     beside : dict of str to Beside
         Columns that were asked for beside features and label: "id", "weights".
     doubt : str or None
-        Why the first row of a CSV file, which is read as data, may hold names.
+        Why the first row of a CSV file, read as data, may hold names, or the other way
+        round.
     """
 
     X: Any

@@ -73,6 +73,16 @@ class ColumnNames:
             return Choice(self._by_name(feature_names), target, beside)
         return Choice([i for i in rest if i != target], target, beside)
 
+    def as_text(self, features, names):
+        """Which features are text, True or None, by the names that are."""
+        chosen = {self.index(name, "text") for name in names}
+        for index in sorted(chosen.difference(features)):
+            raise TableError(
+                f"{self.file}: {self.called(index)} is no feature, so it cannot be one "
+                "of text"
+            )
+        return [True if i in chosen else None for i in features]
+
     def _as_in_training(self, layout, beside, left_out):
         """Leave out what training left out, where the file is of the same form."""
         known = layout.get("id")
@@ -113,7 +123,7 @@ class ColumnNames:
         if self.names is not None and name in self.names:
             return self.names.index(name)
         to_ignore = " to ignore" if use == "ignore" else ""
-        column = "column" if use == "ignore" else f"{use} column"
+        column = "column" if use in ("ignore", "text") else f"{use} column"
         try:
             index = int(name)
         except ValueError:

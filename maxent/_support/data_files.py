@@ -51,6 +51,7 @@ def read_table(
     beside=None,
     layout=None,
     encoding="utf-8",
+    decimal=".",
 ):
     """Read a table, with or without labels.
 
@@ -84,11 +85,12 @@ def read_table(
     zero_based : bool or "auto", default="auto"
         Whether svmlight indices start at 0.  "auto": if a 0 occurs.
     columns : {"numbers", "text", "mixed", "categories"}, default="numbers"
-        What the feature columns of a CSV file may hold: finite numbers; columns of text
-        alone, too; and missing cells among numbers, too; and text among numbers, too,
-        which makes text of the column.
-    text : list of bool, default=None
-        Which feature columns are text; found if None.
+        What the feature columns of a CSV file may hold: finite numbers; text, too, in
+        columns of which more than half is no number; and missing cells among numbers,
+        too; and text among numbers, too, which makes text of the column.
+    text : list of bool, or list of str, default=None
+        Whether each feature column is text; or names or numbers of those that are.
+        Otherwise it is found.
     ignore : list of str, default=()
         Columns of a CSV file to leave out, by name or number.
     beside : dict of str to str or int, default=None
@@ -99,6 +101,8 @@ def read_table(
         header, the numbers "left_out" of files of the "width".
     encoding : str, default="utf-8"
         Of a CSV file, such as "latin-1".
+    decimal : {".", ","}, default="."
+        What separates decimals in a CSV file.
 
     Returns
     -------
@@ -129,6 +133,7 @@ def read_table(
             )
         wanted = [("left out", column) for column in ignore]
         wanted += [(_USES[kind], column) for kind, column in (beside or {}).items()]
+        wanted += [("one of text", column) for column in _names(text)]
         for use, column in wanted:
             raise TableError(
                 f"{name} is an svmlight file, whose columns have no names, so "
@@ -140,11 +145,15 @@ def read_table(
         contents = decode_text(name, data, encoding)
     except ValueError as error:
         raise TableError(str(error), fault="encoding") from None
-    reader = CSVReader(name, contents, header, feature_names)
+    reader = CSVReader(name, contents, header, feature_names, decimal)
     return reader.read(
         *(label, labelled, n_features, feature_names, columns, text),
         *(ignore, beside, layout),
     )
+
+
+def _names(text):
+    return [name for name in text or () if isinstance(name, str)]
 
 
 def _contents(path):

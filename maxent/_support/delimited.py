@@ -18,7 +18,7 @@ from maxent._support.cells import (
     whole,
 )
 from maxent._support.column_choice import ColumnNames
-from maxent._support.mixed_columns import cell_fault, mixed_columns
+from maxent._support.mixed_columns import cell_fault, fault_kind, mixed_columns
 
 __all__ = ["CSVReader"]
 
@@ -34,9 +34,11 @@ _MAX_LABEL = 1000  # characters; the array of labels is as wide as the longest
 class CSVReader:
     """One CSV file: its delimiter and header, then its columns."""
 
-    def __init__(self, name, text, header, expected=None):
+    def __init__(self, name, text, header, expected=None, decimal="."):
         self.name, self.text = name, text
-        self.delimiter = self._find_delimiter()
+        self.delimiter = self._find_delimiter(decimal)
+        if decimal == ",":
+            self.text = _with_points(text, self.delimiter)
         rows = self.rows()
         sample = list(itertools.islice(rows, _SAMPLE_ROWS))
         if not sample:
@@ -66,7 +68,15 @@ class CSVReader:
     def _is_header(self, line, first, others, expected):
         """Whether the first row holds names: no number in it, or those expected."""
         text = [parse_number(cell) is None for cell in first]
-        if all(text) or (expected and {*expected} <= {cell.strip() for cell in first}):
+        if expected and {*expected} <= {cell.strip() for cell in first}:
+            return True
+        if all(text):
+            if not expected and _recurs(first, others):
+                self.doubt = (
+                    f"{self.name}, line {line}: the first row, "
+                    f"{short(', '.join(first))}, is read as names, but most of its "
+                    "cells stand in the rows below, too"
+                )
             return True
         for index, cell in enumerate(first):
             below = [row[index] for row in others if len(row) == self.width]
@@ -88,15 +98,21 @@ class CSVReader:
             )
         return False
 
-    def _find_delimiter(self):
-        """The delimiter that splits the first rows evenly into most columns."""
+    def _find_delimiter(self, decimal):
+        """The delimiter that splits the first rows evenly into most columns.
+
+        Where decimals are separated by commas, cells are if nothing else splits.
+        """
         best, most = None, 1
-        for delimiter in _DELIMITERS:
+        known = [d for d in _DELIMITERS if d != decimal]
+        for delimiter in known:
             width = self._even_width(delimiter)
             if width > most:
                 best, most = delimiter, width
         if best is None and self._even_width(_WHITESPACE) > 1:
             return _WHITESPACE
+        if best is None and self._even_width(decimal) > 1:
+            return decimal
         if best is None:
             first = next((t for t in self.text.splitlines() if t.strip()), "")
             best = max(_DELIMITERS[::-1], key=first.count)
@@ -160,6 +176,8 @@ class CSVReader:
                 f"{self.name} has one column only, so no features beside the label; "
                 "columns are separated by commas, tabs, semicolons or blanks"
             )
+        if text and isinstance(text[0], str):
+            text = self.columns.as_text(features, text)
         X, y = self._read_columns(features, target, columns, text, labelled)
         return Table(
             X,
@@ -215,7 +233,9 @@ class CSVReader:
 
     def _cell_error(self, line, index, fault, kind=None):
         name = None if self.names is None else self.names[index]
-        return TableError(f"{self._place(line, index)}: {fault}", name, kind)
+        return TableError(
+            f"{self._place(line, index)}: {fault}", name or str(index), kind
+        )
 
     def _place(self, line, index):
         return f"{self.name}, line {line}, {self.columns.called(index)}"
@@ -278,7 +298,8 @@ class CSVReader:
             values = [parse_number(row[i]) for i in features]
             for i, value in zip(features, values):
                 if value is None or not math.isfinite(value):
-                    raise self._cell_error(line, i, cell_fault(row[i]))
+                    fault, kind = cell_fault(row[i]), fault_kind(row[i])
+                    raise self._cell_error(line, i, fault, kind)
             X.append(values)
             lines.append(line)
             labels.append(None if target is None else row[target])
@@ -293,9 +314,13 @@ class CSVReader:
         partly = labelled in ("auto", "partly")
         absent = [partly and is_missing(label) for label in labels]
         for line, label in zip(lines, labels):
-            if len(label) > _MAX_LABEL or (not label and not partly):
-                fault = f"longer than {_MAX_LABEL} characters" if label else "empty"
-                raise TableError(f"{self._place(line, target)}: the label is {fault}")
+            if len(label) > _MAX_LABEL:
+                fault = f"the label is longer than {_MAX_LABEL} characters"
+                raise self._cell_error(line, target, fault)
+            if not label and not partly:
+                n = labels.count("")
+                fault = f"the label is empty{f' ({n} rows have none)' if n > 1 else ''}"
+                raise self._cell_error(line, target, fault, "label")
         found = _numbers_or_text(["0" if a else x for a, x in zip(absent, labels)])
         if found.dtype.kind == "f":
             for line, number, label in zip(lines, found.tolist(), labels):
@@ -310,6 +335,23 @@ class CSVReader:
             found = (whole(found) if found.dtype.kind == "f" else found).astype(object)
             found[np.array(absent)] = None
         return found
+
+
+def _with_points(text, delimiter):
+    """The text with decimal points for decimal commas in cells that are numbers.
+
+    Cells between commas need quotes.
+    """
+    edge = {_WHITESPACE: r"\s", ",": ""}.get(delimiter, delimiter)
+    start = "" if delimiter == "," else "^|"
+    end = "" if delimiter == "," else "|$"
+    return re.sub(
+        rf'({start}[{edge}"])([ ]*[+-]?[0-9]*),([0-9]+(?:[eE][+-]?[0-9]+)?[ ]*)'
+        rf'(?=[{edge}"]{end})',
+        r"\1\2.\3",
+        text,
+        flags=re.MULTILINE,
+    )
 
 
 def _like_a_scale(first, others):
@@ -328,6 +370,13 @@ def _like_a_scale(first, others):
         len(row) == len(first) and _steps_of([row[i] for i in columns]) in alike
         for row in others
     )
+
+
+def _recurs(first, others):
+    """Whether more than half of the cells of a row stand below it, too."""
+    columns = [{cell.strip() for cell in column} for column in zip(*others)]
+    again = [cell.strip() in column for cell, column in zip(first, columns)]
+    return 2 * sum(again) > len(first)
 
 
 def _steps_of(cells):

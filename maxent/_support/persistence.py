@@ -305,6 +305,8 @@ def _changes_of_features(extra: dict[str, Any]) -> str:
     columns = extra.get("columns")
     if isinstance(columns, dict) and "categories" in columns:
         changes.append("encoded")
+    elif isinstance(columns, dict) and columns.get("bins") is not None:
+        changes.append("binned")
     if extra.get("standardize") is not None:
         changes.append("standardized")
     return " and ".join(changes)

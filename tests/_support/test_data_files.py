@@ -108,6 +108,21 @@ def test_quoted_cells_and_spaces_are_numbers(write):
     assert read_table(write('"a","k"\n"1.5", 2 \n')).X.tolist() == [[1.5]]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a;b;k\n1,5;-,5;x\n2;1,5e2;1,2 l\n",
+        "1,5\t-,5\tx\n2\t1,5e2\t1,2l\n",
+        '"1,5" -,5 x\n2  1,5e2 1,2l\n',
+        'a,b,k\n"1,5","-,5",x\n2,"1,5e2",y\n',
+    ],
+)
+def test_decimal_commas_are_read_where_they_are_said(write, text):
+    table = read_table(write(text), decimal=",")
+    assert table.X.tolist() == [[1.5, -0.5], [2, 150]]
+    assert table.y[1] in ("1,2 l", "1,2l", "y")
+
+
 def test_blank_lines_are_left_out_but_counted(write):
     table = read_table(write("\na,k\n\n1,2\n   \n3,4\n\n\n"))
     assert table.X.tolist() == [[1], [3]]
@@ -266,6 +281,19 @@ def test_a_first_row_that_rises_like_names_is_doubted(write, first, doubted):
     assert read_table(write(text), header=True).doubt is None
     steady = "".join(f"{k},{k + 1},{k + 2},{k + 3}\n" for k in range(9))
     assert read_table(write(steady)).doubt is None
+
+
+@pytest.mark.parametrize(
+    "first, doubted",
+    [("1st,adult,yes", True), ("1st,adult,k", True), ("c,adult,k", False)],
+)
+def test_names_that_are_cells_below_are_doubted(write, first, doubted):
+    rows = [first, "1st,adult,yes", "2nd,child,no", "1st,child,yes"]
+    table = read_table(write("\n".join(rows) + "\n"), columns="text")
+    assert len(table.y) == 3
+    assert (table.doubt is not None) == doubted
+    if doubted:
+        assert "is read as names, but most of its cells stand" in table.doubt
 
 
 def test_a_first_row_of_the_expected_names_is_a_header(write):

@@ -16,7 +16,7 @@ from command_line import MEDClassifier, assert_one_sentence, pairs, write_csv
 from processes import start
 from sklearn.exceptions import ConvergenceWarning
 
-from maxent._commands.wording import in_shell
+from maxent._commands.wording import in_shell, warnings_told
 from maxent._support import persistence
 from maxent._support.persistence import load, read_model, save
 from maxent.cli import main
@@ -311,7 +311,7 @@ WORDS = [
     ("one row", "mixture", "the table has 1 row, and LMEGaussianMixture needs 2"),
     ("plain", "dirichlet", "-[0-9.]+ in column '[abc]', row [0-9]+ "),
     ("plain", "boltzmann", "in column 'a', row 0 .counted from 0. is not binary"),
-    ("plain", "tree", "columns 'a', 'b', 'c' hold .* ranges .* --ignore a,b,c"),
+    ("plain", "tree", "columns 'a', 'b', 'c' hold .* --bins 5, or .* --ignore a,b,c"),
     ("many columns", "chowliu", "columns 'x0', 'x1', .*, ... hold .*--ignore NAME"),
     ("plain", "selector --margin fixed", "--margin fixed is not available"),
     ("plain", "mixture --components 99", "--components 99 is more than the 30 rows"),
@@ -361,3 +361,14 @@ def test_tolerances_of_models_inside_a_kernel_have_their_own_option():
     )
     text = "CategoricalHMM.fit_many: no fit converged; raise max_iter or tol. See"
     assert in_shell(text, args).endswith("no fit converged; raise --em-tol")
+
+
+def test_warnings_are_told_when_they_come_and_once(capsys):
+    args = SimpleNamespace(command="predict")
+    with pytest.raises(KeyboardInterrupt), warnings_told(args):
+        for text in ("one", "two", "one"):
+            warnings.warn(text, UserWarning, stacklevel=1)
+        said = capsys.readouterr().err
+        raise KeyboardInterrupt
+    assert said == "".join(f"maxent predict: warning: {x}\n" for x in ("one", "two"))
+    assert capsys.readouterr().err == ""

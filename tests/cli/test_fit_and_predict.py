@@ -67,7 +67,8 @@ def test_fit_predict_and_info_agree(run, crabs, tmp_path):
     assert said["rows"] == "200" and said["features"] == "5"
     assert said["classes"] == "female (100), male (100)"
     estimator = load(model)
-    X, y = load_crabs(return_X_y=True)
+    assert estimator.feature_names_in_.tolist() == ["FL", "RW", "CL", "CW", "BD"]
+    X, y = load_crabs(return_X_y=True, as_frame=True)
     predicted = estimator.predict(X)
     wrong = int(np.sum(predicted != np.array(["female", "male"])[y]))
     assert said["training error"].split()[0] == str(wrong)

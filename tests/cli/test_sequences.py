@@ -138,6 +138,7 @@ def test_hidden_markov_models_are_the_default(run, tmp_path):
         (["--kernel", "rbf"], "--kernel does not apply to sequences"),
         (["--standardize"], "--standardize does not apply to sequences"),
         (["--label", "0"], "--label does not apply to sequences"),
+        (["--bins", "3"], "--bins does not apply to sequences"),
         (["--estimator", "regressor"], "which have classifier, motif, outliers"),
         (["--order", "2"], "--order does not apply to --sequence-model hmm"),
         ([*MARKOV, "--states", "2"], "--states does not apply"),

@@ -9,6 +9,7 @@ import lzma
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from command_line import assert_one_sentence, pairs, read_rows, write_csv
@@ -23,6 +24,9 @@ from maxent._commands import columns, reports, usage
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
 from maxent._support.persistence import load, resolve_class, save
+
+COLORS = ["<missing>", "blue", "green", "red"]
+DOORS = ["2", "3", "5more", "<missing>"]
 
 
 @pytest.fixture
@@ -90,7 +94,7 @@ def test_columns_of_text_keep_their_kind_in_other_files(run, cars, tmp_path):
     code, out, _ = run("predict", tmp_path / "m", other)
     assert code == 0
     model = load(tmp_path / "m")
-    X = np.array([["red", "2"], ["red", "3"], ["blue", "2"], [None, "9"]], object)
+    X = pd.DataFrame({"color": ["red", "red", "blue", None], "doors": [*"2329"]})
     assert column(out) == model.predict(X).tolist()
 
 
@@ -194,6 +198,8 @@ def test_densities_need_no_column_that_others_determine(run, cars, tmp_path):
         {"text": [0, 1], "categories": [], "fill": None},
         {"text": [True, False], "categories": [np.array(["a"])], "fill": np.ones(2)},
         {"text": [False] * 5, "categories": [], "fill": np.full(5, np.nan)},
+        {"text": [False] * 5, "bins": [None] * 4},
+        {"text": [False] * 5, "bins": [None] * 4 + [np.array([2.0, 1.0])]},
     ],
 )
 def test_contradictory_columns_are_one_sentence(run, crabs, tmp_path, columns):
@@ -416,7 +422,7 @@ def test_machines_on_rows_without_labels_are_not_calibrated(run, points, tmp_pat
     model = tmp_path / "m"
     options = [points[0], model, "--estimator", "partial"]
     code, _, err = run("fit", *options, "--probability")
-    assert code == 2 and "use --margin logistic" in err and not model.exists()
+    assert code == 2 and "train another estimator" in err and not model.exists()
     assert_one_sentence(err, "fit")
     assert run("fit", *options, "--margin", "logistic")[0] == 0
     code, out, _ = run("predict", model, points[0], "--probability")
@@ -610,6 +616,37 @@ def test_labels_may_be_missing(run, tmp_path, rng, labels):
     assert np.mean(np.array(column(out)) == y) > 0.7
 
 
+@pytest.mark.parametrize(
+    "options, names",
+    [
+        (["--ignore", "doors,color"], ["weight"]),
+        (["--ignore", "doors"], ["weight", *map("color_{}".format, COLORS)]),
+        (
+            ["--ignore", "doors", "--probability"],
+            ["weight", *map("color_{}".format, COLORS)],
+        ),
+        (["--estimator", "tree", "--ignore", "weight"], ["color", "doors"]),
+        (
+            ["--ignore", "weight", "--estimator", "partial", "--text", "doors"],
+            [*map("color_{}".format, COLORS), *map("doors_{}".format, DOORS)],
+        ),
+    ],
+)
+def test_models_keep_the_names_of_their_features(run, cars, tmp_path, options, names):
+    code, *_ = run("fit", cars, tmp_path / "m", "--impute", *options)
+    assert code == 0
+    model, _ = load(tmp_path / "m", return_extra=True)
+    assert model.feature_names_in_.tolist() == names
+    if "tree" not in options:
+        rows = pd.DataFrame(np.zeros((3, len(names))), columns=names)
+        assert len(model.predict(rows)) == 3
+        if len(names) > 1:
+            with pytest.raises(ValueError, match="same order"):
+                model.predict(rows[names[::-1]])
+    code, _, err = run("predict", tmp_path / "m", cars)
+    assert code == 0 and err.startswith("error: ") and err.count("\n") == 1
+
+
 # ------------------------------------------------------------------------------ reports
 
 
@@ -621,6 +658,10 @@ def test_info_shows_what_was_learnt(run, points, tmp_path):
     proba = load(model).inclusion_proba_
     first = f"{proba.argmax()} ({proba.max():.2f}), "
     assert code == 0 and pairs(out)["likely columns"].startswith(first)
+    options = "--estimator", "selector", "--set", "threshold=0.999", "--standardize"
+    _, _, err = run("fit", path, model, *options, "-C", "0.01")
+    assert "no feature passes" in err and "standardise" not in err
+    assert "none; the likeliest is" in pairs(run("info", model)[1])["likely columns"]
     texts = [list("abcabcab"), list("xyzxyzxy")] * 3
     save(TrigramTopicModel(2, 1, random_state=0).fit(texts), model)
     code, out, _ = run("info", model)
@@ -796,10 +837,27 @@ def test_a_column_of_free_text_is_warned_about(run, tmp_path, rng):
     assert "--ignore note" in err
 
 
-def test_decimal_commas_are_refused(run, tmp_path, rng):
-    code, _, err = run("fit", free_text(tmp_path, rng, "{:.3f}"), tmp_path / "m")
-    assert code == 2 and "column 'note' holds numbers with a decimal comma" in err
+@pytest.mark.parametrize("cell, code", [("{:.3f}", 2), ("{:.0f}.5", 0)])
+def test_decimal_commas_are_told_and_read(run, tmp_path, rng, cell, code):
+    path, model = free_text(tmp_path, rng, cell), tmp_path / "m"
+    found, _, err = run("fit", path, model)
+    assert found == code and "column 'note' holds numbers with decimal commas" in err
+    assert "--decimal , reads them; --text note takes" in err
     assert_one_sentence(err, "fit")
+    found, out, err = run("fit", path, model, "--text", "note")
+    assert found == 0 and "decimal" not in err and "columns of text" in out
+    found, out, err = run("fit", path, model, "--decimal", ",")
+    assert (found, err) == (0, "") and "columns of text" not in out
+    code, _, err = run("predict", model, path)
+    assert code == 2 and "; --decimal , reads decimal commas" in err
+    assert run("predict", model, path, "--decimal", ",")[0] == 0
+
+
+def test_commas_between_thousands_are_told(run, tmp_path):
+    lines = [f'{i},"{i % 5 + 1},750",{"yn"[i % 2]}' for i in range(30)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,k", *lines]) + "\n")
+    code, _, err = run("fit", tmp_path / "t.csv", tmp_path / "m")
+    assert code == 0 and "column 'b' holds numbers with commas between groups" in err
 
 
 def test_labels_with_leading_zeros_are_told_apart(run, tmp_path, rng):
@@ -833,11 +891,14 @@ def test_a_regressor_no_better_than_the_mean_says_in_which_units(run, tmp_path, 
         ([4], "regressor", "numbers from 4 to 4, 1 different", "labels are all 4, and"),
         ([0, 1, 2], "classifier", "classes", ""),
         (range(25), "classifier", "classes", "quantities, train --estimator regressor"),
+        (range(1, 54), "logistic", "classes", ""),  # the numbers of classes
+        (range(2, 110, 2), "logistic", "classes", "54 different numbers from 2 to 108"),
     ],
 )
 def test_numbers_that_are_labels(run, tmp_path, rng, values, options, said, told):
-    y = np.resize(list(values), 40)
-    path = write_csv(tmp_path / "t.csv", np.c_[rng.normal(size=40) + y, y])
+    n = 110 if len(values) > 50 else 40
+    y = np.resize(list(values), n)
+    path = write_csv(tmp_path / "t.csv", np.c_[rng.normal(size=n) + y, y])
     code, out, err = run("fit", path, tmp_path / "m", "--estimator", options)
     assert code == 0 and said in out and (told in err if told else not err)
 

@@ -1,0 +1,123 @@
+"""The command line on columns: text or numbers, bins, indices, rows without labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import assert_one_sentence, pairs, read_rows
+from scipy.stats import rankdata
+
+from maxent._commands.bins import Bins
+from maxent._support.persistence import load
+
+
+def predictions(out):
+    return [row[0] for row in read_rows(out)[1:]]
+
+
+@pytest.mark.parametrize(
+    "cells, options, text, words",
+    [
+        (["a", "90", "b", "?"], [], True, ""),  # most cells are no numbers
+        (["1", "2", "a", "?"], [], None, "--text c takes the column for text"),
+        (["1", "2", "a", "?"], ["--text", "c"], True, ""),
+        (["1", "2", "3", "?"], ["--text", "1"], True, ""),
+        (["1", "2", "3", "?"], [], False, ""),
+        (["1", "2", "3", "?"], ["--text", "k"], None, "'k' is no feature, so"),
+        (["1", "2", "3", "?"], ["--text", "z"], None, "has no column 'z'; its"),
+    ],
+)
+def test_most_cells_say_whether_a_column_is_text(
+    run, tmp_path, cells, options, text, words
+):
+    rows = [f"{i % 7},{cell},{'xy'[i % 3 > 0]}" for i, cell in enumerate(cells * 5)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,c,k", *rows]) + "\n")
+    model = tmp_path / "m"
+    common = "--label", "k", "--impute", *options
+    code, out, err = run("fit", tmp_path / "t.csv", model, *common)
+    assert (code, words in err) == (2 if text is None else 0, True)
+    if text is None:
+        return assert_one_sentence(err, "fit")
+    assert (err, "columns of text" in pairs(out)) == ("", text)
+    code, out, err = run("predict", model, tmp_path / "t.csv")
+    assert code == 0 and len(predictions(out)) == 20
+
+
+def test_numbers_in_bins_are_categories(run, tmp_path, rng):
+    X = rng.normal(size=(80, 2))
+    kind, y = rng.choice(["a", "b"], 80), np.where(X[:, 0] * X[:, 1] > 0, "x", "y")
+    rows = [
+        f"{a},{b},{i % 3},{t},{k}" for i, ((a, b), t, k) in enumerate(zip(X, kind, y))
+    ]
+    rows[5] = f"?{rows[5][rows[5].index(',') :]}"
+    path, model = tmp_path / "t.csv", tmp_path / "m"
+    path.write_text("\n".join(["a,b,c,kind,k", *rows]) + "\n")
+    common = "fit", path, model, "--estimator", "chowliu"
+    _, _, err = run(*common)
+    assert "Bin them by --bins 5, or drop them by --ignore a,b" in err
+    code, out, err = run(*common, "--bins", 4, "-v", 3)
+    assert (code, err, pairs(out)["columns in bins"]) == (0, "", "a (4), b (4)")
+    found, _ = load(model, return_extra=True)
+    here = np.delete(np.arange(80), 5)
+    a = np.full(80, np.nan)
+    a[here] = np.searchsorted([19, 39, 59], rankdata(X[here, 0]) - 1, side="right")
+    table = pd.DataFrame({"a": a, "b": (rankdata(X[:, 1]) - 1) // 20})
+    table["c"], table["kind"] = np.arange(80) % 3.0, kind
+    _, out, err = run("predict", model, path)
+    assert predictions(out) == found.predict(table).tolist() and err.count("\n") == 1
+    with pytest.warns(UserWarning, match="features that `maxent fit` had binned"):
+        load(model)
+    code, _, err = run("fit", path, model, "--bins", 4, "--impute")
+    assert code == 2 and "--bins does not apply to the classifier" in err
+
+
+@pytest.mark.parametrize(
+    "values, codes",
+    [
+        ([0] * 6 + [1, 2, 3, 4], [0] * 6 + [1] * 4),
+        ([9] * 8 + [1, 2], [1] * 8 + [0, 0]),
+        ([0] * 9 + [1, 2, 3], [0] * 9 + [1] * 3),
+        ([1, 2, 2, 1], [1, 2, 2, 1]),
+    ],
+)
+def test_values_of_many_rows_have_a_bin(values, codes):
+    X = np.array(values, float)[:, None]
+    assert Bins(2).fit_transform(X)[:, 0].tolist() == codes
+
+
+@pytest.mark.parametrize(
+    "options, labels", [(["--impute"], "yn"), (["--estimator", "regressor"], "12")]
+)
+def test_rows_without_labels_can_be_left_out(run, tmp_path, options, labels):
+    labels = ["", *labels, "NA", *labels * 9, ""]
+    rows = [f"{i % 5},{i % 3},{k}" for i, k in enumerate(labels)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,w,k", *rows]) + "\n")
+    common = "fit", tmp_path / "t.csv", tmp_path / "m", *options, "--weights", "w"
+    code, _, err = run(*common)
+    assert code == 2 and "line 2, column 'k': the label is empty (2 rows have " in err
+    assert "--drop-unlabelled leaves such rows out" in err
+    assert_one_sentence(err, "fit")
+    code, out, err = run(*common, "--drop-unlabelled")
+    said = pairs(out)
+    assert (code, said["rows"], said["sum of weights"]) == (0, "20", "21")
+    assert said["without a label"] == "3 rows, left out"
+    partial = "--estimator", "partial", "--drop-unlabelled"
+    assert "not apply to the partial" in run("fit", *common[1:3], *partial)[2]
+
+
+@pytest.mark.parametrize(
+    "name, start, step, left_out",
+    [("", 0, 1, True), ("Unnamed: 0", 1, 1, True), ("", 5, 3, True)]
+    + [("a", 0, 1, False), ("", 0.5, 1, False), ("", 7, 0, False)],
+)
+def test_an_index_of_the_rows_is_no_feature(
+    run, tmp_path, rng, name, start, step, left_out
+):
+    rows = [
+        f"{start + step * i},{x},{'yn'[i % 2]}" for i, x in enumerate(rng.random(30))
+    ]
+    (tmp_path / "t.csv").write_text("\n".join([f"{name},b,k", *rows]) + "\n")
+    code, out, err = run("fit", tmp_path / "t.csv", tmp_path / "m")
+    assert code == 0 and pairs(out)["features"] == str(2 - left_out)
+    assert ("column 0 (counted from 0) has no name and numbers the" in err) == left_out
+    code, out, err = run("predict", tmp_path / "m", tmp_path / "t.csv")
+    assert code == 0 and len(predictions(out)) == 30 and err.startswith("error: ")
