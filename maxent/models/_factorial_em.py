@@ -83,36 +83,41 @@ def sizes_of(init: Any, n_states: Any) -> tuple[int, ...]:
 
 
 class FactorialProblem:
-    """EM: parameters are tuples (start, transition, mean, cov, beliefs)."""
+    """EM: parameters are tuples (start, transition, mean, cov, beliefs).
 
-    def __init__(self, data, smoothing, shrinkage, ridge):
-        self.data = data
+    They and `data` are standardised.
+    """
+
+    def __init__(self, data, units, smoothing, shrinkage, ridge):
+        self.data, self.units = data, units
         self.smoothing, self.shrinkage, self.ridge = smoothing, shrinkage, ridge
         self.seen = ~np.isnan(data.values).all(axis=1)
         self.x = data.values[self.seen]
         self.partial = bool(is_partial(self.x).any())
 
-    def starts(self, sizes, noise, rng, init, centre, n_init):
+    def starts(self, sizes, rng, init, n_init):
         """Starts of a fit; `init`, if there is one, is the first."""
         if n_init is None:
             n_init = _STARTS if init is None else 1
         return [
-            self.start(sizes, noise, rng, init if k == 0 else None, centre)
+            self.start(sizes, rng, init if k == 0 else None)
             for k in range(v.check_count("n_init", n_init))
         ]
 
-    def start(self, sizes, noise, rng, init, centre):
+    def start(self, sizes, rng, init):
         if init is not None:
-            means = tuple(W - centre / init.n_chains for W in init.mean)
+            centre, scale = self.units.centre, self.units.scale
+            means = tuple((W - centre / init.n_chains) / scale for W in init.mean)
+            cov = init.cov / np.outer(scale, scale)
             steps = len(self.data.values)
             beliefs = tuple(np.full((steps, S), 1.0 / S) for S in sizes)
-            return init.start, init.transition, means, init.cov, beliefs
+            return init.start, init.transition, means, cov, beliefs
         beliefs = tuple(random_beliefs(sizes, len(self.data.values), rng))
-        spread = np.sqrt(noise / len(sizes))
+        spread = 1.0 / math.sqrt(len(sizes))
         means = tuple(spread * rng.normal(size=(S, self.x.shape[1])) for S in sizes)
         start = tuple(np.full(S, 1.0 / S) for S in sizes)
         transition = tuple(np.full((S, S), 0.5 / S) + 0.5 * np.eye(S) for S in sizes)
-        return start, transition, means, noise * np.eye(self.x.shape[1]), beliefs
+        return start, transition, means, np.eye(self.x.shape[1]), beliefs
 
     def step(self, point):
         start, transition, mean, cov, beliefs = point
@@ -131,6 +136,7 @@ class FactorialProblem:
             constant = len(self.x) * constant
         objective = chains.bound() - 0.5 * float(constant.sum())
         objective += self._log_prior(start, transition, mean, cov)
+        objective += self.units.log_density
         c = self.smoothing
         pairs = zip(chains.start_counts, start)
         new_start = tuple(with_pseudo_counts(n, c, old) for n, old in pairs)

@@ -26,7 +26,12 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.random_state import states_of_many
 from maxent._support.results import Status
-from maxent.models.em import EMResult, maximize_by_em, relative_change
+from maxent.models.em import (
+    EMResult,
+    maximize_by_em,
+    relative_change,
+    size_of_gains,
+)
 
 __all__ = [
     "EMResult",
@@ -280,10 +285,9 @@ def _warn(name: str, result: EMResult, tol: float, max_iter: int) -> None:
         reached = f"the objective fell by {-result.gain:.1e}"
         remedy = "scale the data or use a stronger prior"
     else:
-        reached = (
-            f"the last gain was {result.gain / (1 + abs(result.objective)):.1e} of the "
-            f"objective, tol={tol:g} asked"
-        )
+        gain = result.gain / size_of_gains(result.objective, result.size)
+        unit = "of the objective" if result.size is None else "per observed value"
+        reached = f"the last gain was {gain:.1e} {unit}, tol={tol:g} asked"
         remedy = f"raise max_iter (now {max_iter}) or tol"
     _convergence_warning(
         f"{name}.fit stopped with status {result.status.value!r} after "

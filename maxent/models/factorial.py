@@ -33,7 +33,7 @@ from maxent.models._factorial_em import (
     sizes_of,
 )
 from maxent.models._factorial_paths import best_paths, joint_table
-from maxent.models._state_fits import centred
+from maxent.models._state_fits import Units
 from maxent.models.base import Model, maximize_by_em
 
 Array = NDArray[np.float64]
@@ -374,8 +374,8 @@ class FactorialHMM(Model):
         shrinkage : float, default=0.1
             Pseudo-observations > 0 of the mean of every state, at the data's centre.
         ridge : float, default=0.1
-            Pseudo-observations >= 0 of the covariance, each of the mean variance of the
-            data in every direction.
+            Pseudo-observations >= 0 of the covariance, each with the variances of the
+            columns: the units of the columns do not matter.
         init : FactorialHMM, optional
             Start; None takes random beliefs about the states.
         n_init : int, optional
@@ -383,7 +383,7 @@ class FactorialHMM(Model):
         max_iter : int, default=500
             EM steps at most.
         tol : float, default=1e-5
-            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+            A run ends once a step gains at most `tol` nats per observed value.
         callback : callable(n_iter, objective, gain), optional
         random_state : int, Generator, RandomState or None, default=None
 
@@ -421,25 +421,29 @@ class FactorialHMM(Model):
         v.check_stop(tol, max_iter)
         sizes = sizes_of(init, n_states)
         data = vector_sequences(sequences, lengths, partly=True)
-        data, centre, noise = centred(data)
-        if init is not None and init.n_features != len(centre):
-            raise ValueError(
-                f"init has {init.n_features} features; the sequences have "
-                f"{len(centre)}."
-            )
+        units = Units(data)
+        if init is not None:
+            units.check(init.n_features)
         problem = FactorialProblem(
-            data,
+            units.standardised(data),
+            units,
             v.check_nonnegative("smoothing", smoothing),
             v.check_positive("shrinkage", shrinkage),
-            v.check_nonnegative("ridge", ridge) * noise,
+            v.check_nonnegative("ridge", ridge),
         )
         rng = as_generator(random_state)
-        starts = problem.starts(sizes, noise, rng, init, centre, n_init)
+        starts = problem.starts(sizes, rng, init, n_init)
         best, result = maximize_by_em(
-            problem.step, starts, tol=tol, max_iter=max_iter, callback=callback
+            problem.step,
+            starts,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            size=units.observed,
         )
         start, transition, mean, cov, _ = best
-        mean = [W + centre / len(mean) for W in mean]
+        mean = [W * units.scale + units.centre / len(mean) for W in mean]
+        cov = cov * np.outer(units.scale, units.scale)
         return cls(start, transition, mean, cov)._with_result(result)
 
     @classmethod

@@ -22,7 +22,7 @@ from maxent.families import Gaussian
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import drawn_offsets, single_series
-from maxent.models._state_fits import centred, check_fixed, lds_starts, n_states_of
+from maxent.models._state_fits import Units, check_fixed, lds_starts, n_states_of
 from maxent.models._state_posterior import (
     StatePosterior,
     draw,
@@ -319,8 +319,8 @@ class LinearDynamicalSystem(Model):
         stable: bool = True,
         init: LinearDynamicalSystem | None = None,
         n_init: int = 1,
-        max_iter: int = 500,
-        tol: float = 1e-4,
+        max_iter: int = 2000,
+        tol: float = 1e-5,
         n_jobs: int | None = None,
         callback: Callable[[int, float, float], object] | None = None,
         random_state: Any = None,
@@ -338,8 +338,9 @@ class LinearDynamicalSystem(Model):
         prior : float, default=0.1
             Pseudo-observations, >= 0, of each covariance: the identity for
             `transition_cov` and `initial_cov` (states start with variance one), the
-            mean variance of the data for `observation_cov`. 0 is maximum likelihood,
-            which drives `initial_cov` to zero where there is one sequence.
+            variances of the columns for `observation_cov`: the units of the columns
+            do not matter. 0 is maximum likelihood, which drives `initial_cov` to zero
+            where there is one sequence.
         fixed : iterable of str, default=()
             Names of parameters that keep the value they start with.
         stable : bool, default=True
@@ -348,10 +349,11 @@ class LinearDynamicalSystem(Model):
             Start; None takes principal components of windows of the data.
         n_init : int, default=1
             Starts; those after the first add noise to the states. The best is kept.
-        max_iter : int, default=500
+        max_iter : int, default=2000
             EM steps at most.
-        tol : float, default=1e-4
-            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+        tol : float, default=1e-5
+            A run ends once a step gains at most `tol` nats per observed value. With
+            1e-4 some fits end far from the optimum; 1e-6 can take ten times the steps.
         n_jobs : int, optional
             Threads over sequences.
         callback : callable(n_iter, objective, gain), optional
@@ -394,7 +396,7 @@ class LinearDynamicalSystem(Model):
     @classmethod
     def _fit(
         cls, sequences, n_states=None, lengths=None, *, prior=0.1, fixed=(),
-        stable=True, init=None, n_init=1, max_iter=500, tol=1e-4, n_jobs=None,
+        stable=True, init=None, n_init=1, max_iter=2000, tol=1e-5, n_jobs=None,
         callback=None, random_state=None,
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
@@ -403,9 +405,12 @@ class LinearDynamicalSystem(Model):
         fixed = check_fixed(fixed, cls._names)
         data = vector_sequences(sequences, lengths, partly=True)
         n = n_states_of(init, n_states)
-        data, centre, noise = centred(data)
-        law = em.CovariancePrior(prior, noise)
-        starts = lds_starts(data, n, noise, centre, init, n_init, fixed, random_state)
+        units = Units(data)
+        data, law = units.standardised(data), em.CovariancePrior(prior)
+        starts = lds_starts(data, n, units, init, n_init, fixed, random_state)
+        shift = units.log_density
+        if "observation_cov" not in fixed:  # the prior's own change of units
+            shift -= prior * float(np.log(units.scale).sum())
 
         def step(p):
             try:
@@ -418,13 +423,17 @@ class LinearDynamicalSystem(Model):
                     "maximum; set prior > 0, drop constant columns, or add rows."
                 ) from error
             new = em.maximised(p, products, law, fixed, stable)
-            return value + law.log_density(p, fixed), new
+            return value + law.log_density(p, fixed) + shift, new
 
         best, result = maximize_by_em(
-            step, starts, tol=tol, max_iter=max_iter, callback=callback
+            step,
+            starts,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            size=units.observed,
         )
-        best = best._replace(observation_offset=best.observation_offset + centre)
-        return cls(**best._asdict())._with_result(result)
+        return cls(**units.outward(best)._asdict())._with_result(result)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
