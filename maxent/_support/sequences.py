@@ -279,8 +279,9 @@ def vector_sequences(
     Parameters
     ----------
     sequences : Sequences, list of array-like (n_steps, d), or array-like
-        One array (n, d) is cut by `lengths`, or is one sequence; arrays (n_steps,) are
-        vectors of length one. A row of NaN is a missing observation.
+        One array (n, d) is cut by `lengths`, or is one sequence, and one array
+        (n, n_steps, d) is n sequences; arrays (n_steps,) are vectors of length one. A
+        row of NaN is a missing observation.
     lengths : array-like of int, optional
         Lengths of the sequences in one array.
     n_features : int, optional
@@ -310,6 +311,8 @@ def vector_sequences(
             "symbols only; load the arrays first, for instance by numpy.loadtxt."
         )
     sequences = _listed(sequences, name)
+    if lengths is None and getattr(sequences, "ndim", 0) == 3:
+        sequences = list(sequences)
     if isinstance(sequences, Sequences):
         found = sequences
     else:
@@ -339,10 +342,8 @@ def _vectors_of(name: str, value: Any) -> NDArray[np.float64]:
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
-        many = "; for an array of sequences write list(X)" if array.ndim == 3 else ""
         raise ValueError(
-            f"{name} has shape {array.shape}; a sequence of vectors is (n_steps, d)"
-            f"{many}."
+            f"{name} has shape {array.shape}; a sequence of vectors is (n_steps, d)."
         )
     return array
 
@@ -387,6 +388,17 @@ def _listed(sequences: Any, name: str) -> Any:
     if hasattr(sequences, "columns") and hasattr(sequences, "to_numpy"):
         return v.as_doubles(name, sequences)  # a data frame is one array
     return sequences
+
+
+def each_entry(data: Any, lengths: ArrayLike | None = None) -> Any:
+    """An array or data frame of several axes as the list of its entries.
+
+    What is fitted to each datum has one in every entry: an array (n, n_steps) is n
+    sequences there. Anything else, or with lengths, is as it is.
+    """
+    if lengths is None and getattr(data, "ndim", 0) > 1:
+        return list(data.to_numpy() if hasattr(data, "to_numpy") else data)
+    return data
 
 
 def refuse_pair(name: str, pair: tuple[Any, ...]) -> None:

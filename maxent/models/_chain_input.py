@@ -12,7 +12,7 @@ from maxent._core import chain
 from maxent._support import validation as v
 from maxent._support.partitions import is_partitioned
 from maxent._support.sequence_files import read_sequences
-from maxent._support.sequences import Sequences, vector_sequences
+from maxent._support.sequences import Sequences, each_entry, vector_sequences
 from maxent.families import Categorical, _checks
 
 Array = NDArray[np.float64]
@@ -151,6 +151,7 @@ def sequence_weights(weights: ArrayLike | None, n: int) -> Array:
 def single_series(data: Any, options: dict[str, Any]) -> list[Sequences]:
     """Each sequence of vectors alone, as `Model._each` wants them."""
     lengths = options.pop("lengths", None)
+    data = each_entry(data, lengths)
     return vector_sequences(data, lengths, partly=True).singles()
 
 

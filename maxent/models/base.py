@@ -138,8 +138,9 @@ class Model(ABC):
 
         Parameters
         ----------
-        data : list
-            One entry per model.
+        data : list or array
+            One entry per model; an array (n, n_steps) or (n, n_steps, d) has n
+            sequences, also where `fit` takes the former for one sequence of vectors.
         init : model or list of models, optional
             Start of every fit, or one for each datum, of models whose `fit` has it.
         n_jobs : int, optional

@@ -156,7 +156,7 @@ class FactorialHMM(Model):
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
             NaN where an entry, or a whole row, was not observed.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
@@ -363,7 +363,7 @@ class FactorialHMM(Model):
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
             NaN where an entry, or a whole row, was not observed.
         n_states : sequence of int, optional
             States of every chain; not needed with `init`.

@@ -207,7 +207,7 @@ class LinearDynamicalSystem(Model):
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
             NaN where an entry, or a whole row, was not observed.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
@@ -230,7 +230,7 @@ class LinearDynamicalSystem(Model):
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
         lengths : array-like of int, optional
 
         Returns
@@ -329,7 +329,7 @@ class LinearDynamicalSystem(Model):
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
             NaN where an entry, or a whole row, was not observed.
         n_states : int, optional
             Dimension of the states; not needed with `init`.

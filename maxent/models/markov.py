@@ -15,6 +15,7 @@ from maxent._support.sequences import (
     Sequences,
     check_alphabet,
     decoded,
+    each_entry,
     symbol_sequences,
 )
 from maxent.families import _checks
@@ -333,6 +334,7 @@ class MarkovChain(Model):
             data, options.get("alphabet"), missing, n_symbols
         )
         lengths = options.pop("lengths", None)
+        data = each_entry(data, lengths)
         found = symbol_sequences(
             data, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )
