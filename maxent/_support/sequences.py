@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
+from maxent._support.frames import Names, column_names
 from maxent._support.sequence_files import read_sequences
 
 MISSING = -1  # code of a symbol that was not observed
@@ -35,10 +36,13 @@ class Sequences:
         (n_steps, d), NaN where nothing was observed.
     offsets : ndarray of int (n + 1,)
         Where each sequence begins; the last entry is n_steps.
+    columns : tuple of str or None
+        Names of the coordinates of vectors, if they come from data frames.
     """
 
     values: NDArray[Any]
     offsets: NDArray[np.intp]
+    columns: Names | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -61,7 +65,7 @@ class Sequences:
 
     def singles(self) -> list[Sequences]:
         """Every sequence on its own."""
-        return [Sequences(own, np.array([0, len(own)])) for own in self]
+        return [Sequences(own, np.array([0, len(own)]), self.columns) for own in self]
 
 
 # -- symbols -------------------------------------------------------------------------
@@ -272,6 +276,7 @@ def vector_sequences(
     *,
     n_features: int | None = None,
     partly: bool = False,
+    columns: Names | None = None,
     name: str = "sequences",
 ) -> Sequences:
     """Sequences of real vectors.
@@ -288,6 +293,8 @@ def vector_sequences(
         The d that is expected.
     partly : bool, default=False
         Take rows of which a part is NaN.
+    columns : tuple of str, optional
+        Names that the columns of data frames must have, in their order.
     name : str, default="sequences"
         What messages call the data.
 
@@ -300,8 +307,8 @@ def vector_sequences(
     ValueError
         For no sequence, an empty one, sizes that differ, infinite entries or such
         beyond 1e150, whose squares leave double precision, a pair
-        (array, lengths) and, unless `partly`, rows of which a part is NaN; sequence
-        and place are named.
+        (array, lengths), data frames with other columns than the rest and, unless
+        `partly`, rows of which a part is NaN; sequence and place are named.
     TypeError
         For a path: files are read for symbols only.
     """
@@ -310,6 +317,7 @@ def vector_sequences(
             f"{name}={v.shown(sequences)} is a path, and files are read for "
             "symbols only; load the arrays first, for instance by numpy.loadtxt."
         )
+    columns = column_names(name, sequences, columns)
     sequences = _listed(sequences, name)
     if lengths is None and getattr(sequences, "ndim", 0) == 3:
         sequences = list(sequences)
@@ -325,7 +333,7 @@ def vector_sequences(
                     f"{name}[{i}] has {size} columns; {d} are expected: all "
                     "vectors must be of one size."
                 )
-        found = Sequences(_joined(parts, np.float64), ends)
+        found = Sequences(_joined(parts, np.float64), ends, columns)
     if not np.isfinite(found.values).all():
         _check_missing(found, partly, name)
     _check_sizes(found.values, found.place, name)

@@ -79,7 +79,7 @@ class Units:
     def standardised(self, data: Sequences) -> Sequences:
         """Data of mean zero and variance one."""
         values = (data.values - self.centre) / self.scale
-        return Sequences(np.ascontiguousarray(values), data.offsets)
+        return Sequences(np.ascontiguousarray(values), data.offsets, data.columns)
 
     def inward(self, p: SystemT) -> SystemT:
         """The same law of standardised data."""

@@ -50,6 +50,8 @@ class Model(ABC):
     ----------
     fit_result : EMResult or None
         How the fit ended; None of a model that was not made by an iterative fit.
+    feature_names : list of str or None
+        Columns of the data frame that it was fitted to.
     """
 
     _names: ClassVar[tuple[str, ...]] = ()  # the constructor's arguments
@@ -71,6 +73,24 @@ class Model(ABC):
     def fit_result(self) -> EMResult | None:
         """How the fit ended; None of a model that no iterative fit has made."""
         return self.__dict__.get("_fit_result")
+
+    def _with_names(self, names: tuple[str, ...] | None) -> Self:
+        """This model, new and not seen by anyone, with the columns of its data."""
+        self.__dict__["_columns_of_fit"] = names
+        return self
+
+    @property
+    def _columns(self) -> tuple[str, ...] | None:
+        return self.__dict__.get("_columns_of_fit")
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Columns of the data frames of the fit of a model of vectors.
+
+        Later data frames must have them in the same order. None where the fit had no
+        data frame, and of a model from its constructor or from a file.
+        """
+        return None if self._columns is None else list(self._columns)
 
     def parameters(self) -> dict[str, Any]:
         """Constructor arguments as a dict.
@@ -221,7 +241,8 @@ class Model(ABC):
         return hash((type(self), *map(_hashable, self.parameters().values())))
 
     def __reduce__(self):
-        return _restore, (type(self), self.parameters(), self.fit_result)
+        given = self.parameters(), self.fit_result, self._columns
+        return _restore, (type(self), *given)
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={_short(x)}" for k, x in self.parameters().items())
@@ -249,8 +270,8 @@ def starts_of_many(init: Any, n: int) -> list[Any]:
     return list(init)
 
 
-def _restore(cls, parameters, result):
-    return cls(**parameters)._with_result(result)
+def _restore(cls, parameters, result, names=None):
+    return cls(**parameters)._with_result(result)._with_names(names)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -278,7 +278,11 @@ class FactorialHMM(Model):
 
     def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         return vector_sequences(
-            sequences, lengths, n_features=self.n_features, partly=True
+            sequences,
+            lengths,
+            n_features=self.n_features,
+            partly=True,
+            columns=self._columns,
         )
 
     @overload
@@ -444,7 +448,8 @@ class FactorialHMM(Model):
         start, transition, mean, cov, _ = best
         mean = [W * units.scale + units.centre / len(mean) for W in mean]
         cov = cov * np.outer(units.scale, units.scale)
-        return cls(start, transition, mean, cov)._with_result(result)
+        model = cls(start, transition, mean, cov)._with_result(result)
+        return model._with_names(data.columns)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

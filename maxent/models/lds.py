@@ -296,7 +296,11 @@ class LinearDynamicalSystem(Model):
 
     def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         data = vector_sequences(
-            sequences, lengths, n_features=self.n_features, partly=True
+            sequences,
+            lengths,
+            n_features=self.n_features,
+            partly=True,
+            columns=self._columns,
         )
         if self.n_steps is not None and data.lengths.max() > self.n_steps:
             i = int(np.argmax(data.lengths))
@@ -433,7 +437,8 @@ class LinearDynamicalSystem(Model):
             callback=callback,
             size=units.observed,
         )
-        return cls(**units.outward(best)._asdict())._with_result(result)
+        model = cls(**units.outward(best)._asdict())._with_result(result)
+        return model._with_names(data.columns)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

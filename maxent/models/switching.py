@@ -304,7 +304,11 @@ class SwitchingLDS(RegimePaths):
 
     def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         return vector_sequences(
-            sequences, lengths, n_features=self.n_features, partly=True
+            sequences,
+            lengths,
+            n_features=self.n_features,
+            partly=True,
+            columns=self._columns,
         )
 
     @overload
@@ -471,7 +475,7 @@ class SwitchingLDS(RegimePaths):
             size=units.observed,
         )
         best = units.outward(em.Parameters(*best))
-        return cls(**best._asdict())._with_result(result)
+        return cls(**best._asdict())._with_result(result)._with_names(data.columns)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

@@ -1,6 +1,10 @@
 """Arrays of several series of equal length mean the same everywhere."""
 
+import pickle
+
+import numpy as np
 import pytest
+from refusals import refused
 
 from maxent.kernels import FisherScores, ProductKernel
 from maxent.models import (
@@ -57,3 +61,24 @@ def test_rows_of_codes_are_a_sequence_each_for_many_fits(cls, options, rng):
     random = {} if cls is MarkovChain else {"random_state": 0}
     many = cls.fit_many(X, **random, **options)
     assert many == cls.fit_many(list(X), **random, **options)
+
+
+@pytest.mark.parametrize("cls, options", VECTORS)
+def test_models_remember_the_columns_of_data_frames(cls, options, rng):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rng.normal(size=(12, 2)), columns=["a", "b"])
+    turned = frame[["b", "a"]]
+    model = cls.fit(frame, random_state=0, **options)
+    assert model.feature_names == ["a", "b"]
+    assert pickle.loads(pickle.dumps(model)).feature_names == ["a", "b"]
+    value = model.log_likelihood(frame)
+    np.testing.assert_array_equal(model.log_likelihood(frame.to_numpy()), value)
+    match = r"sequences has the columns \['b', 'a'\].*also in their order. Pass"
+    refused(lambda: model.log_likelihood(turned), match)
+    refused(lambda: model.log_likelihood([frame, turned]), r"sequences\[1\] has the")
+    refused(lambda: cls.fit([frame, turned], **options), "another data frame had")
+    other = frame.rename(columns={"a": "c"})
+    refused(lambda: model.log_likelihood(other), r"should match. Pass")
+    many = cls.fit_many([frame, frame], random_state=0, **options)
+    assert many[1].feature_names == ["a", "b"]
+    assert cls.fit(frame.to_numpy(), random_state=0, **options).feature_names is None
