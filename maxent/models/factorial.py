@@ -28,11 +28,13 @@ from maxent.models._coupled_chains import exact_log_sums, random_beliefs, total_
 from maxent.models._factorial_em import (
     FactorialProblem,
     even_beliefs,
+    is_exact,
     log_bounds,
     settled_chains,
     sizes_of,
 )
-from maxent.models._factorial_paths import best_paths, joint_table
+from maxent.models._factorial_exact import joint_table
+from maxent.models._factorial_paths import best_paths
 from maxent.models._state_fits import Units
 from maxent.models.base import Model, maximize_by_em
 
@@ -63,7 +65,8 @@ class FactorialHMM(Model):
     n_states : tuple of int
         States of every chain.
     fit_result : EMResult or None
-        Its objective is a lower bound of the log-likelihood, plus the prior.
+        Its objective is the log-likelihood, or by mean field a lower bound of it, plus
+        the prior.
 
     See Also
     --------
@@ -181,7 +184,7 @@ class FactorialHMM(Model):
         means = total_means(self.mean)
         out = np.empty(len(data))
         for i, x in enumerate(data):
-            tables = joint_table(self, means, x)
+            tables = joint_table(self.cov, means, x)
             out[i] = exact_log_sums(self.start, self.transition, tables, len(x))[-1]
         return out
 
@@ -356,6 +359,7 @@ class FactorialHMM(Model):
         smoothing: float = 0.1,
         shrinkage: float = 0.1,
         ridge: float = 0.1,
+        method: Literal["auto", "exact", "meanfield"] = "auto",
         init: FactorialHMM | None = None,
         n_init: int | None = None,
         max_iter: int = 500,
@@ -363,7 +367,7 @@ class FactorialHMM(Model):
         callback: Callable[[int, float, float], object] | None = None,
         random_state: Any = None,
     ) -> Self:
-        """Fit by structured variational EM; the bound never falls.
+        """Fit by EM, exact or structured variational; the objective never falls.
 
         Parameters
         ----------
@@ -380,8 +384,13 @@ class FactorialHMM(Model):
         ridge : float, default=0.1
             Pseudo-observations >= 0 of the covariance, each with the variances of the
             columns: the units of the columns do not matter.
+        method : {"auto", "exact", "meanfield"}, default="auto"
+            "exact" maximises the likelihood, by sums over at most 1024 joint states.
+            "meanfield" maximises a lower bound, for any number of them; chains may then
+            end alike or unused, so take more starts. "auto" is "exact" up to 64 joint
+            states.
         init : FactorialHMM, optional
-            Start; None takes random beliefs about the states.
+            Start; None takes random means and beliefs about the states.
         n_init : int, optional
             Starts; the best is kept. None takes three, or `init` alone.
         max_iter : int, default=500
@@ -408,6 +417,7 @@ class FactorialHMM(Model):
             smoothing=smoothing,
             shrinkage=shrinkage,
             ridge=ridge,
+            method=method,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -419,8 +429,8 @@ class FactorialHMM(Model):
     @classmethod
     def _fit(
         cls, sequences, n_states=None, lengths=None, *, smoothing=0.1, shrinkage=0.1,
-        ridge=0.1, init=None, n_init=None, max_iter=500, tol=1e-5, callback=None,
-        random_state=None,
+        ridge=0.1, method="auto", init=None, n_init=None, max_iter=500, tol=1e-5,
+        callback=None, random_state=None,
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
         sizes = sizes_of(init, n_states)
@@ -434,6 +444,7 @@ class FactorialHMM(Model):
             v.check_nonnegative("smoothing", smoothing),
             v.check_positive("shrinkage", shrinkage),
             v.check_nonnegative("ridge", ridge),
+            is_exact(method, sizes),
         )
         rng = as_generator(random_state)
         starts = problem.starts(sizes, rng, init, n_init)
