@@ -169,10 +169,17 @@ def with_alphabet(
 ) -> tuple[Any, str | None]:
     """The sequences, and their alphabet: that of strings without one is found.
 
-    It has their letters in sorted order, but for the missing ones. A single string, and
-    letters in a list, are left to :func:`symbol_sequences` to refuse.
+    It has their letters in sorted order, but for the missing ones. A single string is
+    refused; one that may be a path, and letters in a list, are left to
+    :func:`symbol_sequences` to refuse.
     """
     given = alphabet is not None or n_symbols is not None
+    may_be_path = isinstance(sequences, str) and any(c in sequences for c in "./\\")
+    if not given and isinstance(sequences, str) and not may_be_path:
+        raise ValueError(
+            f"the data {v.shown(sequences)} are one string; a list of sequences is "
+            "expected. Write [X] if there is one only."
+        )
     if given or is_partitioned(sequences):
         return sequences, alphabet
     if isinstance(sequences, os.PathLike):

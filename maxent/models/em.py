@@ -155,7 +155,7 @@ def maximize_by_em(
     FloatingPointError
         If an objective is not finite, but for -inf at a start; the iteration is named.
     """
-    v.check_callback(callback)
+    v.check_callback(callback, "gain")
     best, objectives = None, []
     for start in starts:
         monitor = MonotoneMonitor(tol, callback, size)

@@ -25,6 +25,11 @@ from maxent.models._chain_input import (
     single_series,
 )
 from maxent.models._coupled_chains import exact_log_sums, random_beliefs, total_means
+from maxent.models._criteria import (
+    InformationCriteria,
+    chain_parameters,
+    covariance_parameters,
+)
 from maxent.models._factorial_em import (
     FactorialProblem,
     even_beliefs,
@@ -42,7 +47,7 @@ Array = NDArray[np.float64]
 MOST_STATES = 1_000_000  # joint states that are summed over
 
 
-class FactorialHMM(Model):
+class FactorialHMM(InformationCriteria, Model):
     """Factorial hidden Markov model with Gaussian observations.
 
     Independent Markov chains q^1, q^2, ...; an observation is the sum of one mean per
@@ -152,6 +157,16 @@ class FactorialHMM(Model):
     def n_features(self) -> int:
         """Dimension of the observations."""
         return len(self.cov)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters; means of chains may shift against each other."""
+        d, states = self.n_features, self.n_states
+        means = (sum(states) - self.n_chains + 1) * d
+        return sum(map(chain_parameters, states)) + means + covariance_parameters(d)
+
+    def _read_all(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
+        return self._read(sequences, lengths)
 
     # -- inference -----------------------------------------------------------------
     def log_likelihood(self, sequences: Any, lengths: ArrayLike | None = None) -> Array:

@@ -141,6 +141,10 @@ class GaussianHMM(HiddenMarkovModel):
     def _emission_arrays(self):
         return self.mean, self.cov
 
+    @property
+    def _emission_parameters(self):
+        return free_parameters(self.covariance_type, self.n_features)
+
     @staticmethod
     def _observations(sequences):
         row = np.arange(len(sequences.values), dtype=np.intp)

@@ -178,6 +178,10 @@ class CategoricalHMM(HiddenMarkovModel):
     def _emission_arrays(self):
         return (self.emission.prob,)
 
+    @property
+    def _emission_parameters(self):
+        return self.n_symbols - 1
+
     @staticmethod
     def _observations(sequences):
         return Observations(sequences, sequences.values, shared=True)

@@ -22,6 +22,7 @@ from maxent.families import Gaussian
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import drawn_offsets, single_series
+from maxent.models._criteria import InformationCriteria, covariance_parameters
 from maxent.models._state_fits import Units, check_fixed, lds_starts, n_states_of
 from maxent.models._state_posterior import (
     StatePosterior,
@@ -45,7 +46,7 @@ Parameter = Literal[
 ]
 
 
-class LinearDynamicalSystem(Model):
+class LinearDynamicalSystem(InformationCriteria, Model):
     """Linear dynamical system with Gaussian noise.
 
     States ``s_t = A s_{t-1} + b + N(0, Q)`` that begin at ``s_0 ~ N(m, P)`` are seen as
@@ -165,6 +166,19 @@ class LinearDynamicalSystem(Model):
     def _parameters(self) -> em.Parameters:
         return em.Parameters(**self.parameters())
 
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters, less those of the coordinates of the states."""
+        n, d, steps = self.n_states, self.n_features, self.n_steps
+        if steps is not None:
+            raise ValueError(
+                f"n_parameters of a system that varies over n_steps={steps} is not "
+                "known; count those that were chosen by the data."
+            )
+        # A, Q and b, m and P, C, R and c; a change s -> T s + u of the states is free
+        own = n * n + 2 * covariance_parameters(n) + 2 * n + n * d
+        return own + covariance_parameters(d) + d - n * (n + 1)
+
     def spectral_radius(self) -> float:
         """Largest modulus of an eigenvalue of the transition matrix.
 
@@ -217,7 +231,7 @@ class LinearDynamicalSystem(Model):
         ndarray (n_sequences,)
             In nats.
         """
-        data = self._read(sequences, lengths)
+        data = self._read_all(sequences, lengths)
         log_det, far = filtered_terms(self._compiled, data)
         observed = np.count_nonzero(~np.isnan(data.values), axis=1)
         terms = log_det + far + _LOG_2PI * observed
@@ -238,9 +252,34 @@ class LinearDynamicalSystem(Model):
         list of StatePosterior
             One per sequence.
         """
-        data = self._read(sequences, lengths)
+        data = self._read_all(sequences, lengths)
         arrays = self._compiled
         return [smoothed(arrays, x, self.n_states, i) for i, x in enumerate(data)]
+
+    def forecast(self, sequence: ArrayLike, steps: int) -> Gaussian:
+        """Distribution of each of the steps that follow a sequence.
+
+        Parameters
+        ----------
+        sequence : array-like (n_steps, n_features)
+        steps : int
+            Number of steps, >= 1.
+
+        Returns
+        -------
+        Gaussian
+            Batch of shape ``(steps,)``: `mean` and `cov` of x given the sequence.
+        """
+        x = self._read([sequence]).values
+        missing = np.full((v.check_count("steps", steps), self.n_features), np.nan)
+        arrays, data = self._compiled, self._read([np.concatenate([x, missing])])
+        found = smoothed(arrays, data.values, self.n_states, 0)
+        C, c, R, which = arrays[5:]
+        own = np.zeros(steps, dtype=np.intp) if len(C) == 1 else which[len(x) :][:steps]
+        C, ahead = C[own], slice(len(x), None)
+        mean = (C @ found.mean[ahead, :, None])[..., 0] + c[own]
+        cov = C @ found.cov[ahead] @ C.swapaxes(1, 2) + R[own]
+        return Gaussian(mean, 0.5 * (cov + cov.swapaxes(1, 2)))
 
     @overload
     def sample(
@@ -294,7 +333,10 @@ class LinearDynamicalSystem(Model):
         sequences = [x for _, x in drawn]
         return (sequences, [s for s, _ in drawn]) if return_states else sequences
 
-    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
+    def _read(self, sequences: Any) -> Sequences:
+        return self._read_all(sequences, None)
+
+    def _read_all(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
         data = vector_sequences(
             sequences,
             lengths,

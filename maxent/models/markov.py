@@ -28,11 +28,12 @@ from maxent.models._chain_input import (
     with_alphabet,
     with_pseudo_counts,
 )
+from maxent.models._criteria import InformationCriteria
 from maxent.models.base import Model
 from maxent.models.hmm import CategoricalHMM
 
 
-class MarkovChain(Model):
+class MarkovChain(InformationCriteria, Model):
     """Markov chain of order m over symbols: each depends on the m before it.
 
     Parameters
@@ -114,6 +115,20 @@ class MarkovChain(Model):
         """Size of the alphabet."""
         return int(self.transition.shape[1])
 
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters."""
+        return len(self.start) - 1 + len(self.start) * (self.n_symbols - 1)
+
+    def _read_all(self, sequences, lengths):
+        return symbol_sequences(
+            sequences,
+            lengths,
+            alphabet=self.alphabet,
+            n_symbols=self.n_symbols,
+            missing=self.missing,
+        )
+
     # -- inference -----------------------------------------------------------------
     def log_likelihood(self, sequences: Any, lengths: ArrayLike | None = None) -> Array:
         """Log-likelihood of every sequence.
@@ -131,13 +146,7 @@ class MarkovChain(Model):
         ndarray (n_sequences,)
             In nats; -inf of a sequence that the model cannot produce.
         """
-        found = symbol_sequences(
-            sequences,
-            lengths,
-            alphabet=self.alphabet,
-            n_symbols=self.n_symbols,
-            missing=self.missing,
-        )
+        found = self._read_all(sequences, lengths)
         if (found.values < 0).any():
             return self.as_hmm().log_likelihood(found)
         context, at = contexts(found, self.order, self.n_symbols)

@@ -96,6 +96,23 @@ def test_the_smoother_keeps_digits_where_noise_is_tiny(rng):
     assert (seen <= 1e-12 + 16 * np.finfo(float).eps * size).all()
 
 
+@pytest.mark.parametrize("steps", [None, 9])
+def test_forecasts_are_those_of_the_joint_gaussian(rng, steps):
+    model = random_lds(rng, 3, 2, steps=steps)
+    x = model.sample(1, 6, rng)[0]
+    x[2, 1] = np.nan
+    _, _, mean, cov, _ = dense.joint(model, 8)
+    seen = np.flatnonzero(~np.isnan(x).ravel())
+    K = np.linalg.solve(cov[np.ix_(seen, seen)], cov[seen, 12:]).T
+    expected = mean[12:] + K @ (x.ravel()[seen] - mean[seen])
+    left = (cov[12:, 12:] - K @ cov[seen, 12:]).reshape(3, 2, 3, 2)
+    found = model.forecast(x, 3)
+    np.testing.assert_allclose(found.mean.ravel(), expected, atol=1e-9)
+    t = np.arange(3)
+    np.testing.assert_allclose(found.cov, left[t, :, t], atol=1e-9)
+    refused(lambda: model.forecast(x, 0), "steps=0 must be an integer >= 1")
+
+
 # -- EM --------------------------------------------------------------------------------
 def em_problem(rng):
     n, d = rng.integers(1, 4), rng.integers(1, 4)
