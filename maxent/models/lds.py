@@ -365,8 +365,8 @@ class LinearDynamicalSystem(InformationCriteria, Model):
         stable: bool = True,
         init: LinearDynamicalSystem | None = None,
         n_init: int = 1,
-        max_iter: int = 2000,
-        tol: float = 1e-5,
+        max_iter: int = 5000,
+        tol: float = 2e-5,
         n_jobs: int | None = None,
         callback: Callable[[int, float, float], object] | None = None,
         random_state: Any = None,
@@ -395,9 +395,9 @@ class LinearDynamicalSystem(InformationCriteria, Model):
             Start; None takes principal components of windows of the data.
         n_init : int, default=1
             Starts; those after the first add noise to the states. The best is kept.
-        max_iter : int, default=2000
+        max_iter : int, default=5000
             EM steps at most.
-        tol : float, default=1e-5
+        tol : float, default=2e-5
             A run ends once a step gains at most `tol` nats per observed value. With
             1e-4 some fits end far from the optimum; 1e-6 can take ten times the steps.
         n_jobs : int, optional
@@ -442,7 +442,7 @@ class LinearDynamicalSystem(InformationCriteria, Model):
     @classmethod
     def _fit(
         cls, sequences, n_states=None, lengths=None, *, prior=0.1, fixed=(),
-        stable=True, init=None, n_init=1, max_iter=2000, tol=1e-5, n_jobs=None,
+        stable=True, init=None, n_init=1, max_iter=5000, tol=2e-5, n_jobs=None,
         callback=None, random_state=None,
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
