@@ -188,6 +188,14 @@ SEQUENCES = {
         *(sequences([0, 1, 0], n_states=2.0), E),
         *("n_states", "2.0", "pass 2"),
     ),
+    "several numbers of states": (
+        *(sequences([0, 1, 0], n_states=[2, 3]), E),
+        *("n_states", "[2, 3]", "models by log_likelihood"),
+    ),
+    "number for a callback": (
+        *(sequences([0, 1, 0], n_states=2, callback=3), TypeError),
+        *("callback", "3", "n_iter, objective and gain"),
+    ),
     "counts of transitions": (
         *(lambda: CategoricalHMM([0.5, 0.5], [[9, 1], [2, 8]], ROWS), E),
         *("transition[0, 0]", "9", "in [0, 1]"),

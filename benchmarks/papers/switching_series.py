@@ -48,7 +48,7 @@ def kernels_of(series, seed):
 
     X = np.stack([x.ravel() for x in series])
     spread = X.var(axis=0).sum()
-    linear = LinearDynamicalSystem.fit_many(series, n_states=STATES)
+    linear = LinearDynamicalSystem.fit_many(series, n_states=STATES, tol=1e-4)
     switching = SwitchingLDS.fit_many(
         series, n_states=STATES, n_regimes=REGIMES, tol=1e-3, random_state=seed
     )

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
+from maxent._support.frames import Names, column_names
 from maxent._support.sequence_files import read_sequences
 
 MISSING = -1  # code of a symbol that was not observed
@@ -35,10 +36,13 @@ class Sequences:
         (n_steps, d), NaN where nothing was observed.
     offsets : ndarray of int (n + 1,)
         Where each sequence begins; the last entry is n_steps.
+    columns : tuple of str or None
+        Names of the coordinates of vectors, if they come from data frames.
     """
 
     values: NDArray[Any]
     offsets: NDArray[np.intp]
+    columns: Names | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -61,7 +65,7 @@ class Sequences:
 
     def singles(self) -> list[Sequences]:
         """Every sequence on its own."""
-        return [Sequences(own, np.array([0, len(own)])) for own in self]
+        return [Sequences(own, np.array([0, len(own)]), self.columns) for own in self]
 
 
 # -- symbols -------------------------------------------------------------------------
@@ -272,6 +276,7 @@ def vector_sequences(
     *,
     n_features: int | None = None,
     partly: bool = False,
+    columns: Names | None = None,
     name: str = "sequences",
 ) -> Sequences:
     """Sequences of real vectors.
@@ -279,14 +284,17 @@ def vector_sequences(
     Parameters
     ----------
     sequences : Sequences, list of array-like (n_steps, d), or array-like
-        One array (n, d) is cut by `lengths`, or is one sequence; arrays (n_steps,) are
-        vectors of length one. A row of NaN is a missing observation.
+        One array (n, d) is cut by `lengths`, or is one sequence, and one array
+        (n, n_steps, d) is n sequences; arrays (n_steps,) are vectors of length one. A
+        row of NaN is a missing observation.
     lengths : array-like of int, optional
         Lengths of the sequences in one array.
     n_features : int, optional
         The d that is expected.
     partly : bool, default=False
         Take rows of which a part is NaN.
+    columns : tuple of str, optional
+        Names that the columns of data frames must have, in their order.
     name : str, default="sequences"
         What messages call the data.
 
@@ -299,8 +307,8 @@ def vector_sequences(
     ValueError
         For no sequence, an empty one, sizes that differ, infinite entries or such
         beyond 1e150, whose squares leave double precision, a pair
-        (array, lengths) and, unless `partly`, rows of which a part is NaN; sequence
-        and place are named.
+        (array, lengths), data frames with other columns than the rest and, unless
+        `partly`, rows of which a part is NaN; sequence and place are named.
     TypeError
         For a path: files are read for symbols only.
     """
@@ -309,7 +317,10 @@ def vector_sequences(
             f"{name}={v.shown(sequences)} is a path, and files are read for "
             "symbols only; load the arrays first, for instance by numpy.loadtxt."
         )
+    columns = column_names(name, sequences, columns)
     sequences = _listed(sequences, name)
+    if lengths is None and getattr(sequences, "ndim", 0) == 3:
+        sequences = list(sequences)
     if isinstance(sequences, Sequences):
         found = sequences
     else:
@@ -322,7 +333,7 @@ def vector_sequences(
                     f"{name}[{i}] has {size} columns; {d} are expected: all "
                     "vectors must be of one size."
                 )
-        found = Sequences(_joined(parts, np.float64), ends)
+        found = Sequences(_joined(parts, np.float64), ends, columns)
     if not np.isfinite(found.values).all():
         _check_missing(found, partly, name)
     _check_sizes(found.values, found.place, name)
@@ -339,10 +350,8 @@ def _vectors_of(name: str, value: Any) -> NDArray[np.float64]:
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
-        many = "; for an array of sequences write list(X)" if array.ndim == 3 else ""
         raise ValueError(
-            f"{name} has shape {array.shape}; a sequence of vectors is (n_steps, d)"
-            f"{many}."
+            f"{name} has shape {array.shape}; a sequence of vectors is (n_steps, d)."
         )
     return array
 
@@ -387,6 +396,17 @@ def _listed(sequences: Any, name: str) -> Any:
     if hasattr(sequences, "columns") and hasattr(sequences, "to_numpy"):
         return v.as_doubles(name, sequences)  # a data frame is one array
     return sequences
+
+
+def each_entry(data: Any, lengths: ArrayLike | None = None) -> Any:
+    """An array or data frame of several axes as the list of its entries.
+
+    What is fitted to each datum has one in every entry: an array (n, n_steps) is n
+    sequences there. Anything else, or with lengths, is as it is.
+    """
+    if lengths is None and getattr(data, "ndim", 0) > 1:
+        return list(data.to_numpy() if hasattr(data, "to_numpy") else data)
+    return data
 
 
 def refuse_pair(name: str, pair: tuple[Any, ...]) -> None:

@@ -63,7 +63,10 @@ def not_this(name: str, value: Any, rule: str) -> ValueError:
     elif isinstance(value, np.ndarray) and value.size == 1:
         hint = f" It is an array: pass its entry, {shown(value.ravel()[0])}."
     elif isinstance(value, (np.ndarray, list, tuple)):
-        hint = " Pass one number; scikit-learn's GridSearchCV tries several."
+        hint = (
+            " Pass one number. To choose among several compare fits on held-out data: "
+            "estimators by scikit-learn's GridSearchCV, models by log_likelihood."
+        )
     elif isinstance(value, float) and value.is_integer() and "integer" in rule:
         hint = f" It is a float: pass {int(value)}."
     return ValueError(f"{name}={shown(value)} must be {rule}.{hint}")
@@ -149,12 +152,12 @@ def check_class_weight(class_weight: Any) -> Any:
     return class_weight
 
 
-def check_callback(callback: Any) -> Any:
+def check_callback(callback: Any, third: str = "gap") -> Any:
     """None, or something that can be called."""
     if callback is not None and not callable(callback):
         raise TypeError(
             f"callback={shown(callback)} must be None or a function of n_iter, "
-            "objective and gap."
+            f"objective and {third}."
         )
     return callback
 

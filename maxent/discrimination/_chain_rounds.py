@@ -230,7 +230,8 @@ class CategoricalChains(ChainProblem):
 class GaussianChains(ChainProblem):
     """Sequences of vectors; what they show is the states of the observed steps (N, S).
 
-    Blocks are the tables, and one Gaussian a state over all observed steps.
+    Blocks are the tables, and one Gaussian a state over all observed steps; or, where
+    `prior` is a list of those of the columns, one for each column of a state.
     """
 
     largest = np.inf
@@ -244,8 +245,12 @@ class GaussianChains(ChainProblem):
         self.steps = np.flatnonzero(observed)
         self.owner = np.repeat(np.arange(self.n), lengths)[self.steps]
         self.X = np.ascontiguousarray(found.values[self.steps])
-        self.prior = self._tables()
-        self.states = [prior.block(self.X) for _ in range(n_states)]
+        self.prior, self.diagonal = self._tables(), isinstance(prior, list)
+        parts = [(prior, self.X)]
+        if isinstance(prior, list):
+            parts = list(zip(prior, np.hsplit(self.X, self.X.shape[1]), strict=True))
+        self.n_parts = len(parts)  # of the Gaussian of a state
+        self.states = [own.block(X) for _ in range(n_states) for own, X in parts]
 
     def _rows_of_chunk(self, own):
         return int(self.found.lengths[own].max())
@@ -276,7 +281,8 @@ class GaussianChains(ChainProblem):
 
     def _random(self, rng):
         seen = GaussianHMM._observations(self.found)
-        problem = GaussianProblem(seen, self.weight, _SMOOTHING, "full")
+        kind = "diagonal" if self.diagonal else "full"
+        problem = GaussianProblem(seen, self.weight, _SMOOTHING, kind)
         start, transition, mean, cov = next(clustered_starts(problem, self.S, 1, rng))
         logs = gaussian_table(gaussians(mean, cov), self.X)
         return np.log(start), np.log(transition), logs
@@ -288,6 +294,7 @@ class GaussianChains(ChainProblem):
         shape = (len(self.steps), self.n)
         weighted = shown * self.unit[self.owner, None]
         maps = [sp.csr_array((q, self.owner, ends), shape=shape) for q in weighted.T]
+        maps = [one for one in maps for _ in range(self.n_parts)]
         return [self.prior.block(counts), *self.states], [self.per_sequence, *maps]
 
     def hidden(self, blocks, weights):
@@ -295,7 +302,8 @@ class GaussianChains(ChainProblem):
         means = [
             block.mean(a) for block, a in zip(blocks[1:], weights[1:], strict=True)
         ]
-        logs = np.ascontiguousarray(np.column_stack(means))
+        means = np.reshape(means, (self.S, self.n_parts, -1)).sum(axis=1)
+        logs = np.ascontiguousarray(means.T)
         return self._pass(expected_logs(start[0]), expected_logs(transition), logs)
 
     def posterior(self, blocks, weights):
@@ -303,4 +311,11 @@ class GaussianChains(ChainProblem):
         states = [
             block.posterior(a) for block, a in zip(blocks[1:], weights[1:], strict=True)
         ]
+        if self.diagonal:
+            k = self.n_parts
+            return ChainPosterior(
+                start[0],
+                transition,
+                [states[i : i + k] for i in range(0, len(states), k)],
+            )
         return ChainPosterior(start[0], transition, states)

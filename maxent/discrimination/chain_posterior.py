@@ -28,6 +28,33 @@ def listed(X: Any, axes: int) -> Any:
     return list(X) if isinstance(X, np.ndarray) and X.ndim == axes else X
 
 
+def _are_columns(emission: Any) -> bool:
+    """Whether every state has as many posteriors of single columns."""
+    sizes = {len(one) if isinstance(one, (list, tuple)) else 0 for one in emission}
+    return (
+        len(sizes) == 1
+        and 0 not in sizes
+        and all(
+            isinstance(part, NormalInverseWishart) and len(part.mean) == 1
+            for one in emission
+            for part in one
+        )
+    )
+
+
+def _parts(state: Any) -> list[NormalInverseWishart]:
+    """Posteriors that together are that of a state."""
+    return state if isinstance(state, list) else [state]
+
+
+def _expected(state: Any, values: FloatArray) -> FloatArray:
+    """Expected log-density of every row in a state."""
+    if not isinstance(state, list):
+        return np.asarray(state.expected_log_prob(values))
+    columns = zip(state, np.hsplit(values, len(state)), strict=True)
+    return np.sum([part.expected_log_prob(x) for part, x in columns], axis=0)
+
+
 class ChainPosterior:
     """Variational posterior of a hidden Markov model: independent rows of tables.
 
@@ -39,7 +66,7 @@ class ChainPosterior:
         Pseudo-counts of the next state, > 0.
     emission : array-like (n_states, n_symbols) or list of NormalInverseWishart
         Pseudo-counts of the symbols of every state; or the posterior of the Gaussian of
-        every state.
+        every state, which with diagonal covariances is a list of those of its columns.
     """
 
     def __init__(self, start: ArrayLike, transition: ArrayLike, emission: Any) -> None:
@@ -50,9 +77,11 @@ class ChainPosterior:
 
     @staticmethod
     def _checked(emission, S):
-        listed = isinstance(emission, (list, tuple)) and len(emission) == S
-        if listed and all(isinstance(e, NormalInverseWishart) for e in emission):
-            return list(emission)
+        if isinstance(emission, (list, tuple)) and len(emission) == S:
+            if all(isinstance(e, NormalInverseWishart) for e in emission):
+                return list(emission)
+            if _are_columns(emission):
+                return [list(e) for e in emission]
         table = v.as_doubles("emission", emission)
         if table.ndim != 2 or len(table) != S:
             raise ValueError(
@@ -88,7 +117,7 @@ class ChainPosterior:
     def size(self) -> int:
         """Number of symbols, or length of the vectors."""
         if isinstance(self.emission, list):
-            return len(self.emission[0].mean)
+            return sum(len(part.mean) for part in _parts(self.emission[0]))
         return int(self.emission.shape[1])
 
     def expected_log_prob(self, X: Any, n_jobs: int | None = None) -> FloatArray:
@@ -109,8 +138,7 @@ class ChainPosterior:
         if isinstance(self.emission, list):
             found = vector_sequences(listed(X, 3), n_features=self.size)
             values = np.nan_to_num(found.values, nan=0.0)
-            parts = [one.expected_log_prob(values) for one in self.emission]
-            table = np.ascontiguousarray(np.column_stack(parts))
+            table = np.column_stack([_expected(one, values) for one in self.emission])
             row: NDArray[np.intp] = np.arange(len(values), dtype=np.intp)
             row[np.isnan(found.values[:, 0])] = -1
             seen = Observations(found, row, shared=False)
@@ -145,8 +173,12 @@ class ChainPosterior:
         start = self.start / self.start.sum()
         transition = self.transition / self.transition.sum(axis=1, keepdims=True)
         if isinstance(self.emission, list):
-            mean = np.array([one.mean for one in self.emission])
-            cov = np.array([one.scale / one.df for one in self.emission])
+            states = [_parts(one) for one in self.emission]
+            mean = np.array([np.concatenate([p.mean for p in own]) for own in states])
+            covs = [[part.scale / part.df for part in own] for own in states]
+            cov = np.array(covs)[..., 0, 0]  # variances of the columns
+            if isinstance(self.emission[0], NormalInverseWishart):
+                cov = np.array([own[0] for own in covs])
             return GaussianHMM(start, transition, mean, cov, **fixed)
         table = self.emission / self.emission.sum(axis=1, keepdims=True)
         return CategoricalHMM(start, transition, table, **fixed)

@@ -35,6 +35,7 @@ from maxent.families.normal_wishart import NormalInverseWishart
 from maxent.models._chain_input import alphabet_size, with_alphabet
 
 EMISSIONS = ("categorical", "gaussian")
+COVARIANCES = ("full", "diagonal")
 _GAP = 1e-8  # relative gap of the duals of the rounds, at most
 _STEPS = 200  # of such a dual
 
@@ -51,6 +52,10 @@ class MEDSequenceOutlierDetector(OutlierBase):
         Number of hidden states, >= 1 and at most the number of observed steps.
     emission : {"categorical", "gaussian"}, default="categorical"
         Symbols, or vectors of real numbers.
+    covariance_type : {"full", "diagonal"}, default="full"
+        Of Gaussian states. A full one has (d + 1) / 2 parameters for each of d columns;
+        where the training data have few steps for each, scores of new sequences fall
+        below those of the training ones, and normal ones are called outliers.
     alphabet : str, optional
         Letters of the symbols, in order, where strings are read. None takes those of
         the training strings, sorted; give it where some may be missing there.
@@ -168,6 +173,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
         n_states: int = 2,
         *,
         emission: Literal["categorical", "gaussian"] = "categorical",
+        covariance_type: Literal["full", "diagonal"] = "full",
         alphabet: str | None = None,
         missing: str = "",
         n_symbols: int | None = None,
@@ -187,6 +193,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
     ) -> None:
         self.n_states = n_states
         self.emission = emission
+        self.covariance_type = covariance_type
         self.alphabet = alphabet
         self.missing = missing
         self.n_symbols = n_symbols
@@ -276,6 +283,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
     def _counts(self):
         """Numbers of states and starts, with the other parameters of the model."""
         v.check_choice("emission", self.emission, EMISSIONS)
+        v.check_choice("covariance_type", self.covariance_type, COVARIANCES)
         if self.normalize is not None:
             v.check_choice("normalize", self.normalize, ("length",))
         v.check_positive("pseudo_count", self.pseudo_count)
@@ -368,7 +376,11 @@ class MEDSequenceOutlierDetector(OutlierBase):
         observed = self._observed(found)
         X, own = found.values[observed], np.repeat(weight, found.lengths)[observed]
         self.n_symbols_ = X.shape[1]
-        prior = NormalInverseWishart.weak(X, own)
+        prior: Any = NormalInverseWishart.weak
+        if self.covariance_type == "diagonal":
+            prior = [prior(x, own) for x in np.hsplit(X, X.shape[1])]
+        else:
+            prior = prior(X, own)
         return GaussianChains(*shared, prior, weight, self.n_jobs)
 
     @with_own_threads
@@ -394,7 +406,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
             )
         check_value("posterior_", posterior)
         for one in posterior.emission if posterior.is_gaussian else ():
-            check_value("posterior_.emission", one)
+            for part in one if isinstance(one, list) else (one,):
+                check_value("posterior_.emission", part)
         size = v.check_count("n_symbols_", self.n_symbols_)
         if posterior.size != size or posterior.is_gaussian != (
             self.emission == "gaussian"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ Array = NDArray[np.float64]
 # tuned on series and strings of 100 to 3000 steps: where the nearest data had kernels
 # above 0.02 machines were as good as on short horizons, below 0.01 mostly near chance
 _NEAR, _FEWEST = 0.01, 10
+_FAIR = 0.1  # kernel of the nearest data that a remedy aims at
 
 
 def scaled_by(K: Array, left: Array, right: Array | None = None) -> Array:
@@ -72,12 +74,15 @@ def warn_of_diagonal(K: Array, horizon: int | None) -> None:
     np.fill_diagonal(others, 0.0)
     nearest = float(np.median(others.max(axis=1)))
     if nearest < _NEAR:
-        shorter = 10 if horizon > 20 else horizon // 2
+        # logarithms of kernels fall about as the number of steps compared
+        share = math.log(_FAIR) / math.log(max(nearest, np.finfo(float).tiny))
+        shorter = max(1, min(10, horizon // 2, int((horizon + 1) * share) - 1))
         warnings.warn(
             f"the normalised kernel is nearly diagonal: half of the {len(K)} data have "
             f"no other with a kernel above {nearest:.1g}, of at most 1, so a machine "
             f"learns little from it. Take a shorter horizon (now {horizon}; try "
-            f"horizon={shorter}), a smaller rho, or smaller models.",
+            f"horizon={shorter}, and 1 to 5 with many columns), a smaller rho, or "
+            "smaller models.",
             UserWarning,
             stacklevel=user_stacklevel(),
         )

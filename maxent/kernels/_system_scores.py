@@ -195,7 +195,7 @@ class FactorialScorer(Scorer):
         L = np.broadcast_to(chains.precision, (len(seen), *M.cov.shape))[seen]
         r = (chains.target - sum(chains.expected))[seen]
         scatter, out = r[:, :, None] * r[:, None, :], []
-        for c, W in enumerate(M.mean):
+        for c, W in enumerate(chains.means):  # about their centres, as the targets are
             q, own = chains.beliefs[c][seen], chains.expected[c][seen]
             # x less the other chains, given the state of this one
             away = (r + own)[:, None] - W

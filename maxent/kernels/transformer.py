@@ -88,7 +88,8 @@ class ProductKernel(
     model_params : dict, optional
         Arguments of the model's ``fit``, such as ``{"n_states": 3, "alphabet":
         "ACGT"}``. Of "multinomial": "smoothing", pseudo-counts, and "total", draws.
-        Fits of GaussianHMM take ``tol=1e-5`` unless it is given.
+        Fits of GaussianHMM take ``tol=1e-5``, and of LinearDynamicalSystem 1e-4,
+        unless it is given.
     n_paths, n_samples : int
         As for :func:`product_kernel`.
     memory : str or joblib.Memory, optional

@@ -12,7 +12,7 @@ from maxent._core import chain
 from maxent._support import validation as v
 from maxent._support.partitions import is_partitioned
 from maxent._support.sequence_files import read_sequences
-from maxent._support.sequences import Sequences, vector_sequences
+from maxent._support.sequences import Sequences, each_entry, vector_sequences
 from maxent.families import Categorical, _checks
 
 Array = NDArray[np.float64]
@@ -151,6 +151,7 @@ def sequence_weights(weights: ArrayLike | None, n: int) -> Array:
 def single_series(data: Any, options: dict[str, Any]) -> list[Sequences]:
     """Each sequence of vectors alone, as `Model._each` wants them."""
     lengths = options.pop("lengths", None)
+    data = each_entry(data, lengths)
     return vector_sequences(data, lengths, partly=True).singles()
 
 
@@ -168,10 +169,17 @@ def with_alphabet(
 ) -> tuple[Any, str | None]:
     """The sequences, and their alphabet: that of strings without one is found.
 
-    It has their letters in sorted order, but for the missing ones. A single string, and
-    letters in a list, are left to :func:`symbol_sequences` to refuse.
+    It has their letters in sorted order, but for the missing ones. A single string is
+    refused; one that may be a path, and letters in a list, are left to
+    :func:`symbol_sequences` to refuse.
     """
     given = alphabet is not None or n_symbols is not None
+    may_be_path = isinstance(sequences, str) and any(c in sequences for c in "./\\")
+    if not given and isinstance(sequences, str) and not may_be_path:
+        raise ValueError(
+            f"the data {v.shown(sequences)} are one string; a list of sequences is "
+            "expected. Write [X] if there is one only."
+        )
     if given or is_partitioned(sequences):
         return sequences, alphabet
     if isinstance(sequences, os.PathLike):

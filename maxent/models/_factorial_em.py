@@ -1,4 +1,4 @@
-"""Structured variational EM of factorial hidden Markov models.
+"""Exact and structured variational EM of factorial hidden Markov models.
 
 Source: Ghahramani & Jordan (1997), Factorial hidden Markov models, Machine Learning 29.
 """
@@ -15,11 +15,14 @@ from maxent._support import validation as v
 from maxent._support.sequences import Sequences
 from maxent.models._chain_input import with_pseudo_counts
 from maxent.models._coupled_chains import CoupledChains, random_beliefs
+from maxent.models._factorial_exact import Expected, Moments, expected_jointly
 from maxent.models._partial import filling, is_partial, masked_observations
 
 Array = NDArray[np.float64]
 # a quarter of the random starts ends far below the best, of three one in a hundred does
 _STARTS = 3
+_FEW_STATES = 64  # joint states up to which exact fits take no longer
+_MOST_STATES = 1024  # joint states of an exact fit: their square is the cost of a step
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
@@ -29,13 +32,19 @@ def even_beliefs(sizes: tuple[int, ...], n_steps: int) -> list[Array]:
 
 
 def settled_chains(model: Any, data: Sequences, beliefs: list[Array]) -> CoupledChains:
-    """Mean field over the chains of a model, from these beliefs."""
+    """Mean field over the chains of a model, from these beliefs.
+
+    The means of every chain are taken about their centre, and the data about the sum of
+    the centres: energies of data far from the origin would lose their digits.
+    """
+    centres = [W.mean(axis=0) for W in model.mean]
+    target = data.values - sum(centres)
     chains = CoupledChains(
         model.start,
         model.transition,
-        model.mean,
+        [W - centre for W, centre in zip(model.mean, centres)],
         noise_law(model.cov, data.values)[0],
-        data.values,
+        target,
         data.offsets,
         beliefs,
     )
@@ -82,65 +91,105 @@ def sizes_of(init: Any, n_states: Any) -> tuple[int, ...]:
     return init.n_states
 
 
-class FactorialProblem:
-    """EM: parameters are tuples (start, transition, mean, cov, beliefs)."""
+def mean_field_moments(q: list[Array], by_step: bool) -> Moments:
+    """Moments of independent chains with these probabilities (n_steps, S_c)."""
+    s = np.concatenate(q, axis=1)
+    second = s.T @ s
+    of_step = s[:, :, None] * s[:, None, :] if by_step else None
+    at = 0
+    for own in q:
+        block = slice(at, at := at + own.shape[1])
+        second[block, block] = np.diag(own.sum(axis=0))
+        if of_step is not None:
+            of_step[:, block, block] = own[:, :, None] * np.eye(own.shape[1])
+    return Moments(s, second, of_step)
 
-    def __init__(self, data, smoothing, shrinkage, ridge):
-        self.data = data
+
+def is_exact(method: str, sizes: tuple[int, ...]) -> bool:
+    """Whether a fit sums over joint states."""
+    v.check_choice("method", method, ("auto", "exact", "meanfield"))
+    count = math.prod(sizes)
+    if method == "exact" and count > _MOST_STATES:
+        raise ValueError(
+            f"method='exact' with n_states={sizes}, {count:.3g} joint states: a fit "
+            f"takes {_MOST_STATES} of them at most. Use method='meanfield'."
+        )
+    return method == "exact" or (method == "auto" and count <= _FEW_STATES)
+
+
+class FactorialProblem:
+    """EM: parameters are tuples (start, transition, mean, cov, beliefs).
+
+    They and `data` are standardised.
+    """
+
+    def __init__(self, data, units, smoothing, shrinkage, ridge, exact):
+        self.exact = exact
+        self.data, self.units = data, units
         self.smoothing, self.shrinkage, self.ridge = smoothing, shrinkage, ridge
         self.seen = ~np.isnan(data.values).all(axis=1)
         self.x = data.values[self.seen]
         self.partial = bool(is_partial(self.x).any())
 
-    def starts(self, sizes, noise, rng, init, centre, n_init):
+    def starts(self, sizes, rng, init, n_init):
         """Starts of a fit; `init`, if there is one, is the first."""
         if n_init is None:
             n_init = _STARTS if init is None else 1
         return [
-            self.start(sizes, noise, rng, init if k == 0 else None, centre)
+            self.start(sizes, rng, init if k == 0 else None)
             for k in range(v.check_count("n_init", n_init))
         ]
 
-    def start(self, sizes, noise, rng, init, centre):
+    def start(self, sizes, rng, init):
         if init is not None:
-            means = tuple(W - centre / init.n_chains for W in init.mean)
+            centre, scale = self.units.centre, self.units.scale
+            means = tuple((W - centre / init.n_chains) / scale for W in init.mean)
+            cov = init.cov / np.outer(scale, scale)
             steps = len(self.data.values)
             beliefs = tuple(np.full((steps, S), 1.0 / S) for S in sizes)
-            return init.start, init.transition, means, init.cov, beliefs
+            return init.start, init.transition, means, cov, beliefs
         beliefs = tuple(random_beliefs(sizes, len(self.data.values), rng))
-        spread = np.sqrt(noise / len(sizes))
+        spread = 1.0 / math.sqrt(len(sizes))
         means = tuple(spread * rng.normal(size=(S, self.x.shape[1])) for S in sizes)
         start = tuple(np.full(S, 1.0 / S) for S in sizes)
         transition = tuple(np.full((S, S), 0.5 / S) + 0.5 * np.eye(S) for S in sizes)
-        return start, transition, means, noise * np.eye(self.x.shape[1]), beliefs
+        return start, transition, means, np.eye(self.x.shape[1]), beliefs
 
     def step(self, point):
-        start, transition, mean, cov, beliefs = point
-        precision, constant = noise_law(cov, self.data.values)
-        chains = CoupledChains(
-            start,
-            transition,
-            mean,
-            precision,
-            self.data.values,
-            self.data.offsets,
-            beliefs,
+        start, transition, mean, cov, _ = point
+        e = self._expected(*point)
+        objective = e.objective + self._log_prior(start, transition, mean, cov)
+        objective += self.units.log_density
+        c = self.smoothing
+        new_start = tuple(
+            with_pseudo_counts(n, c, old) for n, old in zip(e.start, start)
         )
+        new_transition = tuple(
+            with_pseudo_counts(n, c, old) for n, old in zip(e.transition, transition)
+        )
+        W, R = self._emission(e.moments, mean, cov)
+        if self.ridge == 0.0:
+            self._refuse_singular(R)
+        return objective, (new_start, new_transition, W, R, e.beliefs)
+
+    def _expected(self, start, transition, mean, cov, beliefs):
+        """E step: exact, or one sweep of mean field."""
+        law = start, transition, mean
+        if self.exact:
+            return expected_jointly(*law, cov, self.data, self.partial)
+        precision, constant = noise_law(cov, self.data.values)
+        x, offsets = self.data.values, self.data.offsets
+        chains = CoupledChains(*law, precision, x, offsets, beliefs)
         chains.sweep()
         if not self.partial:
             constant = len(self.x) * constant
-        objective = chains.bound() - 0.5 * float(constant.sum())
-        objective += self._log_prior(start, transition, mean, cov)
-        c = self.smoothing
-        pairs = zip(chains.start_counts, start)
-        new_start = tuple(with_pseudo_counts(n, c, old) for n, old in pairs)
-        pairs = zip(chains.switch_counts, transition)
-        new_transition = tuple(with_pseudo_counts(n, c, old) for n, old in pairs)
-        W, R = self._emission(chains.beliefs, mean, cov)
-        if self.ridge == 0.0:
-            self._refuse_singular(R)
-        beliefs = tuple(chains.beliefs)
-        return objective, (new_start, new_transition, W, R, beliefs)
+        return Expected(
+            chains.bound() - 0.5 * float(constant.sum()),
+            chains.start_counts,
+            chains.switch_counts,
+            mean_field_moments([q[self.seen] for q in chains.beliefs], self.partial),
+            tuple(chains.beliefs),
+        )
 
     @staticmethod
     def _refuse_singular(cov):
@@ -152,40 +201,28 @@ class FactorialProblem:
                 "set ridge > 0, drop constant columns, or add steps."
             ) from None
 
-    def _emission(self, beliefs, mean, cov):
+    def _emission(self, e, mean, cov):
         """W = (sum E s s' + kappa I)^{-1} sum E s x', s the indicators; and R."""
-        q = [b[self.seen] for b in beliefs]
-        s = np.concatenate(q, axis=1)
-        second = s.T @ s
-        at = np.cumsum([0, *(b.shape[1] for b in q)])
-        for c, own in enumerate(q):
-            block = slice(at[c], at[c + 1])
-            second[block, block] = np.diag(own.sum(axis=0))
-        ridge = self.shrinkage * np.eye(len(second))
+        s, at = e.mean, np.cumsum([len(W) for W in mean])[:-1]
+        second = e.second + self.shrinkage * np.eye(len(e.second))
         if self.partial:
-            sx, xx = self._in_part(q, s, mean, cov)
-            W = np.linalg.solve(second + ridge, sx)
-            R = xx - W.T @ sx - sx.T @ W + W.T @ (second + ridge) @ W
-            R = (R + self.ridge * np.eye(len(R))) / len(self.x)
-            return tuple(np.split(W, at[1:-1])), 0.5 * (R + R.T)
-        W = np.linalg.solve(second + ridge, s.T @ self.x)
-        r = self.x - s @ W
-        # sum_c Cov W^c = W' (sum E s s' - sum E s E s') W
-        R = r.T @ r + W.T @ (second - s.T @ s + ridge) @ W
+            sx, xx = self._in_part(e, mean, cov)
+            W = np.linalg.solve(second, sx)
+            R = xx - W.T @ sx - sx.T @ W + W.T @ second @ W
+        else:
+            W = np.linalg.solve(second, s.T @ self.x)
+            r = self.x - s @ W
+            # sum_c Cov W^c = W' (sum E s s' - sum E s E s') W
+            R = r.T @ r + W.T @ (second - s.T @ s) @ W
         R = (R + self.ridge * np.eye(len(R))) / len(self.x)
-        return tuple(np.split(W, at[1:-1])), 0.5 * (R + R.T)
+        return tuple(np.split(W, at)), 0.5 * (R + R.T)
 
-    def _in_part(self, q, s, mean, cov):
+    def _in_part(self, e, mean, cov):
         """Sums of E s x' and E x x' where rows miss parts, filled in given the states.
 
         x = G' s + g + noise, with the means and the covariance of the step before.
         """
-        W, d = np.concatenate(mean), len(cov)
-        second = s[:, :, None] * s[:, None, :]
-        at = 0
-        for own in q:
-            block = slice(at, at := at + own.shape[1])
-            second[:, block, block] = own[:, :, None] * np.eye(own.shape[1])
+        W, d, s, second = np.concatenate(mean), len(cov), e.mean, e.of_step
         _, _, R, x, hidden = masked_observations(
             np.zeros((d, 1)), np.zeros(d), cov, self.x
         )

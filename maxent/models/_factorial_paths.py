@@ -1,13 +1,11 @@
 """Most likely paths of factorial hidden Markov models.
 
-Exact: the chains together are one chain whose states are the joint states, with the
-Kronecker products of their tables. Beyond, each chain under its own distribution of
-mean field.
+Exact: the most likely path of the joint states. Beyond, each chain under its own
+distribution of mean field.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -18,20 +16,12 @@ from maxent._support.sequences import Sequences
 from maxent.families import Gaussian
 from maxent.models._coupled_chains import total_means
 from maxent.models._factorial_em import even_beliefs, settled_chains
+from maxent.models._factorial_exact import joint_chain, joint_table
 from maxent.models._hidden_chain import Observations
 from maxent.models._partial import patterns
 
 Array = NDArray[np.float64]
 MOST_STATES = 1024  # joint states of the exact path: their square is the cost of a step
-
-
-def joint_table(model: Any, means: Array, x: Array) -> Array:
-    """Log-densities (n_steps, joint states) of what is observed of each row."""
-    table = np.zeros((len(x), len(means)))
-    for o, _, rows in patterns(x):
-        law = Gaussian(means[:, o], model.cov[np.ix_(o, o)])
-        table[rows] = law.log_prob(x[np.ix_(rows, o)]).T
-    return table
 
 
 def best_paths(
@@ -50,14 +40,13 @@ def best_paths(
 
 
 def _exact_paths(model: Any, data: Sequences) -> tuple[list[NDArray[np.intp]], Array]:
-    start = functools.reduce(np.kron, model.start)
-    transition = functools.reduce(np.kron, model.transition)
+    start, transition = joint_chain(model.start, model.transition)
     means = total_means(model.mean)
     paths, log_prob = [], np.empty(len(data))
     for i, x in enumerate(data):
         steps = Sequences(x, np.array([0, len(x)], dtype=np.intp))
         seen = Observations(steps, np.arange(len(x)), shared=False)
-        table = joint_table(model, means, x)
+        table = joint_table(model.cov, means, x)
         path, value = seen.viterbi(start, transition, table)
         paths.append(np.stack(np.unravel_index(path, model.n_states), axis=1))
         log_prob[i] = value[0]

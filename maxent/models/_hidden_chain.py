@@ -29,6 +29,7 @@ from maxent.models._chain_input import (
     drawn_paths,
     with_pseudo_counts,
 )
+from maxent.models._criteria import InformationCriteria, chain_parameters
 from maxent.models.base import Model, maximize_by_em
 
 
@@ -123,7 +124,7 @@ def relative_rows(log_table: Array, shared: bool) -> tuple[Array, Array]:
     return np.ascontiguousarray(log_table - top[:, None]), top
 
 
-class HiddenMarkovModel(Model):
+class HiddenMarkovModel(InformationCriteria, Model):
     """Hidden Markov model; base class of the kinds of emission.
 
     Attributes
@@ -258,8 +259,22 @@ class HiddenMarkovModel(Model):
         path, log_prob = seen.viterbi(self.start, self.transition, table, n_jobs)
         return list(Sequences(path, found.offsets)), log_prob
 
+    def _read_all(self, sequences, lengths):
+        return self._read(sequences, lengths, partly=True)
+
+    @property
+    @abstractmethod
+    def _emission_parameters(self) -> int:
+        """Free parameters of what one state shows."""
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters."""
+        states = self.n_states
+        return chain_parameters(states) + states * self._emission_parameters
+
     def _seen(self, sequences, lengths):
-        found = self._read(sequences, lengths, partly=True)
+        found = self._read_all(sequences, lengths)
         return found, self._observations(found)
 
     @overload

@@ -3,9 +3,9 @@
     [A b] = (sum E s_t z') (sum E z z')^{-1},   Q = (scatter + nu Q0) / (count + nu)
 
 with z = (s_{t-1}, 1), and likewise [C c] and R from the observed steps, m and P from
-the first states. nu pseudo-observations of the covariances Q0 = P0 = I and R0 = (mean
-variance of the data) I are the prior: its log-density is
--(nu / 2) (log|Q| + tr Q^{-1} Q0) and a constant.
+the first states. nu pseudo-observations of the covariances Q0 = P0 = R0 = I are the
+prior: its log-density is -(nu / 2) (log|Q| + tr Q^{-1} Q0) and a constant. Data are
+standardised, so that R0 has the variances of the columns.
 
 Sources: Shumway & Stoffer (1982); Ghahramani & Hinton (1996).
 """
@@ -186,33 +186,33 @@ def _row_in_part(arrays, x, states):
 
 @dataclass(frozen=True)
 class CovariancePrior:
-    """`count` pseudo-observations of covariances: identity, and `noise` times it."""
+    """`count` pseudo-observations of covariances, of the identity."""
 
     count: float
-    noise: float
 
     def log_density(self, p: Parameters, fixed: frozenset[str]) -> float:
         """Of the covariances that are fitted, without the constant."""
         total = 0.0
         for name in ("transition_cov", "initial_cov", "observation_cov"):
-            if name not in fixed and self.count > 0:
-                scale = self.noise if name == "observation_cov" else 1.0
-                total += self.term(getattr(p, name), scale)
+            if name not in fixed:
+                total += self.term(getattr(p, name))
         return total
 
-    def term(self, cov: NDArray[np.float64], scale: float) -> float:
-        """-(count / 2) (log|cov| + scale tr cov^{-1})."""
+    def term(self, cov: NDArray[np.float64]) -> float:
+        """-(count / 2) (log|cov| + tr cov^{-1})."""
+        if self.count == 0:
+            return 0.0
         values = np.linalg.eigvalsh(cov)
-        return -0.5 * self.count * float((np.log(values) + scale / values).sum())
+        return -0.5 * self.count * float((np.log(values) + 1.0 / values).sum())
 
     def mode(
-        self, scatter: NDArray[np.float64], count: float, scale: float
+        self, scatter: NDArray[np.float64], count: float
     ) -> NDArray[np.float64] | None:
         """Covariance at the mode of the posterior; None without information."""
         total = count + self.count
         if total == 0:
             return None
-        cov = (scatter + self.count * scale * np.eye(len(scatter))) / total
+        cov = (scatter + self.count * np.eye(len(scatter))) / total
         return 0.5 * (cov + cov.T)
 
 
@@ -280,7 +280,7 @@ def maximised(
         A, b = _transition_step(p, e, fixed, stable)
         new["transition"], new["transition_offset"] = A, b
         scatter = residual_scatter(A, b, e.after, e.across, e.before)
-        _cov_step(new, "transition_cov", scatter, n_transitions, prior, 1.0, fixed)
+        _cov_step(new, "transition_cov", scatter, n_transitions, prior, fixed)
     C, c = regression(
         e.xz,
         e.seen,
@@ -291,13 +291,13 @@ def maximised(
     )
     new["observation"], new["observation_offset"] = C, c
     scatter = residual_scatter(C, c, e.xx, e.xz, e.seen)
-    _cov_step(new, "observation_cov", scatter, e.seen[n, n], prior, prior.noise, fixed)
+    _cov_step(new, "observation_cov", scatter, e.seen[n, n], prior, fixed)
     if "initial_mean" not in fixed:
         new["initial_mean"] = e.first / e.n_sequences
     m = new["initial_mean"]
     half = np.outer(m, e.first)
     scatter = e.second - half - half.T + e.n_sequences * np.outer(m, m)
-    _cov_step(new, "initial_cov", scatter, e.n_sequences, prior, 1.0, fixed)
+    _cov_step(new, "initial_cov", scatter, e.n_sequences, prior, fixed)
     return Parameters(**new)
 
 
@@ -315,21 +315,21 @@ def _transition_step(p, e, fixed, stable):
     return A, b
 
 
-def _cov_step(new, name, scatter, count, prior, scale, fixed):
+def _cov_step(new, name, scatter, count, prior, fixed):
     if name not in fixed:
-        cov = prior.mode(scatter, count, scale)
+        cov = prior.mode(scatter, count)
         if cov is not None:
             new[name] = cov
 
 
 # -- start ---------------------------------------------------------------------------
 def start(
-    data: Sequences, n: int, noise: float, rng: np.random.Generator | None = None
+    data: Sequences, n: int, rng: np.random.Generator | None = None
 ) -> Parameters:
     """Principal components of windows as states of unit variance, then regressions.
 
     A window holds as many rows as n states need; missing rows are interpolated. `rng`
-    adds noise to the states, for further starts.
+    adds noise to the states, for further starts. The data are standardised.
     """
     d = data.values.shape[1]
     width = -(-n // d)
@@ -363,7 +363,7 @@ def start(
         b = (after - before[:, :n] @ A.T).mean(axis=0)
         Q = np.cov(after - before[:, :n] @ A.T - b, rowvar=False, bias=True)
         Q = Q.reshape(n, n) + 0.05 * np.eye(n)
-    R = R + 0.05 * noise * np.eye(d)
+    R = R + 0.05 * np.eye(d)
     m = states[firsts].mean(axis=0)
     return Parameters(A, Q, C, R, m, np.eye(n), b, c)
 

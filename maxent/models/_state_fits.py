@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences
 from maxent.models import _lds_em as em
-from maxent.models._partial import check_columns, is_partial, with_column_means
+from maxent.models import _switching_em as switching_em
+from maxent.models._partial import check_columns, with_column_means
 
 if TYPE_CHECKING:
     from maxent.models.lds import LinearDynamicalSystem
     from maxent.models.switching import SwitchingLDS
+
+# Parameters of linear or of switching systems
+SystemT = TypeVar("SystemT", em.Parameters, switching_em.Parameters)
 
 
 def check_fixed(fixed: Iterable[str], names: Sequence[str]) -> frozenset[str]:
@@ -44,57 +47,92 @@ def n_states_of(
     return init.n_states
 
 
-def centred(data: Sequences) -> tuple[Sequences, NDArray[np.float64], float]:
-    """Data about their mean, the mean, and the mean variance (1 of constant data)."""
-    seen = data.values[~np.isnan(data.values).all(axis=1)]
-    if not len(seen):
-        raise ValueError("every row is missing (NaN); there is nothing to fit.")
-    check_columns(seen)
-    if is_partial(seen).any():
+class Units:
+    """Centres and scales of the columns of sequences, in which models are fitted.
+
+    A scale is the standard deviation of a column, 1 of one that is constant. Fits of
+    standardised data weigh columns of unlike units alike.
+
+    Attributes
+    ----------
+    centre, scale : ndarray (d,)
+    observed : int
+        Number of values that are not missing.
+    log_density : float
+        Log-density of the data in their own units less that of the standardised ones.
+    """
+
+    def __init__(self, data: Sequences):
+        seen = data.values[~np.isnan(data.values).all(axis=1)]
+        if not len(seen):
+            raise ValueError("every row is missing (NaN); there is nothing to fit.")
+        check_columns(seen)
         v.check_range("sequences", with_column_means(seen))
-        centre = np.nanmean(seen, axis=0)
-        variance = float(np.nanmean(np.square(seen - centre)))
-    else:
-        v.check_range("sequences", seen)
-        centre = seen.mean(axis=0)
-        variance = float(np.square(seen - centre).mean())
-    noise = variance if variance > 0 else 1.0
-    values = np.ascontiguousarray(data.values - centre)
-    return Sequences(values, data.offsets), centre, noise
+        self.centre = np.nanmean(seen, axis=0)
+        scale = np.nanstd(seen, axis=0)
+        varies = (np.nanmin(seen, axis=0) < np.nanmax(seen, axis=0)) & (scale > 0)
+        self.scale = np.where(varies, scale, 1.0)
+        counts = np.count_nonzero(~np.isnan(seen), axis=0)
+        self.observed = int(counts.sum())
+        self.log_density = -float(counts @ np.log(self.scale))
+
+    def standardised(self, data: Sequences) -> Sequences:
+        """Data of mean zero and variance one."""
+        values = (data.values - self.centre) / self.scale
+        return Sequences(np.ascontiguousarray(values), data.offsets, data.columns)
+
+    def inward(self, p: SystemT) -> SystemT:
+        """The same law of standardised data."""
+        self.check(p.observation.shape[0])
+        return p._replace(
+            observation=p.observation / self.scale[:, None],
+            observation_cov=p.observation_cov / np.outer(self.scale, self.scale),
+            observation_offset=(p.observation_offset - self.centre) / self.scale,
+        )
+
+    def outward(self, p: SystemT) -> SystemT:
+        """The same law of the data in their own units."""
+        return p._replace(
+            observation=p.observation * self.scale[:, None],
+            observation_cov=p.observation_cov * np.outer(self.scale, self.scale),
+            observation_offset=p.observation_offset * self.scale + self.centre,
+        )
+
+    def check(self, n_features: int) -> None:
+        """Refuse a start of another number of features."""
+        if n_features != len(self.centre):
+            raise ValueError(
+                f"init has {n_features} features; the sequences have "
+                f"{len(self.centre)}."
+            )
 
 
 def lds_starts(
     data: Sequences,
     n: int,
-    noise: float,
-    centre: NDArray[np.float64],
+    units: Units,
     init: LinearDynamicalSystem | None,
     n_init: int,
     fixed: frozenset[str],
     random_state: Any,
 ) -> Iterator[em.Parameters]:
-    """Parameters to start from: the given ones, then those of windows of the data."""
+    """Parameters to start from: the given ones, then those of windows of the data.
+
+    All are of standardised data, as `data` are.
+    """
     if init is not None:
         if init.n_steps is not None:
             raise ValueError(
                 f"init varies over n_steps={init.n_steps}; only systems that are "
                 "constant in time are fitted."
             )
-        if init.n_features != data.values.shape[1]:
-            raise ValueError(
-                f"init has {init.n_features} features; the sequences have "
-                f"{data.values.shape[1]}."
-            )
-        p = init._parameters
-        yield p._replace(observation_offset=p.observation_offset - centre)
+        kept = units.inward(init._parameters)
+        yield kept
     elif fixed:
         raise ValueError(f"fixed={sorted(fixed)} needs init, whose values are kept.")
     rng = as_generator(random_state)
     for k in range(init is not None, n_init):
-        p = em.start(data, n, noise, rng if k else None)
+        p = em.start(data, n, rng if k else None)
         if init is not None:  # further starts keep what is fixed
-            kept = init._parameters._replace(
-                observation_offset=init.observation_offset - centre
-            )
             p = p._replace(**{name: getattr(kept, name) for name in fixed})
         yield p

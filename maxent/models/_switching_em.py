@@ -295,7 +295,7 @@ def maximised(
     m = products.first / products.n_sequences
     new["initial_mean"] = m
     scatter = products.second - products.n_sequences * np.outer(m, m)
-    new["initial_cov"] = prior.mode(scatter, products.n_sequences, 1.0)
+    new["initial_cov"] = prior.mode(scatter, products.n_sequences)
     each = [_regime_step(problem, p, q, k, prior, stable) for k in range(len(p.start))]
     for name, arrays in zip(
         ("transition", "transition_offset", "transition_cov"), zip(*each)
@@ -335,7 +335,7 @@ def _observation_step(new, p, e, prior):
     C, c = em.regression(e.xz, e.seen, None, None, False, False)
     new["observation"], new["observation_offset"] = C, c
     scatter = em.residual_scatter(C, c, e.xx, e.xz, e.seen)
-    new["observation_cov"] = prior.mode(scatter, e.seen[-1, -1], prior.noise)
+    new["observation_cov"] = prior.mode(scatter, e.seen[-1, -1])
 
 
 def regime_products(problem: Problem, q: Beliefs, k: int) -> tuple[Array, Array, Array]:
@@ -368,7 +368,7 @@ def _regime_step(problem, p, q, k, prior, stable):
             new = limited
             _, offset = em.regression(cross, second, new, offset, True, False)
     scatter = em.residual_scatter(new, offset, square, cross, second)
-    return new, offset, prior.mode(scatter, count, 1.0)
+    return new, offset, prior.mode(scatter, count)
 
 
 def log_prior(p: Parameters, prior: em.CovariancePrior, smoothing: float) -> float:
@@ -376,11 +376,8 @@ def log_prior(p: Parameters, prior: em.CovariancePrior, smoothing: float) -> flo
     total = 0.0
     if smoothing > 0:
         total += smoothing * float(np.log(p.start).sum() + np.log(p.switching).sum())
-    if prior.count > 0:
-        total += sum(prior.term(Q, 1.0) for Q in p.transition_cov)
-        total += prior.term(p.initial_cov, 1.0)
-        total += prior.term(p.observation_cov, prior.noise)
-    return total
+    covs = (*p.transition_cov, p.initial_cov, p.observation_cov)
+    return total + sum(map(prior.term, covs))
 
 
 # -- start -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from maxent._support import validation as v
 from maxent.models import _lds_em as lds_em
 from maxent.models import _switching_em as em
+from maxent.models._state_fits import Units
 
 if TYPE_CHECKING:
     from maxent.models.switching import SwitchingLDS
@@ -30,23 +31,17 @@ def switching_start(
     problem: em.Problem,
     K: int,
     n: int,
-    noise: float,
-    centre: NDArray[np.float64],
+    units: Units,
     init: SwitchingLDS | None,
     rng: np.random.Generator,
     law: lds_em.CovariancePrior,
 ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
     """Parameters and regime probabilities to start from."""
     if init is not None:
-        if init.n_features != len(centre):
-            raise ValueError(
-                f"init has {init.n_features} features; the sequences have "
-                f"{len(centre)}."
-            )
-        p = init._parameters
-        p = p._replace(observation_offset=p.observation_offset - centre)
-        return tuple(p), np.full((len(problem.into), K), 1.0 / K)
-    one = lds_em.start(problem.data, n, noise)
+        return tuple(units.inward(init._parameters)), np.full(
+            (len(problem.into), K), 1.0 / K
+        )
+    one = lds_em.start(problem.data, n)
     for _ in range(10):  # a few steps of one system: states that fit the data
         _, products = lds_em.expected_products(one, problem.data)
         one = lds_em.maximised(one, products, law, frozenset(), True)

@@ -26,7 +26,12 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.random_state import states_of_many
 from maxent._support.results import Status
-from maxent.models.em import EMResult, maximize_by_em, relative_change
+from maxent.models.em import (
+    EMResult,
+    maximize_by_em,
+    relative_change,
+    size_of_gains,
+)
 
 __all__ = [
     "EMResult",
@@ -45,6 +50,8 @@ class Model(ABC):
     ----------
     fit_result : EMResult or None
         How the fit ended; None of a model that was not made by an iterative fit.
+    feature_names : list of str or None
+        Columns of the data frame that it was fitted to.
     """
 
     _names: ClassVar[tuple[str, ...]] = ()  # the constructor's arguments
@@ -66,6 +73,24 @@ class Model(ABC):
     def fit_result(self) -> EMResult | None:
         """How the fit ended; None of a model that no iterative fit has made."""
         return self.__dict__.get("_fit_result")
+
+    def _with_names(self, names: tuple[str, ...] | None) -> Self:
+        """This model, new and not seen by anyone, with the columns of its data."""
+        self.__dict__["_columns_of_fit"] = names
+        return self
+
+    @property
+    def _columns(self) -> tuple[str, ...] | None:
+        return self.__dict__.get("_columns_of_fit")
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Columns of the data frames of the fit of a model of vectors.
+
+        Later data frames must have them in the same order. None where the fit had no
+        data frame, and of a model from its constructor or from a file.
+        """
+        return None if self._columns is None else list(self._columns)
 
     def parameters(self) -> dict[str, Any]:
         """Constructor arguments as a dict.
@@ -133,8 +158,9 @@ class Model(ABC):
 
         Parameters
         ----------
-        data : list
-            One entry per model.
+        data : list or array
+            One entry per model; an array (n, n_steps) or (n, n_steps, d) has n
+            sequences, also where `fit` takes the former for one sequence of vectors.
         init : model or list of models, optional
             Start of every fit, or one for each datum, of models whose `fit` has it.
         n_jobs : int, optional
@@ -215,7 +241,8 @@ class Model(ABC):
         return hash((type(self), *map(_hashable, self.parameters().values())))
 
     def __reduce__(self):
-        return _restore, (type(self), self.parameters(), self.fit_result)
+        given = self.parameters(), self.fit_result, self._columns
+        return _restore, (type(self), *given)
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{k}={_short(x)}" for k, x in self.parameters().items())
@@ -243,8 +270,8 @@ def starts_of_many(init: Any, n: int) -> list[Any]:
     return list(init)
 
 
-def _restore(cls, parameters, result):
-    return cls(**parameters)._with_result(result)
+def _restore(cls, parameters, result, names=None):
+    return cls(**parameters)._with_result(result)._with_names(names)
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -280,10 +307,9 @@ def _warn(name: str, result: EMResult, tol: float, max_iter: int) -> None:
         reached = f"the objective fell by {-result.gain:.1e}"
         remedy = "scale the data or use a stronger prior"
     else:
-        reached = (
-            f"the last gain was {result.gain / (1 + abs(result.objective)):.1e} of the "
-            f"objective, tol={tol:g} asked"
-        )
+        gain = result.gain / size_of_gains(result.objective, result.size)
+        unit = "of the objective" if result.size is None else "per observed value"
+        reached = f"the last gain was {gain:.1e} {unit}, tol={tol:g} asked"
         remedy = f"raise max_iter (now {max_iter}) or tol"
     _convergence_warning(
         f"{name}.fit stopped with status {result.status.value!r} after "

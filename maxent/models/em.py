@@ -36,14 +36,17 @@ class EMResult:
     n_iter : int
         M steps taken in the run that is kept.
     status : Status
-        ``"converged"`` only if the last gain is at most ``tol * (1 + |objective|)``;
-        ``"stalled"`` if the objective fell by more than rounding.
+        ``"converged"`` only if the last gain is at most ``tol * (1 + |objective|)``, or
+        ``tol * size``; ``"stalled"`` if the objective fell by more than rounding.
     trace : list of float
         Objective at the start and after every M step of that run.
     residual : float or None
         Largest relative change of a parameter in one more EM step.
     objectives : list of float
         Final objective of every start.
+    size : float or None
+        What gains are measured by: the number of observed values, of models whose
+        `fit` says so; None for ``1 + |objective|``.
     """
 
     objective: float
@@ -52,6 +55,7 @@ class EMResult:
     trace: list[float] = field(default_factory=list)
     residual: float | None = None
     objectives: list[float] = field(default_factory=list)
+    size: float | None = None
 
     @property
     def converged(self) -> bool:
@@ -81,13 +85,17 @@ class EMResult:
 class MonotoneMonitor(Monitor):
     """Record of a loop whose objective never falls: the greatest one is the best.
 
-    Converged once the gain is at most ``tol * (1 + |objective|)``; `record` takes the
-    gain in the place of the gap.
+    Converged once the gain is at most ``tol * size``, and ``tol * (1 + |objective|)``
+    without a size; `record` takes the gain in the place of the gap.
     """
 
+    def __init__(self, tol, callback=None, size=None):
+        super().__init__(tol, callback)
+        self.size = size
+
     def _meets(self, certified):
-        size = abs(certified.objective)
-        return size < math.inf and certified.gap <= self.tol * (1.0 + size)
+        size = size_of_gains(certified.objective, self.size)
+        return size < math.inf and certified.gap <= self.tol * size
 
     def rank(self, certified):
         """Points of greater objective come first, whether or not they converged."""
@@ -111,6 +119,7 @@ def maximize_by_em(
     max_iter: int,
     change: Callable[[P, P], float] | None = None,
     callback: Callable[[int, float, float], object] | None = None,
+    size: float | None = None,
 ) -> tuple[P, EMResult]:
     """Run EM from every start and keep the greatest objective.
 
@@ -129,6 +138,9 @@ def maximize_by_em(
         or tuples of arrays.
     callback : callable(n_iter, objective, gain), optional
         Called after every E step; True stops the fit, the starts left included.
+    size : float, optional
+        A run ends once a step gains at most ``tol * size`` instead. The number of
+        observed values makes the rule the same in all units of the data.
 
     Returns
     -------
@@ -143,10 +155,11 @@ def maximize_by_em(
     FloatingPointError
         If an objective is not finite, but for -inf at a start; the iteration is named.
     """
-    v.check_callback(callback)
+    v.check_callback(callback, "gain")
     best, objectives = None, []
     for start in starts:
-        point, result = _one_run(step, start, tol, max_iter, change, callback)
+        monitor = MonotoneMonitor(tol, callback, size)
+        point, result = _one_run(step, start, monitor, max_iter, change)
         objectives.append(result.objective)
         if best is None or result.objective > best[1].objective:
             best = point, result
@@ -158,8 +171,7 @@ def maximize_by_em(
     return best
 
 
-def _one_run(step, point, tol, max_iter, change, callback):
-    monitor = MonotoneMonitor(tol, callback)
+def _one_run(step, point, monitor, max_iter, change):
     previous, status, residual = -math.inf, Status.MAX_ITER, None
     for n_iter in range(max_iter + 1):
         objective, following = step(point)
@@ -176,8 +188,16 @@ def _one_run(step, point, tol, max_iter, change, callback):
         point, previous = following, objective
     best = monitor.best
     trace = [objective for _, objective, _ in monitor.history]
-    result = EMResult(best.objective, n_iter, status, trace, residual, [best.objective])
+    value, size = best.objective, monitor.size
+    result = EMResult(value, n_iter, status, trace, residual, [value], size)
     return best.point, result
+
+
+def size_of_gains(objective: float, size: float | None) -> float:
+    """What gains are measured by; infinite at an objective that is."""
+    if size is None or abs(objective) == math.inf:
+        return 1.0 + abs(objective)
+    return size
 
 
 def not_finite(objective: float, n_iter: int) -> str:

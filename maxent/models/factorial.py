@@ -25,22 +25,29 @@ from maxent.models._chain_input import (
     single_series,
 )
 from maxent.models._coupled_chains import exact_log_sums, random_beliefs, total_means
+from maxent.models._criteria import (
+    InformationCriteria,
+    chain_parameters,
+    covariance_parameters,
+)
 from maxent.models._factorial_em import (
     FactorialProblem,
     even_beliefs,
+    is_exact,
     log_bounds,
     settled_chains,
     sizes_of,
 )
-from maxent.models._factorial_paths import best_paths, joint_table
-from maxent.models._state_fits import centred
+from maxent.models._factorial_exact import joint_table
+from maxent.models._factorial_paths import best_paths
+from maxent.models._state_fits import Units
 from maxent.models.base import Model, maximize_by_em
 
 Array = NDArray[np.float64]
 MOST_STATES = 1_000_000  # joint states that are summed over
 
 
-class FactorialHMM(Model):
+class FactorialHMM(InformationCriteria, Model):
     """Factorial hidden Markov model with Gaussian observations.
 
     Independent Markov chains q^1, q^2, ...; an observation is the sum of one mean per
@@ -63,7 +70,8 @@ class FactorialHMM(Model):
     n_states : tuple of int
         States of every chain.
     fit_result : EMResult or None
-        Its objective is a lower bound of the log-likelihood, plus the prior.
+        Its objective is the log-likelihood, or by mean field a lower bound of it, plus
+        the prior.
 
     See Also
     --------
@@ -150,13 +158,23 @@ class FactorialHMM(Model):
         """Dimension of the observations."""
         return len(self.cov)
 
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters; means of chains may shift against each other."""
+        d, states = self.n_features, self.n_states
+        means = (sum(states) - self.n_chains + 1) * d
+        return sum(map(chain_parameters, states)) + means + covariance_parameters(d)
+
+    def _read_all(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
+        return self._read(sequences, lengths)
+
     # -- inference -----------------------------------------------------------------
     def log_likelihood(self, sequences: Any, lengths: ArrayLike | None = None) -> Array:
         """Log-density of every sequence, by the sum over all joint states.
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
             NaN where an entry, or a whole row, was not observed.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
@@ -181,7 +199,7 @@ class FactorialHMM(Model):
         means = total_means(self.mean)
         out = np.empty(len(data))
         for i, x in enumerate(data):
-            tables = joint_table(self, means, x)
+            tables = joint_table(self.cov, means, x)
             out[i] = exact_log_sums(self.start, self.transition, tables, len(x))[-1]
         return out
 
@@ -278,7 +296,11 @@ class FactorialHMM(Model):
 
     def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         return vector_sequences(
-            sequences, lengths, n_features=self.n_features, partly=True
+            sequences,
+            lengths,
+            n_features=self.n_features,
+            partly=True,
+            columns=self._columns,
         )
 
     @overload
@@ -352,6 +374,7 @@ class FactorialHMM(Model):
         smoothing: float = 0.1,
         shrinkage: float = 0.1,
         ridge: float = 0.1,
+        method: Literal["auto", "exact", "meanfield"] = "auto",
         init: FactorialHMM | None = None,
         n_init: int | None = None,
         max_iter: int = 500,
@@ -359,11 +382,11 @@ class FactorialHMM(Model):
         callback: Callable[[int, float, float], object] | None = None,
         random_state: Any = None,
     ) -> Self:
-        """Fit by structured variational EM; the bound never falls.
+        """Fit by EM, exact or structured variational; the objective never falls.
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
             NaN where an entry, or a whole row, was not observed.
         n_states : sequence of int, optional
             States of every chain; not needed with `init`.
@@ -374,16 +397,21 @@ class FactorialHMM(Model):
         shrinkage : float, default=0.1
             Pseudo-observations > 0 of the mean of every state, at the data's centre.
         ridge : float, default=0.1
-            Pseudo-observations >= 0 of the covariance, each of the mean variance of the
-            data in every direction.
+            Pseudo-observations >= 0 of the covariance, each with the variances of the
+            columns: the units of the columns do not matter.
+        method : {"auto", "exact", "meanfield"}, default="auto"
+            "exact" maximises the likelihood, by sums over at most 1024 joint states.
+            "meanfield" maximises a lower bound, for any number of them; chains may then
+            end alike or unused, so take more starts. "auto" is "exact" up to 64 joint
+            states.
         init : FactorialHMM, optional
-            Start; None takes random beliefs about the states.
+            Start; None takes random means and beliefs about the states.
         n_init : int, optional
             Starts; the best is kept. None takes three, or `init` alone.
         max_iter : int, default=500
             EM steps at most.
         tol : float, default=1e-5
-            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+            A run ends once a step gains at most `tol` nats per observed value.
         callback : callable(n_iter, objective, gain), optional
         random_state : int, Generator, RandomState or None, default=None
 
@@ -404,6 +432,7 @@ class FactorialHMM(Model):
             smoothing=smoothing,
             shrinkage=shrinkage,
             ridge=ridge,
+            method=method,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -415,32 +444,38 @@ class FactorialHMM(Model):
     @classmethod
     def _fit(
         cls, sequences, n_states=None, lengths=None, *, smoothing=0.1, shrinkage=0.1,
-        ridge=0.1, init=None, n_init=None, max_iter=500, tol=1e-5, callback=None,
-        random_state=None,
+        ridge=0.1, method="auto", init=None, n_init=None, max_iter=500, tol=1e-5,
+        callback=None, random_state=None,
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
         sizes = sizes_of(init, n_states)
         data = vector_sequences(sequences, lengths, partly=True)
-        data, centre, noise = centred(data)
-        if init is not None and init.n_features != len(centre):
-            raise ValueError(
-                f"init has {init.n_features} features; the sequences have "
-                f"{len(centre)}."
-            )
+        units = Units(data)
+        if init is not None:
+            units.check(init.n_features)
         problem = FactorialProblem(
-            data,
+            units.standardised(data),
+            units,
             v.check_nonnegative("smoothing", smoothing),
             v.check_positive("shrinkage", shrinkage),
-            v.check_nonnegative("ridge", ridge) * noise,
+            v.check_nonnegative("ridge", ridge),
+            is_exact(method, sizes),
         )
         rng = as_generator(random_state)
-        starts = problem.starts(sizes, noise, rng, init, centre, n_init)
+        starts = problem.starts(sizes, rng, init, n_init)
         best, result = maximize_by_em(
-            problem.step, starts, tol=tol, max_iter=max_iter, callback=callback
+            problem.step,
+            starts,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            size=units.observed,
         )
         start, transition, mean, cov, _ = best
-        mean = [W + centre / len(mean) for W in mean]
-        return cls(start, transition, mean, cov)._with_result(result)
+        mean = [W * units.scale + units.centre / len(mean) for W in mean]
+        cov = cov * np.outer(units.scale, units.scale)
+        model = cls(start, transition, mean, cov)._with_result(result)
+        return model._with_names(data.columns)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

@@ -131,11 +131,19 @@ class GaussianHMM(HiddenMarkovModel):
     # -- data ----------------------------------------------------------------------
     def _read(self, sequences, lengths, partly=False):
         return vector_sequences(
-            sequences, lengths, n_features=self.n_features, partly=partly
+            sequences,
+            lengths,
+            n_features=self.n_features,
+            partly=partly,
+            columns=self._columns,
         )
 
     def _emission_arrays(self):
         return self.mean, self.cov
+
+    @property
+    def _emission_parameters(self):
+        return free_parameters(self.covariance_type, self.n_features)
 
     @staticmethod
     def _observations(sequences):
@@ -292,7 +300,8 @@ class GaussianHMM(HiddenMarkovModel):
             rng = as_generator(random_state)
             n_init = v.check_count("n_init", n_init)
             starts = clustered_starts(problem, n_states, n_init, rng)
-        return cls._best_of(problem, starts, {}, tol, max_iter, callback)
+        model = cls._best_of(problem, starts, {}, tol, max_iter, callback)
+        return model._with_names(found.columns)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:

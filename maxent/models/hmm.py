@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike
 from maxent._support import validation as v
 from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator, states_of_many
-from maxent._support.sequences import check_alphabet, decoded, symbol_sequences
+from maxent._support.sequences import (
+    check_alphabet,
+    decoded,
+    each_entry,
+    symbol_sequences,
+)
 from maxent._support.threads import effective_threads
 from maxent._support.typing import Callback
 from maxent.families import Categorical, _checks
@@ -172,6 +177,10 @@ class CategoricalHMM(HiddenMarkovModel):
 
     def _emission_arrays(self):
         return (self.emission.prob,)
+
+    @property
+    def _emission_parameters(self):
+        return self.n_symbols - 1
 
     @staticmethod
     def _observations(sequences):
@@ -386,6 +395,7 @@ class CategoricalHMM(HiddenMarkovModel):
             first, cls, alphabet, missing, n_symbols
         )
         data, alphabet = with_alphabet(data, alphabet, missing, n_symbols)
+        data = each_entry(data, lengths)
         found = symbol_sequences(
             data, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )

@@ -22,7 +22,8 @@ from maxent.families import Gaussian
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import drawn_offsets, single_series
-from maxent.models._state_fits import centred, check_fixed, lds_starts, n_states_of
+from maxent.models._criteria import InformationCriteria, covariance_parameters
+from maxent.models._state_fits import Units, check_fixed, lds_starts, n_states_of
 from maxent.models._state_posterior import (
     StatePosterior,
     draw,
@@ -45,7 +46,7 @@ Parameter = Literal[
 ]
 
 
-class LinearDynamicalSystem(Model):
+class LinearDynamicalSystem(InformationCriteria, Model):
     """Linear dynamical system with Gaussian noise.
 
     States ``s_t = A s_{t-1} + b + N(0, Q)`` that begin at ``s_0 ~ N(m, P)`` are seen as
@@ -165,6 +166,19 @@ class LinearDynamicalSystem(Model):
     def _parameters(self) -> em.Parameters:
         return em.Parameters(**self.parameters())
 
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters, less those of the coordinates of the states."""
+        n, d, steps = self.n_states, self.n_features, self.n_steps
+        if steps is not None:
+            raise ValueError(
+                f"n_parameters of a system that varies over n_steps={steps} is not "
+                "known; count those that were chosen by the data."
+            )
+        # A, Q and b, m and P, C, R and c; a change s -> T s + u of the states is free
+        own = n * n + 2 * covariance_parameters(n) + 2 * n + n * d
+        return own + covariance_parameters(d) + d - n * (n + 1)
+
     def spectral_radius(self) -> float:
         """Largest modulus of an eigenvalue of the transition matrix.
 
@@ -207,7 +221,7 @@ class LinearDynamicalSystem(Model):
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
             NaN where an entry, or a whole row, was not observed.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
@@ -217,7 +231,7 @@ class LinearDynamicalSystem(Model):
         ndarray (n_sequences,)
             In nats.
         """
-        data = self._read(sequences, lengths)
+        data = self._read_all(sequences, lengths)
         log_det, far = filtered_terms(self._compiled, data)
         observed = np.count_nonzero(~np.isnan(data.values), axis=1)
         terms = log_det + far + _LOG_2PI * observed
@@ -230,7 +244,7 @@ class LinearDynamicalSystem(Model):
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
         lengths : array-like of int, optional
 
         Returns
@@ -238,9 +252,34 @@ class LinearDynamicalSystem(Model):
         list of StatePosterior
             One per sequence.
         """
-        data = self._read(sequences, lengths)
+        data = self._read_all(sequences, lengths)
         arrays = self._compiled
         return [smoothed(arrays, x, self.n_states, i) for i, x in enumerate(data)]
+
+    def forecast(self, sequence: ArrayLike, steps: int) -> Gaussian:
+        """Distribution of each of the steps that follow a sequence.
+
+        Parameters
+        ----------
+        sequence : array-like (n_steps, n_features)
+        steps : int
+            Number of steps, >= 1.
+
+        Returns
+        -------
+        Gaussian
+            Batch of shape ``(steps,)``: `mean` and `cov` of x given the sequence.
+        """
+        x = self._read([sequence]).values
+        missing = np.full((v.check_count("steps", steps), self.n_features), np.nan)
+        arrays, data = self._compiled, self._read([np.concatenate([x, missing])])
+        found = smoothed(arrays, data.values, self.n_states, 0)
+        C, c, R, which = arrays[5:]
+        own = np.zeros(steps, dtype=np.intp) if len(C) == 1 else which[len(x) :][:steps]
+        C, ahead = C[own], slice(len(x), None)
+        mean = (C @ found.mean[ahead, :, None])[..., 0] + c[own]
+        cov = C @ found.cov[ahead] @ C.swapaxes(1, 2) + R[own]
+        return Gaussian(mean, 0.5 * (cov + cov.swapaxes(1, 2)))
 
     @overload
     def sample(
@@ -294,9 +333,16 @@ class LinearDynamicalSystem(Model):
         sequences = [x for _, x in drawn]
         return (sequences, [s for s, _ in drawn]) if return_states else sequences
 
-    def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
+    def _read(self, sequences: Any) -> Sequences:
+        return self._read_all(sequences, None)
+
+    def _read_all(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
         data = vector_sequences(
-            sequences, lengths, n_features=self.n_features, partly=True
+            sequences,
+            lengths,
+            n_features=self.n_features,
+            partly=True,
+            columns=self._columns,
         )
         if self.n_steps is not None and data.lengths.max() > self.n_steps:
             i = int(np.argmax(data.lengths))
@@ -319,8 +365,8 @@ class LinearDynamicalSystem(Model):
         stable: bool = True,
         init: LinearDynamicalSystem | None = None,
         n_init: int = 1,
-        max_iter: int = 500,
-        tol: float = 1e-4,
+        max_iter: int = 5000,
+        tol: float = 2e-5,
         n_jobs: int | None = None,
         callback: Callable[[int, float, float], object] | None = None,
         random_state: Any = None,
@@ -329,7 +375,7 @@ class LinearDynamicalSystem(Model):
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
             NaN where an entry, or a whole row, was not observed.
         n_states : int, optional
             Dimension of the states; not needed with `init`.
@@ -338,8 +384,9 @@ class LinearDynamicalSystem(Model):
         prior : float, default=0.1
             Pseudo-observations, >= 0, of each covariance: the identity for
             `transition_cov` and `initial_cov` (states start with variance one), the
-            mean variance of the data for `observation_cov`. 0 is maximum likelihood,
-            which drives `initial_cov` to zero where there is one sequence.
+            variances of the columns for `observation_cov`: the units of the columns
+            do not matter. 0 is maximum likelihood, which drives `initial_cov` to zero
+            where there is one sequence.
         fixed : iterable of str, default=()
             Names of parameters that keep the value they start with.
         stable : bool, default=True
@@ -348,10 +395,11 @@ class LinearDynamicalSystem(Model):
             Start; None takes principal components of windows of the data.
         n_init : int, default=1
             Starts; those after the first add noise to the states. The best is kept.
-        max_iter : int, default=500
+        max_iter : int, default=5000
             EM steps at most.
-        tol : float, default=1e-4
-            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+        tol : float, default=2e-5
+            A run ends once a step gains at most `tol` nats per observed value. With
+            1e-4 some fits end far from the optimum; 1e-6 can take ten times the steps.
         n_jobs : int, optional
             Threads over sequences.
         callback : callable(n_iter, objective, gain), optional
@@ -394,7 +442,7 @@ class LinearDynamicalSystem(Model):
     @classmethod
     def _fit(
         cls, sequences, n_states=None, lengths=None, *, prior=0.1, fixed=(),
-        stable=True, init=None, n_init=1, max_iter=500, tol=1e-4, n_jobs=None,
+        stable=True, init=None, n_init=1, max_iter=5000, tol=2e-5, n_jobs=None,
         callback=None, random_state=None,
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
@@ -403,9 +451,12 @@ class LinearDynamicalSystem(Model):
         fixed = check_fixed(fixed, cls._names)
         data = vector_sequences(sequences, lengths, partly=True)
         n = n_states_of(init, n_states)
-        data, centre, noise = centred(data)
-        law = em.CovariancePrior(prior, noise)
-        starts = lds_starts(data, n, noise, centre, init, n_init, fixed, random_state)
+        units = Units(data)
+        data, law = units.standardised(data), em.CovariancePrior(prior)
+        starts = lds_starts(data, n, units, init, n_init, fixed, random_state)
+        shift = units.log_density
+        if "observation_cov" not in fixed:  # the prior's own change of units
+            shift -= prior * float(np.log(units.scale).sum())
 
         def step(p):
             try:
@@ -418,13 +469,18 @@ class LinearDynamicalSystem(Model):
                     "maximum; set prior > 0, drop constant columns, or add rows."
                 ) from error
             new = em.maximised(p, products, law, fixed, stable)
-            return value + law.log_density(p, fixed), new
+            return value + law.log_density(p, fixed) + shift, new
 
         best, result = maximize_by_em(
-            step, starts, tol=tol, max_iter=max_iter, callback=callback
+            step,
+            starts,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            size=units.observed,
         )
-        best = best._replace(observation_offset=best.observation_offset + centre)
-        return cls(**best._asdict())._with_result(result)
+        model = cls(**units.outward(best)._asdict())._with_result(result)
+        return model._with_names(data.columns)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

@@ -320,13 +320,13 @@ class LinearGaussianNetwork(Model):
             Weights >= 0 of the rows.
         prior : float, default=0
             Pseudo-observations, >= 0, of the covariance of every node: the identity for
-            hidden nodes, the mean variance of the columns for observed ones.
+            hidden nodes, the variances of the columns for observed ones.
         n_init : int, default=1
             Random starts of the coefficients of hidden nodes.
         max_iter : int, default=1000
             EM steps at most.
         tol : float, default=1e-6
-            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+            A run ends once a step gains at most `tol` nats per observed value.
         callback : callable(n_iter, objective, gain), optional
         random_state : int, Generator, RandomState or None, default=None
 
@@ -373,15 +373,22 @@ class LinearGaussianNetwork(Model):
         rng = as_generator(random_state)
         starts = (problem.start(rng) for _ in range(v.check_count("n_init", n_init)))
         best, result = maximize_by_em(
-            problem.step, starts, tol=tol, max_iter=max_iter, callback=callback
+            problem.step,
+            starts,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            size=problem.size,
         )
         B, b, S = best
-        offsets = b + (np.eye(len(b)) - B) @ problem.centre
+        scale = problem.scale
+        B, S = B * scale[:, None] / scale, S * np.outer(scale, scale)
+        offsets = b * scale + (np.eye(len(b)) - B) @ problem.centre
         return cls(nodes, B, offsets, S, problem.observed)._with_result(result)
 
 
 class _Problem:
-    """EM of a network: parameters are tuples (B, b, S)."""
+    """EM of a network: parameters are tuples (B, b, S) of standardised columns."""
 
     def __init__(self, X, nodes, parents, observed, weights, prior):
         self.nodes, self.place = nodes, net_input.places(nodes)
@@ -396,25 +403,26 @@ class _Problem:
         seen = self.w @ ~np.isnan(X)
         self.centre = np.zeros(D)
         self.centre[self.shown] = self.w @ np.nan_to_num(X) / seen
-        self.X = X - self.centre[self.shown]
-        squares = self.w @ np.square(np.nan_to_num(self.X))
-        variance = float((squares / seen).mean())
-        self.prior = CovariancePrior(prior, variance if variance > 0 else 1.0)
+        X = X - self.centre[self.shown]
+        variance = self.w @ np.square(np.nan_to_num(X)) / seen
+        self.scale = np.ones(D)
+        self.scale[self.shown] = np.sqrt(np.where(variance > 0, variance, 1.0))
+        self.X = X / self.scale[self.shown]
+        self.prior = CovariancePrior(prior)
+        self.size = float(seen.sum())  # observed values
+        # of the log-density of data and prior in their own units
+        self.shift = -float((seen + prior) @ np.log(self.scale[self.shown]))
 
     def start(self, rng):
         """Hidden nodes of variance one, random coefficients from them."""
         D = len(self.centre)
         B, S = np.zeros((D, D)), np.eye(D)
-        scale = np.sqrt(self.prior.noise)
         for name, _ in self.nodes:
             own = self.place[name]
-            if name in self.observed:
-                S[own, own] *= self.prior.noise
             for parent in self.parents[name]:
                 if parent not in self.observed:
                     size = B[own, self.place[parent]].shape
-                    factor = scale if name in self.observed else 1.0
-                    B[own, self.place[parent]] = 0.5 * factor * rng.normal(size=size)
+                    B[own, self.place[parent]] = 0.5 * rng.normal(size=size)
         return B, np.zeros(D), S
 
     def step(self, point):
@@ -439,15 +447,14 @@ class _Problem:
             new_B[own, above[:-1]], new_b[own] = both[:, :-1], both[:, -1]
             square = products[own, own]
             scatter = residual_scatter(both[:, :-1], both[:, -1], square, cross, second)
-            scale = self.prior.noise if name in self.observed else 1.0
-            new_S[own, own] = self.prior.mode(scatter, self.total, scale)
+            new_S[own, own] = self.prior.mode(scatter, self.total)
             if name in self.observed and self.prior.count == 0:
                 self._check(name, new_S[own, own])
         return objective, (new_B, new_b, new_S)
 
     def _check(self, name, S):
         values = np.linalg.eigvalsh(S)
-        if values[0] <= 1e-14 * self.prior.noise:
+        if values[0] <= 1e-14:
             raise ValueError(
                 f"covs[{name!r}] is singular (smallest eigenvalue {values[0]:.3g}); "
                 "its parents explain it without error. Set prior > 0, add rows, or "
@@ -455,12 +462,5 @@ class _Problem:
             )
 
     def _log_prior(self, S):
-        if self.prior.count == 0:
-            return 0.0
-        return sum(
-            self.prior.term(
-                S[self.place[name], self.place[name]],
-                self.prior.noise if name in self.observed else 1.0,
-            )
-            for name, _ in self.nodes
-        )
+        own = (self.place[name] for name, _ in self.nodes)
+        return self.shift + sum(self.prior.term(S[at, at]) for at in own)

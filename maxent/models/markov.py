@@ -15,6 +15,7 @@ from maxent._support.sequences import (
     Sequences,
     check_alphabet,
     decoded,
+    each_entry,
     symbol_sequences,
 )
 from maxent.families import _checks
@@ -27,11 +28,12 @@ from maxent.models._chain_input import (
     with_alphabet,
     with_pseudo_counts,
 )
+from maxent.models._criteria import InformationCriteria
 from maxent.models.base import Model
 from maxent.models.hmm import CategoricalHMM
 
 
-class MarkovChain(Model):
+class MarkovChain(InformationCriteria, Model):
     """Markov chain of order m over symbols: each depends on the m before it.
 
     Parameters
@@ -113,6 +115,20 @@ class MarkovChain(Model):
         """Size of the alphabet."""
         return int(self.transition.shape[1])
 
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters."""
+        return len(self.start) - 1 + len(self.start) * (self.n_symbols - 1)
+
+    def _read_all(self, sequences, lengths):
+        return symbol_sequences(
+            sequences,
+            lengths,
+            alphabet=self.alphabet,
+            n_symbols=self.n_symbols,
+            missing=self.missing,
+        )
+
     # -- inference -----------------------------------------------------------------
     def log_likelihood(self, sequences: Any, lengths: ArrayLike | None = None) -> Array:
         """Log-likelihood of every sequence.
@@ -130,13 +146,7 @@ class MarkovChain(Model):
         ndarray (n_sequences,)
             In nats; -inf of a sequence that the model cannot produce.
         """
-        found = symbol_sequences(
-            sequences,
-            lengths,
-            alphabet=self.alphabet,
-            n_symbols=self.n_symbols,
-            missing=self.missing,
-        )
+        found = self._read_all(sequences, lengths)
         if (found.values < 0).any():
             return self.as_hmm().log_likelihood(found)
         context, at = contexts(found, self.order, self.n_symbols)
@@ -333,6 +343,7 @@ class MarkovChain(Model):
             data, options.get("alphabet"), missing, n_symbols
         )
         lengths = options.pop("lengths", None)
+        data = each_entry(data, lengths)
         found = symbol_sequences(
             data, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )

@@ -23,7 +23,7 @@ from maxent.models import _lds_em as lds_em
 from maxent.models import _switching_em as em
 from maxent.models._chain_input import drawn_offsets, single_series
 from maxent.models._regime_paths import RegimePaths
-from maxent.models._state_fits import centred, n_states_of
+from maxent.models._state_fits import Units, n_states_of
 from maxent.models._state_posterior import draw
 from maxent.models._switching_starts import regimes_of, switching_start
 from maxent.models.base import maximize_by_em
@@ -165,7 +165,7 @@ class SwitchingLDS(RegimePaths):
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
             NaN where an entry, or a whole row, was not observed.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
@@ -304,7 +304,11 @@ class SwitchingLDS(RegimePaths):
 
     def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:
         return vector_sequences(
-            sequences, lengths, n_features=self.n_features, partly=True
+            sequences,
+            lengths,
+            n_features=self.n_features,
+            partly=True,
+            columns=self._columns,
         )
 
     @overload
@@ -383,7 +387,7 @@ class SwitchingLDS(RegimePaths):
 
         Parameters
         ----------
-        sequences : array-like (n_steps, n_features), or list of such
+        sequences : list, array-like (n_steps, n_features) or (n, n_steps, n_features)
             NaN where an entry, or a whole row, was not observed.
         n_regimes, n_states : int, optional
             Not needed with `init`.
@@ -391,7 +395,7 @@ class SwitchingLDS(RegimePaths):
             Lengths of the sequences in one array.
         prior : float, default=0.1
             Pseudo-observations, > 0, of each covariance: the identity for those of the
-            states, the mean variance of the data for `observation_cov`.
+            states, the variances of the columns for `observation_cov`.
         smoothing : float, default=1.0
             Pseudo-counts >= 0 of every start and switch.
         stable : bool, default=True
@@ -403,7 +407,7 @@ class SwitchingLDS(RegimePaths):
         max_iter : int, default=500
             EM steps at most.
         tol : float, default=1e-4
-            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+            A run ends once a step gains at most `tol` nats per observed value.
         callback : callable(n_iter, objective, gain), optional
         random_state : int, Generator, RandomState or None, default=None
 
@@ -445,13 +449,13 @@ class SwitchingLDS(RegimePaths):
         K = regimes_of(init, n_regimes)
         n = n_states_of(init, n_states)
         data = vector_sequences(sequences, lengths, partly=True)
-        data, centre, noise = centred(data)
-        law, problem = lds_em.CovariancePrior(prior, noise), em.Problem(data)
+        units, law = Units(data), lds_em.CovariancePrior(prior)
+        problem = em.Problem(units.standardised(data))
+        # also the prior's own change of units
+        shift = units.log_density - prior * float(np.log(units.scale).sum())
         rng = as_generator(random_state)
         starts = [
-            switching_start(
-                problem, K, n, noise, centre, init if k == 0 else None, rng, law
-            )
+            switching_start(problem, K, n, units, None if k else init, rng, law)
             for k in range(v.check_count("n_init", n_init))
         ]
 
@@ -460,14 +464,18 @@ class SwitchingLDS(RegimePaths):
             q = problem.believe(p, regimes)
             new = em.maximised(problem, p, q, law, smoothing, stable)
             objective = float(q.bounds.sum()) + em.log_prior(p, law, smoothing)
-            return objective, (tuple(new), q.regimes)
+            return objective + shift, (tuple(new), q.regimes)
 
         (best, _), result = maximize_by_em(
-            step, starts, tol=tol, max_iter=max_iter, callback=callback
+            step,
+            starts,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            size=units.observed,
         )
-        best = em.Parameters(*best)
-        best = best._replace(observation_offset=best.observation_offset + centre)
-        return cls(**best._asdict())._with_result(result)
+        best = units.outward(em.Parameters(*best))
+        return cls(**best._asdict())._with_result(result)._with_names(data.columns)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

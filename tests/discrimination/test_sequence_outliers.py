@@ -126,7 +126,7 @@ def test_gaussian_states_are_those_of_enumerated_paths(rng):
     np.testing.assert_allclose(hidden.expected[2], states[problem.steps], atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["categorical", "gaussian"])
+@pytest.mark.parametrize("kind", ["categorical", "gaussian", "diagonal"])
 def test_divergence_never_rises_in_random_problems(kind, rng):
     worst, fell = 0.0, 0
     for _ in range(12):
@@ -138,7 +138,10 @@ def test_divergence_never_rises_in_random_problems(kind, rng):
         else:
             X = [rng.normal(size=(rng.integers(2, 8), 2)) for _ in range(n)]
             X = [x + 4.0 * rng.integers(0, 2, size=(len(x), 1)) for x in X]
-            problem = GaussianChains(vector_sequences(X), S, 1.0, unit, PRIOR)
+            prior = PRIOR
+            if kind == "diagonal":
+                prior = [NormalInverseWishart([0.0], 0.5, 3.0, [[2.0]])] * 2
+            problem = GaussianChains(vector_sequences(X), S, 1.0, unit, prior)
         hidden = problem.start(rng)
         level = float(np.median(hidden.bound)) + rng.uniform(-1.0, 1.0)
         todo = settings(level, rng.uniform(0.5, 10.0), np.ones(n), max_rounds=8)
@@ -179,6 +182,34 @@ def test_one_gaussian_state_is_the_gaussian_detector(rng):
 
 
 # ------------------------------------------------------------------------ the estimator
+
+
+def test_diagonal_states_of_one_column_are_full_ones(rng):
+    X = rng.normal(size=(12, 10, 1)) + 4.0 * rng.integers(0, 2, size=(12, 10, 1))
+    options = {"emission": "gaussian", "random_state": 0, "n_init": 1}
+    fits = [
+        MEDSequenceOutlierDetector(2, covariance_type=kind, **options).fit(X)
+        for kind in ("full", "diagonal")
+    ]
+    full, diagonal = (one.score_samples(X) for one in fits)
+    np.testing.assert_allclose(diagonal, full, atol=1e-6)
+    found = [one.posterior_.expected_model() for one in fits]
+    assert [model.covariance_type for model in found] == ["full", "diagonal"]
+    np.testing.assert_allclose(found[0].cov[:, 0], found[1].cov, rtol=1e-4)
+
+
+def test_diagonal_states_of_many_columns_have_few_false_alarms(rng):
+    shift = 3.0 * rng.integers(0, 2, size=(60, 15, 1))
+    X = rng.normal(size=(60, 15, 12)) + shift
+    alarms = []
+    for kind in ("full", "diagonal"):
+        detector = MEDSequenceOutlierDetector(
+            2, emission="gaussian", covariance_type=kind, contamination=0.05,
+            n_init=1, tol=1e-4, random_state=0,
+        ).fit(X[:30])  # fmt: skip
+        alarms.append(np.mean(detector.predict(X[30:]) == -1))
+    assert alarms[1] < alarms[0]
+    assert detector.posterior_.size == 12
 
 
 def test_the_order_of_letters_is_learnt(rng):
@@ -308,13 +339,17 @@ def test_same_bits_for_any_number_of_jobs(rng):
     np.testing.assert_array_equal(*(one.score_samples(X) for one in fits))
 
 
-@pytest.mark.parametrize("emission", ["categorical", "gaussian"])
-def test_copies_and_model_files_score_to_the_bit(emission, tmp_path, rng):
+@pytest.mark.parametrize(
+    "emission, kind",
+    [("categorical", "full"), ("gaussian", "full"), ("gaussian", "diagonal")],
+)
+def test_copies_and_model_files_score_to_the_bit(emission, kind, tmp_path, rng):
     X = symbols(rng, 20, 8) if emission == "categorical" else rng.normal(size=(9, 6, 2))
     size = 3 if emission == "categorical" else None
     model = MEDSequenceOutlierDetector(
-        2, emission=emission, n_symbols=size, random_state=0, n_init=1
-    )
+        2, emission=emission, covariance_type=kind, n_symbols=size, random_state=0,
+        n_init=1,
+    )  # fmt: skip
     want = model.fit(X).score_samples(X)
     save(model, tmp_path / "m.npz")
     for back in (
@@ -331,6 +366,7 @@ def test_copies_and_model_files_score_to_the_bit(emission, tmp_path, rng):
 BAD = {
     "n_states": [0, 2.5, "a"],
     "emission": ["gauss", None],
+    "covariance_type": ["diag", None],
     "pseudo_count": [0.0, -1.0, np.nan],
     "normalize": ["steps", True],
     "n_init": [0],

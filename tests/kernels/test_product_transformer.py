@@ -186,6 +186,10 @@ def test_kernels_that_are_nearly_diagonal_warn():
     chains = ProductKernel("MarkovChain", model_params={"n_symbols": 8})
     with pytest.warns(UserWarning, match=r"nearly diagonal.*now 299; try horizon=10"):
         chains.fit_transform(X)
+    Y = 30.0 * rng.normal(size=(12, 8, 3)) + 100.0 * np.arange(12)[:, None, None]
+    series = ProductKernel("GaussianHMM", model_params={"n_states": 1}, horizon=7)
+    with pytest.warns(UserWarning, match=r"horizon=1, and 1 to 5 with many columns"):
+        series.fit_transform(Y)
     short = clone(chains).set_params(horizon=10)
     few, raw = clone(chains), clone(chains).set_params(normalize=False)
     for quiet, own in ((short, X), (few, X[:9]), (raw, X)):

@@ -175,6 +175,7 @@ def worst_step(seed):
         options["init"] = random_factorial(rng, sizes, data[0].shape[1])
     else:
         options["n_states"] = sizes
+    options["method"] = rng.choice(["exact", "meanfield"])
     fitted = FactorialHMM.fit(data, max_iter=15, tol=1e-15, random_state=rng, **options)
     trace = fitted.fit_result.objective_history
     return (np.diff(trace) / (1.0 + np.abs(trace[1:]))).min(initial=np.inf)
@@ -217,6 +218,45 @@ def test_data_far_from_the_origin_are_fitted_alike(rng):
     near = FactorialHMM.fit(x, [2, 2], max_iter=5, random_state=0)
     far = FactorialHMM.fit([a + 1e6 for a in x], [2, 2], max_iter=5, random_state=0)
     np.testing.assert_allclose(near.cov, far.cov, atol=1e-6)
+
+
+def test_bounds_and_posteriors_keep_digits_far_from_the_origin(rng):
+    model = random_factorial(rng)
+    far = FactorialHMM(
+        model.start, model.transition, [W + 2.0**29 for W in model.mean], model.cov
+    )
+    x = model.sample(2, 20, rng)
+    moved = [a + model.n_chains * 2.0**29 for a in x]
+    # numbers of size 1e9 have lost nine of sixteen digits
+    near, off = model.lower_bound(x), far.lower_bound(moved)
+    np.testing.assert_allclose(off, near, atol=1e-4)
+    for own, other in zip(model.posterior(x)[0], far.posterior(moved)[0]):
+        np.testing.assert_allclose(own, other, atol=1e-4)
+
+
+@pytest.mark.parametrize("lost", [None, "rows", "parts"])
+def test_exact_fits_maximise_the_likelihood(lost, rng):
+    model = random_factorial(rng, (2, 3), 2)
+    data = model.sample(2, 40, rng)
+    if lost:
+        data[0][3:6, slice(None) if lost == "rows" else 1] = np.nan
+    little = {"smoothing": 0.0, "shrinkage": 1e-9, "ridge": 0.0, "init": model}
+    fitted = FactorialHMM.fit(data, **little)
+    value = fitted.log_likelihood(data).sum()
+    # the objective is the likelihood; a prior of 1e-9 is left
+    assert fitted.fit_result.objective == pytest.approx(value, abs=1e-6)
+    trace = fitted.fit_result.objective_history
+    assert trace[0] == pytest.approx(model.log_likelihood(data).sum(), abs=1e-6)
+    assert np.diff(trace).min() > -1e-9
+    little["init"] = FactorialHMM.fit(data, method="meanfield", **little)
+    before = little["init"].log_likelihood(data).sum()
+    after = FactorialHMM.fit(data, **little).log_likelihood(data).sum()
+    assert after > before
+    many = [20, 20, 20]
+    refused(
+        lambda: FactorialHMM.fit(data, many, method="exact"),
+        r"method='exact' with n_states=\(20, 20, 20\).*Use method='meanfield'",
+    )
 
 
 # -- kernel ----------------------------------------------------------------------------

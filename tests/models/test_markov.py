@@ -96,7 +96,9 @@ def test_letters_of_strings_are_found(model, wrap, rng, tmp_path):
 
 def test_letters_that_may_be_a_list_of_one_sequence_need_an_alphabet():
     refused(lambda: MarkovChain.fit(["a", "b", "a"]), "pass the letters in order")
-    refused(lambda: MarkovChain.fit("aba"), "pass the letters in order")
+    for fit in (MarkovChain.fit, MarkovChain.fit_many, CategoricalHMM.fit):
+        refused(lambda own=fit: own("aba"), r"'aba' are one string.*Write \[X\]")
+    refused(lambda: MarkovChain.fit("a.b"), "pass pathlib.Path")
 
 
 def test_contexts_without_counts_are_uniform():

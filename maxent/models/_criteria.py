@@ -1,0 +1,80 @@
+"""Information criteria: to choose the number of states from the data of the fit.
+
+Sources: Akaike (1974), A new look at the statistical model identification; Schwarz
+(1978), Estimating the dimension of a model.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxent._support.sequences import Sequences
+
+
+class InformationCriteria(ABC):
+    """AIC and BIC of models of sequences, from their log-likelihood."""
+
+    @abstractmethod
+    def log_likelihood(
+        self, sequences: Any, lengths: ArrayLike | None = None
+    ) -> NDArray[np.float64]:
+        """Log-likelihood of every sequence."""
+
+    @abstractmethod
+    def _read_all(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
+        """Sequences that fit this model."""
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """Number of free parameters, those that change the law of sequences."""
+
+    def aic(self, sequences: Any, lengths: ArrayLike | None = None) -> float:
+        """Akaike's criterion: the model of the smallest one predicts best.
+
+        Parameters
+        ----------
+        sequences, lengths
+            As for `log_likelihood`: the data of the fit.
+
+        Returns
+        -------
+        float
+            ``2 * n_parameters - 2 * log_likelihood``, in nats.
+        """
+        total = self.log_likelihood(sequences, lengths).sum()
+        return float(2.0 * self.n_parameters - 2.0 * total)
+
+    def bic(self, sequences: Any, lengths: ArrayLike | None = None) -> float:
+        """Schwarz's criterion, which takes smaller models than `aic`.
+
+        Parameters
+        ----------
+        sequences, lengths
+            As for `log_likelihood`: the data of the fit.
+
+        Returns
+        -------
+        float
+            ``n_parameters * log(n) - 2 * log_likelihood`` in nats, with n observed
+            steps of all sequences.
+        """
+        found = self._read_all(sequences, lengths)
+        values = found.values
+        seen = values >= 0 if values.ndim == 1 else ~np.isnan(values).all(axis=1)
+        size = np.log(max(int(seen.sum()), 1))
+        return float(self.n_parameters * size - 2.0 * self.log_likelihood(found).sum())
+
+
+def chain_parameters(n_states: int) -> int:
+    """Free parameters of the start and transition probabilities of a chain."""
+    return (n_states - 1) * (n_states + 1)
+
+
+def covariance_parameters(d: int) -> int:
+    """Free parameters of a covariance matrix."""
+    return d * (d + 1) // 2
