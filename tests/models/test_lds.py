@@ -185,8 +185,8 @@ def test_an_autoregression_is_fitted_to_the_optimum(rng):
         x[t] = 1.4 * x[t - 1] - 0.7 * x[t - 2] + e[t]
     near, far = (LinearDynamicalSystem.fit(x[20:], 2, tol=t) for t in (2e-5, 1e-6))
     assert LinearDynamicalSystem.fit(x[20:], 2) == near
-    # of 300 steps: an error of the one-step density of less than a hundredth
-    assert near.fit_result.objective > far.fit_result.objective - 3.0
+    # of 300 steps: an error of the one-step density of less than a fiftieth
+    assert near.fit_result.objective > far.fit_result.objective - 6.0
     assert near.fit_result.converged
 
 
