@@ -360,7 +360,9 @@ class BlockMachines:
         model = copy.copy(self.estimator)
         result = replace(machine.result, gap=machine.gap)
         blocks = result.blocks or self.blocks
-        model._store(result, blocks, self._pairs(machine.p), self.labels.keep)
+        pairs = self._pairs(machine.p)
+        model._store(result, blocks, pairs)
+        model._store_support(result.lam, pairs, self.labels.keep)
         model.loo_bound_ = np.nan
         return without_names(model)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
-from maxent._support.categories import CategoricalMixin, names_of_columns
+from maxent._support.categories import names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.typing import (
     ClassWeight,
@@ -21,7 +21,10 @@ from maxent._support.typing import (
     NDArray,
     Unknown,
 )
-from maxent.discrimination._generative_base import GenerativeClassifier
+from maxent.discrimination._generative_base import (
+    CategoricalClassifier,
+    GenerativeClassifier,
+)
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
@@ -209,7 +212,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         return np.array([p.mean for p in self.posteriors_])
 
 
-class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
+class MEDBayesNetClassifier(CategoricalClassifier):
     """Bayes nets of fixed structure, one per class, trained discriminatively.
 
     For categorical features. Without parents it is naive Bayes whose tables are trained
