@@ -14,6 +14,7 @@ from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
 
 MOST_CATEGORIES = 65535  # codes are kept in two bytes; one is kept for missing values
+_MOST_NUMBERS = 50  # that are categories, where a tenth of the rows has its own
 _MANY_VALUES = 10  # of a column that are not all new by chance
 
 MISSING = "<missing>"  # category of missing values in columns of text
@@ -209,20 +210,31 @@ def _place_of_missing(known):
 
 def _warn_of_numbers(categories, n, names):
     """Warn of columns of real numbers that hardly repeat, which are no categories."""
-    many = [
-        k
-        for k, known in enumerate(categories)
-        if known.dtype.kind == "f" and 2 * np.isfinite(known).sum() > n > 1
-    ]
+    many = [k for k, known in enumerate(categories) if _are_quantities(known, n)]
     if many:
-        which = v.shown([names[k] for k in many] if names else many)[1:-1]
+        which = ", ".join(v.shown(names[k] if names else k) for k in many)
+        one = len(many) == 1
         warnings.warn(
-            f"the columns {which} of X hold real numbers, distinct in more than half "
-            "of the rows: as categories they hardly repeat. Bin them first, for "
-            "instance by sklearn.preprocessing.KBinsDiscretizer(encode='ordinal').",
+            f"the column{'' if one else 's'} {which} of X hold{'s' * one} real "
+            f"numbers, of which few repeat in the {n} rows: bin "
+            f"{'it' if one else 'them'} to make categories, for instance by "
+            "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal').",
             UserWarning,
             stacklevel=user_stacklevel(),
         )
+
+
+def _are_quantities(known, n):
+    """Whether the values of a column of n rows are measured rather than categories.
+
+    Half of the rows are distinct, or a tenth and more than 50; of numbers that are no
+    integers more than 50 are enough, as in long columns of few digits.
+    """
+    if known.dtype.kind != "f":
+        return False
+    count = int(np.isfinite(known).sum())
+    often = count > _MOST_NUMBERS and (10 * count > n or _has_fractions(known))
+    return 2 * count > n > 1 or often
 
 
 def _has_fractions(known):

@@ -82,11 +82,8 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
     level_: float
     loo_bound_: float
 
-    #: what a fit says if no row asked for a multiplier
-    _idle = (
-        "the classes are their Bayes posteriors; raise level or percentile to train "
-        "them discriminatively."
-    )
+    #: what a fit without a multiplier has learnt, and the parameters of the level
+    _idle = "the classes are their Bayes posteriors", "level or percentile"
 
     @fresh_state
     @with_progress
@@ -164,13 +161,28 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         holds = self._bound_holds(level is not None) and not self._by_predictive()
         result = replace(result, lam=spread(result.lam))
         self.loo_bound_ = self._bound(result, every, margin, unit) if holds else np.nan
-        say_how_it_ended(
-            self,
-            result,
-            f"every margin is above the level {self.level_:.3g} before training, so "
-            f"{self._idle}",
-        )
+        idle = "" if result.lam.any() else self._why_idle(blocks, pairs, result, margin)
+        say_how_it_ended(self, result, idle)
         return self
+
+    def _why_idle(self, blocks, pairs, result, margin):
+        """Why no row has a multiplier, and the parameter to change."""
+        scores = np.column_stack([b.mean(np.zeros(pairs.n)) for b in blocks])
+        least = pairs.margins(scores + self._class_biases(result, pairs.m)).min()
+        learnt, names = self._idle
+        if least >= self.level_ or not free_margin(margin) > 0:
+            bound, remedy = f"the level {self.level_:.3g}", names
+        else:
+            named = isinstance(self.margin, str)
+            bound = (
+                f"{margin.prior_mean:.3g}, the mean of the margin prior of level "
+                f"{self.level_:.3g} and {'C' if named else 'rate'}={margin.rate:.3g},"
+            )
+            remedy = f"{'C' if named else 'the rate of margin'} or level"
+        return (
+            f"every margin is above {bound} before training, so {learnt}; raise "
+            f"{remedy} to train them discriminatively."
+        )
 
     # -- what subclasses state or improve ------------------------------------------
     def _checked_margin(self):

@@ -169,10 +169,7 @@ n_iter_, converged_, n_features_in_
     np.True_
     """
 
-    _idle = (
-        "nothing was learnt beyond the tables of the classes; raise level to train the "
-        "trees."
-    )
+    _idle = "the trees have learnt no more than the tables of the classes", "level"
 
     categories_: list[NDArray[Any]]
     max_margin_: float
