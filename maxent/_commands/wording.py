@@ -54,8 +54,8 @@ _PHRASES = [
     (r"level or percentile", "--level or --set percentile=VALUE"),
     (r" \(n_samples\)", ""),
     (
-        r"y holds (\d+) different (numbers|labels) in (\d+) rows, and each is taken for "
-        r"a class; (.*?)use a regressor such as MEDRegressor",
+        r"y holds (\d+) different (numbers|labels) in (\d+) rows, and each is taken "
+        r"for a class; (.*?)use a regressor such as MEDRegressor",
         r"the label column holds \1 different \2 in \3 rows, and each is taken for a "
         r"class; \4train --estimator regressor",
     ),

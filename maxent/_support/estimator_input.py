@@ -18,7 +18,7 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.typing import NDArray
 
-# Numbers that are classes have rows enough: 40 people of 10 pictures, 1600 letters of 20
+# Numbers that are classes have rows enough: 1600 letters, say, of 20 each
 _MOST_NUMBERS, _FEWEST_ROWS = 100, 10
 
 _TIMES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
