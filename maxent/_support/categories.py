@@ -9,6 +9,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
+from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
@@ -46,12 +47,6 @@ class CategoricalMixin:
     def _sizes(self):
         """Number of categories of every feature."""
         return [len(known) for known in self.categories_]
-
-
-def names_of_columns(estimator: object) -> list[str] | None:
-    """Names of the columns that an estimator was fitted to, for messages."""
-    names = vars(estimator).get("feature_names_in_")
-    return None if names is None else list(names)
 
 
 def _named(k, names):
@@ -212,11 +207,10 @@ def _warn_of_numbers(categories, n, names):
     """Warn of columns of real numbers that hardly repeat, which are no categories."""
     many = [k for k, known in enumerate(categories) if _are_quantities(known, n)]
     if many:
-        which = ", ".join(v.shown(names[k] if names else k) for k in many)
         one = len(many) == 1
         warnings.warn(
-            f"the column{'' if one else 's'} {which} of X hold{'s' * one} real "
-            f"numbers, of which few repeat in the {n} rows: bin "
+            f"the {called('column', many, names)} of X hold{'s' * one} real numbers, "
+            f"of which few repeat in the {n} rows: bin "
             f"{'it' if one else 'them'} to make categories, for instance by "
             "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal').",
             UserWarning,

@@ -233,8 +233,12 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         except ValueError as error:
             raise ValueError(
                 f"class {v.shown(self.classes_[k])} with {int(own.sum())} rows of y: "
-                f"{error}"
+                f"{self._reworded(error)}"
             ) from None
+
+    def _reworded(self, error):
+        """What the error of a block says, in the words of this estimator."""
+        return str(error)
 
     def _level(self, level, blocks, pairs):
         """The level given, or a percentile of the margins of the Bayes posteriors."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
-from maxent._support.categories import names_of_columns
+from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
+from maxent._support.fitted import check_fitted
 from maxent._support.typing import (
     ClassWeight,
     FloatArray,
@@ -26,6 +27,7 @@ from maxent.discrimination._generative_base import (
     GenerativeClassifier,
 )
 from maxent.discrimination.margins.base import MarginPrior
+from maxent.families._singular import SingularScatter
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
 
@@ -92,8 +94,11 @@ class MEDGaussianClassifier(GenerativeClassifier):
         The labels.
     posteriors_ : list of NormalInverseWishart
         Distribution over mean and covariance of every class.
-    means_ : ndarray (n_classes, n_features)
-        Their expected means.
+    features_ : ndarray of int
+        Features in the model: all but those that are constant in the training rows,
+        of which a warning tells. With a prior of your own all.
+    means_ : ndarray (n_classes, len(features_))
+        Expected means of the classes.
     intercept_ : ndarray (1,) or (n_classes,)
         Biases, which enter with a plus sign; for ``likelihood="predictive"`` the
         logarithms of the odds, or of the shares, of the classes in the training rows
@@ -172,6 +177,46 @@ class MEDGaussianClassifier(GenerativeClassifier):
         v.check_range("X", found[0] if y else found)
         return found
 
+    def _learn_encoding(self, X):
+        """Rows without constant columns, which tell no class from another."""
+        self.features_ = np.arange(X.shape[1])
+        varies = (X[0] != X).any(axis=0)
+        if isinstance(self.prior, NormalInverseWishart) or varies.all():
+            return X
+        if not varies.any():
+            raise ValueError(
+                "every feature of X is constant, so that no row tells anything of its "
+                "class; give features that vary."
+            )
+        self.features_ = np.flatnonzero(varies)
+        constant = np.flatnonzero(~varies)
+        warnings.warn(
+            f"{type(self).__name__}: the training rows are constant in "
+            f"{called('feature', constant, names_of_columns(self))}, left out of the "
+            "model.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
+        return np.ascontiguousarray(X[:, self.features_])
+
+    def _encode(self, X):
+        kept = vars(self).get("features_")  # missing in older files
+        if kept is None:
+            return X
+        check_fitted("features_", kept, np.shape(kept), kind="i")
+        if kept.ndim != 1 or not np.isin(kept, np.arange(X.shape[1])).all():
+            raise ValueError(
+                f"the fitted model is inconsistent: features_={v.shown(kept)} must "
+                f"hold numbers of {X.shape[1]} features. Fit it again."
+            )
+        return X if len(kept) == X.shape[1] else X[:, kept]
+
+    def _reworded(self, error):
+        if not isinstance(error, SingularScatter):
+            return str(error)
+        names = names_of_columns(self) or range(self.n_features_in_)
+        return error.with_names([names[k] for k in self.features_])
+
     def _prior(self, X, weight):
         d, prior = X.shape[1], self.prior
         if prior is None or (isinstance(prior, str) and prior == "improper"):
@@ -208,7 +253,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
     @property
     def means_(self) -> FloatArray:
-        """Expected mean of every class, (n_classes, n_features)."""
+        """Expected mean of every class, (n_classes, len(features_))."""
         return np.array([p.mean for p in self.posteriors_])
 
 

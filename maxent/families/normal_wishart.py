@@ -23,6 +23,7 @@ from maxent._core import normal_wishart as kernel
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
+from maxent.families._singular import SINGULAR, SingularScatter, dependent_features
 from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
 
@@ -387,11 +388,13 @@ class NormalInverseWishart(ConjugatePrior):
                 f"features: more than {d} are needed. Use prior='weak' or a proper "
                 "NormalInverseWishart."
             )
-        return (
-            f"the weighted scatter of the rows is singular in {d} features (constant "
-            "or collinear ones). Drop them, or use prior='weak' or a proper "
-            "NormalInverseWishart."
-        )
+        return SINGULAR
+
+    def _refusal(self, rows, weight):
+        sentence = self._why_improper(rows, weight)
+        if sentence != SINGULAR:
+            return ValueError(sentence)
+        return SingularScatter(*dependent_features(rows.deviation, weight))
 
 
 @functools.cache
