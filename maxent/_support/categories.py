@@ -11,6 +11,7 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
+from maxent._support.plain_categories import missing_values, plain_categories
 from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
 
@@ -64,9 +65,13 @@ def validate_categories(estimator, X, *y, reset):
     _refuse_strings(X)
     if isinstance(X, (list, tuple)):
         X = _as_objects(X)
-    return validated(
+    found = validated(
         estimator, X, *y, dtype=None, reset=reset, ensure_all_finite="allow-nan"
     )
+    rows = found[0] if y else found
+    if rows.dtype == object:
+        rows = plain_categories(rows, names_of_columns(estimator))
+    return (rows, *found[1:]) if y else rows
 
 
 def _refuse_strings(X):
@@ -114,27 +119,6 @@ def _as_objects(X):
     texts = [isinstance(x, str) for x in objects.ravel().tolist()]
     mixed = any(texts) and not all(texts)
     return objects if mixed or missing_values(objects).any() else X
-
-
-def missing_values(X: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where entries are None, NaN, NaT or pandas' NA."""
-    if X.dtype.kind == "f":
-        return np.isnan(X)
-    if X.dtype.kind in "mM":
-        return np.isnat(X)
-    if X.dtype.kind != "O":
-        return np.zeros(X.shape, dtype=bool)
-    NA = v.pandas_NA()
-    flat = [x is None or x is NA or _differs_from_itself(x) for x in X.ravel().tolist()]
-    return np.array(flat, dtype=bool).reshape(X.shape)
-
-
-def _differs_from_itself(value):
-    """Whether a value is NaN or NaT."""
-    if isinstance(value, str):
-        return False
-    found = value != value
-    return isinstance(found, (bool, np.bool_)) and bool(found)
 
 
 def learn_categories(

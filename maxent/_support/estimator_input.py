@@ -21,7 +21,7 @@ from maxent._support.typing import NDArray
 # Numbers that are classes have rows enough: 1600 letters, say, of 20 each
 _MOST_NUMBERS, _FEWEST_ROWS = 100, 10
 
-_TIMES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
+TIMES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
@@ -187,7 +187,7 @@ def _explain(error: str, y_numeric: bool, X: Any, y: Any = None) -> None:
             "real numbers, for instance the real and imaginary parts as columns."
         ) from None
     if y is not None and len(v.shape_of("y", y)) == 1:
-        if "contains" in error:
+        if "contains" in error or "value of NA" in error:  # pandas' text says NA
             _refuse_missing(np.asarray(y))
         if y_numeric and "convert" in error:
             check_targets(y)
@@ -267,7 +267,7 @@ def _explain_entry(X: Any) -> None:
             f"Input X contains infinity: {place}. Replace such entries by finite "
             "numbers, or drop their rows."
         ) from None
-    if isinstance(value, _TIMES):
+    if isinstance(value, TIMES):
         raise ValueError(
             f"could not convert {place} to a number: it is a date or time. Turn it "
             "into a number, such as days since a first date, or drop the column."

@@ -238,6 +238,32 @@ def test_columns_of_quantities_are_all_named_before_the_fit(name, case, rng):
     assert not hasattr(model, "converged_")
 
 
+@ALL
+def test_dates_are_refused_beside_text_and_beside_numbers(name):
+    day = pd.date_range("2024-01-01", periods=40)
+    y = np.arange(40) % 2
+    for other in (list("ab") * 20, [1, 2] * 20):
+        X = pd.DataFrame({"other": other, "when": day})
+        refused(lambda X=X: make(name).fit(X, y), "'when'.* dates? or times?")
+
+
+@ALL
+def test_intervals_and_periods_are_text_and_can_be_saved(name, rng, tmp_path):
+    size, y = rng.normal(size=40), np.arange(40) % 2
+    cut = pd.cut(pd.Series(size), [-9.0, -1.0, 0.0, 9.0])
+    month = pd.Series(pd.period_range("2024-01", periods=3, freq="M")[y + 1])
+    X = pd.DataFrame({"size": cut, "kind": list("ab") * 20, "month": month})
+    X.loc[3, "month"] = pd.NaT
+    model = make(name, missing="category").fit(X, y)
+    assert model.categories_[0].tolist() == sorted(map(str, cut.cat.categories))
+    assert "2024-02" in model.categories_[2]
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(answers(again, X), answers(model, X))
+    text = X.astype({"size": str})
+    np.testing.assert_array_equal(answers(again, text), answers(model, X))
+
+
 # -------------------------------------------------------------- sequences as strings
 
 
