@@ -17,8 +17,8 @@ from maxent._support.categories import (
 )
 from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
-from maxent._support.plain_categories import missing_values
 from maxent._support.fitted import check_scores, check_value, fresh_state
+from maxent._support.plain_categories import missing_values
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
