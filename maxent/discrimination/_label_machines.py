@@ -182,9 +182,11 @@ class KernelMachines:
         descent = KernelDescent(
             self._product, self.costs.least_loss, precision, _MAX_CHANGE
         )
-        b = float(start.result.bias)
+        a, b = start.result.lam, float(start.result.bias)
+        # weights of a linear machine are those of its multipliers within a tolerance
+        Ka = start.f - b if start.result.coef is None else self._product(a)
         point = descent.run(
-            *(start.result.lam, start.f - b, b),
+            *(a, Ka, b),
             tol=tol,
             max_iter=max_iter,
             callback=callback,
