@@ -183,10 +183,10 @@ class KernelMachines:
             self._product, self.costs.least_loss, precision, _MAX_CHANGE
         )
         a, b = start.result.lam, float(start.result.bias)
-        # weights of a linear machine are those of its multipliers within a tolerance
-        Ka = start.f - b if start.result.coef is None else self._product(a)
+        # not start.f - b: the multipliers of a machine that was descended to are those
+        # that its decision values ask for, and weights of a linear one have a tolerance
         point = descent.run(
-            *(a, Ka, b),
+            *(a, self._product(a), b),
             tol=tol,
             max_iter=max_iter,
             callback=callback,
