@@ -85,6 +85,9 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
     #: what a fit without a multiplier has learnt, and the parameters of the level
     _idle = "the classes are their Bayes posteriors", "level or percentile"
 
+    #: the logistic prior that makes decision values logarithms of odds
+    _logistic = "margin='logistic' with level=0"
+
     @fresh_state
     @with_progress
     @with_own_threads
@@ -361,7 +364,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         rate = logistic_rate(self.margin, self.level, self.C)
         if rate is None or self._by_training_errors():
             settings = ["margin", "level", "likelihood"]
-            remedy = "likelihood='predictive' or margin='logistic' with level=0"
+            remedy = f"likelihood='predictive' or {self._logistic}"
             if self._by_training_errors():
                 settings, remedy = [*settings, "bias"], f"{remedy}, and bias='flat'"
             raise no_probabilities(self, settings, remedy)

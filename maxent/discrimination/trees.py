@@ -169,6 +169,7 @@ n_iter_, converged_, n_features_in_
     np.True_
     """
 
+    _logistic = "margin='logistic' with level=0 and C=1"
     _idle = "the trees have learnt no more than the tables of the classes", "level"
 
     categories_: list[NDArray[Any]]
