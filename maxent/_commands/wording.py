@@ -33,9 +33,9 @@ _PHRASES = [
         f"where all labels are known, {_MORE_CLASSES}",
     ),
     (
-        r"Bin them first, for instance by sklearn\.preprocessing\.KBinsDiscretizer"
-        r"\([^)]*\)",
-        "Write ranges of values in their place, or drop them",
+        r"bin (them|it) to make categories, for instance by "
+        r"sklearn\.preprocessing\.KBinsDiscretizer\([^)]*\)",
+        r"write ranges of values in their place, or drop \1",
     ),
     (r"Unknown label type: \w+\. y=.* holds numbers", "the labels are numbers"),
     (
