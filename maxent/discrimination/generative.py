@@ -27,7 +27,7 @@ from maxent.discrimination._generative_base import (
     GenerativeClassifier,
 )
 from maxent.discrimination.margins.base import MarginPrior
-from maxent.families._singular import SingularScatter
+from maxent.families._singular import FlatFeature, SingularScatter
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
 
@@ -212,17 +212,23 @@ class MEDGaussianClassifier(GenerativeClassifier):
         return X if len(kept) == X.shape[1] else X[:, kept]
 
     def _reworded(self, error):
-        if not isinstance(error, SingularScatter):
+        if not isinstance(error, (FlatFeature, SingularScatter)):
             return str(error)
         names = names_of_columns(self) or range(self.n_features_in_)
         return error.with_names([names[k] for k in self.features_])
+
+    def _weak(self, X, weight):
+        try:
+            return NormalInverseWishart.weak(X, weight)
+        except FlatFeature as error:
+            raise ValueError(self._reworded(error)) from None
 
     def _prior(self, X, weight):
         d, prior = X.shape[1], self.prior
         if prior is None or (isinstance(prior, str) and prior == "improper"):
             return NormalInverseWishart.improper(d)
         if isinstance(prior, str) and prior == "weak":
-            return NormalInverseWishart.weak(X, weight)
+            return self._weak(X, weight)
         if not isinstance(prior, NormalInverseWishart):
             more = ", None, or a NormalInverseWishart"
             raise v.unknown("prior", prior, ("improper", "weak"), more)
@@ -238,7 +244,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         except ValueError as error:
             if self.prior is not None or self.tempering == 0:
                 raise
-            weak = NormalInverseWishart.weak(X, weight)
+            weak = self._weak(X, weight)
             blocks = super()._class_blocks(X, codes, weight, weak)
             warnings.warn(
                 f"{error} Here prior='weak' was used; name it to say so.",

@@ -11,6 +11,25 @@ from maxent._support.column_names import called
 SINGULAR = "the weighted scatter of the rows is singular"
 
 
+class FlatFeature(ValueError):
+    """A feature without a scale.
+
+    Parameters
+    ----------
+    feature : int
+    words : str
+        What is wrong with it.
+    """
+
+    def __init__(self, feature, words):
+        self.feature, self.words = int(feature), words
+        super().__init__(self.with_names(None))
+
+    def with_names(self, names: list[str] | None) -> str:
+        """Return the sentence with these names of the features."""
+        return f"{called('feature', [self.feature], names)} {self.words}"
+
+
 class SingularScatter(ValueError):
     """Rows in a plane.
 

@@ -187,10 +187,12 @@ def test_features_without_digits_are_not_called_constant(change, rng):
     X, y = two_gaussians(rng)
     X = change(X)
     X[0] = np.nextafter(X[1], np.inf)  # two values at least
-    refused(
-        lambda: MEDGaussianClassifier(prior="weak").fit(X, y),
-        "feature 0 varies from .* to .* only.*shift or scale it",
-    )
+    for names, word in ((None, "0"), (["size", "b", "c"], "'size'")):
+        table = X if names is None else pd.DataFrame(X, columns=names)
+        refused(
+            lambda table=table: MEDGaussianClassifier(prior="weak").fit(table, y),
+            f"feature {word} varies from .* to .* only.*shift or scale it",
+        )
 
 
 def test_features_beyond_the_range_of_squares_are_refused(rng):
