@@ -61,8 +61,12 @@ MODELS = {
         *("class 'a'", "with 2 rows of y", "prior='weak'"),
     ),
     "constant column": (
-        *(lambda: MEDGaussianClassifier().fit(np.c_[X, np.ones(30)], Y), E),
+        *(lambda: MEDOutlierDetector().fit(np.c_[X, np.ones(30)]), E),
         *("feature 3", "constant", "drop it"),
+    ),
+    "column that is constant in a class": (
+        *(lambda: MEDGaussianClassifier(prior="improper").fit(np.c_[X, Y], Y), E),
+        *("feature 3", "is constant", "drop it, or use prior='weak'"),
     ),
     "percentile beyond 100": (
         *(lambda: MEDGaussianClassifier(percentile=250).fit(X, Y), E),

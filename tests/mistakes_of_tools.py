@@ -294,7 +294,7 @@ FILES = {
             command("fit", "data.csv", "model.npz", "--margin", "exponental"),
             CommandFailedError,
         ),
-        *("--margin", "'exponental'", "Did you mean 'exponential'"),
+        *("--margin", "exponental", "Did you mean 'exponential'"),
     ),
     "table that is no model": (
         *(command("info", "data.csv"), CommandFailedError),

@@ -33,9 +33,9 @@ _PHRASES = [
         f"where all labels are known, {_MORE_CLASSES}",
     ),
     (
-        r"Bin them first, for instance by sklearn\.preprocessing\.KBinsDiscretizer"
-        r"\([^)]*\)",
-        "Bin them by --bins 5, or drop them",
+        r"bin (them|it) to make categories, for instance by "
+        r"sklearn\.preprocessing\.KBinsDiscretizer\([^)]*\)",
+        r"bin \1 by --bins 5, or drop \1",
     ),
     (r"Unknown label type: \w+\. y=.* holds numbers", "the labels are numbers"),
     (
@@ -54,9 +54,10 @@ _PHRASES = [
     (r"level or percentile", "--level or --set percentile=VALUE"),
     (r" \(n_samples\)", ""),
     (
-        r"The number of unique classes is greater than 50% of .*",
-        "there are more than half as many different labels as rows; if they are "
-        "quantities, train --estimator regressor",
+        r"y holds (\d+) different (numbers|labels) in (\d+) rows, and each is taken "
+        r"for a class; (.*?)use a regressor such as MEDRegressor",
+        r"the label column holds \1 different \2 in \3 rows, and each is taken for a "
+        r"class; \4train --estimator regressor",
     ),
     (r"must be None( or|,) ", "must be "),
     (r"(CategoricalHMM.*); raise max_iter or tol\..*", r"\1; raise --em-tol"),

@@ -9,11 +9,14 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
+from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
+from maxent._support.plain_categories import missing_values, plain_categories
 from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
 
 MOST_CATEGORIES = 65535  # codes are kept in two bytes; one is kept for missing values
+_MOST_NUMBERS = 50  # that are categories, where a tenth of the rows has its own
 _MANY_VALUES = 10  # of a column that are not all new by chance
 
 MISSING = "<missing>"  # category of missing values in columns of text
@@ -47,12 +50,6 @@ class CategoricalMixin:
         return [len(known) for known in self.categories_]
 
 
-def names_of_columns(estimator: object) -> list[str] | None:
-    """Names of the columns that an estimator was fitted to, for messages."""
-    names = vars(estimator).get("feature_names_in_")
-    return None if names is None else list(names)
-
-
 def _named(k, names):
     """Words for column k after its number: its name, if there is one."""
     return f" (column {v.shown(names[k])})" if names and k < len(names) else ""
@@ -68,9 +65,13 @@ def validate_categories(estimator, X, *y, reset):
     _refuse_strings(X)
     if isinstance(X, (list, tuple)):
         X = _as_objects(X)
-    return validated(
+    found = validated(
         estimator, X, *y, dtype=None, reset=reset, ensure_all_finite="allow-nan"
     )
+    rows = found[0] if y else found
+    if rows.dtype == object:
+        rows = plain_categories(rows, names_of_columns(estimator))
+    return (rows, *found[1:]) if y else rows
 
 
 def _refuse_strings(X):
@@ -118,27 +119,6 @@ def _as_objects(X):
     texts = [isinstance(x, str) for x in objects.ravel().tolist()]
     mixed = any(texts) and not all(texts)
     return objects if mixed or missing_values(objects).any() else X
-
-
-def missing_values(X: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where entries are None, NaN, NaT or pandas' NA."""
-    if X.dtype.kind == "f":
-        return np.isnan(X)
-    if X.dtype.kind in "mM":
-        return np.isnat(X)
-    if X.dtype.kind != "O":
-        return np.zeros(X.shape, dtype=bool)
-    NA = v.pandas_NA()
-    flat = [x is None or x is NA or _differs_from_itself(x) for x in X.ravel().tolist()]
-    return np.array(flat, dtype=bool).reshape(X.shape)
-
-
-def _differs_from_itself(value):
-    """Whether a value is NaN or NaT."""
-    if isinstance(value, str):
-        return False
-    found = value != value
-    return isinstance(found, (bool, np.bool_)) and bool(found)
 
 
 def learn_categories(
@@ -209,20 +189,30 @@ def _place_of_missing(known):
 
 def _warn_of_numbers(categories, n, names):
     """Warn of columns of real numbers that hardly repeat, which are no categories."""
-    many = [
-        k
-        for k, known in enumerate(categories)
-        if known.dtype.kind == "f" and 2 * np.isfinite(known).sum() > n > 1
-    ]
+    many = [k for k, known in enumerate(categories) if _are_quantities(known, n)]
     if many:
-        which = v.shown([names[k] for k in many] if names else many)[1:-1]
+        one = len(many) == 1
         warnings.warn(
-            f"the columns {which} of X hold real numbers, distinct in more than half "
-            "of the rows: as categories they hardly repeat. Bin them first, for "
-            "instance by sklearn.preprocessing.KBinsDiscretizer(encode='ordinal').",
+            f"the {called('column', many, names)} of X hold{'s' * one} real numbers, "
+            f"of which few repeat in the {n} rows: bin "
+            f"{'it' if one else 'them'} to make categories, for instance by "
+            "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal').",
             UserWarning,
             stacklevel=user_stacklevel(),
         )
+
+
+def _are_quantities(known, n):
+    """Whether the values of a column of n rows are measured rather than categories.
+
+    Half of the rows are distinct, or a tenth and more than 50; of numbers that are no
+    integers more than 50 are enough, as in long columns of few digits.
+    """
+    if known.dtype.kind != "f":
+        return False
+    count = int(np.isfinite(known).sum())
+    often = count > _MOST_NUMBERS and (10 * count > n or _has_fractions(known))
+    return 2 * count > n > 1 or often
 
 
 def _has_fractions(known):

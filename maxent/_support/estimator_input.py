@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import datetime
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.typing import NDArray
 
-_TIMES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
+# Numbers that are classes have rows enough: 1600 letters, say, of 20 each
+_MOST_NUMBERS, _FEWEST_ROWS = 100, 10
+
+TIMES = (datetime.date, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
@@ -63,8 +68,11 @@ def _refuse_dates(X: Any) -> None:
 
 
 def check_labels(y: NDArray[Any]) -> None:
-    """Refuse labels that are missing, of several types, or continuous numbers."""
-    from sklearn.utils.multiclass import check_classification_targets
+    """Refuse labels that are missing, of several types, or continuous numbers.
+
+    Warns of labels with few rows each, as quantities and identifiers have.
+    """
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
     y = np.asarray(y)
     if y.dtype == object:
@@ -82,7 +90,10 @@ def check_labels(y: NDArray[Any]) -> None:
                 "y.astype(str)."
             )
     try:
-        check_classification_targets(y)
+        if type_of_target(y, input_name="y") == "multiclass":
+            _warn_of_many_classes(y)
+        else:
+            check_classification_targets(y)
     except ValueError as error:
         if "continuous" not in str(error):
             raise
@@ -92,6 +103,26 @@ def check_labels(y: NDArray[Any]) -> None:
             "that are not integers, and a classifier needs classes; use a regressor "
             "such as MEDRegressor, or make classes, for instance by numpy.digitize."
         ) from None
+
+
+def _warn_of_many_classes(y: NDArray[Any]) -> None:
+    """Warn, before the work, where most classes would have a row or two."""
+    n, m = len(y), len(np.unique(y))
+    numeric = y.dtype.kind in "iuf"
+    many = n > 20 and m > round(0.5 * n)  # scikit-learn's rule
+    if not (many or (numeric and m > _MOST_NUMBERS and _FEWEST_ROWS * m > n)):
+        return
+    remedy = (
+        "if they are quantities, use a regressor such as MEDRegressor"
+        if numeric
+        else "if they are identifiers of the rows, choose another column"
+    )
+    warnings.warn(
+        f"y holds {m} different {'numbers' if numeric else 'labels'} in {n} rows, and "
+        f"each is taken for a class; {remedy}.",
+        UserWarning,
+        stacklevel=user_stacklevel(),
+    )
 
 
 def _refuse_objects(y: NDArray[Any]) -> None:
@@ -156,7 +187,7 @@ def _explain(error: str, y_numeric: bool, X: Any, y: Any = None) -> None:
             "real numbers, for instance the real and imaginary parts as columns."
         ) from None
     if y is not None and len(v.shape_of("y", y)) == 1:
-        if "contains" in error:
+        if "contains" in error or "value of NA" in error:  # pandas' text says NA
             _refuse_missing(np.asarray(y))
         if y_numeric and "convert" in error:
             check_targets(y)
@@ -236,7 +267,7 @@ def _explain_entry(X: Any) -> None:
             f"Input X contains infinity: {place}. Replace such entries by finite "
             "numbers, or drop their rows."
         ) from None
-    if isinstance(value, _TIMES):
+    if isinstance(value, TIMES):
         raise ValueError(
             f"could not convert {place} to a number: it is a date or time. Turn it "
             "into a number, such as days since a first date, or drop the column."

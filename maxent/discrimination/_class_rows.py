@@ -1,4 +1,4 @@
-"""Rows by class: codes, weights, labels, and the leave-one-out bound."""
+"""Rows by class: codes, weights, labels, equal rows, and the leave-one-out bound."""
 
 from __future__ import annotations
 
@@ -51,6 +51,44 @@ def class_rows(name, y, sample_weight, class_weight):
     codes = np.searchsorted(present, codes[keep])
     sample = sample[keep]
     return classes[present], keep, codes, sample, sample * factor[present][codes]
+
+
+class DistinctRows:
+    """Rows that are equal and of one class as one row, with the sum of their weights.
+
+    Such rows have one margin, so only the sum of their multipliers is determined, which
+    leaves the Hessian of the dual singular; each gets its share by weight.
+
+    Parameters
+    ----------
+    X : ndarray of int (n, n_features)
+        Codes of categories.
+    codes : ndarray of int (n,)
+        Class of each row.
+    weight, cost : ndarray (n,)
+        Sample weights, without and with class weights; > 0.
+
+    Attributes
+    ----------
+    X, codes, weight, cost : ndarray
+        Those of the distinct rows, in the order in which they come first.
+    """
+
+    def __init__(self, X, codes, weight, cost):
+        rows = np.column_stack([X, codes])
+        rows = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+        _, first, place = np.unique(rows, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        self._place = np.argsort(order)[place]
+        self.X, self.codes = X[first[order]], codes[first[order]]
+        self.weight = np.bincount(self._place, weight)
+        self.cost = np.bincount(self._place, cost)
+        self._share = weight / self.weight[self._place]
+
+    def spread(self, lam):
+        """Multipliers (n * k,) of all rows from those of the distinct ones."""
+        lam = lam.reshape(len(self.weight), -1)
+        return (lam[self._place] * self._share[:, None]).ravel()
 
 
 def check_class_keys(class_weight, classes):

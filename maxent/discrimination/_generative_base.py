@@ -19,13 +19,18 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
+from maxent._support.categories import CategoricalMixin
 from maxent._support.fitted import CertifiedState, check_fitted, fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.results import store_certificate, warn_not_converged
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import ArrayLike, FloatArray, IntArray
 from maxent.discrimination._class_models import ClassModels
-from maxent.discrimination._class_rows import class_rows, leave_one_out_bound
+from maxent.discrimination._class_rows import (
+    DistinctRows,
+    class_rows,
+    leave_one_out_bound,
+)
 from maxent.discrimination._margin_parameters import (
     at_level,
     free_margin,
@@ -77,11 +82,11 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
     level_: float
     loo_bound_: float
 
-    #: what a fit says if no row asked for a multiplier
-    _idle = (
-        "the classes are their Bayes posteriors; raise level or percentile to train "
-        "them discriminatively."
-    )
+    #: what a fit without a multiplier has learnt, and the parameters of the level
+    _idle = "the classes are their Bayes posteriors", "level or percentile"
+
+    #: the logistic prior that makes decision values logarithms of odds
+    _logistic = "margin='logistic' with level=0"
 
     @fresh_state
     @with_progress
@@ -131,6 +136,8 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
                 "bias='flat'."
             )
         data = self._learn_encoding(data if len(keep) == len(data) else data[keep])
+        every = ClassPairs(codes, m, cost)
+        data, codes, weight, cost, spread = self._distinct(data, codes, weight, cost)
         blocks = self._class_blocks(data, codes, weight)
         pairs = ClassPairs(codes, m, cost)
         seen = pairs if self.class_weight is None else ClassPairs(codes, m, weight)
@@ -138,7 +145,8 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         margin = at_level(margin, self.level_)
 
         def store(model, result):
-            model._store(result, result.blocks or blocks, pairs, keep)
+            model._store(result, result.blocks or blocks, pairs)
+            model._store_support(spread(result.lam), every, keep)
 
         result = self._solve(
             blocks,
@@ -154,14 +162,30 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         )
         store(self, result)
         holds = self._bound_holds(level is not None) and not self._by_predictive()
-        self.loo_bound_ = self._bound(result, pairs, margin, unit) if holds else np.nan
-        say_how_it_ended(
-            self,
-            result,
-            f"every margin is above the level {self.level_:.3g} before training, so "
-            f"{self._idle}",
-        )
+        result = replace(result, lam=spread(result.lam))
+        self.loo_bound_ = self._bound(result, every, margin, unit) if holds else np.nan
+        idle = "" if result.lam.any() else self._why_idle(blocks, pairs, result, margin)
+        say_how_it_ended(self, result, idle)
         return self
+
+    def _why_idle(self, blocks, pairs, result, margin):
+        """Why no row has a multiplier, and the parameter to change."""
+        scores = np.column_stack([b.mean(np.zeros(pairs.n)) for b in blocks])
+        least = pairs.margins(scores + self._class_biases(result, pairs.m)).min()
+        learnt, names = self._idle
+        if least >= self.level_ or not free_margin(margin) > 0:
+            bound, remedy = f"the level {self.level_:.3g}", names
+        else:
+            named = isinstance(self.margin, str)
+            bound = (
+                f"{margin.prior_mean:.3g}, the mean of the margin prior of level "
+                f"{self.level_:.3g} and {'C' if named else 'rate'}={margin.rate:.3g},"
+            )
+            remedy = f"{'C' if named else 'the rate of margin'} or level"
+        return (
+            f"every margin is above {bound} before training, so {learnt}; raise "
+            f"{remedy} to train them discriminatively."
+        )
 
     # -- what subclasses state or improve ------------------------------------------
     def _checked_margin(self):
@@ -194,6 +218,10 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         """Training rows as the blocks want them."""
         return X
 
+    def _distinct(self, X, codes, weight, cost):
+        """Rows of the dual, and the function that gives all rows their multipliers."""
+        return X, codes, weight, cost, lambda lam: lam
+
     def _class_blocks(self, X, codes, weight, prior=None):
         """One block a class over all rows; the class's own rows make its prior."""
         prior = self._prior(X, weight) if prior is None else prior
@@ -208,8 +236,12 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         except ValueError as error:
             raise ValueError(
                 f"class {v.shown(self.classes_[k])} with {int(own.sum())} rows of y: "
-                f"{error}"
+                f"{self._reworded(error)}"
             ) from None
+
+    def _reworded(self, error):
+        """What the error of a block says, in the words of this estimator."""
+        return str(error)
 
     def _level(self, level, blocks, pairs):
         """The level given, or a percentile of the margins of the Bayes posteriors."""
@@ -246,7 +278,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         return "flat"
 
     # -- fitted state --------------------------------------------------------------
-    def _store(self, result, blocks, pairs, keep):
+    def _store(self, result, blocks, pairs):
         m = pairs.m
         beta = pairs.beta(result.lam)
         weights = [np.ascontiguousarray(beta[:, k]) for k in range(m)]
@@ -263,10 +295,14 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         if self._by_predictive():
             b = self._log_class_shares(pairs)
         self.intercept_ = b[1:] - b[0] if m == 2 else b - b.mean()
-        inside = np.flatnonzero(result.lam.reshape(pairs.n, -1).any(axis=1))
-        self.support_ = keep[inside]
-        self.dual_coef_ = beta[inside].T if m > 2 else beta[inside].T[1:]
         store_certificate(self, result)
+
+    def _store_support(self, lam, pairs, keep):
+        """Rows with a multiplier, and the weights that they add to the classes."""
+        inside = np.flatnonzero(lam.reshape(pairs.n, -1).any(axis=1))
+        self.support_ = keep[inside]
+        coefficients = pairs.beta(lam)[inside].T
+        self.dual_coef_ = coefficients if pairs.m > 2 else coefficients[1:]
 
     def _log_class_shares(self, pairs):
         """Biases (m,) of Bayes' rule, by which class weights are costs of errors.
@@ -328,11 +364,19 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         rate = logistic_rate(self.margin, self.level, self.C)
         if rate is None or self._by_training_errors():
             settings = ["margin", "level", "likelihood"]
-            remedy = "likelihood='predictive' or margin='logistic' with level=0"
+            remedy = f"likelihood='predictive' or {self._logistic}"
             if self._by_training_errors():
                 settings, remedy = [*settings, "bias"], f"{remedy}, and bias='flat'"
             raise no_probabilities(self, settings, remedy)
         return v.check_positive("C", rate)
+
+
+class CategoricalClassifier(CategoricalMixin, GenerativeClassifier):
+    """Base class of those for categories, whose rows often repeat."""
+
+    def _distinct(self, X, codes, weight, cost):
+        rows = DistinctRows(X, codes, weight, cost)
+        return rows.X, rows.codes, rows.weight, rows.cost, rows.spread
 
 
 def weighted_percentile(values, weight, percentile):

@@ -182,9 +182,11 @@ class KernelMachines:
         descent = KernelDescent(
             self._product, self.costs.least_loss, precision, _MAX_CHANGE
         )
-        b = float(start.result.bias)
+        a, b = start.result.lam, float(start.result.bias)
+        # not start.f - b: the multipliers of a machine that was descended to are those
+        # that its decision values ask for, and weights of a linear one have a tolerance
         point = descent.run(
-            *(start.result.lam, start.f - b, b),
+            *(a, self._product(a), b),
             tol=tol,
             max_iter=max_iter,
             callback=callback,
@@ -360,7 +362,9 @@ class BlockMachines:
         model = copy.copy(self.estimator)
         result = replace(machine.result, gap=machine.gap)
         blocks = result.blocks or self.blocks
-        model._store(result, blocks, self._pairs(machine.p), self.labels.keep)
+        pairs = self._pairs(machine.p)
+        model._store(result, blocks, pairs)
+        model._store_support(result.lam, pairs, self.labels.keep)
         model.loo_bound_ = np.nan
         return without_names(model)
 

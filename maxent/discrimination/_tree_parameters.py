@@ -23,7 +23,7 @@ def check_two_features(estimator, X):
 
 def class_tables(estimator, X, own, weight, k, sizes, log_weights):
     """Tables of the rows of a class; errors name it, and features and categories."""
-    who = f"class {estimator.classes_.tolist()[k]!r} with {int(own.sum())} rows"
+    who = f"class {estimator.classes_.tolist()[k]!r}"
     try:
         return SpanningTrees.fit(
             X[own],

@@ -11,8 +11,9 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
-from maxent._support.categories import CategoricalMixin, names_of_columns
+from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
+from maxent._support.fitted import check_fitted
 from maxent._support.typing import (
     ClassWeight,
     FloatArray,
@@ -21,8 +22,12 @@ from maxent._support.typing import (
     NDArray,
     Unknown,
 )
-from maxent.discrimination._generative_base import GenerativeClassifier
+from maxent.discrimination._generative_base import (
+    CategoricalClassifier,
+    GenerativeClassifier,
+)
 from maxent.discrimination.margins.base import MarginPrior
+from maxent.families._singular import FlatFeature, SingularScatter
 from maxent.families.dirichlet_nets import DirichletBayesNet
 from maxent.families.normal_wishart import NormalInverseWishart
 
@@ -89,8 +94,11 @@ class MEDGaussianClassifier(GenerativeClassifier):
         The labels.
     posteriors_ : list of NormalInverseWishart
         Distribution over mean and covariance of every class.
-    means_ : ndarray (n_classes, n_features)
-        Their expected means.
+    features_ : ndarray of int
+        Features in the model: all but those that are constant in the training rows,
+        of which a warning tells. With a prior of your own all.
+    means_ : ndarray (n_classes, len(features_))
+        Expected means of the classes.
     intercept_ : ndarray (1,) or (n_classes,)
         Biases, which enter with a plus sign; for ``likelihood="predictive"`` the
         logarithms of the odds, or of the shares, of the classes in the training rows
@@ -169,12 +177,58 @@ class MEDGaussianClassifier(GenerativeClassifier):
         v.check_range("X", found[0] if y else found)
         return found
 
+    def _learn_encoding(self, X):
+        """Rows without constant columns, which tell no class from another."""
+        self.features_ = np.arange(X.shape[1])
+        varies = (X[0] != X).any(axis=0)
+        if isinstance(self.prior, NormalInverseWishart) or varies.all():
+            return X
+        if not varies.any():
+            raise ValueError(
+                "every feature of X is constant, so that no row tells anything of its "
+                "class; give features that vary."
+            )
+        self.features_ = np.flatnonzero(varies)
+        constant = np.flatnonzero(~varies)
+        warnings.warn(
+            f"{type(self).__name__}: the training rows are constant in "
+            f"{called('feature', constant, names_of_columns(self))}, left out of the "
+            "model.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
+        return np.ascontiguousarray(X[:, self.features_])
+
+    def _encode(self, X):
+        kept = vars(self).get("features_")  # missing in older files
+        if kept is None:
+            return X
+        check_fitted("features_", kept, np.shape(kept), kind="i")
+        if kept.ndim != 1 or not np.isin(kept, np.arange(X.shape[1])).all():
+            raise ValueError(
+                f"the fitted model is inconsistent: features_={v.shown(kept)} must "
+                f"hold numbers of {X.shape[1]} features. Fit it again."
+            )
+        return X if len(kept) == X.shape[1] else X[:, kept]
+
+    def _reworded(self, error):
+        if not isinstance(error, (FlatFeature, SingularScatter)):
+            return str(error)
+        names = names_of_columns(self) or range(self.n_features_in_)
+        return error.with_names([names[k] for k in self.features_])
+
+    def _weak(self, X, weight):
+        try:
+            return NormalInverseWishart.weak(X, weight)
+        except FlatFeature as error:
+            raise ValueError(self._reworded(error)) from None
+
     def _prior(self, X, weight):
         d, prior = X.shape[1], self.prior
         if prior is None or (isinstance(prior, str) and prior == "improper"):
             return NormalInverseWishart.improper(d)
         if isinstance(prior, str) and prior == "weak":
-            return NormalInverseWishart.weak(X, weight)
+            return self._weak(X, weight)
         if not isinstance(prior, NormalInverseWishart):
             more = ", None, or a NormalInverseWishart"
             raise v.unknown("prior", prior, ("improper", "weak"), more)
@@ -190,7 +244,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
         except ValueError as error:
             if self.prior is not None or self.tempering == 0:
                 raise
-            weak = NormalInverseWishart.weak(X, weight)
+            weak = self._weak(X, weight)
             blocks = super()._class_blocks(X, codes, weight, weak)
             warnings.warn(
                 f"{error} Here prior='weak' was used; name it to say so.",
@@ -205,11 +259,11 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
     @property
     def means_(self) -> FloatArray:
-        """Expected mean of every class, (n_classes, n_features)."""
+        """Expected mean of every class, (n_classes, len(features_))."""
         return np.array([p.mean for p in self.posteriors_])
 
 
-class MEDBayesNetClassifier(CategoricalMixin, GenerativeClassifier):
+class MEDBayesNetClassifier(CategoricalClassifier):
     """Bayes nets of fixed structure, one per class, trained discriminatively.
 
     For categorical features. Without parents it is naive Bayes whose tables are trained

@@ -13,12 +13,12 @@ from maxent._support import validation as v
 from maxent._support.categories import (
     encode_categories,
     learn_categories,
-    missing_values,
-    names_of_columns,
     validate_categories,
 )
+from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_scores, check_value, fresh_state
+from maxent._support.plain_categories import missing_values
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
@@ -346,6 +346,14 @@ n_features_in_
 
     def _prior(self, X, weight):
         if self._is("gaussian"):
+            constant = np.flatnonzero((X[0] == X).all(axis=0))
+            if len(constant):
+                raise ValueError(
+                    f"{called('feature', constant, names_of_columns(self))} of X: "
+                    "constant in the training rows, which give no scale, so that any "
+                    "other value is an outlier; drop it, and compare new values with "
+                    "the one of training."
+                )
             return NormalInverseWishart.weak(X, weight)
         if self._categorical():
             sizes = [len(known) for known in self.categories_]

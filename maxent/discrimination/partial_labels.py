@@ -46,9 +46,16 @@ _KINDS = {
 
 
 def _has_probabilities(self):
-    """Whether the machine has probabilities; its own error says why not."""
+    """Whether the machine has probabilities."""
     machine = vars(self).get("estimator_", self._machine())
-    return bool(machine.predict_proba)
+    if hasattr(machine, "predict_proba"):
+        return True
+    # not its own error: what that recommends is not calibrated with soft labels
+    raise AttributeError(
+        f"MEDPartialLabelClassifier has no probabilities with estimator="
+        f"{v.shown(machine)}; calibrate its decision_function on labelled rows held "
+        "out, or take the probabilities of a machine of the labelled rows alone."
+    )
 
 
 def _kind_of(estimator):
@@ -152,7 +159,8 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
     with ``p_t = 0`` say nothing to the machine, so the first machine is that of the
     labelled rows. Time is that of a warm-started fit of `estimator` a round. The paper
     has no form for more than two classes: fit one machine for each class, with
-    `label_prior`.
+    `label_prior`. Probabilities are too sure where classes overlap: calibrate decision
+    values on labelled rows held out (:doc:`/guide/partial_labels`).
 
     References
     ----------

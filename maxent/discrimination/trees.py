@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.categories import CategoricalMixin
 from maxent._support.fitted import check_value
 from maxent._support.random_state import draw_seed
 from maxent._support.threads import with_own_threads
@@ -25,7 +24,7 @@ from maxent._support.typing import (
     Unknown,
 )
 from maxent._support.validation import check_memory
-from maxent.discrimination._generative_base import GenerativeClassifier
+from maxent.discrimination._generative_base import CategoricalClassifier
 from maxent.discrimination._margin_parameters import generative_margin
 from maxent.discrimination._tree_parameters import (
     ROUNDING,
@@ -43,7 +42,7 @@ from maxent.models.trees._prior import TreePrior
 from maxent.models.trees.dirichlet_trees import DirichletTrees
 
 
-class MEDTreeClassifier(CategoricalMixin, GenerativeClassifier):
+class MEDTreeClassifier(CategoricalClassifier):
     """Dependency trees for categorical features, trained discriminatively.
 
     Each class has a distribution over all n^(n-2) dependency trees of the features; the
@@ -170,10 +169,8 @@ n_iter_, converged_, n_features_in_
     np.True_
     """
 
-    _idle = (
-        "nothing was learnt beyond the tables of the classes; raise level to train the "
-        "trees."
-    )
+    _logistic = "margin='logistic' with level=0 and C=1"
+    _idle = "the trees have learnt no more than the tables of the classes", "level"
 
     categories_: list[NDArray[Any]]
     max_margin_: float

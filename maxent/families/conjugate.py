@@ -157,6 +157,10 @@ class ConjugatePrior(ABC):
     def _why_improper(self, data, weight):
         """The sentence for rows that give no prior."""
 
+    def _refusal(self, data, weight):
+        """The error that says it."""
+        return ValueError(self._why_improper(data, weight))
+
     # a domain of linear inequalities: besides this, what changes the slacks of rows,
     # `_slack_changes(data, x)`, and its transpose, `_slack_gradient(data, z)`; and
     # `_factor` and `_product` take what is added along them, `curvature`
@@ -214,7 +218,7 @@ class ConjugateBlock(Block):
         self._last: list[Any] = []  # the last few posteriors: solvers come back to them
         start = self._at(np.zeros(self.n_rows))
         if start is None:
-            raise ValueError(self.prior._why_improper(self.data, self.base_weight))
+            raise self.prior._refusal(self.data, self.base_weight)
         self._start = start._log_normalizer()
 
     def _at(self, a):

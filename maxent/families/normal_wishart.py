@@ -23,6 +23,12 @@ from maxent._core import normal_wishart as kernel
 from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
+from maxent.families._singular import (
+    SINGULAR,
+    FlatFeature,
+    SingularScatter,
+    dependent_features,
+)
 from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
 
@@ -174,13 +180,13 @@ class NormalInverseWishart(ConjugatePrior):
             k = narrow[0]
             low, high = X[:, k].min(), X[:, k].max()
             if low == high:
-                raise ValueError(
-                    f"feature {k} is constant, so the data give its prior no scale; "
-                    "drop it."
+                raise FlatFeature(
+                    k, "is constant, so the data give its prior no scale; drop it."
                 )
-            raise ValueError(
-                f"feature {k} varies from {low:.17g} to {high:.17g} only, which leaves "
-                "its variance no digits; shift or scale it."
+            raise FlatFeature(
+                k,
+                f"varies from {low:.17g} to {high:.17g} only, which leaves its "
+                "variance no digits; shift or scale it.",
             )
         d = len(mean)
         return cls(mean, 1.0, d + 2.0, np.diag(variance))
@@ -387,11 +393,13 @@ class NormalInverseWishart(ConjugatePrior):
                 f"features: more than {d} are needed. Use prior='weak' or a proper "
                 "NormalInverseWishart."
             )
-        return (
-            f"the weighted scatter of the rows is singular in {d} features (constant "
-            "or collinear ones). Drop them, or use prior='weak' or a proper "
-            "NormalInverseWishart."
-        )
+        return SINGULAR
+
+    def _refusal(self, rows, weight):
+        sentence = self._why_improper(rows, weight)
+        if sentence != SINGULAR:
+            return ValueError(sentence)
+        return SingularScatter(*dependent_features(rows.deviation, weight))
 
 
 @functools.cache

@@ -303,16 +303,17 @@ def of_kind(tmp_path, name):
 
 # Table, options of fit, and words of what it says.
 WORDS = [
-    ("constant", "gaussian", "column 'b' is constant.* by --ignore b"),
+    ("constant", "gaussian", "constant in column 'b', left out of the model"),
+    ("constant", "outliers", "column 'b': constant in .*drop it by --ignore b"),
     ("constant", "mixture", "column 'b' is constant.* by --ignore b"),
-    ("sparse", "gaussian", "feature 2 .its index in the file. is constant"),
+    ("sparse", "gaussian", "constant in feature 2 .its index in the file.,"),
     ("three classes", "selector", "; train classifier, gaussian"),
     ("three classes", "partial", "all labels are known, train classifier"),
     ("one row", "mixture", "the table has 1 row, and LMEGaussianMixture needs 2"),
     ("plain", "dirichlet", "-[0-9.]+ in column '[abc]', row [0-9]+ "),
     ("plain", "boltzmann", "in column 'a', row 0 .counted from 0. is not binary"),
     ("plain", "tree", "columns 'a', 'b', 'c' hold .* --bins 5, or .* --ignore a,b,c"),
-    ("many columns", "chowliu", "columns 'x0', 'x1', .*, ... hold .*--ignore NAME"),
+    ("many columns", "chowliu", "columns 'x0', 'x1', .* hold .*--ignore x0,x1,.*,x41"),
     ("plain", "selector --margin fixed", "--margin fixed is not available"),
     ("plain", "mixture --components 99", "--components 99 is more than the 30 rows"),
     ("plain", "mixture --starts 0", "--starts 0 must be an integer"),
@@ -320,7 +321,8 @@ WORDS = [
     ("plain", "logistic --max-iter 1", "raise --max-iter .now 1. or --tol"),
     ("plain", "outliers --contamination 2", "--contamination 2.0 must be a share"),
     ("plain", "classifier --set multi_class=x", "--set multi_class=x is not known"),
-    ("plain", "gaussian -C 1e-9", "--level or --set percentile=VALUE"),
+    ("plain", "gaussian -C 1e-9", "raise -C or --level"),
+    ("plain", "gaussian --level=-1e9", "--level or --set percentile=VALUE"),
     ("constant", "gaussian --header --ignore b,c,a", "no columns but those"),
     ("plain", "classifier -v 20", "no class has so many rows"),
 ]

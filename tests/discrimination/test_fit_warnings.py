@@ -1,4 +1,4 @@
-"""Warnings of fits that came out constant, or stalled on columns of far scales."""
+"""Warnings of fits: constant ones, columns of far scales, labels of few rows each."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 
-from maxent import MEDClassifier, MEDRegressor
+from maxent import MaxEntClassifier, MEDClassifier, MEDRegressor
 
 CONSTANT = {  # parameters, scale of X, scale of y, remedy
     "wide tube": ({"epsilon": 10.0}, 1.0, 1.0, "epsilon=0.1, sharpness=10"),
@@ -58,3 +58,25 @@ def test_stalled_machines_ask_for_scaled_columns(kind, rng):
     y = X[:, 0] + X[:, 1] > 0
     with pytest.warns(ConvergenceWarning, match=r"StandardScaler.* of column 2\.$"):
         MEDClassifier("linear", C=100.0).fit(kind(X), y)
+
+
+FEW_ROWS = {  # labels, and how the warning calls them
+    "half": (np.arange(60) // 2 * 2 + 1.0, None),  # 30 of 60
+    "most": (np.arange(60) % 40, "40 different numbers in 60 rows.* MEDRegressor"),
+    "names": ([f"id{k % 40}" for k in range(60)], "40 different labels.* identifiers"),
+    "quantity": (np.arange(800) % 120, "120 different numbers in 800 .* MEDRegressor"),
+    "enough": (np.arange(1300) % 120, None),
+}
+
+
+@pytest.mark.parametrize("case", list(FEW_ROWS))
+def test_labels_of_few_rows_each_are_told_of_before_the_work(case):
+    y, words = FEW_ROWS[case]
+    X = np.ones((len(y), 1))
+    model = MaxEntClassifier()
+    if words is None:
+        model.fit(X, y)
+        return
+    with pytest.raises(UserWarning, match=words):  # an error in these tests
+        model.fit(X, y)
+    assert not hasattr(model, "converged_")

@@ -94,6 +94,26 @@ def test_the_maps_give_the_right_class_what_they_take_from_the_wrong(m, rng):
 # ----------------------------------------------------------------------- Bayes limits
 
 
+@pytest.mark.parametrize(
+    ("model", "remedy"),
+    [
+        (MEDGaussianClassifier(C=0.02), "raise C or level"),
+        (MEDBayesNetClassifier(C=0.02), "raise C or level"),
+        (MEDTreeClassifier(C=0.02), "raise C or level"),
+        (MEDTreeClassifier(margin=ExponentialMargin(0.02)), "raise the rate of margin"),
+    ],
+    ids=str,
+)
+def test_a_small_rate_is_named_where_margins_below_the_level_ask_for_nothing(
+    model, remedy, rng
+):
+    X, y = categories(rng)
+    X = X + 0.1 * rng.normal(size=X.shape) if hasattr(model, "prior") else X
+    words = rf"every margin is above -\d.* of level [^ ]+ and (C|rate)=0.02, .*{remedy}"
+    with pytest.warns(UserWarning, match=words):
+        model.fit(X, y)
+
+
 @pytest.mark.parametrize("kind", ["gaussian", "net"])
 def test_nothing_asked_is_the_bayes_classifier(kind, rng):
     X, y = two_gaussians(rng) if kind == "gaussian" else categories(rng)

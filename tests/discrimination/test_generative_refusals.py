@@ -1,11 +1,13 @@
 """Generative classifiers: wrong input, each refused in a sentence."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from problems import categories, two_gaussians
 from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
 
+import maxent
 from maxent import MEDBayesNetClassifier, MEDGaussianClassifier
 from maxent.discrimination import ExponentialMargin
 from maxent.families import NormalInverseWishart
@@ -74,20 +76,54 @@ def test_scatter_that_is_singular_in_one_class_is_named(rng):
     X[y == 1, 2] = X[y == 1, 0]
     refused(
         lambda: MEDGaussianClassifier(prior="improper").fit(X, y),
-        "class 1 with 30 rows .*singular in 3 features",
+        "class 1 with 30 rows .*singular: features 0, 2 are .* dependent; drop 1 of",
     )
     with pytest.warns(UserWarning, match="prior='weak' was used"):
         assert MEDGaussianClassifier().fit(X, y).converged_
 
 
-def test_a_feature_constant_in_all_rows_is_named(rng):
+@pytest.mark.parametrize("prior", [None, "improper", "weak"])
+def test_constant_features_are_left_out_with_one_warning(prior, rng, tmp_path):
+    """A category of a one-hot encoding may be absent from a fold."""
+    X, y = two_gaussians(rng)
+    wide = pd.DataFrame(X, columns=["a", "b", "c"])
+    wide.insert(1, "none", 0.0)
+    wide["same"] = 3.5
+    model = MEDGaussianClassifier(prior=prior)
+    with pytest.warns(UserWarning, match="constant in features 'none', 'same'") as told:
+        model.fit(wide, y)
+    assert len(told) == 1
+    want = MEDGaussianClassifier(prior=prior).fit(X, y).decision_function(X)
+    other = wide.assign(same=7.0)  # of which training knows nothing
+    path = tmp_path / "model.npz"
+    maxent.save(model, path)
+    for fitted in (model, maxent.load(path)):
+        assert fitted.features_.tolist() == [0, 2, 3]
+        np.testing.assert_allclose(fitted.decision_function(other), want, rtol=1e-9)
+    model.features_ = np.array([0, 2, 9])
+    refused(lambda: model.predict(wide), "features_=.*must hold numbers of 5 features")
+
+
+def test_a_prior_of_ones_own_keeps_constant_features(rng):
     X, y = two_gaussians(rng)
     X[:, 1] = 3.5
+    prior = NormalInverseWishart(np.zeros(3), 1.0, 5.0, np.eye(3))
+    model = MEDGaussianClassifier(prior=prior).fit(X, y)
+    assert model.features_.tolist() == [0, 1, 2]
     refused(
-        lambda: MEDGaussianClassifier(prior="weak").fit(X, y), "feature 1 is constant"
+        lambda: MEDGaussianClassifier().fit(np.ones((60, 2)), y), "every feature of X"
     )
+
+
+def test_dependent_features_of_a_class_are_named(rng):
+    X, y = two_gaussians(rng)
+    X = pd.DataFrame(X, columns=list("abc")).assign(d=rng.normal(size=60), e=0.0)
+    X["e"] = X["a"] - 2.0 * X["c"] + 1e3
+    X.loc[y == 0, "d"] = 4.0
     refused(
-        lambda: MEDGaussianClassifier(prior="improper").fit(X, y), "constant or coll"
+        lambda: MEDGaussianClassifier(prior="improper").fit(X, y),
+        "feature 'd' is constant; drop it, and features 'a', 'c', 'e' are linearly "
+        "dependent; drop 1 of them, or use",
     )
 
 
@@ -142,19 +178,21 @@ def test_the_rows_of_a_class_are_too_few_where_the_weights_would_do():
 
 def test_nothing_is_said_to_have_been_used_that_failed_too(rng):
     X, y = two_gaussians(rng)
-    X[:, 1] = 3.5
-    refused(lambda: MEDGaussianClassifier().fit(X, y), "feature 1 is constant")
+    X[:, 1] = 3.5 + 1e-15 * (np.arange(60) == 4)
+    refused(lambda: MEDGaussianClassifier().fit(X, y), "feature 1 varies from")
 
 
 @pytest.mark.parametrize("change", [lambda X: 1e-200 * X, lambda X: X + 1e17])
 def test_features_without_digits_are_not_called_constant(change, rng):
     X, y = two_gaussians(rng)
     X = change(X)
-    X[0, 0] = np.nextafter(X[1, 0], np.inf)  # two values at least
-    refused(
-        lambda: MEDGaussianClassifier(prior="weak").fit(X, y),
-        "feature 0 varies from .* to .* only.*shift or scale it",
-    )
+    X[0] = np.nextafter(X[1], np.inf)  # two values at least
+    for names, word in ((None, "0"), (["size", "b", "c"], "'size'")):
+        table = X if names is None else pd.DataFrame(X, columns=names)
+        refused(
+            lambda table=table: MEDGaussianClassifier(prior="weak").fit(table, y),
+            f"feature {word} varies from .* to .* only.*shift or scale it",
+        )
 
 
 def test_features_beyond_the_range_of_squares_are_refused(rng):

@@ -126,6 +126,10 @@ BOOLEANS = {  # as labels: what is refused, or the classes
         lambda y: pd.Series([None, *y[1:]], dtype="boolean"),
         r"y\[0\]=<NA>; drop",
     ),
+    "pandas' text with one missing": (
+        lambda y: pd.Series([None, *map(str, y[1:])], dtype="string"),
+        r"y\[0\]=<NA>; drop",
+    ),
     "pandas": (lambda y: pd.Series(y, dtype="boolean"), [0.0, 1.0]),  # as SVC's
     "booleans": (lambda y: y, [False, True]),
 }

@@ -174,11 +174,11 @@ def test_continuous_columns_are_named_once_with_the_remedy(name, rng):
     data = X.astype(float)
     data[:, 1] = rng.normal(size=60)
     data[:, 3] = rng.permutation(60) // 2 + 0.5  # 30 values, half of the rows
-    with pytest.warns(UserWarning, match="columns 1 of X .*KBinsDiscretizer") as found:
+    with pytest.warns(UserWarning, match="column 1 of X .*KBinsDiscretizer") as found:
         make(name).fit(data, y)
     (one,) = (w for w in found if "KBins" in str(w.message))
     assert one.filename == __file__
-    with pytest.warns(UserWarning, match="columns 1 of X .*KBinsDiscretizer"):
+    with pytest.warns(UserWarning, match="column 1 of X .*KBinsDiscretizer"):
         make(name).fit(pd.DataFrame({**pd.DataFrame(data), 2: list("ab") * 30}), y)
 
 
@@ -205,11 +205,63 @@ def test_a_column_without_a_known_category_is_named_once(name, rng):
     answers(model, other)  # missing, and known once
 
 
-@pytest.mark.filterwarnings("ignore:the columns .* hold real numbers:UserWarning")
+@pytest.mark.filterwarnings("ignore:the columns .* hold real:UserWarning")
 @ALL
 def test_real_numbers_are_not_told_of_again(name, rng):
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
     answers(make(name).fit(X, y), rng.normal(size=(60, 3)))
+
+
+QUANTITIES = {  # columns, and the words of the warning
+    "one of integers": (["days"], "the column 'days' of X holds real numbers"),
+    "all": (["size", "days", "long"], "the columns 'size', 'days', 'long' of X hold"),
+    "none": (["grade"], None),
+}
+
+
+@pytest.mark.parametrize("case", list(QUANTITIES))
+@ALL
+def test_columns_of_quantities_are_all_named_before_the_fit(name, case, rng):
+    n, (columns, words) = 340, QUANTITIES[case]
+    X = pd.DataFrame({"kind": rng.integers(4, size=n), "grade": rng.choice(9, n) / 2})
+    X["size"] = rng.integers(80, size=n) / 10  # as the depth of penguins' bills
+    X["days"] = rng.permutation(np.arange(n) % 55 * 1.0)
+    X["long"] = rng.normal(size=n)
+    model = make(name)
+    if words is None:
+        model.fit(X[["kind", *columns]].astype(float), np.arange(n) % 2)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match=words):  # nothing is fitted yet
+            model.fit(X[["kind", *columns]], np.arange(n) % 2)
+    assert not hasattr(model, "converged_")
+
+
+@ALL
+def test_dates_are_refused_beside_text_and_beside_numbers(name):
+    day = pd.date_range("2024-01-01", periods=40)
+    y = np.arange(40) % 2
+    for other in (list("ab") * 20, [1, 2] * 20):
+        X = pd.DataFrame({"other": other, "when": day})
+        refused(lambda X=X: make(name).fit(X, y), "'when'.* dates? or times?")
+
+
+@ALL
+def test_intervals_and_periods_are_text_and_can_be_saved(name, rng, tmp_path):
+    size, y = rng.normal(size=40), np.arange(40) % 2
+    cut = pd.cut(pd.Series(size), [-9.0, -1.0, 0.0, 9.0])
+    month = pd.Series(pd.period_range("2024-01", periods=3, freq="M")[y + 1])
+    X = pd.DataFrame({"size": cut, "kind": list("ab") * 20, "month": month})
+    X.loc[3, "month"] = pd.NaT
+    model = make(name, missing="category").fit(X, y)
+    assert model.categories_[0].tolist() == sorted(map(str, cut.cat.categories))
+    assert "2024-02" in model.categories_[2]
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(answers(again, X), answers(model, X))
+    text = X.astype({"size": str})
+    np.testing.assert_array_equal(answers(again, text), answers(model, X))
 
 
 # -------------------------------------------------------------- sequences as strings

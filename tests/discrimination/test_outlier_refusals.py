@@ -1,6 +1,7 @@
 """Wrong input of the outlier detector, by name."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from oracles.block_cases import codes
 from problems import tails
@@ -59,7 +60,13 @@ def test_one_row_is_no_gaussian(rng):
 def test_a_constant_feature_is_named(rng):
     X = tails(rng)
     X[:, 1] = 2.0
-    refused(lambda: MEDOutlierDetector().fit(X), "feature 1 is constant")
+    for model in ("gaussian", "mixture"):
+        refused(
+            lambda m=model: MEDOutlierDetector(m).fit(X),
+            "feature 1 of X: constant .*any other value is an outlier; drop it",
+        )
+    named = pd.DataFrame(X).rename(columns=lambda k: f"x{k}")
+    refused(lambda: MEDOutlierDetector().fit(named), "feature 'x1' of X")
 
 
 def test_improper_priors_and_priors_of_other_data_are_refused(rng):

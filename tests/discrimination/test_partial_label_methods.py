@@ -16,6 +16,7 @@ from maxent import (
     MEDPartialLabelClassifier,
     MEDTreeClassifier,
 )
+from maxent._optimize.kernel_descent import KernelDescent
 from maxent.discrimination import ExponentialMargin
 from maxent.discrimination._joint_labels import JointLabels
 
@@ -206,3 +207,21 @@ def test_exact_method_needs_one_weight():
     model = MEDPartialLabelClassifier(machine, method="exact")
     weight = np.arange(1.0, 21.0)
     refused(lambda: model.fit(X2, FEW, sample_weight=weight), "needs one weight")
+
+
+def test_descents_of_linear_machines_start_where_their_multipliers_are(
+    rng, monkeypatch
+):
+    """From the decision values of other weights no step could lower the objective."""
+    run, distances = KernelDescent.run, []
+
+    def checked(self, a, Ka, b, **options):
+        distances.append(np.abs(self.product(a) - Ka).max() / (1.0 + np.abs(Ka).max()))
+        return run(self, a, Ka, b, **options)
+
+    monkeypatch.setattr(KernelDescent, "run", checked)
+    y = rng.integers(2, size=400)
+    X = rng.normal(size=(400, 7)) + 0.8 * y[:, None]
+    y[rng.random(400) < 0.8] = -1
+    MEDPartialLabelClassifier(MEDClassifier("linear")).fit(X, y)
+    assert distances and max(distances) < 1e-9

@@ -16,6 +16,7 @@ from maxent import (
     MEDClassifier,
     MEDFeatureSelector,
     MEDGaussianClassifier,
+    MEDPartialLabelClassifier,
     MEDTreeClassifier,
 )
 from maxent.discrimination import ExponentialMargin, LogisticMargin
@@ -237,7 +238,7 @@ def machines_without():
         ),
         (MEDGaussianClassifier(margin=LogisticMargin(), level=2.0), "level=2"),
         (MEDBayesNetClassifier(margin="hinge"), "margin='hinge'"),
-        (MEDTreeClassifier(), "margin='exponential', level=None"),
+        (MEDTreeClassifier(), "='exponential', level=None, .*level=0 and C=1"),
         (MEDTreeClassifier(margin="fixed", level="0.5*max"), r"level='0\.5\*max'"),
     ]
 
@@ -251,6 +252,12 @@ def test_the_error_says_what_to_set(model, match, method):
     assert error.value.__cause__ is None
     assert "CalibratedClassifierCV" in str(error.value)
     assert "margin='logistic'" in str(error.value)
+
+
+def test_soft_labels_are_not_said_to_be_calibrated():
+    with pytest.raises(AttributeError, match=r"no probabilities .*held out") as error:
+        MEDPartialLabelClassifier().predict_proba  # noqa: B018
+    assert "logistic" not in str(error.value.__cause__ or error.value)
 
 
 def test_asking_the_class_gives_the_documented_method():

@@ -126,3 +126,15 @@ def test_fit_says_that_no_feature_passes(rng):
 def test_wrong_selections_are_named(name, value, rng):
     X, y = sparse_problem(rng, 40, 8)
     refused(lambda: MEDFeatureSelector(**{name: value}).fit(X, y), rf"\b{name}=")
+
+
+@pytest.mark.parametrize(
+    ("n_rare", "first"), [(15, "Class 1 is rare: set class_"), (150, "Lower")]
+)
+def test_unequal_classes_are_named_first_where_no_feature_passes(n_rare, first, rng):
+    y = (np.arange(300) < n_rare).astype(int)
+    X = rng.normal(size=(300, 6))
+    with pytest.warns(UserWarning, match=rf"no feature passes .*=0\.1\. {first}"):
+        MEDFeatureSelector(threshold=0.99).fit(X, y)
+    with pytest.warns(UserWarning, match=r"no feature passes .*=0\.1\. Lower"):
+        MEDFeatureSelector(threshold=0.99, class_weight="balanced").fit(X, y)

@@ -98,7 +98,7 @@ def test_an_empty_cell_without_smoothing_names_class_columns_and_letters(rng):
         for labels in (y, y.astype(object)):
             refused(
                 lambda c=cls, labels=labels: c(ess=0.0).fit(X, labels),
-                "class 'few' with 3 rows never has 1 in feature 0 and 0 in feature 1 "
+                "class 'few' never has 1 in feature 0 and 0 in feature 1 "
                 "together, .*Use ess > 0",
             )
         refused(

@@ -234,13 +234,41 @@ def test_hinges_with_a_flat_bias_converge(parameters, n_classes, rng):
 
 
 def test_most_rows_with_a_multiplier_go_to_the_interior_point(rng, monkeypatch):
-    X, y = categories(rng, 300, 4)
+    X, y = categories(rng, 300, 7)  # few of them equal
     model = MEDTreeClassifier(level=8.0, C=20.0).fit(X, y)
     assert model.converged_ and len(model.support_) > 200
     monkeypatch.setattr(block_dual, "_FEW_ROWS", 1000)
     other = MEDTreeClassifier(level=8.0, C=20.0).fit(X, y)
     assert other.converged_ and other.n_iter_ != model.n_iter_
     assert model.objective_ == pytest.approx(other.objective_, rel=2e-8)
+
+
+# passengers by class, age, sex and whether they survived (Dawson, 1995)
+TITANIC = np.array(
+    [
+        [[[118, 57], [4, 140]], [[0, 5], [0, 1]]],
+        [[[154, 14], [13, 80]], [[0, 11], [0, 13]]],
+        [[[387, 75], [89, 76]], [[35, 13], [17, 14]]],
+    ]
+)
+
+
+def test_a_table_of_few_distinct_rows_converges_as_the_weighted_one():
+    """With a multiplier each, equal rows leave the Hessian singular: it stalled."""
+    counts = TITANIC[TITANIC > 0]
+    kinds = np.argwhere(TITANIC)
+    X, y = np.hsplit(np.repeat(kinds, counts, axis=0), [3])
+    y = y.ravel()
+    model = MEDTreeClassifier(level=3.0).fit(X, y)
+    other = MEDTreeClassifier(level=3.0).fit(kinds[:, :3], kinds[:, 3], counts)
+    assert model.converged_ and other.converged_
+    assert model.objective_ == pytest.approx(other.objective_, rel=1e-7)
+    assert len(model.support_) == counts[other.support_].sum()
+    # equal rows have equal multipliers
+    at = (X[model.support_] == kinds[other.support_[0], :3]).all(axis=1)
+    at &= y[model.support_] == kinds[other.support_[0], 3]
+    assert at.sum() == counts[other.support_[0]]
+    np.testing.assert_allclose(np.ptp(model.dual_coef_[0, at]), 0.0, atol=1e-12)
 
 
 def test_rounding_at_bounds_is_no_gain():

@@ -203,7 +203,7 @@ def test_singular_scatter_is_named_with_a_remedy(n_rows, rng):
     refused(lambda: prior.block(X[:3], np.ones(3)), "weight 3 are too few")
     refused(
         lambda: prior.block(X, np.ones(n_rows)),
-        r"scatter of the rows is singular in 3 features .*Drop them, or use",
+        r"singular: features 0, 1, 2 are linearly dependent; drop 1 of them, or use",
     )
 
 
