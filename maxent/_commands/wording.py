@@ -132,7 +132,9 @@ def in_shell(message, args):
 
 @contextlib.contextmanager
 def warnings_told(args, ignored=()):
-    """Tell each warning of a block once, as a sentence on standard error.
+    """Tell each warning of a block at once and once, as a sentence on standard error.
+
+    Of fits that did not converge one sentence is enough, whatever its numbers.
 
     Parameters
     ----------
@@ -141,13 +143,22 @@ def warnings_told(args, ignored=()):
     ignored : sequence of str
         Patterns of warnings that are not told.
     """
-    with warnings.catch_warnings(record=True) as caught:
+    known = set()
+
+    def tell_once(message, category, *_, **__):
+        text = in_shell(message, args)
+        is_open = category.__name__ == "ConvergenceWarning"
+        key = re.sub(r"\d[\d.e+-]*", "#", text) if is_open else text
+        if key not in known:
+            known.add(key)
+            tell(f"maxent {args.command}: warning: {text}")
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
         for pattern in ignored:
             warnings.filterwarnings("ignore", pattern)
+        warnings.showwarning = tell_once
         yield
-    for text in dict.fromkeys(in_shell(warning.message, args) for warning in caught):
-        tell(f"maxent {args.command}: warning: {text}")
 
 
 # ------------------------------------------------------------------------- parameters

@@ -76,6 +76,11 @@ def raised(model: MarkovChain, order: int) -> tuple[Array, Array]:
 
 def _tables(models, order):
     """Stacked start (n, C) and transition (n, C, O) probabilities."""
+    O = models[0].n_symbols
+    n = O**order  # the models themselves, their stack, and its power
+    needed = 24 * n * (O + 1) * len(models)
+    name = f"order={order}, of {len(models)} chains the number of contexts"
+    v.check_memory(name, n, needed)
     both = [raised(model, order) for model in models]
     return np.stack([b[0] for b in both]), np.stack([b[1] for b in both])
 

@@ -61,9 +61,13 @@ def states_per_sequence(length: int, n_symbols: int, zeta: float = 0.1) -> int:
     return M
 
 
-def chosen_states(length: int, n_symbols: int, zeta: float) -> int:
-    """States of a fit that was given none; refused where they are too many."""
+def chosen_states(
+    length: int, n_symbols: int, zeta: float, capped: bool = False
+) -> int:
+    """States of a fit that was given none; too many are refused, or capped."""
     M = states_per_sequence(length, n_symbols, zeta)
+    if capped:
+        return min(M, _MOST_STATES)
     if M > _MOST_STATES:
         raise ValueError(
             f"n_states=None means {M} states for {length} steps (zeta={zeta:g}), more "

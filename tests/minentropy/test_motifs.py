@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from maxent._support.sequences import symbol_sequences
-from maxent.minentropy import M3EMotifClassifier
+from maxent.datasets import make_planted_motifs
+from maxent.minentropy import M3EClassifier, M3EMotifClassifier
 from maxent.minentropy.motifs import MotifFeatures
 
 COMPLEMENT = np.array([3, 2, 1, 0])
@@ -157,7 +158,19 @@ def test_the_motif_is_that_of_the_positive_label(rng):
 def test_one_label_for_all_samples_is_warned_about(rng):
     X, y = planted(rng, 40, 4)
     model = M3EMotifClassifier(6, alpha=0.0, C=0.1, random_state=0)
-    with pytest.warns(UserWarning, match=r"predicts 'unbound' for all 40 .*to 10"):
+    with pytest.warns(
+        UserWarning, match=r"predicts 'unbound' for all 40 .*to 10, or set class"
+    ):
+        model.fit(X, y)
+    bags, y = np.ones((10, 1, 2)), [0, 1] * 5  # as many of each label
+    with pytest.warns(UserWarning, match=r"for all 10 .*to 10000\.$"):
+        M3EClassifier().fit(bags, y)
+
+
+def test_a_start_at_zero_that_is_not_left_is_warned_about():
+    X, y, _, _ = make_planted_motifs(100, 24, 8, information=1.8, random_state=1)
+    model = M3EMotifClassifier(8, C=1e4, init="zero", random_state=0)
+    with pytest.warns(UserWarning, match=r"did not leave .*init='auto' .now 'zero'"):
         model.fit(X, y)
 
 
