@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._core import chain
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
+from maxent._support.letters import codes_beside, counted, in_both_cases
 from maxent._support.partitions import is_partitioned
 from maxent._support.sequence_files import read_sequences
 from maxent._support.sequences import Sequences, vector_sequences
@@ -173,7 +176,8 @@ def with_alphabet(
     """The sequences, and their alphabet: that of strings without one is found.
 
     It has their letters in sorted order, but for the missing ones. A single string, and
-    letters in a list, are left to :func:`symbol_sequences` to refuse.
+    letters in a list, are left to :func:`symbol_sequences` to refuse. A warning names
+    bases in both cases, of which the lower one marks repeats in files of genomes.
     """
     given = alphabet is not None or n_symbols is not None
     if given or is_partitioned(sequences):
@@ -187,6 +191,15 @@ def with_alphabet(
     if max(map(len, strings), default=0) < 2:
         return sequences, None
     letters = sorted(set().union(*strings) - set(missing))
+    twice = in_both_cases(letters)
+    if twice and codes_beside(counted(strings)):
+        warnings.warn(
+            f"the letters {', '.join(twice)} occur in lower case too, which counts as "
+            "another letter; write all in one case, for instance by str.upper, or name "
+            "both by alphabet=.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
     return sequences, "".join(letters) or None
 
 

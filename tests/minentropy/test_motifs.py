@@ -110,7 +110,7 @@ def test_impossible_input_is_refused(change, X, message):
 
 
 def test_more_classes_are_refused():
-    with pytest.raises(ValueError, match="needs two classes and y has 3"):
+    with pytest.raises(ValueError, match=r"y has 3; .*fit\(X, y == 2\)"):
         M3EMotifClassifier(3).fit(["ACGT"] * 3, [0, 1, 2])
 
 
@@ -172,6 +172,15 @@ def test_a_start_at_zero_that_is_not_left_is_warned_about():
     model = M3EMotifClassifier(8, C=1e4, init="zero", random_state=0)
     with pytest.warns(UserWarning, match=r"did not leave .*init='auto' .now 'zero'"):
         model.fit(X, y)
+
+
+def test_unknown_letters_of_proteins_are_X():
+    proteins = "ACDEFGHIKLMNPQRSTVWY"
+    model = M3EMotifClassifier(4, 0, proteins, max_iter=3, random_state=0)
+    assert model.fit(["ACDEFXNN", "NNNNWWWW"] * 5, [1, 0] * 5).missing is None
+    model.predict(["NNXXACDE"])
+    with pytest.raises(ValueError, match=r"X\[0\]\[0\]='N'"):
+        model.set_params(missing="X", alphabet="ACGT").fit(["NACGT"] * 2, [0, 1])
 
 
 def test_short_sequences_to_predict_are_named():
