@@ -298,13 +298,15 @@ OPTIONS: dict[str, Option] = {
         "sequence", "order", "--order", "of the Markov chains", 1, type=int
     ),
     "smoothing": _option(
-        *("sequence", "smoothing", "--smoothing", "pseudo-counts, >= 0", ...),
+        *("sequence", "smoothing", "--smoothing", "pseudo-counts, >= 0"),
+        {"classifier": 0.01, "outliers": 1.0},
         type=float,
     ),
     "em_tol": _option(
         *("sequence", "", "--em-tol"),
         "a fit of a hidden Markov model ends once a step gains so little, relative to "
         "its log-likelihood, > 0",
+        1e-8,
         type=_positive,
     ),
     "rho": _option(

@@ -1,6 +1,8 @@
 """Data files as the options describe them, and labels as estimators take them."""
 
+import os
 import re
+import sys
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from maxent._commands.options import is_for_sequences
 from maxent._commands.outcome import CommandError
 from maxent._support.console import tell
 from maxent._support.data_files import TableError, read_table
-from maxent._support.files import plain_name
+from maxent._support.files import STANDARD_INPUT, plain_name
 
 __all__ = [
     "beside",
@@ -24,6 +26,7 @@ __all__ = [
 
 _MANY_CLASSES = 50  # rows, of which each may have a class of its own in a small file
 _FASTA = (".fasta", ".fa", ".fna", ".ffn", ".faa", ".frn")
+_FASTA_LINES = re.compile(rb">[^\n]*\n[A-Za-z*-]+\s")  # a header, one word below it
 SEQUENCE_SUFFIXES = (*_FASTA, ".fastq", ".fq", ".seq")
 
 
@@ -78,10 +81,23 @@ def _remedy(args, error):
 
 
 def holds_sequences(args):
-    """Whether the data file holds sequences: as --format says, or its ending."""
+    """Whether the data file holds sequences: --format, its ending or first lines."""
     if args.format != "auto":
         return args.format == "sequences"
-    return plain_name(args.data).lower().endswith(SEQUENCE_SUFFIXES)
+    if plain_name(args.data).lower().endswith(SEQUENCE_SUFFIXES):
+        return True
+    return _FASTA_LINES.match(_first_bytes(args.data)) is not None
+
+
+def _first_bytes(path):
+    """Some first bytes of a file or of standard input, which are read again later."""
+    if path == STANDARD_INPUT:
+        stream = getattr(sys.stdin, "buffer", None)
+        return stream.peek() if hasattr(stream, "peek") else b""
+    if not os.path.isfile(path):  # a pipe has its bytes once only
+        return b""
+    with open(path, "rb") as stream:
+        return stream.read(4096)
 
 
 def refuse_sequence_options(args):

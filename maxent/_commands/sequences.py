@@ -32,6 +32,7 @@ from maxent._support.sequence_files import (
 )
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
+_NAMES = {"seq", "sequence", "sequences", "label", "labels", "class"}  # of columns
 _OTHERS = ("M3EMotifClassifier", "MEDSequenceOutlierDetector")
 _OWN = {  # options of one model only: its parameter
     "n_states": ("hmm", "n_states"),
@@ -310,6 +311,10 @@ def _read(args, labelled):
         found = read_records(path, args.encoding)
     except ValueError as error:
         raise CommandError(f"{error}{encoding_remedy(error)}") from None
+    if found.empty:
+        tell(
+            f"maxent {args.command}: {found.empty} reads without letters were left out"
+        )
     if found.fasta:
         places = [
             f"line {line}: the sequence {name!r}"
@@ -320,6 +325,11 @@ def _read(args, labelled):
     strings, labels = [], []
     for text, line in zip(found.sequences, found.lines):
         words = [word for word in re.split(r"[\s,;]+", text) if word]
+        if not strings and {word.strip("\"'").lower() for word in words} <= _NAMES:
+            raise CommandError(
+                f"{path}, line {line}: {text!r} looks like names of columns, and only "
+                "sequences, each with its label, are expected; drop the line"
+            )
         if not 1 <= len(words) <= 2:
             raise CommandError(
                 f"{path}, line {line}: a sequence and its label are expected, and "

@@ -51,6 +51,17 @@ class _Parser(argparse.ArgumentParser):
     def print_help(self, file: object = None) -> None:
         show(self.format_help())
 
+    def parse_args(  # type: ignore[override]  # of the overloads that are used
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> argparse.Namespace:
+        """Parse; options that a command does not have are its own errors."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            named = {p.prog.split()[-1]: p for p in _commands_of(self)}
+            home = named.get(vars(found).get("command", ""), self)
+            home.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found
+
     def error(self, message: str) -> NoReturn:
         tell(f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)")
         self.exit(2)

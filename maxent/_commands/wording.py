@@ -60,6 +60,7 @@ _PHRASES = [
     ),
     (r"must be None( or|,) ", "must be "),
     (r"(CategoricalHMM.*); raise max_iter or tol\..*", r"\1; raise --em-tol"),
+    (r"\bdata\[(\d+)\]", r"sequence \1 (counted from 0)"),
     (r"leave it None and set quantile", "leave it out and set --quantile"),
     (r"classes_\[1\]", "the second class"),
     (r"\bLMERBM, which", "--estimator rbm, which"),
@@ -126,6 +127,8 @@ def in_shell(message, args):
         text = re.sub(pattern, words, text)
     if args.command == "fit":
         text = _with_options(text, args)
+    else:
+        text = text.replace("; raise --em-tol", "; fit again with a larger --em-tol")
     words = vars(args).get("words")
     return text if words is None else _with_columns(text, *words)
 

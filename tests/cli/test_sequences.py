@@ -1,7 +1,9 @@
 """The command line on sequences: FASTA files, and lines of a sequence and its label."""
 
 import gzip
+import io
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from maxent import MEDClassifier
 from maxent._support.persistence import load
 from maxent.kernels import ProductKernel
-from maxent.models import MarkovChain
+from maxent.models import CategoricalHMM, MarkovChain
 
 MARKOV = ("--sequence-model", "markov", "--horizon", "4", "-C", "10")
 
@@ -168,6 +170,8 @@ def test_wrong_options_are_one_sentence(run, fasta, tmp_path, options, words):
         ("ACA x\nCAC\n", "line 2: the sequence has no label"),
         (">a x\nACA\n>\nCAC\n", "line 3: the sequence has no label"),
         ("ACA x y\n", "line 1: a sequence and its label are expected, and 3 words"),
+        ("seq,label\nACA,x\n", "line 1: 'seq,label' looks like names of columns"),
+        ("@a x\nAC\n+\n!\n", "begins with @ is read as FASTQ"),
         (">a\nAC\n>b\nCA\n>c\nAA\n", "every header is one word, 'a' the first"),
     ],
 )
@@ -373,3 +377,43 @@ def test_places_are_those_of_motifs(run, fasta, crabs, tmp_path):
         assert run("fit", data, tmp_path / "m", *options)[0] == 0
         code, _, err = run("predict", tmp_path / "m", data, "--places")
         assert code == 2 and "--places is for models of motifs" in err
+
+
+def test_fasta_is_known_by_its_first_lines(run, fasta, tmp_path, monkeypatch):
+    data = fasta.read_bytes()
+    other = tmp_path / "train.txt"
+    other.write_bytes(data)
+    stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
+    monkeypatch.setattr(sys, "stdin", stream)
+    for path in (other, "-"):
+        code, out, err = run("fit", path, tmp_path / "m", *MARKOV)
+        assert (code, err) == (0, "") and pairs(out)["sequences"] == "24"
+
+
+def test_reads_without_letters_are_left_out_and_told(run, fasta, tmp_path):
+    assert run("fit", fasta, tmp_path / "m", *MARKOV)[0] == 0
+    reads = tmp_path / "r.fastq"
+    reads.write_text("@a\nACA\n+\n!!!\n@b\n\n+\n\n")
+    code, out, err = run("predict", tmp_path / "m", reads)
+    assert (
+        code == 0
+        and len(read_rows(out)) == 2
+        and "reads without letters were left out" in err
+    )
+
+
+def test_fits_that_stop_early_are_told_once(run, lines, tmp_path, monkeypatch):
+    own = CategoricalHMM.fit_many.__func__
+
+    def hasty(cls, data, **options):
+        return own(cls, data, **{**options, "max_iter": 1})
+
+    monkeypatch.setattr(CategoricalHMM, "fit_many", classmethod(hasty))
+    options = ["--format", "sequences", "--states", "2", "--horizon", "4"]
+    _, _, err = run("fit", lines, tmp_path / "m", *options, "-v", "3")
+    told = [line for line in err.splitlines() if "did not converge" in line]
+    assert len(told) == 2  # in the folds, and in the fit of all
+    words = r"fits did not converge, that of sequence \d+ .counted from 0. first .*"
+    assert re.search(words + "; raise --em-tol$", told[0])
+    _, _, err = run("predict", tmp_path / "m", lines, "--format", "sequences")
+    assert re.search(words + "; fit again with a larger --em-tol$", err, re.M)
