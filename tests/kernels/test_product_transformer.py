@@ -287,6 +287,8 @@ def test_the_first_axis_of_an_array_is_that_of_the_models(horizon, rng):
         np.testing.assert_array_equal(K, maker.fit_transform(list(X)))
         assert K.shape == (5, 5)
     refused(lambda: ProductKernel("MarkovChain").fit(codes[0]), "is a single number")
+    frame = pd.DataFrame({"s": ["AC", "CA"]})
+    refused(lambda: ProductKernel("MarkovChain").fit(frame), r"as by df\['s'\]")
 
 
 def test_paths_of_files_and_pairs(tmp_path, rng):
