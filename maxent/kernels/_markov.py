@@ -40,6 +40,7 @@ class MarkovRoute(ModelRoute):
 
     def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
         order = max(model.order for model in [*P, *(Q or ())])
+        _check_memory(order, P, Q)
         left = _tables(P, order)
         right = left if Q is None else _tables(Q, order)
         assert call.horizons is not None
@@ -74,13 +75,20 @@ def raised(model: MarkovChain, order: int) -> tuple[Array, Array]:
     return start, np.tile(model.transition, (O ** (order - m), 1))
 
 
+def _check_memory(order, P, Q):
+    """Refuse tables of all chains that do not fit into memory.
+
+    There are the chains, their stack and its power, and of one chain the products with
+    all of the second list, with the sums of one step.
+    """
+    n_chains, m = len(P) + len(Q or ()), len(P if Q is None else Q)
+    O = P[0].n_symbols
+    name = f"order={order}, of {n_chains} chains the number of contexts"
+    v.check_memory(name, O**order, 8 * O**order * (O + 1) * (3 * n_chains + 2 * m))
+
+
 def _tables(models, order):
     """Stacked start (n, C) and transition (n, C, O) probabilities."""
-    O = models[0].n_symbols
-    n = O**order  # the models themselves, their stack, and its power
-    needed = 24 * n * (O + 1) * len(models)
-    name = f"order={order}, of {len(models)} chains the number of contexts"
-    v.check_memory(name, n, needed)
     both = [raised(model, order) for model in models]
     return np.stack([b[0] for b in both]), np.stack([b[1] for b in both])
 
