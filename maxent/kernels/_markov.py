@@ -38,9 +38,12 @@ class MarkovRoute(ModelRoute):
         check_letters(name, models, (like or models)[0].alphabet)
         return models
 
+    def check_call(self, P: Any, Q: Any, call: Call) -> None:
+        super().check_call(P, Q, call)
+        _check_memory(max(model.order for model in [*P, *(Q or ())]), P, Q)
+
     def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
         order = max(model.order for model in [*P, *(Q or ())])
-        _check_memory(order, P, Q)
         left = _tables(P, order)
         right = left if Q is None else _tables(Q, order)
         assert call.horizons is not None
