@@ -282,7 +282,8 @@ OPTIONS: dict[str, Option] = {
     "unknown": _option(
         *("sequence", "missing", "--unknown"),
         *(
-            "letters that stand for an unknown one; of motif and outliers of ACGT N",
+            "letters that stand for an unknown one (default: of nucleic acids N and "
+            "the other codes of IUPAC, of others none)",
             ...,
         ),
         metavar="LETTERS",
@@ -297,13 +298,15 @@ OPTIONS: dict[str, Option] = {
         "sequence", "order", "--order", "of the Markov chains", 1, type=int
     ),
     "smoothing": _option(
-        *("sequence", "smoothing", "--smoothing", "pseudo-counts, >= 0", ...),
+        *("sequence", "smoothing", "--smoothing", "pseudo-counts, >= 0"),
+        {"classifier": 0.01, "outliers": 1.0},
         type=float,
     ),
     "em_tol": _option(
         *("sequence", "", "--em-tol"),
         "a fit of a hidden Markov model ends once a step gains so little, relative to "
         "its log-likelihood, > 0",
+        1e-8,
         type=_positive,
     ),
     "rho": _option(
@@ -311,7 +314,9 @@ OPTIONS: dict[str, Option] = {
     ),
     "horizon": _option(
         *("sequence", "horizon", "--horizon"),
-        *("compare strings of HORIZON + 1 letters; mean is the mean length", "mean"),
+        "compare strings of HORIZON + 1 letters; mean is the mean length, and 5 to 20 "
+        "are often better for long sequences",
+        "mean",
         type=_horizon,
     ),
     "width": _option("sequence", "width", "--width", "letters of the motif", type=int),
@@ -333,7 +338,10 @@ OPTIONS: dict[str, Option] = {
     ),
     "alpha": _option(
         *("sequence", "alpha", "--alpha"),
-        *("order of the Renyi entropy: inf is one place, 1 all places", float("inf")),
+        *(
+            "order of the Renyi entropy: from inf, the best place, to 0, all places",
+            float("inf"),
+        ),
         type=float,
     ),
     "n_init": _option(

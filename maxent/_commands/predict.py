@@ -59,6 +59,10 @@ def predict(args):
         from maxent._commands import sequences
 
         return sequences.predict(args, estimator, extra["sequences"])
+    if args.places:
+        raise CommandError(
+            f"--places is for models of motifs, and {args.model} is none"
+        )
     if args.format == "sequences":
         raise CommandError(
             f"{args.model} is a model of a table, not of sequences; use --format csv "
@@ -173,10 +177,11 @@ def _without_calibration(estimator, method):
     return estimator
 
 
-def write_predictions(args, estimator, method, X, y, ids=None):
+def write_predictions(args, estimator, method, X, y, ids=None, beside=()):
     """Apply the estimator, write the predictions, and tell the error if there is y.
 
-    `ids` are name and cells of a column to write before them.
+    `ids` are name and cells of a column to write before them, and `beside` those of
+    columns to write after them.
     """
     try:
         told = ["no category in feature"] if "unseen" in vars(args) else []
@@ -193,7 +198,7 @@ def write_predictions(args, estimator, method, X, y, ids=None):
     if values.ndim == 2:
         names = getattr(estimator, "classes_", np.arange(values.shape[1]))
         header = [f"{word}_{name}" for name in names.tolist()]
-    _write_rows(args.output, header, values, ids)
+    _write_rows(args.output, header, values, ids, beside)
     found = verdict(machine_of(estimator), labels, y)
     if args.json:
         lines = [("rows", len(values)), *([found] if found else [])]
@@ -280,8 +285,11 @@ def _text_file(path):
         yield stream
 
 
-def _write_rows(path, header, values, ids):
+def _write_rows(path, header, values, ids, beside):
     rows = values.tolist() if values.ndim == 2 else ([v] for v in values.tolist())
+    for name, cells in beside:
+        header = [*header, name]
+        rows = ([*row, cell] for row, cell in zip(rows, cells.tolist()))
     if ids is not None:
         header = [ids[0], *header]
         rows = ([name, *row] for name, row in zip(ids[1], rows))

@@ -1,7 +1,9 @@
 """Data files as the options describe them, and labels as estimators take them."""
 
 import itertools
+import os
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +13,7 @@ from maxent._commands.outcome import CommandError
 from maxent._support.cells import is_missing
 from maxent._support.console import tell
 from maxent._support.data_files import TableError, read_table
-from maxent._support.files import plain_name
+from maxent._support.files import STANDARD_INPUT, plain_name
 
 __all__ = [
     "beside",
@@ -30,6 +32,7 @@ __all__ = [
 _MANY_CLASSES = 50  # a small file may have as many rows, each of a class of its own
 _NAMELESS = ("", "Unnamed: 0")  # headers of an index, as written and as read
 _FASTA = (".fasta", ".fa", ".fna", ".ffn", ".faa", ".frn")
+_FASTA_LINES = re.compile(rb">[^\n]*\n[A-Za-z*-]+\s")  # a header, one word below it
 SEQUENCE_SUFFIXES = (*_FASTA, ".fastq", ".fq", ".seq")
 
 
@@ -146,10 +149,23 @@ def _remedy(args, error):
 
 
 def holds_sequences(args):
-    """Whether the data file holds sequences: as --format says, or its ending."""
+    """Whether the data file holds sequences: --format, its ending or first lines."""
     if args.format != "auto":
         return args.format == "sequences"
-    return plain_name(args.data).lower().endswith(SEQUENCE_SUFFIXES)
+    if plain_name(args.data).lower().endswith(SEQUENCE_SUFFIXES):
+        return True
+    return _FASTA_LINES.match(_first_bytes(args.data)) is not None
+
+
+def _first_bytes(path):
+    """Some first bytes of a file or of standard input, which are read again later."""
+    if path == STANDARD_INPUT:
+        stream = getattr(sys.stdin, "buffer", None)
+        return stream.peek() if hasattr(stream, "peek") else b""
+    if not os.path.isfile(path):  # a pipe has its bytes once only
+        return b""
+    with open(path, "rb") as stream:
+        return stream.read(4096)
 
 
 def refuse_sequence_options(args):

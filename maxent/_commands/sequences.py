@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 from maxent._commands.catalog import SEQUENCES
+from maxent._commands.letters import IN_FIT, IN_PREDICT, alphabet_of, check_letters
 from maxent._commands.options import OPTIONS
 from maxent._commands.outcome import CommandError, Outcome, check_model_output, listed
 from maxent._commands.predict import prediction_method, write_predictions
@@ -32,6 +33,7 @@ from maxent._support.sequence_files import (
 )
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
+_NAMES = {"seq", "sequence", "sequences", "label", "labels", "class"}  # of columns
 _OTHERS = ("M3EMotifClassifier", "MEDSequenceOutlierDetector")
 _OWN = {  # options of one model only: its parameter
     "n_states": ("hmm", "n_states"),
@@ -51,9 +53,6 @@ _NOT_HERE = {
     "--bins": "bins",
     "--drop-unlabelled": "drop_unlabelled",
 }
-_IN_FIT = "add it to --alphabet, or name it in --unknown if it is an unknown letter"
-_ONE_CASE = "such as by awk '!/^>/{$0=toupper($0)}1'"  # headers have the labels
-_IN_PREDICT = "drop the sequence, or fit again with it in --alphabet or --unknown"
 _OF_KERNEL = (
     *("sequence_model", "alphabet", "unknown", "smoothing", "rho", "horizon"),
     *(*_OWN, "seed", "n_jobs"),
@@ -76,7 +75,7 @@ def fit(args):
     weight = given.pop("class_weight", None)
     if weight is not None and y is None:
         raise CommandError(f"{weight[0]} does not apply to the {args.estimator}")
-    _check_positive(given, y)
+    y = _two_labels(args, given, y)
     params = {}
     if weight is not None:
         params["class_weight"] = class_weights(weight[2], y)
@@ -84,11 +83,9 @@ def fit(args):
         trained = _Kernel(args, given, params, X, y)
     else:
         trained = _Direct(args, spec, given, params, X, y)
-    _check_letters(args.data, X, places, *trained.letters, _IN_FIT)
+    check_letters(args.data, X, places, *trained.letters, IN_FIT)
     if args.estimator == "motif":
         _check_lengths(args.data, X, places, trained.fitted, ", or a smaller --width")
-    if "alphabet" not in args.given:
-        _warn_of_cases(trained.letters[0])
     checked = [] if args.cv is None else _cross_validate(args, trained, X, y)
     if args.model is None:
         lines = [("sequences", len(X)), *trained.lines(), *checked]
@@ -105,14 +102,31 @@ def fit(args):
     return fit_outcome(args, trained.fitted, lines, seconds)
 
 
-def _check_positive(given, y):
-    if "pos_label" in given and y is not None:
-        flag, _, label = given["pos_label"]
-        if label not in y:
-            raise CommandError(
-                f"{flag} {label} is none of the labels of the file, "
-                f"{listed(np.unique(y).tolist())}"
-            )
+def _two_labels(args, given, y):
+    """The labels; of more than two for a motif, one of them against all others."""
+    flag, _, label = given.get("pos_label", (None, None, None))
+    known = [] if y is None else np.unique(y).tolist()
+    if y is not None and flag is not None and label not in known:
+        raise CommandError(
+            f"{flag} {label} is none of the labels of the file, {listed(known)}"
+        )
+    if args.estimator != "motif" or len(known) <= 2:
+        return y
+    if flag is None:
+        raise CommandError(
+            f"{args.data} has the labels {listed(known)}, and a motif tells two apart; "
+            f"say --positive LABEL, such as --positive {known[-1]}, for the motif of "
+            "one of them against all others"
+        )
+    return _against_others(y, label)
+
+
+def _against_others(y, label):
+    return np.where(y == label, label, _others(label))
+
+
+def _others(label):
+    return f"not {label}"
 
 
 def _cross_validate(args, trained, X, y):
@@ -192,13 +206,10 @@ class _Direct:
             given["smoothing"] = (flag, "pseudo_count", value)
         if "seed" in given:
             params["random_state"] = given.pop("seed")[2]
-        own = given["alphabet"][2] if "alphabet" in given else _letters(X, "")
-        missing = given["unknown"][2] if "unknown" in given else _unknown_of(own)
-        if "alphabet" not in given:
-            params["alphabet"] = _letters(X, missing)
-        if "unknown" not in given:
-            known = params.get("alphabet", own)
-            params["missing"] = "" if missing in known else missing
+        said = [
+            given.pop(d)[2] if d in given else None for d in ("alphabet", "unknown")
+        ]
+        params["alphabet"], params["missing"] = alphabet_of(X, *said)
         machine = make_estimator(args.estimator, spec, given, **params)
         self.letters = _letters_of(machine)
         self.weights = with_class_weights(args, machine, y)
@@ -229,9 +240,14 @@ def predict(args, estimator, model):
     _refuse_table_options(args)
     method = prediction_method(args, estimator)
     X, y, places, ids = _read(args, labelled=False if args.no_label else "auto")
-    _check_letters(args.data, X, places, *_letters_of(estimator), _IN_PREDICT)
+    check_letters(args.data, X, places, *_letters_of(estimator), IN_PREDICT)
     _check_lengths(args.data, X, places, estimator, "")
     classes = getattr(estimator, "classes_", None)
+    beside = _places(args, estimator, X) if args.places else []
+    if y is not None and model == "M3EMotifClassifier":
+        label = machine_of(estimator).pos_label_
+        if _others(label) in classes and label in y:
+            y = _against_others(y, label)
     if y is not None and classes is not None:
         known = {str(c) for c in np.asarray(classes).tolist()}
         if not set(y.tolist()) & known:
@@ -241,7 +257,23 @@ def predict(args, estimator, model):
                     f"the model ({', '.join(sorted(known))}), so no error is computed"
                 )
             y = None
-    return write_predictions(args, estimator, method, X, y, ids)
+    return write_predictions(args, estimator, method, X, y, ids, beside)
+
+
+def _places(args, estimator, X):
+    """Columns of the likeliest place of the motif, and of its strand."""
+    motif = machine_of(estimator)
+    if not hasattr(motif, "pos_label_"):
+        raise CommandError(
+            f"--places is for models of motifs, and {args.model} is none"
+        )
+    at = motif.predict_hidden(X, [motif.pos_label_] * len(X))
+    if not motif.both_strands:
+        return [("place", at + 1)]
+    last = np.array([len(text) for text in X]) - motif.width
+    forward = at <= last  # on the other strand places count from its own beginning
+    first = np.where(forward, at, 2 * last + 1 - at)
+    return [("place", first + 1), ("strand", np.where(forward, "+", "-"))]
 
 
 def _refuse_table_options(args):
@@ -251,28 +283,6 @@ def _refuse_table_options(args):
 
 
 # ------------------------------------------------------------------------- machines
-
-
-def _letters(X, missing):
-    return "".join(sorted({letter for text in X for letter in text} - {*missing}))
-
-
-def _unknown_of(letters):
-    """N for an unknown letter of nucleic acids; of proteins it is asparagine."""
-    return "N" if {*letters.upper()} <= {*"ACGTUN"} and letters.isupper() else ""
-
-
-def _warn_of_cases(letters):
-    """Lower-case letters in files of genomes mark repeats, not other symbols."""
-    twice = [
-        letter for letter in letters if letter.isupper() and letter.lower() in letters
-    ]
-    if twice:
-        tell(
-            f"maxent fit: warning: {', '.join(twice)} occur in lower case too, which "
-            f"counts as another letter; write the letters in one case, {_ONE_CASE}, or "
-            "name both by --alphabet"
-        )
 
 
 def _letters_of(estimator):
@@ -287,9 +297,8 @@ def _letters_of(estimator):
 def _make_kernel(given, X):
     """The kernel between models of the sequences, from the options."""
     kind = given.get("sequence_model", "hmm")
-    params = {"alphabet": given.get("alphabet"), "missing": given.get("unknown", "")}
-    if params["alphabet"] is None:
-        params["alphabet"] = _letters(X, params["missing"])
+    own = alphabet_of(X, given.get("alphabet"), given.get("unknown"))
+    params = dict(zip(("alphabet", "missing"), own))
     for name, (owner, param) in _OWN.items():
         if name in given:
             if kind != owner:
@@ -322,6 +331,10 @@ def _read(args, labelled):
         found = read_records(path, args.encoding)
     except ValueError as error:
         raise CommandError(f"{error}{encoding_remedy(error)}") from None
+    if found.empty:
+        tell(
+            f"maxent {args.command}: {found.empty} reads without letters were left out"
+        )
     if found.fasta:
         places = [
             f"line {line}: the sequence {name!r}"
@@ -332,6 +345,11 @@ def _read(args, labelled):
     strings, labels = [], []
     for text, line in zip(found.sequences, found.lines):
         words = [word for word in re.split(r"[\s,;]+", text) if word]
+        if not strings and {word.strip("\"'").lower() for word in words} <= _NAMES:
+            raise CommandError(
+                f"{path}, line {line}: {text!r} looks like names of columns, and only "
+                "sequences, each with its label, are expected; drop the line"
+            )
         if not 1 <= len(words) <= 2:
             raise CommandError(
                 f"{path}, line {line}: a sequence and its label are expected, and "
@@ -341,22 +359,6 @@ def _read(args, labelled):
         labels.append(words[1] if len(words) == 2 else None)
     places = [f"line {line}: the sequence" for line in found.lines]
     return strings, _labels(path, found, labels, labelled), places, None
-
-
-def _check_letters(path, X, places, alphabet, missing, remedy):
-    """Refuse letters that a model does not know; their place is named."""
-    known = {*(alphabet or ""), *missing}
-    for text, place in zip(X, places):
-        unknown = {*text} - known
-        if alphabet is not None and unknown:
-            letter = min(unknown, key=text.index)
-            if letter.swapcase() in known:
-                remedy = f"write the letters in one case, {_ONE_CASE}"
-            raise CommandError(
-                f"{path}, {place} has the letter {letter!r} at place "
-                f"{text.index(letter) + 1}, which is not in the alphabet {alphabet!r}; "
-                f"{remedy}"
-            )
 
 
 def _check_lengths(path, X, places, estimator, remedy):

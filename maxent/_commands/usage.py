@@ -33,12 +33,13 @@ maxent fit train.csv model.npz --class-weight yes:3,no:1 --probability
 maxent fit points.csv model.npz --estimator outliers --contamination 0.05
 maxent fit some-labels.csv model.npz --estimator partial
 zcat huge.svm.gz | maxent fit - model.npz --format svmlight --kernel linear
-maxent fit genes.fasta model.npz --alphabet ACGT --unknown N --horizon 9
+maxent fit genes.fasta model.npz --states 2 --horizon 9
 maxent fit sites.fasta model.npz --estimator motif --width 8""",
     "predict": """\
 maxent predict model.npz test.csv
 maxent predict model.npz test.csv.gz -o predictions.csv --probability
 maxent predict model.npz patients.csv --id patient
+maxent predict motif.npz sites.fasta --places
 cut -d, -f2- test.csv | maxent predict model.npz - --no-label""",
     "info": """\
 maxent info model.npz
@@ -49,6 +50,17 @@ maxent info --json model.npz""",
 class _Parser(argparse.ArgumentParser):
     def print_help(self, file: object = None) -> None:
         show(self.format_help())
+
+    def parse_args(  # type: ignore[override]  # of the overloads that are used
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> argparse.Namespace:
+        """Parse; options that a command does not have are its own errors."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            named = {p.prog.split()[-1]: p for p in _commands_of(self)}
+            home = named.get(vars(found).get("command", ""), self)
+            home.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found
 
     def error(self, message: str) -> NoReturn:
         tell(f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)")
@@ -303,6 +315,12 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--score", action="store_true", help="write log-likelihoods of rows"
+    )
+    predict.add_argument(
+        "--places",
+        action="store_true",
+        help="of a motif: add the likeliest place of its first letter, counted from 1, "
+        "and the strand where both are read",
     )
     predict.add_argument(
         "--no-label", action="store_true", help="the file has no label column"

@@ -61,6 +61,7 @@ _PHRASES = [
     ),
     (r"must be None( or|,) ", "must be "),
     (r"(CategoricalHMM.*); raise max_iter or tol\..*", r"\1; raise --em-tol"),
+    (r"\bdata\[(\d+)\]", r"sequence \1 (counted from 0)"),
     (r"leave it None and set quantile", "leave it out and set --quantile"),
     (r"classes_\[1\]", "the second class"),
     (r"\bLMERBM, which", "--estimator rbm, which"),
@@ -134,13 +135,17 @@ def in_shell(message, args):
         text = re.sub(pattern, words, text)
     if args.command == "fit":
         text = _with_options(text, args)
+    else:
+        text = text.replace("; raise --em-tol", "; fit again with a larger --em-tol")
     words = vars(args).get("words")
     return text if words is None else _with_columns(text, *words)
 
 
 @contextlib.contextmanager
 def warnings_told(args, ignored=()):
-    """Tell each warning of a block once, when it comes, as a sentence.
+    """Tell each warning of a block at once and once, as a sentence on standard error.
+
+    Of fits that did not converge one sentence is enough, whatever its numbers.
 
     Parameters
     ----------
@@ -149,19 +154,21 @@ def warnings_told(args, ignored=()):
     ignored : sequence of str
         Patterns of warnings that are not told.
     """
-    told = set()
+    known = set()
 
-    def show(message, *_, **__):
+    def tell_once(message, category, *_, **__):
         text = in_shell(message, args)
-        if text not in told:
-            told.add(text)
+        is_open = category.__name__ == "ConvergenceWarning"
+        key = re.sub(r"\d[\d.e+-]*", "#", text) if is_open else text
+        if key not in known:
+            known.add(key)
             tell(f"maxent {args.command}: warning: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         for pattern in ignored:
             warnings.filterwarnings("ignore", pattern)
-        warnings.showwarning = show
+        warnings.showwarning = tell_once
         yield
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-import itertools
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +19,9 @@ def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     ----------
     path : str or path-like
         A file whose first entry begins with ">" is FASTA: its headers are the names,
-        and lines that begin with ";" are comments. One whose first line begins with "@"
-        and whose third with "+" is FASTQ, of four lines a record; the qualities are
-        left out. Otherwise every line that is not blank is a sequence, named by its
+        and lines that begin with ";" are comments. One that begins with "@" is FASTQ,
+        whose lines may be wrapped; qualities, and reads without letters, are left out.
+        Otherwise every line that is not blank is a sequence, named by its
         number. Files compressed by gzip, bzip2 or xz are unpacked; "-" is standard
         input.
 
@@ -33,8 +32,8 @@ def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     Raises
     ------
     ValueError
-        For a file without a sequence, a header without one, and records of FASTQ that
-        are not of four lines; the line is named.
+        For a file without a sequence, a header of FASTA without one, and records of
+        FASTQ with more or fewer qualities than letters; the line is named.
     """
     found = read_records(path)
     return found.names, found.sequences
@@ -42,12 +41,16 @@ def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True)
 class Records:
-    """Sequences of a file: names, strings, and the lines where they begin."""
+    """Sequences of a file: names, strings, and the lines where they begin.
+
+    `empty` counts reads of FASTQ without letters, which are left out.
+    """
 
     names: list[str]
     sequences: list[str]
     lines: list[int]
     fasta: bool
+    empty: int = 0
 
 
 def read_records(path: str | os.PathLike[str], encoding: str = "utf-8") -> Records:
@@ -55,35 +58,51 @@ def read_records(path: str | os.PathLike[str], encoding: str = "utf-8") -> Recor
     file, data = read_bytes(path)
     text = decode_text(file, data, encoding)
     lines = io.StringIO(text, newline=None)
-    head = [line[:1] for line in itertools.islice(lines, 3)]
-    lines.seek(0)
-    if head[::2] == ["@", "+"]:
+    if text.lstrip().startswith("@"):
         return _fastq(file, lines)
     return _fasta_or_lines(file, lines)
 
 
 def _fastq(file: str, contents: io.StringIO) -> Records:
-    """Records of four lines: header, string, + and the qualities."""
+    """Records of a header, string, + and qualities; string and qualities may wrap."""
     found = Records([], [], [], True)
     rows = [line.strip() for line in contents]
-    while rows and not rows[-1]:
-        rows.pop()
-    for start in range(0, len(rows), 4):
-        header, text, plus, quality = (*rows[start : start + 4], *[""] * 3)[:4]
-        if header[:1] != "@" or plus[:1] != "+" or len(text) != len(quality):
+    at = empty = 0
+    while at < len(rows):
+        if not rows[at]:
+            at += 1
+            continue
+        text, n_qualities, end = _fastq_record(rows, at)
+        if end is None or len(text) != n_qualities:
             raise ValueError(
-                f"{file}, line {start + 1}: four lines of FASTQ are expected: @ and a "
-                "name, the sequence, +, and as many qualities as letters."
+                f"{file}, line {at + 1}: a file that begins with @ is read as FASTQ: @ "
+                "and a name, the letters, a line that begins with +, and as many "
+                f"qualities as letters; this record has {len(text)} letters and "
+                f"{n_qualities} qualities."
             )
-        if not text:
-            raise ValueError(
-                f"{file}, line {start + 1}: the header {header[1:]!r} has no sequence "
-                "below it."
-            )
-        found.names.append(header[1:].strip())
-        found.sequences.append(text)
-        found.lines.append(start + 1)
-    return found
+        if text:
+            found.names.append(rows[at][1:].strip())
+            found.sequences.append(text)
+            found.lines.append(at + 1)
+        empty += not text
+        at = end
+    if not found.sequences:
+        raise ValueError(f"{file} has no sequence.")
+    return replace(found, empty=empty)
+
+
+def _fastq_record(rows: list[str], at: int) -> tuple[str, int, int | None]:
+    """Letters, number of qualities, and end of a record; no end of a damaged one."""
+    plus = at + 1
+    while plus < len(rows) and rows[plus][:1] != "+":
+        plus += 1
+    text = "".join(rows[at + 1 : plus])
+    end, n_qualities = plus + 1, 0
+    while end < len(rows) and n_qualities < len(text):
+        n_qualities += len(rows[end])
+        end += 1
+    whole = rows[at][:1] == "@" and plus < len(rows)
+    return text, n_qualities, end if whole else None
 
 
 def _fasta_or_lines(file: str, contents: io.StringIO) -> Records:

@@ -229,6 +229,11 @@ def _encoded(
 def _codes_of(name: str, value: Any) -> NDArray[np.intp]:
     """One array of codes."""
     array = v.as_array(name, value)
+    if any(isinstance(x, bytes) for x in array.ravel()[:1]):
+        raise ValueError(
+            f"{name}={v.shown(value)} has bytes, and strings are read; decode them, as "
+            "by [x.decode() for x in X]."
+        )
     if array.dtype.kind in "US" or (
         array.dtype.kind == "O" and any(isinstance(x, str) for x in array.ravel()[:1])
     ):
@@ -394,6 +399,7 @@ def _listed(sequences: Any, name: str) -> Any:
     if isinstance(sequences, tuple):
         refuse_pair(name, sequences)
     if hasattr(sequences, "columns") and hasattr(sequences, "to_numpy"):
+        refuse_text_frame(name, sequences)
         return v.as_doubles(name, sequences)  # a data frame is one array
     return sequences
 
@@ -407,6 +413,17 @@ def each_entry(data: Any, lengths: ArrayLike | None = None) -> Any:
     if lengths is None and getattr(data, "ndim", 0) > 1:
         return list(data.to_numpy() if hasattr(data, "to_numpy") else data)
     return data
+
+
+def refuse_text_frame(name: str, frame: Any) -> None:
+    """Refuse a data frame whose only column has strings, which are the sequences."""
+    cells = frame.to_numpy() if len(frame.columns) == 1 else np.empty((0, 1))
+    if cells.dtype.kind in "OSU" and all(isinstance(x, str) for x in cells[:1, 0]):
+        column = v.shown(frame.columns[0])
+        raise ValueError(
+            f"{name} is a data frame with one column of strings; pass the column "
+            f"itself, as by df[{column}]."
+        )
 
 
 def refuse_pair(name: str, pair: tuple[Any, ...]) -> None:

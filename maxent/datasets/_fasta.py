@@ -26,7 +26,7 @@ def read_fasta(path: str | os.PathLike[str], *, labels: bool = False) -> Bunch:
     path : str or path-like
         The file, compressed by gzip, bzip2, xz or not. A header begins with ">"; lines
         that begin with ";" and blank lines are left out, and blanks inside sequences
-        dropped. Of FASTQ the qualities are left out.
+        dropped. Of FASTQ the qualities, and reads without letters, are left out.
     labels : bool, default=False
         Whether the last word of each header is the label of its sequence, as for the
         command line. Labels that are written otherwise can be taken from ``headers``.

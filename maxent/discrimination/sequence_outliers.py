@@ -58,7 +58,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
         below those of the training ones, and normal ones are called outliers.
     alphabet : str, optional
         Letters of the symbols, in order, where strings are read. None takes those of
-        the training strings, sorted; give it where some may be missing there.
+        the training strings, sorted; give it where some may be missing there. A
+        warning names bases in both cases.
     missing : str, default=""
         Letters of strings that stand for a missing observation.
     n_symbols : int, optional

@@ -20,6 +20,7 @@ from maxent._support.registry import VALUES, resolve
 from maxent._support.sequences import (
     Sequences,
     refuse_pair,
+    refuse_text_frame,
     symbol_sequences,
     vector_sequences,
 )
@@ -191,6 +192,8 @@ def _entries(X: Any) -> Any:
     """The data of every model; a single number is none."""
     if isinstance(X, tuple):
         refuse_pair("X", X)
+    if hasattr(X, "columns") and hasattr(X, "to_numpy"):
+        refuse_text_frame("X", X)
     X = X.to_numpy() if hasattr(X, "to_numpy") else X
     try:
         entries = list(X)

@@ -38,6 +38,10 @@ class MarkovRoute(ModelRoute):
         check_letters(name, models, (like or models)[0].alphabet)
         return models
 
+    def check_call(self, P: Any, Q: Any, call: Call) -> None:
+        super().check_call(P, Q, call)
+        _check_memory(max(model.order for model in [*P, *(Q or ())]), P, Q)
+
     def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
         order = max(model.order for model in [*P, *(Q or ())])
         left = _tables(P, order)
@@ -72,6 +76,18 @@ def raised(model: MarkovChain, order: int) -> tuple[Array, Array]:
         rows = np.tile(model.transition, (O ** (k - m), 1))
         start = (start[:, None] * rows).reshape(-1)
     return start, np.tile(model.transition, (O ** (order - m), 1))
+
+
+def _check_memory(order, P, Q):
+    """Refuse tables of all chains that do not fit into memory.
+
+    There are the chains, their stack and its power, and of one chain the products with
+    all of the second list, with the sums of one step.
+    """
+    n_chains, m = len(P) + len(Q or ()), len(P if Q is None else Q)
+    O = P[0].n_symbols
+    name = f"order={order}, of {n_chains} chains the number of contexts"
+    v.check_memory(name, O**order, 8 * O**order * (O + 1) * (3 * n_chains + 2 * m))
 
 
 def _tables(models, order):

@@ -58,27 +58,37 @@ def log_scaled(L: Array, left: Array, right: Array | None = None) -> Array:
     return np.asarray(out)
 
 
-def warn_of_diagonal(K: Array, horizon: int | None) -> None:
+def warn_of_diagonal(
+    K: Array, horizon: int | None, rows: NDArray[np.intp] | None = None
+) -> bool:
     """Warn where most of the data are like no other, so that nothing is learnt.
 
     Parameters
     ----------
-    K : ndarray (n, n)
-        Normalised kernel of the training data.
+    K : ndarray (n, n) or (k, n)
+        Normalised kernel of the training data, or rows of it.
     horizon : int or None
         That of the kernel; None of data that are no sequences, which may differ.
+    rows : ndarray of int (k,), optional
+        Which rows; None is all.
+
+    Returns
+    -------
+    bool
+        Whether there was a warning.
     """
     if not horizon or len(K) < _FEWEST:
-        return
+        return False
     others = K.copy()
-    np.fill_diagonal(others, 0.0)
+    i = np.arange(len(K))
+    others[i, i if rows is None else rows] = 0.0
     nearest = float(np.median(others.max(axis=1)))
     if nearest < _NEAR:
         # logarithms of kernels fall about as the number of steps compared
         share = math.log(_FAIR) / math.log(max(nearest, np.finfo(float).tiny))
         shorter = max(1, min(10, horizon // 2, int((horizon + 1) * share) - 1))
         warnings.warn(
-            f"the normalised kernel is nearly diagonal: half of the {len(K)} data have "
+            f"the normalised kernel is nearly diagonal: half of {len(K)} data have "
             f"no other with a kernel above {nearest:.1g}, of at most 1, so a machine "
             f"learns little from it. Take a shorter horizon (now {horizon}; try "
             f"horizon={shorter}, and 1 to 5 with many columns), a smaller rho, or "
@@ -86,6 +96,7 @@ def warn_of_diagonal(K: Array, horizon: int | None) -> None:
             UserWarning,
             stacklevel=user_stacklevel(),
         )
+    return nearest < _NEAR
 
 
 def exponential(L: Array) -> Array:

@@ -300,6 +300,11 @@ def scorer_of(model: Any, n_jobs: int | None) -> Scorer:
     for cls, scorer in _SCORERS.items():
         if isinstance(model, cls):
             return scorer(model, n_jobs)
+    if isinstance(model, type) and issubclass(model, tuple(_SCORERS)):
+        raise TypeError(
+            f"model={model.__name__} is a class, and one model is expected: fit it "
+            f"first, by {model.__name__}.fit."
+        )
     known = ", ".join(cls.__name__ for cls in _SCORERS)
     raise TypeError(
         f"model={v.shown(model)} is of a class without scores; use one of {known}."

@@ -14,6 +14,9 @@ from maxent._support.callers import user_stacklevel
 _ESTIMATED = ("empirical", "diagonal")
 _NAMES = (*_ESTIMATED, "identity")
 _ARRAYS = ", or an array of shape (p, p) or (p,)"
+_SMALL = (
+    1e-4  # of the mean information, by which scores of one sign are measured at least
+)
 _EPS = np.finfo(np.float64).eps
 _REMEDY = (
     "Add a ridge (such as ridge=0.01), drop redundant parameters, or use "
@@ -213,10 +216,16 @@ def _warn_of_few_rows(n, F, ridge):
 
 
 def _warn_of_a_mean(R, F):
-    """Warn if the mean score of the rows is not zero: theta is not their fit."""
+    """Warn if the mean score of the rows is not zero: theta is not their fit.
+
+    Pseudo-counts leave tiny scores of one sign, nearly constant and so up to sqrt(n)
+    standard errors from zero; these count by the size of the other scores.
+    """
     own = F if F.ndim == 1 else np.diagonal(F)
     some = own > 0
-    z = np.sqrt(len(R) / own[some]) * np.abs(R.mean(axis=0)[some])
+    one_sign = (R >= 0).all(axis=0) | (R <= 0).all(axis=0)
+    size = own + np.where(one_sign, _SMALL * own.mean(), 0.0)
+    z = np.sqrt(len(R) / size[some]) * np.abs(R.mean(axis=0)[some])
     if z.size and z.max() > 6:
         j = int(np.flatnonzero(some)[np.argmax(z)])
         warnings.warn(

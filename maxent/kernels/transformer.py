@@ -33,6 +33,8 @@ from maxent.kernels._routes import check_like
 from maxent.kernels._scaling import exponential, warn_of_diagonal
 from maxent.kernels.product import Method, Problem
 
+# rows by which the kernel of more data than that is judged before it is computed
+_FEW, _MANY = 16, 200
 # of parameters that are arrays elsewhere
 _ONE = "must be {}: search a grid over several, or call product_kernel with the models."
 
@@ -230,17 +232,27 @@ class ProductKernel(
         -----
         UserWarning
             If the normalised kernel of sequences is nearly diagonal: of ten and more,
-            half have no other with a kernel of 0.01.
+            half have no other with a kernel of 0.01. Of more than 200, 16 are looked
+            at before all others are compared.
         """
         self.fit(X, y)
         if self._counts_only():
             return self._counts_kernel(None)
         problem = self._problem(self.models_, None)
         own = self.log_self_[:, None, None]
+        is_checked = self.normalize and self.length_law is None and self.horizon_
+        warned = is_checked and self.n_models_ > _MANY and self._few_are_alone(own)
         K = exponential(problem.log_kernel(self.normalize, (own, own)))
-        if self.normalize and self.length_law is None:
+        if is_checked and not warned:
             warn_of_diagonal(K, self.horizon_)
         return K
+
+    def _few_are_alone(self, own):
+        """Warn of a nearly diagonal kernel by a few rows, before all are computed."""
+        rows = np.linspace(0, self.n_models_ - 1, _FEW).astype(np.intp)
+        some = [self.models_[i] for i in rows]
+        log_K = self._problem(some, self.models_).log_kernel(True, (own[rows], own))
+        return warn_of_diagonal(exponential(log_K), self.horizon_, rows)
 
     def transform(self, X: Any) -> FloatArray:
         """Fit a model to each datum, and its kernel with the training models.

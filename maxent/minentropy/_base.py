@@ -43,6 +43,7 @@ from maxent.minentropy.renyi import type_to_order
 
 INITS = ("auto", "zero", "random", "path")
 SOLVERS = ("auto", "prox", "ball", "cccp", "latent_svm")
+_MAJORITY = 1.2  # times the equal share of the weight that makes a class a large one
 _NO_ERROR = 1e-3  # weighted share of errors that one label for all samples may make
 
 
@@ -163,6 +164,17 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
                 UserWarning,
                 stacklevel=user_stacklevel(),
             )
+        elif (
+            learned.idle and self._starts_at_zero() and np.isinf(objective.alpha).any()
+        ):
+            warnings.warn(
+                f"{type(self).__name__} did not leave its start w = 0: at alpha=inf "
+                "all hidden values tie there, and the features of the first ones do "
+                "not tell the outputs apart. Use init='auto' (now "
+                f"{v.shown(self.init)}), or a finite alpha.",
+                UserWarning,
+                stacklevel=user_stacklevel(),
+            )
         elif best.converged:
             self._warn_of_one_output(objective, best)
         if not best.converged:
@@ -186,11 +198,14 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         if not (one and objective.error(best.w) > _NO_ERROR):
             return
         label = self.classes_[self._order(self.classes_)[predicted[0]]]
+        shares = np.bincount(objective.codes, objective.c) / objective.total
+        rare = shares[predicted[0]] * objective.features.K > _MAJORITY
+        balance = ", or set class_weight='balanced'" if rare else ""
         warnings.warn(
             f"{type(self).__name__} predicts {v.shown(label)} for all "
             f"{len(predicted)} training samples: at C={self.C:g} the penalty of the "
-            f"weights outweighs the errors. Raise C, such as to {100 * self.C:g}, or "
-            "set class_weight='balanced'.",
+            f"weights outweighs the errors. Raise C, such as to {100 * self.C:g}"
+            f"{balance}.",
             UserWarning,
             stacklevel=user_stacklevel(),
         )
@@ -254,6 +269,11 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
                 "leave it out, for here every class has scores."
             )
         return order[::-1] if label == classes[0] else order
+
+    def _starts_at_zero(self):
+        return (
+            self.init == "zero" if isinstance(self.init, str) else not np.any(self.init)
+        )
 
     def _start(self, d, b):
         if isinstance(self.init, str):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._core import motifs as _core
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
+from maxent._support.letters import default_unknown
 from maxent._support.sequences import MISSING, symbol_sequences
 from maxent._support.threads import effective_threads
 from maxent._support.typing import ClassWeight, RandomState
@@ -146,9 +147,9 @@ class M3EMotifClassifier(MinEntropyBase):
         order, by default.
     both_strands : bool, default=False
         Read the reverse complement too, with words as they stand on that strand.
-    missing : str, default="N"
+    missing : str, optional
         Letters that stand for an unknown one: they add nothing, and words with one are
-        passed over.
+        passed over. None is N, or X where the alphabet has N, as that of proteins.
     alpha : float, default=inf
         Order in [0, inf].
     C : float, default=100.0
@@ -228,7 +229,7 @@ class M3EMotifClassifier(MinEntropyBase):
         *,
         pos_label: Any = None,
         both_strands: bool = False,
-        missing: str = "N",
+        missing: str | None = None,
         alpha: float = np.inf,
         C: float = 100.0,
         loss_matrix: ArrayLike | None = None,
@@ -317,18 +318,17 @@ class M3EMotifClassifier(MinEntropyBase):
 
     def _features(self, X, K, fit):
         if K != 2:
-            raise ValueError(
-                f"M3EMotifClassifier needs two classes and y has {K}; learn one class "
-                "against the rest (sklearn.multiclass.OneVsRestClassifier)."
-            )
+            raise ValueError(f"M3EMotifClassifier has two classes, not {K}.")
         width = v.check_count("width", self.width)
         word = self.background
         if word != 0:
             word = v.check_count("background", word)
         if isinstance(X, np.ndarray) and X.ndim == 2:  # codes, one sequence a row
             X = list(X)
-        letters = {"alphabet": self.alphabet, "missing": self.missing}
-        found = symbol_sequences(X, **letters, name="X")
+        missing = self.missing
+        if missing is None:
+            missing = default_unknown(self.alphabet)
+        found = symbol_sequences(X, alphabet=self.alphabet, missing=missing, name="X")
         short = np.flatnonzero(found.lengths < width)
         if len(short):
             first, remedy = short[0], ", or take a smaller width" if fit else ""
@@ -347,6 +347,17 @@ class M3EMotifClassifier(MinEntropyBase):
             *(found, width, size, word, self._complement()),
             1.0 if self.fit_intercept else 0.0,
         )
+
+    def _outputs(self, classes):
+        if len(classes) > 2:
+            label = classes[-1] if self.pos_label is None else self.pos_label
+            raise ValueError(
+                f"M3EMotifClassifier needs two classes and y has {len(classes)}; learn "
+                f"one class against the rest, as by fit(X, y == {v.shown(label)}) "
+                "without pos_label, or each class by "
+                "sklearn.multiclass.OneVsRestClassifier."
+            )
+        return super()._outputs(classes)
 
     def _complement(self):
         if not self.both_strands:

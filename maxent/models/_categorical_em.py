@@ -85,7 +85,7 @@ def starts_of_each(
     lengths = found.lengths
     if n_states is None:
         each, at = np.unique(lengths, return_inverse=True)
-        by_length = [chosen_states(T, n_symbols, zeta) for T in each]
+        by_length = [chosen_states(T, n_symbols, zeta, True) for T in each]
         sizes = np.array(by_length)[at]
     else:
         sizes = np.full(len(found), n_states)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._core import chain
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
+from maxent._support.letters import codes_beside, counted, in_both_cases
 from maxent._support.partitions import is_partitioned
 from maxent._support.sequence_files import read_sequences
 from maxent._support.sequences import Sequences, each_entry, vector_sequences
@@ -61,9 +64,13 @@ def states_per_sequence(length: int, n_symbols: int, zeta: float = 0.1) -> int:
     return M
 
 
-def chosen_states(length: int, n_symbols: int, zeta: float) -> int:
-    """States of a fit that was given none; refused where they are too many."""
+def chosen_states(
+    length: int, n_symbols: int, zeta: float, capped: bool = False
+) -> int:
+    """States of a fit that was given none; too many are refused, or capped."""
     M = states_per_sequence(length, n_symbols, zeta)
+    if capped:
+        return min(M, _MOST_STATES)
     if M > _MOST_STATES:
         raise ValueError(
             f"n_states=None means {M} states for {length} steps (zeta={zeta:g}), more "
@@ -171,7 +178,8 @@ def with_alphabet(
 
     It has their letters in sorted order, but for the missing ones. A single string is
     refused; one that may be a path, and letters in a list, are left to
-    :func:`symbol_sequences` to refuse.
+    :func:`symbol_sequences` to refuse. A warning names bases in both cases, of which
+    the lower one marks repeats in files of genomes.
     """
     given = alphabet is not None or n_symbols is not None
     may_be_path = isinstance(sequences, str) and any(c in sequences for c in "./\\")
@@ -191,6 +199,15 @@ def with_alphabet(
     if max(map(len, strings), default=0) < 2:
         return sequences, None
     letters = sorted(set().union(*strings) - set(missing))
+    twice = in_both_cases(letters)
+    if twice and codes_beside(counted(strings)):
+        warnings.warn(
+            f"the letters {', '.join(twice)} occur in lower case too, which counts as "
+            "another letter; write all in one case, for instance by str.upper, or name "
+            "both by alphabet=.",
+            UserWarning,
+            stacklevel=user_stacklevel(),
+        )
     return sequences, "".join(letters) or None
 
 

@@ -319,13 +319,14 @@ def _warn(name: str, result: EMResult, tol: float, max_iter: int) -> None:
 
 def warn_of_many(name: str, models: Sequence[Model]) -> None:
     """One ConvergenceWarning for all fits that did not converge."""
-    open_ = [m.fit_result for m in models if _is_open(m.fit_result)]
+    found = [(i, m.fit_result) for i, m in enumerate(models)]
+    open_ = [(i, result) for i, result in found if _is_open(result)]
     if open_:
-        most = max(result.n_iter for result in open_)
+        most = max(result.n_iter for _, result in open_)
         _convergence_warning(
-            f"{name}.fit_many: {len(open_)} of {len(models)} fits did not converge "
-            f"(after up to {most} iterations); raise max_iter or tol. Each model's "
-            "fit_result says how it ended."
+            f"{name}.fit_many: {len(open_)} of {len(models)} fits did not converge, "
+            f"that of data[{open_[0][0]}] first (after up to {most} iterations); raise "
+            "max_iter or tol. Each model's fit_result says how it ended."
         )
 
 

@@ -185,8 +185,8 @@ class GaussianHMM(HiddenMarkovModel):
             NaN where an entry, or a whole row, was not observed.
         n_states : int, optional
             None takes :func:`states_per_sequence` of the mean length, with the free
-            parameters of an emission plus one in the place of the alphabet's size, up
-            to 20.
+            parameters of an emission plus one in the place of the alphabet's size; more
+            than 20 are refused by `fit`, and `fit_many` takes 20.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
         weights : array-like (n_sequences,), optional
@@ -261,6 +261,7 @@ class GaussianHMM(HiddenMarkovModel):
         cls, sequences, n_states=None, *, lengths=None, weights=None,
         covariance_type="full", smoothing=0.01, zeta=0.1, init=None, n_init=3,
         tol=1e-8, max_iter=2000, callback=None, random_state=None, n_jobs=None,
+        capped=False,
     ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
         smoothing = v.check_nonnegative("smoothing", smoothing)
@@ -295,7 +296,7 @@ class GaussianHMM(HiddenMarkovModel):
         else:
             if n_states is None:
                 own = free_parameters(covariance_type, problem.X.shape[1])
-                n_states = chosen_states(mean_length(found), own + 1, zeta)
+                n_states = chosen_states(mean_length(found), own + 1, zeta, capped)
             n_states = v.check_count("n_states", n_states)
             rng = as_generator(random_state)
             n_init = v.check_count("n_init", n_init)
@@ -307,6 +308,7 @@ class GaussianHMM(HiddenMarkovModel):
     def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
         series = single_series(data, options)
         refuse_flat_series(series)
+        options["capped"] = True
         return series
 
     # -- hmmlearn --------------------------------------------------------------------

@@ -223,7 +223,8 @@ class CategoricalHMM(HiddenMarkovModel):
             Strings; codes 0, 1, ..., -1 where missing; one array with `lengths`; or the
             path of a FASTA or one-per-line text file.
         n_states : int, optional
-            None takes :func:`states_per_sequence` of the mean length, up to 20.
+            None takes :func:`states_per_sequence` of the mean length; more than 20
+            are refused.
         lengths : array-like of int, optional
             Lengths of the sequences in one array.
         weights : array-like (n_sequences,), optional
@@ -364,7 +365,7 @@ class CategoricalHMM(HiddenMarkovModel):
             Sequences as for `fit`.
         n_states : int, optional
             The same for all; None takes :func:`states_per_sequence` of each length,
-            up to 20.
+            20 at most.
         lengths, alphabet, missing, n_symbols, smoothing, zeta, n_init, tol, max_iter
             As for `fit`; all models have the same symbols.
         init : CategoricalHMM or list of CategoricalHMM, optional

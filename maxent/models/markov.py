@@ -348,7 +348,12 @@ class MarkovChain(InformationCriteria, Model):
             data, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )
         options["alphabet"] = alphabet
-        options["n_symbols"] = alphabet_size(found, alphabet, n_symbols)
+        O = options["n_symbols"] = alphabet_size(found, alphabet, n_symbols)
+        order = check_order(options.get("order", 1))
+        n = O**order
+        needed = 24 * n * O + 8 * n * (O + 1) * len(found)
+        name = f"order={order}, of {len(found)} chains the number of contexts"
+        v.check_memory(name, n, needed)
         return found.singles()
 
 

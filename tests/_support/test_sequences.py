@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from refusals import refused
 
-from maxent._support.sequence_files import read_sequences
+from maxent._support.sequence_files import read_records, read_sequences
 from maxent._support.sequences import decoded, symbol_sequences, vector_sequences
 
 CODES = [[0, 1, 2], [2], [1, -1]]
@@ -78,7 +78,18 @@ def test_files(tmp_path):
     fastq.write_text("@x 1\nACGT\n+\n@!!I\n@y\nA\n+y\n>\n\n")
     assert read_sequences(fastq) == (["x 1", "y"], ["ACGT", "A"])
     fastq.write_text("@x 1\nACGT\n+\n!!I\n")
-    refused(lambda: read_sequences(fastq), "line 1: four lines of FASTQ")
+    refused(lambda: read_sequences(fastq), "line 1: .* FASTQ.* 4 letters and 3 qual")
+    # wrapped, with qualities like headers, and a read that was cut to nothing
+    fastq.write_text("@x 1\nAC\nGT\n+\n@!\n+I\n@cut\n\n+\n\n@cut\n+\n@y\nA\n+\n@\n")
+    assert read_sequences(fastq) == (["x 1", "y"], ["ACGT", "A"])
+    assert read_records(fastq).empty == 2 and read_records(fastq).lines == [1, 13]
+    for text, words in (
+        ("@HD\tVN:1.0\n", "begins with @ is read as FASTQ"),
+        ("@x\nA\n+\n!\nACGT\n", "line 5"),
+        ("@x\n+\n", "has no sequence"),
+    ):
+        fastq.write_text(text)
+        refused(lambda: read_sequences(fastq), words)
 
 
 def test_missing_vectors():
@@ -107,6 +118,9 @@ def test_missing_vectors():
         (lambda: symbol_sequences(([0, 1, 0], [1, 2])), "pass lengths="),
         (lambda: vector_sequences((np.zeros((3, 1)), [1, 2])), "pass lengths="),
         (lambda: symbol_sequences("a.fasta", alphabet="AC"), r"pathlib.Path\('a.fa"),
+        (lambda: symbol_sequences([b"AC"], alphabet="AC"), r"decode them, as by \[x\."),
+        (lambda: symbol_sequences(np.array([b"AC"])), "has bytes"),
+        (lambda: symbol_sequences(pd.DataFrame({"s": ["A"]})), r"as by df\['s'\]"),
         (lambda: symbol_sequences("a.fasta"), r"pathlib.Path\('a.fasta'\)"),
         (lambda: symbol_sequences(["AB"], alphabet="A", name="X"), r"^X\[0\]\[1\]='B'"),
         (lambda: vector_sequences(pathlib.Path("a")), "is a path, and files are"),

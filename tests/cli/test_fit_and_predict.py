@@ -48,6 +48,7 @@ def test_help_loads_nothing_heavy():
         (["fit", "a", "b", "--bias", "no"], "use flat, none or a number"),
         (["predict", "a", "b", "--proba", "--decision"], "not allowed with"),
         (["fit", "a", "b", "--stand"], "unrecognized arguments: --stand"),
+        (["predict", "a", "b", "--em-tol", "1"], "(see maxent predict --help)"),
     ],
 )
 def test_wrong_usage_is_one_sentence(run, args, words):

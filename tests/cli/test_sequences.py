@@ -1,7 +1,9 @@
 """The command line on sequences: FASTA files, and lines of a sequence and its label."""
 
 import gzip
+import io
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from maxent import MEDClassifier
 from maxent._support.persistence import load
 from maxent.kernels import ProductKernel
-from maxent.models import MarkovChain
+from maxent.models import CategoricalHMM, MarkovChain
 
 MARKOV = ("--sequence-model", "markov", "--horizon", "4", "-C", "10")
 
@@ -169,6 +171,8 @@ def test_wrong_options_are_one_sentence(run, fasta, tmp_path, options, words):
         ("ACA x\nCAC\n", "line 2: the sequence has no label"),
         (">a x\nACA\n>\nCAC\n", "line 3: the sequence has no label"),
         ("ACA x y\n", "line 1: a sequence and its label are expected, and 3 words"),
+        ("seq,label\nACA,x\n", "line 1: 'seq,label' looks like names of columns"),
+        ("@a x\nAC\n+\n!\n", "begins with @ is read as FASTQ"),
         (">a\nAC\n>b\nCA\n>c\nAA\n", "every header is one word, 'a' the first"),
     ],
 )
@@ -193,9 +197,9 @@ def test_prediction_refusals(run, fasta, crabs, tmp_path):
     code, _, err = run("predict", model, other)
     assert code == 2 and "the letter 'a' at place 3" in err and "toupper" in err
     bare = tmp_path / "bare.txt"
-    bare.write_text("ACAC\nAANA\n")
+    bare.write_text("ACAC\nAAXA\n")
     code, _, err = run("predict", model, bare, "--format", "sequences")
-    assert code == 2 and "line 2: the sequence has the letter 'N' at place 3" in err
+    assert code == 2 and "line 2: the sequence has the letter 'X' at place 3" in err
     code, _, err = run("predict", model, fasta, "--format", "csv")
     assert code == 2 and "model of sequences" in err
     code, _, err = run("predict", model, fasta, "--proba")
@@ -276,6 +280,32 @@ def test_unknown_letters_of_motifs_are_those_of_nucleic_acids(run, tmp_path):
         assert found in out and "motif sought in" in out
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--sequence-model", "markov"],
+        ["--estimator", "motif", "--width", "4", "--max-iter", "3"],
+        ["--estimator", "outliers", "--max-iter", "3"],
+    ],
+)
+def test_codes_of_unknown_bases_are_no_letters(run, options, tmp_path):
+    rng = np.random.default_rng(0)
+    words = ["".join(w) for w in rng.choice(list("ACGT"), size=(40, 20))]
+    words[3], words[8] = words[3][:9] + "NRN", "Y" + words[8]
+    path, model = tmp_path / "dna.fasta", tmp_path / "m.npz"
+    path.write_text("".join(f">s {i % 2}\n{w}\n" for i, w in enumerate(words)))
+    _, out, err = run("fit", path, model, *options)
+    assert "alphabet" in pairs(out) and pairs(out)["alphabet"] == "ACGT (4 letters)"
+    assert "maxent fit: N (2), R (1), Y (1) stand for unknown bases" in err
+    other = tmp_path / "other.fasta"
+    other.write_text(">a\nACGTK\n>b\nACGTA\n")
+    assert run("predict", model, other)[0] == 0
+    _, out, err = run("fit", path, model, *options, "--unknown", "NRY")
+    assert "4 letters" in out and "unknown bases" not in err
+    _, out, err = run("fit", path, model, *options, "--alphabet", "ACGT")
+    assert "4 letters" in out and "unknown bases" in err
+
+
 def test_motifs_of_a_label_and_their_lengths(run, tmp_path):
     rng = np.random.default_rng(0)
     words = ["".join(w) for w in rng.choice(list("ACGT"), size=(60, 16))]
@@ -303,3 +333,88 @@ def test_motifs_of_a_label_and_their_lengths(run, tmp_path):
     assert code == 2 and re.search(r"line 121: .*'short bound' has 3 .*--width", err)
     code, _, err = run("predict", model, path)
     assert code == 2 and re.search("has 3 letters and the motif 6 .1 of 61", err)
+
+
+def test_the_motif_of_one_of_three_labels_and_its_places(run, tmp_path):
+    rng = np.random.default_rng(1)
+    words = ["".join(w) for w in rng.choice(list("ACGT"), size=(90, 16))]
+    at = rng.integers(0, 11, size=90)
+    words = [
+        w if i % 3 else f"{w[:h]}TATAAG{w[h + 6 :]}"
+        for i, (w, h) in enumerate(zip(words, at))
+    ]
+    path, model = tmp_path / "sites.fasta", tmp_path / "m.npz"
+    names = ["exon", "intron", "utr"]
+    path.write_text("".join(f">s {names[i % 3]}\n{w}\n" for i, w in enumerate(words)))
+    options = ["--estimator", "motif", "--width", 6]
+    code, _, err = run("fit", path, model, *options)
+    assert code == 2 and "has the labels exon, intron, utr" in err
+    code, out, _ = run("fit", path, model, *options, "--positive", "exon")
+    assert pairs(out)["classes"] == "exon (30), not exon (60)"
+    code, out, err = run("predict", model, path, "--places")
+    rows = read_rows(out)
+    assert code == 0 and rows[0] == ["id", "prediction", "place"]
+    hidden = load(model).predict_hidden(words, ["exon"] * 90)
+    assert [int(r[2]) for r in rows[1:]] == (hidden + 1).tolist()
+    shift = hidden[::3] - at[::3]  # a learnt motif may be shifted by a letter
+    assert np.mean(shift == np.median(shift)) > 0.8
+    assert re.match(r"error: \d of 90", err)
+
+    both = [*options, "--positive", "exon", "--both-strands"]
+    assert run("fit", path, model, *both)[0] == 0
+    flip = str.maketrans("ACGT", "TGCA")
+    turned = [w.translate(flip)[::-1] for w in words[::3]]
+    path.write_text("".join(f">s\n{w}\n" for w in [*words[::3], *turned]))
+    rows = read_rows(run("predict", model, path, "--places")[1])
+    assert rows[0] == ["id", "prediction", "place", "strand"]
+    found = [(int(r[2]), r[3]) for r in rows[1:]]
+    other = {"+": "-", "-": "+"}
+    assert [(12 - p, other[s]) for p, s in found[:30]] == found[30:]
+    assert len({s for _, s in found[:30]}) == 1
+
+
+def test_places_are_those_of_motifs(run, fasta, crabs, tmp_path):
+    for data, options in ((fasta, MARKOV), (crabs, ("--label", "sex"))):
+        assert run("fit", data, tmp_path / "m", *options)[0] == 0
+        code, _, err = run("predict", tmp_path / "m", data, "--places")
+        assert code == 2 and "--places is for models of motifs" in err
+
+
+def test_fasta_is_known_by_its_first_lines(run, fasta, tmp_path, monkeypatch):
+    data = fasta.read_bytes()
+    other = tmp_path / "train.txt"
+    other.write_bytes(data)
+    stream = io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
+    monkeypatch.setattr(sys, "stdin", stream)
+    for path in (other, "-"):
+        code, out, err = run("fit", path, tmp_path / "m", *MARKOV)
+        assert (code, err) == (0, "") and pairs(out)["sequences"] == "24"
+
+
+def test_reads_without_letters_are_left_out_and_told(run, fasta, tmp_path):
+    assert run("fit", fasta, tmp_path / "m", *MARKOV)[0] == 0
+    reads = tmp_path / "r.fastq"
+    reads.write_text("@a\nACA\n+\n!!!\n@b\n\n+\n\n")
+    code, out, err = run("predict", tmp_path / "m", reads)
+    assert (
+        code == 0
+        and len(read_rows(out)) == 2
+        and "reads without letters were left out" in err
+    )
+
+
+def test_fits_that_stop_early_are_told_once(run, lines, tmp_path, monkeypatch):
+    own = CategoricalHMM.fit_many.__func__
+
+    def hasty(cls, data, **options):
+        return own(cls, data, **{**options, "max_iter": 1})
+
+    monkeypatch.setattr(CategoricalHMM, "fit_many", classmethod(hasty))
+    options = ["--format", "sequences", "--states", "2", "--horizon", "4"]
+    _, _, err = run("fit", lines, tmp_path / "m", *options, "-v", "3")
+    told = [line for line in err.splitlines() if "did not converge" in line]
+    assert len(told) == 2  # in the folds, and in the fit of all
+    words = r"fits did not converge, that of sequence \d+ .counted from 0. first .*"
+    assert re.search(words + "; raise --em-tol$", told[0])
+    _, _, err = run("predict", tmp_path / "m", lines, "--format", "sequences")
+    assert re.search(words + "; fit again with a larger --em-tol$", err, re.M)

@@ -495,3 +495,13 @@ def test_letters_of_strings_are_found(rng, tmp_path):
     again = load(tmp_path / "m.npz")
     np.testing.assert_array_equal(again.score_samples(X), given.score_samples(X))
     refused(lambda: found.predict(["acx"]), "'x' is not in the alphabet 'ac'")
+
+
+def test_bases_in_both_cases_are_warned_about(rng):
+    X = ["".join(rng.choice(list(letters), size=20)) for letters in ["ACGT", "acgt"]]
+    detector = MEDSequenceOutlierDetector(n_init=1, max_iter=1, random_state=0)
+    with (
+        pytest.warns(UserWarning, match="A, C, G, T occur in lower case too"),
+        pytest.warns(ConvergenceWarning),
+    ):
+        detector.fit(X)

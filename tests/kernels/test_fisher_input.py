@@ -54,6 +54,10 @@ def test_a_mean_score_that_is_not_zero_is_reported_unless_centred(rng):
         fisher_kernel(off, information=information, center=True)
     fisher_kernel(off, information="identity")
     fisher_kernel(off, information=np.eye(4))
+    # constant scores that pseudo-counts leave are small beside the others
+    constant = np.c_[U, np.full(MANY, -1e-4)]
+    fisher_kernel(constant, ridge=0.01)
+    fisher_kernel(constant, information="diagonal")
     # rows of the model itself, not those it was fitted on: chance, no warning
     fisher_kernel(rng.normal(size=(MANY, 4)))
 

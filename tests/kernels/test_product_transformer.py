@@ -16,6 +16,7 @@ import maxent
 from maxent import MEDClassifier
 from maxent.families import Categorical, Gaussian, Multinomial, Poisson
 from maxent.kernels import ProductKernel, product_kernel
+from maxent.kernels.product import Problem
 from maxent.models import (
     CategoricalHMM,
     GaussianHMM,
@@ -196,6 +197,22 @@ def test_kernels_that_are_nearly_diagonal_warn():
         assert quiet.fit_transform(own).shape == (len(own), len(own))
 
 
+def test_a_nearly_diagonal_kernel_of_many_data_warns_before_it_is_computed(monkeypatch):
+    X = np.random.default_rng(0).integers(0, 8, size=(201, 300))
+    chains = ProductKernel("MarkovChain", model_params={"n_symbols": 8})
+    sizes, own = [], Problem.log_kernel
+
+    def counting(problem, *args):
+        sizes.append((len(problem.P), len(problem.Q or problem.P)))
+        return own(problem, *args)
+
+    monkeypatch.setattr(Problem, "log_kernel", counting)
+    with pytest.warns(UserWarning) as told:
+        assert chains.fit_transform(X).shape == (201, 201)
+    assert len(told) == 1 and "half of 16 data" in str(told[0].message)
+    assert sizes == [(16, 201), (201, 201)]
+
+
 @pytest.mark.parametrize(
     "name, params, more",
     [
@@ -274,6 +291,8 @@ def test_the_first_axis_of_an_array_is_that_of_the_models(horizon, rng):
         np.testing.assert_array_equal(K, maker.fit_transform(list(X)))
         assert K.shape == (5, 5)
     refused(lambda: ProductKernel("MarkovChain").fit(codes[0]), "is a single number")
+    frame = pd.DataFrame({"s": ["AC", "CA"]})
+    refused(lambda: ProductKernel("MarkovChain").fit(frame), r"as by df\['s'\]")
 
 
 def test_paths_of_files_and_pairs(tmp_path, rng):

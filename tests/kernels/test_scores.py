@@ -427,6 +427,7 @@ def test_in_a_pipeline_and_a_file(rng, tmp_path):
 
 
 def test_refusals(rng):
+    refused(lambda: FisherScores(Poisson).fit(), r"fit it first, by Poisson\.fit\.")
     refused(lambda: FisherScores("mixture").fit(), "'mixture'.*Mixture")
     network = LinearGaussianNetwork(
         ["a", "b"], {("b", "a"): 1.0}, 0.0, {"a": 0.0, "b": 1.0}

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from maxent._support.sequences import symbol_sequences
-from maxent.minentropy import M3EMotifClassifier
+from maxent.datasets import make_planted_motifs
+from maxent.minentropy import M3EClassifier, M3EMotifClassifier
 from maxent.minentropy.motifs import MotifFeatures
 
 COMPLEMENT = np.array([3, 2, 1, 0])
@@ -109,7 +110,7 @@ def test_impossible_input_is_refused(change, X, message):
 
 
 def test_more_classes_are_refused():
-    with pytest.raises(ValueError, match="needs two classes and y has 3"):
+    with pytest.raises(ValueError, match=r"y has 3; .*fit\(X, y == 2\)"):
         M3EMotifClassifier(3).fit(["ACGT"] * 3, [0, 1, 2])
 
 
@@ -157,8 +158,29 @@ def test_the_motif_is_that_of_the_positive_label(rng):
 def test_one_label_for_all_samples_is_warned_about(rng):
     X, y = planted(rng, 40, 4)
     model = M3EMotifClassifier(6, alpha=0.0, C=0.1, random_state=0)
-    with pytest.warns(UserWarning, match=r"predicts 'unbound' for all 40 .*to 10"):
+    with pytest.warns(
+        UserWarning, match=r"predicts 'unbound' for all 40 .*to 10, or set class"
+    ):
         model.fit(X, y)
+    bags, y = np.ones((10, 1, 2)), [0, 1] * 5  # as many of each label
+    with pytest.warns(UserWarning, match=r"for all 10 .*to 10000\.$"):
+        M3EClassifier().fit(bags, y)
+
+
+def test_a_start_at_zero_that_is_not_left_is_warned_about():
+    X, y, _, _ = make_planted_motifs(100, 24, 8, information=1.8, random_state=1)
+    model = M3EMotifClassifier(8, C=1e4, init="zero", random_state=0)
+    with pytest.warns(UserWarning, match=r"did not leave .*init='auto' .now 'zero'"):
+        model.fit(X, y)
+
+
+def test_unknown_letters_of_proteins_are_X():
+    proteins = "ACDEFGHIKLMNPQRSTVWY"
+    model = M3EMotifClassifier(4, 0, proteins, max_iter=3, random_state=0)
+    assert model.fit(["ACDEFXNN", "NNNNWWWW"] * 5, [1, 0] * 5).missing is None
+    model.predict(["NNXXACDE"])
+    with pytest.raises(ValueError, match=r"X\[0\]\[0\]='N'"):
+        model.set_params(missing="X", alphabet="ACGT").fit(["NACGT"] * 2, [0, 1])
 
 
 def test_short_sequences_to_predict_are_named():

@@ -512,7 +512,6 @@ FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
         ),
         (lambda: GaussianHMM.fit([np.arange(9000.0)]), "n_states=None means 29 states"),
         (lambda: CategoricalHMM.fit([[0, 1] * 3000]), "give n_states, such as 3"),
-        (lambda: CategoricalHMM.fit_many([[0, 1], [0, 1] * 3000]), "for 6000 steps"),
         (lambda: GaussianHMM.fit([[[1.0], [2.0]]], 1, callback=3), "callback=3"),
         (
             lambda: GaussianHMM.fit([[[1.0], [2.0]]], 1, covariance_type="tied"),
@@ -523,6 +522,15 @@ FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
 )
 def test_bad_input_is_named(call, match):
     refused(call, match)
+
+
+def test_long_sequences_have_twenty_states_in_fits_of_many():
+    short = {"max_iter": 1, "n_init": 1, "random_state": 0}
+    with pytest.warns(ConvergenceWarning):
+        words = CategoricalHMM.fit_many([[0, 1], [0, 1] * 3000], **short)
+    with pytest.warns(ConvergenceWarning):
+        series = GaussianHMM.fit_many([np.arange(9000.0)], **short)
+    assert [m.n_states for m in words + series] == [2, 20, 20]
 
 
 def test_impossible_data_end_a_fit_with_a_reason():

@@ -8,6 +8,8 @@ from models.sequence_cases import random_codes
 from oracles.sequence_models import log_markov
 from refusals import refused
 
+from maxent._support import validation
+from maxent.kernels import product_kernel
 from maxent.models import CategoricalHMM, MarkovChain
 
 orders = pytest.mark.parametrize("order", [0, 1, 2, 3])
@@ -132,3 +134,14 @@ def test_fit_many_is_one_fit_each(rng):
 )
 def test_bad_input_is_named(call, match):
     refused(call, match)
+
+
+def test_chains_beyond_the_memory_are_refused_before_any_is_fitted(monkeypatch):
+    memory = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}
+    monkeypatch.setattr(validation.os, "sysconf", memory.__getitem__)
+    assert len(MarkovChain.fit_many(["ACGT"] * 3, order=5, alphabet="ACGT")) == 3
+    with pytest.raises(MemoryError, match=r"order=5, .* 200 chains .*=1024 needs"):
+        MarkovChain.fit_many(["ACGT"] * 200, order=5, alphabet="ACGT")
+    chains = MarkovChain.fit_many(["ACGT"] * 60, order=5, alphabet="ACGT")
+    with pytest.raises(MemoryError, match="60 chains"):  # stacked, and their powers
+        product_kernel(chains, horizon=3)
