@@ -123,10 +123,12 @@ def save(
         More to keep beside the estimator (scales of the features, their names), of
         the same kinds of values. The command line keeps its scales there.
     compact : bool, default=False
-        Leave out the training rows and multipliers of :class:`~maxent.MEDClassifier`
-        and :class:`~maxent.MEDRegressor` with kernel="linear", which predict by
-        `coef_` and `intercept_`: `support_`, `support_vectors_` and `dual_coef_` are
-        then missing from what is loaded. Other estimators are saved whole.
+        Leave out the training rows and multipliers of
+        :class:`~maxent.discrimination.MEDClassifier` and
+        :class:`~maxent.discrimination.MEDRegressor` with kernel="linear", which predict
+        by `coef_` and `intercept_`: `support_`, `support_vectors_` and `dual_coef_` are
+        then missing from what is loaded. Other kernels are refused, other estimators
+        saved whole.
 
     Raises
     ------

@@ -97,8 +97,8 @@ class MEDGaussianClassifier(GenerativeClassifier):
     features_ : ndarray of int
         Features in the model: all but those that are constant in the training rows,
         of which a warning tells. With a prior of your own all.
-    means_ : ndarray (n_classes, len(features_))
-        Expected means of the classes.
+    means_ : ndarray (n_classes, n_kept)
+        Expected means of the classes, of the features in the model.
     intercept_ : ndarray (1,) or (n_classes,)
         Biases, which enter with a plus sign; for ``likelihood="predictive"`` the
         logarithms of the odds, or of the shares, of the classes in the training rows
@@ -259,7 +259,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
     @property
     def means_(self) -> FloatArray:
-        """Expected mean of every class, (n_classes, len(features_))."""
+        """Expected mean of every class, of the features in the model, (n_classes, n_kept)."""
         return np.array([p.mean for p in self.posteriors_])
 
 
