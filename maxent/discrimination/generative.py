@@ -259,7 +259,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
     @property
     def means_(self) -> FloatArray:
-        """Expected mean of every class, of the features in the model, (n_classes, n_kept)."""
+        """Expected means of the classes (n_classes, n_kept), of features in the model."""
         return np.array([p.mean for p in self.posteriors_])
 
 
