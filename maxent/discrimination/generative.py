@@ -259,7 +259,7 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
     @property
     def means_(self) -> FloatArray:
-        """Expected means of the classes (n_classes, n_kept), of features in the model."""
+        """Expected means of the classes (n_classes, n_kept), of the features kept."""
         return np.array([p.mean for p in self.posteriors_])
 
 
