@@ -255,23 +255,22 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
         help="fill missing numbers (empty, ?, NA) by the median of their column; "
         "missing text is a category, and bayesnet, tree and chowliu need no filling",
     )
-    fit.add_argument(
-        "--text",
-        action="extend",
-        type=lambda text: text.split(","),
-        default=[],
-        metavar="NAME,...",
-        help="columns of a CSV file that are text, whatever they hold, by name or "
-        "number (default: those of which more than half of the cells are no numbers)",
-    )
-    fit.add_argument(
-        "--ignore",
-        action="extend",
-        type=lambda text: text.split(","),
-        default=[],
-        metavar="NAME,...",
-        help="columns to leave out, by name or number",
-    )
+    for flag, words in (
+        (
+            "--text",
+            "columns of a CSV file that are text, whatever they hold, by name or number "
+            "(default: those of which more than half of the cells are no numbers)",
+        ),
+        ("--ignore", "columns to leave out, by name or number"),
+    ):
+        fit.add_argument(
+            flag,
+            action="extend",
+            type=lambda text: text.split(","),
+            default=[],
+            metavar="NAME,...",
+            help=words,
+        )
     fit.add_argument(
         "--bins",
         type=_bins,

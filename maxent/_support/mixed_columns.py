@@ -76,7 +76,7 @@ def is_text_column(column):
 
 
 def commas_in(cells):
-    """What commas stand for in cells that are numbers but for them.
+    """Tell decimal commas from thousands separators in cells of numbers.
 
     Returns
     -------

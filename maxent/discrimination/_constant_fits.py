@@ -46,7 +46,7 @@ def warn_of_constant(model, X, y, keep):
 
 
 def constant_remedy(model, spread, form, between):
-    """What to change in a regressor that is no better than the mean of the targets.
+    """Name the parameters to change in a regressor no better than the mean target.
 
     Parameters
     ----------
@@ -57,6 +57,11 @@ def constant_remedy(model, spread, form, between):
         Format of a parameter and its value.
     between : str
         What stands between them.
+
+    Returns
+    -------
+    str
+        The cause, and values to try.
     """
     units = f"the targets have a standard deviation of {spread:.3g}"
     gamma = _larger_gamma(model)

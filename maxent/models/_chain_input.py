@@ -15,7 +15,12 @@ from maxent._support.callers import user_stacklevel
 from maxent._support.letters import codes_beside, counted, in_both_cases
 from maxent._support.partitions import is_partitioned
 from maxent._support.sequence_files import read_sequences
-from maxent._support.sequences import Sequences, each_entry, vector_sequences
+from maxent._support.sequences import (
+    Sequences,
+    each_entry,
+    symbol_sequences,
+    vector_sequences,
+)
 from maxent.families import Categorical, _checks
 
 Array = NDArray[np.float64]
@@ -169,6 +174,19 @@ def alphabet_size(found: Sequences, alphabet: str | None, n_symbols: int | None)
     if n_symbols is not None:
         return v.check_count("n_symbols", n_symbols)
     return max(int(found.values.max(initial=0)) + 1, 1)
+
+
+def symbols_of(
+    model: Any, sequences: Any, lengths: ArrayLike | None = None
+) -> Sequences:
+    """Read sequences in the alphabet of a model."""
+    return symbol_sequences(
+        sequences,
+        lengths,
+        alphabet=model.alphabet,
+        n_symbols=model.n_symbols,
+        missing=model.missing,
+    )
 
 
 def with_alphabet(

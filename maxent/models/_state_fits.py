@@ -82,7 +82,7 @@ class Units:
         return Sequences(np.ascontiguousarray(values), data.offsets, data.columns)
 
     def inward(self, p: SystemT) -> SystemT:
-        """The same law of standardised data."""
+        """Convert the parameters of a system to those for standardised data."""
         self.check(p.observation.shape[0])
         return p._replace(
             observation=p.observation / self.scale[:, None],
@@ -91,7 +91,7 @@ class Units:
         )
 
     def outward(self, p: SystemT) -> SystemT:
-        """The same law of the data in their own units."""
+        """Convert parameters for standardised data to those for the data as given."""
         return p._replace(
             observation=p.observation * self.scale[:, None],
             observation_cov=p.observation_cov * np.outer(self.scale, self.scale),

@@ -194,7 +194,10 @@ def _one_run(step, point, monitor, max_iter, change):
 
 
 def size_of_gains(objective: float, size: float | None) -> float:
-    """What gains are measured by; infinite at an objective that is."""
+    """Divide gains by this: the number of values, or ``1 + |objective|`` without it.
+
+    Infinite at an objective that is, whatever the size.
+    """
     if size is None or abs(objective) == math.inf:
         return 1.0 + abs(objective)
     return size

@@ -37,6 +37,7 @@ from maxent.models._chain_input import (
     hmmlearn,
     mean_length,
     sequence_weights,
+    symbols_of,
     with_alphabet,
 )
 from maxent.models._hidden_chain import HiddenMarkovModel, Observations
@@ -167,13 +168,7 @@ class CategoricalHMM(HiddenMarkovModel):
 
     # -- data ----------------------------------------------------------------------
     def _read(self, sequences, lengths, partly=False):
-        return symbol_sequences(
-            sequences,
-            lengths,
-            alphabet=self.alphabet,
-            n_symbols=self.n_symbols,
-            missing=self.missing,
-        )
+        return symbols_of(self, sequences, lengths)
 
     def _emission_arrays(self):
         return (self.emission.prob,)

@@ -25,6 +25,7 @@ from maxent.models._chain_input import (
     drawn_indices,
     drawn_offsets,
     sequence_weights,
+    symbols_of,
     with_alphabet,
     with_pseudo_counts,
 )
@@ -121,13 +122,7 @@ class MarkovChain(InformationCriteria, Model):
         return len(self.start) - 1 + len(self.start) * (self.n_symbols - 1)
 
     def _read_all(self, sequences, lengths):
-        return symbol_sequences(
-            sequences,
-            lengths,
-            alphabet=self.alphabet,
-            n_symbols=self.n_symbols,
-            missing=self.missing,
-        )
+        return symbols_of(self, sequences, lengths)
 
     # -- inference -----------------------------------------------------------------
     def log_likelihood(self, sequences: Any, lengths: ArrayLike | None = None) -> Array:

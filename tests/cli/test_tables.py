@@ -782,7 +782,7 @@ def test_the_examples_of_help_can_be_read(command):
     for line in usage._EXAMPLES[command].splitlines():
         if "--print-completion" not in line:
             words = line.rpartition("maxent ")[2].split()
-            usage.make_parser().parse_args(words)
+            assert usage.make_parser().parse_args(words).command == words[0]
 
 
 def test_the_label_is_hinted_at(run, crabs, tmp_path):
