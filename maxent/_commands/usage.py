@@ -258,8 +258,8 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
     for flag, words in (
         (
             "--text",
-            "columns of a CSV file that are text, whatever they hold, by name or number "
-            "(default: those of which more than half of the cells are no numbers)",
+            "columns of a CSV file that are text, whatever they hold, by name or "
+            "number (default: those of which more than half of the cells are no numbers)",
         ),
         ("--ignore", "columns to leave out, by name or number"),
     ):
