@@ -259,7 +259,8 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
         (
             "--text",
             "columns of a CSV file that are text, whatever they hold, by name or "
-            "number (default: those of which more than half of the cells are no numbers)",
+            "number (default: those of which more than half of the cells are no "
+            "numbers)",
         ),
         ("--ignore", "columns to leave out, by name or number"),
     ):
