@@ -66,10 +66,7 @@ def fit(args):
         check_model_output(args.model, args.data)
     table, y, absent = _read(args, spec)
     _set_class_weight(args, estimator, y)
-    names, lines = table.feature_names, [("rows", table.X.shape[0])]
-    if absent:
-        lines.append(("without a label", Shown(f"{absent} rows, left out", absent)))
-    lines.append(("features", table.X.shape[1]))
+    names, lines = table.feature_names, _size_lines(table, absent)
     weights = _weights(args, table)
     prepared = _Prepared(args, spec, estimator, table, weights)
     args.words = column_words(table, prepared.names)
@@ -91,6 +88,14 @@ def fit(args):
     predict = getattr(estimator, "predict", None) or estimator.score_samples
     lines += fit_lines(estimator, predict(prepared.X), y)
     return fit_outcome(args, estimator, lines, seconds)
+
+
+def _size_lines(table, absent):
+    """Lines about the size of the table, and the rows left out of it."""
+    lines = [("rows", table.X.shape[0])]
+    if absent:
+        lines.append(("without a label", Shown(f"{absent} rows, left out", absent)))
+    return [*lines, ("features", table.X.shape[1])]
 
 
 def _extra(args, table, prepared):

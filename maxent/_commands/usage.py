@@ -215,18 +215,7 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         help=f"of tables: {', '.join(TABLES)}; of sequences: {', '.join(SEQUENCES)} "
         "(default: %(default)s)",
     )
-    fit.add_argument(
-        "-v",
-        "--cv",
-        type=int,
-        metavar="K",
-        help="estimate the error by K-fold cross-validation",
-    )
-    fit.add_argument(
-        "--probability",
-        action="store_true",
-        help="calibrate probabilities on rows left out of the fit (sigmoid, 5 folds)",
-    )
+    _add_folds(fit)
     _add_columns(fit)
     fit.add_argument(
         "--progress",
@@ -239,6 +228,22 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     _add_quiet(fit, "print no report and no progress")
     _add_file_options(fit)
     add_options(fit)
+
+
+def _add_folds(fit: argparse.ArgumentParser) -> None:
+    """What is estimated on rows that are left out of a fit."""
+    fit.add_argument(
+        "-v",
+        "--cv",
+        type=int,
+        metavar="K",
+        help="estimate the error by K-fold cross-validation",
+    )
+    fit.add_argument(
+        "--probability",
+        action="store_true",
+        help="calibrate probabilities on rows left out of the fit (sigmoid, 5 folds)",
+    )
 
 
 def _add_columns(fit: argparse.ArgumentParser) -> None:
@@ -255,23 +260,13 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
         help="fill missing numbers (empty, ?, NA) by the median of their column; "
         "missing text is a category, and bayesnet, tree and chowliu need no filling",
     )
-    for flag, words in (
-        (
-            "--text",
-            "columns of a CSV file that are text, whatever they hold, by name or "
-            "number (default: those of which more than half of the cells are no "
-            "numbers)",
-        ),
-        ("--ignore", "columns to leave out, by name or number"),
-    ):
-        fit.add_argument(
-            flag,
-            action="extend",
-            type=lambda text: text.split(","),
-            default=[],
-            metavar="NAME,...",
-            help=words,
-        )
+    _add_list(
+        fit,
+        "--text",
+        "columns of a CSV file that are text, whatever they hold, by name or number "
+        "(default: those of which more than half of the cells are no numbers)",
+    )
+    _add_list(fit, "--ignore", "columns to leave out, by name or number")
     fit.add_argument(
         "--bins",
         type=_bins,
@@ -291,6 +286,18 @@ def _add_columns(fit: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_list(command: argparse.ArgumentParser, flag: str, text: str) -> None:
+    """An option that takes names between commas, and may be given several times."""
+    command.add_argument(
+        flag,
+        action="extend",
+        type=lambda names: names.split(","),
+        default=[],
+        metavar="NAME,...",
+        help=text,
+    )
+
+
 def _add_predict(predict: argparse.ArgumentParser) -> None:
     predict.add_argument("model", metavar="MODEL")
     predict.add_argument(
@@ -304,18 +311,7 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
         metavar="OUT",
         help="CSV file to write, .gz too (default: print it)",
     )
-    what = predict.add_mutually_exclusive_group()
-    what.add_argument("--decision", action="store_true", help="write decision values")
-    what.add_argument(
-        "--proba",
-        "--probability",
-        action="store_true",
-        dest="probability",
-        help="write probabilities",
-    )
-    what.add_argument(
-        "--score", action="store_true", help="write log-likelihoods of rows"
-    )
+    _add_values(predict)
     predict.add_argument(
         "--places",
         action="store_true",
@@ -332,6 +328,22 @@ def _add_predict(predict: argparse.ArgumentParser) -> None:
     )
     _add_quiet(predict, "say nothing of errors in labelled rows")
     _add_file_options(predict)
+
+
+def _add_values(predict: argparse.ArgumentParser) -> None:
+    """What is written of each row, where it is not the prediction."""
+    what = predict.add_mutually_exclusive_group()
+    what.add_argument("--decision", action="store_true", help="write decision values")
+    what.add_argument(
+        "--proba",
+        "--probability",
+        action="store_true",
+        dest="probability",
+        help="write probabilities",
+    )
+    what.add_argument(
+        "--score", action="store_true", help="write log-likelihoods of rows"
+    )
 
 
 def _bins(text: str) -> int:

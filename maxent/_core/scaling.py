@@ -177,6 +177,14 @@ def _coordinate_root(u, rest, data, states, target, lam, weight):
 
 
 @njit(cache=True, nogil=True)
+def _binary_root(odds, target):
+    """Step of a feature of 0 and 1, whose odds of 1 are given, to its target."""
+    if target <= 0.0 or target >= 1.0:
+        return np.inf if target > 0.5 else -np.inf
+    return math.log(target / (1.0 - target)) - math.log(odds)
+
+
+@njit(cache=True, nogil=True)
 def _mass_outside(u, states):
     """Sum of u over the states that are not among the sorted ones."""
     total, e = 0.0, 0
@@ -215,10 +223,7 @@ def coordinate_sweep(u, indptr, states, data, target, weight, bound, lam):
         if binary and weight[i] == 0.0:
             if rest == 0.0:  # a constant
                 continue
-            if target[i] <= 0.0 or target[i] >= 1.0:
-                gamma = np.inf if target[i] > 0.5 else -np.inf
-            else:
-                gamma = math.log(target[i] / (1.0 - target[i])) - math.log(own / rest)
+            gamma = _binary_root(own / rest, target[i])
         else:
             gamma = _coordinate_root(
                 u, rest, data[lo:hi], states[lo:hi], target[i], lam[i], weight[i]

@@ -27,6 +27,38 @@ import numpy as np
 from numba import njit
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _neighbour_sums(phi, psi, first, second):
+    """Sums over all words (K,), and for each word over its neighbours (V, K).
+
+    S is that of phi, `base` that of phi(v) R(v). R(v) is the sum over the words after
+    v, A(v) the mass of the pairs that end in v, and `before` the sum of phi(u) over
+    observed bigrams u v.
+    """
+    V, K = phi.shape
+    S, before = np.zeros(K), np.zeros((V, K))
+    for v in range(V):
+        for k in range(K):
+            S[k] += phi[v, k]
+    R, A = np.empty((V, K)), np.empty((V, K))
+    for v in range(V):
+        for k in range(K):
+            R[v, k] = S[k]
+            A[v, k] = S[k] * phi[v, k]
+    for b in range(len(psi)):
+        u, v = first[b], second[b]
+        for k in range(K):
+            more = psi[b, k] - phi[v, k]
+            R[u, k] += more
+            A[v, k] += phi[u, k] * more
+            before[v, k] += phi[u, k]
+    base = np.zeros(K)
+    for v in range(V):
+        for k in range(K):
+            base[k] += phi[v, k] * R[v, k]
+    return S, base, R, A, before
+
+
 @njit(cache=True, nogil=True)
 def multiplicities(phi, psi, chi, first, second, t_uv, t_vw, r1, r2, r3):
     """Z (K,), and its derivatives by phi (r1), psi (r2) and chi (r3), (n, K).
@@ -36,23 +68,8 @@ def multiplicities(phi, psi, chi, first, second, t_uv, t_vw, r1, r2, r3):
     """
     V, K = phi.shape
     B, N = len(psi), len(chi)
-    S, base = np.zeros(K), np.zeros(K)
-    for v in range(V):
-        for k in range(K):
-            S[k] += phi[v, k]
-    R, A = np.empty((V, K)), np.empty((V, K))
-    before, ends = np.zeros((V, K)), np.zeros((V, K))  # over the u of observed u w
-    for v in range(V):
-        for k in range(K):
-            R[v, k] = S[k]
-            A[v, k] = S[k] * phi[v, k]
-    for b in range(B):
-        u, v = first[b], second[b]
-        for k in range(K):
-            more = psi[b, k] - phi[v, k]
-            R[u, k] += more
-            A[v, k] += phi[u, k] * more
-            before[v, k] += phi[u, k]
+    S, base, R, A, before = _neighbour_sums(phi, psi, first, second)
+    ends = np.zeros((V, K))  # sums of A(u) over the u of observed u w
     for b in range(B):
         u, v = first[b], second[b]
         for k in range(K):
@@ -62,9 +79,6 @@ def multiplicities(phi, psi, chi, first, second, t_uv, t_vw, r1, r2, r3):
         b, c = t_uv[n], t_vw[n]
         for k in range(K):
             r2[b, k] += chi[n, k] - psi[c, k]
-    for v in range(V):
-        for k in range(K):
-            base[k] += phi[v, k] * R[v, k]
     for v in range(V):
         for k in range(K):
             r1[v, k] = base[k]

@@ -45,6 +45,11 @@ def best_bias(rows, d, sign, guess=0.0):
     lo, hi = _bracket(slope, guess, sign)
     if lo is None or hi is None:
         return guess
+    return _root(slope, guess, lo, hi)
+
+
+def _root(slope, guess, lo, hi):
+    """Bias of zero slope in a bracket, by Newton steps and halvings."""
     b = guess if lo < guess < hi else 0.5 * (lo + hi)
     for _ in range(200):
         s, h = slope(b)
@@ -163,14 +168,7 @@ def best_bias_of(rows, d, E, guess, total=None):
         if not curvature.any():
             break  # piecewise linear here: the interior point's own bias stands
         grad = total - E.T @ lam
-        H = weighted_products(E, curvature)
-        H.flat[:: len(H) + 1] += 1e-14 * max(np.trace(H), 1e-300)
-        step = np.linalg.lstsq(H, -grad, rcond=None)[0]
-        # where losses are nearly linear, no farther than the shortfalls go
-        if not np.abs(step).max() < 1e100:
-            step = -grad
-        far = float(np.abs(E @ step).max())
-        step *= min(1.0, reach / far) if far else 1.0
+        step = _bounded_step(E, grad, curvature, reach)
         slope, t = float(grad @ step), 1.0
         if not slope < 0:
             break
@@ -187,6 +185,20 @@ def best_bias_of(rows, d, E, guess, total=None):
         if done:
             break
     return b
+
+
+def _bounded_step(E, grad, curvature, reach):
+    """Newton step of several biases that moves no shortfall by more than `reach`.
+
+    Losses that are nearly linear would ask for farther ones.
+    """
+    H = weighted_products(E, curvature)
+    H.flat[:: len(H) + 1] += 1e-14 * max(np.trace(H), 1e-300)
+    step = np.linalg.lstsq(H, -grad, rcond=None)[0]
+    if not np.abs(step).max() < 1e100:
+        step = -grad
+    far = float(np.abs(E @ step).max())
+    return step * (min(1.0, reach / far) if far else 1.0)
 
 
 def equality_multipliers(rows, d, E, guess, total=None):

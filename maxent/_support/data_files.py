@@ -123,22 +123,9 @@ def read_table(
     if not data.strip():
         raise TableError(f"{name} is empty")
     if format == "auto":
-        suffix = os.path.splitext(plain_name(name))[1].lower()
-        format = _SUFFIXES.get(suffix) or _guess_format(data)
+        format = _guess_format(name, data)
     if format == "svmlight":
-        if labelled is True and label not in (None, 0, "0"):
-            raise TableError(
-                f"{name} is an svmlight file, whose rows start with the label; a label "
-                f"column ({label!r}) can be chosen in CSV files only"
-            )
-        wanted = [("left out", column) for column in ignore]
-        wanted += [(_USES[kind], column) for kind, column in (beside or {}).items()]
-        wanted += [("one of text", column) for column in _names(text)]
-        for use, column in wanted:
-            raise TableError(
-                f"{name} is an svmlight file, whose columns have no names, so "
-                f"{short(str(column))} cannot be {use}"
-            )
+        _refuse_columns(name, label if labelled is True else None, ignore, beside, text)
         table = _read_svmlight(name, data, zero_based, n_features)
         return table if labelled else replace(table, y=None)
     try:
@@ -152,8 +139,22 @@ def read_table(
     )
 
 
-def _names(text):
-    return [name for name in text or () if isinstance(name, str)]
+def _refuse_columns(name, label, ignore, beside, text):
+    """Refuse columns chosen of an svmlight file, which has no names for them."""
+    if label not in (None, 0, "0"):
+        raise TableError(
+            f"{name} is an svmlight file, whose rows start with the label; a label "
+            f"column ({label!r}) can be chosen in CSV files only"
+        )
+    wanted = [("left out", column) for column in ignore]
+    wanted += [(_USES[kind], column) for kind, column in (beside or {}).items()]
+    named = [column for column in text or () if isinstance(column, str)]
+    wanted += [("one of text", column) for column in named]
+    for use, column in wanted:
+        raise TableError(
+            f"{name} is an svmlight file, whose columns have no names, so "
+            f"{short(str(column))} cannot be {use}"
+        )
 
 
 def _contents(path):
@@ -165,8 +166,14 @@ def _contents(path):
     return name, data.removeprefix(b"\xef\xbb\xbf")
 
 
-def _guess_format(data):
-    """svmlight if a line among the first holds only index:value after its label."""
+def _guess_format(name, data):
+    """The format of a suffix; without one that is known, that of the first lines.
+
+    It is svmlight if a line among them holds only index:value after its label.
+    """
+    suffix = os.path.splitext(plain_name(name))[1].lower()
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
     for line in itertools.islice(io.BytesIO(data), _SAMPLE_ROWS):
         parts = line.split(b"#")[0].split()
         if len(parts) > 1 and not (_label_problem(parts[0]) or _row_problem(parts[1:])):

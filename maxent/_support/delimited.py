@@ -160,22 +160,7 @@ class CSVReader:
             *(ignore, beside or {}, layout),
         )
         features, target = chosen.features, chosen.target
-        if n_features is not None and len(features) != n_features:
-            raise TableError(
-                f"{self.name} has {len(features)} feature columns"
-                f"{' beside the label' if target is not None else ''}, but "
-                f"{n_features} are expected"
-            )
-        if not features:
-            if self.width > 1:
-                raise TableError(
-                    f"{self.name} has no columns but those that are left out, named by "
-                    "other options, or the label"
-                )
-            raise TableError(
-                f"{self.name} has one column only, so no features beside the label; "
-                "columns are separated by commas, tabs, semicolons or blanks"
-            )
+        self._check_features(features, target, n_features)
         if text and isinstance(text[0], str):
             text = self.columns.as_text(features, text)
         X, y = self._read_columns(features, target, columns, text, labelled)
@@ -190,6 +175,26 @@ class CSVReader:
             width=self.width,
             beside={k: self._beside(k, i) for k, i in chosen.beside.items()},
             doubt=self.doubt,
+        )
+
+    def _check_features(self, features, target, n_features):
+        """Refuse a file without features, or with another number than expected."""
+        if n_features is not None and len(features) != n_features:
+            raise TableError(
+                f"{self.name} has {len(features)} feature columns"
+                f"{' beside the label' if target is not None else ''}, but "
+                f"{n_features} are expected"
+            )
+        if features:
+            return
+        if self.width > 1:
+            raise TableError(
+                f"{self.name} has no columns but those that are left out, named by "
+                "other options, or the label"
+            )
+        raise TableError(
+            f"{self.name} has one column only, so no features beside the label; "
+            "columns are separated by commas, tabs, semicolons or blanks"
         )
 
     def _beside(self, kind, index):

@@ -176,18 +176,7 @@ def _whole_file(path, mode, **kwargs):
         with open(path, mode, **kwargs) as stream:
             yield stream
         return
-    folder, base = os.path.split(target)
-    temporary = os.path.join(folder, f".{base[:50]}.{secrets.token_hex(8)}.tmp")
-    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
-    try:
-        handle = os.open(temporary, flags, 0o666)
-    except FileNotFoundError:
-        fault = "takes no new files; name another"
-        if not os.path.isdir(folder):
-            fault = "does not exist; create it first"
-        raise FileNotFoundError(
-            f"cannot write {os.fspath(path)}: the folder {folder} {fault}"
-        ) from None
+    handle, temporary = _new_file(path, target)
     try:
         with open(handle, mode, **kwargs) as stream:
             if rights is not None and hasattr(os, "fchmod"):
@@ -200,7 +189,23 @@ def _whole_file(path, mode, **kwargs):
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(folder)
+    _sync_folder(os.path.dirname(target))
+
+
+def _new_file(path, target):
+    """Open descriptor and name of a new file beside the target of a path."""
+    folder, base = os.path.split(target)
+    temporary = os.path.join(folder, f".{base[:50]}.{secrets.token_hex(8)}.tmp")
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+    try:
+        return os.open(temporary, flags, 0o666), temporary
+    except FileNotFoundError:
+        fault = "takes no new files; name another"
+        if not os.path.isdir(folder):
+            fault = "does not exist; create it first"
+        raise FileNotFoundError(
+            f"cannot write {os.fspath(path)}: the folder {folder} {fault}"
+        ) from None
 
 
 def _sync_folder(folder):

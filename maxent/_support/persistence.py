@@ -1,57 +1,42 @@
-"""Model files: arrays and JSON in one .npz, checksummed, versioned, without pickle.
+"""Estimators, and values such as models and priors, saved to files and loaded.
 
-A file holds an estimator, or a value: a family, a model, a prior.
+:mod:`.model_file` has the format. Reading calls nothing that the file names, except the
+constructor of a class of the fixed registries in :mod:`.registry`: estimators, and what
+they hold (priors and posteriors, stored as their specifications).
 
-A model file is an uncompressed zip of ``.npy`` members, so ``numpy.load`` opens it too:
-
-    metadata    uint8   JSON in ASCII: format, versions, class, parameters, fitted state
-    checksum    uint8   the 32 bytes of a SHA-256 over the metadata and every array
-    a0, a1 ...          the arrays, named in the metadata in the order of writing
-
-Reading calls nothing that the file names, except the constructor of a class of the
-fixed registries in :mod:`.registry`: estimators, and what they hold (priors and
-posteriors, stored as their specifications).
-
-The checksum finds damage, not malice: whoever can change the file can recompute it.
-Estimators therefore check their fitted arrays again before predicting.
+Estimators check their fitted arrays again before predicting, since a checksum finds
+damage and not malice.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import stat
 import warnings
-import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from maxent._support import validation as v
-from maxent._support.typing import PathLike
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-from maxent._support.archive import (
-    ModelFileError,
-    checksum,
-    members_of,
-    read_array,
-    write_arrays,
-)
+from maxent._support.archive import ModelFileError
 from maxent._support.calibrated import (
     CALIBRATED,
     calibrated_state,
     restore_calibrated,
 )
-from maxent._support.encoding import Decoder, Encoder
-from maxent._support.files import whole_file
+from maxent._support.encoding import Encoder
+from maxent._support.model_file import (
+    FITTED_NAME,
+    FORMAT_VERSION,
+    ModelFile,
+    check_path,
+    maxent_version,
+    read_model,
+    write_model,
+)
 from maxent._support.registry import CLASSES, VALUES, rebuilt, resolve
+from maxent._support.typing import PathLike
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 __all__ = [
     "CLASSES",
@@ -64,41 +49,6 @@ __all__ = [
     "resolve_class",
     "save",
 ]
-
-FORMAT = "maxent-model"
-FORMAT_VERSION = 1
-
-MAX_METADATA_BYTES = 64 * 2**20
-
-_FITTED_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*_\Z")
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """Contents of a model file whose checksum agreed, before any class is made.
-
-    Attributes
-    ----------
-    class_name : str
-        A key of the registry `CLASSES`, or of `VALUES`.
-    format_version : int
-    maxent_version : str
-        Version of the package that wrote the file.
-    params, fitted, extra : dict
-        Constructor parameters, fitted attributes and the writer's own additions; of a
-        value its specification, and nothing. Values inside, such as priors, appear as
-        their specifications, dicts.
-    checksum : str
-        SHA-256 in hexadecimal.
-    """
-
-    class_name: str
-    format_version: int
-    maxent_version: str
-    params: dict[str, Any]
-    fitted: dict[str, Any]
-    extra: dict[str, Any]
-    checksum: str
 
 
 def save(
@@ -173,32 +123,11 @@ def save(
     class_name, params, fitted = state
     if class_name == "Pipeline":
         _check_steps(estimator)
-    _check_path(path)
+    check_path(path)
     if class_name in CLASSES:
         check_is_fitted(estimator)
     encoder = Encoder(VALUES, partial(_state_of, compact=compact))
-    metadata = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "maxent_version": _version(),
-        "class": class_name,
-        "params": encoder.mapping(params, f"parameter {{}} of {class_name}"),
-        "fitted": encoder.mapping(fitted, f"attribute {{}} of {class_name}"),
-        "extra": encoder.mapping(extra or {}, "extra entry {}"),
-        "arrays": list(encoder.arrays),
-    }
-    text = json.dumps(metadata, allow_nan=False, separators=(",", ":"))
-    if len(text) > MAX_METADATA_BYTES:
-        raise ValueError(
-            f"cannot save {class_name}: its settings and lists take {len(text)} bytes "
-            f"as text, more than {MAX_METADATA_BYTES}; store long lists as arrays"
-        )
-    members = {"metadata": np.frombuffer(text.encode("ascii"), dtype=np.uint8)}
-    members.update(encoder.arrays)
-    digest = checksum(members)
-    members["checksum"] = np.frombuffer(digest, dtype=np.uint8)
-    with whole_file(path) as stream:
-        write_arrays(stream, members)
+    write_model(path, class_name, params, fitted, extra or {}, encoder)
 
 
 def _cannot_save(estimator: Any) -> TypeError:
@@ -234,14 +163,6 @@ def _not_saved(estimator: Any, remedy: str) -> TypeError:
         f"cannot save estimator={v.shown(estimator)} of type "
         f"{type(estimator).__module__}.{type(estimator).__qualname__}: {remedy}"
     )
-
-
-def _check_path(path: object) -> None:
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(
-            f"path={v.shown(path)} must be the path of a model file, a str or "
-            "path-like, such as 'model.npz'"
-        )
 
 
 def load(path: PathLike, *, return_extra: bool = False) -> Any:
@@ -323,7 +244,7 @@ def _state_of(
         return None
     if name == CALIBRATED:
         return name, estimator.get_params(deep=False), calibrated_state(estimator)
-    fitted = {k: x for k, x in vars(estimator).items() if _FITTED_NAME.match(k)}
+    fitted = {k: x for k, x in vars(estimator).items() if FITTED_NAME.match(k)}
     if compact and fitted and hasattr(estimator, "_spare_attributes"):
         spare = estimator._spare_attributes()
         fitted = {k: x for k, x in fitted.items() if k not in spare}
@@ -357,7 +278,7 @@ def _make_estimator(name: Any, params: dict[str, Any], fitted: dict[str, Any]) -
     unknown = sorted(set(params) - set(cls._get_param_names()))
     if unknown:
         raise ModelFileError(
-            f"{name} of maxent {_version()} has no parameter {unknown[0]!r}"
+            f"{name} of maxent {maxent_version()} has no parameter {unknown[0]!r}"
         )
     try:
         estimator = cls(**params)
@@ -369,7 +290,7 @@ def _make_estimator(name: Any, params: dict[str, Any], fitted: dict[str, Any]) -
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{name} cannot be restored ({error})") from None
     for key, value in fitted.items():
-        if not _FITTED_NAME.match(key):
+        if not FITTED_NAME.match(key):
             raise ModelFileError(f"{key!r} is not the name of a fitted attribute")
         try:
             setattr(estimator, key, value)
@@ -380,142 +301,9 @@ def _make_estimator(name: Any, params: dict[str, Any], fitted: dict[str, Any]) -
     return estimator
 
 
-def read_model(
-    path: PathLike,
-    *,
-    make: Callable[[str, Any], Any] = lambda name, spec: spec,
-    make_estimator: Callable[..., Any] = lambda name, params, fitted: {
-        "class": name,
-        "params": params,
-        "fitted": fitted,
-    },
-) -> ModelFile:
-    """Read and check a model file without making its estimator.
-
-    Parameters
-    ----------
-    path : str or path-like
-    make : callable(name, spec), optional
-        What becomes of the class name and the specification of a value; the
-        specification, by default.
-    make_estimator : callable(name, params, fitted), optional
-        What becomes of an estimator inside another, as in a pipeline; a dict, by
-        default.
-
-    Returns
-    -------
-    model : ModelFile
-
-    Raises
-    ------
-    ModelFileError
-        As for :func:`load`.
-    """
-    _check_path(path)
-    name = os.fspath(path)
-    if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe would wait
-        raise ModelFileError(f"{name}: not a model file, but a folder, pipe or device")
-    with open(path, "rb") as stream:
-        try:
-            return _read_archive(stream, make, make_estimator)
-        except ModelFileError as error:
-            raise ModelFileError(f"{name}: {error}") from None
-        except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-            raise ModelFileError(
-                f"{name}: not a model file, or cut short or damaged "
-                f"({str(error) or 'unexpected end'})"
-            ) from None
-        except Exception as error:  # a hostile file may fail anywhere below
-            raise ModelFileError(
-                f"{name}: the contents are damaged ({type(error).__name__}: {error})"
-            ) from error
-
-
 def resolve_class(class_name: str) -> type[Any]:
     """The class that the registry keeps under a name, imported when asked for."""
     return resolve(CLASSES[class_name])
-
-
-def _version() -> str:
-    import maxent
-
-    version = getattr(maxent, "__version__", None)
-    if version is None:
-        from importlib import metadata
-
-        try:
-            version = metadata.version("maxent")
-        except metadata.PackageNotFoundError:
-            version = "unknown"
-    return version
-
-
-def _read_archive(
-    stream: BinaryIO,
-    make: Callable[[str, Any], Any],
-    make_estimator: Callable[..., Any],
-) -> ModelFile:
-    size = os.fstat(stream.fileno()).st_size
-    with zipfile.ZipFile(stream) as archive:
-        infos = members_of(archive, size)
-        metadata = _metadata(archive, infos)
-        names = metadata["arrays"]
-        if sorted(infos) != sorted([*names, "metadata", "checksum"]):
-            raise ModelFileError("arrays are missing, or there are too many")
-        members = {
-            name: read_array(archive, infos[name], name)
-            for name in ["metadata", *names, "checksum"]
-        }
-    stored = members.pop("checksum").tobytes()
-    if stored != checksum(members):
-        raise ModelFileError(
-            "the checksum does not agree with the contents; the file was changed or "
-            "damaged after it was written"
-        )
-    class_name = metadata["class"]
-    if class_name not in CLASSES and class_name not in VALUES:
-        raise ModelFileError(
-            f"it holds the class {class_name!r}, which maxent {_version()} does not "
-            f"load; known are {', '.join(sorted([*CLASSES, *VALUES]))}"
-        )
-    decoder = Decoder(members, make, make_estimator)
-    model = ModelFile(
-        class_name=class_name,
-        format_version=metadata["format_version"],
-        maxent_version=str(metadata["maxent_version"]),
-        params=decoder.mapping(metadata["params"]),
-        fitted=decoder.mapping(metadata["fitted"]),
-        extra=decoder.mapping(metadata["extra"]),
-        checksum=stored.hex(),
-    )
-    for name in model.fitted:
-        if not _FITTED_NAME.match(name):
-            raise ModelFileError(f"{name!r} is not the name of a fitted attribute")
-    return model
-
-
-def _metadata(
-    archive: zipfile.ZipFile, infos: dict[str, zipfile.ZipInfo]
-) -> dict[str, Any]:
-    if infos["metadata"].file_size > MAX_METADATA_BYTES + 1024:
-        raise ModelFileError("its metadata are too large")
-    array = read_array(archive, infos["metadata"], "metadata")
-    metadata = json.loads(array.tobytes().decode("ascii"), parse_constant=_no_constant)
-    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
-        raise ModelFileError("an archive of arrays, but not a model file of maxent")
-    version = metadata["format_version"]
-    if type(version) is not int or version < 1:
-        raise ModelFileError(f"format version {version!r} is not a positive integer")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"written in format {version} by maxent {metadata.get('maxent_version')}; "
-            f"maxent {_version()} reads formats up to {FORMAT_VERSION}, upgrade it"
-        )
-    return metadata
-
-
-def _no_constant(token: str) -> NoReturn:
-    raise ValueError(f"unexpected {token} in the metadata")
 
 
 def _make_value(name: str, spec: Any) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent._support.partitions import Partitions, blocks_of_rows, check_blocks
-from maxent._support.sequences import checked_lengths
+from maxent._support.sequence_layout import checked_lengths
 
 
 def sequence_partitions(X: Any, lengths: ArrayLike | None, weights: Any) -> Partitions:

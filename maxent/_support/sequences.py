@@ -10,8 +10,6 @@ line. Inside, all sequences lie one after the other in one array, with offsets:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,52 +18,27 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._support import validation as v
 from maxent._support.frames import Names, column_names
 from maxent._support.sequence_files import read_sequences
+from maxent._support.sequence_layout import (
+    Sequences,
+    arrays_of,
+    each_entry,
+    joined,
+    listed,
+    offsets_of,
+)
+
+__all__ = [
+    "MISSING",
+    "Sequences",
+    "check_alphabet",
+    "decoded",
+    "each_entry",
+    "symbol_sequences",
+    "vector_sequences",
+]
 
 MISSING = -1  # code of a symbol that was not observed
 _MOST_SYMBOLS = 1_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Sequences:
-    """Sequences one after the other.
-
-    Attributes
-    ----------
-    values : ndarray
-        Codes (n_steps,) of symbols, `MISSING` where none was observed; or vectors
-        (n_steps, d), NaN where nothing was observed.
-    offsets : ndarray of int (n + 1,)
-        Where each sequence begins; the last entry is n_steps.
-    columns : tuple of str or None
-        Names of the coordinates of vectors, if they come from data frames.
-    """
-
-    values: NDArray[Any]
-    offsets: NDArray[np.intp]
-    columns: Names | None = None
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, i: int) -> NDArray[Any]:
-        return self.values[self.offsets[i] : self.offsets[i + 1]]
-
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        return (self[i] for i in range(len(self)))
-
-    @property
-    def lengths(self) -> NDArray[np.intp]:
-        """Steps of every sequence."""
-        return np.diff(self.offsets)
-
-    def place(self, step: int) -> tuple[int, int]:
-        """Sequence of a step, and its place in it."""
-        i = int(np.searchsorted(self.offsets, step, side="right")) - 1
-        return i, int(step - self.offsets[i])
-
-    def singles(self) -> list[Sequences]:
-        """Every sequence on its own."""
-        return [Sequences(own, np.array([0, len(own)]), self.columns) for own in self]
 
 
 # -- symbols -------------------------------------------------------------------------
@@ -112,7 +85,7 @@ def symbol_sequences(
         sequences = read_sequences(sequences)[1]
     if isinstance(sequences, str):
         return _one_string(sequences, alphabet, missing, name)
-    sequences = _listed(sequences, name)
+    sequences = listed(sequences, name)
     if isinstance(sequences, list):
         _refuse_none(sequences, name)
     if alphabet is not None:
@@ -124,8 +97,8 @@ def symbol_sequences(
             raise ValueError("lengths belongs to one array of codes; strings have own.")
         return _encoded(list(sequences), alphabet, missing, name)
     else:
-        parts, ends = _parts(sequences, lengths, _codes_of, name)
-        found = Sequences(_joined(parts, np.intp), ends)
+        arrays, offsets = arrays_of(sequences, lengths, _codes_of, name)
+        found = Sequences(joined(arrays, np.intp), offsets)
     return _checked_codes(found, n_symbols, name)
 
 
@@ -203,13 +176,13 @@ def _encoded(
                 f"{name}[{i}]={v.shown(one)} is no string like the first one; give "
                 "all as strings or all as arrays of codes."
             )
-    ends = _ends(np.array([len(one) for one in strings]), name)
+    offsets = offsets_of(np.array([len(one) for one in strings]), name)
     points = np.frombuffer("".join(strings).encode("utf-32-le"), dtype="<u4")
     letters = np.frombuffer((alphabet + missing).encode("utf-32-le"), dtype="<u4")
     codes = np.r_[np.arange(len(alphabet)), np.full(len(missing), MISSING)]
     order = np.argsort(letters)
     at = np.minimum(np.searchsorted(letters[order], points), len(letters) - 1)
-    found = Sequences(codes[order][at], ends)
+    found = Sequences(codes[order][at], offsets)
     wrong = letters[order][at] != points
     if wrong.any():
         i, t = found.place(int(np.argmax(wrong)))
@@ -323,14 +296,14 @@ def vector_sequences(
             "symbols only; load the arrays first, for instance by numpy.loadtxt."
         )
     columns = column_names(name, sequences, columns)
-    sequences = _listed(sequences, name)
+    sequences = listed(sequences, name)
     if lengths is None and getattr(sequences, "ndim", 0) == 3:
         sequences = list(sequences)
     if isinstance(sequences, Sequences):
         found = sequences
     else:
-        parts, ends = _parts(sequences, lengths, _vectors_of, name)
-        sizes = [part.shape[1] for part in parts]
+        arrays, offsets = arrays_of(sequences, lengths, _vectors_of, name)
+        sizes = [array.shape[1] for array in arrays]
         d = sizes[0] if n_features is None else n_features
         for i, size in enumerate(sizes):
             if size != d:
@@ -338,7 +311,7 @@ def vector_sequences(
                     f"{name}[{i}] has {size} columns; {d} are expected: all "
                     "vectors must be of one size."
                 )
-        found = Sequences(_joined(parts, np.float64), ends, columns)
+        found = Sequences(joined(arrays, np.float64), offsets, columns)
     if not np.isfinite(found.values).all():
         _check_missing(found, partly, name)
     _check_sizes(found.values, found.place, name)
@@ -389,125 +362,3 @@ def _check_sizes(values: NDArray[np.float64], place: Any, name: str) -> None:
             f"{v.LARGEST_ENTRY:g}, whose squares leave double precision; write NaN "
             "where a number stands for a missing observation, or scale the data."
         )
-
-
-# -- both ----------------------------------------------------------------------------
-def _listed(sequences: Any, name: str) -> Any:
-    """An iterator as the list of what it yields; no pair of array and lengths."""
-    if isinstance(sequences, Iterator):
-        return list(sequences)
-    if isinstance(sequences, tuple):
-        refuse_pair(name, sequences)
-    if hasattr(sequences, "columns") and hasattr(sequences, "to_numpy"):
-        refuse_text_frame(name, sequences)
-        return v.as_doubles(name, sequences)  # a data frame is one array
-    return sequences
-
-
-def each_entry(data: Any, lengths: ArrayLike | None = None) -> Any:
-    """An array or data frame of several axes as the list of its entries.
-
-    What is fitted to each datum has one in every entry: an array (n, n_steps) is n
-    sequences there. Anything else, or with lengths, is as it is.
-    """
-    if lengths is None and getattr(data, "ndim", 0) > 1:
-        return list(data.to_numpy() if hasattr(data, "to_numpy") else data)
-    return data
-
-
-def refuse_text_frame(name: str, frame: Any) -> None:
-    """Refuse a data frame whose only column has strings, which are the sequences."""
-    cells = frame.to_numpy() if len(frame.columns) == 1 else np.empty((0, 1))
-    if cells.dtype.kind in "OSU" and all(isinstance(x, str) for x in cells[:1, 0]):
-        column = v.shown(frame.columns[0])
-        raise ValueError(
-            f"{name} is a data frame with one column of strings; pass the column "
-            f"itself, as by df[{column}]."
-        )
-
-
-def refuse_pair(name: str, pair: tuple[Any, ...]) -> None:
-    """Refuse a tuple (array, lengths), which two sequences would be read from."""
-    if len(pair) != 2 or any(isinstance(one, str) for one in pair):
-        return
-    try:
-        n, lengths = len(pair[0]), np.asarray(pair[1])
-    except (TypeError, ValueError):
-        return
-    if lengths.ndim == 1 and lengths.dtype.kind in "iu" and lengths.sum() == n:
-        raise ValueError(
-            f"{name} is a tuple whose second entry is lengths of sequences in the "
-            "first: pass lengths= where there is such an argument, or a list of "
-            "sequences, as numpy.split(array, numpy.cumsum(lengths)[:-1]) returns. "
-            "For two sequences of symbols pass a list."
-        )
-
-
-def _parts(sequences, lengths, read, name):
-    """Arrays of the sequences, and the offsets."""
-    if lengths is None and not _is_one_array(sequences, name):
-        parts = [read(f"{name}[{i}]", one) for i, one in enumerate(sequences)]
-        sizes = np.array([len(part) for part in parts], dtype=np.intp)
-        return parts, _ends(sizes, name)
-    if lengths is not None:
-        _refuse_own_lengths(sequences, lengths, name)
-    whole = read(name, sequences)
-    if lengths is None:
-        return [whole], _ends(np.array([len(whole)]), name)
-    return [whole], _ends(checked_lengths(lengths, len(whole)), name)
-
-
-def _refuse_own_lengths(sequences, lengths, name):
-    """Refuse lengths beside a list of sequences that have them."""
-    if not isinstance(sequences, (list, tuple)):
-        return
-    own = [len(one) if np.ndim(one) else 0 for one in sequences if hasattr(one, "ndim")]
-    given = np.atleast_1d(lengths)
-    if len(own) == len(sequences) == len(given) and (given == own).all():
-        raise ValueError(
-            f"{name} is a list of sequences, which have their own lengths: leave "
-            "lengths out, or pass one array of all steps beside it."
-        )
-
-
-def checked_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:
-    """Lengths >= 1 of sequences that have n rows together."""
-    given = np.atleast_1d(v.as_doubles("lengths", lengths))
-    if given.ndim != 1 or not (given == np.floor(given)).all() or (given < 1).any():
-        raise ValueError(f"lengths={v.shown(lengths)} must hold integers >= 1.")
-    if given.sum() != n:
-        raise ValueError(
-            f"lengths add up to {given.sum():g} but sequences has {n} rows; "
-            "give the number of rows of every sequence."
-        )
-    return given.astype(np.intp)
-
-
-def _is_one_array(sequences: Any, name: str) -> bool:
-    """Whether this is one array of steps and not a list of sequences."""
-    if hasattr(sequences, "ndim"):
-        return sequences.ndim > 2 or sequences.dtype.kind != "O"
-    try:
-        return np.ndim(next(iter(sequences), ())) == 0 and len(sequences) > 0
-    except TypeError:
-        raise TypeError(
-            f"{name}={v.shown(sequences)} must be a list of sequences, or one array "
-            "of them."
-        ) from None
-    except ValueError:  # of a ragged first entry, which is refused by its name
-        return False
-
-
-def _joined(parts, dtype):
-    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return np.ascontiguousarray(joined, dtype=dtype)
-
-
-def _ends(lengths: NDArray[Any], name: str) -> NDArray[np.intp]:
-    if not len(lengths):
-        raise ValueError(f"there is no sequence: {name} is empty; pass one.")
-    if (lengths == 0).any():
-        raise ValueError(
-            f"{name}[{int(np.argmin(lengths))}] is empty; drop empty sequences."
-        )
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)

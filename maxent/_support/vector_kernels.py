@@ -335,28 +335,9 @@ def apply_kernel(X, Z, A, kernel, *, gamma=1.0, degree=3, coef0=0.0, n_threads=1
         return X @ A
     if isinstance(kernel, str):
         X, Z = _dense_if_faster(X), _dense_if_faster(Z)
+        if not (sp.issparse(X) or sp.issparse(Z)):
+            return _apply_dense(X, Z, A, kernel, gamma, degree, coef0, n_threads)
     out = np.empty((X.shape[0], A.shape[1]))
-    if isinstance(kernel, str) and not (sp.issparse(X) or sp.issparse(Z)):
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        Z = np.ascontiguousarray(Z, dtype=np.float64)
-        raw = (gamma, X, Z)
-        if kernel == "rbf" and len(Z):
-            offset = Z.mean(axis=0)
-            X, Z = _centred(X, offset, gamma), _centred(Z, offset, gamma)
-            gamma = 1.0
-        xx, zz = _squared_norms(X), _squared_norms(Z)
-        _gram.kernel_apply(
-            (_KINDS[kernel], float(gamma), float(coef0), int(degree)),
-            X,
-            xx,
-            Z,
-            zz,
-            A,
-            out,
-            n_threads,
-            raw if kernel == "rbf" and norms_cancel(gamma, xx, zz) else None,
-        )
-        return out
     if not callable(kernel):
         X, Z = given = sp.csr_array(X), sp.csr_array(Z)
         spec, xx, zz = (0, gamma, coef0, degree), sparse_norms(X), sparse_norms(Z)
@@ -372,6 +353,31 @@ def apply_kernel(X, Z, A, kernel, *, gamma=1.0, degree=3, coef0=0.0, n_threads=1
                 kernel, spec, inner, xx[part], zz, (given[0], part), (given[1], None)
             )
         out[part] = value @ A
+    return out
+
+
+def _apply_dense(X, Z, A, kernel, gamma, degree, coef0, n_threads):
+    """k(X, Z) @ A of a named kernel and dense rows."""
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    Z = np.ascontiguousarray(Z, dtype=np.float64)
+    out = np.empty((len(X), A.shape[1]))
+    raw = (gamma, X, Z)
+    if kernel == "rbf" and len(Z):
+        offset = Z.mean(axis=0)
+        X, Z = _centred(X, offset, gamma), _centred(Z, offset, gamma)
+        gamma = 1.0
+    xx, zz = _squared_norms(X), _squared_norms(Z)
+    _gram.kernel_apply(
+        (_KINDS[kernel], float(gamma), float(coef0), int(degree)),
+        X,
+        xx,
+        Z,
+        zz,
+        A,
+        out,
+        n_threads,
+        raw if kernel == "rbf" and norms_cancel(gamma, xx, zz) else None,
+    )
     return out
 
 

@@ -200,22 +200,16 @@ class EdgeWeightsDisplay:
             )
         check_fitted_one(machine)
         k = check_class_index(class_index, machine.classes_.tolist())
-        codes, own, weight = _class_rows(estimator, machine, X, y, sample_weight, k)
-        sizes = [len(known) for known in machine.categories_]
+        codes, weight = _class_rows(estimator, machine, X, y, sample_weight, k)
         _, information = chow_liu_tree(
-            codes[own],
-            sample_weight=weight[own],
+            codes,
+            sample_weight=weight,
             ess=machine.ess,
-            n_categories=sizes,
+            n_categories=_sizes(machine),
             return_information=True,
         )
-        log_weights = np.array(machine.posteriors_[k].log_weights)
-        if relative:
-            before = _log_weights_before(machine, codes[own], weight[own], sizes)
-            there = ~np.isneginf(log_weights)
-            log_weights[there] -= before[there]
         return cls(
-            log_weights,
+            _log_weights(machine, k, codes, weight, relative),
             information,
             feature_names=default_names(machine, feature_names),
             title=class_title(machine, k),
@@ -333,13 +327,34 @@ def _diverging(values: NDArray[np.float64]) -> tuple[float, float]:
     return centre, max(high - centre, centre - low) or 1.0
 
 
+def _sizes(machine: MEDTreeClassifier) -> list[int]:
+    """Number of categories of every feature."""
+    return [len(known) for known in machine.categories_]
+
+
+def _log_weights(
+    machine: MEDTreeClassifier,
+    k: int,
+    codes: NDArray[np.integer[Any]],
+    weight: NDArray[np.float64],
+    relative: bool,
+) -> NDArray[np.float64]:
+    """Log weights of class k, or what training has added to them."""
+    log_weights = np.array(machine.posteriors_[k].log_weights)
+    if relative:
+        before = _log_weights_before(machine, codes, weight)
+        there = ~np.isneginf(log_weights)
+        log_weights[there] -= before[there]
+    return log_weights
+
+
 def _log_weights_before(
     machine: MEDTreeClassifier,
     codes: NDArray[np.integer[Any]],
     weight: NDArray[np.float64],
-    sizes: list[int],
 ) -> NDArray[np.float64]:
     """Log weights of a class without any multiplier."""
+    sizes = _sizes(machine)
     edges = check_edge_prior(machine.edge_prior, len(sizes))
     if machine.parameters == "dirichlet":
         prior = DirichletTrees(float(machine.ess), sizes, edges)
@@ -354,8 +369,8 @@ def _class_rows(
     y: ArrayLike,
     sample_weight: ArrayLike | None,
     k: int,
-) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_], NDArray[np.float64]]:
-    """Codes of all rows, which belong to class k with a weight, and their weights."""
+) -> tuple[NDArray[np.integer[Any]], NDArray[np.float64]]:
+    """Codes and positive weights of the rows of class k."""
     X = validate_categories(machine, before_last(estimator, X), reset=False)
     labels = class_codes(y, machine.classes_, len(X))
     weight = v.check_weights(sample_weight, len(X))
@@ -374,4 +389,4 @@ def _class_rows(
             f"X[{i}, {j}] = {v.shown(X[i, j])} is a category unseen in training; give "
             "the training rows, or leave such rows out."
         )
-    return codes, own, weight
+    return codes[own], weight[own]

@@ -132,31 +132,14 @@ class DualPathDisplay:
             For results that ``dual_path`` does not return or that are not as many as
             `C`, and test data that are incomplete or of another shape.
         """
-        given_results: Any = results
-        if not isinstance(given_results, (list, tuple)):
-            given_results = [results]
-        results = list(given_results)
-        for result in results:
-            if not (hasattr(result, "lam") and hasattr(result, "relative_gap")):
-                raise ValueError(
-                    f"results={v.shown(result)} must be the list that "
-                    "maxent.discrimination.dual_path returns."
-                )
-        values = v.as_doubles("C", C)
-        if values.ndim != 1 or len(values) != len(results) or not len(values):
-            raise ValueError(
-                f"C has shape {values.shape} but there are {len(results)} results; one "
-                "result belongs to each value."
-            )
-        order = np.argsort(values, kind="stable")
-        results = [results[k] for k in order]
+        values, results = _in_order(C, results)
         n = len(results[0].lam)
         given = [part is not None for part in (y, K_test, y_test)]
         if any(given) and not all(given):
             raise ValueError("give y, K_test and y_test together, or none of them.")
         error = _errors(results, n, y, K_test, y_test) if all(given) else None
         return cls(
-            values[order],
+            values,
             np.array([r.objective for r in results]),
             np.array([np.count_nonzero(r.lam) for r in results]),
             np.array([r.relative_gap for r in results]),
@@ -232,6 +215,26 @@ class DualPathDisplay:
             legend = axis.legend(fontsize="small", frameon=False)
             if legend.get_window_extent().width > axis.bbox.width:
                 legend_outside(axis, axis.get_legend_handles_labels()[0])
+
+
+def _in_order(C: Any, results: Any) -> tuple[NDArray[np.float64], list[DualResult]]:
+    """The values of C in increasing order, each with its result."""
+    if not isinstance(results, (list, tuple)):
+        results = [results]
+    for result in results:
+        if not (hasattr(result, "lam") and hasattr(result, "relative_gap")):
+            raise ValueError(
+                f"results={v.shown(result)} must be the list that "
+                "maxent.discrimination.dual_path returns."
+            )
+    values = v.as_doubles("C", C)
+    if values.ndim != 1 or len(values) != len(results) or not len(values):
+        raise ValueError(
+            f"C has shape {values.shape} but there are {len(results)} results; one "
+            "result belongs to each value."
+        )
+    order = np.argsort(values, kind="stable")
+    return values[order], [results[k] for k in order]
 
 
 def _errors(

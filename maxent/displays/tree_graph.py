@@ -289,11 +289,7 @@ class TreeGraphDisplay:
         self
         """
         n = len(self.probabilities)
-        if threshold is None:
-            threshold = float(f"{min(0.2, 4 / n):.2g}")  # as the legend gives it
-        threshold = v.check_nonnegative("threshold", threshold)
-        if threshold > 1:
-            raise ValueError(f"threshold={threshold:g} must be a probability, <= 1.")
+        threshold = _checked_threshold(threshold, n)
         if max_width is None:
             max_width = min(6.0, 120 / n)
         widths = (
@@ -306,15 +302,7 @@ class TreeGraphDisplay:
         angle = 2 * np.pi * np.arange(n) / n
         self._places = np.column_stack([np.sin(angle), np.cos(angle)])
         self._draw_lines(threshold, widths, kwargs)
-        self.ax_.margins(0.03)
-        # layout engines do not know beforehand by how much they make a square smaller
-        shared = any(
-            len(group().get_siblings(self.ax_)) > 1
-            for group in (self.ax_.get_shared_x_axes, self.ax_.get_shared_y_axes)
-        )
-        square = shared or not has_layout_engine(self.ax_)
-        self.ax_.set_aspect("equal", adjustable="box" if square else "datalim")
-        self.ax_.axis("off")
+        self._make_round()
         self._draw_names()
         for _ in range(2):  # again with names that were turned in the room left
             turned = self._turned
@@ -325,6 +313,18 @@ class TreeGraphDisplay:
             if self._turned == turned:
                 break
         return self
+
+    def _make_round(self) -> None:
+        """Equal scales of both axes, which are not shown."""
+        self.ax_.margins(0.03)
+        # layout engines do not know beforehand by how much they make a square smaller
+        shared = any(
+            len(group().get_siblings(self.ax_)) > 1
+            for group in (self.ax_.get_shared_x_axes, self.ax_.get_shared_y_axes)
+        )
+        square = shared or not has_layout_engine(self.ax_)
+        self.ax_.set_aspect("equal", adjustable="box" if square else "datalim")
+        self.ax_.axis("off")
 
     # ------------------------------------------------------------------------ edges
 
@@ -441,6 +441,16 @@ class TreeGraphDisplay:
             label = f"others below {threshold:g}\nnot shown"
             handles.append(Line2D([], [], ls="", label=label))
         return legend_outside(self.ax_, handles)
+
+
+def _checked_threshold(threshold: float | None, n: int) -> float:
+    """The probability below which edges between n features are left out."""
+    if threshold is None:
+        threshold = float(f"{min(0.2, 4 / n):.2g}")  # as the legend gives it
+    threshold = v.check_nonnegative("threshold", threshold)
+    if threshold > 1:
+        raise ValueError(f"threshold={threshold:g} must be a probability, <= 1.")
+    return threshold
 
 
 def _shades(

@@ -76,22 +76,7 @@ def pair_parts(
     own = _own(P, left, options)
     other = own if Q is None else _own(Q, right, options)
     shape = (len(P), len(P if Q is None else Q), len(horizons))
-    log_det, distance = np.empty(shape), np.empty(shape)
-    suspects: list[tuple[int, int]] = []
-    for g in left:
-        for h in right:
-            if Q is None and h.n < g.n:
-                continue
-            L, q, marks = _terms(g, h, g is h, options)
-            at = _places(g, h, shape)
-            log_det[at], distance[at] = L, q
-            i, j = np.nonzero(marks)
-            if g is h and Q is None:
-                i, j = i[i <= j], j[i <= j]
-            suspects += zip(g.index[i].tolist(), h.index[j].tolist())
-            if Q is None and g is not h:
-                back = _places(h, g, shape)
-                log_det[back], distance[back] = L.swapaxes(0, 1), q.swapaxes(0, 1)
+    log_det, distance, suspects = _all_terms(left, right, shape, Q is None, options)
     for a, b in suspects:
         if Q is None and a == b:
             continue
@@ -104,6 +89,30 @@ def pair_parts(
         i = np.arange(len(P))
         log_det[i, i], distance[i, i] = own + D * np.log(2.0), 0.0
     return GaussianParts(D, own, other, log_det, distance, symmetric=Q is None)
+
+
+def _all_terms(left, right, shape, same, options):
+    """Terms (n, m, horizons) of all pairs, and the pairs whose terms are doubtful.
+
+    With `same` a list of systems meets itself: every two groups are compared once.
+    """
+    log_det, distance = np.empty(shape), np.empty(shape)
+    suspects = []
+    for g in left:
+        for h in right:
+            if same and h.n < g.n:
+                continue
+            L, q, marks = _terms(g, h, g is h, options)
+            at = _places(g, h, shape)
+            log_det[at], distance[at] = L, q
+            i, j = np.nonzero(marks)
+            if g is h and same:
+                i, j = i[i <= j], j[i <= j]
+            suspects += zip(g.index[i].tolist(), h.index[j].tolist())
+            if same and g is not h:
+                back = _places(h, g, shape)
+                log_det[back], distance[back] = L.swapaxes(0, 1), q.swapaxes(0, 1)
+    return log_det, distance, suspects
 
 
 def _places(g, h, shape):

@@ -1,11 +1,16 @@
-"""Nearest training rows, and counts pooled with theirs."""
+"""Nearest training rows: bags of rows and theirs, counts pooled with theirs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
+
+from maxent._support import validation as v
+from maxent.families import ExponentialFamily
+from maxent.kernels import _fits
 
 
 def nearest(rows: Any, X: Any, k: int) -> Any:
@@ -18,6 +23,36 @@ def nearest(rows: Any, X: Any, k: int) -> Any:
             f"{rows.shape[0]}."
         )
     return NearestNeighbors(n_neighbors=k).fit(rows).kneighbors(X)[1]
+
+
+def single_rows(X: Any, model: Any, k: int) -> NDArray[np.float64]:
+    """Rows (n, d) that have k neighbours, for a family; of other models refused."""
+    cls = None if model is None else _fits.model_class(model)
+    rows = None
+    if cls is not None and issubclass(cls, ExponentialFamily):
+        try:
+            rows = v.as_doubles("X", X)
+        except (TypeError, ValueError):
+            rows = None
+    if rows is None or rows.ndim != 2:
+        raise ValueError(
+            f"neighbours={k} needs single rows, an array (n_samples, d) and a family; "
+            f"model={v.shown(model)} has data without a distance. Use neighbours=None."
+        )
+    return rows
+
+
+def bags_around(
+    rows: NDArray[np.float64], X: NDArray[np.float64] | None, k: int
+) -> list[NDArray[np.float64]]:
+    """Bags of each row of X and its nearest training rows; X None is these rows."""
+    if X is not None and X.shape[1] != rows.shape[1]:
+        raise ValueError(
+            f"X has {X.shape[1]} columns, but the training rows had {rows.shape[1]}."
+        )
+    near = nearest(rows, X, k)
+    own = rows if X is None else X
+    return list(np.concatenate([own[:, None], rows[near]], axis=1))
 
 
 def pooled(counts: Any, X: Any, k: int) -> Any:

@@ -135,7 +135,6 @@ def _factor(F, ridge, n):
 
     F is a mean over n rows (1 if it is given), which sets its rounding error.
     """
-    p = len(F)
     if not (np.abs(F) < 1e300).all():
         raise ValueError(
             "the information overflows double precision. Rescale the parameters of "
@@ -154,12 +153,17 @@ def _factor(F, ridge, n):
     if F.ndim == 1:
         return np.sqrt(F + level)
     F = F.copy()
-    F.flat[:: p + 1] += level
+    F.flat[:: len(F) + 1] += level
     # With unit diagonal the pivots are shares of variance that earlier parameters
     # leave unexplained, and the units of the parameters play no part.
     size = np.sqrt(np.diagonal(F))
     F /= size
     F /= size[:, None]
+    return _unit_factor(F, n) * size[:, None]
+
+
+def _unit_factor(F, n):
+    """Lower Cholesky factor of an information with unit diagonal, if it is definite."""
     norm = np.abs(F).sum(axis=0).max()
     L, failed = dpotrf(F, lower=1, clean=1)
     if failed:
@@ -169,14 +173,14 @@ def _factor(F, ridge, n):
             f"the ones before it, or the matrix given is no information. {_REMEDY}"
         )
     rcond, _ = dpocon(L, norm, uplo="L")
-    if rcond < 10 * max(p, np.sqrt(n)) * _EPS:
+    if rcond < 10 * max(len(F), np.sqrt(n)) * _EPS:
         j = int(np.argmin(np.diagonal(L)))
         raise ValueError(
             f"the information is singular within rounding (reciprocal condition "
             f"{rcond:.1e}): parameter {j} is nearly a combination of the ones before "
             f"it. {_REMEDY}"
         )
-    return L * size[:, None]
+    return L
 
 
 def _too_few_rows(n, p, center):

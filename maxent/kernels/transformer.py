@@ -28,7 +28,7 @@ from maxent.kernels import _counts, _fits
 from maxent.kernels._gaussian_parts import check_powers
 from maxent.kernels._length_law import LengthLaw
 from maxent.kernels._lists import check_horizons, listed
-from maxent.kernels._neighbours import nearest, pooled
+from maxent.kernels._neighbours import bags_around, pooled, single_rows
 from maxent.kernels._routes import check_like
 from maxent.kernels._scaling import exponential, warn_of_diagonal
 from maxent.kernels.product import Method, Problem
@@ -279,7 +279,8 @@ class ProductKernel(
             models = listed("X", X)
             check_like("X", models, self.models_, self.method)
         elif self.neighbours is not None:
-            models = self._models(self._with_neighbours(X))
+            X = single_rows(X, self.model, self.neighbours)
+            models = self._models(bags_around(self.rows_, X, self.neighbours))
         else:
             cls = _fits.model_class(self.model)
             like = getattr(self, "row_shape_", None)  # of old files: unknown
@@ -341,7 +342,7 @@ class ProductKernel(
     def _training_data(self, cls, X):
         """The data as the fits take them, and what `transform` must know of them."""
         if self.neighbours is not None:
-            self.rows_ = self._checked_rows(X)
+            self.rows_ = single_rows(X, self.model, self.neighbours)
         self.options_ = {}
         if cls is None:
             return listed("X", X)
@@ -349,7 +350,7 @@ class ProductKernel(
         _fits.check_params(cls, params)
         self.options_ = _fits.fit_options(cls.__name__, self.estimate, params)
         if self.neighbours is not None:
-            X = self._with_neighbours(None)
+            X = bags_around(self.rows_, None, self.neighbours)
         else:
             X = _fits.read_data(cls, X, self.options_)
         self.options_ = _fits.with_symbols(cls, X, self.options_)
@@ -389,38 +390,6 @@ class ProductKernel(
         if isinstance(self.models_, (list, tuple)):
             return self.models_
         return [self.models_]
-
-    # -- neighbours ------------------------------------------------------------------
-    def _checked_rows(self, X):
-        """Rows that have neighbours: an array (n, d)."""
-        cls = None if self.model is None else _fits.model_class(self.model)
-        rows = None
-        if cls is not None and issubclass(cls, ExponentialFamily):
-            try:
-                rows = v.as_doubles("X", X)
-            except (TypeError, ValueError):
-                rows = None
-        if rows is None or rows.ndim != 2:
-            raise ValueError(
-                f"neighbours={self.neighbours} needs single rows, an array (n_samples, "
-                f"d) and a family; model={v.shown(self.model)} has data without a "
-                "distance. Use neighbours=None."
-            )
-        return rows
-
-    def _with_neighbours(self, X):
-        """Bags of a row and its nearest training rows; X None is the training rows."""
-        rows = self.rows_
-        if X is not None:
-            X = self._checked_rows(X)
-            if X.shape[1] != rows.shape[1]:
-                raise ValueError(
-                    f"X has {X.shape[1]} columns, but the training rows had "
-                    f"{rows.shape[1]}."
-                )
-        near = nearest(rows, X, self.neighbours)
-        own = rows if X is None else X
-        return list(np.concatenate([own[:, None], rows[near]], axis=1))
 
     # -- kernels ---------------------------------------------------------------------
     def _problem(self, P, Q):

@@ -17,7 +17,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC
 
-from maxent._support import persistence
+from maxent._support import model_file, persistence
 from maxent._support.calibrated import calibrated_state, restore_calibrated
 from maxent._support.persistence import (
     load,
@@ -291,7 +291,7 @@ def test_extra_names_must_be_strings(path):
 
 
 def test_metadata_beyond_the_limit_are_refused_when_saving(path, monkeypatch):
-    monkeypatch.setattr(persistence, "MAX_METADATA_BYTES", 1000)
+    monkeypatch.setattr(model_file, "MAX_METADATA_BYTES", 1000)
     with pytest.raises(ValueError, match="store long lists as arrays"):
         save(fitted(long_=list(range(1000))), path)
 
