@@ -29,6 +29,7 @@ from maxent._support.threads import effective_threads
 from maxent.kernels._length_law import LengthLaw
 
 Array = NDArray[np.float64]
+Places = NDArray[np.intp]
 _OF_SYMBOLS = "; for sequences of symbols name a model, such as model='MarkovChain'"
 _ROWS = 256  # of a Gram that are raised to a power at a time
 
@@ -106,7 +107,7 @@ def refuse_empty(X: Any, smoothing: Array) -> None:
         )
 
 
-def with_uniform(X: Any, smoothing: Array) -> tuple[Any, Array | None]:
+def with_uniform(X: Any, smoothing: Array) -> tuple[Any, Places | None]:
     """One row of ones in the place of all empty documents, with a warning.
 
     Returns
@@ -132,11 +133,11 @@ def with_uniform(X: Any, smoothing: Array) -> tuple[Any, Array | None]:
     return sparse.vstack([X[full], ones], format="csr"), place
 
 
-def _empty(X: Any, smoothing: Array) -> Array:
+def _empty(X: Any, smoothing: Array) -> Places:
     return np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() + smoothing.sum() <= 0)
 
 
-def _rows_named(rows: Array) -> str:
+def _rows_named(rows: Places) -> str:
     """The subject and the verb of a sentence on rows."""
     names = ", ".join(f"X[{i}]" for i in rows[:5])
     if len(rows) == 1:
