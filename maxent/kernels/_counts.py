@@ -24,6 +24,7 @@ from scipy import sparse
 
 from maxent._core import sparse_gram
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import refuse_texts
 from maxent._support.threads import effective_threads
 from maxent.kernels._length_law import LengthLaw
@@ -124,7 +125,7 @@ def with_uniform(X: Any, smoothing: Array) -> tuple[Any, Places | None]:
         f"{_rows_named(empty)} no counts at all (an empty document, or one without a "
         "known word): taken for uniform over the words, the limit of small "
         "pseudo-counts. What is predicted from that rests on no data.",
-        stacklevel=4,
+        stacklevel=user_stacklevel(),
     )
     full = np.setdiff1d(np.arange(X.shape[0]), empty)
     place = np.full(X.shape[0], len(full))
