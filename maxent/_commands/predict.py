@@ -25,7 +25,12 @@ from maxent._commands.training import (
     takes_sparse,
     without_names,
 )
-from maxent._commands.wording import column_words, in_shell, warnings_told
+from maxent._commands.wording import (
+    column_words,
+    in_shell,
+    probability_remedy,
+    warnings_told,
+)
 from maxent._support.calibrated import CALIBRATED
 from maxent._support.console import show, tell
 from maxent._support.files import STANDARD_INPUT, whole_file
@@ -151,13 +156,12 @@ def prediction_method(args, estimator):
     }
     for method, (wanted, what) in asked.items():
         if wanted and not hasattr(_without_calibration(estimator, method), method):
-            remedy, name = "", type(machine_of(estimator)).__name__
+            machine, remedy = machine_of(estimator), ""
             if method == "predict_proba" and hasattr(estimator, "classes_"):
-                level = " --level 0" if name == "MEDTreeClassifier" else ""
-                remedy = (
-                    f"; fit with --probability or --margin logistic{level} to have them"
-                )
-            raise CommandError(f"{args.model}: its {name} defines no {what}{remedy}")
+                remedy = f"; {probability_remedy(machine)} to have them"
+            raise CommandError(
+                f"{args.model}: its {type(machine).__name__} defines no {what}{remedy}"
+            )
         if wanted:
             return method
     return "predict" if hasattr(estimator, "predict") else "score_samples"

@@ -203,6 +203,7 @@ def class_labels(table, args):
             f"{args.data}: the labels{where} are not whole numbers, so no classes"
             f"{_label_hint(table, args)}, or train --estimator regressor"
         )
+    _tell_words_for_missing(table.y, args)
     n, n_classes = len(table.y), len(np.unique(table.y))
     if n > _MANY_CLASSES and n_classes == n:
         raise CommandError(
@@ -218,6 +219,21 @@ def class_labels(table, args):
                 "quantities, train --estimator regressor"
             )
     return table.y
+
+
+def _tell_words_for_missing(y, args):
+    """Warn of classes with a name that stands for no label elsewhere, such as NA."""
+    if y.dtype.kind in "iu":
+        return
+    words, counts = np.unique(y, return_counts=True)
+    found = [(w, int(c)) for w, c in zip(words.tolist(), counts) if is_missing(w)]
+    if found:
+        rows = sum(count for _, count in found)
+        tell(
+            f"maxent {args.command}: warning: {rows} of {len(y)} rows have the label "
+            f"{' or '.join(repr(word) for word, _ in found)}, which is taken for a "
+            "class; if it stands for no label, --drop-unlabelled leaves such rows out"
+        )
 
 
 def _label_hint(table, args):

@@ -105,7 +105,8 @@ def calibrated(args, estimator):
     if type(machine_of(estimator)).__name__ == "MEDPartialLabelClassifier":
         raise CommandError(
             "--probability cannot calibrate a machine on rows without labels; leave "
-            "these out and train another estimator, such as classifier"
+            "these out by --drop-unlabelled and train another estimator, such as "
+            "classifier"
         )
     folds = _shuffled(args, _FOLDS_OF_CALIBRATION)
     return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)

@@ -14,7 +14,7 @@ from maxent._commands.outcome import listed, one_line
 from maxent._support.console import tell
 from maxent._support.persistence import resolve_class
 
-__all__ = ["column_words", "in_shell", "warnings_told"]
+__all__ = ["column_words", "in_shell", "probability_remedy", "warnings_told"]
 
 _MORE_CLASSES = "train classifier, gaussian, bayesnet, tree, chowliu or logistic"
 _VERBS = r"\b(?:[Rr]aise|[Ll]ower|[Uu]se)"
@@ -83,6 +83,43 @@ _COLUMNS = re.compile(
     r"\b(?:feature|column)s? \[?(\d+(?:(?:, | and )\d+)*)(\.\.+)?\]?(?: of X)?(?!\w)"
 )
 _DROP = re.compile(r"\b([Dd])rop (it|them|the columns?|columns)\b")
+
+# Options of ``maxent fit`` besides --margin logistic that probabilities need: level 0,
+# and of trees, whose scores are log-odds already, a rate of one.
+_LOGISTIC = {
+    "MEDGaussianClassifier": " --level 0",
+    "MEDBayesNetClassifier": " --level 0",
+    "MEDTreeClassifier": " --level 0 -C 1",
+}
+
+
+def probability_remedy(machine):
+    """What to fit in the place of a machine without probabilities.
+
+    Parameters
+    ----------
+    machine : classifier
+        Fitted.
+
+    Returns
+    -------
+    remedy : str
+        A clause that begins with a verb.
+    """
+    name = type(machine).__name__
+    if name == "MEDPartialLabelClassifier":  # its logistic prior is too sure
+        return (
+            "fit the rows with labels alone by --estimator classifier "
+            "--drop-unlabelled --probability"
+        )
+    if not hasattr(machine, "margin"):  # motifs
+        if getattr(machine, "pos_label", None) is None:
+            return "fit with --probability"
+        return (
+            "rename the labels so that the class with the motif is the last in sorted "
+            "order, and fit with --probability in the place of --positive"
+        )
+    return f"fit with --probability or --margin logistic{_LOGISTIC.get(name, '')}"
 
 
 def column_words(table, encoded=None):

@@ -198,6 +198,7 @@ n_features_in_
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = self._categorical()
         tags.input_tags.string = self._categorical()
+        tags.input_tags.sparse = self._takes_sparse()
         tags.input_tags.allow_nan = self._categorical() and self.missing == "category"
         return tags
 
@@ -215,7 +216,8 @@ n_features_in_
         Parameters
         ----------
         X : array-like (n_samples, n_features)
-            Training rows, all or most of them normal.
+            Training rows, all or most of them normal; with
+            :class:`~maxent.families.DirichletCounts` sparse too.
         y : None
             Ignored.
         sample_weight : array-like (n_samples,), optional
@@ -241,7 +243,7 @@ n_features_in_
         v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
         check_model(self.model, names=(*MODELS, "mixture"))
         X = self._validated(X)
-        keep, weight = self._weighted(sample_weight, len(X))
+        keep, weight = self._weighted(sample_weight, X.shape[0])
         mixture = self._mixture()
         if mixture is not None:
             check_rows(mixture, len(keep))
@@ -264,18 +266,18 @@ n_features_in_
 
     def _fit_block(self, prior, X, settings, weight, keep):
         """Fit one block, the dual of which is concave."""
-        found = prior.block(X)
+        found, n = prior.block(X), len(keep)
         block = as_block(found)
-        if block is None or block.n_rows != len(X):
+        if block is None or block.n_rows != n:
             raise ValueError(
                 f"model.block(X) returned {v.shown(found)}; it must return a Block "
-                f"whose n_rows is {len(X)}, that of X."
+                f"whose n_rows is {n}, that of X."
             )
         level = settings.level
         self.level_ = self._level(level, block, X, weight)
         margin = at_level(settings.margin, self.level_)
         if isinstance(self.model, GaussianScores):  # its scores are zero to begin with
-            source = f" (the quantile of {len(X)} sample(s))" if level is None else ""
+            source = f" (the quantile of {n} sample(s))" if level is None else ""
             check_positive_mean(margin, f"level{source} or C")
 
         def store(model, result):
@@ -285,10 +287,10 @@ n_features_in_
 
         result = solve_blocks(
             [block],
-            [sp.eye_array(len(X))],
+            [sp.eye_array(n)],
             margin,
             sample_weight=settings.unit * weight,
-            level=np.full(len(X), self.level_),
+            level=np.full(n, self.level_),
             tol=settings.tol,
             max_iter=settings.max_iter,
             callback=progress_of(self, store),
@@ -329,6 +331,9 @@ n_features_in_
         model = self._rows_model
         return isinstance(model, str) and model in CATEGORICAL
 
+    def _takes_sparse(self):
+        return bool(getattr(self.model, "_takes_sparse", False))
+
     def _validated(self, X: ArrayLike, reset: bool = True) -> NDArray[Any]:
         if self._categorical():
             data: NDArray[Any] = validate_categories(self, X, reset=reset)
@@ -340,7 +345,8 @@ n_features_in_
                 f"missing={v.shown(self.missing)} is for the models 'multinomial' and "
                 f"'tree'; with model={v.shown(self.model)} leave it None."
             )
-        data = validated(self, X, dtype=np.float64, reset=reset)
+        sparse = "csr" if self._takes_sparse() else False
+        data = validated(self, X, dtype=np.float64, accept_sparse=sparse, reset=reset)
         v.check_range("X", data)
         return data
 

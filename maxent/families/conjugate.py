@@ -26,6 +26,8 @@ class ConjugatePrior(ABC):
     _log_measure = 0.0
     #: what no log-likelihood of a row exceeds
     _largest = np.inf
+    #: whether rows may be sparse
+    _takes_sparse = False
     #: see :class:`Block`
     _cheap_products = False
 

@@ -177,7 +177,7 @@ class DirichletCounts(DirichletTables):
     """Prior over a multinomial: rows are vectors of counts, such as words.
 
     The multinomial coefficient, which no parameter changes, is left out of the
-    log-likelihood.
+    log-likelihood. Rows are dense or sparse, and need not be integers.
 
     Parameters
     ----------
@@ -190,6 +190,8 @@ class DirichletCounts(DirichletTables):
     >>> DirichletCounts([1.0, 1.0]).posterior([[3, 0], [1, 2]]).pseudo_counts[0]
     array([[5., 3.]])
     """
+
+    _takes_sparse = True
 
     def __init__(self, pseudo_counts: ArrayLike) -> None:
         table = np.reshape(pseudo_counts, (1, -1))
@@ -219,6 +221,9 @@ class DirichletCounts(DirichletTables):
         if X.ndim != 2 or X.shape[1] != r:
             raise ValueError(f"X has shape {X.shape}; rows of {r} counts are expected.")
         X = sp.csr_array(X, dtype=np.float64)
+        if not X.has_canonical_format:  # of entries that stand twice the sum counts
+            X = X.copy()
+            X.sum_duplicates()
         wrong = np.flatnonzero(~(np.isfinite(X.data) & (X.data >= 0)))
         if len(wrong):
             row = int(np.searchsorted(X.indptr, wrong[0], side="right")) - 1

@@ -14,6 +14,7 @@ Source: Jebara, Kondor & Howard (2004), section 3.3; the sparse form is ours.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +24,13 @@ from scipy import sparse
 
 from maxent._core import sparse_gram
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import refuse_texts
 from maxent._support.threads import effective_threads
 from maxent.kernels._length_law import LengthLaw
 
 Array = NDArray[np.float64]
+Places = NDArray[np.intp]
 _OF_SYMBOLS = "; for sequences of symbols name a model, such as model='MarkovChain'"
 _ROWS = 256  # of a Gram that are raised to a power at a time
 
@@ -92,13 +95,55 @@ def checked_counts(X: Any, smoothing: Any, n_words: int | None = None) -> Any:
             f"the {X.shape[1]} columns."
         )
     c = np.ascontiguousarray(np.broadcast_to(c, X.shape[1:]))
-    empty = np.asarray(X.sum(axis=1)).ravel() + c.sum() <= 0
-    if empty.any():
-        raise ValueError(
-            f"X[{int(np.argmax(empty))}] holds no counts at all (an empty document). "
-            "Drop it or set smoothing > 0 (in model_params of ProductKernel)."
-        )
     return X, c
+
+
+def refuse_empty(X: Any, smoothing: Array) -> None:
+    """Refuse documents without counts, which have no law without pseudo-counts."""
+    empty = _empty(X, smoothing)
+    if len(empty):
+        raise ValueError(
+            f"{_rows_named(empty)} no counts at all (an empty document). Drop such "
+            "rows or set smoothing > 0 (in model_params of ProductKernel)."
+        )
+
+
+def with_uniform(X: Any, smoothing: Array) -> tuple[Any, Places | None]:
+    """One row of ones in the place of all empty documents, with a warning.
+
+    Returns
+    -------
+    X : CSR
+        The documents with counts, and then the row of ones; all if none is empty.
+    place : ndarray (n,) or None
+        The row that stands for each document; None if none is empty.
+    """
+    empty = _empty(X, smoothing)
+    if not len(empty):
+        return X, None
+    warnings.warn(
+        f"{_rows_named(empty)} no counts at all (an empty document, or one without a "
+        "known word): taken for uniform over the words, the limit of small "
+        "pseudo-counts. What is predicted from that rests on no data.",
+        stacklevel=user_stacklevel(),
+    )
+    full = np.setdiff1d(np.arange(X.shape[0]), empty)
+    place = np.full(X.shape[0], len(full))
+    place[full] = np.arange(len(full))
+    ones = sparse.csr_array(np.ones((1, X.shape[1])))
+    return sparse.vstack([X[full], ones], format="csr"), place
+
+
+def _empty(X: Any, smoothing: Array) -> Places:
+    return np.flatnonzero(np.asarray(X.sum(axis=1)).ravel() + smoothing.sum() <= 0)
+
+
+def _rows_named(rows: Places) -> str:
+    """The subject and the verb of a sentence on rows."""
+    names = ", ".join(f"X[{i}]" for i in rows[:5])
+    if len(rows) == 1:
+        return f"{names} holds"
+    return f"{names}{', ...' if len(rows) > 5 else ''} ({len(rows)} rows) hold"
 
 
 def affinities(P: Proportions, Q: Proportions | None, n_jobs: int | None) -> Array:

@@ -289,6 +289,11 @@ _SCORERS: dict[type[Any], Callable[..., Scorer]] = {
 }
 
 
+def has_scores(cls: type[Any]) -> bool:
+    """Whether the models of a class have scores."""
+    return issubclass(cls, tuple(_SCORERS))
+
+
 def scorer_of(model: Any, n_jobs: int | None) -> Scorer:
     """Return the scorer of a model, by its class.
 
@@ -300,7 +305,7 @@ def scorer_of(model: Any, n_jobs: int | None) -> Scorer:
     for cls, scorer in _SCORERS.items():
         if isinstance(model, cls):
             return scorer(model, n_jobs)
-    if isinstance(model, type) and issubclass(model, tuple(_SCORERS)):
+    if isinstance(model, type) and has_scores(model):
         raise TypeError(
             f"model={model.__name__} is a class, and one model is expected: fit it "
             f"first, by {model.__name__}.fit."

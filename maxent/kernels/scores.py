@@ -6,18 +6,28 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.fitted import FittedState, fresh_state
+from maxent._support.registry import VALUES, resolve
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import FloatArray, NDArray
 from maxent.families import ExponentialFamily
-from maxent.kernels._scores import Coordinates, Scorer, refuse_impossible, scorer_of
+from maxent.kernels._fits import fit_stacks
+from maxent.kernels._scores import (
+    Coordinates,
+    Scorer,
+    has_scores,
+    refuse_impossible,
+    scorer_of,
+)
 from maxent.models.base import Model
 
 Representation: TypeAlias = Literal["minimal", "overcomplete"]
 
 
-class FisherScores(TransformerMixin, BaseEstimator):
+class FisherScores(FittedState, TransformerMixin, BaseEstimator):
     """Score vectors of data: gradients of their log-likelihood under one model.
 
     ``U[i] = d log p(x_i | theta) / d theta`` at the parameters of the model. A datum is
@@ -36,15 +46,25 @@ class FisherScores(TransformerMixin, BaseEstimator):
         :class:`~maxent.models.LinearGaussianNetwork`,
         :class:`~maxent.models.SwitchingLDS` or :class:`~maxent.models.FactorialHMM`;
         or one distribution of a family, or a batch (d,) of distributions of numbers for
-        d independent columns.
+        d independent columns. Or the name of a class of these, such as "Mixture", or
+        the class, which model files cannot hold: `fit` fits it to its data, in every
+        fold of a cross-validation again.
     representation : {"minimal", "overcomplete"}, default="minimal"
         "minimal" leaves out scores that others determine: of each row of probabilities
         those of zeros and of the last positive entry; of each symmetric matrix the
         upper half, so that an entry of the lower half is the derivative by both.
         "overcomplete" keeps all, which treats all alike if the scores are compared
         without an information matrix.
+    model_params : dict, optional
+        Arguments of the class's ``fit``, such as ``{"n_components": 3, "random_state":
+        0}``; of a name or a class only.
     n_jobs : int, optional
         Threads; the results have the same bits for any number.
+
+    Attributes
+    ----------
+    model_ : model or distribution
+        What `fit` has fitted, where `model` is a name or a class.
 
     Raises
     ------
@@ -108,30 +128,64 @@ class FisherScores(TransformerMixin, BaseEstimator):
     array([0])
     """
 
+    model_: Any
+
     def __init__(
         self,
-        model: Model | ExponentialFamily,
+        model: Model | ExponentialFamily | str | type[Model] | type[ExponentialFamily],
         *,
         representation: Representation = "minimal",
+        model_params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.model = model
         self.representation = representation
+        self.model_params = model_params
         self.n_jobs = n_jobs
 
-    def fit(self, X: object = None, y: object = None) -> Self:
-        """Check the parameters; there is nothing to learn.
+    @fresh_state
+    def fit(self, X: Any = None, y: object = None) -> Self:
+        """Fit the model if it is named; of a fitted one check the parameters.
 
         Parameters
         ----------
-        X, y : ignored
+        X : list, array or other data
+            As the ``fit`` of the class takes them. Families of numbers take the columns
+            of an array (n, d) as independent. Not read where `model` is fitted.
+        y : ignored
 
         Returns
         -------
         self
         """
+        cls = self._class()
+        if cls is not None and X is not None:
+            self.model_ = self._fitted_to(X, cls)
+        elif cls is None and self.model_params is not None:
+            raise ValueError(
+                "model_params are arguments of a fit, and model="
+                f"{v.shown(self.model)} is fitted; leave them None, or name its class."
+            )
+        else:
+            scorer_of(self.model if cls is None else cls, None)  # refuses a class
         self._checked()
         return self
+
+    def _class(self) -> type[Any] | None:
+        """The class that `fit` fits, or None of a fitted model."""
+        if isinstance(self.model, str):
+            home = VALUES.get(self.model)
+            return resolve(home) if home else None
+        return self.model if isinstance(self.model, type) else None
+
+    def _fitted_to(self, X: Any, cls: type[Any]) -> Any:
+        """The model of the data."""
+        if not has_scores(cls):
+            scorer_of(cls, None)  # refuses it
+        params = dict(self.model_params or {})
+        if issubclass(cls, ExponentialFamily):
+            return fit_stacks(cls, np.asarray(X)[None], params)[0]
+        return cls.fit(X, **params)
 
     def transform(self, X: Any) -> FloatArray:
         """Return the scores of data.
@@ -187,14 +241,16 @@ class FisherScores(TransformerMixin, BaseEstimator):
         v.check_choice(
             "representation", self.representation, ("minimal", "overcomplete")
         )
-        scorer = scorer_of(self.model, self.n_jobs)
+        check_is_fitted(self)
+        model = self.model if self._class() is None else self.model_
+        scorer = scorer_of(model, self.n_jobs)
         return scorer, scorer.coordinates()
 
     def __sklearn_is_fitted__(self) -> bool:
-        return True
+        return self._class() is None or "model_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.requires_fit = False
+        tags.requires_fit = self._class() is not None
         tags.input_tags.two_d_array = False
         return tags

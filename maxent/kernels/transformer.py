@@ -264,6 +264,13 @@ class ProductKernel(
         Returns
         -------
         ndarray (n_samples, n_models)
+
+        Warns
+        -----
+        UserWarning
+            Of "multinomial", without pseudo-counts: rows of zeros, which any law would
+            fit, are taken for uniform over the words, the limit of small pseudo-counts.
+            `fit` refuses them, and so does `transform` with `neighbours`.
         """
         check_is_fitted(self)
         self._check_names(X, reset=False)
@@ -425,7 +432,8 @@ class ProductKernel(
                 "know; use 'smoothing' and 'total'."
             )
         v.check_count("total", self.options_.get("total", 1))
-        counts, _ = _counts.checked_counts(X, self.options_.get("smoothing", 0.0))
+        counts, c = _counts.checked_counts(X, self.options_.get("smoothing", 0.0))
+        _counts.refuse_empty(counts, c)
         if self.neighbours is not None:
             self.rows_ = counts
             counts = pooled(counts, None, self.neighbours)
@@ -446,17 +454,20 @@ class ProductKernel(
         return _counts.proportions(counts, c, float(self.rho))
 
     def _counts_kernel(self, X):
-        P = self._proportions(self.counts_)
+        P, place = self._proportions(self.counts_), None
         if X is None:
             Q, own = None, (self.log_self_, self.log_self_)
         else:
             smoothing = self.options_.get("smoothing", 0.0)
-            new, _ = _counts.checked_counts(X, smoothing, self.n_features_in_)
-            if self.neighbours is not None:
+            new, c = _counts.checked_counts(X, smoothing, self.n_features_in_)
+            if self.neighbours is None:
+                new, place = _counts.with_uniform(new, c)
+            else:  # nothing is near to an empty document
+                _counts.refuse_empty(new, c)
                 new = pooled(self.rows_, new, self.neighbours)
             P, Q = self._proportions(new), P
             own = np.log(P.own), self.log_self_
-        return _counts.kernel_of(
+        K = _counts.kernel_of(
             P,
             Q,
             total=self.options_.get("total", 1),
@@ -465,3 +476,4 @@ class ProductKernel(
             own=own,
             n_jobs=self.n_jobs,
         )
+        return K if place is None else K[place]

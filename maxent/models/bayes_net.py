@@ -220,7 +220,9 @@ class BayesNet(FactorModel):
             Random starts of EM where there are hidden nodes; the run of the greatest
             objective is kept.
         tol : float, default=1e-8
-            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+            Relative, of all data together and not per value: a run ends once a step
+            gains at most ``tol * (1 + |objective|)`` nats, where the objective is their
+            log-likelihood plus the logarithm of the prior, up to a constant.
         max_iter : int, default=2000
             EM steps of a run at most.
         max_table : int, default=2**26

@@ -206,10 +206,13 @@ class GaussianHMM(HiddenMarkovModel):
         n_init : int, default=3
             Starts; the run of the greatest objective is kept.
         tol : float, default=1e-8
-            A run ends once a step gains at most ``tol * (1 + |objective|)``. With 1e-6
-            fits of more states than the data show take a third to a tenth of the time;
-            states that differ little may not be told apart then, as EM leaves a start
-            where they are alike by small steps.
+            Relative, of all data together and not per value: a run ends once a step
+            gains at most ``tol * (1 + |objective|)`` nats, where the objective is their
+            log-likelihood plus the logarithm of the prior, up to a constant. That of
+            densities depends on the units of the data: near zero the rule is strictest.
+            With 1e-6 fits of more states than the data show take a third to a tenth of
+            the time; states that differ little may not be told apart then, as EM leaves
+            a start where they are alike by small steps.
         max_iter : int, default=2000
             EM steps of a run at most.
         callback : callable(n_iter, objective, gain), optional

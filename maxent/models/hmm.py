@@ -242,8 +242,10 @@ class CategoricalHMM(HiddenMarkovModel):
         n_init : int, default=3
             Random starts; the one of the greatest objective is kept.
         tol : float, default=1e-8
-            A run ends once a step gains at most ``tol * (1 + |objective|)``. EM leaves
-            random starts by small steps: with 1e-5 it may end where it began.
+            Relative, of all data together and not per value: a run ends once a step
+            gains at most ``tol * (1 + |objective|)`` nats, where the objective is their
+            log-likelihood plus the logarithm of the prior, up to a constant. EM
+            leaves random starts by small steps: with 1e-5 it may end where it began.
         max_iter : int, default=2000
             EM steps of a run at most.
         callback : callable(n_iter, objective, gain), optional
@@ -362,7 +364,8 @@ class CategoricalHMM(HiddenMarkovModel):
             The same for all; None takes :func:`states_per_sequence` of each length,
             20 at most.
         lengths, alphabet, missing, n_symbols, smoothing, zeta, n_init, tol, max_iter
-            As for `fit`; all models have the same symbols.
+            As for `fit`, and `tol` of the objective of each sequence; all models have
+            the same symbols.
         init : CategoricalHMM or list of CategoricalHMM, optional
             Start of every fit, or one for each sequence; `n_states` and `n_init` are
             then not read.

@@ -260,7 +260,10 @@ class Mixture(Model):
         n_init : int, default=3
             Starts; the run of the greatest objective is kept.
         tol : float, default=1e-8
-            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+            Relative, of all data together and not per value: a run ends once a step
+            gains at most ``tol * (1 + |objective|)`` nats, where the objective is their
+            log-likelihood plus the logarithm of the prior, up to a constant. That of
+            densities depends on the units of the data: near zero the rule is strictest.
         max_iter : int, default=2000
             EM steps of a run at most.
         callback : callable(n_iter, objective, gain), optional

@@ -289,7 +289,9 @@ class MarkovRandomField(FactorModel):
         n_init : int, default=3
             Random starts where there are hidden nodes.
         tol : float, default=1e-8
-            A run ends once a step gains at most ``tol * (1 + |objective|)``.
+            Relative, of all data together and not per value: a run ends once a step
+            gains at most ``tol * (1 + |objective|)`` nats, where the objective is their
+            log-likelihood plus the logarithm of the prior, up to a constant.
         max_iter : int, default=2000
             Steps of a run at most.
         max_table : int, default=2**26

@@ -105,6 +105,23 @@ def test_rows_without_labels_can_be_left_out(run, tmp_path, options, labels):
 
 
 @pytest.mark.parametrize(
+    "words, said",
+    [(["NA"], "1 of 21 rows have the label 'NA', which"), (["b"], None)]
+    + [(["?", "nan", "?"], "3 of 23 rows have the label '?' or 'nan', which")],
+)
+@pytest.mark.parametrize("options", [(), ("--drop-unlabelled",)])
+def test_words_for_missing_labels_are_told(run, tmp_path, words, said, options):
+    rows = [f"{i % 5},{k}" for i, k in enumerate([*"yn" * 10, *words])]
+    (tmp_path / "t.csv").write_text("\n".join(["a,k", *rows]) + "\n")
+    code, _, err = run("fit", tmp_path / "t.csv", tmp_path / "m", *options)
+    if said is None or options:
+        assert (code, err) == (0, "")
+    else:
+        assert code == 0 and said in err and "--drop-unlabelled leaves" in err
+        assert_one_sentence(err, "fit")
+
+
+@pytest.mark.parametrize(
     "name, start, step, left_out",
     [("", 0, 1, True), ("Unnamed: 0", 1, 1, True), ("", 5, 3, True)]
     + [("a", 0, 1, False), ("", 0.5, 1, False), ("", 7, 0, False)],

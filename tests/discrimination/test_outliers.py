@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from oracles.block_cases import PoissonGamma, agree, codes
 from oracles.enclosing import data_description, one_class_svm, smallest_ellipsoid
 from oracles.missing_values import MISSING_IGNORED
@@ -29,7 +30,7 @@ from maxent.discrimination import (
     GaussianScores,
     LatentMixture,
 )
-from maxent.families import DirichletProduct, NormalInverseWishart
+from maxent.families import DirichletCounts, DirichletProduct, NormalInverseWishart
 
 # easy levels on purpose in several tests; one test asserts the warning itself
 
@@ -512,3 +513,36 @@ def test_contamination_follows_the_scores_that_predict_compares(rng):
             "multinomial", likelihood=likelihood, contamination=0.25
         ).fit(X)
         assert 0 < (model.predict(X) == -1).mean() <= 0.25
+
+
+@pytest.mark.parametrize("likelihood", ["expected", "predictive"])
+def test_sparse_counts_are_the_dense_ones(likelihood, rng):
+    X = rng.poisson(0.3, size=(40, 25)).astype(float)
+    model = MEDOutlierDetector(
+        DirichletCounts(np.ones(25)), contamination=0.1, likelihood=likelihood
+    )
+    weight = np.arange(40) % 3
+    dense = clone(model).fit(X, sample_weight=weight)
+    for kind in (sp.csr_array, sp.csc_matrix, sp.coo_array):
+        found = clone(model).fit(kind(X), sample_weight=weight)
+        np.testing.assert_array_equal(found.dual_coef_, dense.dual_coef_)
+        np.testing.assert_array_equal(
+            found.score_samples(kind(X)), dense.score_samples(X)
+        )
+        assert found.offset_ == dense.offset_
+    twice = sp.csr_array(np.hstack([X, X]))  # every entry in two halves
+    twice = sp.csr_array((twice.data / 2, twice.indices % 25, twice.indptr), X.shape)
+    halves = twice.data.copy()
+    np.testing.assert_allclose(
+        dense.score_samples(twice), dense.score_samples(X), rtol=1e-12
+    )
+    np.testing.assert_array_equal(twice.data, halves)
+
+
+def test_models_of_dense_rows_refuse_sparse_ones(rng):
+    X = sp.csr_array(rng.poisson(0.3, size=(40, 5)).astype(float))
+    with pytest.raises(TypeError, match="dense"):
+        MEDOutlierDetector().fit(X)
+    mixture = LatentMixture(DirichletCounts(np.ones(5)), random_state=0)
+    with pytest.raises(TypeError, match="dense"):
+        MEDOutlierDetector(mixture).fit(X)

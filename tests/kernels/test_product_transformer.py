@@ -97,6 +97,34 @@ def test_the_given_counts_stay_as_they_are(rng):
 
 
 # -- estimates -------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"normalize": False}, {"model_params": {"total": 3}}, {"length_law": [1, 2]}],
+)
+def test_new_documents_without_counts_are_the_limit_of_pseudo_counts(options, rng):
+    X = documents(rng)
+    new = np.insert(X[:4], [1, 4, 4], 0.0, axis=0)
+    kernel = ProductKernel(**options).fit(X)
+    with pytest.warns(UserWarning, match=r"X\[1\], X\[5\], X\[6\] \(3 rows\) hold no"):
+        K = kernel.transform(sparse.csr_array(new))
+    np.testing.assert_array_equal(K[[0, 2, 3, 4]], kernel.transform(X[:4]))
+    with pytest.warns(UserWarning, match=r"X\[0\] holds no counts at all"):
+        np.testing.assert_allclose(kernel.transform(new[1:2]), K[1:2], rtol=1e-14)
+    params = options.get("model_params", {}) | {"smoothing": 1e-14}
+    near = ProductKernel(**options | {"model_params": params}).fit(X)
+    np.testing.assert_allclose(K, near.transform(new), rtol=1e-5, atol=1e-5)
+
+
+def test_empty_documents_are_refused_where_nothing_defines_them(rng):
+    X = documents(rng)
+    X[[2, 5]] = 0.0
+    with pytest.raises(ValueError, match=r"X\[2\], X\[5\] \(2 rows\) hold no counts"):
+        ProductKernel().fit(X)
+    kernel = ProductKernel(neighbours=2).fit(X[6:])
+    with pytest.raises(ValueError, match=r"X\[0\] holds no counts at all"):
+        kernel.transform(X[2:4])
+
+
 def test_estimates_of_counts(rng):
     X = documents(rng)
     plain = ProductKernel().fit_transform(X)

@@ -8,10 +8,12 @@ from models.sequence_cases import random_codes, random_gaussian_hmm, random_hmm
 from models.state_space_cases import covariance, random_lds
 from refusals import refused
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from maxent import MEDClassifier, load, save
-from maxent.families import Bernoulli, Categorical, Gaussian, Poisson
+from maxent.families import Bernoulli, Categorical, Exponential, Gaussian, Poisson
 from maxent.kernels import FisherFeatures, FisherScores, fisher_kernel
 from maxent.models import (
     BayesNet,
@@ -424,6 +426,66 @@ def test_in_a_pipeline_and_a_file(rng, tmp_path):
     np.testing.assert_array_equal(
         machine.decision_function(X), again.decision_function(X)
     )
+
+
+CLASSES = [
+    (MarkovChain, {"alphabet": "AC"}, "strings"),
+    (CategoricalHMM, {"alphabet": "AC", "n_states": 2, "random_state": 0}, "strings"),
+    (Mixture, {"n_components": 2, "random_state": 0}, "rows"),
+    (Gaussian, None, "rows"),
+    (Exponential, None, "rows"),  # independent columns
+    (Exponential, None, "numbers"),
+]
+
+
+@pytest.mark.parametrize("cls, params, kind", CLASSES)
+def test_a_named_model_is_fitted_to_the_training_data(cls, params, kind, rng, tmp_path):
+    X = rng.exponential(size=(40, 2))
+    if kind == "strings":
+        X = ["".join(row) for row in rng.choice(list("AC"), size=(40, 9))]
+    elif kind == "numbers":
+        X = X[:, 0]
+    by_class = FisherScores(cls, model_params=params).fit(X[:30])
+    scores = FisherScores(cls.__name__, model_params=params)
+    with pytest.raises(NotFittedError):
+        scores.transform(X)
+    scores = clone(scores).fit(X[:30])
+    if cls is Exponential and kind == "rows":
+        fitted = cls.fit(np.ascontiguousarray(X[:30].T))
+    else:
+        fitted = cls.fit(X[:30], **(params or {}))
+    expected = FisherScores(fitted).fit().transform(X[30:])
+    np.testing.assert_array_equal(scores.transform(X[30:]), expected)
+    np.testing.assert_array_equal(by_class.transform(X[30:]), expected)
+    save(scores, tmp_path / "scores.npz")
+    again = load(tmp_path / "scores.npz")
+    np.testing.assert_array_equal(again.transform(X[30:]), expected)
+    assert len(again.get_feature_names_out()) == expected.shape[1]
+
+
+def test_a_class_is_fitted_in_every_fold(rng):
+    laws = [MarkovChain([0.5, 0.5], [[p, 1 - p], [1 - p, p]]) for p in (0.8, 0.3)]
+    X = [x for law in laws for x in law.sample(20, 30, rng)]
+    y = np.repeat([0, 1], 20)
+    machine = make_pipeline(
+        FisherScores(MarkovChain, model_params={"n_symbols": 2}),
+        FisherFeatures(ridge=0.01),
+        MEDClassifier(kernel="linear"),
+    )
+    assert cross_val_score(machine, X, y, cv=4).mean() > 0.8
+
+
+def test_classes_that_are_not_fitted(rng):
+    X = rng.normal(size=(9, 2))
+    refused(lambda: FisherScores(MEDClassifier).fit(X), "MEDClassifier.*without scores")
+    refused(
+        lambda: FisherScores(Poisson(1.0), model_params={"weights": None}).fit(),
+        "model_params are arguments of a fit",
+    )
+    scores = FisherScores(Gaussian).fit(X)
+    refused(lambda: scores.fit(X * np.nan), "nan")
+    with pytest.raises(NotFittedError):
+        scores.transform(X)
 
 
 def test_refusals(rng):
