@@ -129,12 +129,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         self.classes_, keep, codes, weight, cost = class_rows(
             type(self).__name__, y, sample_weight, self.class_weight
         )
-        m = len(self.classes_)
-        if m > 2 and self._by_training_errors():
-            raise ValueError(
-                f"bias='train_error' is for two classes, and y has {m}; use "
-                "bias='flat'."
-            )
+        m = self._checked_class_count()
         data = self._learn_encoding(data if len(keep) == len(data) else data[keep])
         every = ClassPairs(codes, m, cost)
         data, codes, weight, cost, spread = self._distinct(data, codes, weight, cost)
@@ -148,18 +143,9 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
             model._store(result, result.blocks or blocks, pairs)
             model._store_support(spread(result.lam), every, keep)
 
-        result = self._solve(
-            blocks,
-            margin,
-            pairs,
-            maps=class_maps(pairs),
-            incidence=pairs.incidence(),
-            sample_weight=unit * pairs.pair_weight,
-            level=np.full(len(pairs.example), self.level_),
-            tol=tol,
-            max_iter=max_iter,
-            callback=progress_of(self, store),
-        )
+        callback = progress_of(self, store)
+        options = {"tol": tol, "max_iter": max_iter, "callback": callback}
+        result = self._solve_for_labels(blocks, margin, pairs, unit, **options)
         store(self, result)
         holds = self._bound_holds(level is not None) and not self._by_predictive()
         result = replace(result, lam=spread(result.lam))
@@ -167,6 +153,29 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         idle = "" if result.lam.any() else self._why_idle(blocks, pairs, result, margin)
         say_how_it_ended(self, result, idle)
         return self
+
+    def _checked_class_count(self):
+        """Return the number of classes, which counting errors needs to be two."""
+        m = len(self.classes_)
+        if m > 2 and self._by_training_errors():
+            raise ValueError(
+                f"bias='train_error' is for two classes, and y has {m}; use "
+                "bias='flat'."
+            )
+        return m
+
+    def _solve_for_labels(self, blocks, margin, pairs, unit, **options):
+        """DualResult with a constraint for every wrong class of every row."""
+        return self._solve(
+            blocks,
+            margin,
+            pairs,
+            maps=class_maps(pairs),
+            incidence=pairs.incidence(),
+            sample_weight=unit * pairs.pair_weight,
+            level=np.full(len(pairs.example), self.level_),
+            **options,
+        )
 
     def _why_idle(self, blocks, pairs, result, margin):
         """Why no row has a multiplier, and the parameter to change."""

@@ -257,27 +257,9 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
             If the tolerance is not met; the attributes say how far the fit came.
         """
         step, max_rounds, tol = self._checked_parameters()
-        kind = _kind_of(self._machine())
-        if self.method != "alternating" and kind is not KernelMachines:
-            raise ValueError(
-                f"method={self.method!r} is for kernel machines, not for "
-                f"{type(self.estimator).__name__}; use method='alternating'."
-            )
+        kind = self._checked_kind()
         machine = clone(self._machine())
-        if y is None:
-            rows = machine._validated(X)
-        else:
-            rows, y = machine._validated(X, with_unlabelled(y))
-        validated(self, X, skip_check_array=True)  # names and number of the columns
-        labels = label_priors(
-            type(self).__name__,
-            rows.shape[0],
-            y,
-            label_prior,
-            sample_weight,
-            machine.class_weight,
-            self.class_prior,
-        )
+        rows, labels = self._rows_and_labels(machine, X, y, label_prior, sample_weight)
         machines = kind(machine, rows, labels)
 
         def store(model, state):
@@ -324,6 +306,33 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         if self.method == "direct":
             return descend(machines, max_rounds=max_rounds, **options)
         return alternate(machines, step=step, max_rounds=max_rounds, **options)
+
+    def _checked_kind(self):
+        """What trains the machine on label means, by the method asked for."""
+        kind = _kind_of(self._machine())
+        if self.method != "alternating" and kind is not KernelMachines:
+            raise ValueError(
+                f"method={self.method!r} is for kernel machines, not for "
+                f"{type(self.estimator).__name__}; use method='alternating'."
+            )
+        return kind
+
+    def _rows_and_labels(self, machine, X, y, label_prior, sample_weight):
+        """Rows as the machine takes them, and what is known of their labels."""
+        if y is None:
+            rows = machine._validated(X)
+        else:
+            rows, y = machine._validated(X, with_unlabelled(y))
+        validated(self, X, skip_check_array=True)  # names and number of the columns
+        return rows, label_priors(
+            type(self).__name__,
+            rows.shape[0],
+            y,
+            label_prior,
+            sample_weight,
+            machine.class_weight,
+            self.class_prior,
+        )
 
     def _checked_parameters(self):
         step = v.check_positive("step", self.step)

@@ -222,13 +222,7 @@ for kernel="precomputed"
             range is below a thousandth of the targets' standard deviation.
         """
         bias, tol = self._check_machine_parameters()
-        epsilon = v.check_nonnegative("epsilon", self.epsilon)
-        margin = regression_margin(self.margin, self.sharpness, epsilon)
-        if not margin.unit_potential.finite_loss:
-            raise ValueError(
-                f"margin={margin!r} has no finite loss to prove a regression by; use "
-                "margin='hinge' with a large C for a hard tube."
-            )
+        margin = self._checked_margin()
         if data_is_partitioned(X, y, sample_weight):
             return self._fit_partitioned(X, y, sample_weight, margin, bias, tol)
         X, y = self._validated(X, y, y_numeric=True)
@@ -241,20 +235,9 @@ for kernel="precomputed"
         self.gamma_ = self._gamma(data, None if sample_weight is None else weight[keep])
         columns, rows = None if self._has_kernel("precomputed") else X, X
         X, data = self._approximated(X, data)
-        n = len(keep)
-        # Far targets would make the solver's residuals large: count from the middle.
-        centre = float(np.median(y[keep])) if bias == "flat" else 0.0
-        target = y[keep] - centre
-        v.check_range("y", target, _LARGEST_TARGET)
-        problem = SignedProblem(
-            margin,
-            np.full(n, margin.level),
-            np.full(n, margin.rate),
-            weight[keep] * margin.unit_weight(self.C),
-            target,
-            np.full(n, BOTH, dtype=np.int8),
-            bias,
-        )
+        centre, target = _centred(y[keep], bias)
+        weight = weight[keep] * margin.unit_weight(self.C)
+        problem = _tube_problem(target, margin, bias, weight)
         unit = _unit_of(target)
 
         def store(model, result):
@@ -272,18 +255,27 @@ for kernel="precomputed"
             warn_of_constant(self, rows, y, keep)
         return self
 
+    def _checked_margin(self):
+        """Margin prior of the parameters, with a finite loss."""
+        epsilon = v.check_nonnegative("epsilon", self.epsilon)
+        margin = regression_margin(self.margin, self.sharpness, epsilon)
+        if not margin.unit_potential.finite_loss:
+            raise ValueError(
+                f"margin={margin!r} has no finite loss to prove a regression by; use "
+                "margin='hinge' with a large C for a hard tube."
+            )
+        return margin
+
     def _fit_partitioned(self, X, y, sample_weight, margin, bias, tol):
         """Fit to rows in blocks; the sample gives origin and unit."""
         data = PartitionedFit(self, X, y, sample_weight, "targets", margin)
-        targets = data.sample[1].astype(np.float64)
-        centre = float(np.median(targets)) if bias == "flat" else 0.0
-        v.check_range("y", targets - centre, _LARGEST_TARGET)
+        centre, target = _centred(data.sample[1].astype(np.float64), bias)
         rows = PartRows(
             margin,
             bias,
             margin.unit_weight(self.C),
             centre=centre,
-            unit=_unit_of(targets - centre),
+            unit=_unit_of(target),
         )
         result = data.solve(rows, tol)
         self._warn_of_end(result, None if result.converged else data.sample[0])
@@ -307,6 +299,31 @@ for kernel="precomputed"
             return mapped(self.predict, X, n_features=self.n_features_in_)
         X = self._validated(X, reset=False)
         return self._scores(X, 1)[:, 0]
+
+
+def _centred(y, bias):
+    """A number that a flat bias adds to all predictions, and the targets less that.
+
+    Far targets would make the solver's residuals large: count from the middle.
+    """
+    centre = float(np.median(y)) if bias == "flat" else 0.0
+    target = y - centre
+    v.check_range("y", target, _LARGEST_TARGET)
+    return centre, target
+
+
+def _tube_problem(target, margin, bias, weight):
+    """SignedProblem with a constraint for each side of the tube of every row."""
+    n = len(target)
+    return SignedProblem(
+        margin,
+        np.full(n, margin.level),
+        np.full(n, margin.rate),
+        weight,
+        target,
+        np.full(n, BOTH, dtype=np.int8),
+        bias,
+    )
 
 
 def _unit_of(target):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 import maxent
@@ -16,6 +15,7 @@ from maxent.minentropy import (
     check_feature_map,
     solve_margin_qp,
 )
+from maxent.minentropy.margin_qp import MarginProblem
 
 
 def bags(rng, n=40, H=5, K=2):
@@ -232,16 +232,32 @@ def test_class_weights_of_outputs_without_samples(rng):
 
 
 # -- settings and files ----------------------------------------------------------------
-def test_radii_of_algorithm_2_are_settings(rng):
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "solver, largest, factor",
+    [
+        ("ball", 100.0, 4.0),
+        (TrustBall(), 100.0, 4.0),
+        (TrustBall(0.01, 2.0), 0.01, 2.0),
+    ],
+)
+def test_radii_of_algorithm_2_are_settings(solver, largest, factor, rng, monkeypatch):
     X, y, _ = bags(rng)
-    options = {"alpha": 1.0, "C": 20.0, "init": "zero", "max_iter": 8}
-    found = []
-    for solver in ("ball", TrustBall(), TrustBall(0.01, 2.0)):
-        with pytest.warns(ConvergenceWarning):
-            found.append(M3EClassifier(solver=solver, **options).fit(X, y))
-    np.testing.assert_array_equal(found[0].coef_, found[1].coef_)
-    norm = np.linalg.norm(np.append(found[2].coef_, found[2].intercept_))
-    assert norm <= 8 * 0.1 + 1e-9 < np.linalg.norm(found[0].coef_)
+    mu, solve_ball = [], MarginProblem.solve_ball
+
+    def noted(problem, center, radius, **options):
+        step = solve_ball(problem, center, radius, **options)
+        assert np.linalg.norm(step.w - center) <= radius * (1.0 + 1e-9)
+        mu.append(radius**2)
+        return step
+
+    monkeypatch.setattr(MarginProblem, "solve_ball", noted)
+    M3EClassifier(1.0, 20.0, init="zero", max_iter=60, solver=solver).fit(X, y)
+    assert mu[0] == pytest.approx(largest)
+    before, after = np.array(mu[:-1]), np.array(mu[1:])
+    anew = np.isclose(after, largest)
+    assert 0 < anew.sum() < len(anew)
+    np.testing.assert_allclose(after[~anew], before[~anew] / factor)
 
 
 @pytest.mark.parametrize("kind", ["dense", "ragged", "chain"])

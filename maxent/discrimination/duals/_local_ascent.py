@@ -119,10 +119,10 @@ def _raise_part(X, y, weight, lam, rows, x, variance, parts, seed):
     levels and rates are scaled, and their multipliers stay what they are.
     """
     linear = rows.problem(X, y, weight)
-    r, n = linear.rows, len(linear.rows.q)
+    r = linear.rows
     if lam is None:
-        lam = np.zeros(n) if r.potential.finite_at_zero else r.start_inside()
-        before = np.zeros(n)
+        before = np.zeros(len(r.q))
+        lam = before if r.potential.finite_at_zero else r.start_inside()
         terms = np.inf
     else:
         before = lam
@@ -136,24 +136,8 @@ def _raise_part(X, y, weight, lam, rows, x, variance, parts, seed):
     if start:  # where the slope at zero is infinite, all begin inside
         w += linear.X.T @ linear.collect(lam)
         bias += variance * start
-    epoch, arrays = (epoch_dense, (linear.X,))
-    if linear.sparse:
-        epoch, arrays = epoch_csr, _csr_parts(linear.X)
-    norm = linear.squared_norms()[linear.index] + variance
     rng = np.random.default_rng([*seed, len(y)])
-    constants = (
-        r.potential.core_spec,
-        *arrays,
-        r.q / parts,
-        r.rate * parts,
-        r.weight / parts,
-        linear.sign,
-        norm,
-        linear.index,
-    )
-    for _ in range(_EPOCHS):
-        order = block_order(n, rng)
-        epoch(*constants, order, variance, False, lam, w, bias)
+    _coordinate_steps(linear, lam, w, bias, variance, parts, rng)
     change = linear.collect(lam - before)
     return lam, (
         value,
@@ -161,6 +145,27 @@ def _raise_part(X, y, weight, lam, rows, x, variance, parts, seed):
         np.asarray(linear.X.T @ change).ravel(),
         float(change.sum()),
     )
+
+
+def _coordinate_steps(linear, lam, w, bias, variance, parts, rng):
+    """Epochs of steps on the multipliers, which change with w and bias in place."""
+    r = linear.rows
+    epoch, arrays = (epoch_dense, (linear.X,))
+    if linear.sparse:
+        epoch, arrays = epoch_csr, _csr_parts(linear.X)
+    constants = (
+        r.potential.core_spec,
+        *arrays,
+        r.q / parts,
+        r.rate * parts,
+        r.weight / parts,
+        linear.sign,
+        linear.squared_norms()[linear.index] + variance,
+        linear.index,
+    )
+    for _ in range(_EPOCHS):
+        order = block_order(len(lam), rng)
+        epoch(*constants, order, variance, False, lam, w, bias)
 
 
 def _csr_parts(X):

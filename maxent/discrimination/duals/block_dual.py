@@ -155,32 +155,57 @@ def solve_blocks(
     v.check_callback(callback)
     found, linear = check_blocks(blocks, maps)
     n = linear[0].shape[1]
-    bias = v.check_bias(bias)
-    E = None if bias is None else check_incidence(incidence, n)
+    biases = _Biases(bias, incidence, n)
     rows = _checked_rows(margin, n, sample_weight, level)
     solve = _choose_solver(solver, rows.potential, found)
     if init is not None:
         init = clip_to_domain(v.check_multipliers(init, n), rows)
-    flat = E if bias == "flat" else None
-    variance = bias if isinstance(bias, float) else None
-    gaussian = None if variance is None else np.sqrt(variance) * E
-    R = BlockSum(found, linear, gaussian)
-
-    def with_bias(result: DualResult) -> DualResult:
-        if variance is not None and E is not None:
-            result.bias = variance * (E.T @ result.lam)
-        return result
-
-    callback = relayed(callback, lambda report: report.translated(with_bias))
+    R = BlockSum(found, linear, biases.columns())
+    callback = relayed(callback, lambda report: report.translated(biases.completed))
+    problem = rows, R, biases.flat
+    options = {"tol": tol, "max_iter": max_iter, "init": init, "callback": callback}
     with single_threaded_blas():
-        result: DualResult = solve(
-            *(rows, R, flat), tol=tol, max_iter=max_iter, init=init, callback=callback
-        )
+        result: DualResult = solve(*problem, **options)
         if result.objective <= tol:
-            prefer_zero(result, rows, R, flat, tol)
-    result = with_bias(result)
+            prefer_zero(result, *problem, tol)
+    result = biases.completed(result)
     refuse_inseparable(margin, result, easier="a lower level")
     return result
+
+
+class _Biases:
+    """The prior of the biases, checked, and how the constraints see them.
+
+    Parameters
+    ----------
+    bias, incidence
+        As for :func:`solve_blocks`.
+    n : int
+        Constraints.
+
+    Attributes
+    ----------
+    flat : ndarray (n, k) or None
+        Incidence of biases with a flat prior.
+    """
+
+    def __init__(self, bias, incidence, n):
+        bias = v.check_bias(bias)
+        self._incidence = None if bias is None else check_incidence(incidence, n)
+        self._variance = bias if isinstance(bias, float) else None
+        self.flat = self._incidence if bias == "flat" else None
+
+    def columns(self):
+        """Columns (n, k) that a Gaussian prior adds to the quadratic form, or None."""
+        if self._variance is None:
+            return None
+        return np.sqrt(self._variance) * self._incidence
+
+    def completed(self, result: DualResult) -> DualResult:
+        """Return the result with biases of a Gaussian prior, which follow from lam."""
+        if self._variance is not None:
+            result.bias = self._variance * (self._incidence.T @ result.lam)
+        return result
 
 
 def _checked_rows(margin, n, sample_weight, level):

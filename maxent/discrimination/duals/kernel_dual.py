@@ -21,6 +21,7 @@ from maxent._support.typing import (
     ArrayLike,
     Bias,
     Callback,
+    FloatArray,
     Gamma,
     KernelFunction,
     MatrixLike,
@@ -34,15 +35,20 @@ from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 
 
 def _check_options(margin, bias, tol, max_iter, solver, callback):
-    """Checked (bias, tol, max_iter); costs nothing, so it comes before the arrays."""
+    """Checked bias, and options of a solver; free, so it comes before the arrays."""
     check_positive_mean(margin)
     v.check_choice("solver", solver, ("auto", "interior", "smo"))
     v.check_callback(callback)
-    return v.check_bias(bias), *v.check_stop(tol, max_iter)
+    bias = v.check_bias(bias)
+    tol, max_iter = v.check_stop(tol, max_iter)
+    options = {"tol": tol, "max_iter": max_iter, "solver": solver, "callback": callback}
+    return bias, options
 
 
-def _unsigned(data, result, name):
+def _solve_two_classes(data, kernel, margin, bias, name, **options):
     """Result with lam = |a| over all rows; a warning if it has no certificate."""
+    problem = data.problem(margin, bias)
+    result = solve_signed(kernel, problem, init=data.signed_init(problem), **options)
     if result.gap != result.gap:
         warn_indefinite(name, result)
     return data.unsigned(result)
@@ -117,25 +123,15 @@ def solve_dual(
     >>> result.converged, int((result.lam > 0).sum())
     (True, 2)
     """
-    bias, tol, max_iter = _check_options(margin, bias, tol, max_iter, solver, callback)
+    bias, options = _check_options(margin, bias, tol, max_iter, solver, callback)
     data = TwoClassInput.check(y, sample_weight, init)
     n = data.n
     K = v.check_gram(K, n)
     if data.keep is not None:
         K = K[np.ix_(data.keep, data.keep)]
-    problem = data.problem(margin, bias)
     kernel = VectorKernel(K, "precomputed")
-    result = solve_signed(
-        kernel,
-        problem,
-        tol=tol,
-        max_iter=max_iter,
-        init=data.signed_init(problem),
-        solver=solver,
-        cache_size=12e-6 * (n + 64) ** 2 + 100,
-        callback=callback,
-    )
-    return _unsigned(data, result, "solve_dual")
+    options["cache_size"] = 12e-6 * (n + 64) ** 2 + 100
+    return _solve_two_classes(data, kernel, margin, bias, "solve_dual", **options)
 
 
 def solve_kernel_dual(
@@ -202,15 +198,10 @@ def solve_kernel_dual(
     >>> result.converged, bool(result.gap <= 1e-6 * (1 + result.objective))
     (True, True)
     """
-    bias, tol, max_iter = _check_options(margin, bias, tol, max_iter, solver, callback)
-    cache_size = v.check_positive("cache_size", cache_size)
+    bias, options = _check_options(margin, bias, tol, max_iter, solver, callback)
+    options["cache_size"] = v.check_positive("cache_size", cache_size)
     n_jobs = v.check_jobs(n_jobs)
-    check_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
-    if isinstance(kernel, str) and kernel == "precomputed":
-        raise ValueError(
-            "kernel='precomputed' is not for features; pass the kernel matrix to "
-            "solve_dual."
-        )
+    _check_kernel_of_rows(kernel, gamma, degree, coef0)
     X = _checked_features(X)
     data = TwoClassInput.check(y, sample_weight, init, X.shape)
     X = data.rows_of(X)
@@ -223,18 +214,18 @@ def solve_kernel_dual(
         coef0=coef0,
         n_jobs=n_jobs,
     )
-    problem = data.problem(margin, bias)
-    result = solve_signed(
-        vectors,
-        problem,
-        tol=tol,
-        max_iter=max_iter,
-        init=data.signed_init(problem),
-        solver=solver,
-        cache_size=cache_size,
-        callback=callback,
-    )
-    return _unsigned(data, result, "solve_kernel_dual")
+    name = "solve_kernel_dual"
+    return _solve_two_classes(data, vectors, margin, bias, name, **options)
+
+
+def _check_kernel_of_rows(kernel, gamma, degree, coef0):
+    """Refuse kernels and parameters that do not go with features."""
+    check_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)
+    if isinstance(kernel, str) and kernel == "precomputed":
+        raise ValueError(
+            "kernel='precomputed' is not for features; pass the kernel matrix to "
+            "solve_dual."
+        )
 
 
 def _checked_features(X):
@@ -302,14 +293,9 @@ def dual_path(
     >>> [int((result.lam > 0).sum()) for result in path]
     [4, 2, 2]
     """
-    bias, tol, max_iter = _check_options(margin, bias, tol, max_iter, solver, callback)
+    bias, options = _check_options(margin, bias, tol, max_iter, solver, callback)
     y = v.check_signs(y)
-    C = v.as_doubles("C", C)
-    if C.ndim != 1 or not (np.isfinite(C) & (C > 0)).all():
-        given = v.shown(C.tolist())
-        raise ValueError(
-            f"C={given} must be a list of finite numbers > 0, such as [0.1, 1, 10]."
-        )
+    C = _checked_path(C)
     w = v.check_weights(sample_weight, len(y))
     w = np.ones(len(y)) if w is None else w
     results: list[Any] = [None] * len(C)
@@ -320,23 +306,26 @@ def dual_path(
         ended |= asks_to_stop(callback(n_iter, objective, gap))
         return ended
 
+    options["callback"] = None if callback is None else heard
     for k in np.argsort(C, kind="stable"):
         unit = margin.unit_weight(C[k])
         if before is not None:
             init = results[before].lam * (unit / margin.unit_weight(C[before]))
         results[k] = solve_dual(
-            K,
-            y,
-            margin,
-            bias=bias,
-            sample_weight=unit * w,
-            tol=tol,
-            max_iter=max_iter,
-            init=init,
-            solver=solver,
-            callback=None if callback is None else heard,
+            K, y, margin, bias=bias, sample_weight=unit * w, init=init, **options
         )
         before = k
         if ended:
             break
     return [result for result in results if result is not None]
+
+
+def _checked_path(C: ArrayLike) -> FloatArray:
+    """Values of C as an array."""
+    C = v.as_doubles("C", C)
+    if C.ndim != 1 or not (np.isfinite(C) & (C > 0)).all():
+        given = v.shown(C.tolist())
+        raise ValueError(
+            f"C={given} must be a list of finite numbers > 0, such as [0.1, 1, 10]."
+        )
+    return C

@@ -57,17 +57,7 @@ def solve_linear(
     if solver == "auto":
         solver = _choose(linear, tol)
     elif solver == "newton":
-        if not margin.unit_potential.finite_loss:
-            raise ValueError(
-                "solver='newton' needs a margin prior with finite losses, not "
-                f"{margin!r}; use 'auto', 'coordinate' or 'interior'."
-            )
-        if linear.sparse:
-            raise ValueError(
-                "solver='newton' needs dense features; use 'coordinate' for sparse "
-                "ones, or X.toarray()."
-            )
-
+        _check_newton(linear, margin)
     if solver != "newton":
         linear.in_doubles()
 
@@ -87,6 +77,20 @@ def solve_linear(
         result.status = Status.CONVERGED
     refuse_inseparable(margin, result)
     return signed(result)
+
+
+def _check_newton(linear, margin):
+    """Refuse losses and features that primal Newton does not take."""
+    if not margin.unit_potential.finite_loss:
+        raise ValueError(
+            "solver='newton' needs a margin prior with finite losses, not "
+            f"{margin!r}; use 'auto', 'coordinate' or 'interior'."
+        )
+    if linear.sparse:
+        raise ValueError(
+            "solver='newton' needs dense features; use 'coordinate' for sparse "
+            "ones, or X.toarray()."
+        )
 
 
 def _choose(linear, tol):

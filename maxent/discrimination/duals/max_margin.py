@@ -118,14 +118,7 @@ def max_margin(
     (1.609438, 1.609438)
     """
     blocks, maps = check_blocks(blocks, maps)
-    for s, block in enumerate(blocks):
-        if not (
-            isinstance(block, ConjugateBlock) and isinstance(block.prior, SpanningTrees)
-        ):
-            raise ValueError(
-                f"blocks[{s}]={v.shown(block)} is no block of SpanningTrees; the "
-                "margins of other models have no such bound."
-            )
+    _check_spanning_trees(blocks)
     tol, max_iter = v.check_stop(tol, max_iter)
     n = maps[0].shape[1]
     E = None
@@ -154,6 +147,18 @@ def max_margin(
                 break
     close = upper - lower <= tol * (1.0 + abs(upper))
     return MaxMargin(float(lower), float(upper), best, rounds, bool(close))
+
+
+def _check_spanning_trees(blocks):
+    """Refuse blocks of other models."""
+    for s, block in enumerate(blocks):
+        if not (
+            isinstance(block, ConjugateBlock) and isinstance(block.prior, SpanningTrees)
+        ):
+            raise ValueError(
+                f"blocks[{s}]={v.shown(block)} is no block of SpanningTrees; the "
+                "margins of other models have no such bound."
+            )
 
 
 class _Game:

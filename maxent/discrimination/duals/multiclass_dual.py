@@ -102,15 +102,7 @@ def solve_multiclass(
     problem = _Problem(kernel, constraints, bias, tol, cache_size)
 
     def finished(result):
-        beta = CLASS_WEIGHT_VARIANCE * constraints.beta(result.lam)
-        if bias == "flat":
-            b = np.append(result.bias, 0.0)
-            b -= b.mean()
-        else:
-            b = problem.variance * beta.sum(axis=0)
-        lam = np.zeros((len(codes), n_classes))
-        lam[constraints.example, constraints.wrong] = result.lam
-        result.lam, result.bias = lam, b
+        result, beta = problem.by_class(result)
         return without_certificate(result) if indefinite else result, beta
 
     callback = relayed(callback, lambda report: report.translated(finished))
@@ -160,6 +152,20 @@ class _Problem:
     def incidence(self):
         """Matrix of the flat biases, or None."""
         return self.constraints.incidence() if self.flat else None
+
+    def by_class(self, result):
+        """Result with multipliers (n, m) and biases (m,); coefficients of scores."""
+        c = self.constraints
+        beta = CLASS_WEIGHT_VARIANCE * c.beta(result.lam)
+        if self.flat:
+            b = np.append(result.bias, 0.0)
+            b -= b.mean()
+        else:
+            b = self.variance * beta.sum(axis=0)
+        lam = np.zeros((c.n, c.m))
+        lam[c.example, c.wrong] = result.lam
+        result.lam, result.bias = lam, b
+        return result, beta
 
     # -- the choice ----------------------------------------------------------------
     def solvers(self, asked):
