@@ -140,8 +140,10 @@ class MixtureProblem:
     def _overall(self, k):
         """Equal Gaussians, with the means and variances of what was observed."""
         mean, var = np.nanmean(self.X, axis=0), np.nanvar(self.X, axis=0)
-        shapes = {"full": np.diag(var), "diagonal": var, "spherical": var.mean()}
-        cov = next(shapes[kind] for kind, own in FAMILIES.items() if own is self.family)
+        if self.family is FAMILIES["full"]:
+            cov = np.diag(var)
+        else:
+            cov = var if self.family is FAMILIES["diagonal"] else var.mean()
         return gaussians(np.tile(mean, (k, 1)), np.tile(cov, (k,) + (1,) * cov.ndim))
 
 

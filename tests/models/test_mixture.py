@@ -1,6 +1,7 @@
 """Mixtures: densities, EM that never falls, scikit-learn's step by step."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -184,6 +185,22 @@ def test_em_with_missing_entries_never_falls_and_has_its_objective(family, rng):
         expected = log_lik + c * (np.log(fit.weights).sum() + spread)
         found = again.fit_result.objective_history[0]
         assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("family", [DiagonalGaussian, SphericalGaussian])
+def test_missing_entries_of_wide_rows_make_no_matrix_of_the_columns(family, rng):
+    whole = rng.normal(size=(6, 2000))
+    X = holed(rng, whole)
+    X[:2] = whole[:2]
+    tracemalloc.start()
+    try:
+        options = {"family": family, "n_components": 2, "max_iter": 3, "n_init": 1}
+        fit = Mixture._fit(X, random_state=0, **options)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert np.isfinite(fit.log_prob(X)).all()
+    assert peak < 0.25 * 8 * 2000**2
 
 
 def test_one_gaussian_with_a_column_in_part_is_the_regression_estimate(rng):
