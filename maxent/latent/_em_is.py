@@ -266,21 +266,16 @@ def run(
         lam[active] = new[moved]
         if not len(active):
             break
-    result = summary(likelihood, lam, n_iter, tol, history, max_iter)
-    if stopped:
-        result.status = [
-            each if each is Status.CONVERGED else Status.STOPPED
-            for each in result.status
-        ]
-    return result
+    return summary(likelihood, lam, n_iter, tol, history, max_iter, stopped)
 
 
-def summary(likelihood, lam, n_iter, tol, history, max_iter=0):
+def summary(likelihood, lam, n_iter, tol, history, max_iter=0, stopped=False):
     """The result at weights (R, N), all evaluated anew."""
     found, log_phi, mean, objective, _, residual = likelihood.evaluate(lam)
     missed = np.where(np.asarray(n_iter) < max_iter, Status.STALLED, Status.MAX_ITER)
+    missed = [Status.STOPPED if stopped else Status(str(each)) for each in missed]
     status = [
-        Status.CONVERGED if left <= tol else Status(str(other))
+        Status.CONVERGED if left <= tol else other
         for left, other in zip(residual, missed)
     ]
     return EMISResult(

@@ -42,7 +42,8 @@ class GaussianEM:
         centre = w @ X / W
         R = X - centre
         self._set_sizes(W, X.shape[1], K, kind, n_jobs)
-        self._set_scale(centre, (R.T * w) @ R / W, np.abs(R).max(axis=0), prior)
+        cov = (w @ np.square(R) if self.diagonal else (R.T * w) @ R) / W
+        self._set_scale(centre, cov, np.abs(R).max(axis=0), prior)
         self._set_rows(X, w)
 
     @classmethod
@@ -56,13 +57,13 @@ class GaussianEM:
 
     def _set_sizes(self, W, d, K, kind, n_jobs):
         self.W, self.d, self.K, self.kind = W, d, K, kind
-        self.diagonal = kind != "full"
-        self.tril = np.tril_indices(d)
+        self.diagonal = kind != "full"  # no matrix (d, d) is made then
+        self.tril = np.tril_indices(0 if self.diagonal else d)
         self.P = d if self.diagonal else len(self.tril[0])
         self.threads = effective_threads(n_jobs)
 
     def _set_scale(self, centre, cov, largest, prior):
-        """Coordinates, from the pooled covariance and the largest |x - centre|."""
+        """Coordinates, from the pooled (co)variances and the largest |x - centre|."""
         self.centre = centre
         self.scale = self._pooled_factor(cov, largest, prior)
         self._set_prior(prior)
@@ -76,10 +77,10 @@ class GaussianEM:
 
     # -- coordinates -------------------------------------------------------------------
     def _pooled_factor(self, cov, largest, prior):
-        """L with covariance L L'; the pooled spread that all else is relative to."""
-        if prior is not None and prior.scale.shape == cov.shape:
-            cov = cov + prior.scale / self.W
-        var = np.diag(cov).copy()
+        """L with covariance L L', or its diagonal; what all spread is relative to."""
+        if prior is not None and len(prior.mean) == self.d:
+            cov = cov + self._own_part(prior.scale) / self.W
+        var = cov if self.diagonal else np.diag(cov).copy()
         largest = largest + np.abs(self.centre)
         flat = np.flatnonzero(var <= (8 * np.finfo(float).eps * largest) ** 2)
         if len(flat):
@@ -88,9 +89,9 @@ class GaussianEM:
                 "likelihood has no maximum; drop the column."
             )
         if self.kind == "spherical":
-            return math.sqrt(var.mean()) * np.eye(self.d)
+            return np.full(self.d, math.sqrt(var.mean()))
         if self.kind == "diag":
-            return np.diag(np.sqrt(var))
+            return np.sqrt(var)
         s = np.sqrt(var)
         if np.linalg.eigvalsh(cov / s[:, None] / s)[0] <= 10 * self.d * 2.3e-16:
             raise ValueError(
@@ -99,19 +100,31 @@ class GaussianEM:
             )
         return np.linalg.cholesky(cov)
 
+    def _own_part(self, matrix):
+        """What covariances of this kind have of a matrix: all, or the diagonal."""
+        return np.diag(matrix) if self.diagonal else matrix
+
     def standardised(self, X):
+        if self.diagonal:
+            return (X - self.centre) / self.scale
         return solve_triangular(self.scale, (X - self.centre).T, lower=True).T
+
+    def in_units(self, mean):
+        """Means in the units of the data: the inverse of `standardised`."""
+        scaled = mean * self.scale if self.diagonal else mean @ self.scale.T
+        return self.centre + scaled
 
     @property
     def log_det(self):
         """log |L|: what entropies and densities differ by between the coordinates."""
-        return float(np.log(np.diag(self.scale)).sum())
+        diagonal = self.scale if self.diagonal else np.diag(self.scale)
+        return float(np.log(diagonal).sum())
 
     def _set_prior(self, prior):
         self.prior = prior
         d = self.d
         self.nu, self.tau, self.a = 1.0, 0.0, float(d)
-        self.m, self.V = np.zeros(d), np.zeros((d, d))
+        self.m, self.V = np.zeros(d), np.zeros((d,) if self.diagonal else (d, d))
         if prior is None:
             return
         if len(prior.mean) != d:
@@ -120,6 +133,9 @@ class GaussianEM:
             )
         self.nu, self.tau, self.a = prior.weight_count, prior.mean_count, prior.df
         self.m = self.standardised(prior.mean[None])[0]
+        if self.diagonal:
+            self.V = np.diag(prior.scale) / np.square(self.scale)
+            return
         half = solve_triangular(self.scale, prior.scale, lower=True)
         self.V = solve_triangular(self.scale, half.T, lower=True)
 
@@ -207,7 +223,7 @@ class GaussianEM:
         below = self.a - self.d + n
         if self.diagonal:
             scatter = s2 + n[..., None] * (off**2 - shift**2)
-            cov = np.diag(self.V) + scatter + self.tau * away**2
+            cov = self.V + scatter + self.tau * away**2
             cov = cov / below[..., None]
             if self.kind == "spherical":
                 average = cov.mean(axis=-1, keepdims=True)
@@ -270,7 +286,7 @@ class GaussianEM:
         if self.diagonal:
             log_det = 2.0 * np.log(factor).sum(axis=-1)
             length = ((away / factor) ** 2).sum(axis=-1)
-            trace = (np.diag(self.V) / factor**2).sum(axis=-1)
+            trace = (self.V / factor**2).sum(axis=-1)
         else:
             diagonal = np.diagonal(factor, axis1=-2, axis2=-1)
             log_det = 2.0 * np.log(diagonal).sum(axis=-1)
@@ -318,6 +334,46 @@ class GaussianEM:
         EM. The Hessian of L is M - I, so a local maximum has it at most 1. Components
         enter in their own standardised coordinates, which changes nothing.
         """
+        if self.n < 1 + self.d + (1 if self.kind == "spherical" else self.P):
+            return self._share_by_rows(phi)
+        return self._share_by_statistics(phi)
+
+    def _share_by_rows(self, phi):
+        """The share from a matrix over rows and components, smaller if rows are few.
+
+        M = sum_t U_t U_t', with U_t from a root of the covariance of the labels given
+        row t, has the ratios to I of U' D^{-1} U, for D the blocks of I before the
+        means are taken off: D^{-1} is a generalised inverse of I, and 1 in statistics
+        that are orthonormal under the normal law.
+        """
+        rho, _ = self.posteriors(phi)
+        theta, mean, factor = (a[0] for a in self.unpack(phi[None]))
+        y, w = self.y[:, : self.n], self.w[: self.n] / self.W
+        left, m = np.sqrt(rho), self.n * self.K
+        found = np.zeros((self.n, self.K, self.n, self.K))
+        for k in range(self.K):
+            root = -rho[k] * left
+            root[k] += left[k]
+            root = (root * np.sqrt(w / theta[k])).T
+            basis = self._orthonormal(self._whitened(y, mean[k], factor[k]))
+            gram = basis.T @ basis
+            found += root[:, :, None, None] * gram[:, None, :, None] * root
+        return float(np.linalg.eigvalsh(found.reshape(m, m))[-1])
+
+    def _orthonormal(self, z):
+        """Polynomials that span the statistics, orthonormal under a standard normal."""
+        basis = self._statistics(z)
+        second = basis[1 + self.d :]
+        if self.kind == "spherical":
+            second -= self.d
+            second /= math.sqrt(2.0 * self.d)
+            return basis
+        i, j = self._pairs()
+        second[i == j] = (second[i == j] - 1.0) / math.sqrt(2.0)
+        return basis
+
+    def _share_by_statistics(self, phi):
+        """The share from matrices over the statistics of all components."""
         missing, normal = self.missing_information(phi), self._second_moments()
         theta = self.unpack(phi[None])[0][0]
         p = len(normal)
@@ -351,11 +407,15 @@ class GaussianEM:
         """Mean entropy of the labels given the rows."""
         return mean_posterior_entropy(self.posteriors(phi)[0], self.w[: self.n])
 
+    def _pairs(self):
+        """Coordinates of the second powers, of diagonal or full covariances."""
+        return (np.arange(self.d),) * 2 if self.kind == "diag" else self.tril
+
     def _statistics(self, z):
         """1, z and the free second powers."""
         if self.kind == "spherical":
             return np.vstack([np.ones(z.shape[1]), z, (z * z).sum(axis=0)])
-        i, j = (np.arange(self.d),) * 2 if self.kind == "diag" else self.tril
+        i, j = self._pairs()
         return np.vstack([np.ones(z.shape[1]), z, z[i] * z[j]])
 
     def _second_moments(self):
@@ -366,7 +426,7 @@ class GaussianEM:
             M[0, -1] = M[-1, 0] = d
             M[-1, -1] = d * (d + 2.0)
             return M
-        i, j = (np.arange(d),) * 2 if self.kind == "diag" else self.tril
+        i, j = self._pairs()
         square = (i == j).astype(float)
         M = np.eye(1 + d + len(i))
         M[0, d + 1 :] = M[d + 1 :, 0] = square

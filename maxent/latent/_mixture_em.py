@@ -10,7 +10,7 @@ Source: Varadhan & Roland (2008), scheme S3, for the extrapolation.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,25 @@ class Runs:
     history: list[tuple[int, float]]  # EM steps, best objective so far
     stopped: bool = False  # by a callback
 
+    @classmethod
+    def at_starts(cls, phi: Array) -> Self:
+        """Runs that have not begun."""
+        R = len(phi)
+        return cls(
+            phi.copy(),
+            np.full(R, -np.inf),
+            np.full(R, np.inf),
+            np.zeros(R, dtype=np.intp),
+            np.zeros(R, dtype=bool),
+            [],
+        )
+
+    def put(self, at: NDArray[np.intp], phi: Array, step: Step, steps: int) -> None:
+        """Where these restarts are after so many steps, and what is known of it."""
+        self.phi[at], self.objective[at] = phi, step.objective
+        self.residual[at], self.broken[at] = step.residual, step.broken
+        self.n_iter[at] = steps
+
 
 def leader(runs: Runs) -> int:
     """Number of the restart with the greatest objective, of the sound ones if any."""
@@ -93,21 +112,11 @@ def climb(
     With `change_tol` a run also ends once the objective gains less in a plain step.
     The callback hears of the first 10 steps and then after every tenth part more.
     """
-    R = len(phi)
-    out = Runs(
-        phi.copy(),
-        np.full(R, -np.inf),
-        np.full(R, np.inf),
-        np.zeros(R, dtype=np.intp),
-        np.zeros(R, dtype=bool),
-        [],
-    )
-    active, x0, first = np.arange(R), phi.copy(), problem.em(phi)
+    out = Runs.at_starts(phi)
+    active, x0, first = np.arange(len(phi)), phi.copy(), problem.em(phi)
     steps, due = 1, 1
     while True:
-        out.phi[active], out.objective[active] = x0, first.objective
-        out.residual[active], out.broken[active] = first.residual, first.broken
-        out.n_iter[active] = steps
+        out.put(active, x0, first, steps)
         out.history.append((steps, float(out.objective.max())))
         open_ = (first.residual > tol) & ~first.broken
         done = not open_.any() or steps >= max_iter
@@ -127,10 +136,7 @@ def climb(
             steps += 1
         ended = (gain <= change_tol) if change_tol else np.zeros(len(gain), dtype=bool)
         if ended.any():
-            at = active[ended]
-            out.phi[at], out.objective[at] = x[ended], step.objective[ended]
-            out.residual[at], out.broken[at] = step.residual[ended], step.broken[ended]
-            out.n_iter[at] = steps
+            out.put(active[ended], x[ended], _taken(step, ended), steps)
             if ended.all():
                 return out
             active, x, step = active[~ended], x[~ended], _taken(step, ~ended)

@@ -37,11 +37,13 @@ class PartitionedGaussianEM(GaussianEM):
         self._set_sizes(W, rows.n_columns, K, kind, 1)
         (total,) = rows.total(_sum)
         centre = total / W
-        (scatter,) = rows.total(_scatter, centre)
+        weak = isinstance(prior, str)
+        (scatter,) = rows.total(_scatter, centre, self.diagonal and not weak)
+        cov = scatter / W
+        if weak:
+            prior, cov = MixturePrior.of_moments(centre, cov), self._own_part(cov)
         largest = np.max(rows.map(_largest, centre), axis=0)
-        if isinstance(prior, str):
-            prior = MixturePrior.of_moments(centre, scatter / W)
-        self._set_scale(centre, scatter / W, largest, prior)
+        self._set_scale(centre, cov, largest, prior)
         drawn, _, own = sample_of(rows, [s.n for s in found], max(_SAMPLE, K))
         self.sample = np.asarray(drawn, dtype=np.float64), own
         self._set_rows(*self.sample)
@@ -51,6 +53,9 @@ class PartitionedGaussianEM(GaussianEM):
 
     def sums(self, theta, mean, factor):
         return self.parts.total(_sums, *self._shared(), theta, mean, factor)
+
+    def missing_share(self, phi):
+        return self._share_by_statistics(phi)
 
     def missing_information(self, phi):
         (found,) = self.parts.total(_missing, *self._shared(), phi)
@@ -83,9 +88,11 @@ def _sum(X, _, weight):
     return (w @ X,)
 
 
-def _scatter(X, _, weight, centre):
+def _scatter(X, _, weight, centre, diagonal):
     X, w = _rows(X, weight)
     R = X - centre
+    if diagonal:
+        return (w @ np.square(R),)
     return ((R.T * w) @ R,)
 
 

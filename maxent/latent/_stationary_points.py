@@ -137,6 +137,13 @@ def _best_of_starts(report):
     )
 
 
+def _told_of_the_best(callback, tol):
+    """A callback that hears of the best start of a batch; None stays None."""
+    if callback is None:
+        return None
+    return relayed(callback, lambda report: replace(_best_of_starts(report), tol=tol))
+
+
 def _candidates_of(
     likelihood,
     starts,
@@ -150,26 +157,18 @@ def _candidates_of(
 ):
     bound = likelihood.bound
     starts = np.clip(starts, -bound, bound)
-    if callback is not None:
-        callback = relayed(
-            callback, lambda report: replace(_best_of_starts(report), tol=tol)
-        )
+    callback = _told_of_the_best(callback, tol)
     result = run(likelihood, starts, inner, method, tol, em_iter, callback)
     lam, n_iter = result.lam, np.array(result.n_iter)
     stopped = Status.STOPPED in result.status
-    for r in np.flatnonzero(result.residual > tol) if not stopped else ():
-        lam[r] = polished(likelihood, lam[r], tol, max_iter)
-        if callback is not None and tell(callback, _polished(likelihood, lam, n_iter)):
-            stopped = True
-            break
+    if not stopped:
+        unfinished = np.flatnonzero(result.residual > tol)
+        stopped = _polish(likelihood, result, unfinished, tol, max_iter, callback)
     end = summary(likelihood, lam, n_iter, tol, [])
-    curvature, maximum = np.full(len(lam), np.nan), np.ones(len(lam), dtype=bool)
-    if check_maximum and not stopped:
-        for r in np.flatnonzero(end.residual <= tol):
-            curvature[r], maximum[r] = _curvature(likelihood, lam[r], tol, max_iter)
-    endless = np.zeros(len(lam), dtype=bool)
-    for r in np.flatnonzero(end.residual <= tol) if not stopped else ():
-        endless[r] = _endless(likelihood, lam[r], tol, max_iter)
+    met = np.flatnonzero(end.residual <= tol) if not stopped else []
+    curvature, maximum, endless = _verdicts(
+        likelihood, lam, met, tol, max_iter, check_maximum
+    )
     cost = likelihood.penalty.cost(lam)
     table = {
         "log_likelihood": end.log_likelihood,
@@ -184,6 +183,29 @@ def _candidates_of(
         "endless": endless,
     }
     return table, lam, _best_history(result, end)
+
+
+def _polish(likelihood, result, rows, tol, max_iter, callback):
+    """Take these starts of a batch to the tolerance; True if a callback ends it."""
+    lam = result.lam
+    for r in rows:
+        lam[r] = polished(likelihood, lam[r], tol, max_iter)
+        if callback is None:
+            continue
+        if tell(callback, _polished(likelihood, lam, result.n_iter)):
+            return True
+    return False
+
+
+def _verdicts(likelihood, lam, met, tol, max_iter, check_maximum):
+    """Curvature, whether a maximum, whether endless; found for the rows `met`."""
+    curvature, maximum = np.full(len(lam), np.nan), np.ones(len(lam), dtype=bool)
+    endless = np.zeros(len(lam), dtype=bool)
+    for r in met:
+        if check_maximum:
+            curvature[r], maximum[r] = _curvature(likelihood, lam[r], tol, max_iter)
+        endless[r] = _endless(likelihood, lam[r], tol, max_iter)
+    return curvature, maximum, endless
 
 
 def _dependence(likelihood, lam):

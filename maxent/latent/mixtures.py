@@ -275,7 +275,7 @@ default="random_from_data"
         P = P[:, None] * np.ones(d) if problem.kind == "spherical" else P
         if (P <= 0).any():
             raise ValueError("precisions_init must be > 0.")
-        return 1.0 / np.sqrt(P) / np.diag(problem.scale)
+        return 1.0 / np.sqrt(P) / problem.scale
 
     def _direction(self, problem, noise):
         if problem.kind == "spherical":  # one variance of a component moves as one
@@ -305,15 +305,14 @@ default="random_from_data"
 
     def _candidate_parameters(self, problem, phi):
         theta, mean, factor = problem.unpack(phi)
-        scale = problem.scale
         self.candidate_weights_ = theta
-        self.candidate_means_ = problem.centre + mean @ scale.T
+        self.candidate_means_ = problem.in_units(mean)
         if problem.diagonal:
-            cov = (factor * np.diag(scale)) ** 2
+            cov = (factor * problem.scale) ** 2
             if problem.kind == "spherical":
                 cov = cov[..., 0]
         else:
-            factor = scale @ factor
+            factor = problem.scale @ factor
             cov = factor @ factor.swapaxes(-2, -1)
         self.candidate_covariances_ = cov
 

@@ -134,11 +134,8 @@ def prox_linear(objective, w, *, tol, qp_tol, max_iter, callback=None):
         w, e = step.w, np.inf
         f, problem = objective.linearised(w)
         nu = max(nu / 4.0, _NU) if ratio > 0.7 else nu * 2.0 if ratio < 0.3 else nu
-    if e == np.inf:  # after the last step
-        step = problem.solve(w, 1.0, tol=qp_tol, unit=total)
-        e = _certified(f, step, 1.0)
-        if monitor.record(n_iter, f, e / total, w):
-            status = monitor.status
+    if e == np.inf and _ends_at(w, f, problem, qp_tol, total, monitor, n_iter):
+        status = monitor.status  # after the last step
     return monitor.result(n_iter, status)
 
 
@@ -163,35 +160,38 @@ def trust_region(
     """
     total, monitor = objective.total, DescentMonitor(tol, callback, "ball")
     f, problem = objective.linearised(w)
-    mu, n_iter, status = largest, 0, Status.MAX_ITER
-    enough, e = tol * total, np.inf
+    mu, n_iter = largest, 0
+    enough, measured = tol * total, False
     monitor.record(0, f, np.inf, w)
     while n_iter < max_iter and not monitor.stopped:
         n_iter += 1
         step = problem.solve_ball(w, np.sqrt(mu), tol=qp_tol, unit=total)
         new = objective.value(step.w)
         if f - new >= enough:
-            w, mu, e = step.w, largest, np.inf
+            w, mu, measured = step.w, largest, False
             f, problem = objective.linearised(w)
             monitor.record(n_iter, f, np.inf, w)
             continue
         mu /= factor
         if mu >= least:
             continue
-        if e == np.inf:
-            step = problem.solve(w, 1.0, tol=qp_tol, unit=total)
-            e = _certified(f, step, 1.0)
-            if monitor.record(n_iter, f, e / total, w):
+        if not measured:
+            measured = True
+            if _ends_at(w, f, problem, qp_tol, total, monitor, n_iter):
                 return monitor.result(n_iter, monitor.status)
         if enough < 2e-3 * tol * total:
             return monitor.result(n_iter, Status.STALLED)
         mu, enough = largest, 0.1 * enough
     if monitor.stopped:
         return monitor.result(n_iter, Status.STOPPED)
+    ended = _ends_at(w, f, problem, qp_tol, total, monitor, n_iter)
+    return monitor.result(n_iter, monitor.status if ended else Status.MAX_ITER)
+
+
+def _ends_at(w, f, problem, qp_tol, total, monitor, n_iter):
+    """Measure and record how stationary w is; whether the descent ends there."""
     step = problem.solve(w, 1.0, tol=qp_tol, unit=total)
-    if monitor.record(n_iter, f, _certified(f, step, 1.0) / total, w):
-        status = monitor.status
-    return monitor.result(n_iter, status)
+    return monitor.record(n_iter, f, _certified(f, step, 1.0) / total, w)
 
 
 def _certified(f, step, nu):

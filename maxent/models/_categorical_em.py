@@ -13,6 +13,7 @@ from maxent._support.sequences import Sequences
 from maxent._support.typing import RandomState
 from maxent.models._chain_input import (
     Array,
+    RandomStarts,
     check_init,
     chosen_states,
     with_pseudo_counts,
@@ -72,23 +73,21 @@ def _frequencies(counts):
 
 def starts_of_each(
     found: Sequences,
-    n_states: int | None,
     n_symbols: int,
-    zeta: float,
-    n_init: int,
+    asked: RandomStarts,
     random_states: Sequence[RandomState],
 ) -> list[list[Tables]]:
-    """Random starts of one model for each sequence.
+    """Random starts of one model for each sequence, which has its own random state.
 
     Sequences of one seed and number of states share what is drawn.
     """
     lengths = found.lengths
-    if n_states is None:
+    if asked.n_states is None:
         each, at = np.unique(lengths, return_inverse=True)
-        by_length = [chosen_states(T, n_symbols, zeta, True) for T in each]
+        by_length = [chosen_states(T, n_symbols, asked.zeta, True) for T in each]
         sizes = np.array(by_length)[at]
     else:
-        sizes = np.full(len(found), n_states)
+        sizes = np.full(len(found), asked.n_states)
     cells = np.repeat(np.arange(len(found)), lengths) * n_symbols + found.values
     counts = np.bincount(cells[found.values >= 0], minlength=len(found) * n_symbols)
     half = 0.5 * _frequencies(counts.reshape(len(found), n_symbols))
@@ -98,7 +97,7 @@ def starts_of_each(
         key = (state, size)
         if not isinstance(state, int) or key not in known:
             rng = as_generator(state)
-            known[key] = list(_drawn_tables(size, n_symbols, n_init, rng))
+            known[key] = list(_drawn_tables(size, n_symbols, asked.n_init, rng))
         out.append([(start, move, table + own) for start, move, table in known[key]])
     return out
 

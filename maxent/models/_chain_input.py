@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.letters import codes_beside, counted, in_both_cases
 from maxent._support.partitions import is_partitioned
+from maxent._support.random_state import as_generator
 from maxent._support.sequence_files import read_sequences
 from maxent._support.sequences import (
     Sequences,
@@ -232,6 +234,30 @@ def with_alphabet(
 def mean_length(found: Sequences) -> int:
     """Mean length of sequences, rounded down."""
     return max(1, int(found.offsets[-1] // len(found)))
+
+
+@dataclass(frozen=True)
+class RandomStarts:
+    """What a fit without `init` is told about its starts."""
+
+    n_states: int | None
+    zeta: float
+    n_init: int
+    random_state: Any
+
+    def checked(
+        self, found: Sequences, n_symbols: int, capped: bool = False
+    ) -> tuple[int, int, np.random.Generator]:
+        """Numbers of states and of starts, and the generator of the starts.
+
+        None for `n_states` is as many as the mean length of the sequences asks for.
+        """
+        n_states = self.n_states
+        if n_states is None:
+            n_states = chosen_states(mean_length(found), n_symbols, self.zeta, capped)
+        n_states = v.check_count("n_states", n_states)
+        rng = as_generator(self.random_state)
+        return n_states, v.check_count("n_init", self.n_init), rng
 
 
 def check_init(init: Any, cls: type, n_states: int | None = None) -> None:

@@ -322,6 +322,36 @@ def _cov_step(new, name, scatter, count, prior, fixed):
             new[name] = cov
 
 
+@dataclass(frozen=True)
+class Problem:
+    """One EM step, for `maximize_by_em`; points are `Parameters`.
+
+    The objective is the log-likelihood plus the log-density of the prior, and `shift`,
+    by which the units of the data change it.
+    """
+
+    data: Sequences  # standardised
+    prior: CovariancePrior
+    fixed: frozenset[str]
+    stable: bool
+    shift: float
+    n_jobs: int | None
+
+    def step(self, p: Parameters) -> tuple[float, Parameters]:
+        """Objective at a point, and the point after one EM step."""
+        try:
+            value, products = expected_products(p, self.data, self.n_jobs)
+        except FloatingPointError as error:
+            if self.prior.count > 0.0:
+                raise
+            raise ValueError(
+                "prior=0 leaves a covariance singular, and the likelihood has no "
+                "maximum; set prior > 0, drop constant columns, or add rows."
+            ) from error
+        new = maximised(p, products, self.prior, self.fixed, self.stable)
+        return value + self.prior.log_density(p, self.fixed) + self.shift, new
+
+
 # -- start ---------------------------------------------------------------------------
 def start(
     data: Sequences, n: int, rng: np.random.Generator | None = None

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from maxent._support import validation as v
+from maxent._support.random_state import as_generator
 from maxent.families import ExponentialFamily, _checks
 from maxent.models._gaussian_em import (
     FAMILIES,
@@ -71,7 +72,30 @@ class MixtureProblem:
                 "observed, so its variance is zero; drop it."
             )
 
-    def starts(self, k, n_init, rng):
+    def start_of_shares(self, init):
+        """The point of given posterior probabilities (n_samples, n_components)."""
+        shares = v.as_doubles("init", init)
+        if shares.ndim != 2 or len(shares) != len(self.X):
+            raise ValueError(
+                f"init has shape {shares.shape}; ({len(self.X)}, n_components) is "
+                "expected."
+            )
+        _checks.simplex_array("init", shares)
+        return self.maximum(shares.T, None)
+
+    def random_starts(self, n_components, n_init, random_state):
+        """Checked arguments, and the points that they ask for."""
+        k = v.check_count("n_components", n_components)
+        n_init = v.check_count("n_init", n_init)
+        rows = int(np.count_nonzero(self.own))
+        if k > rows:
+            raise ValueError(
+                f"n_components={k} is more than the {rows} rows of positive weight; "
+                "lower it or add rows."
+            )
+        return self._starts(k, n_init, as_generator(random_state))
+
+    def _starts(self, k, n_init, rng):
         """Random rows as centres, and every row with a random share of the nearest.
 
         Components of the rows' posterior under equal weights, so any family will do.
@@ -116,8 +140,10 @@ class MixtureProblem:
     def _overall(self, k):
         """Equal Gaussians, with the means and variances of what was observed."""
         mean, var = np.nanmean(self.X, axis=0), np.nanvar(self.X, axis=0)
-        shapes = {"full": np.diag(var), "diagonal": var, "spherical": var.mean()}
-        cov = next(shapes[kind] for kind, own in FAMILIES.items() if own is self.family)
+        if self.family is FAMILIES["full"]:
+            cov = np.diag(var)
+        else:
+            cov = var if self.family is FAMILIES["diagonal"] else var.mean()
         return gaussians(np.tile(mean, (k, 1)), np.tile(cov, (k,) + (1,) * cov.ndim))
 
 

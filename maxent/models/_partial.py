@@ -102,7 +102,8 @@ def fillings(
     """Moments of the missing coordinates under each state, for each pattern with some.
 
     Rows, missing coordinates m, their means (states, rows, m) and covariances
-    (states, m, m) given what is observed; rows of NaN only are passed over.
+    (states, m, m), or variances (states, m) of independent ones, given what is
+    observed; rows of NaN only are passed over.
     """
     for o, m, rows in patterns(X):
         if not len(m):
@@ -116,7 +117,7 @@ def fillings(
         else:
             expected = np.repeat(mean[:, None, m], len(rows), axis=1)
             var = cov[:, m] if cov.ndim == 2 else np.repeat(cov[:, None], len(m), 1)
-            yield rows, m, expected, var[:, :, None] * np.eye(len(m))
+            yield rows, m, expected, var
 
 
 def expected_statistics(emission: Any, mean: Array, cov: Array, X: Array) -> Array:
@@ -137,7 +138,7 @@ def expected_statistics(emission: Any, mean: Array, cov: Array, X: Array) -> Arr
         if cov.ndim == 3:
             at, more = (m[:, None] * d + m).ravel(), left.reshape(S, -1)
         else:
-            at, more = m, np.diagonal(left, axis1=1, axis2=2)
+            at, more = m, left
         if cov.ndim == 1:
             at, more = np.zeros(1, np.intp), more.sum(axis=1, keepdims=True)
         T[np.ix_(np.arange(S), rows, d + at)] += more[:, None]
@@ -166,19 +167,24 @@ def expected_fit(
     """
     S, d = mean.shape
     filled = np.repeat(X[None], S, axis=0)
-    spread = np.zeros((S, d, d))  # sum of the weighted covariances of what is missing
+    full = cov.ndim == 3
+    # sum of the weighted (co)variances of what is missing
+    spread = np.zeros((S, d, d) if full else (S, d))
     for rows, m, expected, left in fillings(X, mean, cov):
         filled[np.ix_(np.arange(S), rows, m)] = expected
         total = weights[:, rows].sum(axis=1)
-        spread[:, m[:, None], m] += total[:, None, None] * left
+        if full:
+            spread[:, m[:, None], m] += total[:, None, None] * left
+        else:
+            spread[:, m] += total[:, None] * left
     share = weights / weights.sum(axis=1, keepdims=True)
     center = np.einsum("kn,knd->kd", share, filled)
     R = (filled - center[:, None]) * np.sqrt(share)[..., None]
-    spread /= weights.sum(axis=1)[:, None, None]
-    if cov.ndim == 3:
+    spread /= weights.sum(axis=1).reshape(-1, *(1,) * (spread.ndim - 1))
+    if full:
         found = R.swapaxes(1, 2) @ R + spread
         return center, 0.5 * (found + found.swapaxes(1, 2))
-    var = np.square(R).sum(axis=1) + np.diagonal(spread, axis1=1, axis2=2)
+    var = np.square(R).sum(axis=1) + spread
     return center, var if cov.ndim == 2 else var.mean(axis=1)
 
 

@@ -139,8 +139,32 @@ class Problem:
         self, p: Parameters, regimes: Array
     ) -> tuple[Array, Array, Array, Array]:
         """Mean, covariances and log|precision| (per sequence) of Q(s) given Q(q)."""
-        x, into = self.data.values, self.into
-        T, n = len(x), p.initial_mean.shape[0]
+        diagonal, below, linear = self._information(p, regimes)
+        T, n = linear.shape
+        mean, cov, lag = np.empty((T, n)), np.empty((T, n, n)), np.empty((T - 1, n, n))
+        log_det = np.empty(len(self.data))
+        for i in range(len(self.data)):
+            lo, hi = self.data.offsets[i : i + 2]
+            value = expected_states.information_chain(
+                diagonal[lo:hi], below[lo : hi - 1], linear[lo:hi], mean[lo:hi],
+                cov[lo:hi], lag[lo : hi - 1],
+            )  # fmt: skip
+            if value is None:
+                raise FloatingPointError(
+                    f"the posterior precision of the states of sequence {i} is not "
+                    "positive definite in double precision; scale the data, or use a "
+                    "larger prior."
+                )
+            log_det[i] = value
+        return mean, cov, lag, log_det
+
+    def _information(self, p, regimes):
+        """Precision of Q(s), its blocks (T, n, n) and (T - 1, n, n), and linear term.
+
+        Transitions count by the probabilities of the regimes.
+        """
+        into, n = self.into, p.initial_mean.shape[0]
+        T = len(self.data.values)
         K = np.linalg.inv(p.transition_cov)
         KA = K @ p.transition
         AKA = p.transition.swapaxes(1, 2) @ KA
@@ -160,6 +184,11 @@ class Problem:
         start = np.linalg.inv(p.initial_cov)
         diagonal[self.first] += start
         linear[self.first] += start @ p.initial_mean
+        self._add_observations(p, diagonal, linear)
+        return diagonal, below, linear
+
+    def _add_observations(self, p, diagonal, linear):
+        """Add what the observations say of the states."""
         if self.partial:
             C, c, R, seen, _ = self.masked(p)
             CR = np.linalg.solve(R, C).swapaxes(1, 2)
@@ -168,23 +197,8 @@ class Problem:
         else:
             CR = np.linalg.solve(p.observation_cov, p.observation).T
             diagonal[self.observed] += CR @ p.observation
-            linear[self.observed] += (x[self.observed] - p.observation_offset) @ CR.T
-        mean, cov, lag = np.empty((T, n)), np.empty((T, n, n)), np.empty((T - 1, n, n))
-        log_det = np.empty(len(self.data))
-        for i in range(len(self.data)):
-            lo, hi = self.data.offsets[i : i + 2]
-            value = expected_states.information_chain(
-                diagonal[lo:hi], below[lo : hi - 1], linear[lo:hi], mean[lo:hi],
-                cov[lo:hi], lag[lo : hi - 1],
-            )  # fmt: skip
-            if value is None:
-                raise FloatingPointError(
-                    f"the posterior precision of the states of sequence {i} is not "
-                    "positive definite in double precision; scale the data, or use a "
-                    "larger prior."
-                )
-            log_det[i] = value
-        return mean, cov, lag, log_det
+            x = self.data.values[self.observed]
+            linear[self.observed] += (x - p.observation_offset) @ CR.T
 
     def masked(
         self, p: Parameters

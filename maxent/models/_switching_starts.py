@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,12 +42,26 @@ def switching_start(
         return tuple(units.inward(init._parameters)), np.full(
             (len(problem.into), K), 1.0 / K
         )
-    one = lds_em.start(problem.data, n)
-    for _ in range(10):  # a few steps of one system: states that fit the data
-        _, products = lds_em.expected_products(one, problem.data)
+    p = _alike(_one_system(problem.data, n, law), K)
+    regimes = em.random_segments(problem, K, rng)
+    if K > 1 and len(problem.into):
+        p = _told_apart(problem, p, regimes, law)
+    return tuple(p), regimes
+
+
+def _one_system(data, n, law):
+    """One linear system after a few EM steps: states that fit the data."""
+    one = lds_em.start(data, n)
+    for _ in range(10):
+        _, products = lds_em.expected_products(one, data)
         one = lds_em.maximised(one, products, law, frozenset(), True)
+    return one
+
+
+def _alike(one, K):
+    """K regimes, all of them one system, that seldom change."""
     switching = np.full((K, K), 0.1 / K) + 0.9 * np.eye(K)
-    p = em.Parameters(
+    return em.Parameters(
         np.full(K, 1.0 / K),
         switching,
         np.stack([one.transition] * K),
@@ -58,16 +73,14 @@ def switching_start(
         np.stack([one.transition_offset] * K),
         one.observation_offset,
     )
-    regimes = em.random_segments(problem, K, rng)
-    if K > 1 and len(problem.into):  # regressions by segment make the regimes differ
-        q = problem.believe(p, regimes)
-        segments = em.Beliefs(
-            q.mean, q.cov, q.lag, regimes, q.start_counts, q.switch_counts, q.bounds
-        )
-        new = em.maximised(problem, p, segments, law, 1.0, True)
-        p = p._replace(
-            transition=new.transition,
-            transition_cov=new.transition_cov,
-            transition_offset=new.transition_offset,
-        )
-    return tuple(p), regimes
+
+
+def _told_apart(problem, p, regimes, law):
+    """Regimes that differ by regressions on the segments of each."""
+    segments = replace(problem.believe(p, regimes), regimes=regimes)
+    new = em.maximised(problem, p, segments, law, 1.0, True)
+    return p._replace(
+        transition=new.transition,
+        transition_cov=new.transition_cov,
+        transition_offset=new.transition_offset,
+    )

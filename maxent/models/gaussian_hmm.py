@@ -9,18 +9,16 @@ from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
 from maxent._support.partitions import is_partitioned
-from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
 from maxent._support.typing import Callback
 from maxent.families import _checks
 from maxent.models._chain_input import (
     Array,
+    RandomStarts,
     check_chain,
     check_init,
     check_kind,
-    chosen_states,
     hmmlearn,
-    mean_length,
     sequence_weights,
     single_series,
 )
@@ -268,6 +266,7 @@ class GaussianHMM(HiddenMarkovModel):
     ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
         smoothing = v.check_nonnegative("smoothing", smoothing)
+        asked = RandomStarts(n_states, zeta, n_init, random_state)
         v.check_choice("covariance_type", covariance_type, tuple(FAMILIES))
         if init is not None:
             check_init(init, cls, n_states)
@@ -276,14 +275,8 @@ class GaussianHMM(HiddenMarkovModel):
             kind = Vectors(
                 GaussianProblem, cls._observations, covariance_type, smoothing
             )
-            options = {
-                "n_states": n_states,
-                "covariance_type": covariance_type,
-                "zeta": zeta,
-                "n_init": n_init,
-                "random_state": random_state,
-                "n_jobs": n_jobs,
-            }
+            options = {"covariance_type": covariance_type, "n_jobs": n_jobs}
+            options |= vars(asked)
             parts = PartitionedChains(
                 kind, sequences, lengths, weights, smoothing, init, options
             )
@@ -297,13 +290,8 @@ class GaussianHMM(HiddenMarkovModel):
         if init is not None:
             starts = [(init.start, init.transition, init.mean, init.cov)]
         else:
-            if n_states is None:
-                own = free_parameters(covariance_type, problem.X.shape[1])
-                n_states = chosen_states(mean_length(found), own + 1, zeta, capped)
-            n_states = v.check_count("n_states", n_states)
-            rng = as_generator(random_state)
-            n_init = v.check_count("n_init", n_init)
-            starts = clustered_starts(problem, n_states, n_init, rng)
+            own = free_parameters(covariance_type, problem.X.shape[1])
+            starts = clustered_starts(problem, *asked.checked(found, own + 1, capped))
         model = cls._best_of(problem, starts, {}, tol, max_iter, callback)
         return model._with_names(found.columns)
 

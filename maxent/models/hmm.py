@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
 from maxent._support.partitions import is_partitioned
-from maxent._support.random_state import as_generator, states_of_many
+from maxent._support.random_state import states_of_many
 from maxent._support.sequences import (
     check_alphabet,
     decoded,
@@ -29,13 +29,12 @@ from maxent.models._categorical_em import (
 )
 from maxent.models._chain_input import (
     Array,
+    RandomStarts,
     alphabet_size,
     check_chain,
     check_init,
     check_kind,
-    chosen_states,
     hmmlearn,
-    mean_length,
     sequence_weights,
     symbols_of,
     with_alphabet,
@@ -295,6 +294,7 @@ class CategoricalHMM(HiddenMarkovModel):
     ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
         smoothing = v.check_nonnegative("smoothing", smoothing)
+        asked = RandomStarts(n_states, zeta, n_init, random_state)
         alphabet, missing, n_symbols = symbols_of_start(
             init, cls, alphabet, missing, n_symbols
         )
@@ -303,13 +303,7 @@ class CategoricalHMM(HiddenMarkovModel):
         if is_partitioned(sequences):
             n_symbols = len(alphabet) if n_symbols is None and alphabet else n_symbols
             kind = Symbols(CategoricalProblem, cls._observations, n_symbols, smoothing)
-            options = {
-                "n_states": n_states,
-                "zeta": zeta,
-                "n_init": n_init,
-                "random_state": random_state,
-                "n_jobs": n_jobs,
-            }
+            options = {**vars(asked), "n_jobs": n_jobs}
             parts = PartitionedChains(
                 kind, sequences, lengths, weights, smoothing, init, options
             )
@@ -327,11 +321,7 @@ class CategoricalHMM(HiddenMarkovModel):
             check_init(init, cls, n_states)
             starts = [own_start(init, cls, n_symbols)]
         else:
-            if n_states is None:
-                n_states = chosen_states(mean_length(found), n_symbols, zeta)
-            n_states = v.check_count("n_states", n_states)
-            rng = as_generator(random_state)
-            n_init = v.check_count("n_init", n_init)
+            n_states, n_init, rng = asked.checked(found, n_symbols)
             starts = random_tables(found.values, n_states, n_symbols, n_init, rng)
         return cls._best_of(problem, starts, fixed, tol, max_iter, callback)
 
@@ -401,18 +391,34 @@ class CategoricalHMM(HiddenMarkovModel):
         n_symbols = alphabet_size(found, alphabet, n_symbols)
         if n_states is not None:
             n_states = v.check_count("n_states", n_states)
-        if init is None:
-            own = states_of_many(random_state, len(found))
-            starts = starts_of_each(found, n_states, n_symbols, zeta, n_init, own)
-        else:
+        asked = RandomStarts(n_states, zeta, n_init, random_state)
+        starts = cls._starts_of_each(found, init, n_symbols, asked)
+        symbols = alphabet, missing
+        return cls._best_of_each(
+            found, starts, symbols, smoothing, tol, max_iter, n_jobs
+        )
+
+    @classmethod
+    def _starts_of_each(cls, found, init, n_symbols, asked):
+        """Tables to start from for every sequence: from `init`, or random ones."""
+        if init is not None:
             each = starts_of_many(init, len(found))
-            starts = [[own_start(one, cls, n_symbols)] for one in each]
+            return [[own_start(one, cls, n_symbols)] for one in each]
+        own = states_of_many(asked.random_state, len(found))
+        return starts_of_each(found, n_symbols, asked, own)
+
+    @classmethod
+    def _best_of_each(cls, found, starts, symbols, smoothing, tol, max_iter, n_jobs):
+        """EM from all starts of each sequence; its model of the greatest objective.
+
+        `symbols` are the alphabet and the missing letters of all models.
+        """
         fits = fit_tables(
             found, starts, smoothing, tol, max_iter, effective_threads(n_jobs)
         )
         models = [
-            cls._from_tables(start, move, table, alphabet, missing)._with_result(result)
-            for (start, move, table), result in fits
+            cls._from_tables(*tables, *symbols)._with_result(result)
+            for tables, result in fits
         ]
         warn_of_many(cls.__name__, models)
         return models

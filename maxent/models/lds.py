@@ -452,27 +452,20 @@ class LinearDynamicalSystem(InformationCriteria, Model):
         data = vector_sequences(sequences, lengths, partly=True)
         n = n_states_of(init, n_states)
         units = Units(data)
-        data, law = units.standardised(data), em.CovariancePrior(prior)
-        starts = lds_starts(data, n, units, init, n_init, fixed, random_state)
         shift = units.log_density
         if "observation_cov" not in fixed:  # the prior's own change of units
             shift -= prior * float(np.log(units.scale).sum())
-
-        def step(p):
-            try:
-                value, products = em.expected_products(p, data, n_jobs)
-            except FloatingPointError as error:
-                if prior > 0.0:
-                    raise
-                raise ValueError(
-                    "prior=0 leaves a covariance singular, and the likelihood has no "
-                    "maximum; set prior > 0, drop constant columns, or add rows."
-                ) from error
-            new = em.maximised(p, products, law, fixed, stable)
-            return value + law.log_density(p, fixed) + shift, new
-
+        problem = em.Problem(
+            units.standardised(data),
+            em.CovariancePrior(prior),
+            fixed,
+            stable,
+            shift,
+            n_jobs,
+        )
+        starts = lds_starts(problem.data, n, units, init, n_init, fixed, random_state)
         best, result = maximize_by_em(
-            step,
+            problem.step,
             starts,
             tol=tol,
             max_iter=max_iter,

@@ -338,27 +338,12 @@ class Mixture(Model):
             )
             return parts.fit(cls, tol, max_iter, callback)
         problem = MixtureProblem(X, weights, family, smoothing, family_options or {})
-        if init is None:
-            k = v.check_count("n_components", n_components)
-            n_init = v.check_count("n_init", n_init)
-            rows = int(np.count_nonzero(problem.own))
-            if k > rows:
-                raise ValueError(
-                    f"n_components={k} is more than the {rows} rows of positive "
-                    "weight; lower it or add rows."
-                )
-            starts = problem.starts(k, n_init, as_generator(random_state))
-        elif isinstance(init, Mixture):
+        if isinstance(init, Mixture):
             starts = [(init.weights, init.components)]
+        elif init is not None:
+            starts = [problem.start_of_shares(init)]
         else:
-            shares = v.as_doubles("init", init)
-            if shares.ndim != 2 or len(shares) != len(problem.X):
-                raise ValueError(
-                    f"init has shape {shares.shape}; ({len(problem.X)}, n_components) "
-                    "is expected."
-                )
-            _checks.simplex_array("init", shares)
-            starts = [problem.maximum(shares.T, None)]
+            starts = problem.random_starts(n_components, n_init, random_state)
         options = {"tol": tol, "max_iter": max_iter, "callback": callback}
         best, result = maximize_by_em(
             problem.step, starts, change=mixture_change, **options

@@ -1,5 +1,6 @@
 """Mixtures: EM against scikit-learn, entropies, gates, priors, predictions."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -111,7 +112,8 @@ def test_em_is_that_of_sklearn(kind, steps, rng):
     theta, mean, _ = problem.unpack(phi)
     for _ in range(steps):
         phi = problem.em(phi).following
-    scale = problem.scale @ problem.scale.T
+    root = np.diag(problem.scale) if problem.diagonal else problem.scale
+    scale = root @ root.T
     given = {
         "full": np.linalg.inv(scale)[None].repeat(3, axis=0),
         "diag": (1 / np.diag(scale))[None].repeat(3, axis=0),
@@ -124,7 +126,7 @@ def test_em_is_that_of_sklearn(kind, steps, rng):
         max_iter=steps,
         reg_covar=0.0,
         weights_init=theta[0],
-        means_init=problem.centre + mean[0] @ problem.scale.T,
+        means_init=problem.centre + mean[0] @ root.T,
         precisions_init=given,
     ).fit(X)
     model = LMEGaussianMixture(3, kind)
@@ -209,6 +211,33 @@ def test_missing_share_is_the_rate_of_em_and_tells_saddles(rng):
     )
     assert np.abs(np.linalg.eigvals(J)).max() == pytest.approx(share, abs=1e-5)
     assert share < 1.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_share_is_the_same_by_rows_and_by_statistics(kind, rng):
+    X, w = rng.normal(size=(9, 4)), rng.uniform(0.5, 2.0, 9)
+    problem = GaussianEM(X, w, 3, kind)
+    phi = starts(problem, rng)
+    for one in (*phi, *climb(problem, phi, 1e-6, 3).phi):
+        expected = problem._share_by_statistics(one)
+        assert problem._share_by_rows(one) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["diag", "spherical"])
+def test_wide_rows_make_no_matrix_of_the_columns(kind, rng):
+    X = rng.normal(size=(12, 2000))
+    tracemalloc.start()
+    try:
+        problem = GaussianEM(X, np.ones(12), 2, kind)
+        phi = starts(problem, rng, 2)
+        assert np.isfinite(problem.em(phi).objective).all()
+        assert np.isfinite(problem.missing_share(phi[0]))
+        model = LMEGaussianMixture(1, kind).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(model.means_[0], X.mean(axis=0), atol=1e-12)
+    assert peak < 0.25 * 8 * 2000**2
 
 
 def test_gates_reject_the_pooled_model(rng):
