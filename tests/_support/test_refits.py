@@ -69,7 +69,7 @@ WORK = {
         "latent.candidates:candidates",
     ),
     "MEDBayesNetClassifier": ([({}, CODES, THREE)], "_generative_base:solve_blocks"),
-    "MEDClassifier": ([({}, REAL, THREE)], "classifier:OneVsOneFit"),
+    "MEDClassifier": ([({}, REAL, THREE)], "_several_classes:OneVsOneFit"),
     "MEDFeatureSelector": ([({}, REAL, TWO)], "selection:solve_selection"),
     "MEDGaussianClassifier": ([({}, REAL, THREE)], "_generative_base:solve_blocks"),
     "MEDOutlierDetector": (
