@@ -9,6 +9,7 @@ worth something.
 
 import csv
 import gc
+import math
 import os
 import platform
 import statistics
@@ -150,7 +151,7 @@ class Outcome:
         }
 
 
-def race(ours, peer, pairs=5):
+def race(ours, peer, pairs=5, seconds=math.inf):
     """Run two calls in alternated pairs.
 
     Parameters
@@ -158,6 +159,8 @@ def race(ours, peer, pairs=5):
     ours, peer : callable
         Without arguments; the last value returned is kept.
     pairs : int
+    seconds : float, default=inf
+        No pair is begun after this time, but for the second.
 
     Returns
     -------
@@ -165,7 +168,10 @@ def race(ours, peer, pairs=5):
     """
     clocks = Clock(), Clock()
     calls = ours, peer
+    start = time.perf_counter()
     for pair in range(pairs):
+        if pair > 1 and time.perf_counter() - start > seconds:
+            break
         for who in (0, 1) if pair % 2 == 0 else (1, 0):
             clocks[who].run(calls[who])
     return Outcome(*clocks)

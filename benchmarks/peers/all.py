@@ -46,7 +46,7 @@ class Table:
 
 
 TABLES = [
-    Table("kernel", "kernel.py", "--data {data} --pairs 2"),
+    Table("kernel", "kernel.py", "--data {data}"),
     Table("linear_sparse", "linear.py", "--parts sparse --pairs 3"),
     Table("linear_dense", "linear.py", "--parts dense --pairs 3"),
     Table("linear_scaling", "linear.py", "--parts scaling --out {scratch}"),

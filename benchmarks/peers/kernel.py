@@ -50,6 +50,9 @@ def main():
     parser.add_argument("--margins", nargs="*", default=MARGINS, choices=MARGINS)
     parser.add_argument("--C", nargs="*", type=float, default=None)
     parser.add_argument("--cache-size", type=float, default=500.0, help="MB, for both")
+    parser.add_argument(
+        "--seconds", type=float, default=30.0, help="after which two pairs are enough"
+    )
     options = parser.parse_args()
     pin(1)
 
@@ -58,7 +61,8 @@ def main():
         [
             f"tol={TOL:g}, cache {options.cache_size:g} MB; ours: exponential margin "
             f"(sharpness {SHARPNESS:g}) and hinge; peers: hinge",
-            f"{options.pairs} alternated pairs, medians; quality recomputed in float64",
+            f"{options.pairs} alternated pairs, fewer (two at least) where they take "
+            f"over {options.seconds:g} s; medians; quality recomputed in float64",
         ],
         ["scikit-learn-intelex"],
     )
@@ -211,6 +215,7 @@ def one_race(problem, peer, options):
         lambda: ours.fit(task.X, task.y),
         lambda: theirs.fit(task.X, task.y),
         options.pairs,
+        options.seconds,
     )
     gamma = gamma_scale(task.X) if problem.gamma == "scale" else problem.gamma
     sharpness = None if problem.margin == "hinge" else SHARPNESS
