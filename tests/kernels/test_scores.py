@@ -428,9 +428,10 @@ def test_in_a_pipeline_and_a_file(rng, tmp_path):
     )
 
 
+STATES = {"alphabet": "AC", "n_states": 2, "tol": 1e-4, "random_state": 0}
 CLASSES = [
     (MarkovChain, {"alphabet": "AC"}, "strings"),
-    (CategoricalHMM, {"alphabet": "AC", "n_states": 2, "random_state": 0}, "strings"),
+    (CategoricalHMM, STATES, "strings"),
     (Mixture, {"n_components": 2, "random_state": 0}, "rows"),
     (Gaussian, None, "rows"),
     (Exponential, None, "rows"),  # independent columns
