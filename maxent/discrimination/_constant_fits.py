@@ -74,11 +74,11 @@ def constant_remedy(model, spread, form, between):
         found = {"epsilon": 0.1 * spread, "sharpness": 10.0 / spread}
     elif 0.3 * spread > model.C:
         why = f"C, epsilon and sharpness are in units of the targets, and {units}"
-        found = {
-            "C": max(model.C, 1.0) * spread,
-            "epsilon": model.epsilon * spread,
-            "sharpness": model.sharpness / spread,
-        }
+        found = {"C": max(model.C, 1.0) * spread}
+        if model.epsilon <= 1e-3 * spread:  # not in units of these targets yet
+            found["epsilon"] = model.epsilon * spread
+        if model.sharpness * spread >= 1e3:
+            found["sharpness"] = model.sharpness / spread
     else:
         return (
             "scale the features, for instance by StandardScaler, raise C, or give "

@@ -17,6 +17,7 @@ CONSTANT = {  # parameters, scale of X, scale of y, remedy
     "small targets": ({}, 1.0, 1e-2, "epsilon=0.001, sharpness=1e[+]03"),
     "large targets": ({}, 1.0, 1e6, "C=1e[+]06, epsilon=1e[+]05, sharpness=1e-05"),
     "large targets, hinge": ({"margin": "hinge"}, 1.0, 1e6, r"epsilon=1e\+05\.$"),
+    "large targets, large tube": ({"epsilon": 1e5}, 1.0, 1e6, "try C=1e[+]06, sharp"),
     "small gamma": ({"gamma": 1e-9}, 1.0, 1.0, "try gamma=0[.]"),
     "small rows": ({"kernel": "linear"}, 1e-9, 1.0, "scale the features"),
 }

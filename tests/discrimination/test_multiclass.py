@@ -46,7 +46,7 @@ def solve(X, codes, weight, margin, bias, solver, kernel="rbf", **options):
         weight,
         tol=TOL,
         solver=solver,
-        **{"max_iter": 3000, **options},
+        **{"max_iter": 30_000, **options},
     )
 
 
