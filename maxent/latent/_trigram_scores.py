@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
 from maxent._support.threads import single_threaded_blas
 from maxent.latent._ngrams import Codes, NGrams
@@ -131,7 +132,8 @@ def scores_of(model: Any, weights: Array) -> TrigramScores:
         )
     own = TrigramTopics(grams, [t.astype(np.intp) for t in topics], model.n_topics)
     check_fitted("weights_", weights, (own.n_features,))
-    return TrigramScores(grams, own.split(weights)[0], model.prior_variance)
+    variance = v.check_positive("prior_variance", model.prior_variance)
+    return TrigramScores(grams, own.split(weights)[0], variance)
 
 
 def _ngrams(model):

@@ -235,6 +235,14 @@ def test_damaged_models_are_refused(name, change, rng):
         model.log_prob(list("abcab"))
 
 
+def test_a_variance_that_a_file_may_hold_is_checked(rng):
+    model = fitted(rng)
+    model.prior_variance = 0
+    for call in (model.log_prob, lambda text: model.transform([text])):
+        with pytest.raises(ValueError, match="prior_variance"):
+            call(list("abcab"))
+
+
 def test_score_is_the_mean_log_probability(rng):
     texts = [list(rng.choice(list("abcd"), 20)) for _ in range(8)]
     model = TrigramTopicModel(2, 1, max_iter=20, random_state=0)
