@@ -94,7 +94,7 @@ _LOGISTIC = {
 
 
 def probability_remedy(machine):
-    """What to fit in the place of a machine without probabilities.
+    """Return the options of ``maxent fit`` that give a model probabilities.
 
     Parameters
     ----------
