@@ -29,7 +29,7 @@ VECTOR = CORE + "vector.c"
 EXTENSIONS = {
     "potentials": [VECTOR],
     "threads": [],
-    "gram": [VECTOR],
+    "gram": [VECTOR, CORE + "row_products.c"],
     "weighted_gram": [CORE + "gram_loops.c"],
     "signed_rows": [VECTOR],
     "uncertain_labels": [],
@@ -137,6 +137,7 @@ def main():
                 CORE + "dispatch.h",
                 *(source.removesuffix("c") + "h" for source in sources),
                 CORE + "pair_filter.h",
+                CORE + "row_products_body.h",
                 CORE + "lanes.h",
                 CORE + "chain_loops.h",
                 CORE + "potentials.pxd",

@@ -35,11 +35,23 @@ cdef extern from "vector.h" nogil:
         const float* high, const float* low, const double* a, double ai, Py_ssize_t n,
         double* out) noexcept
 
-# A tile of doubles and its factors stay in a 1 MiB second-level cache.
+cdef extern from "row_products.h" nogil:
+    int MX_PRODUCT_ROWS
+    int mx_has_row_products() noexcept
+    void mx_row_products_f32(
+        const float* X, Py_ssize_t rows, const float* Z, Py_ssize_t cols, Py_ssize_t d,
+        float* out, Py_ssize_t ld) noexcept
+    void mx_row_products_f64(
+        const double* X, Py_ssize_t rows, const double* Z, Py_ssize_t cols, Py_ssize_t d,
+        double* out, Py_ssize_t ld) noexcept
+
+# A tile of doubles and its factors stay in a 1 MiB second-level cache. The last tile of
+# a triangle is as wide as a chunk of rows: not narrower than TILE_ROWS.
 cdef enum:
     TILE_ROWS = 256
     TILE_COLS = 256
     WIDE_COLS = 1024
+    DIAGONAL = 48
     FEW = 3                    # entries passed over cost as much as one looked up
 
 # gamma (|x|^2 + |z|^2) up to which a squared distance is good enough: to 1e-12 d of
@@ -78,6 +90,28 @@ cdef Py_ssize_t near_rows(
     return found
 
 
+cdef void inner_products(
+    const real* X, Py_ssize_t rows, const real* Z, Py_ssize_t cols, Py_ssize_t d,
+    real* out, Py_ssize_t ld) noexcept nogil:
+    """out[i, j] = X[i]'Z[j]."""
+    cdef int m = <int>cols, n = <int>rows, k = <int>d, ldc = <int>ld
+    cdef int lead = k if k > 0 else 1
+    cdef real one = 1, zero = 0
+    cdef char* tn = b"T"
+    cdef char* nn = b"N"
+    if rows >= MX_PRODUCT_ROWS and mx_has_row_products():
+        if real is float:
+            mx_row_products_f32(X, rows, Z, cols, d, out, ld)
+        else:
+            mx_row_products_f64(X, rows, Z, cols, d, out, ld)
+    elif real is float:
+        sgemm(tn, nn, &m, &n, &k, &one, <float*>Z, &lead, <float*>X, &lead,
+              &zero, out, &ldc)
+    else:
+        dgemm(tn, nn, &m, &n, &k, &one, <double*>Z, &lead, <double*>X, &lead,
+              &zero, out, &ldc)
+
+
 cdef void kernel_tile(
     const KernelSpec* spec, const real* X, const real* xx, Py_ssize_t rows,
     const real* Z, const real* zz, Py_ssize_t cols, Py_ssize_t d,
@@ -87,20 +121,10 @@ cdef void kernel_tile(
     xx, zz are squared norms (RBF only); raw_X, raw_Z the rows in their own units, or
     NULL where norms serve.
     """
-    cdef int m = <int>cols, n = <int>rows, k = <int>d, ldc = <int>ld
-    cdef int lead = k if k > 0 else 1
-    cdef real one = 1, zero = 0
-    cdef char* tn = b"T"
-    cdef char* nn = b"N"
     cdef Py_ssize_t i, j, near = 0
     cdef Py_ssize_t places[WIDE_COLS]
     cdef real values[WIDE_COLS]
-    if real is float:
-        sgemm(tn, nn, &m, &n, &k, &one, <float*>Z, &lead, <float*>X, &lead,
-              &zero, out, &ldc)
-    else:
-        dgemm(tn, nn, &m, &n, &k, &one, <double*>Z, &lead, <double*>X, &lead,
-              &zero, out, &ldc)
+    inner_products(X, rows, Z, cols, d, out, ld)
     for i in range(rows):
         if spec.kind == RBF:
             if raw_X != NULL:
@@ -255,6 +279,37 @@ def mirror(
                         n, 0, split)
 
 
+cdef inline Py_ssize_t tile_width(
+    Py_ssize_t cols, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t widest
+) noexcept nogil:
+    """Columns of the tile from `cols` on that rows [start, stop) have below the diagonal.
+
+    Those on the diagonal are narrow and leave out the rows above it.
+    """
+    if cols < start:
+        return min(widest, start - cols)
+    return min(<Py_ssize_t>DIAGONAL, stop - cols)
+
+
+cdef void symmetric_chunk(
+    const KernelSpec* s, const real* X, const real* xx, Py_ssize_t start,
+    Py_ssize_t stop, Py_ssize_t d, real* out, Py_ssize_t ld, const double* raw_X
+) noexcept nogil:
+    """Rows [start, stop) of the lower triangle, and their mirror image."""
+    cdef Py_ssize_t cols = 0, w, top, i
+    while cols < stop:
+        w = tile_width(cols, start, stop, WIDE_COLS)
+        top = max(start, cols)
+        kernel_tile(
+            s, X + top * d, xx + top, stop - top, X + cols * d, xx + cols, w, d,
+            out + top * ld + cols, ld, at_row(raw_X, top, d), at_row(raw_X, cols, d))
+        mirror_tile(out, ld, top, stop, cols, cols + w)
+        cols += w
+    if s.kind == RBF:
+        for i in range(start, stop):
+            out[i * ld + i] = 1
+
+
 def gram_symmetric(
     tuple spec,
     const real[:, ::1] X,         # IN   (n, d)
@@ -270,8 +325,8 @@ def gram_symmetric(
     """
     cdef KernelSpec s = unpack_kernel(spec, raw)
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1]
-    cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, r, cols, start, stop, t
-    cdef Py_ssize_t chunks = (n - known + rows - 1) // rows, first, i
+    cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, start
+    cdef Py_ssize_t chunks = (n - known + rows - 1) // rows, first
     cdef Py_ssize_t wave = chunks_at_once(n, d, rows, n_threads)
     cdef int threads = team(n_threads, chunks, ns_of_values(n, n, d))
     cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
@@ -283,20 +338,8 @@ def gram_symmetric(
         for c in prange(first, c1, nogil=True, schedule="dynamic", chunksize=1,
                         num_threads=threads):
             start = known + c * rows
-            r = min(rows, n - start)
-            stop = start + r
-            for t in range((stop + WIDE_COLS - 1) // WIDE_COLS):
-                cols = t * WIDE_COLS
-                kernel_tile(
-                    &s, &X[start, 0], &xx[start], r,
-                    &X[cols, 0], &xx[cols], min(<Py_ssize_t>WIDE_COLS, stop - cols), d,
-                    &out[start, cols], ld, at_row(raw_X, start, d),
-                    at_row(raw_X, cols, d))
-                mirror_tile(&out[0, 0], ld, start, stop, cols,
-                            min(cols + WIDE_COLS, stop))
-            if s.kind == RBF:
-                for i in range(start, stop):
-                    out[i, i] = 1
+            symmetric_chunk(&s, &X[0, 0], &xx[0], start, min(start + rows, n), d,
+                            &out[0, 0], ld, raw_X)
         PyErr_CheckSignals()
 
 
@@ -305,19 +348,20 @@ cdef void split_chunk(
     Py_ssize_t rows, Py_ssize_t d, double* tile, float* high, Py_ssize_t ld,
     float* low, const double* raw_X) noexcept nogil:
     """Rows [start, start + rows) of the lower triangle as sums of two floats."""
-    cdef Py_ssize_t cols, w, t, i, stop = start + rows
-    for t in range((stop + TILE_COLS - 1) // TILE_COLS):
-        cols = t * TILE_COLS
-        w = min(<Py_ssize_t>TILE_COLS, stop - cols)
-        kernel_tile(s, X + start * d, xx + start, rows, X + cols * d, xx + cols, w, d,
-                    tile, TILE_COLS, at_row(raw_X, start, d), at_row(raw_X, cols, d))
-        for i in range(start, stop):
+    cdef Py_ssize_t cols = 0, w, top, i, stop = start + rows
+    while cols < stop:
+        w = tile_width(cols, start, stop, TILE_COLS)
+        top = max(start, cols)
+        kernel_tile(s, X + top * d, xx + top, stop - top, X + cols * d, xx + cols, w, d,
+                    tile, TILE_COLS, at_row(raw_X, top, d), at_row(raw_X, cols, d))
+        for i in range(top, stop):
             if s.kind == RBF and cols <= i < cols + w:
-                tile[(i - start) * TILE_COLS + i - cols] = 1
+                tile[(i - top) * TILE_COLS + i - cols] = 1
             mx_split_row(
-                tile + (i - start) * TILE_COLS, max(0, min(w, i + 1 - cols)),
+                tile + (i - top) * TILE_COLS, min(w, i + 1 - cols),
                 high + i * ld + cols, low + i * (i + 1) // 2 + cols)
-        mirror_tile(high, ld, start, stop, cols, cols + w)
+        mirror_tile(high, ld, top, stop, cols, cols + w)
+        cols += w
 
 
 def gram_split(

@@ -244,20 +244,23 @@ CLONES mx_size mx_smo_update(float *restrict v, const float *restrict up,
     return at < stop ? at : first; /* none is the largest where all are NaN */
 }
 
+/* Eight rows at a time keep the memory busy; where fewer are left, the first of them
+ * fills up, with nothing. n is a multiple of LANES: loops of that length are vectors. */
 CLONES void mx_smo_apply(float *restrict v, const float *const *rows, const float *c,
                          mx_size m, mx_size n) {
-    mx_size s = 0;
-    for (; s + 4 <= m; s += 4) {
-        const float *restrict k0 = rows[s], *restrict k1 = rows[s + 1];
-        const float *restrict k2 = rows[s + 2], *restrict k3 = rows[s + 3];
-        float c0 = c[s], c1 = c[s + 1], c2 = c[s + 2], c3 = c[s + 3];
-        for (mx_size t = 0; t < n; t++)
-            v[t] -= (c0 * k0[t] + c1 * k1[t]) + (c2 * k2[t] + c3 * k3[t]);
-    }
-    for (; s < m; s++) {
-        const float *restrict k0 = rows[s];
-        float c0 = c[s];
-        for (mx_size t = 0; t < n; t++) v[t] -= c0 * k0[t];
+    for (mx_size s = 0; s < m; s += 8) {
+        const float *k[8];
+        float x[8];
+        for (int i = 0; i < 8; i++) {
+            k[i] = s + i < m ? rows[s + i] : rows[s];
+            x[i] = s + i < m ? c[s + i] : 0.0f;
+        }
+        for (mx_size start = 0; start < n; start += LANES)
+            for (mx_size t = start; t < start + LANES; t++)
+                v[t] -= ((x[0] * k[0][t] + x[1] * k[1][t]) +
+                         (x[2] * k[2][t] + x[3] * k[3][t])) +
+                        ((x[4] * k[4][t] + x[5] * k[5][t]) +
+                         (x[6] * k[6][t] + x[7] * k[7][t]));
     }
 }
 

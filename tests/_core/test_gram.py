@@ -77,6 +77,20 @@ def test_blocks_are_the_kernel(spec, real, d, rng):
 
 
 @precisions
+@pytest.mark.parametrize("d", [1, 127, 128, 129, 300])
+def test_inner_products_around_the_edges_of_registers(real, d, rng):
+    """Rows in eights, fours and ones; columns in one to three vectors; columns of X in
+    one to three parts."""
+    Z, zz = rows(rng, 61, d, real)
+    for n in [*range(1, 18), 27]:
+        X, xx = rows(rng, n, d, real)
+        for m in [*range(1, 34), 47, 48, 49, 61]:
+            K, bound = truth(SPECS["linear"], X, Z[:m])
+            found = full(SPECS["linear"], X, xx, Z[:m], zz[:m])
+            assert (np.abs(found - K) <= bound).all(), (n, m)
+
+
+@precisions
 @pytest.mark.parametrize("n", EDGES)
 def test_every_size_around_the_edges_of_a_tile(n, real, rng):
     spec = SPECS["rbf"]

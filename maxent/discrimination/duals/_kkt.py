@@ -57,6 +57,38 @@ class ActiveRows:
             top = p.potential.upper * p.weight * p.rate
             np.clip(a, -top, top, out=a)
 
+    def settled(self, a, f, b, violation, most):
+        """Multipliers, those moved to a bound that are near it and drawn to it.
+
+        An interior point leaves them within rounding of the bound. The gap hardly
+        counts them, but they violate the optimality condition.
+
+        Parameters
+        ----------
+        a, f : ndarray (n,)
+        b : float
+        violation : float
+            Of the condition, by rows that are moved.
+        most : float
+            Bound on the sum of all moves; the nearest rows come first.
+        """
+        p, size = self.p, np.abs(a)
+        if not p.potential.finite_at_zero:
+            return a
+        up, low = self.kkt_bounds(a, f, b)
+        rise = np.where(a > 0, up, -low)  # derivative in the size
+        bound = np.where(rise < -violation, 0.0, size)
+        if p.potential.closed and np.isfinite(p.potential.upper):
+            top = p.potential.upper * p.weight * p.rate
+            bound = np.where((a != 0) & (rise > violation), top, bound)
+        distance = np.abs(bound - size)
+        order = np.argsort(distance, kind="stable")
+        moved = order[np.cumsum(distance[order]) <= most]
+        settled = a.copy()
+        settled[moved] = np.copysign(bound, a)[moved]
+        self.balance(settled)
+        return settled
+
     # -- KKT condition -------------------------------------------------------------
     def kkt_bounds(self, a, f, b, rows=slice(None)):
         """(up, low): one-sided derivatives of rows at decision values f + b."""

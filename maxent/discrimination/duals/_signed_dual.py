@@ -23,7 +23,7 @@ from maxent.discrimination.duals._smo import WorkingSets
 
 _INTERIOR_ROWS = 60  # below this it costs milliseconds and gives every digit
 _INTERIOR_STEPS = 500  # it needs tens; many more mean that rounding has stopped it
-_ACTIVE_STEPS = 100  # long ones, where working sets may go on
+_ACTIVE_STEPS = 150  # long ones, where working sets may go on
 _INTERIOR_LIMIT = 4000  # above this its O(n^3) steps are too long
 _TURNS = 3  # of working sets, after each of which the active rows may be few enough
 
@@ -78,6 +78,14 @@ def solve_signed(
     return without_certificate(result) if solution.indefinite else result
 
 
+def patience(n):
+    """Steps of pairs among n rows that take a fraction of the time of interior points.
+
+    Of these the time is cubic in n, of a step linear.
+    """
+    return 50_000 + max(100 * n, n * n // 6)
+
+
 class _Solution:
     """A signed problem with all that its solvers take, and the order of these.
 
@@ -121,7 +129,8 @@ class _Solution:
 
     def solve(self, asked):
         """The first result that converges, or the best."""
-        result, names = None, self._solvers() if asked == "auto" else (asked,)
+        names = self._solvers() if asked == "auto" else (asked,)
+        result = latest = None
         tried = False
         for i, name in enumerate(names):
             if name == "interior":
@@ -130,9 +139,10 @@ class _Solution:
                 other = None if tried else self._active(result)
                 tried = tried or other is not None
             else:
-                other = self._working_sets(result, names[i + 1 :])
+                other = self._working_sets(latest, names[i + 1 :])
             if other is None:
                 continue
+            latest = other
             if result is None or other.converged or not result.gap <= other.gap:
                 result = other
             ends = (Status.UNBOUNDED, Status.STOPPED)
@@ -155,15 +165,16 @@ class _Solution:
         small = n <= _INTERIOR_ROWS and not many
         if small or self.tol < 1e-7 or self.problem.potential.hard:
             return ("interior", "smo")
-        return ("smo", "interior")
+        return ("smo", "active", "smo", "interior")
 
     def _working_sets(self, before, following):
         """Working sets, from where they have been; not for long if others follow."""
         steps, init, done = self.max_iter, self.init, 0
-        if before is not None and before.solver == "smo":
-            init, done = before.lam, before.n_iter
+        if before is not None:
+            init = before.lam
+            done = before.n_iter if before.solver == "smo" else 0
         if following:
-            steps = min(steps, done + 50_000 + 100 * len(self.kernel))
+            steps = min(steps, done + patience(len(self.kernel)))
         sets = WorkingSets(
             self.kernel,
             self.problem,

@@ -12,7 +12,6 @@ from maxent.discrimination.duals._kkt import ActiveRows
 from maxent.discrimination.duals._signed_problem import Certifier
 
 _ROUNDS = 10  # in which rows that turn out to be active join the others
-_ACCURATE = 1e-14  # relative gap that rounding may keep a round from
 
 
 def solve_interior(kernel, problem, tol, max_iter, init=None, callback=None):
@@ -99,25 +98,27 @@ def solve_active(kernel, problem, tolerances, max_iter, start, *, limit, callbac
     f, steps, status = _decisions(kernel, a), 0, Status.STALLED
     active = np.zeros(len(a), dtype=bool)
     # what is violated by less will be settled with the rest
-    slack, accuracy = 0.1 * rows.max_violation(a, f, b)[0], 0.1 * tol
+    slack = 0.1 * rows.max_violation(a, f, b)[0]
     for _ in range(_ROUNDS):
         new = (a != 0) | (rows.kkt_violation(a, f, b) > slack)
         if not (new & ~active).any():
-            # multipliers next to zero count little in the gap, but are not optimal
-            accuracy *= 1e-3
-            if accuracy < _ACCURATE:
-                break
+            break  # what is left, working sets settle in a few steps
         active |= new
         index = np.flatnonzero(active)
         if len(index) > limit:
             return None
         part = kernel.among(index), problem.among(index)
-        result = solve_interior(*part, accuracy, max_iter - steps)
+        result = solve_interior(*part, 0.1 * tol, max_iter - steps)
         steps += result.n_iter
         a = np.zeros(len(a))
         a[index] = result.lam
         f = _decisions(kernel, a)
-        objective, gap, b = Certifier(problem)(a, f, float(result.bias))
+        b = float(result.bias)
+        if kkt_tol is not None:
+            most = 0.2 * kkt_tol / max(kernel.diagonal().max(), 1e-300)
+            a = rows.settled(a, f, b, 0.5 * kkt_tol, most)
+            f = _decisions(kernel, a)
+        objective, gap, b = Certifier(problem)(a, f, b)
         violation, _ = rows.max_violation(a, f, b)
         if monitor.record(steps, objective, gap, (a, b), violation):
             status = monitor.status

@@ -22,6 +22,7 @@ from maxent._support.results import (
     Certified,
     Monitor,
     Status,
+    relative_gap,
 )
 from maxent.discrimination.duals._kkt import ActiveRows
 
@@ -29,6 +30,7 @@ _SMALL = 1000  # rows too few to be worth setting any aside
 _SUBSET = 4000  # rows of the first subset
 _BLOCK = 4096  # rows solved for together at first where the active ones do not fit
 _ROUNDS = 4  # after which that are too few, as rows that are left out answer to them
+_LEAST = 1e-3  # share of an optimality gap to reach without a certificate
 _AT_ONCE = 8000  # rows that need no subset if they fit in memory
 _FAILED = (Status.UNBOUNDED, Status.NONFINITE)
 
@@ -310,8 +312,7 @@ class WorkingSets(ActiveRows):
                 status = Status.STALLED
                 break
             if violation <= 2 * kkt:
-                # single precision may not go much beyond what is asked
-                kkt = max((0.1 if violation <= self.kkt_asked else 0.5) * kkt, 1e-14)
+                kkt = max(self.tightening(violation, objective, gap) * kkt, 1e-14)
             b, code = self.advance(store, a, f, b, kkt)
             if code in _FAILED:
                 status = code
@@ -320,6 +321,15 @@ class WorkingSets(ActiveRows):
             violation, _ = self.max_violation(a, f, b)
             monitor.best = Certified((a, b), objective, gap, violation)
         return self.result(status)
+
+    def tightening(self, violation, objective, gap):
+        """Share of the optimality gap to ask for next."""
+        if violation > self.kkt_asked:
+            return 0.5  # single precision may not go much beyond what is asked
+        if not np.isfinite(gap):
+            return 0.1
+        # violations of many rows add up to a gap in proportion
+        return min(0.1, max(0.5 * self.tol / relative_gap(gap, objective), _LEAST))
 
     def result(self, status):
         """DualResult of the best point, with a status of the last."""

@@ -7,6 +7,7 @@ from maxent import MEDClassifier
 from maxent._support.vector_kernels import VectorKernel
 from maxent.discrimination import ExponentialMargin, GaussianMargin, HingeMargin
 from maxent.discrimination.duals import _signed_dual
+from maxent.discrimination.duals._kkt import ActiveRows
 from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals._signed_interior import solve_active, solve_interior
 from maxent.discrimination.duals._signed_problem import binary_problem
@@ -20,6 +21,10 @@ def overlapping(rng, n=300, share=0.15):
     X = rng.normal(size=(n, 2))
     wrong = rng.random(n) < share
     return X, np.where((X[:, 0] * X[:, 1] > 0) ^ wrong, 1.0, -1.0)
+
+
+def kernel_times(kernel, a):
+    return kernel.apply(np.arange(len(a)), a[:, None])[:, 0]
 
 
 def short_of(kernel, problem, steps):
@@ -93,3 +98,56 @@ def test_the_estimator_takes_turns(limit, rng, monkeypatch):
     assert model.converged_ and seen
     assert (seen[-1] is None) == (limit == 30)
     assert model.objective_ == pytest.approx(exact.objective_, rel=2e-3)
+
+
+def test_multipliers_next_to_a_bound_are_put_on_it(rng):
+    X, y = overlapping(rng, 120)
+    kernel = VectorKernel(X, "rbf", gamma=1.0)
+    problem = binary_problem(y, HingeMargin(), "flat", np.full(len(y), 10.0))
+    found = solve_interior(kernel, problem, 1e-13, 300)
+    rows = ActiveRows(problem, 120)
+    f = kernel_times(kernel, found.lam)
+    optimum = rows.settled(found.lam, f, found.bias, 1e-6, 1e-3)
+    f = kernel_times(kernel, optimum)
+    idle = np.flatnonzero(optimum == 0)
+    full = np.flatnonzero(np.abs(optimum) == 10.0)
+    assert len(idle) > 20 and len(full) > 20
+    near = optimum.copy()
+    near[idle] += 1e-9 * y[idle]
+    near[full] *= 1 - 1e-9
+    assert rows.max_violation(near, f, found.bias)[0] > 0.1
+    again = rows.settled(near, f, found.bias, 1e-6, 1e-5)
+    assert not again[idle].any()
+    np.testing.assert_allclose(np.abs(again[full]), 10.0, rtol=1e-12)
+    assert rows.max_violation(again, f, found.bias)[0] < 1e-5
+    unmoved = rows.settled(near, f, found.bias, 1e-6, 0.0)
+    np.testing.assert_allclose(unmoved, near, rtol=1e-8)
+    # rows that the bound is far from stay
+    inside = (optimum != 0) & (np.abs(optimum) < 10.0)
+    np.testing.assert_allclose(again[inside], optimum[inside], atol=1e-6)
+
+
+def test_working_sets_go_on_where_an_interior_point_would_take_longer(
+    rng, monkeypatch
+):
+    """A noisy checkerboard: 200,000 steps take a tenth of the time of the other."""
+    monkeypatch.setattr(_signed_dual, "solve_interior", None)
+    monkeypatch.setattr(_signed_dual, "solve_active", None)
+    X = rng.uniform(0.0, 4.0, (1000, 2))
+    y = np.floor(X).sum(axis=1) % 2 == (rng.random(1000) < 0.1)
+    model = MEDClassifier(kernel="rbf", margin="hinge", C=1e3).fit(X, y)
+    assert model.n_iter_ > 50_000
+    assert model.duality_gap_ <= 1e-3 * (1 + model.objective_)
+
+
+def test_working_sets_go_on_from_an_interior_point(rng, monkeypatch):
+    """Single precision cannot reach it, the interior point alone leaves violations."""
+    X, y = overlapping(rng, 400, 0.3)
+    kernel = VectorKernel(X, "rbf", gamma=0.5)
+    problem = binary_problem(y, HingeMargin(), "flat", np.full(len(y), 1e5))
+    monkeypatch.setattr(_signed_dual, "patience", lambda n: 500)
+    options = {"tol": 1e-4, "kkt_tol": 1e-3, "max_iter": 10_000_000}
+    result = solve_signed(kernel, problem, **options)
+    assert result.converged
+    whole = solve_interior(kernel, problem, 1e-9, 300)
+    assert result.objective == pytest.approx(whole.objective, rel=2e-4)

@@ -52,10 +52,14 @@ def test_the_better_of_two_unfinished_roads_is_kept(n, first, better, monkeypatc
     def interior(*args, **options):
         return result("interior")
 
+    def active(*args, **options):
+        return None  # too many rows are
+
     monkeypatch.setattr(_signed_dual, "solve_interior", interior)
+    monkeypatch.setattr(_signed_dual, "solve_active", active)
     monkeypatch.setattr(_signed_dual, "WorkingSets", WorkingSets)
     r = solve_dual(rbf(X), y, PRIOR, tol=1e-3)
-    assert sorted(tried) == ["interior", "smo"] and tried[0] == first
+    assert set(tried) == {"interior", "smo"} and tried[0] == first
     assert r.gap == 0.1
     assert r.solver == better
 
