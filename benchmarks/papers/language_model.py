@@ -168,7 +168,8 @@ def main():
     scores, fits = {}, {}
     for name, model, spent in models(train, options):
         if not fits:
-            codes = [[model._codes(d) for d in part] for part in (train, test)]
+            words = model.vocabulary_
+            codes = [[numbers(d, words) for d in part] for part in (train, test)]
             scores |= baselines(codes, len(model.vocabulary_), options)
             size = len(model.vocabulary_), len(model.bigrams_), len(model.trigrams_)
         scores[name] = [model.log_prob(d, options.fold_in) for d in test]
@@ -177,6 +178,11 @@ def main():
         print(f"{name}: {perplexity(scores[name]):.2f}, {memory:.1f} GB", flush=True)
     words = [sum(map(len, part)) for part in (train, test)]
     write(scores, fits, options, size, words, len(train))
+
+
+def numbers(document, vocabulary):
+    """Numbers of the words, 0 of those that are not in the vocabulary."""
+    return np.array([vocabulary.get(word, 0) for word in document])
 
 
 def baselines(codes, n_words, options):
