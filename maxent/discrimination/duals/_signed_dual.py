@@ -78,12 +78,13 @@ def solve_signed(
     return without_certificate(result) if solution.indefinite else result
 
 
-def patience(n):
+def patience(n, limit):
     """Steps of pairs among n rows that take a fraction of the time of interior points.
 
-    Of these the time is cubic in n, of a step linear.
+    Of these, on `limit` rows at most, the time is cubic in the rows, of a step linear.
     """
-    return 50_000 + max(100 * n, n * n // 6)
+    rows = min(n, limit)
+    return 50_000 + max(100 * n, rows * rows // 4)
 
 
 class _Solution:
@@ -168,13 +169,14 @@ class _Solution:
         return ("smo", "active", "smo", "interior")
 
     def _working_sets(self, before, following):
-        """Working sets, from where they have been; not for long if others follow."""
+        """Working sets, from where the last solver has been; not for long if others
+        follow."""
         steps, init, done = self.max_iter, self.init, 0
-        if before is not None:
+        if before is not None and np.isfinite(before.lam).all():
             init = before.lam
             done = before.n_iter if before.solver == "smo" else 0
         if following:
-            steps = min(steps, done + patience(len(self.kernel)))
+            steps = min(steps, done + patience(len(self.kernel), self.limit))
         sets = WorkingSets(
             self.kernel,
             self.problem,

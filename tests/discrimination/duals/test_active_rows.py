@@ -140,12 +140,17 @@ def test_working_sets_go_on_where_an_interior_point_would_take_longer(
     assert model.duality_gap_ <= 1e-3 * (1 + model.objective_)
 
 
+def test_few_of_many_rows_are_left_to_an_interior_point_in_time():
+    for n in (10_000, 30_000):
+        assert _signed_dual.patience(n, 4000) < 5_000_000
+
+
 def test_working_sets_go_on_from_an_interior_point(rng, monkeypatch):
     """Single precision cannot reach it, the interior point alone leaves violations."""
     X, y = overlapping(rng, 400, 0.3)
     kernel = VectorKernel(X, "rbf", gamma=0.5)
     problem = binary_problem(y, HingeMargin(), "flat", np.full(len(y), 1e5))
-    monkeypatch.setattr(_signed_dual, "patience", lambda n: 500)
+    monkeypatch.setattr(_signed_dual, "patience", lambda n, limit: 500)
     options = {"tol": 1e-4, "kkt_tol": 1e-3, "max_iter": 10_000_000}
     result = solve_signed(kernel, problem, **options)
     assert result.converged
