@@ -127,9 +127,7 @@ def test_multipliers_next_to_a_bound_are_put_on_it(rng):
     np.testing.assert_allclose(again[inside], optimum[inside], atol=1e-6)
 
 
-def test_working_sets_go_on_where_an_interior_point_would_take_longer(
-    rng, monkeypatch
-):
+def test_working_sets_go_on_where_an_interior_point_would_take_longer(rng, monkeypatch):
     """A noisy checkerboard: 200,000 steps take a tenth of the time of the other."""
     monkeypatch.setattr(_signed_dual, "solve_interior", None)
     monkeypatch.setattr(_signed_dual, "solve_active", None)
