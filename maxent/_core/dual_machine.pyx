@@ -256,7 +256,8 @@ cdef bint all_numbers(const DualMachine* machine) noexcept nogil:
 
 cdef int dual_finished(DualMachine* machine, double tol) noexcept nogil:
     """DUAL_RUNNING while there is something to do and no sign of a stall."""
-    if not isfinite(machine.violation):
+    # beyond the value that bars a row from moving, rows could not be told from padding
+    if not machine.violation <= 0.25 * BARRED:
         return DUAL_NONFINITE
     if machine.violation <= tol:
         return DUAL_CONVERGED if all_numbers(machine) else DUAL_NONFINITE

@@ -16,7 +16,7 @@ from maxent.discrimination import (
     UniformExponentialMargin,
 )
 
-CONVERGED, STEPS_USED = 0, 1
+CONVERGED, STEPS_USED, NONFINITE = 0, 1, 4
 POSITIVE, NEGATIVE, BOTH = 1, 2, 3
 TWO_SIDED = [  # no charge near zero: a tube
     ExponentialMargin(5.0, -0.1),
@@ -246,6 +246,18 @@ def test_nonfinite_kernel_values_are_reported(rng):
     p.K[3, 5] = p.K[5, 3] = np.nan
     p.a[[3, 5]] = 0.1 * np.where(p.sides[[3, 5]] == POSITIVE, 1, -1)
     assert p.solve()[3] != CONVERGED
+
+
+@pytest.mark.parametrize("n", [17, 20])
+@pytest.mark.parametrize("size", [1e29, 1e31, 1e38])
+def test_residuals_beyond_all_bounds_are_reported(n, size, rng):
+    """Above 1e30 the padding of the sweeps would be chosen for a partner."""
+    p = Problem(rng, n, GaussianMargin(2.0))
+    p.target = size * np.sign(rng.normal(size=n))
+    steps, _, _, status, _ = p.solve(max_iter=1000)
+    assert status != CONVERGED
+    if size > 1e30:
+        assert status == NONFINITE and steps == 0
 
 
 @pytest.mark.parametrize(

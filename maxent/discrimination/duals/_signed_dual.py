@@ -140,7 +140,9 @@ class _Solution:
                 other = None if tried else self._active(result)
                 tried = tried or other is not None
             else:
-                other = self._working_sets(latest, names[i + 1 :])
+                goes_on = latest is not None and latest.solver == "smo"
+                start = latest if goes_on else result
+                other = self._working_sets(start, names[i + 1 :])
             if other is None:
                 continue
             latest = other
@@ -169,8 +171,7 @@ class _Solution:
         return ("smo", "active", "smo", "interior")
 
     def _working_sets(self, before, following):
-        """Working sets, from where the last solver has been; not for long if others
-        follow."""
+        """Working sets, from another result; not for long if others follow."""
         steps, init, done = self.max_iter, self.init, 0
         if before is not None and np.isfinite(before.lam).all():
             init = before.lam
