@@ -42,8 +42,8 @@ cdef extern from "row_products.h" nogil:
         const float* X, Py_ssize_t rows, const float* Z, Py_ssize_t cols, Py_ssize_t d,
         float* out, Py_ssize_t ld) noexcept
     void mx_row_products_f64(
-        const double* X, Py_ssize_t rows, const double* Z, Py_ssize_t cols, Py_ssize_t d,
-        double* out, Py_ssize_t ld) noexcept
+        const double* X, Py_ssize_t rows, const double* Z, Py_ssize_t cols,
+        Py_ssize_t d, double* out, Py_ssize_t ld) noexcept
 
 # A tile of doubles and its factors stay in a 1 MiB second-level cache. The last tile of
 # a triangle is as wide as a chunk of rows: not narrower than TILE_ROWS.
@@ -282,7 +282,7 @@ def mirror(
 cdef inline Py_ssize_t tile_width(
     Py_ssize_t cols, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t widest
 ) noexcept nogil:
-    """Columns of the tile from `cols` on that rows [start, stop) have below the diagonal.
+    """Columns of the tile from `cols` on of rows [start, stop) of a triangle.
 
     Those on the diagonal are narrow and leave out the rows above it.
     """
