@@ -24,7 +24,7 @@ from maxent.minentropy.margin_qp import MarginProblem
 
 PATH = (0.0, 0.25, 0.5, 1.0, 2.0, 8.0, 64.0, np.inf)
 _TRAPPED = 1e-3  # e_1 / sum c at w = 0 below which pooled features carry no signal
-_COARSE = 1e-2  # tolerance of the orders before the last
+_COARSE = 1e-2  # tolerance of the orders before the last, once w = 0 is left
 
 
 @dataclass
@@ -180,7 +180,9 @@ def _along_path(objective, w, settings, callback):
         if (alpha == objective.alpha).all():
             break
         hear = relayed(callback, partial(_of_order, objective, a))
-        found = settings.minimise(objective.at_order(alpha), w, _COARSE, hear)
+        # w = 0 may meet the coarse tolerance at every finite order
+        tol = _COARSE if w.any() else None
+        found = settings.minimise(objective.at_order(alpha), w, tol, hear)
         if found.status is Status.STOPPED:
             return _uncertified(objective, found)
         w = found.w

@@ -79,6 +79,19 @@ def test_default_orders_end_at_infinity(rng):
     assert path[-1].converged_ and whole.converged_
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_path_leaves_zero_where_averages_tell_little(seed):
+    # e_1(0) / C is between 1e-3, a trap, and 1e-2, the tolerance of orders on the way
+    rng = np.random.default_rng(seed)
+    X, y = bags(rng, n=60, H=40, p=3, shift=[6.0, 0.0, 0.0])
+    path = M3EClassifier(C=3.0, init="path").fit(X, y)
+    random = M3EClassifier(C=3.0, init="random", n_init=2, random_state=0).fit(X, y)
+    assert [name for name, *_ in path.restarts_] == ["path"]
+    assert path.objective_history_[0] < 0.8 * path.C  # f(0) is C
+    assert path.objective_ <= 1.001 * random.objective_
+    assert path.score(X, y) > 0.8
+
+
 @pytest.mark.parametrize(
     "estimator, alphas, words",
     [
