@@ -13,6 +13,7 @@ from maxent._commands.columns import (
     make_encoder,
     named_missing,
 )
+from maxent._commands.hints import check_text, hint_at_spreads, tell_similar_labels
 from maxent._commands.outcome import (
     CommandError,
     Outcome,
@@ -35,17 +36,9 @@ from maxent._commands.training import (
     write_model,
 )
 from maxent._commands.wording import column_words
-from maxent._support.console import tell
-from maxent._support.mixed_columns import commas_in, is_text_column
+from maxent._support.mixed_columns import is_text_column
 from maxent._support.persistence import resolve_class
 
-_COMMAS = {
-    "decimal": ("decimal commas", "--decimal , reads them"),
-    "thousands": (
-        "commas between groups of three digits",
-        "write them without commas, or say --decimal , if decimals follow",
-    ),
-}
 _OF_THE_WHOLE = ("method", "step", "class_prior", "max_rounds", "tol")  # of partial
 
 
@@ -66,7 +59,7 @@ def fit(args):
         check_model_output(args.model, args.data)
     table, y, absent = _read(args, spec)
     _set_class_weight(args, estimator, y)
-    names, lines = table.feature_names, _size_lines(table, absent)
+    names, lines = table.feature_names, _size_lines(args, table, absent)
     weights = _weights(args, table)
     prepared = _Prepared(args, spec, estimator, table, weights)
     args.words = column_words(table, prepared.names)
@@ -90,12 +83,16 @@ def fit(args):
     return fit_outcome(args, estimator, lines, seconds)
 
 
-def _size_lines(table, absent):
-    """Lines about the size of the table, and the rows left out of it."""
+def _size_lines(args, table, absent):
+    """Lines about the size of the table, the rows left out, and a label not chosen."""
     lines = [("rows", table.X.shape[0])]
     if absent:
         lines.append(("without a label", Shown(f"{absent} rows, left out", absent)))
-    return [*lines, ("features", table.X.shape[1])]
+    lines.append(("features", table.X.shape[1]))
+    if args.label is None and table.label_name:
+        text = f"{table.label_name} (last column; --label chooses another)"
+        lines.append(("label", Shown(text, table.label_name)))
+    return lines
 
 
 def _extra(args, table, prepared):
@@ -224,7 +221,10 @@ def _read(args, spec):
         "classes": lambda: reading.class_labels(table, args),
         "partly": lambda: reading.partial_labels(table.y),
     }
-    return table, labels[spec.labels](), absent
+    y = labels[spec.labels]()
+    if spec.labels in ("classes", "partly"):
+        tell_similar_labels(y.tolist())
+    return table, y, absent
 
 
 def _labelled(args, spec):
@@ -269,6 +269,8 @@ class _Prepared:
             self.scales = scales_of(self.encoded, args.data, weights)
             self.X = standardized(self.encoded, self.scales)
             self.steps.append(("scale", _scaler(self.encoded)))
+        else:
+            hint_at_spreads(estimator, self.X)
 
     def _keep_categories(self, args, estimator, X):
         if not isinstance(X, np.ndarray):
@@ -314,7 +316,7 @@ class _Prepared:
                 cells = [cell for cell in self.raw[:, j].tolist() if cell is not None]
                 name, found = names[j] if names else j, len(set(cells))
                 shown[name] = found
-                _check_text(self.places[j], found, cells, self.meant[j])
+                check_text(self.places[j], cells, len(self.raw), self.meant[j])
             text = listed(f"{name} ({found})" for name, found in shown.items())
             lines.append(("columns of text", Shown(text, shown)))
         lines += self._bin_lines()
@@ -330,27 +332,6 @@ class _Prepared:
         shown = {k: len(b) + 1 for k, b in zip(places, bins) if b is not None}
         text = listed(f"{name} ({found})" for name, found in shown.items())
         return [("columns in bins", Shown(text or "none", shown))]
-
-
-def _check_text(name, found, cells, meant):
-    """Refuse or warn of text that is numbers with commas, or different in every row."""
-    many, kind = found > max(20, 0.5 * len(cells)), None if meant else commas_in(cells)
-    if kind is not None:
-        example = next(cell for cell in cells if "," in cell)
-        what, remedy = _COMMAS[kind]
-        text = (
-            f"column {name!r} holds numbers with {what}, such as {example}: {remedy}; "
-            f"--text {name} takes them for categories"
-        )
-        if many:
-            raise CommandError(text)
-        tell(f"maxent fit: warning: {text}, as they are now")
-    elif many:
-        tell(
-            f"maxent fit: warning: column {name!r} holds {found} different texts in "
-            f"{len(cells)} cells, each a category of its own; --ignore {name} leaves "
-            "the column out"
-        )
 
 
 def _scaler(X):

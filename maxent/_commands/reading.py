@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from maxent._commands.hints import MANY, has_many
 from maxent._commands.options import is_for_sequences
 from maxent._commands.outcome import CommandError
-from maxent._support.cells import is_missing
+from maxent._support.cells import is_missing, short
 from maxent._support.console import tell
 from maxent._support.data_files import TableError, read_table
 from maxent._support.files import STANDARD_INPUT, plain_name
@@ -29,7 +30,6 @@ __all__ = [
     "without_row_index",
 ]
 
-_MANY_CLASSES = 50  # a small file may have as many rows, each of a class of its own
 _NAMELESS = ("", "Unnamed: 0")  # headers of an index, as written and as read
 _FASTA = (".fasta", ".fa", ".fna", ".ffn", ".faa", ".frn")
 _FASTA_LINES = re.compile(rb">[^\n]*\n[A-Za-z*-]+\s")  # a header, one word below it
@@ -129,9 +129,10 @@ def _remedy(args, error):
     if args.command != "fit":
         return ""
     if error.fault == "label":
+        taken = "the last column is taken: choose another with --label, or "
         return (
-            "; --drop-unlabelled leaves such rows out, and --estimator partial learns "
-            "classes from them, too"
+            f"; {taken if args.label is None else ''}--drop-unlabelled leaves such "
+            "rows out, and --estimator partial learns classes from them, too"
         )
     if error.fault == "missing":
         return "; --impute fills missing cells"
@@ -205,20 +206,38 @@ def class_labels(table, args):
         )
     _tell_words_for_missing(table.y, args)
     n, n_classes = len(table.y), len(np.unique(table.y))
-    if n > _MANY_CLASSES and n_classes == n:
+    if n > MANY and n_classes == n:  # a small file may have as many classes
         raise CommandError(
             f"{args.data}: all {n} labels differ, so no class has two rows"
             f"{_label_hint(table, args)}, or train --estimator regressor"
         )
-    if table.y.dtype.kind == "i" and _MANY_CLASSES < n_classes <= n / 2:
-        first, last = int(table.y.min()), int(table.y.max())
-        if first > 1 or last - first >= n_classes:  # no numbers of classes, 0 or 1 to K
-            tell(
-                f"maxent fit: warning: the labels are {n_classes} different numbers "
-                f"from {first} to {last}, each a class of its own; if they are "
-                "quantities, train --estimator regressor"
-            )
+    _tell_many_classes(table, args, n_classes)
     return table.y
+
+
+def _tell_many_classes(table, args, n_classes):
+    """Warn of many classes, as `args.told_of_classes` says to what trains them."""
+    args.told_of_classes = False
+    if n_classes <= MANY:
+        return
+    y = table.y
+    if y.dtype.kind == "i":
+        first, last = int(y.min()), int(y.max())
+        if first <= 1 and last - first < n_classes:  # numbers of classes, 0 or 1 to K
+            return
+        said = (
+            f"{n_classes} different numbers from {first} to {last}, each a class of "
+            "its own; if they are quantities, train --estimator regressor"
+        )
+    elif has_many(n_classes, len(y)):
+        said = (
+            f"{n_classes} different texts in {len(y)} rows, such as "
+            f"{short(str(y[0]))}, each a class of its own{_label_hint(table, args)}"
+        )
+    else:
+        return
+    tell(f"maxent fit: warning: the labels are {said}")
+    args.told_of_classes = True
 
 
 def _tell_words_for_missing(y, args):

@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 from maxent._commands.catalog import SEQUENCES
+from maxent._commands.hints import tell_similar_labels
 from maxent._commands.letters import IN_FIT, IN_PREDICT, alphabet_of, check_letters
 from maxent._commands.options import OPTIONS
 from maxent._commands.outcome import CommandError, Outcome, check_model_output, listed
@@ -106,6 +107,7 @@ def _two_labels(args, given, y):
     """The labels; of more than two for a motif, one of them against all others."""
     flag, _, label = given.get("pos_label", (None, None, None))
     known = [] if y is None else np.unique(y).tolist()
+    tell_similar_labels(known)
     if y is not None and flag is not None and label not in known:
         raise CommandError(
             f"{flag} {label} is none of the labels of the file, {listed(known)}"

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 
+from maxent._commands.hints import hint_at_contamination
 from maxent._commands.outcome import CommandError, Outcome, listed, one_line
 from maxent._commands.reports import (
     Shown,
@@ -39,6 +40,8 @@ __all__ = [
 _FOLDS_OF_CALIBRATION = 5
 # warning that `fit_lines` gives in terms of options
 _CONSTANT = ".*all predictions are nearly the same"
+# and one that `class_labels` has given, if `args.told_of_classes`
+_MANY_CLASSES = r"y holds \d+ different (numbers|labels) in \d+ rows"
 
 
 def make_estimator(name, spec, given, **params):
@@ -167,7 +170,8 @@ def run_fit(args, estimator, run):
     loud = progress and not args.quiet and verbose is not None
     if loud:
         machine.set_params(verbose=1)
-    with warnings_told(args, [_CONSTANT]):
+    told = [_MANY_CLASSES] if vars(args).get("told_of_classes") else []
+    with warnings_told(args, [_CONSTANT, *told]):
         try:
             with contextlib.redirect_stdout(messages):
                 run()
@@ -254,6 +258,7 @@ def fit_lines(estimator, predicted, y):
     if found is not None:
         name, text = found
         lines.append((f"training {name}" if name == "error" else name, text))
+    hint_at_contamination(machine, predicted)
     return lines + certificate(state)
 
 

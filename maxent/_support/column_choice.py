@@ -114,7 +114,7 @@ class ColumnNames:
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             raise TableError(
                 f"{self.file} has no column {', '.join(missing[:3])}{more}; "
-                f"its columns are {self._listed()}"
+                f"its columns are {self._listed()}{self.cause()}"
             )
         return [self.names.index(n) for n in feature_names]
 
@@ -134,7 +134,7 @@ class ColumnNames:
                 ) from None
             raise TableError(
                 f"{self.file} has no column {short(name)}{to_ignore}; its columns are "
-                f"{self._listed()}"
+                f"{self._listed()}{self.cause()}"
             ) from None
         if not -self.width <= index < self.width:
             raise TableError(
@@ -142,6 +142,18 @@ class ColumnNames:
                 f"numbers go from 0 to {self.width - 1}, or from -1 backwards"
             )
         return index % self.width
+
+    def cause(self):
+        """Why the columns are probably not those of the file, or nothing."""
+        first = self.names[0] if self.names else ""
+        if first.startswith("#"):
+            return "; the first line begins with '#': remove it if it is a comment"
+        if self.width == 1 and "|" in first:
+            return (
+                "; the cells seem to be separated by '|': replace it by commas, tabs "
+                "or semicolons"
+            )
+        return ""
 
     def _listed(self):
         names = [short(name) for name in self.names[:20]]

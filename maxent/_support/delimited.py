@@ -195,6 +195,7 @@ class CSVReader:
         raise TableError(
             f"{self.name} has one column only, so no features beside the label; "
             "columns are separated by commas, tabs, semicolons or blanks"
+            f"{self.columns.cause()}"
         )
 
     def _beside(self, kind, index):
@@ -292,7 +293,7 @@ class CSVReader:
             if len(row) != self.width:
                 raise TableError(
                     f"{self.name}, line {line}: {len(row)} cells, but the first row "
-                    f"has {self.width}"
+                    f"has {self.width}{self.columns.cause()}"
                 )
             yield line, row
 

@@ -1,4 +1,4 @@
-"""``maxent demo``: one demonstration for each method.  Imports nothing heavy."""
+"""``maxent demo``: demonstrations of methods.  Imports nothing heavy."""
 
 import importlib
 import os
