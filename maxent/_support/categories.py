@@ -16,7 +16,8 @@ from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
 
 MOST_CATEGORIES = 65535  # codes are kept in two bytes; one is kept for missing values
-_MOST_NUMBERS = 50  # that are categories, where a tenth of the rows has its own
+_MOST_FRACTIONS = 50  # that are categories
+_FEW_VALUES = 10  # integers that may occur once each and be categories
 _MANY_VALUES = 10  # of a column that are not all new by chance
 
 MISSING = "<missing>"  # category of missing values in columns of text
@@ -141,19 +142,22 @@ def learn_categories(
             "missing='category' to make it a category of its own, here and in rows to "
             "predict, or fill it in both."
         )
-    out = []
+    out, quantities = [], {}
     for k, column in enumerate(X.T):
-        known = _categories_of(k, column[~absent[:, k]], names)
+        known, count = _categories_of(k, column[~absent[:, k]], names)
+        if _are_quantities(known, count):
+            quantities[k] = len(known)
         if absent[:, k].any():
             known = _with_missing(known)
         out.append(known)
-    _warn_of_numbers(out, len(X), names)
+    _warn_of_numbers(quantities, len(X), names)
     return out
 
 
 def _categories_of(k, column, names):
+    """Categories of a column, in order, and the number of rows of each."""
     try:
-        known = np.unique(column)
+        known, count = np.unique(column, return_counts=True)
     except TypeError:
         kinds = sorted({type(value).__name__ for value in column.tolist()})
         raise ValueError(
@@ -164,7 +168,7 @@ def _categories_of(k, column, names):
     if known.dtype == object:
         plain = np.array(known.tolist())
         known = plain if plain.dtype.kind in "biufU" else known
-    return known
+    return known, count
 
 
 def _with_missing(known):
@@ -187,14 +191,13 @@ def _place_of_missing(known):
     return int(at[0]) if len(at) else -1
 
 
-def _warn_of_numbers(categories, n, names):
-    """Warn of columns of real numbers that hardly repeat, which are no categories."""
-    many = [k for k, known in enumerate(categories) if _are_quantities(known, n)]
-    if many:
-        one = len(many) == 1
+def _warn_of_numbers(quantities, n, names):
+    """Warn of columns of n rows that are no categories, given their numbers."""
+    if quantities:
+        one, most = len(quantities) == 1, max(quantities.values())
         warnings.warn(
-            f"the {called('column', many, names)} of X hold{'s' * one} real numbers, "
-            f"of which few repeat in the {n} rows: bin "
+            f"the {called('column', quantities, names)} of X hold{'s' * one} "
+            f"{'' if one else 'up to '}{most} different numbers in {n} rows: bin "
             f"{'it' if one else 'them'} to make categories, for instance by "
             "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal').",
             UserWarning,
@@ -202,17 +205,19 @@ def _warn_of_numbers(categories, n, names):
         )
 
 
-def _are_quantities(known, n):
-    """Whether the values of a column of n rows are measured rather than categories.
+def _are_quantities(known, count):
+    """Whether the values of a column are measured, or number its rows.
 
-    Half of the rows are distinct, or a tenth and more than 50; of numbers that are no
-    integers more than 50 are enough, as in long columns of few digits.
+    More than half of the rows hold a number that no other row holds; of integers, also
+    more than 10. Of numbers that are no integers more than 50 are enough, as in long
+    columns of few digits.
     """
-    if known.dtype.kind != "f":
+    n, once = int(count.sum()), int((count == 1).sum())
+    if known.dtype.kind not in "iuf" or n < 2:
         return False
-    count = int(np.isfinite(known).sum())
-    often = count > _MOST_NUMBERS and (10 * count > n or _has_fractions(known))
-    return 2 * count > n > 1 or often
+    fractions = _has_fractions(known)
+    alone = 2 * once > n and (fractions or once > _FEW_VALUES)
+    return alone or (fractions and len(known) > _MOST_FRACTIONS)
 
 
 def _has_fractions(known):

@@ -139,8 +139,10 @@ def _refuse_none(sequences: list[Any], name: str) -> None:
 
 def _are_strings(sequences: Any) -> bool:
     if isinstance(sequences, np.ndarray):
-        return sequences.dtype.kind in "UO" and all(
-            isinstance(one, str) for one in sequences.ravel()[:1]
+        return (
+            sequences.ndim == 1
+            and sequences.dtype.kind in "UO"
+            and all(isinstance(one, str) for one in sequences[:1])
         )
     try:
         return isinstance(next(iter(sequences), None), str)
@@ -212,7 +214,8 @@ def _codes_of(name: str, value: Any) -> NDArray[np.intp]:
     ):
         raise ValueError(
             f"{name}={v.shown(value)} has text; join its letters to a string and pass "
-            "alphabet=, or number its symbols 0, 1, 2, ..."
+            "alphabet=, or number its words, for instance by codes = {w: i for i, w in "
+            "enumerate(sorted(set(words)))} with all the words."
         )
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -227,9 +230,15 @@ def _codes_of(name: str, value: Any) -> NDArray[np.intp]:
             wrong = ~(np.abs(array) < _MOST_SYMBOLS) | (np.floor(array) != array)
         if wrong.any():
             t = int(np.argmax(wrong))
+            remedy = ""
+            if array[t] % 1.0 > 0:  # False for NaN, too
+                remedy = (
+                    " Real numbers need a model of vectors, as GaussianHMM or "
+                    "emission='gaussian' of a detector."
+                )
             raise ValueError(
                 f"{name}[{t}]={array[t]:g} is no code; codes are integers 0, 1, 2, ... "
-                f"and {MISSING} for a missing observation."
+                f"and {MISSING} for a missing observation.{remedy}"
             )
     return array.astype(np.intp, copy=False)
 

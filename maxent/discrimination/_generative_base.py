@@ -55,6 +55,15 @@ def say_how_it_ended(estimator, result, idle):
         warnings.warn(f"{name}: {idle}", UserWarning, stacklevel=user_stacklevel())
 
 
+def _told_apart(a, b):
+    """Two numbers in words, of as many digits as show that they differ."""
+    for digits in range(3, 18):
+        words = f"{a:.{digits}g}", f"{b:.{digits}g}"
+        if words[0] != words[1]:
+            break
+    return words
+
+
 def least_errors_bias(scores, y, weight):
     """Bias b with the smallest weight of errors of sign(scores + b).
 
@@ -186,9 +195,10 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
             bound, remedy = f"the level {self.level_:.3g}", names
         else:
             named = isinstance(self.margin, str)
+            mean, level = _told_apart(margin.prior_mean, self.level_)
             bound = (
-                f"{margin.prior_mean:.3g}, the mean of the margin prior of level "
-                f"{self.level_:.3g} and {'C' if named else 'rate'}={margin.rate:.3g},"
+                f"{mean}, the mean of the margin prior of level {level} and "
+                f"{'C' if named else 'rate'}={margin.rate:.3g},"
             )
             remedy = f"{'C' if named else 'the rate of margin'} or level"
         return (

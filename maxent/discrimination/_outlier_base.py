@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
 from maxent._support.fitted import CertifiedState, check_fitted
 from maxent._support.results import Status, store_certificate
 from maxent._support.typing import ArrayLike, FloatArray, IntArray, NDArray
@@ -35,6 +37,8 @@ from maxent.discrimination._outlier_models import (
     threshold_of_share,
 )
 from maxent.discrimination.margins.base import MarginPrior
+
+_MOST_REJECTED = 0.9  # of the training data, without a warning
 
 
 @dataclass
@@ -149,6 +153,28 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator, ABC):
         self.offset_ = threshold_of_share(scores, weight, share)
         self.loo_bound_ = np.nan  # it is about the threshold of the margins
 
+    def _warn_of_rejected(
+        self, scores: Callable[[Any], FloatArray], weight: FloatArray, n: int
+    ) -> None:
+        """Warn where nearly all of the n training data score below the threshold.
+
+        Data below it have a multiplier, so that the scores are computed only where
+        that many have one.
+        """
+        most = _MOST_REJECTED
+        if self.contamination is not None or len(self.support_) <= most * n:
+            return
+        out = scores(self) < self.offset_
+        if out.mean() > most and weight[out].sum() > most * weight.sum():
+            warnings.warn(
+                f"{np.count_nonzero(out)} of the {n} training data score below the "
+                "threshold offset_, and predict calls them outliers; set "
+                "contamination, for instance contamination=0.05, to call that share of "
+                "them outliers.",
+                UserWarning,
+                stacklevel=user_stacklevel(),
+            )
+
     def _fit_rounds(
         self,
         problem: LatentProblem,
@@ -191,6 +217,7 @@ class OutlierBase(CertifiedState, OutlierMixin, BaseEstimator, ABC):
         store(self, result)
         if result.dual.status in (Status.CONVERGED, Status.STOPPED):
             say_how_it_ended(self, result.dual, idle(self.level_))
+            self._warn_of_rejected(scores, weight, len(keep))
         else:
             warn_of_rounds(type(self).__name__, result, todo)
 

@@ -83,7 +83,8 @@ class MEDOutlierDetector(OutlierBase):
         Share of the training rows to call outliers, in (0, 0.5]: it sets ``offset_``,
         the threshold of `predict`, and changes nothing else of the fit. Without it the
         threshold is what the margin prior asks, which calls as many rows outliers as
-        have a multiplier: at the default `quantile` a third to nearly all of them.
+        have a multiplier: at the default `quantile` a third to nearly all of them. A
+        warning says where it is more than nine tenths.
     C : float, default=1.0
         Rate of the margin prior, > 0. It caps every row's weight, except for "gaussian"
         and "fixed". At weight one for all rows the model is the Bayes posterior.
@@ -238,6 +239,8 @@ n_features_in_
         -----
         ConvergenceWarning
             If the tolerance is not met; the attributes say how far the fit came.
+        UserWarning
+            If more than nine tenths of the training rows are outliers to `predict`.
         """
         settings = self._settings()
         v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
@@ -297,6 +300,8 @@ n_features_in_
         )
         store(self, result)
         say_how_it_ended(self, result, idle(self.level_))
+        if result.converged:
+            self._warn_of_rejected(lambda model: model._scores(X), weight, n)
 
     def _fit_mixture(self, mixture, prior, X, settings, weight, keep):
         """Fit components that are hidden, in rounds from several starts."""
@@ -354,11 +359,13 @@ n_features_in_
         if self._is("gaussian"):
             constant = np.flatnonzero((X[0] == X).all(axis=0))
             if len(constant):
+                several = len(constant) > 1
+                them, one = ("them", "those") if several else ("it", "the one")
                 raise ValueError(
                     f"{called('feature', constant, names_of_columns(self))} of X: "
                     "constant in the training rows, which give no scale, so that any "
-                    "other value is an outlier; drop it, and compare new values with "
-                    "the one of training."
+                    f"other value is an outlier; drop {them}, and compare new values "
+                    f"with {one} of training."
                 )
             return NormalInverseWishart.weak(X, weight)
         if self._categorical():

@@ -82,7 +82,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
     contamination : float, optional
         Share of the training sequences to call outliers, in (0, 0.5]: it sets
         ``offset_``, the threshold of `predict`. Without it sequences that cannot be
-        lifted to the level are outliers: at the default `quantile` a third or more.
+        lifted to the level are outliers: at the default `quantile` a third or more. A
+        warning says where it is more than nine tenths.
     C : float, default=1.0
         Rate of the margin prior, > 0, which caps the weight of a sequence. With
         `normalize` a sequence of length L weighs as much as L / mean length others of
@@ -255,6 +256,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
         -----
         ConvergenceWarning
             If the divergence has not settled after `max_iter` rounds.
+        UserWarning
+            If more than nine tenths of the sequences are outliers to `predict`.
         """
         settings = self._settings()
         gap = min(_GAP, 0.01 * settings.tol)

@@ -68,7 +68,7 @@ class LogLikelihoodDisplay:
     >>> X = [[0, 0]] * 20 + [[1, 1]] * 2
     >>> models = {
     ...     "Bayes": DirichletProduct(1.0, [2, 2]).posterior(X),
-    ...     "MED": MEDOutlierDetector("multinomial").fit(X),
+    ...     "MED": MEDOutlierDetector("multinomial", contamination=0.1).fit(X),
     ... }
     >>> display = LogLikelihoodDisplay.from_models(models, X)
     >>> bool(display.scores[1].min() > display.scores[0].min())

@@ -219,7 +219,15 @@ class DirichletCounts(DirichletTables):
         X = X if sp.issparse(X) else v.as_doubles("X", X)
         r = len(self._alpha)
         if X.ndim != 2 or X.shape[1] != r:
-            raise ValueError(f"X has shape {X.shape}; rows of {r} counts are expected.")
+            remedy = ""
+            if r == 1 and X.ndim == 2:
+                remedy = (
+                    " A prior of all columns has one pseudo-count for each: "
+                    f"np.ones({X.shape[1]})."
+                )
+            raise ValueError(
+                f"X has shape {X.shape}; rows of {r} counts are expected.{remedy}"
+            )
         X = sp.csr_array(X, dtype=np.float64)
         if not X.has_canonical_format:  # of entries that stand twice the sum counts
             X = X.copy()

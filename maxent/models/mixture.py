@@ -329,6 +329,11 @@ class Mixture(Model):
         family_options=None,
     ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
+        if weights is not None and np.ndim(weights) == 0:
+            raise ValueError(
+                f"weights={v.shown(weights)} must be one weight per row; the number of "
+                "components is a keyword: Mixture.fit(X, n_components=2)."
+            )
         if isinstance(init, Mixture):
             family = type(init.components)
         if is_partitioned(X):

@@ -1,6 +1,7 @@
 """Generative classifiers: maps, Bayes limits, biases, published gains, nets."""
 
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
@@ -112,6 +113,18 @@ def test_a_small_rate_is_named_where_margins_below_the_level_ask_for_nothing(
     words = rf"every margin is above -\d.* of level [^ ]+ and (C|rate)=0.02, .*{remedy}"
     with pytest.warns(UserWarning, match=words):
         model.fit(X, y)
+
+
+def test_mean_and_level_of_the_margin_prior_are_told_apart():
+    y = np.arange(60) % 2
+    X = np.column_stack([y] * 200)
+    least = MEDBayesNetClassifier(level=-1.0).fit(X, y).decision_function(X)[1]
+    with pytest.warns(UserWarning, match="mean of the margin prior") as caught:
+        MEDBayesNetClassifier(level=least + 0.02, C=10.0).fit(X, y)
+    text = str(caught[0].message)
+    found = re.search(r"above ([\d.]+), .* level ([\d.]+) and C=10", text)
+    mean, level = found.groups()
+    assert 1000 < float(mean) < float(level) < float(mean) + 1
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "net"])

@@ -185,9 +185,22 @@ def test_continuous_columns_are_named_once_with_the_remedy(name, rng):
 @ALL
 def test_codes_and_text_give_no_warning_of_numbers(name, rng):
     X, y = categories(rng, 60)
-    X[:, 0] = np.arange(60)  # integers may be codes of rare categories
+    X[:, 0] = np.arange(60) // 2  # integers may be codes of rare categories
+    X[:9, 1] = np.arange(50, 59)
     make(name).fit(X, y)
     make(name).fit(X.astype(str), y)
+    X[:, 0] = np.arange(60)
+    make(name).fit(X.astype(str), y)
+
+
+@ALL
+def test_numbers_of_the_rows_are_no_categories(name, rng):
+    X, y = categories(rng, 60)
+    X[:, 3] = rng.permutation(60)
+    words = "the column 3 of X holds 60 different numbers in 60 rows: bin it"
+    with pytest.warns(UserWarning, match=words):
+        make(name).fit(X, y)
+    make(name).fit(X[:9], y[:9])  # few numbers may be categories
 
 
 @ALL
@@ -205,7 +218,7 @@ def test_a_column_without_a_known_category_is_named_once(name, rng):
     answers(model, other)  # missing, and known once
 
 
-@pytest.mark.filterwarnings("ignore:the columns .* hold real:UserWarning")
+@pytest.mark.filterwarnings("ignore:the columns .* hold up to:UserWarning")
 @ALL
 def test_real_numbers_are_not_told_of_again(name, rng):
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
@@ -213,9 +226,13 @@ def test_real_numbers_are_not_told_of_again(name, rng):
 
 
 QUANTITIES = {  # columns, and the words of the warning
-    "one of integers": (["days"], "the column 'days' of X holds real numbers"),
-    "all": (["size", "days", "long"], "the columns 'size', 'days', 'long' of X hold"),
+    "one of integers": (["days"], "the column 'days' of X holds 190 different numbers"),
+    "all": (
+        ["size", "days", "long"],
+        "'size', 'days', 'long' of X hold up to 340 different numbers in 340 rows",
+    ),
     "none": (["grade"], None),
+    "rounded, of which nearly all repeat": (["age"], None),
 }
 
 
@@ -225,7 +242,9 @@ def test_columns_of_quantities_are_all_named_before_the_fit(name, case, rng):
     n, (columns, words) = 340, QUANTITIES[case]
     X = pd.DataFrame({"kind": rng.integers(4, size=n), "grade": rng.choice(9, n) / 2})
     X["size"] = rng.integers(80, size=n) / 10  # as the depth of penguins' bills
-    X["days"] = rng.permutation(np.arange(n) % 55 * 1.0)
+    X["days"] = rng.permutation(np.minimum(np.arange(n) + 1.0, 190))
+    X["age"] = rng.normal(45, 12, size=n).round()
+    assert X["age"].nunique() > 50
     X["long"] = rng.normal(size=n)
     model = make(name)
     if words is None:

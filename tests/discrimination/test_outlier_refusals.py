@@ -10,7 +10,7 @@ from sklearn.svm import OneClassSVM
 
 from maxent import MEDOutlierDetector
 from maxent.discrimination import ExponentialMargin, GaussianCentre, GaussianScores
-from maxent.families import DirichletProduct, NormalInverseWishart
+from maxent.families import DirichletCounts, DirichletProduct, NormalInverseWishart
 
 # easy levels in some tests; one test asserts the warning itself
 
@@ -67,6 +67,14 @@ def test_a_constant_feature_is_named(rng):
         )
     named = pd.DataFrame(X).rename(columns=lambda k: f"x{k}")
     refused(lambda: MEDOutlierDetector().fit(named), "feature 'x1' of X")
+    X[:, 0] = 1.0
+    refused(lambda: MEDOutlierDetector().fit(X), "features 0, 1 .*drop them, .* those")
+
+
+def test_one_pseudo_count_is_no_prior_of_many_columns(rng):
+    X = rng.integers(0, 3, size=(20, 4))
+    model = MEDOutlierDetector(DirichletCounts(1.0))
+    refused(lambda: model.fit(X), r"rows of 1 counts .* np\.ones\(4\)")
 
 
 def test_improper_priors_and_priors_of_other_data_are_refused(rng):

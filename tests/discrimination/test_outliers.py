@@ -546,3 +546,28 @@ def test_models_of_dense_rows_refuse_sparse_ones(rng):
     mixture = LatentMixture(DirichletCounts(np.ones(5)), random_state=0)
     with pytest.raises(TypeError, match="dense"):
         MEDOutlierDetector(mixture).fit(X)
+
+
+# --------------------------------------------------------- training rows as outliers
+
+
+def test_rejecting_nearly_all_training_rows_is_told_with_the_remedy(rng):
+    X = rng.integers(0, 3, size=(300, 4))  # all rows score nearly alike
+    words = r"300 of the 300 training data score below .* set contamination, .*=0\.05"
+    with pytest.warns(UserWarning, match=words) as caught:
+        model = MEDOutlierDetector("tree").fit(X)
+    assert caught[0].filename == __file__
+    assert (model.predict(X) == -1).all()
+    with pytest.warns(UserWarning, match="40 of the 40 training data score below"):
+        MEDOutlierDetector(LatentMixture(random_state=0), quantile=1.0).fit(
+            rng.normal(size=(40, 8))
+        )
+
+
+def test_rejecting_half_of_the_training_rows_is_not_told(rng):
+    X = rng.integers(0, 3, size=(300, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MEDOutlierDetector("tree", contamination=0.05).fit(X)
+        model = MEDOutlierDetector().fit(rng.normal(size=(200, 5)))
+    assert len(model.support_) > 0

@@ -399,7 +399,7 @@ def test_sequences_that_make_no_sense_are_refused(rng):
 
     refused(fit([]), "no sequence")
     refused(fit([[0, 1], []]), r"sequences\[1\] is empty")
-    refused(fit([[0, 1], [0, 0.5]]), r"0.5 is no code")
+    refused(fit([[0, 1], [0, 0.5]]), r"0.5 is no code.*emission='gaussian'")
     refused(fit([[0, 1], [0, -2]]), "-2 is no code")
     refused(fit([[0, 5]], n_symbols=3), "5 is no code")
     refused(fit([0, 1, 1]), r"one sequence.*\[X\]")
@@ -507,3 +507,13 @@ def test_bases_in_both_cases_are_warned_about(rng):
         pytest.warns(ConvergenceWarning),
     ):
         detector.fit(X)
+
+
+def test_rejecting_nearly_all_training_sequences_is_told():
+    X = [[0, 1] * 5] * 30  # all score alike
+    with pytest.warns(UserWarning, match="30 of the 30 training data .*contamination"):
+        model = MEDSequenceOutlierDetector(random_state=0).fit(X)
+    assert (model.predict(X) == -1).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(contamination=0.05).fit(X)

@@ -1,5 +1,8 @@
 """ProductKernel: from data to the kernel matrix, in pipelines, searches and files."""
 
+import re
+import warnings
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -7,7 +10,7 @@ import pytest
 from refusals import refused
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -113,6 +116,24 @@ def test_new_documents_without_counts_are_the_limit_of_pseudo_counts(options, rn
     params = options.get("model_params", {}) | {"smoothing": 1e-14}
     near = ProductKernel(**options | {"model_params": params}).fit(X)
     np.testing.assert_allclose(K, near.transform(new), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "params"),
+    [
+        ("LinearDynamicalSystem", "{'n_states': 2}"),
+        ("SwitchingLDS", "{'n_regimes': 2, 'n_states': 2}"),
+        ("FactorialHMM", "{'n_states': [2, 2]}"),
+    ],
+)
+def test_models_of_series_without_a_default_size_name_model_params(model, params, rng):
+    X = rng.normal(size=(4, 12, 2))
+    with pytest.raises(ValueError, match=re.escape(f"model_params={params}")):
+        ProductKernel(model).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        options = eval(params) | {"max_iter": 3}
+        ProductKernel(model, horizon=3, model_params=options).fit(X)
 
 
 def test_empty_documents_are_refused_where_nothing_defines_them(rng):

@@ -475,6 +475,7 @@ def test_values_are_immutable_equal_and_pickled(rng):
 
 
 HALF = [[0.5, 0.5], [0.5, 0.5]]
+WORDS = np.array([["go", "stop"], ["stop", "go"]])
 FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
 
 
@@ -512,6 +513,9 @@ FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
         ),
         (lambda: GaussianHMM.fit([np.arange(9000.0)]), "n_states=None means 29 states"),
         (lambda: CategoricalHMM.fit([[0, 1] * 3000]), "give n_states, such as 3"),
+        (lambda: CategoricalHMM.fit(WORDS, 2), "has text.*number its words.*codes ="),
+        (lambda: CategoricalHMM.fit(WORDS.tolist(), 2), "has text.*number its words"),
+        (lambda: CategoricalHMM.fit([[0.5, 1.5]], 2), "is no code.*GaussianHMM"),
         (lambda: GaussianHMM.fit([[[1.0], [2.0]]], 1, callback=3), "callback=3"),
         (
             lambda: GaussianHMM.fit([[[1.0], [2.0]]], 1, covariance_type="tied"),

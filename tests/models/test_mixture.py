@@ -291,6 +291,7 @@ def test_values(rng):
         (lambda: Mixture.fit(np.zeros((0, 2))), "no row"),
         (lambda: Mixture.fit([-1, 2], family=Poisson), "outside the support"),
         (lambda: Mixture.fit([[1.0], [2.0]], [0.0, 0.0]), "weights is zero"),
+        (lambda: Mixture.fit([[1.0], [2.0]], 2), "weights=2 .*n_components=2"),
         (lambda: Mixture.fit([[1.0], [2.0]], init=[[1.0]]), "init has shape"),
         (
             lambda: Mixture([1.0], Bernoulli([0.0])).posterior([1]),
