@@ -103,7 +103,7 @@ class KernelDescent:
         value, slope = self._risk(x)
         g, pairs = self._gradient(x, slope), _Pairs(2 * n + 1)
         for n_iter in range(max_iter + 1):
-            size = _inner(g, g)
+            size = max(_inner(g, g), 0.0)  # not below zero by rounding
             stop = callback is not None and n_iter and callback(n_iter, value, size)
             if stop or size <= tol * (1.0 + abs(value)) or n_iter == max_iter:
                 break

@@ -72,6 +72,22 @@ def test_a_callback_ends_it(rng):
     assert found.n_iter == 3
 
 
+def test_squared_norms_are_not_negative_by_rounding():
+    """A product that is no longer that of the start from the second gradient on."""
+    sizes, scales = [], iter([1.0] + [100.0] * 10)
+
+    def product(slope):
+        return next(scales) * slope
+
+    def listen(n_iter, value, size):
+        sizes.append(size)
+
+    descent = KernelDescent(product, logistic(np.array([1.0, -1.0])), None)
+    zero = np.zeros(2)
+    descent.run(zero, zero, 0.0, tol=0.0, max_iter=3, callback=listen)
+    assert sizes and sizes[0] == 0.0
+
+
 @pytest.mark.parametrize("count", [1, 5, _PAIRS, _PAIRS + 7])
 def test_direction_is_that_of_the_two_loops(count, rng):
     n = 50
