@@ -231,7 +231,7 @@ def _codes_of(name: str, value: Any) -> NDArray[np.intp]:
         if wrong.any():
             t = int(np.argmax(wrong))
             remedy = ""
-            if array[t] % 1.0 > 0:  # False for NaN, too
+            if np.isfinite(array[t]) and array[t] % 1.0 > 0:
                 remedy = (
                     " Real numbers need a model of vectors, as GaussianHMM or "
                     "emission='gaussian' of a detector."

@@ -39,6 +39,12 @@ ESTIMATES = ("ml", "map", "predictive")
 # looser than a single fit asks for: on series of 60 to 150 steps machines on models of
 # tol=1e-8 were no better, in two to four times the time; with 1e-4 some were worse
 TOLERANCES = {"GaussianHMM": {"tol": 1e-5}, "LinearDynamicalSystem": {"tol": 1e-4}}
+# models whose size has no default, and one that may be a start
+SIZES: dict[str, dict[str, Any]] = {
+    "LinearDynamicalSystem": {"n_states": 2},
+    "SwitchingLDS": {"n_regimes": 2, "n_states": 2},
+    "FactorialHMM": {"n_states": [2, 2]},
+}
 # arguments of fits that are not those of each single one
 _OF_ALL_DATA = ("lengths", "random_state", "n_jobs")
 # whose posterior predictive of one draw is in the family: pseudo-counts, by default
@@ -74,6 +80,12 @@ def fit_options(name: str, estimate: str, params: dict[str, Any]) -> dict[str, A
         raise ValueError(
             f"estimate='ml' of a {name} has no finite maximum, so its fits need a "
             "prior; use estimate='map'."
+        )
+    size = SIZES.get(name, {})
+    if size and params.get("init") is None and params.get(next(iter(size))) is None:
+        raise ValueError(
+            f"model={name!r} has no default size; give it, for instance by "
+            f"model_params={size}."
         )
     if estimate == "ml":
         given = [p for p in priors if p in params]

@@ -84,10 +84,7 @@ def sizes_of(init: Any, n_states: Any) -> tuple[int, ...]:
         )
     if init is None:
         if n_states is None:
-            raise ValueError(
-                "n_states=None: give the states of every chain, or init (for "
-                "ProductKernel, model_params={'n_states': [2, 2]})."
-            )
+            raise ValueError("n_states=None: give the states of every chain, or init.")
         return tuple(v.check_count("n_states", S) for S in n_states)
     if n_states is not None and tuple(n_states) != init.n_states:
         raise ValueError(f"n_states={n_states} but init has {init.n_states}.")

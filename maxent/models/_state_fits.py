@@ -40,10 +40,7 @@ def n_states_of(
     """Return the number of states, from `init` or as given; refuse disagreement."""
     if init is None:
         if n_states is None:
-            raise ValueError(
-                "n_states=None: give n_states, or init (for ProductKernel, "
-                "model_params={'n_states': 2})."
-            )
+            raise ValueError("n_states=None: give n_states, or init.")
         return v.check_count("n_states", n_states)
     if n_states not in (None, init.n_states):
         raise ValueError(f"n_states={n_states} but init has {init.n_states} states.")

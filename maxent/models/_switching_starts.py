@@ -21,10 +21,7 @@ def regimes_of(init: SwitchingLDS | None, n_regimes: int | None) -> int:
     """Return the number of regimes, from `init` or as given; refuse disagreement."""
     if init is None:
         if n_regimes is None:
-            raise ValueError(
-                "n_regimes=None: give n_regimes, or init (for ProductKernel, "
-                "model_params={'n_regimes': 2, 'n_states': 2})."
-            )
+            raise ValueError("n_regimes=None: give n_regimes, or init.")
         return v.check_count("n_regimes", n_regimes)
     if n_regimes not in (None, init.n_regimes):
         raise ValueError(f"n_regimes={n_regimes} but init has {init.n_regimes}.")

@@ -1,5 +1,7 @@
 """Warnings of fits: constant ones, columns of far scales, labels of few rows each."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -48,9 +50,14 @@ def test_a_constant_regression_on_a_kernel_matrix_is_told(rng):
 @pytest.mark.parametrize("scaled", [True, False])
 def test_weak_fits_are_not_called_constant(kernel, scaled, rng):
     X, y = load_diabetes(return_X_y=True, scaled=scaled)
-    MEDRegressor(kernel).fit(X, y)
-    MEDRegressor(kernel).fit(X, rng.permutation(y))
-    MEDRegressor(kernel).fit(X, np.full(len(y), 3.0))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        weak = MEDRegressor(kernel).fit(X, y).predict(X)
+        MEDRegressor(kernel).fit(X, rng.permutation(y))
+        constant = MEDRegressor(kernel).fit(X, np.full(len(y), 3.0)).predict(X)
+    assert not said
+    assert np.ptp(weak) > 1.0
+    np.testing.assert_allclose(constant, 3.0, atol=0.2)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])

@@ -322,7 +322,7 @@ def test_input_that_does_not_fit_is_refused(rng):
     refused(lambda: FactorialHMM(**{**given, "cov": -np.eye(2)}), "cov is not positive")
     mean = [0.0, np.ones((4, 2))]
     refused(lambda: FactorialHMM(**{**given, "mean": mean}), r"mean\[1\] has shape")
-    refused(lambda: FactorialHMM.fit(np.ones((4, 2))), r"n_states=None: .*\[2, 2\]")
+    refused(lambda: FactorialHMM.fit(np.ones((4, 2))), "n_states=None: give the states")
     refused(lambda: FactorialHMM.fit(np.ones((4, 2)), [2, 0]), "n_states=0 must be")
     refused(lambda: factorial_hmm_kernel([p], rho=0, horizon=2), "rho=0 must be")
     other = random_factorial(rng, d=3)

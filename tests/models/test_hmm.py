@@ -516,6 +516,7 @@ FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
         (lambda: CategoricalHMM.fit(WORDS, 2), "has text.*number its words.*codes ="),
         (lambda: CategoricalHMM.fit(WORDS.tolist(), 2), "has text.*number its words"),
         (lambda: CategoricalHMM.fit([[0.5, 1.5]], 2), "is no code.*GaussianHMM"),
+        (lambda: CategoricalHMM.fit([[0.0, np.inf]], 2), "inf is no code.*observation"),
         (lambda: GaussianHMM.fit([[[1.0], [2.0]]], 1, callback=3), "callback=3"),
         (
             lambda: GaussianHMM.fit([[[1.0], [2.0]]], 1, covariance_type="tied"),
