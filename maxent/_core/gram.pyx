@@ -19,7 +19,9 @@ from maxent._core.threads cimport team
 
 cdef extern from "vector.h" nogil:
     void mx_transpose_16(
-        const float* source, Py_ssize_t ld_source, float* to, Py_ssize_t ld_to) noexcept
+        const float* source, Py_ssize_t ld_source, float* to, Py_ssize_t ld_to,
+        bint past_cache) noexcept
+    void mx_fence() noexcept
     void mx_rbf_row_f32(
         float* row, const float* zz, float xx, float gamma, Py_ssize_t n) noexcept
     void mx_rbf_row_f64(
@@ -52,6 +54,7 @@ cdef enum:
     TILE_COLS = 256
     WIDE_COLS = 1024
     DIAGONAL = 48
+    OUTSIDE = 1 << 22          # floats that the caches do not hold
     FEW = 3                    # entries passed over cost as much as one looked up
 
 # gamma (|x|^2 + |z|^2) up to which a squared distance is good enough: to 1e-12 d of
@@ -241,6 +244,7 @@ cdef void mirror_tile(
     real* out, Py_ssize_t ld, Py_ssize_t row0, Py_ssize_t row1, Py_ssize_t col0,
     Py_ssize_t col1) noexcept nogil:
     """Copy out[i, j], i in [row0, row1), j in [col0, col1), j < i, to out[j, i]."""
+    cdef bint past_cache = row1 * ld >= OUTSIDE    # these rows and those before
     cdef Py_ssize_t i, j, i0, j0
     cdef real block[256]
     cdef real* to
@@ -248,7 +252,8 @@ cdef void mirror_tile(
         for i0 in range(row0, row1, 16):
             if i0 + 16 <= row1 and j0 + 16 <= col1 and j0 + 16 <= i0:
                 if real is float:
-                    mx_transpose_16(out + i0 * ld + j0, ld, out + j0 * ld + i0, ld)
+                    mx_transpose_16(out + i0 * ld + j0, ld, out + j0 * ld + i0, ld,
+                                    past_cache)
                     continue
                 for i in range(16):
                     for j in range(16):
@@ -261,6 +266,8 @@ cdef void mirror_tile(
                 for j in range(j0, min(j0 + 16, col1)):
                     for i in range(max(i0, j + 1), min(i0 + 16, row1)):
                         out[j * ld + i] = out[i * ld + j]
+    if past_cache:
+        mx_fence()
 
 
 def mirror(

@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 /* ahead of the hardware, which stops at every page: rows of a large matrix */
 #if defined(__GNUC__)
@@ -123,13 +126,26 @@ CLONES void mx_tanh_row_f64(double *row, double gamma, double coef0, mx_size n) 
 #if defined(__GNUC__) && (defined(__clang__) || __GNUC__ >= 12)
 typedef float four __attribute__((vector_size(16), aligned(4)));
 #define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+
+INLINE void put(float *to, four x, int past_cache) {
+#if defined(__SSE__)
+    if (past_cache) {
+        _mm_stream_ps(to, (__m128)x);
+        return;
+    }
+#endif
+    memcpy(to, &x, 16);
+}
 #endif
 
+/* With past_cache the lines of `to` are written without being read first, where they are
+ * aligned: all four parts of a line follow each other. */
 CLONES void mx_transpose_16(const float *restrict from, mx_size ld_from,
-                            float *restrict to, mx_size ld_to) {
+                            float *restrict to, mx_size ld_to, int past_cache) {
 #ifdef PICK
-    for (mx_size i = 0; i < 16; i += 4)
-        for (mx_size j = 0; j < 16; j += 4) {
+    past_cache = past_cache && ((uintptr_t)to | (uintptr_t)ld_to * 4) % 16 == 0;
+    for (mx_size j = 0; j < 16; j += 4)
+        for (mx_size i = 0; i < 16; i += 4) {
             const float *at = from + i * ld_from + j;
             four a, b, c, d;
             memcpy(&a, at, 16);
@@ -138,17 +154,22 @@ CLONES void mx_transpose_16(const float *restrict from, mx_size ld_from,
             memcpy(&d, at + 3 * ld_from, 16);
             four ab = PICK(a, b, 0, 4, 1, 5), AB = PICK(a, b, 2, 6, 3, 7);
             four cd = PICK(c, d, 0, 4, 1, 5), CD = PICK(c, d, 2, 6, 3, 7);
-            a = PICK(ab, cd, 0, 1, 4, 5), b = PICK(ab, cd, 2, 3, 6, 7);
-            c = PICK(AB, CD, 0, 1, 4, 5), d = PICK(AB, CD, 2, 3, 6, 7);
             float *out = to + j * ld_to + i;
-            memcpy(out, &a, 16);
-            memcpy(out + ld_to, &b, 16);
-            memcpy(out + 2 * ld_to, &c, 16);
-            memcpy(out + 3 * ld_to, &d, 16);
+            put(out, PICK(ab, cd, 0, 1, 4, 5), past_cache);
+            put(out + ld_to, PICK(ab, cd, 2, 3, 6, 7), past_cache);
+            put(out + 2 * ld_to, PICK(AB, CD, 0, 1, 4, 5), past_cache);
+            put(out + 3 * ld_to, PICK(AB, CD, 2, 3, 6, 7), past_cache);
         }
 #else
+    (void)past_cache;
     for (mx_size i = 0; i < 16; i++)
         for (mx_size j = 0; j < 16; j++) to[j * ld_to + i] = from[i * ld_from + j];
+#endif
+}
+
+void mx_fence(void) {
+#if defined(__SSE__)
+    _mm_sfence();
 #endif
 }
 

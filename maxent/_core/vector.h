@@ -28,8 +28,11 @@ void mx_poly_row_f64(double *row, double gamma, double coef0, int degree, mx_siz
 void mx_tanh_row_f32(float *row, float gamma, float coef0, mx_size n);
 void mx_tanh_row_f64(double *row, double gamma, double coef0, mx_size n);
 
-/* to[j * ld_to + i] = from[i * ld_from + j], i, j < 16 */
-void mx_transpose_16(const float *from, mx_size ld_from, float *to, mx_size ld_to);
+/* to[j * ld_to + i] = from[i * ld_from + j], i, j < 16; past_cache for what no cache will
+ * hold until it is read, with mx_fence before another thread reads it */
+void mx_transpose_16(const float *from, mx_size ld_from, float *to, mx_size ld_to,
+                     int past_cache);
+void mx_fence(void);
 
 /* x = high + low, each a float; high is x rounded */
 void mx_split_row(const double *x, mx_size n, float *high, float *low);

@@ -6,6 +6,7 @@ fastest, with the Kronecker products of their tables.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,6 +44,12 @@ def _product(tables: Sequence[Array]) -> Array:
     for table in tables[1:]:
         out = np.asarray(np.kron(out, table), dtype=np.float64)
     return out
+
+
+def joint_indicators(sizes: Sequence[int]) -> list[Array]:
+    """Of every chain, which state (joint states, S_c) each joint state has."""
+    states = np.unravel_index(np.arange(math.prod(sizes)), sizes)
+    return [np.eye(S)[own] for S, own in zip(sizes, states)]
 
 
 @dataclass(frozen=True)
@@ -104,8 +111,7 @@ def expected_jointly(
     found = steps.expect(*joint_chain(start, transition), table, weights, 1)
     starts, moves = found.start.reshape(sizes), found.transition.reshape(sizes * 2)
     others = [[k for k in range(C) if k != c] for c in range(C)]
-    states = np.unravel_index(np.arange(table.shape[1]), sizes)
-    B = np.hstack([np.eye(S)[own] for S, own in zip(sizes, states)])
+    B = np.hstack(joint_indicators(sizes))
     q = found.emission[~np.isnan(x).all(axis=1)]
     of_step = np.einsum("tj,jk,jl->tkl", q, B, B, optimize=True) if by_step else None
     return Expected(

@@ -1,7 +1,7 @@
-"""Most likely paths of factorial hidden Markov models.
+"""State probabilities and most likely paths of factorial hidden Markov models.
 
-Exact: the most likely path of the joint states. Beyond, each chain under its own
-distribution of mean field.
+Exact: those of the joint states. Beyond, each chain under its own distribution of mean
+field.
 """
 
 from __future__ import annotations
@@ -12,31 +12,66 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._support import validation as v
 from maxent._support.sequences import Sequences
 from maxent.families import Gaussian
 from maxent.models._coupled_chains import total_means
 from maxent.models._factorial_em import even_beliefs, settled_chains
-from maxent.models._factorial_exact import joint_chain, joint_table
+from maxent.models._factorial_exact import (
+    joint_chain,
+    joint_indicators,
+    joint_table,
+)
 from maxent.models._hidden_chain import Observations
 from maxent.models._partial import patterns
 
 Array = NDArray[np.float64]
-MOST_STATES = 1024  # joint states of the exact path: their square is the cost of a step
+MOST_STATES = 1024  # joint states: their square is the cost of an exact step
 
 
-def best_paths(
-    model: Any, data: Sequences, method: str
-) -> tuple[list[NDArray[np.intp]], Array]:
-    """Paths (n_steps, n_chains), and their log-probabilities with the sequences."""
+def _is_exact(model: Any, method: str) -> bool:
+    """Whether to go through the joint states."""
+    v.check_choice("method", method, ("auto", "exact", "meanfield"))
     count = math.prod(model.n_states)
     if method == "exact" and count > MOST_STATES:
         raise ValueError(
             f"method='exact' with n_states={model.n_states}, {count:.3g} joint states: "
             f"it takes {MOST_STATES} of them at most. Use method='meanfield'."
         )
-    if method == "meanfield" or count > MOST_STATES:
-        return _mean_field_paths(model, data)
-    return _exact_paths(model, data)
+    return method != "meanfield" and count <= MOST_STATES
+
+
+def state_probabilities(
+    model: Any, data: Sequences, method: str
+) -> list[tuple[Array, ...]]:
+    """Probabilities (n_steps, S_c) of the states of every chain, of each sequence."""
+    if _is_exact(model, method):
+        start, transition = joint_chain(model.start, model.transition)
+        means, indicators = total_means(model.mean), joint_indicators(model.n_states)
+        found = []
+        for x in data:
+            table = joint_table(model.cov, means, x)
+            joint = _as_chain(x).expect(start, transition, table, np.ones(1), 1)
+            found.append(tuple(joint.emission @ B for B in indicators))
+        return found
+    even = even_beliefs(model.n_states, len(data.values))
+    beliefs = settled_chains(model, data, even).beliefs
+    return list(zip(*(Sequences(q, data.offsets) for q in beliefs)))
+
+
+def best_paths(
+    model: Any, data: Sequences, method: str
+) -> tuple[list[NDArray[np.intp]], Array]:
+    """Paths (n_steps, n_chains), and their log-probabilities with the sequences."""
+    if _is_exact(model, method):
+        return _exact_paths(model, data)
+    return _mean_field_paths(model, data)
+
+
+def _as_chain(x: Array) -> Observations:
+    """A sequence, each of whose steps has a row of its own in the table."""
+    steps = Sequences(x, np.array([0, len(x)], dtype=np.intp))
+    return Observations(steps, np.arange(len(x)), shared=False)
 
 
 def _exact_paths(model: Any, data: Sequences) -> tuple[list[NDArray[np.intp]], Array]:
@@ -44,10 +79,8 @@ def _exact_paths(model: Any, data: Sequences) -> tuple[list[NDArray[np.intp]], A
     means = total_means(model.mean)
     paths, log_prob = [], np.empty(len(data))
     for i, x in enumerate(data):
-        steps = Sequences(x, np.array([0, len(x)], dtype=np.intp))
-        seen = Observations(steps, np.arange(len(x)), shared=False)
         table = joint_table(model.cov, means, x)
-        path, value = seen.viterbi(start, transition, table)
+        path, value = _as_chain(x).viterbi(start, transition, table)
         paths.append(np.stack(np.unravel_index(path, model.n_states), axis=1))
         log_prob[i] = value[0]
     return paths, log_prob

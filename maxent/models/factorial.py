@@ -39,7 +39,7 @@ from maxent.models._factorial_em import (
     sizes_of,
 )
 from maxent.models._factorial_exact import joint_table
-from maxent.models._factorial_paths import best_paths
+from maxent.models._factorial_paths import best_paths, state_probabilities
 from maxent.models._state_fits import Units
 from maxent.models.base import Model, maximize_by_em
 
@@ -240,25 +240,35 @@ class FactorialHMM(InformationCriteria, Model):
         return out
 
     def posterior(
-        self, sequences: Any, lengths: ArrayLike | None = None
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        method: Literal["auto", "exact", "meanfield"] = "auto",
     ) -> list[list[Array]]:
-        """Mean-field probabilities of the states of every chain, for every sequence.
+        """Probabilities of the states of every chain, for every sequence.
 
         Parameters
         ----------
         sequences, lengths
             As in :meth:`log_likelihood`.
+        method : {"auto", "exact", "meanfield"}, default="auto"
+            "exact" sums over at most 1024 joint states. "meanfield" takes the chains as
+            independent, which makes them too sure of their states. "auto" is "exact"
+            where that is possible.
 
         Returns
         -------
         list of list of ndarray (n_steps, S_c)
             For every sequence one array per chain.
+
+        Raises
+        ------
+        ValueError
+            With ``method="exact"`` if there are more than 1024 joint states.
         """
         data = self._read(sequences, lengths)
-        even = even_beliefs(self.n_states, len(data.values))
-        chains = settled_chains(self, data, even)
-        each = [list(Sequences(q, data.offsets)) for q in chains.beliefs]
-        return [list(parts) for parts in zip(*each)]
+        return [list(parts) for parts in state_probabilities(self, data, method)]
 
     def viterbi(
         self,
@@ -276,8 +286,8 @@ class FactorialHMM(InformationCriteria, Model):
         method : {"auto", "exact", "meanfield"}, default="auto"
             "exact" is the most likely joint path, by the Viterbi algorithm over at most
             1024 joint states. "meanfield" is the most likely path of each chain under
-            the distribution that :meth:`posterior` gives it; together they may be less
-            likely. "auto" is "exact" where that is possible.
+            its distribution of mean field; together they may be less likely. "auto" is
+            "exact" where that is possible.
 
         Returns
         -------
@@ -291,7 +301,6 @@ class FactorialHMM(InformationCriteria, Model):
         ValueError
             With ``method="exact"`` if there are more than 1024 joint states.
         """
-        v.check_choice("method", method, ("auto", "exact", "meanfield"))
         return best_paths(self, self._read(sequences, lengths), method)
 
     def _read(self, sequences: Any, lengths: ArrayLike | None = None) -> Sequences:

@@ -144,6 +144,27 @@ def test_padding_is_left_alone(real, rng):
     assert (out[:, 37:] == 7).all()
 
 
+@pytest.mark.parametrize("extra", [0, 1], ids=["aligned", "shifted"])
+@pytest.mark.parametrize("width", [2112, 2111])
+def test_the_mirror_image_of_a_matrix_that_no_cache_holds(width, extra, rng):
+    n, d = 2100, 3  # its last rows are written past the caches, where they are aligned
+    X, xx = rows(rng, n, d, np.float32)
+    wide = np.full((n + extra, width), 7.0, dtype=np.float32)
+    out = wide[extra:, extra:]
+    core.gram_symmetric(SPECS["rbf"], X, xx, out, 2)
+    np.testing.assert_array_equal(out[:, :n], out[:, :n].T)
+    assert (out[:, n:] == 7).all() and (wide[:extra] == 7).all()
+    K, bound = truth(SPECS["rbf"], X[-50:], X)
+    assert (np.abs(out[-50:, :n] - K) <= bound).all()
+    X, xx = X.astype(float), xx.astype(float)
+    high = np.full((n + extra, width), 7.0, dtype=np.float32)[extra:, extra:]
+    low = np.full(n * (n + 1) // 2, np.nan, dtype=np.float32)
+    core.gram_split(SPECS["rbf"], X, xx, high, low, 2)
+    np.testing.assert_array_equal(high[:, :n], high[:, :n].T)
+    np.testing.assert_allclose(high[:, :n], out[:, :n], rtol=1e-4)
+    assert (high[:, n:] == 7).all()
+
+
 @pytest.mark.parametrize("known", [1, 40, 255, 256, 300, 599, 600])
 def test_known_rows_are_kept_and_the_rest_is_added(known, rng):
     X, xx = rows(rng, 600, 3, np.float32)

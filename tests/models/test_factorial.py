@@ -76,6 +76,45 @@ def test_viterbi_of_many_joint_states_is_that_of_each_chain(rng):
     refused(lambda: model.viterbi(x, method="best"), "method='best'")
 
 
+@pytest.mark.parametrize("sizes, d", [((2, 2), 1), ((3,), 2), ((1, 2, 3), 2)])
+def test_posterior_sums_over_all_joint_paths(sizes, d, rng):
+    model = random_factorial(rng, sizes, d)
+    data = model.sample(3, [3, 1, 2], rng)
+    data[0][1] = np.nan
+    data[2][0, -1] = np.nan
+    states = list(itertools.product(*(range(S) for S in sizes)))
+    found = model.posterior(data)
+    by_mean_field = model.posterior(data, method="meanfield")
+    for x, own, other in zip(data, found, by_mean_field):
+        expected = [np.zeros((len(x), S)) for S in sizes]
+        every = list(itertools.product(states, repeat=len(x)))
+        weights = np.array([joint_log_prob(model, q, x) for q in every])
+        for path, share in zip(every, np.exp(weights - logsumexp(weights))):
+            for t, q in enumerate(path):
+                for c, i in enumerate(q):
+                    expected[c][t, i] += share
+        assert len(own) == len(other) == len(sizes)
+        for c in range(len(sizes)):
+            np.testing.assert_allclose(own[c], expected[c], atol=1e-9)
+            np.testing.assert_allclose(other[c].sum(axis=1), 1.0, atol=1e-12)
+            if len(sizes) == 1:  # mean field is exact
+                np.testing.assert_allclose(other[c], expected[c], atol=1e-9)
+
+
+def test_posterior_of_many_joint_states_is_by_mean_field(rng):
+    model = random_factorial(rng, (11, 11, 11), 2)
+    x = model.sample(1, 5, rng)
+    for own, other in zip(
+        model.posterior(x)[0], model.posterior(x, method="meanfield")[0]
+    ):
+        np.testing.assert_array_equal(own, other)
+    refused(
+        lambda: model.posterior(x, method="exact"),
+        r"method='exact' with n_states=\(11, 11, 11\).*Use method='meanfield'",
+    )
+    refused(lambda: model.posterior(x, method="best"), "method='best'")
+
+
 def all_paths(model, T, power=1.0):
     """Log-weights of all joint paths and their means (T, d)."""
     states = list(itertools.product(*(range(S) for S in model.n_states)))
