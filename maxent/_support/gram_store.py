@@ -12,6 +12,8 @@ from maxent._core import gram as _gram
 from maxent._core.smo import compress, padded
 from maxent._support.arenas import Arena
 
+_IDLE = 0.05  # share of the rows held that may be of no use
+
 
 class _Store:
     """Memory for a matrix of at most `capacity` rows, with the free row and column."""
@@ -128,7 +130,7 @@ class PartGram(_Store):
 
     def __init__(self, kernel, capacity, extra=0):
         super().__init__(capacity, extra)
-        self.kernel = kernel
+        self.kernel, self.capacity = kernel, capacity
         self.rows = np.empty(0, dtype=np.intp)
 
     def exchange(self, rows):
@@ -138,6 +140,16 @@ class PartGram(_Store):
         self.keep(np.flatnonzero(wanted[self.rows]))
         wanted[self.rows] = False
         self.add(np.flatnonzero(wanted))
+
+    def cover(self, rows):
+        """Hold these rows, and few others that are here already; those that are new."""
+        new = np.setdiff1d(rows, self.rows, assume_unique=True)
+        idle = len(self.rows) + len(new) - len(rows)
+        if idle > _IDLE * len(self.rows) or idle + len(rows) > self.capacity:
+            self.exchange(rows)
+        else:
+            self.add(new)
+        return new
 
     def keep(self, positions):
         """Drop all rows but those at these ascending positions."""

@@ -208,17 +208,9 @@ class WorkingSets(ActiveRows):
                 return b, status
             f[:] = self.refreshed(known, seen, a)
             rows = self.active(a, f, b, 0.1 * scale)
-            new = np.setdiff1d(rows, store.rows, assume_unique=True)
             if len(rows) > self.limit:
                 return self.sweeps(store, a, f, b, self.kkt)
-            if (
-                len(rows) < 0.95 * len(store.rows)
-                or len(store.rows) + len(new) > self.limit
-            ):
-                store.exchange(rows)
-            else:
-                store.add(new)
-            if not len(new):
+            if not len(store.cover(rows)):
                 break
         return self.run(store, a, f, b, self.kkt)
 
@@ -248,13 +240,13 @@ class WorkingSets(ActiveRows):
                 left -= 1
                 rows = self.worst(a, f, b, rows, min(size, self.limit))
                 target = max(0.3 * violation, 0.5 * kkt)
-            store.exchange(rows)
+            store.cover(rows)
             before = a.copy()
             b, status = self.run(store, a, f, b, target)
             if status in _FAILED:
                 return b, status
             moved = np.flatnonzero(a != before)
-            others = np.setdiff1d(np.arange(self.n), rows, assume_unique=True)
+            others = np.setdiff1d(np.arange(self.n), store.rows, assume_unique=True)
             if len(moved) and len(others):
                 change = (a - before)[moved, None]
                 f[others] += self.kernel.apply(moved, change, True, others)[:, 0]

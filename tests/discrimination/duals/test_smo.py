@@ -178,6 +178,22 @@ def test_rows_come_and_go_and_their_matrix_stays_right(form, extra, rng):
     np.testing.assert_allclose(matrix(), K[np.ix_(store.rows, store.rows)], atol=1e-5)
 
 
+@pytest.mark.parametrize("wanted, idle", [(39, 1), (37, 0), (20, 0)])
+def test_few_rows_of_no_use_are_kept_while_there_is_room(wanted, idle, rng):
+    X = rng.normal(size=(60, 3))
+    store = PartGram(held_kernel("dense", X), 45)
+    store.add(np.arange(40))
+    rows = np.append(np.arange(40 - wanted, 40), [50, 51, 52])  # most of those held
+    np.testing.assert_array_equal(store.cover(rows), [50, 51, 52])
+    assert set(rows) <= set(store.rows) and len(store.rows) == len(rows) + idle
+    m = len(store.rows)
+    expected = rbf(X)[np.ix_(store.rows, store.rows)]
+    np.testing.assert_allclose(store.matrix[:m, :m], expected, atol=1e-5)
+    more = np.append(rows, [53, 54, 55])  # one too many beside a row of no use
+    store.cover(more)
+    assert set(store.rows) == set(more)
+
+
 @pytest.mark.parametrize("form", ["dense", "callable", "precomputed"])
 @pytest.mark.parametrize("extra", [0, 1])
 def test_a_whole_matrix_gives_products_and_parts(form, extra, rng):
