@@ -142,7 +142,7 @@ class PartGram(_Store):
         self.add(np.flatnonzero(wanted))
 
     def cover(self, rows):
-        """Hold these rows, and few others that are here already; those that are new."""
+        """Hold these rows, and keep a few others held; the rows that are added."""
         new = np.setdiff1d(rows, self.rows, assume_unique=True)
         idle = len(self.rows) + len(new) - len(rows)
         if idle > _IDLE * len(self.rows) or idle + len(rows) > self.capacity:
