@@ -51,6 +51,11 @@ TABLES = [
     Table("linear_dense", "linear.py", "--parts dense --pairs 3"),
     Table("linear_scaling", "linear.py", "--parts scaling --out {scratch}"),
     Table("multiclass", "multiclass.py", "--data {data} --pairs 3"),
+    Table(
+        "multiclass_letters",
+        "multiclass.py",
+        "--data {data} --sets letter --kinds joint pairs --rows 8000",
+    ),
     Table("generative_fit", "generative.py", "--parts fit"),
     Table("generative_memory", "generative.py", "--parts memory"),
     Table("generative_passes", "generative.py", "--parts passes"),

@@ -18,6 +18,7 @@ from maxent._support.validation import check_memory
 MOST_CATEGORIES = 65535  # codes are kept in two bytes; one is kept for missing values
 _MOST_FRACTIONS = 50  # that are categories
 _FEW_VALUES = 10  # integers that may occur once each and be categories
+_FAR = 1 << 60  # from zero, where differences of integers may overflow
 _MANY_VALUES = 10  # of a column that are not all new by chance
 
 MISSING = "<missing>"  # category of missing values in columns of text
@@ -310,12 +311,25 @@ def _codes(column, known):
     kinds = {
         "U" if a.dtype.kind == "U" else a.dtype.kind in "biuf" for a in (column, known)
     }
+    if column.dtype.kind in "iu" and known.dtype.kind in "iu":
+        least, most = int(known.min()), int(known.max())
+        if most - least < len(column) and least > -_FAR and most < _FAR:
+            return _looked_up(column, known.astype(np.intp), least, most)
     if len(kinds) == 1 and kinds <= {"U", True}:
         at = np.minimum(np.searchsorted(known, column), len(known) - 1)
         return np.where(known[at] == column, at, -1)
     # text among numbers or objects: by equality, not by order
     places = {value: place for place, value in enumerate(known.tolist())}
     return np.array([places.get(value, -1) for value in column.tolist()], dtype=np.intp)
+
+
+def _looked_up(column, known, least, most):
+    """Places of integers among few known ones, by a table of those between them."""
+    table = np.full(most - least + 1, -1, dtype=np.intp)
+    table[known - least] = np.arange(len(known))
+    inside = (column >= least) & (column <= most)
+    at = np.where(inside, column.astype(np.intp), least)
+    return np.where(inside, table[at - least], -1)
 
 
 def encode_columns(X):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from maxent._core.weighted_gram import weighted_gram as few_columns_gram
+from maxent._support.threads import effective_threads, in_threads
 
 _BLOCK = 512
 _FEW_COLUMNS = 512  # beyond, the product does not stay in cache, and BLAS is faster
+
+_WORTH_THREADS = 1e8  # multiplications
 
 
 def small_solve(A, b):
@@ -43,10 +48,26 @@ def blocked_cholesky(A):
             A[e:, k:e] = solve_triangular(
                 A[k:e, k:e], A[e:, k:e].T, lower=True, check_finite=False
             ).T
-            for s in range(e, n, _BLOCK):
-                t = min(s + _BLOCK, n)
-                A[s:t, e:t] -= A[s:t, k:e] @ A[e:t, k:e].T
+            _subtract_products(A, k, e)
     return A
+
+
+def _subtract_products(A, k, e):
+    """A[i, j] -= A[i, k:e] . A[j, k:e] for i >= j >= e, and more above the diagonal."""
+    n = len(A)
+    starts = range(e, n, _BLOCK)[::-1]  # the longest first
+
+    def work(i, *_):
+        rows = slice(starts[i], min(starts[i] + _BLOCK, n))
+        A[rows, e : rows.stop] -= A[rows, k:e] @ A[e : rows.stop, k:e].T
+
+    _share_out(work, len(starts), 0.5 * (e - k) * (n - e) ** 2)
+
+
+def _share_out(work, count, multiplications):
+    """Items on several threads where there is enough to do."""
+    threads = effective_threads() if multiplications > _WORTH_THREADS else 1
+    in_threads(work, count, min(threads, count))
 
 
 def solve_lower(L, rhs):
@@ -57,11 +78,23 @@ def weighted_gram(Z, weight):
     """Z' diag(weight) Z of rows Z (n, d) and weights >= 0, as an array (d, d)."""
     n, d = Z.shape
     if d <= _FEW_COLUMNS and Z.flags.c_contiguous:
-        return few_columns_gram(Z, np.ascontiguousarray(weight))
+        threads = effective_threads()
+        return few_columns_gram(Z, np.ascontiguousarray(weight), threads)
     out = np.zeros((d, d))
+    size = max(1, math.ceil(d / max(1, math.ceil(d / _BLOCK))))
+    blocks = [slice(lo, lo + size) for lo in range(0, d, size)]
+    pairs = [(I, J) for i, I in enumerate(blocks) for J in blocks[: i + 1]]
     for part in row_chunks(n, d * d):
         scaled = Z[part] * np.sqrt(weight[part, None])
-        out += scaled.T @ scaled
+
+        def work(k, *_, scaled=scaled):
+            I, J = pairs[k]
+            out[I, J] += scaled[:, I].T @ scaled[:, J]
+
+        _share_out(work, len(pairs), 0.5 * len(scaled) * d * d)
+    for I, J in pairs:
+        if I != J:
+            out[J, I] = out[I, J].T
     return out
 
 

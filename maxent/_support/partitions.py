@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from maxent._support import validation as v
 from maxent._support.row_blocks import RowBlocks
-from maxent._support.threads import single_threaded_blas
+from maxent._support.threads import single_threaded_blas, threads_of
 
 _FAN_IN = 16  # results added at a time; a tree of sums keeps little in memory
 
@@ -281,8 +281,8 @@ class _DaskPartitions:
 
 
 def _run(function, *args):
-    """A function of a partition, with BLAS on one thread: the same bits everywhere."""
-    with single_threaded_blas():
+    """A function of a partition on one thread, BLAS too: the same bits everywhere."""
+    with threads_of(1), single_threaded_blas():
         return function(*map(_aligned, args))
 
 

@@ -17,7 +17,11 @@ from maxent._support.kernel_parameters import (
 )
 from maxent._support.progress import progress_of
 from maxent._support.results import store_certificate, warn_not_converged
-from maxent._support.threads import effective_threads, single_threaded_blas
+from maxent._support.threads import (
+    effective_threads,
+    single_threaded_blas,
+    threads_of,
+)
 from maxent._support.typing import FloatArray, IntArray
 from maxent._support.vector_kernels import VectorKernel, apply_kernel, kernel_of_rows
 from maxent.discrimination._approximation import (
@@ -140,15 +144,16 @@ class KernelMachineMixin(CertifiedState):
         """As `_solve`, with the callback; a kernel that is not linear may be given."""
         if self._goes_linear(data, problem):
             steps = min(self.max_iter, _LINEAR_STEPS)
-            result = solve_linear(
-                data.values if is_approximated(data) else data,
-                problem,
-                tol=tol,
-                max_iter=steps,
-                init=None if init is None else np.abs(init),
-                solver=self.solver,
-                callback=callback,
-            )
+            with threads_of(self.n_jobs):
+                result = solve_linear(
+                    data.values if is_approximated(data) else data,
+                    problem,
+                    tol=tol,
+                    max_iter=steps,
+                    init=None if init is None else np.abs(init),
+                    solver=self.solver,
+                    callback=callback,
+                )
             if steps < self.max_iter and result.max_iter is None:
                 result.max_iter = steps
             return result

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logsumexp, xlogy
+from scipy.special import expit, logsumexp, softmax, xlogy
 
 from maxent._support import validation as v
 from maxent._support.compiling import compiled
+from maxent._support.linalg import row_chunks, weighted_gram
 from maxent.latent._model import LogLinearModel
 from maxent.latent._scaling import bounded, scaled, steps_of
 from maxent.latent._space import FeatureSpace
@@ -340,18 +341,18 @@ class BoltzmannModel(LogLinearModel):
 
     def hessian(self, lam: Array, observed: BinaryRows) -> Array:
         """Hessian of L at one lam, from the table of all states (small machines)."""
-        states = compiled("states")
-        X = states.all_states(self.M)[:, : self.J]
-        codes = X @ (1 << np.arange(self.J))
-        wanted = observed.rows @ (1 << np.arange(self.J))
-        u = self.space.exponents(lam)
         H = -self.covariance(lam)
-        for code, w in zip(wanted, observed.share):
-            at = np.flatnonzero(codes == code)
-            p = np.exp(u[at] - logsumexp(u[at]))
+        u, N = self.space.exponents(lam), self.n_features
+        codes = (observed.rows @ (1 << np.arange(self.J))).astype(np.intp)
+        hidden = np.arange(1 << self.L)[:, None] << self.J
+        for part in row_chunks(len(codes), len(hidden) * N * N):
+            at, share = hidden + codes[part], observed.share[part]
+            p = softmax(u[at], axis=0)
             F = self.space.F[at]
-            mean = p @ F
-            H += w * ((F.T * p) @ F - np.outer(mean, mean))
+            means = np.einsum("hr,hrn->rn", p, F)
+            p *= share
+            H += weighted_gram(F.reshape(-1, N), p.ravel())
+            H -= weighted_gram(means, share)
         return H
 
     # -- draws -------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def failed_checks(estimator):
 @parametrize_with_checks(
     [
         LMEGaussianMixture(),
-        LMEGaussianMixture(2),
+        LMEGaussianMixture(2, random_state=0),  # of 20 drawn starts all may collapse
         LMEGaussianMixture(2, prior="weak"),
         LMEGaussianMixture(covariance_type="diag"),
         LMEGaussianMixture(covariance_type="spherical"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import ssyrk
 
 from maxent._core.coordinate import scale_rows
 from maxent._optimize.bias import best_bias
@@ -12,8 +11,10 @@ from maxent._optimize.certificate import repair_equality
 from maxent._support import validation as v
 from maxent._support.kernel_parameters import LARGEST_FEATURE
 from maxent._support.results import Certified
+from maxent._support.threads import effective_threads, in_threads
 
 _CHUNK = 4096  # rows of a loss pass at a time
+_PIECES = 8  # of a loss pass, which threads share out
 
 
 def prior_precision(n_columns, problem):
@@ -148,15 +149,43 @@ class LinearProblem:
         Returns (value, multipliers, gradient, Hessian in single precision or None);
         the Hessian is for dense features.
         """
+        lam = np.empty(len(self.rows.q))
+        pieces = self._pieces()
+        sums = [None] * len(pieces)
+
+        def work(k, _, stop):
+            sums[k] = self._loss_sums(pieces[k], x, hessian, lam, stop)
+
+        in_threads(work, len(pieces), min(effective_threads(), len(pieces)))
+        value, gradient, H = sums[0]
+        for more in sums[1:]:  # in the order of the rows: same bits
+            value += more[0]
+            gradient += more[1]
+            if hessian:
+                H += more[2]
+        return value, lam, gradient, H
+
+    def _pieces(self):
+        """Constraint rows of a loss pass that one thread takes together."""
+        n = len(self.rows.q)
+        if self.sparse and self.one_to_one:
+            return [slice(0, n)]
+        chunks = -(-n // _CHUNK)
+        step = _CHUNK * max(1, -(-chunks // _PIECES))
+        return [slice(lo, min(lo + step, n)) for lo in range(0, max(n, 1), step)]
+
+    def _loss_sums(self, piece, x, hessian, lam, stop):
+        """Value, gradient and Hessian of a piece, and its multipliers in `lam`."""
         rows, sign, X = self.rows, self.sign, self.X
         d = X.shape[1]
         H = np.zeros((d + 1, d + 1), order="F") if hessian else None
-        lam = np.empty(len(rows.q))
         value, gradient = 0.0, np.zeros(d + 1)
-        scaled = np.empty((_CHUNK if hessian else 0, d + 1), dtype=np.float32)
-        rows_at_once = len(lam) if self.sparse and self.one_to_one else _CHUNK
-        for lo in range(0, len(lam), rows_at_once):
-            part = slice(lo, lo + rows_at_once)
+        size = piece.stop if self.sparse and self.one_to_one else _CHUNK
+        scaled = np.empty((size if hessian else 0, d + 1), dtype=np.float32)
+        for lo in range(piece.start, piece.stop, max(size, 1)):
+            if stop.is_set():
+                break
+            part = slice(lo, min(lo + size, piece.stop))
             Xc = X[part] if self.one_to_one else X[self.index[part]]
             Xc = Xc.astype(np.float64, copy=False)
             s = sign[part]
@@ -169,11 +198,11 @@ class LinearProblem:
             a = s * lam_c
             gradient[:d] -= a @ Xc
             gradient[d] -= a.sum()
-            if H is not None:
+            if hessian:
                 Z = scaled[: len(s)]
                 scale_rows(Xc, np.sqrt(curvature), Z)
-                H += ssyrk(1.0, Z.T)
-        return value, lam, gradient, H
+                H += Z.T @ Z
+        return value, gradient, H
 
     def certified(self, x, lam):
         """Certificate of weights and bias x (d + 1,) by the multipliers of its pass."""
