@@ -42,11 +42,8 @@ FITS = {
         sp.csr_array(np.where(X > 0.5, X, 0.0))[:700], y[:700]
     ),
     "newton": lambda X, y, k: MEDClassifier("linear", n_jobs=k).fit(X, y),
-    "newton in pieces": lambda X, y, k: MEDClassifier("linear", n_jobs=k).fit(
-        np.tile(X, (14, 1)), np.tile(y, 14)
-    ),
     "features": lambda X, y, k: MEDClassifier(
-        approximation="nystroem", n_components=20, random_state=0, n_jobs=k
+        approximation="nystroem", n_components=500, random_state=0, n_jobs=k
     ).fit(np.tile(X, (14, 1)), np.tile(y, 14)),
     "coordinate": lambda X, y, k: MEDClassifier(
         "linear", solver="coordinate", n_jobs=k

@@ -15,6 +15,7 @@ from maxent._support.threads import effective_threads, in_threads
 
 _CHUNK = 4096  # rows of a loss pass at a time
 _PIECES = 8  # of a loss pass, which threads share out
+_WORTH_THREADS = 1e7  # entries
 
 
 def prior_precision(n_columns, problem):
@@ -156,7 +157,8 @@ class LinearProblem:
         def work(k, _, stop):
             sums[k] = self._loss_sums(pieces[k], x, hessian, lam, stop)
 
-        in_threads(work, len(pieces), min(effective_threads(), len(pieces)))
+        threads = effective_threads() if self.X.size > _WORTH_THREADS else 1
+        in_threads(work, len(pieces), min(threads, len(pieces)))
         value, gradient, H = sums[0]
         for more in sums[1:]:  # in the order of the rows: same bits
             value += more[0]
