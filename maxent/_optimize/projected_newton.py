@@ -33,6 +33,7 @@ _IDLE = 50  # steps at the level of rounding after which the method stops
 _ROUNDED = 1e-8  # gain, in units of 1 + |J|, that is judged by slopes alone
 _NOTHING = 1e-14  # gain, in the same units, that is no gain
 _EARLY = 5  # steps in which more multipliers are positive than will be
+_FAR_MORE = 3  # times as many as wanted, though, do not come down
 
 
 def projected_newton(
@@ -111,7 +112,8 @@ class _ProjectedNewton:
         return n_iter - last <= _IDLE
 
     def _has_too_many(self, n_iter, lam):
-        return n_iter >= _EARLY and np.count_nonzero(lam) > self.most
+        most = self.most if n_iter >= _EARLY else _FAR_MORE * self.most
+        return np.count_nonzero(lam) > most
 
     def _certify(self, lam):
         """The point with the best bias, and with duals where slacks vanish.

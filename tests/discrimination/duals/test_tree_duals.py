@@ -295,3 +295,19 @@ def test_the_interior_point_goes_on_where_newton_steps_stall(rng, monkeypatch):
     assert steps[:4] == [1, 2, 3, 4] and steps == sorted(steps)
     assert found.history[-1] == (found.n_iter, found.objective, found.gap)
     assert seen == found.history
+
+
+def test_newton_steps_end_at_once_where_most_rows_have_multipliers(rng, monkeypatch):
+    X, y = rng.integers(3, size=(1500, 8)), rng.integers(2, size=1500)
+    solve, found = block_dual.projected_newton, []
+
+    def recorded(*args, **options):
+        found.append(solve(*args, **options))
+        return found[-1]
+
+    monkeypatch.setattr(block_dual, "projected_newton", recorded)
+    model = MEDTreeClassifier().fit(X, y)
+    (first,) = found
+    assert np.count_nonzero(first.lam) == 0  # the point before the step
+    assert first.n_iter == 1 and first.status is Status.STALLED
+    assert model.converged_ and model.n_iter_ > 1
