@@ -10,12 +10,12 @@ from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from maxent._core.weighted_gram import weighted_gram as few_columns_gram
-from maxent._support.threads import effective_threads, in_threads
+from maxent._support.threads import effective_threads, share_out
 
 _BLOCK = 512
 _FEW_COLUMNS = 512  # beyond, the product does not stay in cache, and BLAS is faster
 
-_WORTH_THREADS = 1e8  # multiplications
+_NS = 0.04  # of a multiplication in a product of matrices
 
 
 def small_solve(A, b):
@@ -61,13 +61,7 @@ def _subtract_products(A, k, e):
         rows = slice(starts[i], min(starts[i] + _BLOCK, n))
         A[rows, e : rows.stop] -= A[rows, k:e] @ A[e : rows.stop, k:e].T
 
-    _share_out(work, len(starts), 0.5 * (e - k) * (n - e) ** 2)
-
-
-def _share_out(work, count, multiplications):
-    """Items on several threads where there is enough to do."""
-    threads = effective_threads() if multiplications > _WORTH_THREADS else 1
-    in_threads(work, count, min(threads, count))
+    share_out(work, len(starts), _NS * 0.5 * (e - k) * (n - e) ** 2)
 
 
 def solve_lower(L, rhs):
@@ -91,7 +85,7 @@ def weighted_gram(Z, weight):
             I, J = pairs[k]
             out[I, J] += scaled[:, I].T @ scaled[:, J]
 
-        _share_out(work, len(pairs), 0.5 * len(scaled) * d * d)
+        share_out(work, len(pairs), _NS * 0.5 * len(scaled) * d * d)
     for I, J in pairs:
         if I != J:
             out[J, I] = out[I, J].T

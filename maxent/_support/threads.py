@@ -21,6 +21,8 @@ from maxent._support.validation import check_jobs
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
+_WORTH_THREADS = 4e6  # ns; to start threads and wait for them costs a part of one
+
 # n_jobs of the estimator at work, for loops far below it; each thread has its own
 _asked: contextvars.ContextVar[int | None] = contextvars.ContextVar("n_jobs")
 
@@ -182,6 +184,20 @@ def in_threads(work, n_items, n_threads):
         raise
     if failures:
         raise failures[0]
+
+
+def share_out(work, n_items, ns):
+    """:func:`in_threads`, with one thread where all takes less than some milliseconds.
+
+    Parameters
+    ----------
+    work, n_items
+        As for :func:`in_threads`.
+    ns : float
+        What all items take on one thread, in nanoseconds.
+    """
+    threads = effective_threads() if ns > _WORTH_THREADS else 1
+    in_threads(work, n_items, min(threads, n_items))
 
 
 def end_tasks(found, given_up):

@@ -33,12 +33,18 @@ def joint_log_prob(model, path, x):
     return total
 
 
-@pytest.mark.parametrize("sizes, d", [((2, 2), 1), ((3,), 2), ((1, 2, 3), 2)])
-def test_viterbi_is_the_best_of_all_joint_paths(sizes, d, rng):
+def partly_observed(sizes, d, rng):
+    """A model, and short sequences of it with holes."""
     model = random_factorial(rng, sizes, d)
     data = model.sample(3, [3, 1, 2], rng)
     data[0][1] = np.nan
     data[2][0, -1] = np.nan
+    return model, data
+
+
+@pytest.mark.parametrize("sizes, d", [((2, 2), 1), ((3,), 2), ((1, 2, 3), 2)])
+def test_viterbi_is_the_best_of_all_joint_paths(sizes, d, rng):
+    model, data = partly_observed(sizes, d, rng)
     states = list(itertools.product(*(range(S) for S in sizes)))
     paths, log_prob = model.viterbi(data)
     others, bounds = model.viterbi(data, method="meanfield")
@@ -78,10 +84,7 @@ def test_viterbi_of_many_joint_states_is_that_of_each_chain(rng):
 
 @pytest.mark.parametrize("sizes, d", [((2, 2), 1), ((3,), 2), ((1, 2, 3), 2)])
 def test_posterior_sums_over_all_joint_paths(sizes, d, rng):
-    model = random_factorial(rng, sizes, d)
-    data = model.sample(3, [3, 1, 2], rng)
-    data[0][1] = np.nan
-    data[2][0, -1] = np.nan
+    model, data = partly_observed(sizes, d, rng)
     states = list(itertools.product(*(range(S) for S in sizes)))
     found = model.posterior(data)
     by_mean_field = model.posterior(data, method="meanfield")

@@ -11,11 +11,10 @@ from maxent._optimize.certificate import repair_equality
 from maxent._support import validation as v
 from maxent._support.kernel_parameters import LARGEST_FEATURE
 from maxent._support.results import Certified
-from maxent._support.threads import effective_threads, in_threads
+from maxent._support.threads import share_out
 
 _CHUNK = 4096  # rows of a loss pass at a time
 _PIECES = 8  # of a loss pass, which threads share out
-_WORTH_THREADS = 1e7  # entries
 
 
 def prior_precision(n_columns, problem):
@@ -157,8 +156,7 @@ class LinearProblem:
         def work(k, _, stop):
             sums[k] = self._loss_sums(pieces[k], x, hessian, lam, stop)
 
-        threads = effective_threads() if self.X.size > _WORTH_THREADS else 1
-        in_threads(work, len(pieces), min(threads, len(pieces)))
+        share_out(work, len(pieces), self.X.size)  # a nanosecond for an entry
         value, gradient, H = sums[0]
         for more in sums[1:]:  # in the order of the rows: same bits
             value += more[0]
@@ -167,10 +165,15 @@ class LinearProblem:
                 H += more[2]
         return value, lam, gradient, H
 
+    @property
+    def _all_at_once(self):
+        """Whether a pass takes all rows together: parts of sparse ones are copies."""
+        return self.sparse and self.one_to_one
+
     def _pieces(self):
         """Constraint rows of a loss pass that one thread takes together."""
         n = len(self.rows.q)
-        if self.sparse and self.one_to_one:
+        if self._all_at_once:
             return [slice(0, n)]
         chunks = -(-n // _CHUNK)
         step = _CHUNK * max(1, -(-chunks // _PIECES))
@@ -182,7 +185,7 @@ class LinearProblem:
         d = X.shape[1]
         H = np.zeros((d + 1, d + 1), order="F") if hessian else None
         value, gradient = 0.0, np.zeros(d + 1)
-        size = piece.stop if self.sparse and self.one_to_one else _CHUNK
+        size = piece.stop if self._all_at_once else _CHUNK
         scaled = np.empty((size if hessian else 0, d + 1), dtype=np.float32)
         for lo in range(piece.start, piece.stop, max(size, 1)):
             if stop.is_set():
