@@ -20,6 +20,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from maxent._core.chain cimport aligned, log_total
+from maxent._core.threads cimport team
 
 cdef enum:
     WORK = 20000000     # multiplications of a thread between two looks for Ctrl-C
@@ -152,7 +153,8 @@ def hmm_kernel(
     cdef const double[:, ::1] least2 = smallest_positive(trans2, (1, 2))
     cdef const unsigned char[::1] sparse, sparse2
     cdef Py_ssize_t n = begin.shape[0], s = begin.shape[2], s2 = begin2.shape[2]
-    cdef Py_ssize_t i, lo, stop, wave
+    cdef Py_ssize_t i, lo, stop, wave, cost
+    cdef int threads
     cdef double[:, :, ::1] log_k = np.full((steps + 1 if every else 1, n, n2), np.nan)
     cdef Pairs p
     cdef int failed = 0
@@ -178,12 +180,13 @@ def hmm_kernel(
         p.psi = &given[0, 0, 0, 0, 0]
     p.tiny, p.log_k, p.lower = &tiny[0, 0], &log_k[0, 0, 0], lower
     p.steps, p.first = steps, 0 if every else steps
-    wave = WORK // (1 + n2 * (steps + 1) * s * s2 * (s + s2) // MX_CHAIN_LANES)
-    wave = max(<Py_ssize_t>1, wave) * n_threads
+    cost = 1 + n2 * (steps + 1) * s * s2 * (s + s2) // MX_CHAIN_LANES
+    wave = max(<Py_ssize_t>1, WORK // cost) * n_threads
     for lo in range(0, n, wave):
         stop = min(lo + wave, n)
+        threads = team(n_threads, stop - lo, <double>cost * (stop - lo))
         for i in prange(lo, stop, nogil=True, schedule="dynamic", chunksize=1,
-                        num_threads=n_threads):
+                        num_threads=threads):
             failed |= kernel_row(&p, i)
         if failed:
             raise MemoryError
@@ -297,7 +300,8 @@ def hmm_kernel_in_logs(
     relative to the largest term of a row and is added up term by term in logs where
     that underflows.
     """
-    cdef Py_ssize_t n = first_model.shape[0], k, lo, stop, wave, letters = 0, size
+    cdef Py_ssize_t n = first_model.shape[0], k, lo, stop, wave, cost, letters = 0, size
+    cdef int threads
     cdef double[:, ::1] log_k = np.empty((steps + 1 if every else 1, n))
     cdef const double[:, :, ::1] table, log_table, table2, log_table2, given
     cdef const double* psi = NULL
@@ -316,12 +320,13 @@ def hmm_kernel_in_logs(
     else:
         given = log_psi
         psi = &given[0, 0, 0]
-    wave = WORK // (1 + (steps + 1) * size * (P.states + Q.states + 20))
-    wave = max(<Py_ssize_t>1, wave) * n_threads
+    cost = 1 + (steps + 1) * size * (P.states + Q.states + 20)
+    wave = max(<Py_ssize_t>1, WORK // cost) * n_threads
     for lo in range(0, n, wave):
         stop = min(lo + wave, n)
+        threads = team(n_threads, stop - lo, <double>cost * (stop - lo))
         for k in prange(lo, stop, nogil=True, schedule="dynamic", chunksize=1,
-                        num_threads=n_threads):
+                        num_threads=threads):
             failed |= pair_in_logs(
                 &P, &Q, first_model[k], second_model[k], letters,
                 NULL if psi == NULL else psi + k * size, steps,

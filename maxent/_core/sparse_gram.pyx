@@ -13,6 +13,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.string cimport memset
 
+from maxent._core.threads cimport team
+
 cdef enum:
     WAVE = 256              # rows between two looks for Ctrl-C
     TILE = 16               # rows and columns that are mirrored together
@@ -56,6 +58,15 @@ cdef void finish_row(
         out[j] = (out[j] + (a + b[j])) * (r * s[j])
 
 
+cdef Py_ssize_t terms_of(
+    const int* columns, Py_ssize_t n, const int* start) noexcept nogil:
+    """Products that rows of X with n entries take, were no half left out."""
+    cdef Py_ssize_t k, terms = 0
+    for k in range(n):
+        terms += start[columns[k] + 1] - start[columns[k]]
+    return terms
+
+
 cdef void mirror(double* out, Py_ssize_t n, Py_ssize_t first) noexcept nogil:
     """Rows first .. first + TILE - 1 of the lower half from the upper one."""
     cdef Py_ssize_t i, j, t
@@ -89,6 +100,7 @@ def product(
     cdef const double* b_ = NULL
     cdef const double* s_ = NULL
     cdef bint finish = a is not None
+    cdef int threads
     if n == 0 or m == 0:
         return
     if finish:
@@ -101,8 +113,10 @@ def product(
         rows, entries = &y_rows[0], &y_values[0]
     for lo in range(0, n, WAVE):
         hi = min(lo + WAVE, n)
+        threads = team(n_threads, hi - lo, <double>(hi - lo) * m + terms_of(
+            columns + x_start[lo], x_start[hi] - x_start[lo], &y_start[0]))
         for i in prange(lo, hi, nogil=True, schedule="dynamic", chunksize=4,
-                        num_threads=n_threads):
+                        num_threads=threads):
             first = i if symmetric else 0
             memset(&out[i, first], 0, (m - first) * sizeof(double))
             one_row(columns + x_start[i], values + x_start[i],
@@ -114,7 +128,8 @@ def product(
     if symmetric:
         for lo in range(0, n, WAVE):
             hi = min(lo + WAVE, n)
+            threads = team(n_threads, (hi - lo) // TILE, <double>(hi - lo) * hi)
             for i in prange((hi - lo + TILE - 1) // TILE, nogil=True,
-                            schedule="dynamic", chunksize=1, num_threads=n_threads):
+                            schedule="dynamic", chunksize=1, num_threads=threads):
                 mirror(&out[0, 0], n, lo + i * TILE)
             PyErr_CheckSignals()

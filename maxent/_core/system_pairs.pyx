@@ -13,6 +13,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
 
+from maxent._core.threads cimport team
+
 cdef enum:
     ALIGNED = 64
     WORK = 200000000        # multiplications of a thread between two looks for Ctrl-C
@@ -117,6 +119,7 @@ def pair_terms(
     cdef Py_ssize_t together = min(
         tiles, n_threads * max(1, <Py_ssize_t>(WORK / (cost * blocks))))
     cdef Py_ssize_t column
+    cdef int threads
     cdef double* memory = <double*>malloc(together * room * sizeof(double) + ALIGNED)
     if memory == NULL:
         raise MemoryError
@@ -126,8 +129,10 @@ def pair_terms(
         for first in range(0, tiles, together):
             stop = min(first + together, tiles)
             for column in range(0, blocks, wide):
+                threads = team(n_threads, stop - first, 0.05 * cost * (
+                    min(column + wide, blocks) - column) * (stop - first))
                 for i in prange(first, stop, nogil=True, schedule="dynamic",
-                                chunksize=1, num_threads=n_threads):
+                                chunksize=1, num_threads=threads):
                     tile(
                         &p, &rows[0, 0], rows.shape[1], N, &lanes[0, 0, 0], size,
                         i * MX_PAIRS, max(column, i if symmetric else 0),

@@ -12,6 +12,7 @@ from maxent._support.callers import user_stacklevel
 from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.plain_categories import missing_values, plain_categories
+from maxent._support.threads import share_out
 from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
 
@@ -19,6 +20,8 @@ MOST_CATEGORIES = 65535  # codes are kept in two bytes; one is kept for missing 
 _MOST_FRACTIONS = 50  # that are categories
 _FEW_VALUES = 10  # integers that may occur once each and be categories
 _FAR = 1 << 60  # from zero, where differences of integers may overflow
+_BLOCK = 1 << 15  # values that are looked up together
+_NS = 3.0  # to look up one of them
 _MANY_VALUES = 10  # of a column that are not all new by chance
 
 MISSING = "<missing>"  # category of missing values in columns of text
@@ -245,21 +248,26 @@ def encode_categories(
             f"hold the categories of {X.shape[1]} features. Fit it again."
         )
     absent = missing_values(X)
+    in_tables = _in_tables(X, categories, codes)
     for k, known in enumerate(categories):
         column, here = X[:, k], absent[:, k]
+        if k in in_tables:
+            continue
         if here.any():
             codes[here, k] = _place_of_missing(known) if missing else -1
             codes[~here, k] = _codes(column[~here], known)
         else:
             codes[:, k] = _codes(column, known)
-        if (codes[:, k] < 0).any() and handle_unknown == "error":
-            row = int(np.argmin(codes[:, k]))
-            found = column[row].item() if hasattr(column[row], "item") else column[row]
-            raise ValueError(
-                f"X[{row}, {k}]{_named(k, names)} = {found!r} is a category unseen in "
-                f"training; feature {k} had {v.shown(known.tolist())}. Use "
-                "handle_unknown='ignore' to leave it out, or train with it."
-            )
+    if handle_unknown == "error" and (unseen := codes < 0).any():
+        k = int(unseen.any(axis=0).argmax())
+        row = int(unseen[:, k].argmax())
+        value = X[row, k]
+        found = value.item() if hasattr(value, "item") else value
+        raise ValueError(
+            f"X[{row}, {k}]{_named(k, names)} = {found!r} is a category unseen in "
+            f"training; feature {k} had {v.shown(categories[k].tolist())}. Use "
+            "handle_unknown='ignore' to leave it out, or train with it."
+        )
     if handle_unknown == "ignore":
         warn_of_unseen(codes < 0, absent, X, categories, names)
     return codes
@@ -311,10 +319,6 @@ def _codes(column, known):
     kinds = {
         "U" if a.dtype.kind == "U" else a.dtype.kind in "biuf" for a in (column, known)
     }
-    if column.dtype.kind in "iu" and known.dtype.kind in "iu":
-        least, most = int(known.min()), int(known.max())
-        if most - least < len(column) and least > -_FAR and most < _FAR:
-            return _looked_up(column, known.astype(np.intp), least, most)
     if len(kinds) == 1 and kinds <= {"U", True}:
         at = np.minimum(np.searchsorted(known, column), len(known) - 1)
         return np.where(known[at] == column, at, -1)
@@ -323,13 +327,41 @@ def _codes(column, known):
     return np.array([places.get(value, -1) for value in column.tolist()], dtype=np.intp)
 
 
-def _looked_up(column, known, least, most):
-    """Places of integers among few known ones, by a table of those between them."""
-    table = np.full(most - least + 1, -1, dtype=np.intp)
-    table[known - least] = np.arange(len(known))
-    inside = (column >= least) & (column <= most)
-    at = np.where(inside, column.astype(np.intp), least)
-    return np.where(inside, table[at - least], -1)
+def _in_tables(X, categories, codes):
+    """Encode columns of few integers by tables of those between them; which they are.
+
+    All columns together, some rows at a time, which stay in the cache.
+    """
+    if X.dtype.kind not in "iu":
+        return {}
+    ranges = {}
+    for k, known in enumerate(categories):
+        if known.dtype.kind in "iu":
+            least, most = int(known.min()), int(known.max())
+            if most - least < len(X) and least > -_FAR and most < _FAR:
+                ranges[k] = least, most
+    if not ranges:
+        return ranges
+    columns = list(ranges)
+    least, most = np.array(list(ranges.values()), dtype=np.intp).T
+    start = np.concatenate([[0], np.cumsum(most - least + 1)])
+    table = np.full(start[-1], -1, dtype=np.intp)
+    shift = start[:-1] - least
+    for k, by in zip(columns, shift, strict=True):
+        table[categories[k].astype(np.intp) + by] = np.arange(len(categories[k]))
+    every = slice(None) if len(columns) == X.shape[1] else columns
+    step = max(1, _BLOCK // len(columns))
+
+    def encode(block, thread, stop):
+        rows = slice(block * step, (block + 1) * step)
+        values = X[rows, every]
+        inside = (values >= least) & (values <= most)
+        at = np.where(inside, values.astype(np.intp, copy=False), least)
+        at += shift
+        codes[rows, every] = np.where(inside, table.take(at), -1)
+
+    share_out(encode, -(-len(X) // step), _NS * len(X) * len(columns))
+    return ranges
 
 
 def encode_columns(X):

@@ -23,6 +23,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import xlogy
 
 from maxent._core.mixture import em_pass
+from maxent._core.threads import threads_worth
 from maxent._support.threads import effective_threads
 from maxent.latent._mixture_em import Step, mean_posterior_entropy
 
@@ -31,7 +32,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 # A component has vanished below this share of the weight, or below this determinant
 # relative to the pooled one.
 VANISHED = 1e-10
-_WORTH_THREADS = 5e6  # multiplications, about two milliseconds
+_NS = 0.4  # a multiplication
 
 
 class GaussianEM:
@@ -208,9 +209,9 @@ class GaussianEM:
         return L, n, s1, s2
 
     def _threads_for(self, R):
-        """One thread for passes so short that starting others costs more."""
+        """Threads for the loop over R restarts."""
         work = R * self.K * self.n * (4 + self.d * (self.d + 3) // 2)
-        return min(self.threads, R) if work > _WORTH_THREADS else 1
+        return threads_worth(self.threads, R, _NS * work)
 
     def m_step(self, mean, n, s1, s2):
         """Weights, means and covariances from the sums."""

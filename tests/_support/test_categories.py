@@ -40,3 +40,26 @@ def test_negative_categories_beside_unsigned_values():
     known, column = np.array([-2, 0, 3]), np.array([0, 3, 254, 255] * 2, dtype=np.uint8)
     found = encode_categories(column[:, None], [known], handle_unknown="report")
     assert found[:4, 0].tolist() == [1, 2, -1, -1]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8])
+@pytest.mark.parametrize("wide", [(), (2,), (0, 1, 2, 3, 4)])
+def test_many_columns_and_blocks_of_rows(dtype, wide):
+    """Columns in tables, those too wide for one, and more rows than a block."""
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 7, size=(40_000, 5)).astype(dtype)
+    known = [np.unique(rng.integers(0, 9, 5)).astype(dtype) for _ in range(5)]
+    for k in wide:  # one far category: 2**28 between, or a column of another type
+        far = 2**28 if dtype is np.int32 else 20.5
+        known[k] = np.append(known[k].astype(type(far)), far)
+    found = encode_categories(X, known, handle_unknown="report")
+    for k, values in enumerate(known):
+        places = {value: place for place, value in enumerate(values.tolist())}
+        assert found[:, k].tolist() == [places.get(x, -1) for x in X[:, k].tolist()]
+
+
+def test_the_first_unknown_category_by_column_is_named():
+    X = np.array([[0, 1, 2], [0, 1, 9], [0, 8, 2], [0, 7, 2]] * 3)
+    known = [np.array([0]), np.array([1, 2]), np.array([0.5, 2.0])]
+    with pytest.raises(ValueError, match=r"^X\[2, 1\] = 8 is a category unseen"):
+        encode_categories(X, known)
