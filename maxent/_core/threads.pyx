@@ -53,8 +53,9 @@ cdef extern from *:
     #if defined(_OPENMP) && defined(__linux__)
     #include <sys/resource.h>
     #include <time.h>
-    /* As above for the thread that calls, from the clock and the system's count. */
-    static int mx_contended_now(void) {
+    /* As above for the thread that calls, from the clock and the system's count, or
+     * with the switches since the last call left out. */
+    static int mx_contended_now(int left_out) {
         static __thread mx_pace pace = {0.0, 0.0, MX_FIRST};
         static __thread double then = -1.0, before = 0.0;
         struct timespec t;
@@ -64,13 +65,13 @@ cdef extern from *:
         now = 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
         if (getrusage(RUSAGE_SELF, &use)) return 0;
         ms = then < 0.0 ? 0.0 : now - then;
-        switches = then < 0.0 ? 0.0 : (double)use.ru_nivcsw - before;
+        switches = then < 0.0 || left_out ? 0.0 : (double)use.ru_nivcsw - before;
         then = now;
         before = (double)use.ru_nivcsw;
         return mx_contended(&pace, ms, switches);
     }
     #else
-    static int mx_contended_now(void) { return 0; }
+    static int mx_contended_now(int left_out) { (void)left_out; return 0; }
     #endif
     """
     ctypedef struct mx_pace:
@@ -78,7 +79,7 @@ cdef extern from *:
     const int mx_has_openmp
     int omp_get_max_threads() noexcept nogil
     int mx_contended(mx_pace* p, double ms, double switches) noexcept nogil
-    int mx_contended_now() noexcept nogil
+    int mx_contended_now(int left_out) noexcept nogil
 
 cdef enum:
     SHORT = 1000000        # ns: a loop that is not worth threads
@@ -88,7 +89,7 @@ cdef enum:
 cdef int team(int n_threads, Py_ssize_t tasks, double ns) noexcept nogil:
     if n_threads <= 1 or tasks <= 1 or ns <= SHORT:
         return 1
-    if mx_contended_now() and ns < LONG:
+    if mx_contended_now(False) and ns < LONG:
         return 1
     return <int>min(<Py_ssize_t>n_threads, tasks)
 
@@ -104,8 +105,16 @@ def openmp_max_threads():
 
 
 def threads_worth(int n_threads, Py_ssize_t tasks, double ns):
-    """Threads for a loop of Python threads, by the rule of the compiled loops."""
+    """Threads for a compiled loop of so many tasks and so many ns on one thread."""
     return team(n_threads, tasks, ns)
+
+
+def leave_out_switches():
+    """Leave out what switches there were since the last loop of this thread.
+
+    Threads of Python take the processor from one another.
+    """
+    mx_contended_now(True)
 
 
 def contended(const double[:, ::1] history):

@@ -16,7 +16,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from maxent._core.threads import has_openmp, openmp_max_threads, threads_worth
+from maxent._core.threads import (
+    has_openmp,
+    leave_out_switches,
+    openmp_max_threads,
+)
 from maxent._support.validation import check_jobs
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -182,15 +186,14 @@ def in_threads(work, n_items, n_threads):
     except BaseException:  # a signal, between items or while waiting
         stop.set()
         raise
+    if others:
+        leave_out_switches()
     if failures:
         raise failures[0]
 
 
 def share_out(work, n_items, ns):
-    """:func:`in_threads`, with one thread where others would not be worth it.
-
-    That is where all takes less than some milliseconds, and where other programs keep
-    the processors busy (``maxent._core.threads``).
+    """:func:`in_threads`, with one thread where all takes less than some milliseconds.
 
     Parameters
     ----------
@@ -200,7 +203,7 @@ def share_out(work, n_items, ns):
         What all items take on one thread, in nanoseconds.
     """
     threads = effective_threads() if ns > _WORTH_THREADS else 1
-    in_threads(work, n_items, threads_worth(threads, n_items, ns))
+    in_threads(work, n_items, min(threads, n_items))
 
 
 def end_tasks(found, given_up):
