@@ -56,9 +56,13 @@ def fits(options):
     import _data  # noqa: F401  (finds the suite)
     from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
     from sklearn.naive_bayes import CategoricalNB
-    from suite.data import gaussian_classes, letters
+    from suite.data import category_tables, gaussian_classes, letters
 
-    from maxent import MEDGaussianClassifier, MEDOutlierDetector
+    from maxent import (
+        MEDBayesNetClassifier,
+        MEDGaussianClassifier,
+        MEDOutlierDetector,
+    )
 
     describe(
         "Generative machines, whole fits and predictions",
@@ -81,6 +85,26 @@ def fits(options):
                 options.pairs if n < 10000 else 1,
             )
         )
+    n = 110 if options.quick else 990
+    report.add(
+        row(
+            f"Gaussians, {n} x 10, 11 classes",
+            lambda: MEDGaussianClassifier(),
+            lambda: QuadraticDiscriminantAnalysis(reg_param=0.01),
+            gaussian_classes(n, 10, classes=11),
+            options.pairs,
+        )
+    )
+    n = 100 if options.quick else 683
+    report.add(
+        row(
+            f"Bayes nets, {n} x 35, 19 classes",
+            lambda: MEDBayesNetClassifier(),
+            lambda: CategoricalNB(min_categories=3),
+            category_tables(n, 35, classes=19),
+            options.pairs,
+        )
+    )
     n = 700 if options.quick else 7000
     X, y, X_test, y_test = letters(2 * n, 25)
     own = X[y == 1][:n]

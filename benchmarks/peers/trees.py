@@ -222,6 +222,7 @@ def chow_liu(options, report):
 
 def fits(options, report):
     """Whole fits of two classes to a relative gap of 1e-8; Chow-Liu trees beside."""
+    import numpy as np
     from _data import matrices  # noqa: F401
     from suite.data import letters
 
@@ -250,6 +251,24 @@ def fits(options, report):
                     "check": f"relative gap {gap:.1e}, {len(model.support_)} support",
                 }
             )
+    for rows, noise in ((100, 0.1),) if options.quick else ((1000, 0.0), (3000, 0.2)):
+        X, y, _, _ = letters(rows, 25)
+        y = np.where(np.random.default_rng(1).random(rows) < noise, 1 - y, y)
+        one, other = MEDTreeClassifier(margin="logistic"), MEDTreeClassifier()
+        outcome = race(
+            lambda m=one, X=X, y=y: m.fit(X, y),
+            lambda m=other, X=X, y=y: m.fit(X, y),
+            options.pairs if rows < 3000 else 1,
+        )
+        report.add(
+            {
+                "race": "fit, margin='logistic'",
+                "size": f"{rows} x 25, {100 * noise:.0f} % of the labels wrong",
+                "peer": "margin='exponential'",
+                **outcome.columns,
+                "check": f"{one.converged_} {other.converged_}",
+            }
+        )
 
 
 if __name__ == "__main__":

@@ -63,17 +63,17 @@ def signs(y):
     return np.where(y == y.max(), 1.0, -1.0)
 
 
-def gaussian_classes(n, d, *, test=2000, seed=0):
-    """Two overlapping Gaussians of different covariances, 5 % of the labels flipped."""
+def gaussian_classes(n, d, *, classes=2, test=2000, seed=0):
+    """Overlapping Gaussians of different covariances, 5 % of the labels moved on."""
     rng = np.random.default_rng(seed)
     total = n + test
-    y = np.arange(total) % 2
-    shapes = np.eye(d) + 0.5 / np.sqrt(d) * rng.normal(size=(2, d, d))
-    means = rng.normal(size=(2, d)) * 1.5 / np.sqrt(d)
+    y = np.arange(total) % classes
+    shapes = np.eye(d) + 0.5 / np.sqrt(d) * rng.normal(size=(classes, d, d))
+    means = rng.normal(size=(classes, d)) * 1.5 / np.sqrt(d)
     X = rng.normal(size=(total, d))
-    for k in (0, 1):
+    for k in range(classes):
         X[y == k] = means[k] + X[y == k] @ shapes[k]
-    y = np.where(rng.random(total) < 0.05, 1 - y, y)
+    y = np.where(rng.random(total) < 0.05, (y + 1) % classes, y)
     return X[:n], y[:n], X[n:], y[n:]
 
 
@@ -89,4 +89,13 @@ def letters(n, length, *, test=2000, seed=0):
     prob = np.where(y[:, None, None] == 1, pattern, 0.5 * pattern + 0.125)
     above = rng.random((n + test, length, 1)) > prob.cumsum(axis=-1)[..., :3]
     X = above.sum(axis=-1)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def category_tables(n, d, *, classes, values=3, test=2000, seed=0):
+    """Independent categorical columns, each with a table drawn for every class."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(classes, size=n + test)
+    above = rng.dirichlet(np.ones(values), size=(classes, d)).cumsum(axis=-1)[y, :, :-1]
+    X = (rng.random((n + test, d, 1)) > above).sum(axis=-1)
     return X[:n], y[:n], X[n:], y[n:]

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
 
+from maxent._optimize.core_hessian import core_solver
 from maxent._optimize.mapped_factors import MappedFactors
 from maxent._optimize.maps import product_into
 from maxent._optimize.quadratics import LowRankQuadratic
@@ -225,6 +226,14 @@ class BlockSum:
 
         `curvatures` of blocks, None for none, are added to the Hessian along slacks.
         """
+        exact = functools.partial(self._exact, lam, diagonal, index, curvatures)
+        found = None
+        if all(block.cheap_products for block in self.blocks):
+            found = core_solver(self, lam, diagonal, index, curvatures, exact)
+        return exact() if found is None else found
+
+    def _exact(self, lam, diagonal, index, curvatures):
+        """As `solver`, by a factor of the Hessian where that pays."""
         if self._recycled is not None:
             return self._recycled.solver(lam, diagonal, index, curvatures)
         ranks = [block.rank for block in self.blocks]

@@ -12,6 +12,7 @@ whose middle is a sparse matrix between the rows of two blocks.
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +34,7 @@ class MappedFactors:
 
     def __init__(self, maps, bias=None):
         self.A = sp.csr_array(sp.vstack(maps, format="csr"))
+        self.meetings = None  # of rows, found when they are needed
         self.bias = np.zeros((self.A.shape[1], 0)) if bias is None else bias
         ends = np.cumsum([0] + [A.shape[0] for A in maps])
         self.rows = [slice(lo, hi) for lo, hi in itertools.pairwise(ends)]
@@ -50,7 +52,7 @@ class MappedFactors:
         """Maps and biases of the multipliers at `index` only."""
         part = object.__new__(type(self))
         part.A, part.bias = sp.csr_array(self.A[:, index]), self.bias[index]
-        part.rows, part.meeting = self.rows, self.meeting
+        part.rows, part.meeting, part.meetings = self.rows, self.meeting, None
         return part
 
     def work(self, ranks):
@@ -97,19 +99,70 @@ class MappedFactors:
 
     def _inner(self, factors, places, last, diagonal):
         """I + G' D^-1 G, its lower triangle."""
+        if self.meetings is None:
+            self.meetings = _Meetings(self.A, self.rows)
         inner = np.eye(last.stop)
-        scaled = self.A.copy()
-        scaled.data = scaled.data / diagonal[scaled.indices]
-        middle = sp.csr_array(scaled @ self.A.T)
-        crossed = scaled @ self.bias
-        for s, (F, rows, place) in enumerate(
-            zip(factors, self.rows, places, strict=True)
-        ):
-            own = middle[rows]
-            for t in range(s + 1):
-                part = own[:, self.rows[t]]
-                met = np.flatnonzero(np.diff(part.indptr))
-                inner[place, places[t]] += F[met].T @ (part[met] @ factors[t])
+        for s, t, rows, middle in self.meetings.of(1.0 / diagonal):
+            product = middle(factors[t])
+            inner[places[s], places[t]] += factors[s][rows].T @ product
+        crossed = self.A @ (self.bias / diagonal[:, None])
+        for F, rows, place in zip(factors, self.rows, places, strict=True):
             inner[last, place] += (F.T @ crossed[rows]).T
         inner[last, last] += self.bias.T @ (self.bias / diagonal[:, None])
         return inner
+
+
+class _Meetings:
+    """Entries of A D A' between the rows of two blocks, for diagonals D that change.
+
+    Where they are is found once. SciPy's product finds it each time, and leaves out
+    what happens to be zero.
+    """
+
+    def __init__(self, A, blocks):
+        A = sp.csc_array(A)
+        first = np.array([rows.start for rows in blocks])
+        count = np.diff(A.indptr).astype(np.intp)
+        squares = count**2  # pairs of entries of each column
+        column = np.repeat(np.arange(len(count)), squares)
+        within = np.arange(len(column)) - (np.cumsum(squares) - squares)[column]
+        left = A.indptr[column] + within // count[column]
+        right = A.indptr[column] + within % count[column]
+        s, t = (
+            np.searchsorted(first, A.indices[k], side="right") - 1
+            for k in (left, right)
+        )
+        lower = t <= s
+        column, left, right, s, t = (k[lower] for k in (column, left, right, s, t))
+        n = A.shape[0]
+        key = (s * len(first) + t) * n + A.indices[left]
+        key, entry = np.unique(key * n + A.indices[right], return_inverse=True)
+        self.products = sp.csr_array(
+            (A.data[left] * A.data[right], (entry, column)), (len(key), A.shape[1])
+        )
+        key, columns = np.divmod(key, n)
+        key, rows = np.divmod(key, n)
+        pairs, starts = np.unique(key, return_index=True)
+        ends = itertools.pairwise(np.append(starts, len(key)))
+        self.parts = []
+        for pair, (lo, hi) in zip(pairs.tolist(), ends, strict=True):
+            s, t = divmod(pair, len(first))
+            met, begin = np.unique(rows[lo:hi] - first[s], return_index=True)
+            indptr = np.append(begin, hi - lo)
+            self.parts.append(
+                (s, t, met, slice(lo, hi), columns[lo:hi] - first[t], indptr)
+            )
+
+    def of(self, diagonal):
+        """Of all pairs of blocks s >= t: s, t, rows of s, F -> their product with F."""
+        entries = self.products @ diagonal
+        for s, t, met, part, columns, indptr in self.parts:
+            yield s, t, met, partial(_times, entries[part], columns, indptr)
+
+
+def _times(weights, columns, indptr, F):
+    """Sparse rows times F."""
+    if len(indptr) == len(columns) + 1:  # one entry a row
+        return weights[:, None] * F[columns]
+    shape = len(indptr) - 1, len(F)
+    return sp.csr_array((weights, columns, indptr), shape=shape) @ F

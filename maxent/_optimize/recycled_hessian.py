@@ -9,6 +9,8 @@ gradients end after a few products. Where they do not, the matrix is made anew.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -53,7 +55,8 @@ class RecycledHessian:
         def solve(rhs):
             nonlocal exact
             if exact is None:
-                found = _conjugate_gradients(H.product, factor, rhs)
+                precondition = partial(cho_solve, factor, check_finite=False)
+                found = few_products(H.product, precondition, rhs)
                 if found is not None:
                     return found
                 exact = self._renewed(H, lam, extras, at)
@@ -75,12 +78,12 @@ class RecycledHessian:
         return lambda rhs: cho_solve(factor, rhs, check_finite=False)
 
 
-def _conjugate_gradients(product, factor, rhs):
+def few_products(product, precondition, rhs):
     """Solutions of the columns of rhs, or None where they take too many products."""
     columns = []
     for b in rhs.reshape(len(rhs), -1).T:
         x, r = np.zeros(len(b)), b
-        z = cho_solve(factor, r, check_finite=False)
+        z = precondition(r)
         p, size = z, float(r @ z)
         enough = _ACCURACY**2 * size
         for _ in range(_MOST):
@@ -92,7 +95,7 @@ def _conjugate_gradients(product, factor, rhs):
                 return None
             a = size / curvature
             x, r = x + a * p, r - a * Hp
-            z = cho_solve(factor, r, check_finite=False)
+            z = precondition(r)
             last, size = size, float(r @ z)
             p = z + size / last * p
         if not size <= enough:

@@ -25,8 +25,7 @@ import numpy as np
 
 from maxent._optimize.certificate import certify, repair_equality
 from maxent._optimize.newton_step import bordered, equality_residual
-from maxent._support.reports import relayed
-from maxent._support.results import DualResult, Monitor, Status, relative_gap
+from maxent._support.results import Certified, Monitor, Status, relative_gap
 
 _KEPT = 0.01  # share of its distance to the end that a multiplier keeps in a step
 _LEAST = 1e-250  # multipliers and, times `upper`, distances below this serve nothing
@@ -37,7 +36,7 @@ _ROUGH = 1e-4  # relative gap of the stages before the last
 _TRIALS = 40
 
 
-def secant_newton(rows, R, E, *, tol, max_iter, callback=None):
+def secant_newton(rows, R, E, *, tol, max_iter, init=None, callback=None):
     """Solve the dual; returns a DualResult (lam, bias vector, certificate).
 
     Large weights are reached by continuation: the log odds that a maximum of linear
@@ -54,47 +53,47 @@ def secant_newton(rows, R, E, *, tol, max_iter, callback=None):
         Stop when gap <= tol * (1 + objective).
     max_iter : int
         Bound on the steps of all stages together.
+    init : ndarray (n,) or None
+        Multipliers to start from, in one stage.
     callback : callable(n_iter, objective, gap) or None
-        Called in the last stage, whose dual is the one asked for.
+        Called after each step with the dual that is asked for, whatever the stage.
     """
     largest = float(np.where(np.isfinite(rows.upper), rows.upper, 0.0).max())
     stages = max(0, math.ceil(math.log2(max(largest, 1.0) / _START)))
-    lam, before = None, 0
+    stages = stages if init is None else 0
+    own, monitor = _SecantNewton(rows, R, E), Monitor(tol, callback, solver="newton")
+    lam, inside = init, np.zeros(len(rows.q))
     b = None if E is None else np.zeros(E.shape[1])
-    for s in 2.0 ** np.arange(stages, 0, -1):
-        easier = replace(rows, weight=rows.weight / s)
-        left = max_iter - before
-        lam, b, n_iter, _ = _ascend(easier, R, E, Monitor(_ROUGH), left, lam, b)
-        lam, before = 2.0 * lam, before + n_iter
+    n_iter = 0
+    for s in 2.0 ** np.arange(stages, -1, -1):
+        easier = _SecantNewton(replace(rows, weight=rows.weight / s), R, E)
+        problem = own if s == 1.0 else easier
+        point = problem.at(_start(problem.rows, R, lam, inside), b)
+        status = Status.MAX_ITER
+        while n_iter < max_iter and status is not Status.STALLED:
+            n_iter += 1
+            new = None if point.value == -np.inf else problem.improved(point)
+            status = Status.STALLED if new is None else status
+            point = point if new is None else new
+            shown = point if problem is own else own.at(point.lam, point.bias)
+            if monitor.record(n_iter, shown.value, shown.gap, shown):
+                return monitor.result(n_iter, monitor.status)
+            if problem is not own and relative_gap(point.gap, point.value) <= _ROUGH:
+                break
+        inside, b, lam = point.lam, point.bias, 2.0 * point.lam
+    if monitor.best is None:  # nowhere inside the domain
+        monitor.best = Certified(point, point.value, point.gap)
+    return monitor.result(n_iter, status)
 
-    shown = relayed(callback, lambda r: replace(r, n_iter=before + r.n_iter))
-    monitor = Monitor(tol, shown, solver="newton")
-    left = max_iter - before
-    lam, b, n_iter, status = _ascend(rows, R, E, monitor, left, lam, b)
-    J, gap, b, _ = certify(rows, R, lam, E, b)
-    if relative_gap(gap, J) <= tol:
-        status = Status.CONVERGED
-    history = [(before + i, objective, g) for i, objective, g in monitor.history]
-    steps = before + n_iter
-    return DualResult(lam, b, J, gap, steps, status, "newton", history=history)
 
-
-def _ascend(rows, R, E, monitor, max_iter, lam, b):
-    """(feasible multipliers, bias, steps, status), the best that the monitor saw."""
-    solver = _SecantNewton(rows, R, E)
-    point = solver.at(rows.start_inside() if lam is None else lam, b)
-    status, n_iter = Status.MAX_ITER, 0
-    for n_iter in range(1, max_iter + 1):
-        new = None if point.value == -np.inf else solver.improved(point)
-        if new is None:
-            status = Status.STALLED
+def _start(rows, R, lam, inside):
+    """Multipliers to start from, or between these and some inside the domain."""
+    lam = rows.start_inside() if lam is None else lam
+    for _ in range(_TRIALS):
+        if R.value_and_margins(lam)[0] < np.inf:
             break
-        point = new
-        if monitor.record(n_iter, point.value, point.gap, point):
-            status = monitor.status
-            break
-    best = point if monitor.best is None else monitor.best.point
-    return best.lam, best.bias, n_iter, status
+        lam = inside + 0.5 * (lam - inside)
+    return lam
 
 
 class _Point:

@@ -37,6 +37,20 @@ def test_solutions_are_those_of_the_dense_matrix(biases, columns, rng):
     np.testing.assert_allclose(found, own, rtol=1e-8, atol=1e-10)
 
 
+def test_rows_that_meet_in_sums_that_vanish(rng):
+    """Products of maps that are zero at one diagonal and not at the next."""
+    maps = [[[1.0, -1, 0, 0], [0, 0, 0, 0]], [[1.0, 1, 2, 0]], [[0.0, 0, -1, 0]]]
+    mapped = MappedFactors([sp.csr_array(np.array(A)) for A in maps])
+    factors = [rng.normal(size=(len(A), 2)) for A in maps]
+    G = np.hstack([np.transpose(A) @ F for A, F in zip(maps, factors)])
+    for d in (np.ones(4), np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4)):
+        inverse = mapped.solver(factors, d)(np.eye(4))
+        np.testing.assert_allclose(inverse @ (G @ G.T + np.diag(d)), np.eye(4), 0, 1e-9)
+    nothing = MappedFactors([sp.csr_array((2, 3)), sp.csr_array((1, 3))])
+    solve = nothing.solver([np.ones((2, 1)), np.ones((1, 2))], np.full(3, 2.0))
+    np.testing.assert_allclose(solve(np.ones(3)), np.full(3, 0.5))
+
+
 def test_factors_without_columns_leave_the_diagonal(rng):
     mapped = MappedFactors(random_maps(rng, (3, 4, 2), 6))
     d = rng.uniform(0.1, 2.0, size=6)

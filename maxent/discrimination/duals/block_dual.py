@@ -52,6 +52,7 @@ SOLVERS = ("auto", "interior", "newton")
 # by products are the quicker ones
 _FEW_ROWS, _FEW_SHARE = 200, 0.6
 _FEW = 100  # steps of the interior point, which takes 10 to 60 where it converges
+_FEW_SECANTS = 20  # and of those with secants, which take 5 to 12
 
 
 def solve_blocks(
@@ -93,10 +94,12 @@ def solve_blocks(
         "interior" is a primal-dual interior point. "newton" is a projected Newton
         method for margin priors with a finite slope at zero and finite losses: not for
         "logistic", whose slope is infinite, and "fixed". "auto" takes "newton" where it
-        can if all blocks have `cheap_products`, and "interior" where it cannot or
-        stalls; without such blocks it takes "interior" first, and "newton" where that
-        has not converged after 100 steps, but "newton" first, on working sets of
-        constraints, for many constraints between more than two blocks.
+        can if all blocks have `cheap_products`, and "interior" where it stalls; without
+        such blocks it takes "interior" first, and "newton" where that has not converged
+        after 100 steps, but "newton" first, on working sets of constraints, for many
+        constraints between more than two blocks. Priors with an infinite slope at zero
+        and a finite loss have damped Newton steps in place of "newton", first between
+        one or two blocks, last between more.
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
@@ -234,7 +237,7 @@ def _choose_solver(solver, potential, blocks):
     if solver == "auto" and possible and all(b.cheap_products for b in blocks):
         return _newton_then_interior
     if solver == "auto" and potential.finite_loss:
-        return _by_size if possible else _interior_then_secants
+        return _by_size if possible else _secants_and_interior
     return projected_newton if solver == "newton" else _interior
 
 
@@ -256,10 +259,15 @@ def _interior(rows, R, E, *, tol, callback, **options):
 
 
 def _by_size(rows, R, E, **options):
-    """The solver for blocks whose products cost as much as their factors."""
+    """The solver for blocks whose products cost as much as their factors.
+
+    Margins between Gaussian classes a thousand standard deviations apart are near 1e8,
+    and change by as much while the multipliers of other rows grow: linear steps of the
+    slacks do not follow them. A projected step leaves such multipliers at zero.
+    """
     if few_can_matter(R):
-        return _interior_last(constraint_rounds, rows, R, E, **options)
-    return _interior_first(projected_newton, rows, R, E, **options)
+        return _in_turn(constraint_rounds, _interior, rows, R, E, **options)
+    return _in_turn(_interior, projected_newton, rows, R, E, few=_FEW, **options)
 
 
 def _newton_then_interior(rows, R, E, **options):
@@ -270,54 +278,36 @@ def _newton_then_interior(rows, R, E, **options):
     columns = sum(block.rank for block in R.blocks)
     most = max(_FEW_ROWS, _FEW_SHARE * columns)
     first = functools.partial(projected_newton, most=most)
-    return _interior_last(first, rows, R, E, **options)
+    return _in_turn(first, _interior, rows, R, E, **options)
 
 
-def _interior_last(first, rows, R, E, *, max_iter, callback, init, **options):
-    """Newton steps, and where these stall the interior point with the steps left.
+def _secants_and_interior(rows, R, E, **options):
+    """Damped steps between two classes, the interior point between more; or the other.
 
-    It keeps away from the ends of the domain and from zero at once.
+    Steps with secants follow slopes that are infinite at zero in half as many steps;
+    among many constraints of every row they are short.
     """
-    first = first(
-        *(rows, R, E), max_iter=max_iter, callback=callback, init=init, **options
-    )
-    left = max_iter - first.n_iter
-    if first.status is not Status.STALLED or not left:
-        return first
-    progress = resumed_callback(first, callback)
-    other = _interior(
-        rows, R, E, max_iter=left, callback=progress, init=None, **options
-    )
-    return result_in_turn(first, other, callback)
+    if len(R.blocks) <= 2:
+        few = {"few": _FEW_SECANTS}
+        return _in_turn(secant_newton, _interior, rows, R, E, **few, **options)
+    return _in_turn(_interior, secant_newton, rows, R, E, few=_FEW, **options)
 
 
-def _interior_then_secants(rows, R, E, **options):
-    """The interior point, and for the problems that it does not solve damped steps."""
-    return _interior_first(secant_newton, rows, R, E, **options)
+def _in_turn(first, second, rows, R, E, *, tol, max_iter, init, callback, few=None):
+    """What `first` finds in `few` steps; if it fails, what `second` finds afresh.
 
-
-def _interior_first(second, rows, R, E, *, tol, max_iter, init, callback):
-    """The interior point, and a second solver, from its own start, if that fails.
-
-    Margins between Gaussian classes a thousand standard deviations apart are near 1e8,
-    and change by as much while the multipliers of other rows grow: linear steps of the
-    slacks do not follow them. A projected step leaves such multipliers at zero.
+    From its own start, since that of the interior point keeps away from the ends of the
+    domain and from zero at once.
     """
-    first = _interior(
-        *(rows, R, E),
-        tol=tol,
-        max_iter=min(max_iter, _FEW),
-        init=init,
-        callback=callback,
-    )
-    left = max_iter - first.n_iter
-    if first.converged or first.status not in (Status.MAX_ITER, Status.STALLED):
-        return first
-    if not left:
-        return first
-    progress = resumed_callback(first, callback)
-    other = second(rows, R, E, tol=tol, max_iter=left, callback=progress)
-    return result_in_turn(first, other, callback)
+    most = max_iter if few is None else min(max_iter, few)
+    one = first(rows, R, E, tol=tol, max_iter=most, init=init, callback=callback)
+    left = max_iter - one.n_iter
+    failed = one.status in (Status.MAX_ITER, Status.STALLED)
+    if one.converged or not failed or not left:
+        return one
+    progress = resumed_callback(one, callback)
+    other = second(rows, R, E, tol=tol, max_iter=left, init=None, callback=progress)
+    return result_in_turn(one, other, callback)
 
 
 def prefer_zero(result, rows, R, E, tol):
