@@ -6,7 +6,8 @@ a processor busy, the second thread of a short loop is often not running when th
 one is done, which then waits for it: the loop takes longer than on one thread.  The
 system says so itself, by how often it takes a processor away from a thread that could
 go on: some 10 to 60 times a second on an idle machine, 150 to 700 beside one busy
-neighbour (two processors, Linux).  Results do not depend on the number of threads.
+neighbour (two threads and processors, Linux).  More threads are interrupted more often,
+and count for less.  Results do not depend on the number of threads.
 """
 
 cdef extern from *:
@@ -29,7 +30,8 @@ cdef extern from *:
         double rest, hold;    /* ms to go on one thread; ms of the next such rest */
     } mx_pace;
 
-    /* So many ms and involuntary switches since the last call: 1 while contended. */
+    /* So many ms and involuntary switches since the last call, of two threads: 1 while
+     * contended. */
     static int mx_contended(mx_pace *p, double ms, double switches) {
         if (p->rest > ms) {                    /* switches meanwhile say nothing */
             p->rest -= ms;
@@ -53,9 +55,9 @@ cdef extern from *:
     #if defined(_OPENMP) && defined(__linux__)
     #include <sys/resource.h>
     #include <time.h>
-    /* As above for the thread that calls, from the clock and the system's count, or
-     * with the switches since the last call left out. */
-    static int mx_contended_now(int left_out) {
+    /* As above for the thread that calls, from the clock and the system's count, with
+     * so many threads; with none, switches since the last call are left out. */
+    static int mx_contended_now(int n_threads) {
         static __thread mx_pace pace = {0.0, 0.0, MX_FIRST};
         static __thread double then = -1.0, before = 0.0;
         struct timespec t;
@@ -65,13 +67,14 @@ cdef extern from *:
         now = 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
         if (getrusage(RUSAGE_SELF, &use)) return 0;
         ms = then < 0.0 ? 0.0 : now - then;
-        switches = then < 0.0 || left_out ? 0.0 : (double)use.ru_nivcsw - before;
+        switches = then < 0.0 || !n_threads ? 0.0
+            : ((double)use.ru_nivcsw - before) * 2.0 / n_threads;
         then = now;
         before = (double)use.ru_nivcsw;
         return mx_contended(&pace, ms, switches);
     }
     #else
-    static int mx_contended_now(int left_out) { (void)left_out; return 0; }
+    static int mx_contended_now(int n_threads) { (void)n_threads; return 0; }
     #endif
     """
     ctypedef struct mx_pace:
@@ -79,7 +82,8 @@ cdef extern from *:
     const int mx_has_openmp
     int omp_get_max_threads() noexcept nogil
     int mx_contended(mx_pace* p, double ms, double switches) noexcept nogil
-    int mx_contended_now(int left_out) noexcept nogil
+    int mx_contended_now(int n_threads) noexcept nogil
+    const double MX_FIRST
 
 cdef enum:
     SHORT = 1000000        # ns: a loop that is not worth threads
@@ -89,7 +93,7 @@ cdef enum:
 cdef int team(int n_threads, Py_ssize_t tasks, double ns) noexcept nogil:
     if n_threads <= 1 or tasks <= 1 or ns <= SHORT:
         return 1
-    if mx_contended_now(False) and ns < LONG:
+    if mx_contended_now(n_threads) and ns < LONG:
         return 1
     return <int>min(<Py_ssize_t>n_threads, tasks)
 
@@ -114,15 +118,15 @@ def leave_out_switches():
 
     Threads of Python take the processor from one another.
     """
-    mx_contended_now(True)
+    mx_contended_now(0)
 
 
 def contended(const double[:, ::1] history):
-    """What the rule says after each (ms, involuntary switches) of a history."""
+    """What the rule says after each (ms, involuntary switches of two threads)."""
     cdef mx_pace pace
     cdef Py_ssize_t i
     cdef list said = []
-    pace.recent, pace.rest, pace.hold = 0., 0., 50.
+    pace.recent, pace.rest, pace.hold = 0., 0., MX_FIRST
     for i in range(history.shape[0]):
         said.append(bool(mx_contended(&pace, history[i, 0], history[i, 1])))
     return said
