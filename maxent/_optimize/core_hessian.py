@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from maxent._optimize.hessian_products import FreeHessian
+from maxent._optimize.hessian_products import DIRECT_SIZE, FreeHessian
 from maxent._optimize.recycled_hessian import few_products
 
 _COUPLED = 10.0  # times the mean curvature of the blocks, beyond which rows are alone
@@ -43,7 +43,7 @@ def core_solver(R, lam, diagonal, index, curvatures, exact):
     signs = np.random.default_rng(0).choice([-1.0, 1.0], len(at))
     mean = float(signs @ alone.product(signs)) / len(at) - 1.0  # of its diagonal
     core = np.flatnonzero(diagonal <= _COUPLED * mean)
-    if len(core) > _SHARE * few:
+    if len(core) > min(_SHARE * few, DIRECT_SIZE):
         return None
     try:
         H = FreeHessian(R, lam, at, diagonal, extras)

@@ -12,7 +12,7 @@ from maxent._optimize.maps import Diagonal
 from maxent._optimize.quadratics import LowRankQuadratic
 
 _SIZE = 1000  # multipliers up to which products make their matrix, 8 MB
-_DIRECT_SIZE = 2500  # multipliers, and rows, up to which blocks make it, 50 MB
+DIRECT_SIZE = 2500  # multipliers, and rows, up to which blocks make it, 50 MB
 # what that costs in products, by size: 0.08 to 0.35 for 10 to 40 columns of trees and
 # 200 to 2000 multipliers
 _DIRECT_COST = 0.1
@@ -94,7 +94,7 @@ class FreeHessian:
                 B = B[rows]
             self.parts.append(_Part(block, rows, a, extra, B))
         # the matrix between rows, as of all steps of sequences, may be far larger
-        self._direct = all(len(part.rows) <= _DIRECT_SIZE for part in self.parts)
+        self._direct = all(len(part.rows) <= DIRECT_SIZE for part in self.parts)
         self._set_diagonal(diagonal)
 
     def _set_diagonal(self, curvature):
@@ -140,7 +140,7 @@ class FreeHessian:
         """Whether products were so many that the matrix is worth its making."""
         if self._low and not self.assembled:
             return self.products >= _DIRECT_COST * self.assemble_after * self._rank
-        if self.assembled or self.size > (_DIRECT_SIZE if self._direct else _SIZE):
+        if self.assembled or self.size > (DIRECT_SIZE if self._direct else _SIZE):
             return False
         cost = self._direct_cost if self._direct else 1.0
         return self.products >= cost * self.assemble_after * self.size

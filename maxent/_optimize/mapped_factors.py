@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from maxent._support.linalg import blocked_cholesky, solve_lower
 
 _WORTH = 0.5  # share of the multiplications of the dense product below which this pays
+_MOST_PAIRS = 1e7  # of entries of a column, half a gigabyte for a moment
 
 
 class MappedFactors:
@@ -38,6 +39,7 @@ class MappedFactors:
         self.bias = np.zeros((self.A.shape[1], 0)) if bias is None else bias
         ends = np.cumsum([0] + [A.shape[0] for A in maps])
         self.rows = [slice(lo, hi) for lo, hi in itertools.pairwise(ends)]
+        self.n_pairs = _pairs_of(sp.csc_array(self.A)).sum()
         touched = (self.A != 0).astype(np.float64)
         pairs = touched @ touched.T
         # rows of block s that meet rows of block t, (s, t)
@@ -70,7 +72,8 @@ class MappedFactors:
             Multiplications of a factorisation that are affordable.
         """
         n, p, work = self.A.shape[1], sum(ranks), self.work(ranks)
-        return work < _WORTH * 0.5 * n * p * p and work + p**3 / 3.0 <= most
+        less = work < _WORTH * 0.5 * n * p * p and self.n_pairs <= _MOST_PAIRS
+        return less and work + p**3 / 3.0 <= most
 
     def solver(self, factors, diagonal):
         """Function that solves (G G' + diag) x = rhs, for factors F_s."""
@@ -112,6 +115,11 @@ class MappedFactors:
         return inner
 
 
+def _pairs_of(A):
+    """Pairs of entries of each column of a sparse matrix by columns."""
+    return np.diff(A.indptr).astype(np.intp) ** 2
+
+
 class _Meetings:
     """Entries of A D A' between the rows of two blocks, for diagonals D that change.
 
@@ -122,8 +130,7 @@ class _Meetings:
     def __init__(self, A, blocks):
         A = sp.csc_array(A)
         first = np.array([rows.start for rows in blocks])
-        count = np.diff(A.indptr).astype(np.intp)
-        squares = count**2  # pairs of entries of each column
+        count, squares = np.diff(A.indptr), _pairs_of(A)
         column = np.repeat(np.arange(len(count)), squares)
         within = np.arange(len(column)) - (np.cumsum(squares) - squares)[column]
         left = A.indptr[column] + within // count[column]

@@ -69,3 +69,19 @@ def test_many_products_end_in_a_factor(systems, rng, monkeypatch):
     X, y = letters(400, 22, 0.0, rng)
     model = MEDTreeClassifier(margin="logistic").fit(X, y)
     assert model.converged_ and any(solve is not None for *_, solve in systems)
+
+
+def test_large_cores_are_left_to_factors(systems, rng, monkeypatch):
+    X, y = letters(400, 22, 0.05, rng)
+    monkeypatch.setattr(core_hessian, "DIRECT_SIZE", 10)
+    assert MEDTreeClassifier(margin="logistic").fit(X, y).converged_
+    assert systems and all(solve is None for *_, solve in systems)
+
+
+@pytest.mark.parametrize("C", [1e2, 1e3])
+def test_large_weights_take_the_interior_point_first(C):
+    """Few damped steps do not get through the stages of large weights."""
+    draw = np.random.default_rng(5)
+    X, y = draw.integers(0, 3, (40, 4)), draw.integers(0, 2, 40)
+    model = MEDTreeClassifier("fixed", margin="logistic", C=C).fit(X, y)
+    assert model.converged_

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxent import MEDBayesNetClassifier, MEDGaussianClassifier
+from maxent._optimize import mapped_factors
 from maxent._optimize.mapped_factors import MappedFactors
 
 
@@ -49,6 +50,21 @@ def test_rows_that_meet_in_sums_that_vanish(rng):
     nothing = MappedFactors([sp.csr_array((2, 3)), sp.csr_array((1, 3))])
     solve = nothing.solver([np.ones((2, 1)), np.ones((1, 2))], np.full(3, 2.0))
     np.testing.assert_allclose(solve(np.ones(3)), np.full(3, 0.5))
+
+
+def test_maps_with_many_rows_for_a_multiplier_are_not_worth_it(monkeypatch):
+    """The pairs of rows that a multiplier joins are kept, one by one."""
+    n, size = 60, 10
+    blocks = np.arange(n) // size
+    maps = [
+        sp.csr_array(np.where(blocks == k, 1.0, 0.0) * np.ones((size, 1)))
+        for k in range(n // size)
+    ]
+    mapped = MappedFactors(maps)
+    assert mapped.n_pairs == n * size**2
+    assert mapped.is_worth_it([4] * len(maps), 1e9)
+    monkeypatch.setattr(mapped_factors, "_MOST_PAIRS", n * size**2 - 1)
+    assert not mapped.is_worth_it([4] * len(maps), 1e9)
 
 
 def test_factors_without_columns_leave_the_diagonal(rng):

@@ -53,6 +53,7 @@ SOLVERS = ("auto", "interior", "newton")
 _FEW_ROWS, _FEW_SHARE = 200, 0.6
 _FEW = 100  # steps of the interior point, which takes 10 to 60 where it converges
 _FEW_SECANTS = 20  # and of those with secants, which take 5 to 12
+_FEW_STAGES = 16.0  # for multipliers up to this size, which take two stages or none
 
 
 def solve_blocks(
@@ -98,8 +99,8 @@ def solve_blocks(
         such blocks it takes "interior" first, and "newton" where that has not converged
         after 100 steps, but "newton" first, on working sets of constraints, for many
         constraints between more than two blocks. Priors with an infinite slope at zero
-        and a finite loss have damped Newton steps in place of "newton", first between
-        one or two blocks, last between more.
+        and a finite loss have damped Newton steps in place of "newton"; between one or
+        two blocks, unless weights are large, they come first.
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
@@ -282,15 +283,16 @@ def _newton_then_interior(rows, R, E, **options):
 
 
 def _secants_and_interior(rows, R, E, **options):
-    """Damped steps between two classes, the interior point between more; or the other.
+    """The interior point, then damped steps with secants, which go on where it stalls.
 
-    Steps with secants follow slopes that are infinite at zero in half as many steps;
-    among many constraints of every row they are short.
+    Between two classes damped steps come first: they follow slopes that are infinite at
+    zero in half as many steps. Large multipliers take many stages of them, and among
+    many constraints of every row they are short.
     """
-    if len(R.blocks) <= 2:
-        few = {"few": _FEW_SECANTS}
-        return _in_turn(secant_newton, _interior, rows, R, E, **few, **options)
-    return _in_turn(_interior, secant_newton, rows, R, E, few=_FEW, **options)
+    both = functools.partial(_in_turn, _interior, secant_newton, few=_FEW)
+    if len(R.blocks) <= 2 and rows.upper.max() <= _FEW_STAGES:
+        return _in_turn(secant_newton, both, rows, R, E, few=_FEW_SECANTS, **options)
+    return both(rows, R, E, **options)
 
 
 def _in_turn(first, second, rows, R, E, *, tol, max_iter, init, callback, few=None):
