@@ -32,7 +32,7 @@ _LOG_2PI = math.log(2.0 * math.pi)
 # A component has vanished below this share of the weight, or below this determinant
 # relative to the pooled one.
 VANISHED = 1e-10
-_NS = 0.4  # a multiplication
+_NS = 0.4  # of a multiplication
 
 
 class GaussianEM:
