@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
 
-from maxent._optimize.core_hessian import core_solver
+from maxent._optimize.few_products import FewProducts
+from maxent._optimize.hessian_products import FreeHessian
 from maxent._optimize.mapped_factors import MappedFactors
 from maxent._optimize.maps import product_into
 from maxent._optimize.quadratics import LowRankQuadratic
@@ -26,6 +27,8 @@ from maxent._support.answers import check_answer
 
 _FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
 _FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
+_LEAST_PRODUCTS, _MOST_PRODUCTS = 10, 100  # for one system
+_PRODUCT_COLUMNS = 20  # columns of factors whose making and use costs one of them
 _SLOPE_TOL = 1e-4  # of the sum of |mean|: rounding in log Z that leaves a gap of 1e-8
 
 
@@ -221,16 +224,31 @@ class BlockSum:
         extras = [None] * len(self.blocks) if curvatures is None else curvatures
         return zip(self.blocks, self.transposed, point.weights, extras, strict=True)
 
-    def solver(self, lam, diagonal, index=slice(None), curvatures=None):
+    def solver(self, lam, diagonal, index=slice(None), curvatures=None, accuracy=None):
         """Function that solves (Hessian + diag) x = rhs, over the rows at `index`.
 
         `curvatures` of blocks, None for none, are added to the Hessian along slacks.
+        With an accuracy, an error of x that will do as a share of x, blocks with cheap
+        products are solved by these.
         """
         exact = functools.partial(self._exact, lam, diagonal, index, curvatures)
-        found = None
-        if all(block.cheap_products for block in self.blocks):
-            found = core_solver(self, lam, diagonal, index, curvatures, exact)
-        return exact() if found is None else found
+        if accuracy is None or not all(block.cheap_products for block in self.blocks):
+            return exact()
+        extras = [None] * len(self.blocks) if curvatures is None else curvatures
+        H = FreeHessian(self, lam, np.arange(self.n)[index], diagonal, extras)
+        return FewProducts(
+            H.product,
+            lambda r: (r.T / H.diagonal).T,
+            exact,
+            most=self._most_products(),
+            accuracy=accuracy,
+        )
+
+    def _most_products(self):
+        """Products that cost about as much as a factor."""
+        columns = sum(block.rank for block in self.blocks)
+        worth = (columns + min(columns, self.n)) // _PRODUCT_COLUMNS
+        return min(max(worth, _LEAST_PRODUCTS), _MOST_PRODUCTS)
 
     def _exact(self, lam, diagonal, index, curvatures):
         """As `solver`, by a factor of the Hessian where that pays."""

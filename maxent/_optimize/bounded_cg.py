@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxent._optimize.newton_step import Projection
 from maxent._support.linalg import small_solve
 
 _FACTORISED = 1e-8  # accuracy where the preconditioner is a factor of H
 _ROUNDING = 1e-12  # relative changes of the value below it are no gain
 
 
-def maximize_bounded_quadratic(H, slope, low, high, E, accuracy):
+def maximize_bounded_quadratic(H, slope, low, high, E, accuracy, most=np.inf):
     """A step x (size,) whose model value is close to the largest.
 
     Parameters
@@ -32,8 +33,10 @@ def maximize_bounded_quadratic(H, slope, low, high, E, accuracy):
     accuracy : float
         Share of the slope, in the norm of the preconditioner, that may be left; less
         where that is a factor of H.
+    most : float
+        Work of H beyond which it ends where it is.
     """
-    return _BoundedQuadratic(H, slope, low, high, E, accuracy).solve()
+    return _BoundedQuadratic(H, slope, low, high, E, accuracy).solve(most)
 
 
 class _BoundedQuadratic:
@@ -48,10 +51,10 @@ class _BoundedQuadratic:
         held = ((low >= 0) & (slope < 0)) | ((high <= 0) & (slope > 0))
         self.held = held if not held.all() else np.zeros(H.size, dtype=bool)
 
-    def solve(self):
-        most = 4 * self.H.size + 200
-        for _ in range(most):  # products with a matrix that was made count as none
-            if self.H.products >= most:
+    def solve(self, most):
+        steps = 4 * self.H.size + 200
+        for _ in range(steps):  # products with a matrix that was made count as none
+            if self.H.products >= steps or self.H.work >= most:
                 break
             if not self.free.any():
                 if not self._release():
@@ -81,10 +84,8 @@ class _BoundedQuadratic:
         slope = self.residual
         at = np.flatnonzero(self.free)
         if self.E is not None and len(at):
-            E, solve = self.E[at], self.H.preconditioner(at)
-            slope = slope - self.E @ small_solve(
-                E.T @ solve(E), E.T @ solve(self.residual[at])
-            )
+            y, *_ = self._projection(at)(self.residual[at])
+            slope = slope - self.E @ y
         inward = np.where(self.x <= self.low, slope, 0.0)
         inward = np.where(self.x >= self.high, -slope, inward)
         inward[self.free | (self.high <= self.low)] = 0.0
@@ -100,23 +101,9 @@ class _BoundedQuadratic:
         return True
 
     def _projection(self, at):
-        """The function that projects a slope of these entries on the equalities.
-
-        It returns that, and its preconditioned form.
-        """
-        solve = self.H.preconditioner(at)
-        if self.E is None:
-            return lambda r: (r, solve(r))
-        E = self.E[at]
-        SE = solve(E)
-        S = E.T @ SE
-
-        def project(r):
-            z = solve(r)
-            y = small_solve(S, E.T @ z)
-            return r - E @ y, z - SE @ y
-
-        return project
+        """The function that projects a slope of these entries on the equalities."""
+        E = None if self.E is None else self.E[at]
+        return Projection(self.H.preconditioner(at), E)
 
     def _find_target(self, norm):
         """The norm that may be left, where that of the free entries' slope is `norm`.
@@ -125,7 +112,7 @@ class _BoundedQuadratic:
         """
         if self.held[self.free].any():
             at = np.flatnonzero(~self.held)
-            r, z = self._projection(at)(self.residual[at])
+            _, r, z = self._projection(at)(self.residual[at])
             norm = float(r @ z)
         accuracy = _FACTORISED if self.H.assembled else self.accuracy
         self.target = accuracy**2 * norm
@@ -135,7 +122,7 @@ class _BoundedQuadratic:
         H, at = self.H, np.flatnonzero(self.free)
         project = self._projection(at)
         # the part along E would stay and drown the others in rounding
-        r, z = project(self.residual[at])
+        _, r, z = project(self.residual[at])
         size, left = 0.0, float(r @ z)
         if self.target is None:
             self._find_target(left)
@@ -156,7 +143,7 @@ class _BoundedQuadratic:
             self.x, self.residual = new, self.residual - change
             if H.should_assemble():
                 break
-            r, z = project(r - change[at])
+            _, r, z = project(r - change[at])
             size, left = left, float(r @ z)
         return None
 

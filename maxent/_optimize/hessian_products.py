@@ -13,9 +13,7 @@ from maxent._optimize.quadratics import LowRankQuadratic
 
 _SIZE = 1000  # multipliers up to which products make their matrix, 8 MB
 DIRECT_SIZE = 2500  # multipliers, and rows, up to which blocks make it, 50 MB
-# what that costs in products, by size: 0.08 to 0.35 for 10 to 40 columns of trees and
-# 200 to 2000 multipliers
-_DIRECT_COST = 0.1
+_FACTOR_COST = 0.05  # of a factor of such a matrix in products, by size
 _FEW = 0.25  # columns of a factor, as a share of the multipliers, that count as few
 _STORED = 1e8  # entries of a factor
 _WORST = 1e8  # largest diagonal of the Hessian over that of the potentials, of a factor
@@ -64,17 +62,20 @@ class FreeHessian:
     Attributes
     ----------
     products : int
-        Products made so far.
+        Products made so far by the blocks.
+    work : float
+        The same with those with a matrix that was made and the making of its factors.
     """
 
     def __init__(self, R, lam, free, diagonal, curvatures, assemble_after=1.0):
         self.assemble_after = assemble_after
         self.R, self.size, self.diagonal = R, len(free), np.zeros(len(free))
         self.bias = None if R.bias is None else R.bias[free]
-        self.products = 0
+        self.products, self.work = 0, 0.0
         # where products are no cheaper than a factor, the matrix is made at once
         every = all(block.cheap_products for block in R.blocks)
-        self._direct_cost = _DIRECT_COST if every else 0.0
+        costs = [block._matrix_cost for block in R.blocks]
+        self._direct_cost = max(costs) if every else 0.0
         self._matrix = self._factor = None
         # G with Hessian G G', where that has few columns: solved by Woodbury's identity
         self._columns, self._at = None, (lam, free, curvatures)
@@ -114,6 +115,7 @@ class FreeHessian:
 
     def product(self, x):
         """The Hessian times x (size,)."""
+        self.work += 1.0
         if self._matrix is not None:
             return self._matrix @ x
         if self._columns is not None:
@@ -139,7 +141,7 @@ class FreeHessian:
     def should_assemble(self):
         """Whether products were so many that the matrix is worth its making."""
         if self._low and not self.assembled:
-            return self.products >= _DIRECT_COST * self.assemble_after * self._rank
+            return self.products >= self._direct_cost * self.assemble_after * self._rank
         if self.assembled or self.size > (DIRECT_SIZE if self._direct else _SIZE):
             return False
         cost = self._direct_cost if self._direct else 1.0
@@ -206,6 +208,7 @@ class FreeHessian:
                 return partial(_restricted_solve, factor, len(among), place)
         A = self._matrix[np.ix_(at, at)]
         A.flat[:: len(at) + 1] *= 1.0 + 1e-14
+        self.work += _FACTOR_COST * len(at)
         try:
             factor = cho_factor(A, overwrite_a=True, check_finite=False)
         except LinAlgError:

@@ -17,10 +17,13 @@ def equality_residual(E, lam):
 def bordered(solve, E):
     """Function of (rhs, lack): dlam, db of (H + D) dlam + E db = rhs, E' dlam = lack.
 
-    `solve` answers for H + D alone; what it says of E is asked once.
+    `solve` answers for H + D alone; what it says of E is asked once. One with a method
+    `bordered` makes the function itself.
     """
     if E is None:
         return lambda rhs, lack: (solve(rhs), None)
+    if hasattr(solve, "bordered"):
+        return solve.bordered(E)
     S = solve(E)
     along = E.T @ S
 
@@ -30,6 +33,37 @@ def bordered(solve, E):
         return x - S @ db, db
 
     return solve_both
+
+
+class Projection:
+    """Function of a slope r: the y of the equalities, r - E y, and `solve` of that.
+
+    The last is a direction with E' z = 0.
+
+    Parameters
+    ----------
+    solve : callable (n,) or (n, k) -> the same
+        Symmetric and positive, a preconditioner.
+    E : ndarray (n, k) or None
+        Without equalities y is None.
+    """
+
+    def __init__(self, solve, E):
+        self.solve, self.E = solve, E
+        if E is not None:
+            self.along = solve(E)
+            self.among = E.T @ self.along
+
+    def __call__(self, r):
+        z = self.solve(r)
+        if self.E is None:
+            return None, r, z
+        y = small_solve(self.among, self.E.T @ z)
+        return y, r - self.E @ y, z - self.along @ y
+
+    def towards(self, lack):
+        """The smallest move x, in the norm of the preconditioner, with E' x = lack."""
+        return self.along @ small_solve(self.among, lack)
 
 
 def longest_step(x, dx, bound=None):

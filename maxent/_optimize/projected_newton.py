@@ -32,8 +32,6 @@ _TRIALS = 40  # points along a step
 _IDLE = 50  # steps at the level of rounding after which the method stops
 _ROUNDED = 1e-8  # gain, in units of 1 + |J|, that is judged by slopes alone
 _NOTHING = 1e-14  # gain, in the same units, that is no gain
-_EARLY = 5  # steps in which more multipliers are positive than will be
-_FAR_MORE = 3  # times as many as wanted, though, do not come down
 
 
 def projected_newton(
@@ -56,7 +54,7 @@ def projected_newton(
         they lie inside the domain.
     callback : callable(n_iter, objective, gap) or None
     most : float
-        Positive multipliers beyond which the method is given up as stalled.
+        Products with the Hessian beyond which the method is given up as stalled.
 
     Raises
     ------
@@ -74,7 +72,7 @@ def projected_newton(
 
 class _ProjectedNewton:
     def __init__(self, rows, R, E, tol, lam, most):
-        self.rows, self.R, self.E, self.tol, self.most = rows, R, E, tol, most
+        self.rows, self.R, self.E, self.tol, self.left = rows, R, E, tol, most
         self.closed, self.top = rows.potential.closed, rows.upper
         self.bias = None if E is None else np.zeros(E.shape[1])
         self.assemble_after = 1.0
@@ -98,7 +96,7 @@ class _ProjectedNewton:
                 break
             n_iter += 1
             lam = self._improve(point) if self._progresses(n_iter, point) else None
-            if lam is None or self._has_too_many(n_iter, lam):
+            if lam is None or self.left <= 0:
                 status = Status.STALLED
                 break
         return monitor.result(n_iter, Status.CONVERGED if monitor.converged else status)
@@ -110,10 +108,6 @@ class _ProjectedNewton:
         if gap < 0.99 * last_gap or last_J + 1e-12 * (1.0 + abs(J)) < J or mu < last_mu:
             self.last_progress = last, *_ = n_iter, J, gap, mu
         return n_iter - last <= _IDLE
-
-    def _has_too_many(self, n_iter, lam):
-        most = self.most if n_iter >= _EARLY else _FAR_MORE * self.most
-        return np.count_nonzero(lam) > most
 
     def _certify(self, lam):
         """The point with the best bias, and with duals where slacks vanish.
@@ -240,7 +234,9 @@ class _ProjectedNewton:
             self.top[free] - at if self.closed else np.full(len(at), np.inf),
             None if self.E is None else self.E[free],
             min(0.1, max(np.sqrt(gap), 1e-3)),
+            self.left,
         )
+        self.left -= H.work
         # what rounding has left of classes that do not move could not be balanced
         step[(lam <= 0) & (np.abs(step) <= 1e-13 * np.abs(step).max(initial=0.0))] = 0.0
         # the next step will need as many products

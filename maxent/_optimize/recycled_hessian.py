@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from maxent._optimize.few_products import FewProducts
 from maxent._optimize.hessian_products import FreeHessian
 
 _LARGEST = 2500  # multipliers whose matrix may be stored, 50 MB
@@ -50,19 +51,11 @@ class RecycledHessian:
             factor = self._factor(at, H.diagonal)
         except LinAlgError:
             return self._renewed(H, lam, extras, at)
-        exact = None
-
-        def solve(rhs):
-            nonlocal exact
-            if exact is None:
-                precondition = partial(cho_solve, factor, check_finite=False)
-                found = few_products(H.product, precondition, rhs)
-                if found is not None:
-                    return found
-                exact = self._renewed(H, lam, extras, at)
-            return exact(rhs)
-
-        return solve
+        precondition = partial(cho_solve, factor, check_finite=False)
+        renewed = partial(self._renewed, H, lam, extras, at)
+        return FewProducts(
+            H.product, precondition, renewed, most=_MOST, accuracy=_ACCURACY
+        )
 
     def _factor(self, at, diagonal):
         A = self.matrix[np.ix_(at, at)]
@@ -76,29 +69,3 @@ class RecycledHessian:
         self.matrix = whole.assembled_matrix() - np.eye(n)
         factor = self._factor(at, H.diagonal)
         return lambda rhs: cho_solve(factor, rhs, check_finite=False)
-
-
-def few_products(product, precondition, rhs):
-    """Solutions of the columns of rhs, or None where they take too many products."""
-    columns = []
-    for b in rhs.reshape(len(rhs), -1).T:
-        x, r = np.zeros(len(b)), b
-        z = precondition(r)
-        p, size = z, float(r @ z)
-        enough = _ACCURACY**2 * size
-        for _ in range(_MOST):
-            if not size > enough:
-                break
-            Hp = product(p)
-            curvature = float(p @ Hp)
-            if not curvature > 0:  # of rounding
-                return None
-            a = size / curvature
-            x, r = x + a * p, r - a * Hp
-            z = precondition(r)
-            last, size = size, float(r @ z)
-            p = z + size / last * p
-        if not size <= enough:
-            return None
-        columns.append(x)
-    return np.column_stack(columns).reshape(rhs.shape)

@@ -34,6 +34,7 @@ _FLAT = 0.1  # the line search ends where the slope has fallen to this share
 _START = 4.0  # ends of multipliers from which weights are doubled
 _ROUGH = 1e-4  # relative gap of the stages before the last
 _TRIALS = 40
+_ACCURACY = 0.03  # of a step, a share of it
 
 
 def secant_newton(rows, R, E, *, tol, max_iter, init=None, callback=None):
@@ -154,8 +155,8 @@ class _SecantNewton:
         diagonal = np.where(usable, secant, self.rows.curvature(lam))
         lack = equality_residual(self.E, lam)
         try:
-            solve = bordered(self.R.solver(lam, diagonal), self.E)
-            step, db = solve(gradient, lack)
+            system = self.R.solver(lam, diagonal, accuracy=_ACCURACY)
+            step, db = bordered(system, self.E)(gradient, lack)
         except np.linalg.LinAlgError:
             return None
         ascends = np.isfinite(step).all() and gradient @ step > 0

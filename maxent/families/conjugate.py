@@ -122,6 +122,14 @@ class ConjugatePrior(ABC):
     def _length(self, data):
         return len(data)
 
+    def _bound(self, X):
+        """The rows of a block, prepared for many calls."""
+        return self._prepare(X)
+
+    def _matrix_cost(self, data):
+        """See :class:`Block`."""
+        return Block._matrix_cost
+
     # -- what a subclass states ----------------------------------------------------
     @abstractmethod
     def _update(self, data, weight):
@@ -207,11 +215,12 @@ class ConjugateBlock(Block):
         base_weight: ArrayLike | None = None,
     ) -> None:
         self.prior: Any = prior  # slacks are for priors that have some
-        self.data = prior._prepare(X)
+        self.data = prior._bound(X)
         self.n_rows = prior._length(self.data)
         self.rank = prior._rank(self.data)
         self.largest = prior._largest
         self.cheap_products = prior._cheap_products
+        self._matrix_cost = prior._matrix_cost(self.data)
         self.base_weight = (
             np.zeros(self.n_rows)
             if base_weight is None

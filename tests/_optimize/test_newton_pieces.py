@@ -59,10 +59,12 @@ class Matrix:
     assembled = False
 
     def __init__(self, A):
-        self.A, self.size, self.diagonal, self.products = A, len(A), A.diagonal(), 0
+        self.A, self.size, self.diagonal = A, len(A), A.diagonal()
+        self.products = self.work = 0
 
     def product(self, x):
         self.products += 1
+        self.work += 1
         return self.A @ x
 
     def should_assemble(self):

@@ -90,7 +90,7 @@ def test_the_interior_point_goes_on_where_few_steps_fail(rng, monkeypatch):
     from maxent.discrimination.duals import block_dual
 
     rows, R, E = problem(rng, 2.0, 1.0)
-    monkeypatch.setattr(block_dual, "_FEW_SECANTS", 2)
+    monkeypatch.setattr(block_dual, "_MORE_SECANTS", 2)
     seen = []
     options = {"tol": 1e-10, "max_iter": 50, "init": None}
     found = block_dual._secants_and_interior(

@@ -233,11 +233,12 @@ def test_hinges_with_a_flat_bias_converge(parameters, n_classes, rng):
             assert model.fit(X, y).converged_
 
 
-def test_most_rows_with_a_multiplier_go_to_the_interior_point(rng, monkeypatch):
+def test_many_products_give_way_to_the_interior_point(rng, monkeypatch):
     X, y = categories(rng, 300, 7)  # few of them equal
     model = MEDTreeClassifier(level=8.0, C=20.0).fit(X, y)
     assert model.converged_ and len(model.support_) > 200
-    monkeypatch.setattr(block_dual, "_FEW_ROWS", 1000)
+    monkeypatch.setattr(block_dual, "_PRODUCTS", 30)
+    monkeypatch.setattr(block_dual, "_PRODUCTS_SHARE", 0.0)
     other = MEDTreeClassifier(level=8.0, C=20.0).fit(X, y)
     assert other.converged_ and other.n_iter_ != model.n_iter_
     assert model.objective_ == pytest.approx(other.objective_, rel=2e-8)

@@ -48,12 +48,13 @@ from maxent.discrimination.margins.base import (
 from maxent.families.block import as_block
 
 SOLVERS = ("auto", "interior", "newton")
-# multipliers, and their number per column of the blocks' factors, up to which steps
-# by products are the quicker ones
-_FEW_ROWS, _FEW_SHARE = 200, 0.6
+# products, and their number per column of the blocks' factors, that Newton steps take
+# where they are the quicker way
+_PRODUCTS, _PRODUCTS_SHARE = 500, 3.0
 _FEW = 100  # steps of the interior point, which takes 10 to 60 where it converges
-_FEW_SECANTS = 20  # and of those with secants, which take 5 to 12
+_FEW_SECANTS = 40  # and of those with secants, which take 5 to 36
 _FEW_STAGES = 16.0  # for multipliers up to this size, which take two stages or none
+_MORE_SECANTS = 100  # for any, where a step is cheap and no domain ends
 
 
 def solve_blocks(
@@ -100,7 +101,7 @@ def solve_blocks(
         after 100 steps, but "newton" first, on working sets of constraints, for many
         constraints between more than two blocks. Priors with an infinite slope at zero
         and a finite loss have damped Newton steps in place of "newton"; between one or
-        two blocks, unless weights are large, they come first.
+        two blocks they come first, unless weights are large and a step is dear.
     tol : float, default=1e-8
         Relative duality gap asked for.
     max_iter : int, default=200
@@ -272,27 +273,43 @@ def _by_size(rows, R, E, **options):
 
 
 def _newton_then_interior(rows, R, E, **options):
-    """Newton steps by products, unless most rows have a multiplier.
+    """Newton steps by products, and the interior point where these are many.
 
-    Between more of them than factors have columns the interior point is the quicker.
+    It is no quicker where a domain ends.
     """
-    columns = sum(block.rank for block in R.blocks)
-    most = max(_FEW_ROWS, _FEW_SHARE * columns)
+    most = np.inf
+    if _are_unbounded(R.blocks):
+        columns = sum(block.rank for block in R.blocks)
+        most = max(_PRODUCTS, _PRODUCTS_SHARE * columns)
     first = functools.partial(projected_newton, most=most)
     return _in_turn(first, _interior, rows, R, E, **options)
+
+
+def _are_unbounded(blocks):
+    """Whether all weights are in the domain, as far as the blocks tell."""
+    return all(block.slacks(np.zeros(block.n_rows)) is None for block in blocks)
 
 
 def _secants_and_interior(rows, R, E, **options):
     """The interior point, then damped steps with secants, which go on where it stalls.
 
     Between two classes damped steps come first: they follow slopes that are infinite at
-    zero in half as many steps. Large multipliers take many stages of them, and among
-    many constraints of every row they are short.
+    zero in half as many steps. Large multipliers take many stages of them, each worth
+    its steps if these are done by products, and among many constraints of every row
+    they are short.
     """
+    few = 0 if len(R.blocks) > 2 else _first_secants(rows, R.blocks)
     both = functools.partial(_in_turn, _interior, secant_newton, few=_FEW)
-    if len(R.blocks) <= 2 and rows.upper.max() <= _FEW_STAGES:
-        return _in_turn(secant_newton, both, rows, R, E, few=_FEW_SECANTS, **options)
+    if few:
+        return _in_turn(secant_newton, both, rows, R, E, few=few, **options)
     return both(rows, R, E, **options)
+
+
+def _first_secants(rows, blocks):
+    """Damped steps between two classes before the interior point; 0 for none."""
+    if _are_unbounded(blocks) and all(block.cheap_products for block in blocks):
+        return _MORE_SECANTS
+    return _FEW_SECANTS if rows.upper.max() <= _FEW_STAGES else 0
 
 
 def _in_turn(first, second, rows, R, E, *, tol, max_iter, init, callback, few=None):

@@ -7,6 +7,8 @@ over pairs read the part above the diagonal blocks.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from maxent._core import laplacian as _laplacian
@@ -45,8 +47,9 @@ class TreeRows:
             codes = np.where(codes < 0, index.sizes, codes)
         self.complete = self._at is None
         self.codes = np.ascontiguousarray(codes.T.astype(np.uint16))
-        self._columns = Columns(self.codes, self.own.offset) if self.n_rows else None
-        self._features = (None, None)
+        self.keeps_features = False
+        self._features = self._singles = (None, None)
+        self._whole = (None, None)
 
     def part(self, rows):
         """The rows of these numbers."""
@@ -56,9 +59,14 @@ class TreeRows:
         part.n_rows, part.own = len(rows), self.own
         part.complete, part._at = self.complete, self._at
         part.codes = np.ascontiguousarray(self.codes[:, rows])
-        part._columns = Columns(part.codes, self.own.offset) if len(rows) else None
-        part._features = (None, None)
+        part.keeps_features = self.keeps_features
+        part._features = part._singles = (None, None)
+        part._whole = (self, rows)
         return part
+
+    @functools.cached_property
+    def _columns(self):
+        return Columns(self.codes, self.own.offset)
 
     def counts(self, weight):
         """Weighted counts of categories and pairs of categories, (D, D)."""
@@ -126,15 +134,34 @@ class TreeRows:
         """Values of a table at the edges of every row, (n_rows, n (n - 1) / 2)."""
         known, out = self._features
         if known is not table:
-            out = np.empty((self.n_rows, self.own.n * (self.own.n - 1) // 2))
-            padded = self._padded(table)
-            _tree_tables.edge_features(self.codes, self.own.offset, padded, out)
+            whole, rows = self._whole
+            if whole is not None and whole._features[0] is table:
+                out = whole._features[1][rows]
+            else:
+                out = np.empty((self.n_rows, self.own.n * (self.own.n - 1) // 2))
+                padded = self._padded(table)
+                _tree_tables.edge_features(self.codes, self.own.offset, padded, out)
             self._features = (table, out)
+        return out
+
+    def singles(self, values):
+        """Sums of a number per category over the categories of every row, (n_rows,)."""
+        known, out = self._singles
+        if known is not values:
+            out = self.scores(np.diag(values))
+            self._singles = (values, out)
         return out
 
     def may_store_features(self):
         """Whether rows by edges fit the space meant for them."""
         return self.n_rows * self.own.n * (self.own.n - 1) // 2 <= _FEATURES
+
+    def keep_features(self):
+        """Prefer products with features of one table, which are kept, where they fit.
+
+        Their making costs less than one pass of counts, and a product a fifth of it.
+        """
+        self.keeps_features = self.may_store_features()
 
     def agreements(self, table, constant):
         """Sums of a table over what every two rows agree in, (n_rows, n_rows)."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -31,7 +33,34 @@ def partition(log_weights):
     return float(log_z[0]), probability[0]
 
 
-class DenseEdgeCovariance:
+@functools.lru_cache(maxsize=8)
+def _edges(n):
+    """Nodes u and v of all edges u < v."""
+    return np.triu_indices(n, 1)
+
+
+def edge_vector(table):
+    """Entries of a table (n, n) at the edges u < v, (n (n - 1) / 2,)."""
+    return table[_edges(len(table))]
+
+
+def edge_table(values):
+    """The symmetric table (n, n) of values at the edges u < v."""
+    n = math.isqrt(2 * len(values)) + 1
+    out = np.zeros((n, n))
+    out[_edges(n)] = values
+    return out + out.T
+
+
+class _EdgeCovariance:
+    """Covariances between the edges of a random tree, by products."""
+
+    def along(self, f):
+        """:meth:`product` for values f (p,) at the edges u < v alone, (p,)."""
+        return edge_vector(self.product(edge_table(f)))
+
+
+class DenseEdgeCovariance(_EdgeCovariance):
     """Covariance (p, p) of the edges of few columns, stored.
 
     The edges of a random tree are a determinantal process (JMJ 1999, eq. 59): with the
@@ -40,7 +69,7 @@ class DenseEdgeCovariance:
 
     def __init__(self, log_weights):
         n = len(log_weights)
-        self.edges = np.triu_indices(n, 1)
+        self.edges = _edges(n)
         q = np.empty((len(self.edges[0]), n - 1))
         status = _tree_tables.edge_vectors(log_weights, q)
         if status:
@@ -54,9 +83,10 @@ class DenseEdgeCovariance:
 
     def product(self, f):
         """Covariances of every edge with the sum of f (n, n) over the edges, (n, n)."""
-        out = np.zeros_like(f)
-        out[self.edges] = self.matrix @ f[self.edges]
-        return out + out.T
+        return edge_table(self.along(f[self.edges]))
+
+    def along(self, f):
+        return self.matrix @ f
 
     def root(self):
         """R (p, r) with covariance R R'."""
@@ -73,7 +103,7 @@ class ConditionalEdgeCovariance(DenseEdgeCovariance):
     """
 
     def __init__(self, log_weights, probabilities):
-        self.edges = np.triu_indices(len(log_weights), 1)
+        self.edges = _edges(len(log_weights))
         known = log_weights[np.isfinite(log_weights)]
         certain = known.max() + 2.0 * (known.max() - known.min()) + _SPAN
         probability = probabilities[self.edges]
@@ -89,7 +119,7 @@ class ConditionalEdgeCovariance(DenseEdgeCovariance):
         self._root = None
 
 
-class LaplacianEdgeCovariance:
+class LaplacianEdgeCovariance(_EdgeCovariance):
     """The same by matrix products of (n, n); never (p, p).
 
     Through the inverse of the Laplacian, G: along f the probabilities move by
@@ -137,7 +167,7 @@ def _resistances(G):
     return own[:, None] + own[None, :] - 2.0 * G
 
 
-class FiniteDifferenceEdgeCovariance:
+class FiniteDifferenceEdgeCovariance(_EdgeCovariance):
     """The same by differences of edge probabilities, where G has lost its digits.
 
     Probabilities keep theirs however far apart the weights are. Differences of this

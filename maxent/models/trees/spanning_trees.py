@@ -23,9 +23,10 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.categories import check_sizes
+from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike
 from maxent.models.trees._counts import TreeRows, log_tables, uniform_counts
-from maxent.models.trees._edge_moments import SMALL
+from maxent.models.trees._edge_moments import SMALL, edge_table, edge_vector
 from maxent.models.trees._prior import (
     NO_FACTOR,
     TreePrior,
@@ -201,7 +202,21 @@ class SpanningTrees(TreePrior):
         }
 
     # -- on rows -------------------------------------------------------------------
+    def _bound(self, X):
+        data = self._prepare(X)
+        if self._index.n <= SMALL:
+            data.keep_features()
+        return data
+
+    def _matrix_cost(self, data):
+        return 1.0 if data.keeps_features else super()._matrix_cost(data)
+
     def _update(self, data, weight):
+        if data.keeps_features:
+            with single_threaded_blas():
+                moved = edge_table(weight @ data.features(self.log_ratios))
+                added = float(weight @ data.singles(self.log_marginals))
+            return self._with(self.log_weights + moved, self._constant + added)
         counts = data.counts(weight)
         moved = np.tril(self._index.pair_sums(self.log_ratios * counts), -1)
         moved = moved + moved.T  # to the bit, as sums of either side may not be
@@ -215,6 +230,11 @@ class SpanningTrees(TreePrior):
         return value
 
     def _expected(self, data):
+        if data.keeps_features:
+            p = edge_vector(self._trees()[1])
+            with single_threaded_blas():
+                trees = data.features(self.log_ratios) @ p
+            return data.singles(self.log_marginals) + trees
         table = self._row_table(self.log_marginals, self.log_ratios, self._trees()[1])
         return data.scores(table)
 
@@ -239,6 +259,10 @@ class SpanningTrees(TreePrior):
         return self._tree_covariance(data, self.log_ratios)
 
     def _product(self, data, x):
+        if data.keeps_features:
+            F, covariance = data.features(self.log_ratios), self._edge_covariance()
+            with single_threaded_blas():
+                return F @ covariance.along(x @ F)
         f = self._index.pair_sums(self.log_ratios * data.counts(x))
         dp = self._edge_covariance().product(f)
         nothing = np.zeros(self._index.total)

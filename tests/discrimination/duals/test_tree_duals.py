@@ -9,6 +9,7 @@ from oracles.tree_problems import categories, classes
 from refusals import refused
 
 from maxent import MEDTreeClassifier
+from maxent._optimize.hessian_products import FreeHessian
 from maxent._support.results import Status
 from maxent.discrimination import (
     DirichletTrees,
@@ -296,17 +297,27 @@ def test_the_interior_point_goes_on_where_newton_steps_stall(rng, monkeypatch):
     assert seen == found.history
 
 
-def test_newton_steps_end_at_once_where_most_rows_have_multipliers(rng, monkeypatch):
+def test_newton_steps_end_where_products_are_too_many(rng, monkeypatch):
+    """Also within one step, which may ask for thousands."""
     X, y = rng.integers(3, size=(1500, 8)), rng.integers(2, size=1500)
     solve, found = block_dual.projected_newton, []
+    made, product = [], FreeHessian.product
 
     def recorded(*args, **options):
         found.append(solve(*args, **options))
+        made.append("end")
         return found[-1]
 
+    def counted(H, x):
+        made.append("product")
+        return product(H, x)
+
     monkeypatch.setattr(block_dual, "projected_newton", recorded)
-    model = MEDTreeClassifier().fit(X, y)
+    monkeypatch.setattr(block_dual, "_PRODUCTS", 40)
+    monkeypatch.setattr(block_dual, "_PRODUCTS_SHARE", 0.0)
+    monkeypatch.setattr(FreeHessian, "product", counted)
+    model = MEDTreeClassifier(C=20.0).fit(X, y)
     (first,) = found
-    assert np.count_nonzero(first.lam) == 0  # the point before the step
-    assert first.n_iter == 1 and first.status is Status.STALLED
-    assert model.converged_ and model.n_iter_ > 1
+    assert first.status is Status.STALLED
+    assert 40 <= made.index("end") < 60  # the step that meets the bound is ended
+    assert model.converged_ and model.n_iter_ > first.n_iter

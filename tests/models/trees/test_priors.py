@@ -14,6 +14,7 @@ from maxent.discrimination import (
     chow_liu_tree,
 )
 from maxent.families import DirichletBayesNet
+from maxent.models.trees import _counts
 
 KINDS = pytest.mark.parametrize("kind", ["fixed", "dirichlet"])
 NODES = pytest.mark.parametrize("n", [2, 3, 4, 5])
@@ -262,3 +263,43 @@ def test_heavy_rows_leave_the_most_likely_tree(kind, rng):
     assert posterior.edge_probabilities[tree[:, 0], tree[:, 1]].min() > 0.99
     trees = posterior.sample_trees(5, random_state=0)
     assert (trees == tree).all()
+
+
+# ------------------------------------------------------- features of rows that are kept
+
+
+@pytest.mark.parametrize("n", [2, 5, 31, 40, 64])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_kept_features_answer_as_counts_do(n, missing, rng, monkeypatch):
+    sizes = rng.integers(2, 5, size=n)
+    X = (rng.random((30, n)) * sizes).astype(int)
+    prior = SpanningTrees.fit(X, n_categories=sizes)
+    X = np.where(rng.random(X.shape) < missing, -1, X)
+    kept = prior.block(X)
+    monkeypatch.setattr(_counts, "_FEATURES", 0)
+    counted = prior.block(X)
+    assert kept.data.keeps_features and not counted.data.keeps_features
+    rows = np.sort(rng.permutation(30)[:11])
+    for a in (np.zeros(30), rng.normal(size=30)):
+        agree(kept.log_partition(a), counted.log_partition(a), 1e-11, 100.0)
+        agree(kept.mean(a), counted.mean(a), 1e-11, 100.0)
+        size = 1.0 + np.abs(counted.hessian_product(a, np.ones(30))).max()
+        x = rng.normal(size=30)
+        agree(kept.hessian_product(a, x), counted.hessian_product(a, x), 1e-8, size)
+        some = kept.hessian_among(a, rows), counted.hessian_among(a, rows)
+        agree(some[0](x[:11]), some[1](x[:11]), 1e-8, size)
+
+
+def test_features_of_some_rows_are_those_of_their_parent(rng):
+    X = rng.integers(0, 3, size=(30, 4))
+    prior = SpanningTrees.fit(X)
+    data = prior.block(X).data
+    rows = np.array([3, 7, 20])
+    alone = data.part(rows).features(prior.log_ratios)  # before the parent has any
+    whole = data.features(prior.log_ratios)
+    np.testing.assert_array_equal(alone, whole[rows])
+    np.testing.assert_array_equal(data.part(rows).features(prior.log_ratios), alone)
+    other = prior.log_ratios + 1.0
+    np.testing.assert_array_equal(data.part(rows).features(other), alone + 1.0)
+    at = X + 3 * np.arange(4)
+    agree(data.singles(prior.log_marginals), prior.log_marginals[at].sum(axis=1), 1e-12)
