@@ -12,7 +12,6 @@ import contextvars
 import functools
 import os
 import threading
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -204,24 +203,6 @@ def share_out(work, n_items, ns):
     """
     threads = effective_threads() if ns > _WORTH_THREADS else 1
     in_threads(work, n_items, min(threads, n_items))
-
-
-def end_tasks(found, given_up):
-    """End a generator of joblib's results, of which no more are wanted.
-
-    Parameters
-    ----------
-    found : generator
-    given_up : bool
-        Whether tasks may be left, which are given up; otherwise all results were
-        taken, and the pool of processes is left at rest.
-    """
-    if not given_up:
-        next(found, None)
-        return
-    with warnings.catch_warnings():  # of the tasks given up
-        warnings.simplefilter("ignore", UserWarning)
-        found.close()
 
 
 @functools.cache

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from maxent._support.callers import user_stacklevel
+from maxent._support.processes import end_tasks, spread
 from maxent._support.reports import Report, tell
 from maxent._support.results import DualResult, Monitor, Status
-from maxent._support.threads import end_tasks, single_threaded_blas
+from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback, FloatArray
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.margins.base import MarginPrior
@@ -325,12 +326,8 @@ def baselines(
     n_jobs: int | None,
 ) -> list[Baseline]:
     """Bayes posteriors from random starts, the best first, without repetitions."""
-    from joblib import Parallel, delayed
-
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(_baseline)(problem, rng, weight) for rng in rngs
-    )
-    return different(found)
+    tasks = [(problem, rng, weight) for rng in rngs]
+    return different(list(spread(_baseline, tasks, n_jobs)))
 
 
 def _baseline(problem, rng, weight):
@@ -395,14 +392,12 @@ class _Starts:
         return results
 
     def _found(self, starts, settings):
-        from joblib import Parallel, delayed, effective_n_jobs
+        from joblib import effective_n_jobs
 
         problem = self.problem
         if effective_n_jobs(self.n_jobs) > 1 and len(starts) > 1:
-            with_jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
-            return with_jobs(
-                delayed(descend)(problem, start, settings) for start in starts
-            )
+            tasks = [(problem, start, settings) for start in starts]
+            return spread(descend, tasks, self.n_jobs)
         return (
             descend(
                 *(problem, start, settings),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
+from maxent._support.processes import spread
 from maxent.displays._axes import colour, dashes, line_style, make_axes, marker
 from maxent.displays._estimators import refusal
 from maxent.displays._layout import fit, legend_outside
@@ -144,7 +145,6 @@ class AlphaPathDisplay:
         -------
         display : AlphaPathDisplay
         """
-        from joblib import Parallel, delayed
         from sklearn.model_selection import check_cv
 
         from maxent.minentropy._base import MinEntropyBase
@@ -158,11 +158,12 @@ class AlphaPathDisplay:
         labels = v.as_array("y", y)
         splitter = check_cv(cv, labels, classifier=True)
         splits = list(splitter.split(np.zeros(len(labels)), labels))
-        found = Parallel(n_jobs=n_jobs)(
-            delayed(_path_errors)(estimator, c, orders, X, labels, *split)
+        tasks = [
+            (estimator, c, orders, X, labels, *split)
             for split in splits
             for c in values
-        )
+        ]
+        found = list(spread(_path_errors, tasks, n_jobs))
         errors = np.reshape(found, (len(splits), len(values), len(orders)))
         return cls(orders, values, errors).plot(ax, against=against, **kwargs)
 

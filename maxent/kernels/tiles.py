@@ -6,10 +6,10 @@ import os
 from typing import Any, Literal
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
+from maxent._support.processes import spread
 from maxent.kernels._routes import SAMPLERS
 from maxent.kernels.product import Models, product_kernel
 
@@ -128,11 +128,9 @@ class _Grid:
 
     def fill(self, K, n_jobs):
         """Write all tiles into a matrix, as they come."""
-        tasks = list(self.tasks())
-        tiles = Parallel(n_jobs, return_as="generator")(
-            delayed(_tile)(*args) for _, args in tasks
-        )
-        for ((i, j), _), part in zip(tasks, tiles, strict=True):
+        places, tasks = zip(*self.tasks(), strict=True)
+        tiles = spread(_tile, tasks, n_jobs)
+        for (i, j), part in zip(places, tiles, strict=True):
             K[self.rows[i], self.columns[j]] = part
             if self.Q is None and i != j:
                 K[self.columns[j], self.rows[i]] = part.T

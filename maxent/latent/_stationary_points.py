@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support.compiling import compiled
+from maxent._support.processes import end_tasks, spread
 from maxent._support.progress import Progress
 from maxent._support.reports import Report, relayed, tell
 from maxent._support.results import Status
-from maxent._support.threads import end_tasks, single_threaded_blas
+from maxent._support.threads import single_threaded_blas
 from maxent.latent._em_is import run, summary
 from maxent.latent._hull import reach_within
 from maxent.latent._likelihood import Likelihood, polished
@@ -24,7 +25,7 @@ from maxent.latent._pool import groups, reasons
 
 Array = NDArray[np.float64]
 
-_CHUNK = 10  # starts of one batch: the same for any number of processes
+_CHUNK = 4  # starts of one batch: the same for any number of processes
 _FINER = 1e-3  # share of tol to which weights that may be endless are polished
 _HESSIAN_UP_TO = 500  # weights; beyond, candidates are perturbed instead
 
@@ -100,11 +101,10 @@ def parts_of(
     n_jobs: int | None,
 ) -> list[Any]:
     """work(chunk) of all chunks, or until a callback asks to stop; at least one."""
-    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib import effective_n_jobs
 
     if effective_n_jobs(n_jobs) > 1 and len(chunks) > 1:
-        with_jobs = Parallel(n_jobs=n_jobs, return_as="generator")
-        found = with_jobs(delayed(work)(c) for c in chunks)
+        found = spread(work, [(chunk,) for chunk in chunks], n_jobs)
     else:
         found = (work(c, listener()) for c in chunks)
     parts: list[Any] = []

@@ -24,6 +24,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
+from maxent._support.processes import spread
 from maxent._support.random_state import states_of_many
 from maxent._support.results import Status
 from maxent.models.em import (
@@ -190,8 +191,6 @@ class Model(ABC):
         ConvergenceWarning
             Once, with the number of fits that did not converge.
         """
-        from joblib import Parallel, delayed
-
         n_jobs = v.check_jobs(n_jobs)
         known = inspect.signature(cls._fit).parameters
         given = options if init is None else {**options, "init": init}
@@ -208,10 +207,8 @@ class Model(ABC):
         if cls._random:
             for own, seed in zip(each, states_of_many(random_state, len(data))):
                 own["random_state"] = seed
-        models = Parallel(n_jobs=n_jobs)(
-            delayed(_fit_one)(cls, i, datum, own)
-            for i, (datum, own) in enumerate(zip(data, each))
-        )
+        tasks = [(cls, i, *one) for i, one in enumerate(zip(data, each))]
+        models = list(spread(_fit_one, tasks, n_jobs))
         warn_of_many(cls.__name__, models)
         return models
 

@@ -48,7 +48,7 @@ from maxent.discrimination import (
     solve_linear_dual,
 )
 from maxent.families import DirichletProduct
-from maxent.latent import TrigramTopicModel
+from maxent.latent import TrigramTopicModel, _stationary_points
 from maxent.models.em import maximize_by_em
 
 _rng = np.random.default_rng(5)
@@ -343,9 +343,10 @@ def test_candidates_of_processes_are_tasks(callbacks, log):
     alone = clone(estimator).fit(X, y)
     estimator.set_params(n_jobs=2).set_callbacks(Recorder(log)).fit(X, y)
     ended = check_nested(events(log))
+    batches = -(-estimator.n_init // _stationary_points._CHUNK)
+    assert batches > 1
     assert [names[-1][1:] for names in ended] == [
-        ["candidates", 0],
-        ["candidates", 1],
+        *(["candidates", number] for number in range(batches)),
         ["fit", 0],
     ]
     assert estimator.objective_ == alone.objective_
@@ -358,7 +359,7 @@ def test_candidates_of_processes_are_tasks(callbacks, log):
 
     estimator.set_callbacks(Impatient(log)).fit(X, y)
     assert len(check_nested(events(log))) == 2
-    assert len(estimator.candidates_["group"]) == 10
+    assert len(estimator.candidates_["group"]) == _stationary_points._CHUNK
 
 
 @pytest.mark.parametrize("name", WORK)
