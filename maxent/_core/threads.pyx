@@ -4,10 +4,11 @@ The policy for the number that is asked for lives in ``maxent._support``.  Here 
 that has work for so many threads learns how many it gets.  Where another program keeps
 a processor busy, the second thread of a short loop is often not running when the first
 one is done, which then waits for it: the loop takes longer than on one thread.  The
-system says so itself, by how often it takes a processor away from a thread that could
-go on: some 10 to 60 times a second on an idle machine, 150 to 700 beside one busy
-neighbour (two threads and processors, Linux).  More threads are interrupted more often,
-and count for less.  Results do not depend on the number of threads.
+system says so itself (Linux).  Before a loop after a pause, it tells how many threads
+want to run now.  Between loops it tells how often it takes a processor away from a
+thread that could go on: some 10 to 60 times a second on an idle machine, 150 to 700
+beside one busy neighbour (two threads and processors).  More threads are interrupted
+more often, and count for less.  Results do not depend on the number of threads.
 """
 
 cdef extern from *:
@@ -24,6 +25,7 @@ cdef extern from *:
     #define MX_MANY 6.0       /* switches in this memory that say "contended" */
     #define MX_FIRST 50.0     /* ms on one thread before threads are tried again, */
     #define MX_LAST 400.0     /* doubled up to this while nothing changes */
+    #define MX_PAUSE 5.0      /* ms without a loop, after which our own threads sleep */
 
     typedef struct {
         double recent;        /* switches, those of long ago counted less */
@@ -31,10 +33,15 @@ cdef extern from *:
     } mx_pace;
 
     /* So many ms and involuntary switches since the last call, of two threads: 1 while
-     * contended. */
-    static int mx_contended(mx_pace *p, double ms, double switches) {
+     * contended. `full`: whether there is no processor for all threads now, if known. */
+    static int mx_contended(mx_pace *p, double ms, double switches, int full) {
         if (p->rest > ms) {                    /* switches meanwhile say nothing */
             p->rest -= ms;
+            return 1;
+        }
+        if (full) {
+            p->recent = 0.0;
+            p->rest = MX_FIRST;
             return 1;
         }
         if (p->rest > 0.0) {                   /* the rest is over: try again */
@@ -53,8 +60,57 @@ cdef extern from *:
     }
 
     #if defined(_OPENMP) && defined(__linux__)
+    #include <dirent.h>
+    #include <fcntl.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
     #include <sys/resource.h>
     #include <time.h>
+    #include <unistd.h>
+    /* The beginning of a small file as text; its length, 0 without one. */
+    static size_t mx_text(const char *path, char *text, size_t room) {
+        ssize_t size;
+        int file = open(path, O_RDONLY | O_CLOEXEC);
+        if (file < 0) return 0;
+        size = read(file, text, room - 1);
+        close(file);
+        text[size > 0 ? size : 0] = 0;
+        return size > 0 ? (size_t)size : 0;
+    }
+
+    /* Threads of this process that want to run; those of BLAS wait for work busily, but
+     * make way. */
+    static int mx_own_running(void) {
+        char path[64], text[256];
+        const char *at;
+        struct dirent *entry;
+        int found = 0;
+        DIR *tasks = opendir("/proc/self/task");
+        if (!tasks) return 0;
+        while ((entry = readdir(tasks))) {
+            if (entry->d_name[0] == '.') continue;
+            snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", entry->d_name);
+            if (!mx_text(path, text, sizeof text)) continue;
+            at = strrchr(text, ')');           /* of its name, the state comes next */
+            found += at && at[1] == ' ' && at[2] == 'R';
+        }
+        closedir(tasks);
+        return found;
+    }
+
+    /* 1 if threads of others that want to run now and so many of ours outnumber the
+     * processors. */
+    static int mx_full(int n_threads) {
+        char text[128];
+        int running = 0, total = 0;
+        long room = sysconf(_SC_NPROCESSORS_ONLN) - n_threads;
+        if (room < 0) room = 0;                /* more threads were asked for */
+        if (!mx_text("/proc/loadavg", text, sizeof text)) return 0;
+        if (sscanf(text, "%*s %*s %*s %d/%d", &running, &total) != 2) return 0;
+        return running - 1 > room && running - mx_own_running() > room;
+    }
+
     /* As above for the thread that calls, from the clock and the system's count, with
      * so many threads; with none, switches since the last call are left out. */
     static int mx_contended_now(int n_threads) {
@@ -69,9 +125,11 @@ cdef extern from *:
         ms = then < 0.0 ? 0.0 : now - then;
         switches = then < 0.0 || !n_threads ? 0.0
             : ((double)use.ru_nivcsw - before) * 2.0 / n_threads;
+        int full = n_threads && (then < 0.0 || ms > MX_PAUSE || pace.rest > 0.0)
+                   && pace.rest <= ms && mx_full(n_threads);
         then = now;
         before = (double)use.ru_nivcsw;
-        return mx_contended(&pace, ms, switches);
+        return mx_contended(&pace, ms, switches, full);
     }
     #else
     static int mx_contended_now(int n_threads) { (void)n_threads; return 0; }
@@ -81,7 +139,7 @@ cdef extern from *:
         double recent, rest, hold
     const int mx_has_openmp
     int omp_get_max_threads() noexcept nogil
-    int mx_contended(mx_pace* p, double ms, double switches) noexcept nogil
+    int mx_contended(mx_pace* p, double ms, double switches, int full) noexcept nogil
     int mx_contended_now(int n_threads) noexcept nogil
     const double MX_FIRST
 
@@ -122,11 +180,12 @@ def leave_out_switches():
 
 
 def contended(const double[:, ::1] history):
-    """What the rule says after each (ms, involuntary switches of two threads)."""
+    """What the rule says after each (ms, involuntary switches of two threads, full)."""
     cdef mx_pace pace
     cdef Py_ssize_t i
     cdef list said = []
     pace.recent, pace.rest, pace.hold = 0., 0., MX_FIRST
     for i in range(history.shape[0]):
-        said.append(bool(mx_contended(&pace, history[i, 0], history[i, 1])))
+        said.append(bool(mx_contended(
+            &pace, history[i, 0], history[i, 1], <int>history[i, 2])))
     return said

@@ -192,9 +192,9 @@ def test_waiting_threads_spin_briefly_unless_the_user_says_otherwise(asked, tmp_
     assert f"GOMP_SPINCOUNT = '{asked or 10000}'" in done.stderr
 
 
-def history(ms, per_second, times):
+def history(ms, per_second, times, full=0.0):
     """Calls `ms` apart, with so many involuntary switches a second between them."""
-    return np.tile([ms, 1e-3 * ms * per_second], (times, 1))
+    return np.tile([ms, 1e-3 * ms * per_second, full], (times, 1))
 
 
 @pytest.mark.parametrize("ms", [0.5, 3.0, 40.0, 1e3, 1e5])
@@ -223,6 +223,15 @@ def test_contention_that_ends_is_forgotten():
     assert 25 <= sum(again) <= 26  # it rests briefly, as at the first time
 
 
+def test_processors_that_are_full_are_seen_at_once():
+    busy = history(20.0, 0.0, 50, full=1.0)
+    assert all(contended(busy))
+    after = contended(np.concatenate([busy, history(20.0, 20.0, 50)]))[50:]
+    assert after[0] and not any(after[3:])  # within 50 ms
+    # threads that wait at first are no reason to wait while nothing says so later
+    assert not any(contended(history(20.0, 20.0, 50)))
+
+
 @openmp
 @pytest.mark.skipif(sys.platform != "linux", reason="counts of Linux")
 def test_short_loops_go_on_alone_where_threads_share_a_processor():
@@ -233,7 +242,6 @@ os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 from maxent import MEDClassifier
 from maxent._core.threads import threads_worth
 X = np.random.default_rng(0).normal(size=(1500, 20))
-assert threads_worth(2, 2, 1e7) == 2
 machine = MEDClassifier(n_jobs=2).fit(X, X[:, 0] > 0.3)
 end = time.monotonic() + 20.0
 while threads_worth(2, 2, 1e7) == 2 and time.monotonic() < end:
