@@ -36,13 +36,17 @@ from maxent._core.potentials cimport (
 cdef extern from "vector.h" nogil:
     const int MX_LANES
     const int MX_SWEEP_CHUNK
-    Py_ssize_t mx_smo_update(
-        float* v, const float* up, const float* low, const float* ki, const float* kj,
-        float ci, float cj, Py_ssize_t n, float* lanes, float* top,
-        float* bottom) noexcept
-    Py_ssize_t mx_smo_select(
-        const float* v, const float* low, const float* e, const float* ki,
-        float vi, float ei, Py_ssize_t n, float* lanes) noexcept
+
+cdef extern from "sweeps.h" nogil:
+    ctypedef struct mx_sweeps:
+        pass
+    Py_ssize_t mx_sweeps_update(
+        mx_sweeps* s, float* v, const float* up, const float* low, const float* ki,
+        const float* kj, float ci, float cj, Py_ssize_t n, float* above, float* below,
+        float* top, float* bottom) noexcept
+    Py_ssize_t mx_sweeps_select(
+        mx_sweeps* s, const float* v, const float* low, const float* e,
+        const float* ki, float vi, float ei, Py_ssize_t n, float* lanes) noexcept
 
 cdef float BARRED = 1e30       # stands for infinity in `up` and `low`
 cdef double HUGE_MULTIPLIER = 1e13
@@ -54,6 +58,7 @@ cdef double AT_END = 1e-15     # what counts as the end where it is attained
 cdef double NOISE = 1e-5       # of kernel values, relative to the largest
 cdef enum:
     RENEWALS = 100             # mean curvatures renewed for one choice of a pair
+    CACHE_LINE = 64
 
 
 cdef double domain(const Potential* prior) noexcept nogil:
@@ -156,8 +161,9 @@ cdef int dual_open(
     cdef double mean = 0., largest = 1., end, least
     memset(machine, 0, sizeof(DualMachine))
     machine.rows = <DualRow*>malloc(max(n, 1) * sizeof(DualRow))
-    machine.v = <float*>malloc((4 * size + 2 * (chunks + 1) * MX_LANES) * sizeof(float))
-    if machine.rows == NULL or machine.v == NULL:
+    machine.memory = malloc(
+        (4 * size + 2 * (chunks + 1) * MX_LANES) * sizeof(float) + CACHE_LINE)
+    if machine.rows == NULL or machine.memory == NULL:
         dual_close(machine)
         return -1
     machine.prior = prior[0]
@@ -166,10 +172,14 @@ cdef int dual_open(
     machine.n = n
     machine.size = size
     machine.a = a
+    # two threads that sweep over halves share no line of a cache
+    machine.v = <float*>(
+        (<size_t>machine.memory + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE)
     machine.up = machine.v + size
     machine.low = machine.up + size
     machine.e = machine.low + size
     machine.lanes = machine.e + size
+    machine.below = machine.lanes + chunks * MX_LANES
     machine.least = INFINITY
     # an open domain ends before the slope becomes infinite
     end = 1. if isfinite(potential_slope(prior, prior.upper)) else 1. - 6e-16
@@ -214,9 +224,9 @@ cdef int dual_open(
 cdef void dual_close(DualMachine* machine) noexcept nogil:
     """Free what dual_open took."""
     free(machine.rows)
-    free(machine.v)
+    free(machine.memory)
     machine.rows = NULL
-    machine.v = NULL
+    machine.memory = NULL
 
 
 cdef void dual_read(const DualMachine* machine, double* residual) noexcept nogil:
@@ -228,6 +238,7 @@ cdef void dual_read(const DualMachine* machine, double* residual) noexcept nogil
 
 
 cdef void set_gap(DualMachine* machine, float top, float bottom) noexcept nogil:
+    machine.top = top
     machine.violation = <double>top - <double>bottom
     machine.middle = 0.5 * (<double>top + <double>bottom)
     machine.excess = machine.violation
@@ -239,9 +250,9 @@ cdef void set_gap(DualMachine* machine, float top, float bottom) noexcept nogil:
 cdef void dual_refresh(DualMachine* machine) noexcept nogil:
     """Find the extremes of v and what follows from them."""
     cdef float top = 0, bottom = 0
-    machine.next = mx_smo_update(
-        machine.v, machine.up, machine.low, machine.K, machine.K, 0, 0, machine.size,
-        machine.lanes, &top, &bottom)
+    machine.next = mx_sweeps_update(
+        <mx_sweeps*>machine.team, machine.v, machine.up, machine.low, machine.K,
+        machine.K, 0, 0, machine.size, machine.lanes, machine.below, &top, &bottom)
     set_gap(machine, top, bottom)
 
 
@@ -290,12 +301,13 @@ cdef Py_ssize_t partner(DualMachine* machine, Py_ssize_t i) noexcept nogil:
     """
     cdef float* v = machine.v
     cdef const float* ki = machine.K + i * machine.ld
-    cdef float vi = v[i] + machine.up[i], e
+    cdef float vi = machine.top, e
     cdef Py_ssize_t j
     cdef int _
     for _ in range(RENEWALS + 1):
-        j = mx_smo_select(v, machine.low, machine.e, ki, vi, machine.e[i], machine.size,
-                          machine.lanes)
+        j = mx_sweeps_select(
+            <mx_sweeps*>machine.team, v, machine.low, machine.e, ki, vi, machine.e[i],
+            machine.size, machine.lanes)
         if j < 0 or not (machine.steep[0] or machine.steep[1]):
             return j
         machine.excess = <double>vi - (<double>v[j] + <double>machine.low[j])
@@ -336,7 +348,7 @@ cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
             return status
         i = machine.next
         ki = machine.K + i * machine.ld
-        vi = v[i] + machine.up[i]
+        vi = machine.top        # of this row, where the last sweep has left it
         j = partner(machine, i)
         if j < 0:
             return DUAL_STALLED
@@ -360,8 +372,8 @@ cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
         machine.work += 1.
         dual_move(machine, i, ai, ki[i])
         dual_move(machine, j, aj, kj[j])
-        machine.next = mx_smo_update(
-            v, machine.up, machine.low, ki, kj, <float>tau, <float>-tau, machine.size,
-            machine.lanes, &top, &bottom)
+        machine.next = mx_sweeps_update(
+            <mx_sweeps*>machine.team, v, machine.up, machine.low, ki, kj, <float>tau,
+            <float>-tau, machine.size, machine.lanes, machine.below, &top, &bottom)
         machine.steps += 1
         set_gap(machine, top, bottom)

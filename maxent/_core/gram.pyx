@@ -10,7 +10,7 @@ of rows that may be near each other are summed from differences.
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange, threadid
-from libc.math cimport exp
+from libc.math cimport exp, sqrt
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
@@ -56,6 +56,8 @@ cdef enum:
     DIAGONAL = 48
     OUTSIDE = 1 << 22          # floats that the caches do not hold
     FEW = 3                    # entries passed over cost as much as one looked up
+    PARTS = 4                  # of a triangle, for as many threads
+    PARTED = 1024              # rows from which a triangle has parts
 
 # gamma (|x|^2 + |z|^2) up to which a squared distance is good enough: to 1e-12 d of
 # the kernel value in double precision.
@@ -430,44 +432,77 @@ cdef double split_dot(
     return even + odd
 
 
+cdef void split_rows(
+    const float* high, Py_ssize_t ld, const float* low, const double* a,
+    const Py_ssize_t* places, Py_ssize_t n, Py_ssize_t used, Py_ssize_t start,
+    Py_ssize_t stop, double* out) noexcept nogil:
+    """What rows start .. stop of a triangle add to K a, in out (stop,)."""
+    cdef Py_ssize_t i, before = 0
+    cdef const float* row
+    cdef const float* rest
+    memset(out, 0, stop * sizeof(double))
+    while before < used and places[before] < start:
+        before += 1
+    for i in range(start, stop):
+        row, rest = high + i * ld, low + i * (i + 1) // 2
+        if a[i] == 0 and FEW * used < n:
+            out[i] += split_dot(row, rest, a, places, before)
+            continue
+        if a[i] != 0:
+            before += 1
+        out[i] += a[i] * (<double>row[i] + <double>rest[i])
+        out[i] += mx_split_apply(row, rest, a, a[i], i, out)
+
+
 def split_apply(
     const float[:, :] high,       # IN   as gram_split leaves it
     const float[::1] low,
     const double[::1] a,          # IN   (n,)
     double[::1] out,              # OUT  (n,)
+    int n_threads=1,
 ):
     """out = K a in double precision from one triangle of a split matrix.
 
     Where few entries of `a` are not zero, the rows of the others are read at those
     places only.
     """
-    cdef Py_ssize_t n = a.shape[0], i, used = 0, before = 0
-    cdef const float* row
-    cdef const float* rest
+    cdef Py_ssize_t n = a.shape[0], i, used = 0, ld
+    cdef Py_ssize_t ends[PARTS + 1]
+    cdef int part, parts = PARTS if n >= PARTED else 1
+    cdef int threads = team(n_threads, parts, 0.25 * n * n)
     cdef Py_ssize_t* places
+    cdef double* sums
     if (min(high.shape[0], high.shape[1]) < n or low.shape[0] < n * (n + 1) // 2
             or out.shape[0] != n):
         raise ValueError("the matrix and the product need the size of a")
     if high.strides[1] != sizeof(float):
         raise ValueError("high needs contiguous rows")
-    places = <Py_ssize_t*>malloc(max(n, 1) * sizeof(Py_ssize_t))
-    if places == NULL:
+    if n == 0:
+        return
+    ld = high.strides[0] // <Py_ssize_t>sizeof(float)
+    places = <Py_ssize_t*>malloc(n * sizeof(Py_ssize_t))
+    sums = <double*>malloc(parts * n * sizeof(double))
+    if places == NULL or sums == NULL:
+        free(places)
+        free(sums)
         raise MemoryError
-    out[:] = 0
+    for part in range(parts + 1):          # of equal numbers of entries
+        ends[part] = <Py_ssize_t>(n * sqrt(<double>part / parts))
     with nogil:
         for i in range(n):
             if a[i] != 0:
                 places[used] = i
                 used += 1
+        for part in prange(parts, num_threads=threads, schedule="dynamic", chunksize=1):
+            split_rows(&high[0, 0], ld, &low[0], &a[0], places, n, used, ends[part],
+                       ends[part + 1], sums + part * n)
+        for part in range(1, parts):       # the last one has all rows
+            for i in range(ends[part]):
+                sums[part * n + i] += sums[(part - 1) * n + i]
         for i in range(n):
-            row, rest = &high[i, 0], &low[i * (i + 1) // 2]
-            if a[i] == 0 and FEW * used < n:
-                out[i] += split_dot(row, rest, &a[0], places, before)
-                continue
-            before += 1
-            out[i] += a[i] * (<double>row[i] + <double>rest[i])
-            out[i] += mx_split_apply(row, rest, &a[0], a[i], i, &out[0])
+            out[i] = sums[(parts - 1) * n + i]
     free(places)
+    free(sums)
 
 
 cdef void multiply_tile(

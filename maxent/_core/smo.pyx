@@ -46,8 +46,17 @@ cdef extern from "<math.h>" nogil:
 cdef extern from "vector.h" nogil:
     const int MX_LANES
     const int MX_SWEEP_CHUNK
-    void mx_smo_apply(
-        float* v, const float* const* rows, const float* c, Py_ssize_t m,
+
+cdef extern from "sweeps.h" nogil:
+    const int MX_SHARED_ROWS
+    ctypedef struct mx_sweeps:
+        pass
+    bint mx_sweeps_shared() noexcept
+    void mx_sweeps_open(mx_sweeps* s) noexcept
+    void mx_sweeps_serve(mx_sweeps* s) noexcept
+    void mx_sweeps_leave(mx_sweeps* s) noexcept
+    void mx_sweeps_apply(
+        mx_sweeps* s, float* v, const float* const* rows, const float* c, Py_ssize_t m,
         Py_ssize_t n) noexcept
 
 cdef enum:
@@ -56,6 +65,7 @@ cdef enum:
     BINS = 256
     WINDOW = 64                # work between looks at the rate of progress
     PERIOD = 32                # windows after which both kinds of step are tried
+    SLICE_NS = 10000000        # between looks for an interrupt, about
 
 cdef double SHARE = 0.5        # of the optimality gap that a round leaves
 
@@ -70,7 +80,7 @@ cdef Py_ssize_t violators(
     """
     cdef Py_ssize_t chunks = (machine.size + MX_SWEEP_CHUNK - 1) // MX_SWEEP_CHUNK
     cdef Py_ssize_t slots = chunks * MX_LANES, slot, t, at, stop
-    cdef const float* extreme = machine.lanes if side > 0 else machine.lanes + slots
+    cdef const float* extreme = machine.lanes if side > 0 else machine.below
     cdef const float* shift = machine.up if side > 0 else machine.low
     cdef float middle = side * <float>machine.middle, x, largest = 0
     cdef float scale = <float>(2. * BINS / machine.violation)
@@ -161,7 +171,8 @@ cdef bint put_block(DualMachine* machine, Block* block, Py_ssize_t m) noexcept n
             block.source[moved] = machine.K + t * machine.ld
             dual_move(machine, t, block.a[s], block.source[moved][t])
             moved += 1
-    mx_smo_apply(machine.v, block.source, block.change, moved, machine.size)
+    mx_sweeps_apply(<mx_sweeps*>machine.team, machine.v, block.source, block.change,
+                    moved, machine.size)
     dual_refresh(machine)
     return moved > 0
 
@@ -235,6 +246,31 @@ cdef int dual_run(DualMachine* machine, double tol, Py_ssize_t steps) noexcept n
         machine.turn += 1
 
 
+cdef int run_with(
+    DualMachine* machine, double tol, Py_ssize_t steps, int n_threads) noexcept nogil:
+    """As dual_run, half of the sweeps by a second thread if there is one to spare.
+
+    With -2 threads there always is.
+    """
+    cdef mx_sweeps sweeps
+    cdef int status = DUAL_RUNNING, who
+    cdef int* answer = &status
+    if (machine.size < MX_SHARED_ROWS or not mx_sweeps_shared()
+            or (n_threads != -2 and team(n_threads, 2, SLICE_NS) < 2)):
+        return dual_run(machine, tol, steps)
+    mx_sweeps_open(&sweeps)
+    machine.team = &sweeps
+    for who in prange(2, num_threads=2, schedule="static", chunksize=1):
+        if who == 0:
+            # the other thread may never come: then nothing waits for it
+            answer[0] = dual_run(machine, tol, steps)
+            mx_sweeps_leave(&sweeps)
+        else:
+            mx_sweeps_serve(&sweeps)
+    machine.team = NULL
+    return status
+
+
 def padded(Py_ssize_t n):
     """Columns that the Gram matrix given to `smo` needs for n rows."""
     return dual_padded(n)
@@ -257,13 +293,13 @@ def smo(
     const signed char[::1] sides,  # IN     (n,)
     double tol,
     Py_ssize_t max_iter,
+    int n_threads=1,
 ):
     """Returns (steps taken, optimality gap reached, middle of the gap, status, whether
     a pair was met along which K has negative curvature)."""
     cdef Potential p = unpack_potential(spec)
     cdef DualMachine machine
-    # about 10 ms between looks for an interrupt
-    cdef Py_ssize_t n = a.shape[0], slice_ = max(16, 10000000 // max(n, 1)), part
+    cdef Py_ssize_t n = a.shape[0], slice_ = max(16, SLICE_NS // max(n, 1)), part
     cdef int status = DUAL_RUNNING
     if n == 0:
         return 0, 0., 0., DUAL_CONVERGED, False
@@ -276,7 +312,7 @@ def smo(
         while status == DUAL_RUNNING:
             part = min(slice_, max_iter - machine.steps)
             with nogil:
-                status = dual_run(&machine, tol, part)
+                status = run_with(&machine, tol, part, n_threads)
             if machine.steps >= max_iter:
                 break
             PyErr_CheckSignals()

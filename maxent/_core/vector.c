@@ -231,18 +231,16 @@ INLINE mx_size best_slot(const float *lanes, mx_size chunks, float *value) {
     return c * LANES + at;
 }
 
-CLONES mx_size mx_smo_update(float *restrict v, const float *restrict up,
-                             const float *restrict low, const float *restrict ki,
-                             const float *restrict kj, float ci, float cj, mx_size n,
-                             float *restrict lanes, float *restrict top,
-                             float *restrict bottom) {
-    mx_size chunks = (n + CHUNK - 1) / CHUNK;
-    float *restrict above = lanes, *restrict below = lanes + chunks * LANES;
-    for (mx_size c = 0; c < chunks; c++) {
-        mx_size start = c * CHUNK, stop = start + CHUNK < n ? start + CHUNK : n;
+CLONES void mx_smo_update(float *restrict v, const float *restrict up,
+                          const float *restrict low, const float *restrict ki,
+                          const float *restrict kj, float ci, float cj, mx_size first,
+                          mx_size last, float *restrict above, float *restrict below) {
+    for (mx_size start = first; start < last; start += CHUNK) {
+        mx_size stop = start + CHUNK < last ? start + CHUNK : last;
+        mx_size slots = start / CHUNK * LANES;
         float hi[LANES], lo[LANES];
         for (int l = 0; l < LANES; l++) hi[l] = lo[l] = -INFINITY;
-        mx_size ahead = stop + AHEAD <= n ? AHEAD : 0; /* not beyond the row */
+        mx_size ahead = stop + AHEAD <= last ? AHEAD : 0; /* not beyond the row */
         for (mx_size t = start; t < stop; t += LANES) {
             PREFETCH(kj + t + ahead);
             for (int l = 0; l < LANES; l++) {
@@ -253,9 +251,16 @@ CLONES mx_size mx_smo_update(float *restrict v, const float *restrict up,
                 lo[l] = b > lo[l] ? b : lo[l];
             }
         }
-        for (int l = 0; l < LANES; l++) above[c * LANES + l] = hi[l];
-        for (int l = 0; l < LANES; l++) below[c * LANES + l] = lo[l];
+        for (int l = 0; l < LANES; l++) above[slots + l] = hi[l];
+        for (int l = 0; l < LANES; l++) below[slots + l] = lo[l];
     }
+}
+
+CLONES mx_size mx_smo_extremes(const float *restrict v, const float *restrict up,
+                               mx_size n, const float *restrict above,
+                               const float *restrict below, float *restrict top,
+                               float *restrict bottom) {
+    mx_size chunks = (n + CHUNK - 1) / CHUNK;
     best_slot(below, chunks, bottom);
     *bottom = -*bottom;
     mx_size slot = best_slot(above, chunks, top);
@@ -266,9 +271,9 @@ CLONES mx_size mx_smo_update(float *restrict v, const float *restrict up,
 }
 
 /* Eight rows at a time keep the memory busy; where fewer are left, the first of them
- * fills up, with nothing. n is a multiple of LANES: loops of that length are vectors. */
+ * fills up, with nothing. All is in multiples of LANES: loops of that length are vectors. */
 CLONES void mx_smo_apply(float *restrict v, const float *const *rows, const float *c,
-                         mx_size m, mx_size n) {
+                         mx_size m, mx_size first, mx_size stop) {
     for (mx_size s = 0; s < m; s += 8) {
         const float *k[8];
         float x[8];
@@ -276,7 +281,7 @@ CLONES void mx_smo_apply(float *restrict v, const float *const *rows, const floa
             k[i] = s + i < m ? rows[s + i] : rows[s];
             x[i] = s + i < m ? c[s + i] : 0.0f;
         }
-        for (mx_size start = 0; start < n; start += LANES)
+        for (mx_size start = first; start < stop; start += LANES)
             for (mx_size t = start; t < start + LANES; t++)
                 v[t] -= ((x[0] * k[0][t] + x[1] * k[1][t]) +
                          (x[2] * k[2][t] + x[3] * k[3][t])) +
@@ -308,15 +313,14 @@ INLINE float gain_of(float v, float low, float e, float k, float vi, float ei) {
     return d * d * rough_reciprocal(q);
 }
 
-CLONES mx_size mx_smo_select(const float *restrict v, const float *restrict low,
-                             const float *restrict e, const float *restrict ki,
-                             float vi, float ei, mx_size n, float *restrict lanes) {
-    mx_size chunks = (n + CHUNK - 1) / CHUNK;
-    for (mx_size c = 0; c < chunks; c++) {
-        mx_size start = c * CHUNK, stop = start + CHUNK < n ? start + CHUNK : n;
+CLONES void mx_smo_gains(const float *restrict v, const float *restrict low,
+                         const float *restrict e, const float *restrict ki, float vi,
+                         float ei, mx_size first, mx_size last, float *restrict lanes) {
+    for (mx_size start = first; start < last; start += CHUNK) {
+        mx_size stop = start + CHUNK < last ? start + CHUNK : last;
         float hi[LANES];
         for (int l = 0; l < LANES; l++) hi[l] = 0.0f;
-        mx_size ahead = stop + AHEAD <= n ? AHEAD : 0;
+        mx_size ahead = stop + AHEAD <= last ? AHEAD : 0;
         for (mx_size t = start; t < stop; t += LANES) {
             PREFETCH(ki + t + ahead);
             for (int l = 0; l < LANES; l++) {
@@ -324,14 +328,19 @@ CLONES mx_size mx_smo_select(const float *restrict v, const float *restrict low,
                 hi[l] = g > hi[l] ? g : hi[l];
             }
         }
-        for (int l = 0; l < LANES; l++) lanes[c * LANES + l] = hi[l];
+        for (int l = 0; l < LANES; l++) lanes[start / CHUNK * LANES + l] = hi[l];
     }
-    float best;
-    mx_size slot = best_slot(lanes, chunks, &best);
-    if (!(best > 0.0f)) return -1;
+}
+
+CLONES mx_size mx_smo_largest(const float *restrict v, const float *restrict low,
+                              const float *restrict e, const float *restrict ki,
+                              float vi, float ei, mx_size n,
+                              const float *restrict lanes, float *restrict gain) {
+    mx_size slot = best_slot(lanes, (n + CHUNK - 1) / CHUNK, gain);
+    if (!(*gain > 0.0f)) return -1;
     mx_size t = slot / LANES * CHUNK + slot % LANES, at = t;
     mx_size stop = t + CHUNK < n ? t + CHUNK : n;
-    best = -1.0f;
+    float best = -1.0f;
     for (; t < stop; t += LANES) {
         float g = gain_of(v[t], low[t], e[t], ki[t], vi, ei);
         at = g > best ? t : at;

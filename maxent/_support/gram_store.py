@@ -113,7 +113,8 @@ class WholeGram(_Store):
         if self.exact is not None:
             return self.exact @ a
         out = np.empty(len(a))
-        _gram.split_apply(held, self.low, np.ascontiguousarray(a), out)
+        a = np.ascontiguousarray(a)
+        _gram.split_apply(held, self.low, a, out, self.kernel.n_threads)
         return out
 
 

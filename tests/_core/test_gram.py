@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from maxent._core import gram as core
 
@@ -214,6 +215,23 @@ def test_split_products_of_few_and_of_many_multipliers(spec, n, used, rng):
     core.split_apply(high, low, a, out)
     scale = np.abs(K) @ np.abs(a)
     assert (np.abs(out - K @ a) <= (2.0**-47 + n * 2.0**-52) * scale + 1e-30).all()
+
+
+@pytest.mark.parametrize("n", [1023, 1024, 1500])
+@pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
+def test_split_products_have_the_same_bits_by_any_number_of_threads(n, share, rng):
+    X = rng.normal(size=(n, 2))
+    K = np.exp(-cdist(X, X, "sqeuclidean"))
+    high = K.astype(np.float32)
+    i, j = np.tril_indices(n)
+    low = (K[i, j] - high[i, j]).astype(np.float32)
+    a = np.where(rng.random(n) < share, rng.normal(size=n), 0.0)
+    alone, shared = np.empty(n), np.empty(n)
+    core.split_apply(high, low, a, alone, 1)
+    np.testing.assert_allclose(alone, K @ a, 0.0, 1e-11)
+    for threads in (2, 3, 8):
+        core.split_apply(high, low, a, shared, threads)
+        np.testing.assert_array_equal(shared, alone)
 
 
 def test_split_products_refuse_sizes_that_do_not_fit():

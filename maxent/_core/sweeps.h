@@ -1,0 +1,60 @@
+/* Sweeps over the rows of a kernel machine, by one thread or two.
+ *
+ * A step of the machine is two sweeps of some microseconds. Of many rows a second thread
+ * takes a half: it serves the one that runs the machine, waits busily for orders and
+ * answers within a tenth of a microsecond. Each half of the residuals then stays in the
+ * cache of the thread that sweeps over it. Of equal extremes the same one is taken with
+ * halves as without. */
+#ifndef MAXENT_SWEEPS_H
+#define MAXENT_SWEEPS_H
+#include "vector.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* with fewer rows, to order and wait costs as much as half a sweep */
+#define MX_SHARED_ROWS 4096
+
+typedef struct {
+    /* written by the thread that runs the machine */
+    long asked; /* number of the last order */
+    int kind, left;
+    mx_size first, last; /* the rows of the second half */
+    float *v, *above, *below;
+    const float *up, *low, *e, *ki, *kj;
+    const float *const *rows;
+    const float *c;
+    mx_size m;
+    float ci, cj, vi, ei;
+    char apart[128]; /* what follows has lines of the cache of its own */
+    /* written by the one that serves it */
+    long done; /* number of the last order carried out */
+    int present;
+    mx_size at; /* what the half answers, counted from its first row */
+    float top, bottom;
+    char end[128];
+} mx_sweeps;
+
+/* whether a second thread can serve */
+int mx_sweeps_shared(void);
+/* before both threads begin; what the second thread calls; what the first one does last */
+void mx_sweeps_open(mx_sweeps *s);
+void mx_sweeps_serve(mx_sweeps *s);
+void mx_sweeps_leave(mx_sweeps *s);
+
+/* mx_smo_update and mx_smo_extremes, mx_smo_gains and mx_smo_largest, mx_smo_apply over all
+ * n rows; s is NULL where there is no second thread */
+mx_size mx_sweeps_update(mx_sweeps *s, float *v, const float *up, const float *low,
+                         const float *ki, const float *kj, float ci, float cj,
+                         mx_size n, float *above, float *below, float *top,
+                         float *bottom);
+mx_size mx_sweeps_select(mx_sweeps *s, const float *v, const float *low, const float *e,
+                         const float *ki, float vi, float ei, mx_size n, float *lanes);
+void mx_sweeps_apply(mx_sweeps *s, float *v, const float *const *rows, const float *c,
+                     mx_size m, mx_size n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
