@@ -33,7 +33,7 @@ cdef extern from *:
     } mx_pace;
 
     /* So many ms and involuntary switches since the last call, of two threads: 1 while
-     * contended. `full`: whether there is no processor for all threads now, if known. */
+     * contended. `full`: whether no processor is left for all threads now, if known. */
     static int mx_contended(mx_pace *p, double ms, double switches, int full) {
         if (p->rest > ms) {                    /* switches meanwhile say nothing */
             p->rest -= ms;
