@@ -10,9 +10,36 @@ from typing import Any
 
 from maxent._support.threads import threads_of
 
-_COLD, _WARM = 0.25, 0.15  # s that processes must save, not yet running or at rest
+_COLD, _WARM = 1.0, 0.15  # s that processes must save, not yet running or at rest
 _KEPT = 250.0  # s that idle processes are sure to be kept
-_last_use = -_KEPT  # when they were at work
+
+
+class _Pool:
+    """What is known of joblib's processes.
+
+    They are started once they would have saved as much as their start takes: then no
+    sequence of calls takes more than about twice as long as with the best choice.
+    """
+
+    def __init__(self):
+        self.last_use, self.missed = -_KEPT, 0.0
+
+    def cost(self):
+        """Seconds that processes must save."""
+        if time.monotonic() - self.last_use < _KEPT:
+            return _WARM
+        return max(_COLD - self.missed, _WARM)
+
+    def used(self):
+        self.last_use, self.missed = time.monotonic(), 0.0
+
+    def spared(self, seconds):
+        """Note what they would have saved in a call that went without them."""
+        if seconds > _WARM:
+            self.missed += seconds
+
+
+_pool = _Pool()
 
 
 def spread(
@@ -39,8 +66,8 @@ def spread(
         for task in tasks:
             yield function(*task)
         return
-    warm = time.monotonic() - _last_use < _KEPT
-    worth = (_WARM if warm else _COLD) / (1.0 - 1.0 / jobs)  # s of tasks that are left
+    saved = 1.0 - 1.0 / jobs  # of the time of tasks
+    worth = _pool.cost() / saved
     others = _Others(function, tasks, n_jobs, worth / (len(tasks) - 1))
     others.start()
     try:
@@ -56,7 +83,10 @@ def spread(
         # no `yield from`: that would close results in this thread
         for found in others.results():
             yield found
-        others.note_use()
+        if others.began:
+            _pool.used()
+        else:
+            _pool.spared(spent * saved)
     finally:
         others.end()
 
@@ -87,21 +117,20 @@ class _Others(threading.Thread):
             if self._from is None and worth:
                 self._from = k
                 self._asked.set()
-        return self._from is not None
+        return self.began
 
     def results(self):
         """Those of the tasks that are done there, as they come."""
-        if self._from is not None:
+        if self.began:
             self._begun.wait()
         if self._failure is not None:
             raise self._failure
         return self._found
 
-    def note_use(self):
-        """Note that processes are running, if all is done."""
-        global _last_use
-        if self._from is not None:
-            _last_use = time.monotonic()
+    @property
+    def began(self):
+        """Whether there are such tasks."""
+        return self._from is not None
 
     def end(self):
         """Give up what is not done."""
@@ -116,7 +145,7 @@ class _Others(threading.Thread):
                     self._from = 1
                     self._asked.set()
         self._asked.wait()
-        if self._from is None:
+        if not self.began:
             return
         try:
             self._begin()

@@ -45,6 +45,12 @@ def asked(found, n):
     return [pid for _, pid, _ in found]
 
 
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """No process was at work before, as far as is known."""
+    monkeypatch.setattr(processes, "_pool", processes._Pool())
+
+
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
 def test_short_tasks_are_done_here(n_jobs):
     tasks = [(k,) for k in range(20)]
@@ -100,6 +106,17 @@ def test_a_context_of_joblib_is_heeded(monkeypatch):
         assert set(asked(spread(place, tasks, None), 6)) == {os.getpid()}
     assert set(asked(spread(place, tasks, None), 6)) == {os.getpid()}
     assert len(set(asked(spread(place, tasks, 2), 6))) > 1
+
+
+def test_processes_start_once_they_would_have_saved_their_start(monkeypatch):
+    monkeypatch.setattr(processes, "_COLD", 0.5)
+    monkeypatch.setattr(processes, "_WARM", 0.05)
+    tasks = [(k, 0.04) for k in range(10)]  # 0.4 s, of which they save half
+    here = [set(asked(spread(place, tasks, 2), 10)) == {os.getpid()} for _ in range(4)]
+    assert here == [True, True, False, False]
+    tasks = [(k, 0.001) for k in range(10)]  # what is not worth it is not counted
+    for _ in range(3):
+        assert set(asked(spread(place, tasks, 2), 10)) == {os.getpid()}
 
 
 def test_loops_of_tasks_done_here_take_one_thread():
