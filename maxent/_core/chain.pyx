@@ -31,6 +31,7 @@ cdef enum:
     WORK = 50000000             # ns of a thread between two looks for Ctrl-C, roughly
     PATH_WORK = 1 << 25         # pairs of states that Viterbi compares between them
     PATHS_MEMORY = 1 << 24      # origins of Viterbi paths of several sequences
+    APART = 16                  # doubles between what two threads write
 
 cdef double DENSE = 1e-100      # transitions below it may hide what underflows
 cdef double TINY = 1e-308       # what a likelihood that underflows is set to
@@ -423,11 +424,12 @@ def expect(
     p.counts = NULL
     if weights is not None:
         weight = weights
-        counts = np.zeros((n_chunks if shared else 1, max(rows, 1), S))
+        # what two threads add to has no line of a cache in common
+        counts = np.zeros((n_chunks if shared else 1, rows + APART // S + 1, S))
         start_counts = np.zeros((n_chunks, S))
         trans_counts = np.zeros((n_chunks, S, S))
         p.weight, p.counts = &weight[0], &counts[0, 0, 0]
-        p.counts_step = rows * S if shared else 0
+        p.counts_step = counts.shape[1] * S if shared else 0
         p.start_counts, p.trans_counts = &start_counts[0, 0], &trans_counts[0, 0, 0]
     all_chunks(&p, n_chunks, n_threads)
     redo_in_logs(&p, n)

@@ -413,11 +413,13 @@ def test_compress_in_place_moves_no_row_that_is_still_to_be_read(rng, n_threads,
 # --------------------------------------------------------------- sweeps by two threads
 
 
-@pytest.mark.parametrize("margin", PRIORS, ids=by_name)
+@pytest.mark.parametrize(
+    "margin", [ExponentialMargin(5.0), LogisticMargin(), HingeMargin()], ids=by_name
+)
 @pytest.mark.parametrize("equal", [False, True])
 def test_halves_of_the_sweeps_by_a_second_thread_change_no_bit(margin, equal, rng):
-    """4500 rows are enough to share; equal ones tie, in either half and across them."""
-    n, found = 4500, []
+    """6100 rows are enough to share; equal ones tie, in either half and across them."""
+    n, found = 6100, []
     first = Problem(rng, n, margin)
     if equal:
         at = np.arange(n) % 700

@@ -41,7 +41,7 @@ def fits(k):
     thin = sp.csr_array(np.where(X > 0.5, X, 0.0))
     C = {"C": 5.0, "n_jobs": k}
     yield "rbf", m.MEDClassifier(**C), X, y
-    many = rng.normal(size=(6000, 6))
+    many = rng.normal(size=(6500, 6))
     yield "rbf of many rows", m.MEDClassifier(**C), many, many[:, 0] > many[:, 1] ** 2
     yield "rbf wide", m.MEDClassifier(**C), wide, y[:400]
     yield "rbf sparse", m.MEDClassifier(**C), thin, y
