@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* with fewer rows, to order and wait costs as much as half a sweep */
-#define MX_SHARED_ROWS 6000
+#define MX_SHARED_ROWS 4096
 
 typedef struct {
     /* written by the thread that runs the machine */
