@@ -462,19 +462,26 @@ def check_sizes(n_categories):
 
 def check_codes(X, sizes):
     """Integer codes (n, n_nodes), X[:, i] < sizes[i]; -1 where a value is missing."""
-    X = v.as_doubles("X", X)
+    whole = type(X) is np.ndarray and X.dtype.kind in "iu"
+    X = X if whole else v.as_doubles("X", X)
     if X.ndim != 2 or X.shape[1] != len(sizes):
         raise ValueError(
             f"X has shape {X.shape}; rows of {len(sizes)} categorical features are "
             "expected."
         )
-    if not (np.isfinite(X).all() and (np.floor(X) == X).all()):
-        raise ValueError("X must hold integer codes of categories, without NaN.")
-    known = (X >= -1) & (np.asarray(sizes) > X)
-    if not known.all():
-        row, column = np.argwhere(~known)[0]
-        raise ValueError(
-            f"X[{row}, {column}] = {X[row, column]:g} is not a category: feature "
-            f"{column} has the codes 0 to {sizes[column] - 1}, or -1 if it is missing."
-        )
-    return X.astype(np.intp)
+    out, limits = np.empty(X.shape, dtype=np.intp), np.asarray(sizes)
+    step = max(1, _BLOCK * 16 // max(len(sizes), 1))  # short enough for Ctrl-C
+    for lo in range(0, len(X), step):
+        part = X[lo : lo + step]
+        if not (whole or (np.isfinite(part).all() and (np.floor(part) == part).all())):
+            raise ValueError("X must hold integer codes of categories, without NaN.")
+        known = (part >= -1) & (limits > part)
+        if not known.all():
+            row, column = np.argwhere(~known)[0]
+            raise ValueError(
+                f"X[{lo + row}, {column}] = {part[row, column]:g} is not a category: "
+                f"feature {column} has the codes 0 to {sizes[column] - 1}, or -1 if it "
+                "is missing."
+            )
+        out[lo : lo + step] = part
+    return out
