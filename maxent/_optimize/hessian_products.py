@@ -12,7 +12,7 @@ from maxent._optimize.maps import Diagonal
 from maxent._optimize.quadratics import LowRankQuadratic
 
 _SIZE = 1000  # multipliers up to which products make their matrix, 8 MB
-DIRECT_SIZE = 2500  # multipliers, and rows, up to which blocks make it, 50 MB
+_DIRECT_SIZE = 2500  # multipliers, and rows, up to which blocks make it, 50 MB
 _FACTOR_COST = 0.05  # of a factor of such a matrix in products, by size
 _FEW = 0.25  # columns of a factor, as a share of the multipliers, that count as few
 _STORED = 1e8  # entries of a factor
@@ -95,7 +95,7 @@ class FreeHessian:
                 B = B[rows]
             self.parts.append(_Part(block, rows, a, extra, B))
         # the matrix between rows, as of all steps of sequences, may be far larger
-        self._direct = all(len(part.rows) <= DIRECT_SIZE for part in self.parts)
+        self._direct = all(len(part.rows) <= _DIRECT_SIZE for part in self.parts)
         self._set_diagonal(diagonal)
 
     def _set_diagonal(self, curvature):
@@ -142,7 +142,7 @@ class FreeHessian:
         """Whether products were so many that the matrix is worth its making."""
         if self._low and not self.assembled:
             return self.products >= self._direct_cost * self.assemble_after * self._rank
-        if self.assembled or self.size > (DIRECT_SIZE if self._direct else _SIZE):
+        if self.assembled or self.size > (_DIRECT_SIZE if self._direct else _SIZE):
             return False
         cost = self._direct_cost if self._direct else 1.0
         return self.products >= cost * self.assemble_after * self.size

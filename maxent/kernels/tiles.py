@@ -128,9 +128,9 @@ class _Grid:
 
     def fill(self, K, n_jobs):
         """Write all tiles into a matrix, as they come."""
-        places, tasks = zip(*self.tasks(), strict=True)
-        tiles = spread(_tile, tasks, n_jobs)
-        for (i, j), part in zip(places, tiles, strict=True):
+        tasks = list(self.tasks())
+        tiles = spread(_tile, [task for _, task in tasks], n_jobs)
+        for ((i, j), _), part in zip(tasks, tiles, strict=True):
             K[self.rows[i], self.columns[j]] = part
             if self.Q is None and i != j:
                 K[self.columns[j], self.rows[i]] = part.T
