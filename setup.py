@@ -36,7 +36,7 @@ EXTENSIONS = {
     "dual_machine": [VECTOR, CORE + "sweeps.c"],
     "smo": [VECTOR, CORE + "sweeps.c"],
     "coordinate": [],
-    "joint": [VECTOR],
+    "joint": [VECTOR, CORE + "sweeps.c"],
     "triangles": [VECTOR],
     "maximum_tree": [],
     "elimination": [],

@@ -25,10 +25,33 @@ from maxent._core.potentials cimport (
     potential_slope,
     unpack_potential,
 )
+from maxent._core.threads cimport team
+
+cdef extern from "sweeps.h" nogil:
+    ctypedef struct mx_sweeps:
+        pass
+    void mx_sweeps_run(
+        void (*run)(void* task, mx_sweeps* s) noexcept nogil, void* task,
+        bint two) noexcept
+    bint mx_sweeps_begin(
+        mx_sweeps* s, void (*help)(void* task) noexcept nogil, void* task) noexcept
+    Py_ssize_t mx_sweeps_claim(mx_sweeps* s) noexcept
+    void mx_sweeps_wait(mx_sweeps* s) noexcept
 
 cdef extern from "vector.h" nogil:
     void mx_add_row(
         float* v, const float* row, float c, Py_ssize_t n) noexcept
+    void MX_PREFETCH(const void* address) noexcept
+    void mx_add_rows(
+        float* v, const float* const* rows, const float* c, Py_ssize_t m,
+        Py_ssize_t n) noexcept
+
+cdef enum:
+    WINDOW = 16                # examples whose scores are read at a time
+    CHUNK = 1024               # scores of a class that are written at a time
+    SHARED = 1024              # examples whose scores a second thread helps to write
+    SLICE = 10000000           # work between looks for an interrupt
+    SLICE_NS = 10000000        # its time, about
 
 
 cdef void improve(
@@ -114,6 +137,169 @@ cdef double violation_of(
     return worst
 
 
+cdef struct Moves:
+    # what a window of examples changes: multiples of their rows of K, for each class
+    Py_ssize_t n_rows
+    const float* row[WINDOW]
+    Py_ssize_t* count          # (m,)
+    Py_ssize_t* which          # (m, WINDOW) of the rows
+    float* multiple            # (m, WINDOW)
+
+
+cdef struct Block:
+    Potential prior
+    double level, rate, class_weight_variance, variance, skip, least
+    Py_ssize_t m, q, ld, n_order
+    const float* K
+    const double* F
+    float* change
+    const Py_ssize_t* codes
+    const double* weight
+    const Py_ssize_t* order
+    double* lam
+    double* bias
+    double* score              # (m,) of the example visited
+    double* moved              # (m,) change of its beta
+    float* near                # (m, WINDOW) changes of the scores of the examples ahead
+    mx_sweeps* team
+    Moves due                  # what the last window changes
+    char apart[128]            # the other thread does not read what follows
+    Moves found                # what this window changes
+    double total, largest
+    Py_ssize_t next, visits    # place in the order, examples improved
+
+
+cdef inline Py_ssize_t chunks_of(const Block* b) noexcept nogil:
+    return (b.q + CHUNK - 1) // CHUNK
+
+
+cdef void add_span(
+    const Block* b, Py_ssize_t first, Py_ssize_t length) noexcept nogil:
+    """Add what is due to some scores of all classes."""
+    cdef const Moves* due = &b.due
+    cdef Py_ssize_t k, i
+    cdef const float* rows[WINDOW]
+    for k in range(b.m):
+        for i in range(due.count[k]):
+            rows[i] = due.row[due.which[k * WINDOW + i]] + first
+        mx_add_rows(b.change + k * b.q + first, rows, due.multiple + k * WINDOW,
+                    due.count[k], length)
+
+
+cdef inline void add_chunk(const Block* b, Py_ssize_t at) noexcept nogil:
+    add_span(b, at * CHUNK, min(<Py_ssize_t>CHUNK, b.q - at * CHUNK))
+
+
+cdef void add_from_below(void* task) noexcept nogil:
+    """Add what is due to chunk after chunk while another thread comes from above."""
+    cdef Block* b = <Block*>task
+    cdef Py_ssize_t at = 0
+    while mx_sweeps_claim(b.team) < chunks_of(b):
+        add_chunk(b, at)
+        at += 1
+
+
+cdef void add_due(Block* b, bint helped) noexcept nogil:
+    """Add what is due to all chunks, or to those that a second thread leaves."""
+    cdef Py_ssize_t at = chunks_of(b)
+    if b.due.n_rows == 0:
+        return
+    if helped:
+        while mx_sweeps_claim(b.team) < chunks_of(b):
+            at -= 1
+            add_chunk(b, at)
+        mx_sweeps_wait(b.team)
+    else:
+        add_span(b, 0, b.q)
+    b.due.n_rows = 0
+
+
+cdef void read_window(Block* b, Py_ssize_t count) noexcept nogil:
+    """Changes of the scores of the next examples, those that are due included."""
+    cdef const Moves* due = &b.due
+    cdef Py_ssize_t k, l, t, i
+    cdef float values[WINDOW * WINDOW]
+    cdef const float* rows[WINDOW]
+    for l in range(count):
+        t = b.order[b.next + l]
+        for k in range(b.m):
+            b.near[k * WINDOW + l] = b.change[k * b.q + t]
+            MX_PREFETCH(b.F + k * b.q + t)
+        for i in range(due.n_rows):
+            values[i * WINDOW + l] = due.row[i][t]
+    for k in range(b.m if due.n_rows else 0):
+        for i in range(due.count[k]):
+            rows[i] = values + due.which[k * WINDOW + i] * WINDOW
+        mx_add_rows(b.near + k * WINDOW, rows, due.multiple + k * WINDOW, due.count[k],
+                    count)
+
+
+cdef void visit_one(Block* b, Py_ssize_t l, Py_ssize_t count) noexcept nogil:
+    """Improve example l of the window of `count` if it violates enough."""
+    cdef const Potential* p = &b.prior
+    cdef Moves* found = &b.found
+    cdef Py_ssize_t m = b.m, k, t = b.order[b.next + l], ahead, i
+    cdef double violation, terms = 0.
+    cdef double* lam = b.lam + t * (m - 1)
+    cdef const float* row = b.K + t * b.ld
+    cdef float values[WINDOW]
+    for k in range(m):
+        b.score[k] = b.F[k * b.q + t] + <double>b.near[k * WINDOW + l] + b.bias[k]
+    violation = violation_of(p, b.level, b.rate, b.weight[t] * b.rate, b.least,
+                             b.codes[t], m, lam, b.score, &terms)
+    b.total += b.weight[t] * terms
+    if not violation <= b.largest:
+        b.largest = violation
+    if violation <= b.skip:
+        return
+    for ahead in range(l + 1, count):
+        MX_PREFETCH(row + b.order[b.next + ahead])
+    improve(p, b.level, b.rate, b.weight[t], b.class_weight_variance, b.variance,
+            row[t], b.codes[t], m, lam, b.score, b.moved)
+    b.visits += 1
+    for ahead in range(l + 1, count):
+        values[ahead] = row[b.order[b.next + ahead]]
+    for k in range(m):
+        if b.moved[k] != 0:
+            b.bias[k] += b.variance * b.moved[k]
+            i = k * WINDOW + found.count[k]
+            found.count[k] += 1
+            found.which[i] = found.n_rows
+            found.multiple[i] = <float>(b.class_weight_variance * b.moved[k])
+            mx_add_row(b.near + k * WINDOW + l + 1, values + l + 1, found.multiple[i],
+                       count - l - 1)
+    found.row[found.n_rows] = row
+    found.n_rows += 1
+
+
+cdef void visit_block(void* task, mx_sweeps* sweeps) noexcept nogil:
+    """Visit the examples of a block in order, for a slice of work.
+
+    Their scores are read a window at a time, and what a window changes is added to all
+    scores together: by a second thread while the next window is visited.
+    """
+    cdef Block* b = <Block*>task
+    cdef Py_ssize_t k, l, count, work = 0
+    cdef bint helped
+    b.team = sweeps
+    while b.next < b.n_order and work <= SLICE:
+        count = min(<Py_ssize_t>WINDOW, b.n_order - b.next)
+        read_window(b, count)
+        helped = b.due.n_rows > 0 and mx_sweeps_begin(sweeps, add_from_below, b)
+        b.found.n_rows = 0
+        for k in range(b.m):
+            b.found.count[k] = 0
+        for l in range(count):
+            visit_one(b, l, count)
+        b.next += count
+        add_due(b, helped)
+        b.due, b.found = b.found, b.due
+        work += b.m * (count + b.due.n_rows * (b.q // 8))
+        if sweeps == NULL:
+            add_due(b, False)
+    add_due(b, False)
+
+
 def joint_block(
     tuple spec,
     const float[:, :] K,          # IN     (>= q, >= q) Gram matrix, rows contiguous
@@ -130,53 +316,54 @@ def joint_block(
     double[::1] bias,             # IN/OUT (m,)
     double skip,                  # IN     violation up to which a visit is spared
     double least,                 # IN     share of a multiplier as good as zero
+    int n_threads=1,              # IN     -2: two, however short the work
 ):
     """One pass; (Fenchel-Young sum on arrival, visits, largest violation).
 
     Examples that violate the optimality condition by less than `skip` are passed over.
     Single precision is enough for the change of scores, and takes a third of the time.
     """
-    cdef Potential p = unpack_potential(spec)
-    cdef Py_ssize_t m = F.shape[0], q = F.shape[1], k, t, u, visits = 0, work = 0
-    cdef double total = 0., largest = 0., violation, terms
-    cdef const float* row
-    cdef double* score = <double*>malloc(2 * m * sizeof(double))
-    cdef double* moved = score + m
-    if score == NULL:
-        raise MemoryError
+    cdef Py_ssize_t m = F.shape[0], q = F.shape[1], most = WINDOW * m
+    cdef Block b
+    cdef void* memory
     if K.shape[0] < q or K.shape[1] < q or K.strides[1] != sizeof(float):
         raise ValueError("K needs contiguous rows of one value for each of F")
     if change.shape[0] != m or change.shape[1] != q:
         raise ValueError("the change needs the shape of F")
+    if q == 0 or order.shape[0] == 0:
+        return 0., 0, 0.
+    memory = malloc(2 * m * sizeof(double) + 2 * (m + most) * sizeof(Py_ssize_t)
+                    + 3 * most * sizeof(float))
+    if memory == NULL:
+        raise MemoryError
+    b.prior = unpack_potential(spec)
+    b.level, b.rate, b.class_weight_variance = level, rate, class_weight_variance
+    b.variance, b.skip, b.least = variance, skip, least
+    b.m, b.q, b.ld = m, q, K.strides[0] // <Py_ssize_t>sizeof(float)
+    b.n_order, b.next, b.visits = order.shape[0], 0, 0
+    b.K, b.F, b.change = &K[0, 0], &F[0, 0], &change[0, 0]
+    b.codes, b.weight, b.order = &codes[0], &weight[0], &order[0]
+    b.lam, b.bias = &lam[0, 0], &bias[0]
+    b.score = <double*>memory
+    b.moved = b.score + m
+    b.found.count = <Py_ssize_t*>(b.moved + m)
+    b.due.count = b.found.count + m
+    b.found.which = b.due.count + m
+    b.due.which = b.found.which + most
+    b.found.multiple = <float*>(b.due.which + most)
+    b.due.multiple = b.found.multiple + most
+    b.near = b.due.multiple + most
+    b.due.n_rows = 0
+    b.total = b.largest = 0.
     try:
-        for u in range(order.shape[0]):
-            t = order[u]
-            for k in range(m):
-                score[k] = F[k, t] + <double>change[k, t] + bias[k]
-            work += m
-            terms = 0.
-            violation = violation_of(&p, level, rate, weight[t] * rate, least,
-                                     codes[t], m, &lam[t, 0], score, &terms)
-            total += weight[t] * terms
-            if not violation <= largest:
-                largest = violation
-            if not violation <= skip:
-                row = &K[t, 0]
-                improve(&p, level, rate, weight[t], class_weight_variance, variance,
-                        row[t], codes[t], m, &lam[t, 0], score, moved)
-                visits += 1
-                for k in range(m):
-                    if moved[k] != 0:
-                        bias[k] += variance * moved[k]
-                        mx_add_row(&change[k, 0], row,
-                                   <float>(class_weight_variance * moved[k]), q)
-                        work += q // 4
-            if work > 10000000:
-                work = 0
-                PyErr_CheckSignals()
+        while b.next < b.n_order:
+            with nogil:
+                mx_sweeps_run(visit_block, &b, n_threads == -2 or (
+                    q >= SHARED and team(n_threads, 2, SLICE_NS) > 1))
+            PyErr_CheckSignals()
     finally:
-        free(score)
-    return total, visits, largest
+        free(memory)
+    return b.total, b.visits, b.largest
 
 
 def joint_csr(

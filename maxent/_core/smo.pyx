@@ -51,10 +51,9 @@ cdef extern from "sweeps.h" nogil:
     const int MX_SHARED_ROWS
     ctypedef struct mx_sweeps:
         pass
-    bint mx_sweeps_shared() noexcept
-    void mx_sweeps_open(mx_sweeps* s) noexcept
-    void mx_sweeps_serve(mx_sweeps* s) noexcept
-    void mx_sweeps_leave(mx_sweeps* s) noexcept
+    void mx_sweeps_run(
+        void (*run)(void* task, mx_sweeps* s) noexcept nogil, void* task,
+        bint two) noexcept
     void mx_sweeps_apply(
         mx_sweeps* s, float* v, const float* const* rows, const float* c, Py_ssize_t m,
         Py_ssize_t n) noexcept
@@ -246,29 +245,30 @@ cdef int dual_run(DualMachine* machine, double tol, Py_ssize_t steps) noexcept n
         machine.turn += 1
 
 
+cdef struct Slice:
+    DualMachine* machine
+    double tol
+    Py_ssize_t steps
+    int status
+
+
+cdef void run_slice(void* task, mx_sweeps* sweeps) noexcept nogil:
+    cdef Slice* part = <Slice*>task
+    part.machine.team = sweeps
+    part.status = dual_run(part.machine, part.tol, part.steps)
+    part.machine.team = NULL
+
+
 cdef int run_with(
     DualMachine* machine, double tol, Py_ssize_t steps, int n_threads) noexcept nogil:
     """As dual_run, half of the sweeps by a second thread if there is one to spare.
 
     With -2 threads there always is.
     """
-    cdef mx_sweeps sweeps
-    cdef int status = DUAL_RUNNING, who
-    cdef int* answer = &status
-    if (machine.size < MX_SHARED_ROWS or not mx_sweeps_shared()
-            or (n_threads != -2 and team(n_threads, 2, SLICE_NS) < 2)):
-        return dual_run(machine, tol, steps)
-    mx_sweeps_open(&sweeps)
-    machine.team = &sweeps
-    for who in prange(2, num_threads=2, schedule="static", chunksize=1):
-        if who == 0:
-            # the other thread may never come: then nothing waits for it
-            answer[0] = dual_run(machine, tol, steps)
-            mx_sweeps_leave(&sweeps)
-        else:
-            mx_sweeps_serve(&sweeps)
-    machine.team = NULL
-    return status
+    cdef Slice part = Slice(machine, tol, steps, DUAL_RUNNING)
+    mx_sweeps_run(run_slice, &part, machine.size >= MX_SHARED_ROWS and (
+        n_threads == -2 or team(n_threads, 2, SLICE_NS) > 1))
+    return part.status
 
 
 def padded(Py_ssize_t n):

@@ -2,13 +2,14 @@
 
 #include <string.h>
 
-enum { SELECT, UPDATE, APPLY, LEAVE };
+enum { SELECT, UPDATE, APPLY, HELP, LEAVE };
 
 #if defined(_OPENMP) && defined(__GNUC__) && defined(__unix__)
 #define SHARED 1
 #include <sched.h>
 #define GET(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
 #define PUT(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELEASE)
+#define TAKE(x) __atomic_fetch_add(&(x), 1, __ATOMIC_RELAXED)
 #if defined(__x86_64__) || defined(__i386__)
 #define PAUSE() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -20,12 +21,11 @@ enum { SELECT, UPDATE, APPLY, LEAVE };
 #define SHARED 0
 #define GET(x) (x)
 #define PUT(x, value) ((x) = (value))
+#define TAKE(x) ((x)++)
 #endif
 
 #define PATIENT 2000 /* looks, some 20 us, before a thread makes way for others */
 #define LATE 30000   /* and before the second one counts as held up */
-
-int mx_sweeps_shared(void) { return SHARED; }
 
 /* Looks until *at is (or, with `other`, is not) a value. */
 static long wait_for(const long *at, long value, int other) {
@@ -52,11 +52,11 @@ static void carry_out(mx_sweeps *s) {
         mx_smo_gains(s->v, s->low, s->e, s->ki, s->vi, s->ei, f, s->last, s->above);
         s->at = mx_smo_largest(s->v + f, s->low + f, s->e + f, s->ki + f, s->vi, s->ei, n,
                                s->above + slots, &s->top);
-    } else
+    } else if (s->kind == APPLY)
         mx_smo_apply(s->v, s->rows, s->c, s->m, f, s->last);
+    else
+        s->help(s->task);
 }
-
-void mx_sweeps_open(mx_sweeps *s) { memset(s, 0, sizeof *s); }
 
 void mx_sweeps_serve(mx_sweeps *s) {
     long order = 0;
@@ -77,10 +77,33 @@ void mx_sweeps_leave(mx_sweeps *s) {
     PUT(s->asked, s->asked + 1);
 }
 
+void mx_sweeps_run(void (*run)(void *task, mx_sweeps *s), void *task, int two) {
+    mx_sweeps sweeps;
+    if (!SHARED || !two) {
+        run(task, NULL);
+        return;
+    }
+    memset(&sweeps, 0, sizeof sweeps);
+#if SHARED
+#pragma omp parallel for num_threads(2) schedule(static, 1)
+    for (int who = 0; who < 2; who++)
+        if (who) {
+            mx_sweeps_serve(&sweeps);
+        } else { /* the other thread may never come: then nothing waits for it */
+            run(task, &sweeps);
+            mx_sweeps_leave(&sweeps);
+        }
+#endif
+}
+
+static int is_there(const mx_sweeps *s) {
+    return s && !s->left && GET(s->present);
+}
+
 /* Rows up to which this thread sweeps: half of many where there is another one. */
 static mx_size own_rows(const mx_sweeps *s, mx_size n) {
     mx_size chunks = (n + MX_SWEEP_CHUNK - 1) / MX_SWEEP_CHUNK;
-    if (!s || n < MX_SHARED_ROWS || s->left || !GET(s->present)) return n;
+    if (n < MX_SHARED_ROWS || !is_there(s)) return n;
     return (chunks + 1) / 2 * MX_SWEEP_CHUNK;
 }
 
@@ -151,3 +174,14 @@ void mx_sweeps_apply(mx_sweeps *s, float *v, const float *const *rows, const flo
     mx_smo_apply(v, rows, c, m, 0, half);
     if (half < n) finish(s);
 }
+
+int mx_sweeps_begin(mx_sweeps *s, void (*help)(void *task), void *task) {
+    if (!is_there(s)) return 0;
+    s->help = help, s->task = task, s->claimed = 0;
+    begin(s, HELP, 0, 0);
+    return 1;
+}
+
+mx_size mx_sweeps_claim(mx_sweeps *s) { return (mx_size)TAKE(s->claimed); }
+
+void mx_sweeps_wait(mx_sweeps *s) { finish(s); }

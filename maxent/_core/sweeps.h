@@ -26,6 +26,8 @@ typedef struct {
     const float *const *rows;
     const float *c;
     mx_size m;
+    void (*help)(void *task);
+    void *task;
     float ci, cj, vi, ei;
     char apart[128]; /* what follows has lines of the cache of its own */
     /* written by the one that serves it */
@@ -33,13 +35,16 @@ typedef struct {
     int present;
     mx_size at; /* what the half answers, counted from its first row */
     float top, bottom;
+    char between[128];
+    /* written by both */
+    long claimed;
     char end[128];
 } mx_sweeps;
 
-/* whether a second thread can serve */
-int mx_sweeps_shared(void);
-/* before both threads begin; what the second thread calls; what the first one does last */
-void mx_sweeps_open(mx_sweeps *s);
+/* Calls run(task, sweeps); where asked, a second thread serves meanwhile. Without one,
+ * sweeps is NULL. */
+void mx_sweeps_run(void (*run)(void *task, mx_sweeps *s), void *task, int two);
+/* what the second thread calls; what the first one does last */
 void mx_sweeps_serve(mx_sweeps *s);
 void mx_sweeps_leave(mx_sweeps *s);
 
@@ -53,6 +58,12 @@ mx_size mx_sweeps_select(mx_sweeps *s, const float *v, const float *low, const f
                          const float *ki, float vi, float ei, mx_size n, float *lanes);
 void mx_sweeps_apply(mx_sweeps *s, float *v, const float *const *rows, const float *c,
                      mx_size m, mx_size n);
+/* Other work that is cut into parts: the second thread calls help(task), which takes
+ * parts by mx_sweeps_claim (0, 1, ...) until none are left, as the first one does before
+ * it waits. Returns 0 where there is nobody to help. */
+int mx_sweeps_begin(mx_sweeps *s, void (*help)(void *task), void *task);
+mx_size mx_sweeps_claim(mx_sweeps *s);
+void mx_sweeps_wait(mx_sweeps *s);
 
 #ifdef __cplusplus
 }

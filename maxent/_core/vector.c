@@ -11,12 +11,7 @@
 #include <xmmintrin.h>
 #endif
 
-/* ahead of the hardware, which stops at every page: rows of a large matrix */
-#if defined(__GNUC__)
-#define PREFETCH(address) __builtin_prefetch(address)
-#else
-#define PREFETCH(address) ((void)0)
-#endif
+/* floats that are fetched ahead of the hardware, which stops at every page */
 #define AHEAD 768
 
 #define LANES MX_LANES
@@ -242,7 +237,7 @@ CLONES void mx_smo_update(float *restrict v, const float *restrict up,
         for (int l = 0; l < LANES; l++) hi[l] = lo[l] = -INFINITY;
         mx_size ahead = stop + AHEAD <= last ? AHEAD : 0; /* not beyond the row */
         for (mx_size t = start; t < stop; t += LANES) {
-            PREFETCH(kj + t + ahead);
+            MX_PREFETCH(kj + t + ahead);
             for (int l = 0; l < LANES; l++) {
                 float x = v[t + l] - (ci * ki[t + l] + cj * kj[t + l]);
                 float a = x + up[t + l], b = -(x + low[t + l]);
@@ -295,6 +290,24 @@ CLONES void mx_add_row(float *restrict v, const float *restrict row, float c,
     for (mx_size t = 0; t < n; t++) v[t] += c * row[t];
 }
 
+CLONES void mx_add_rows(float *restrict v, const float *const *rows, const float *c,
+                        mx_size m, mx_size n) {
+    mx_size s = 0;
+    for (; s + 4 <= m; s += 4) {
+        const float *k0 = rows[s], *k1 = rows[s + 1], *k2 = rows[s + 2];
+        const float *k3 = rows[s + 3];
+        float x0 = c[s], x1 = c[s + 1], x2 = c[s + 2], x3 = c[s + 3];
+        for (mx_size t = 0; t < n; t++)
+            v[t] = (((v[t] + x0 * k0[t]) + x1 * k1[t]) + x2 * k2[t]) + x3 * k3[t];
+    }
+    for (; s + 2 <= m; s += 2) {
+        const float *k0 = rows[s], *k1 = rows[s + 1];
+        float x0 = c[s], x1 = c[s + 1];
+        for (mx_size t = 0; t < n; t++) v[t] = (v[t] + x0 * k0[t]) + x1 * k1[t];
+    }
+    if (s < m) mx_add_row(v, rows[s], c[s], n);
+}
+
 /* 1 / q to 0.2 %: good enough to compare gains, a quarter of the cost of a division */
 INLINE float rough_reciprocal(float q) {
     int32_t bits;
@@ -322,7 +335,7 @@ CLONES void mx_smo_gains(const float *restrict v, const float *restrict low,
         for (int l = 0; l < LANES; l++) hi[l] = 0.0f;
         mx_size ahead = stop + AHEAD <= last ? AHEAD : 0;
         for (mx_size t = start; t < stop; t += LANES) {
-            PREFETCH(ki + t + ahead);
+            MX_PREFETCH(ki + t + ahead);
             for (int l = 0; l < LANES; l++) {
                 float g = gain_of(v[t + l], low[t + l], e[t + l], ki[t + l], vi, ei);
                 hi[l] = g > hi[l] ? g : hi[l];

@@ -17,6 +17,12 @@ typedef ptrdiff_t mx_size;
 #define MX_LANES 16
 #define MX_SWEEP_CHUNK 512
 
+#if defined(__GNUC__)
+#define MX_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define MX_PREFETCH(address) ((void)(address))
+#endif
+
 /* row[j] (an inner product <x, z_j>) -> exp(-gamma * max(0, xx + zz[j] - 2 row[j]));
  * in single precision 0 below exp(-60) */
 void mx_rbf_row_f32(float *row, const float *zz, float xx, float gamma, mx_size n);
@@ -62,6 +68,9 @@ mx_size mx_smo_largest(const float *v, const float *low, const float *e,
                        const float *lanes, float *gain);
 /* v += c row */
 void mx_add_row(float *v, const float *row, float c, mx_size n);
+/* the same for m rows, one after another */
+void mx_add_rows(float *v, const float *const *rows, const float *c, mx_size m,
+                 mx_size n);
 
 /* value = log(1 + exp(x)), slope = 1 / (1 + exp(-x)) */
 void mx_softplus_sigmoid(const double *x, mx_size n, double *value, double *slope);

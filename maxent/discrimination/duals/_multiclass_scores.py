@@ -143,7 +143,17 @@ class KernelScores(Quadratic):
         for _ in range(_PASSES):
             order = rng.permutation(q)
             terms, visits, worst = joint_block(
-                spec, K, F, moved, *fixed, order, part, bias, skip, self.least
+                spec,
+                K,
+                F,
+                moved,
+                *fixed,
+                order,
+                part,
+                bias,
+                skip,
+                self.least,
+                self.kernel.n_threads,
             )
             first = terms if first is None else first
             if visits < _FEW * q:
