@@ -54,6 +54,7 @@ def fits(k):
     yield "three classes", m.MEDClassifier(**C), X[:600], three[:600]
     joint = m.MEDClassifier("linear", multi_class="joint", **C)
     yield "three joint", joint, X[:600], three[:600]
+    yield "three joint, rbf", m.MEDClassifier(multi_class="joint", **C), X, three
     yield "regressor", m.MEDRegressor(**C), X, X[:, 1] + y
     yield "regressor linear", m.MEDRegressor("linear", **C), X, X[:, 1] + y
     yield "selector", m.MEDFeatureSelector(prior_inclusion=0.3), X, y
