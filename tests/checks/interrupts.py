@@ -97,6 +97,9 @@ def calls():
         "joint": lambda: fit(
             maxent.MEDClassifier(multi_class="joint", n_jobs=1), *_classes(5000, 16, 20)
         ),
+        "joint, two threads": lambda: fit(
+            maxent.MEDClassifier(multi_class="joint", n_jobs=2), *_classes(5000, 16, 20)
+        ),
         "pairs": lambda: fit(
             maxent.MEDClassifier(multi_class="ovo", n_jobs=1), *_classes(12_000, 16, 20)
         ),
