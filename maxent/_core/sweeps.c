@@ -58,7 +58,8 @@ static void carry_out(mx_sweeps *s) {
         s->help(s->task);
 }
 
-void mx_sweeps_serve(mx_sweeps *s) {
+/* What the second thread does. */
+static void serve(mx_sweeps *s) {
     long order = 0;
     PUT(s->present, 1);
     for (;;) {
@@ -70,7 +71,8 @@ void mx_sweeps_serve(mx_sweeps *s) {
     }
 }
 
-void mx_sweeps_leave(mx_sweeps *s) {
+/* What the first one does last. */
+static void leave(mx_sweeps *s) {
     if (s->left) return;
     s->left = 1;
     s->kind = LEAVE;
@@ -86,14 +88,14 @@ void mx_sweeps_run(void (*run)(void *task, mx_sweeps *s), void *task, int two) {
     memset(&sweeps, 0, sizeof sweeps);
 #if SHARED
 #pragma omp parallel for num_threads(2) schedule(static, 1)
+#endif
     for (int who = 0; who < 2; who++)
         if (who) {
-            mx_sweeps_serve(&sweeps);
+            serve(&sweeps);
         } else { /* the other thread may never come: then nothing waits for it */
             run(task, &sweeps);
-            mx_sweeps_leave(&sweeps);
+            leave(&sweeps);
         }
-#endif
 }
 
 static int is_there(const mx_sweeps *s) {
@@ -116,7 +118,7 @@ static void begin(mx_sweeps *s, int kind, mx_size first, mx_size last) {
 }
 
 static void finish(mx_sweeps *s) {
-    if (wait_for(&s->done, s->asked, 0) > LATE) mx_sweeps_leave(s); /* it was held up */
+    if (wait_for(&s->done, s->asked, 0) > LATE) leave(s); /* it was held up */
 }
 
 /* The position of the largest over both halves, as one search finds it. */

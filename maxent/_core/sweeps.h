@@ -44,9 +44,6 @@ typedef struct {
 /* Calls run(task, sweeps); where asked, a second thread serves meanwhile. Without one,
  * sweeps is NULL. */
 void mx_sweeps_run(void (*run)(void *task, mx_sweeps *s), void *task, int two);
-/* what the second thread calls; what the first one does last */
-void mx_sweeps_serve(mx_sweeps *s);
-void mx_sweeps_leave(mx_sweeps *s);
 
 /* mx_smo_update and mx_smo_extremes, mx_smo_gains and mx_smo_largest, mx_smo_apply over all
  * n rows; s is NULL where there is no second thread */
