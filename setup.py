@@ -30,7 +30,7 @@ EXTENSIONS = {
     "potentials": [VECTOR],
     "threads": [],
     "gram": [VECTOR, CORE + "row_products.c"],
-    "weighted_gram": [CORE + "gram_loops.c"],
+    "tall_matrices": [CORE + "tall_loops.c"],
     "signed_rows": [VECTOR],
     "uncertain_labels": [],
     "dual_machine": [VECTOR, CORE + "sweeps.c"],

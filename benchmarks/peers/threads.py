@@ -212,6 +212,52 @@ def generative_machines(quick):
     )
 
 
+def many_rows(quick):
+    """Models of classes and detectors on rows whose fits take seconds."""
+    from suite import data
+
+    from maxent import MEDOutlierDetector
+    from maxent.discrimination import (
+        MEDBayesNetClassifier,
+        MEDFeatureSelector,
+        MEDGaussianClassifier,
+        MEDTreeClassifier,
+    )
+
+    few, many = (300, 600) if quick else (20_000, 50_000)
+    X, y, _, _ = data.gaussian_classes(few, 20, test=10)
+    L, labels, _, _ = data.letters(many, 25, test=10)
+    Z, target, _, _ = data.classification(many, 100, test=10)
+    yield (
+        f"MEDGaussianClassifier {few} x 20",
+        lambda k: MEDGaussianClassifier().fit(X, y).decision_function(X),
+    )
+    yield (
+        f"MEDBayesNetClassifier {many} x 25",
+        lambda k: MEDBayesNetClassifier().fit(L, labels).decision_function(L),
+    )
+    yield (
+        f"MEDTreeClassifier {few} x 25",
+        lambda k: (
+            MEDTreeClassifier(n_jobs=k)
+            .fit(L[:few], labels[:few])
+            .decision_function(L[:few])
+        ),
+    )
+    yield (
+        f"MEDFeatureSelector {many} x 100",
+        lambda k: MEDFeatureSelector().fit(Z, target).coef_,
+    )
+    yield (
+        f"MEDOutlierDetector gaussian {few} x 20",
+        lambda k: MEDOutlierDetector(n_jobs=k).fit(X).score_samples(X),
+    )
+    yield (
+        f"MEDOutlierDetector multinomial {many} x 25",
+        lambda k: MEDOutlierDetector("multinomial", n_jobs=k).fit(L).score_samples(L),
+    )
+
+
 def models(quick):
     """EM and Gram matrices of models."""
     import numpy as np
@@ -310,7 +356,7 @@ def latent(quick):
     )
 
 
-JOBS = (kernel_machines, generative_machines, models, latent)
+JOBS = (kernel_machines, generative_machines, many_rows, models, latent)
 
 if __name__ == "__main__":
     main()

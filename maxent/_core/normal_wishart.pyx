@@ -7,22 +7,29 @@ for rows r as deviations from the prior's mean and weights w of any sign.  With 
 Cholesky factor of scale', u = L^{-1} (r - shift) are the whitened rows, in which
 expectations, the Hessian of log Z and the way to the end of the domain are written.
 
-Rows are taken in chunks of a fixed size, so sums have the same bits for any number of
-threads of BLAS, and what is read twice is still in the cache.
+Rows are taken in chunks of a fixed size, what is read twice is still in the cache. Parts
+of several chunks, the same for any number of threads, have sums of their own.
 
 Source: Jaakkola, Meila & Jebara (1999), eqs. (16)-(19).
 """
 
+from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
 from libc.math cimport NAN, fabs, isfinite, log, sqrt
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from scipy.linalg.cython_blas cimport dgemm, dtrsm
 from scipy.linalg.cython_lapack cimport dpotrf, dsyev
 
-from maxent._core.triangles cimport look_for_interrupts
+from maxent._core.threads cimport team
 
 cdef enum:
     CHUNK = 256
-    WORK = 20000000     # multiplications between two looks for Ctrl-C
+    WORK = 20000000     # multiplications of a part between two looks for Ctrl-C
+    PARTS = 8           # at most, of the rows, which threads share out
+    PIECE = 500000      # multiplications of a part
+
+cdef double WORK_NS = 0.15      # of a multiplication, its share of reading rows with it
+cdef double FACTOR_NS = 0.5     # of an entry of the factor, to write it
 
 # Rounding of a sum, of its size, and of a value, of its square.
 cdef double LOST = 1e-14
@@ -59,49 +66,90 @@ cdef double weighted_sum(
     return total
 
 
-cdef int add_scatter(
+cdef void scatter_rows(
     const double* rows,           # IN   (n, d)
     const double* weight,         # IN   (n,)
-    Py_ssize_t n, Py_ssize_t d,
+    const double* shift,          # IN   (d,) or NULL, for none
+    Py_ssize_t start, Py_ssize_t stop, Py_ssize_t d,
+    double* moved,                # OUT  (n, d) rows less the shift, if there is one
     double* weighted,             # scratch (CHUNK, d)
     double* out,                  # IN/OUT (d, d)
-) except -1 nogil:
+) noexcept nogil:
     """out += sum of weight times row row'; both triangles, equal up to rounding."""
-    cdef Py_ssize_t c, lo, i, j, m, work = 0
+    cdef Py_ssize_t lo, i, j, m
     cdef int cols = <int>d, count
     cdef double one = 1.
     cdef const double* row
-    for c in range((n + CHUNK - 1) // CHUNK):
-        lo = c * CHUNK
-        m = min(<Py_ssize_t>CHUNK, n - lo)
+    lo = start
+    while lo < stop:
+        m = min(<Py_ssize_t>CHUNK, stop - lo)
         for i in range(m):
             row = rows + (lo + i) * d
+            if shift != NULL:
+                for j in range(d):
+                    moved[(lo + i) * d + j] = row[j] - shift[j]
+                row = moved + (lo + i) * d
             for j in range(d):
                 weighted[i * d + j] = weight[lo + i] * row[j]
+        row = (rows if shift == NULL else moved) + lo * d
         count = <int>m
-        dgemm(b"N", b"T", &cols, &cols, &count, &one, weighted, &cols,
-              <double*>rows + lo * d, &cols, &one, out, &cols)
-        work += m * d * d
-        if work > WORK:
-            work = 0
-            look_for_interrupts(True)
+        dgemm(b"N", b"T", &cols, &cols, &count, &one, weighted, &cols, <double*>row,
+              &cols, &one, out, &cols)
+        lo += m
+
+
+cdef int scatter(
+    const double* rows, const double* weight, const double* shift,
+    Py_ssize_t n, Py_ssize_t d,
+    double* moved,
+    double* out,                  # OUT  (d, d)
+    int n_threads,
+) except -1:
+    """:func:`scatter_rows` over all rows, the sums of their parts added in order."""
+    cdef Py_ssize_t parts = parts_of(n, d), size = d * d + CHUNK * d + 8, k, i, lo
+    cdef Py_ssize_t share = share_of(n, parts), step = at_once(share, d)
+    cdef int threads = team(n_threads, parts, WORK_NS * n * d * d)
+    cdef double* own = <double*>calloc(parts * size, sizeof(double))
+    if own == NULL:
+        raise MemoryError
+    try:
+        for lo in range(0, share, step):
+            for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
+                            num_threads=threads):
+                scatter_rows(rows, weight, shift, k * share + lo,
+                             min(k * share + min(lo + step, share), n), d, moved,
+                             own + k * size + d * d, own + k * size)
+            PyErr_CheckSignals()
+        for i in range(d * d):
+            out[i] = own[i]
+        for k in range(1, parts):
+            for i in range(d * d):
+                out[i] += own[k * size + i]
+    finally:
+        free(own)
     return 0
 
 
-cdef int whiten_rows(
+cdef void whiten_rows(
+    const double* rows,           # IN   (n, d)
+    const double* shift,          # IN   (d,) or NULL: U holds the rows less the shift
     const double* lower,          # IN   (d, d)
-    Py_ssize_t n, Py_ssize_t d,
-    double* U,                    # IN/OUT (n, d) rows -> L^{-1} rows
+    Py_ssize_t start, Py_ssize_t stop, Py_ssize_t d,
+    double* U,                    # OUT  (n, d) L^{-1} (row - shift)
     double* square,               # OUT  (n,) their squared norms
-) except -1 nogil:
-    cdef Py_ssize_t c, lo, i, j, m, work = 0
+) noexcept nogil:
+    cdef Py_ssize_t lo, i, j, m
     cdef int cols = <int>d, count
     cdef double one = 1., s
     cdef const double* row
-    for c in range((n + CHUNK - 1) // CHUNK):
-        lo = c * CHUNK
-        m = min(<Py_ssize_t>CHUNK, n - lo)
+    lo = start
+    while lo < stop:
+        m = min(<Py_ssize_t>CHUNK, stop - lo)
         count = <int>m
+        if shift != NULL:
+            for i in range(lo, lo + m):
+                for j in range(d):
+                    U[i * d + j] = rows[i * d + j] - shift[j]
         # what is lower by rows is upper to Fortran
         dtrsm(b"L", b"U", b"T", b"N", &cols, &count, &one, <double*>lower, &cols,
               U + lo * d, &cols)
@@ -111,20 +159,38 @@ cdef int whiten_rows(
             for j in range(d):
                 s += row[j] * row[j]
             square[i] = s
-        work += m * d * d
-        if work > WORK:
-            work = 0
-            look_for_interrupts(True)
+        lo += m
+
+
+cdef int whiten_all(
+    const double* rows, const double* shift, const double* lower, Py_ssize_t n,
+    Py_ssize_t d, double* U, double* square, int n_threads,
+) except -1:
+    cdef Py_ssize_t parts = parts_of(n, d), k, lo
+    cdef Py_ssize_t share = share_of(n, parts), step = at_once(share, d)
+    cdef int threads = team(n_threads, parts, WORK_NS * n * d * d)
+    for lo in range(0, share, step):
+        for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
+                        num_threads=threads):
+            whiten_rows(rows, shift, lower, k * share + lo,
+                        min(k * share + min(lo + step, share), n), d, U, square)
+        PyErr_CheckSignals()
     return 0
 
 
-cdef void subtract(
-    const double* rows, const double* shift, Py_ssize_t n, Py_ssize_t d, double* out,
-) noexcept nogil:
-    cdef Py_ssize_t i, j
-    for i in range(n):
-        for j in range(d):
-            out[i * d + j] = rows[i * d + j] - shift[j]
+cdef Py_ssize_t parts_of(Py_ssize_t n, Py_ssize_t d) noexcept nogil:
+    # their sums take less memory than the rows
+    return min(<Py_ssize_t>PARTS, 1 + n * d * d // PIECE, 1 + n // (4 * d))
+
+
+cdef Py_ssize_t share_of(Py_ssize_t n, Py_ssize_t parts) noexcept nogil:
+    """Rows of a part, in whole chunks."""
+    return (n + parts * CHUNK - 1) // (parts * CHUNK) * CHUNK
+
+
+cdef Py_ssize_t at_once(Py_ssize_t share, Py_ssize_t d) noexcept nogil:
+    """Rows of a part between two looks for Ctrl-C, in whole chunks."""
+    return max(<Py_ssize_t>1, min(share, WORK // (d * d)) // CHUNK) * CHUNK
 
 
 cdef bint factor_scale(
@@ -187,6 +253,7 @@ def update(
     double[:, ::1] lower,         # OUT  (d, d) its Cholesky factor
     double[:, ::1] U,             # OUT  (n, d) whitened rows
     double[::1] square,           # OUT  (n,) their squared norms
+    int n_threads=1,
 ):
     """(kappa, df, log det scale) with all rows, or None outside the domain.
 
@@ -206,39 +273,40 @@ def update(
         or not lower.shape[0] == lower.shape[1] == d
     ):
         raise ValueError("rows, weights and outputs do not fit")
-    scratch = <double*>malloc((CHUNK + 1) * d * sizeof(double))
+    scratch = <double*>malloc(2 * d * sizeof(double))
     if scratch == NULL:
         raise MemoryError
-    shift = scratch + CHUNK * d
+    shift = scratch + d
     try:
+        S = &new_scale[0, 0]
         with nogil:
-            S = &new_scale[0, 0]
             total = weighted_sum(
                 &rows[0, 0] if n else NULL, &weight[0] if n else NULL, n, d,
                 scratch, shift)
-            if kappa + total > 0 and df + total > d - 1:
-                for j in range(d):
-                    # deviations first: the shift costs no digits
-                    shift[j] /= kappa + total
-                    new_mean[j] = mean[j] + shift[j]
-                for i in range(d * d):
-                    S[i] = 0.
-                if n:
-                    subtract(&rows[0, 0], shift, n, d, &U[0, 0])
-                    add_scatter(&U[0, 0], &weight[0], n, d, scratch, S)
-                for i in range(d):
-                    for j in range(i + 1):
-                        s = 0.5 * (S[i * d + j] + S[j * d + i]) + scale[i, j]
-                        s += kappa * shift[i] * shift[j]
-                        S[i * d + j] = S[j * d + i] = s
+        if kappa + total > 0 and df + total > d - 1:
+            for j in range(d):
+                # deviations first: the shift costs no digits
+                shift[j] /= kappa + total
+                new_mean[j] = mean[j] + shift[j]
+            for i in range(d * d):
+                S[i] = 0.
+            if n:
+                scatter(&rows[0, 0], &weight[0], shift, n, d, &U[0, 0], S, n_threads)
+            for i in range(d):
+                for j in range(i + 1):
+                    s = 0.5 * (S[i * d + j] + S[j * d + i]) + scale[i, j]
+                    s += kappa * shift[i] * shift[j]
+                    S[i * d + j] = S[j * d + i] = s
+            with nogil:
                 inside = factor_scale(S, d, &lower[0, 0]) and pivots_hold(
                     &U[0, 0] if n else NULL, &weight[0] if n else NULL, &reach[0],
                     shift, &new_mean[0], &scale[0, 0], &lower[0, 0], n, d)
-            if inside:
-                for j in range(d):
-                    log_det += 2. * log(lower[j, j])
-            if inside and n:
-                whiten_rows(&lower[0, 0], n, d, &U[0, 0], &square[0])
+        if inside:
+            for j in range(d):
+                log_det += 2. * log(lower[j, j])
+        if inside and n:
+            whiten_all(
+                NULL, NULL, &lower[0, 0], n, d, &U[0, 0], &square[0], n_threads)
     finally:
         free(scratch)
     return (kappa + total, df + total, log_det) if inside else None
@@ -250,6 +318,7 @@ def whiten(
     const double[:, ::1] lower,   # IN   (d, d)
     double[:, ::1] U,             # OUT  (n, d) L^{-1} (row - shift)
     double[::1] square,           # OUT  (n,) their squared norms
+    int n_threads=1,
 ):
     cdef Py_ssize_t n = rows.shape[0], d = rows.shape[1]
     if (
@@ -259,9 +328,42 @@ def whiten(
         raise ValueError("rows, factor and outputs do not fit")
     if n == 0 or d == 0:
         return
-    with nogil:
-        subtract(&rows[0, 0], &shift[0], n, d, &U[0, 0])
-        whiten_rows(&lower[0, 0], n, d, &U[0, 0], &square[0])
+    whiten_all(&rows[0, 0], &shift[0], &lower[0, 0], n, d, &U[0, 0], &square[0],
+               n_threads)
+
+
+cdef bint covariance_row(
+    const double* u, Py_ssize_t d, double kappa, double df, double rest, double scale,
+    double* to) noexcept nogil:
+    """One row of the factor; whether all of it is finite."""
+    cdef Py_ssize_t i, j
+    cdef double c = scale * sqrt(0.5 * df), s = scale * sqrt(df / kappa), a
+    cdef double own = c / df, twice = c * sqrt(2.), size = scale * sqrt(rest)
+    for i in range(d):
+        to[0] = c * u[i] * u[i] - own
+        size += fabs(to[0])
+        a = twice * u[i]
+        for j in range(i + 1, d):
+            to[j - i] = a * u[j]
+        to += d - i
+    for j in range(d):
+        to[j] = s * u[j]
+        size += fabs(to[j])
+    to[d] = scale * sqrt(rest)
+    return isfinite(size)     # of any two, a product is less than the larger square
+
+
+cdef Py_ssize_t covariance_rows(
+    const double* U, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t d, double kappa,
+    double df, double rest, const double* scale, Py_ssize_t lead, double* out
+) noexcept nogil:
+    """How many of the rows [start, stop) are not finite."""
+    cdef Py_ssize_t t, bad = 0
+    for t in range(start, stop):
+        if not covariance_row(U + t * d, d, kappa, df, rest,
+                              1. if scale == NULL else scale[t], out + t * lead):
+            bad += 1
+    return bad
 
 
 def covariance_factor(
@@ -269,41 +371,42 @@ def covariance_factor(
     double kappa,
     double df,
     double rest,                  # IN   the constant of the covariance, >= 0
-    double[:, ::1] out,           # OUT  (n, (d + 1) (d + 2) / 2)
+    double[:, :] out,             # OUT  (n, (d + 1) (d + 2) / 2), rows contiguous
+    const double[::1] scale=None,   # IN   (n,) of every row
+    int n_threads=1,
 ):
     """Columns sqrt(df / 2) (u u' - I / df) over pairs, sqrt(df / kappa) u, sqrt(rest).
 
     Their products are (df / 2) q_st^2 - (q_ss + q_tt) / 2 + (df / kappa) q_st plus a
-    constant, with q_st = u_s . u_t.
+    constant, with q_st = u_s . u_t. Each row is multiplied with its scale. Returns
+    whether all of it is finite.
     """
-    cdef Py_ssize_t n = U.shape[0], d = U.shape[1], t, i, j
-    cdef double c = sqrt(0.5 * df), s = sqrt(df / kappa), a
-    cdef double last = sqrt(rest), own = c / df, twice = c * sqrt(2.)
-    cdef const double* u
-    cdef double* to
-    if out.shape[0] != n or out.shape[1] != (d + 1) * (d + 2) // 2:
+    cdef Py_ssize_t n = U.shape[0], d = U.shape[1], width = out.shape[1], k
+    cdef Py_ssize_t parts = min(<Py_ssize_t>(2 * PARTS), 1 + n * width // PIECE)
+    cdef Py_ssize_t share = (n + parts - 1) // parts, bad = 0
+    cdef int threads = team(n_threads, parts, FACTOR_NS * n * width)
+    if (
+        out.shape[0] != n or width != (d + 1) * (d + 2) // 2
+        or (scale is not None and scale.shape[0] != n)
+        or (n and out.strides[1] != sizeof(double))
+    ):
         raise ValueError("rows and factor do not fit")
     if n == 0 or d == 0:
-        return
-    with nogil:
-        for t in range(n):
-            u = &U[t, 0]
-            to = &out[t, 0]
-            for i in range(d):
-                to[0] = c * u[i] * u[i] - own
-                a = twice * u[i]
-                for j in range(i + 1, d):
-                    to[j - i] = a * u[j]
-                to += d - i
-            for j in range(d):
-                to[j] = s * u[j]
-            to[d] = last
+        return True
+    for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
+                    num_threads=threads):
+        bad += covariance_rows(
+            &U[0, 0], k * share, min((k + 1) * share, n), d, kappa, df, rest,
+            &scale[0] if scale is not None else NULL,
+            out.strides[0] // <Py_ssize_t>sizeof(double), &out[0, 0])
+    return bad == 0
 
 
 def least_change(
     const double[:, ::1] U,         # IN   (n, d) whitened rows
     const double[::1] direction,    # IN   (n,)
     double kappa,
+    int n_threads=1,
 ):
     """(least eigenvalue, total) of the change of the domain's matrix along a line.
 
@@ -321,7 +424,7 @@ def least_change(
     cdef bint finite = True
     if direction.shape[0] != n or d == 0:
         raise ValueError("rows and direction do not fit")
-    change = <double*>malloc((m * m + 36 * m + CHUNK * d) * sizeof(double))
+    change = <double*>malloc((m * m + 36 * m) * sizeof(double))
     if change == NULL:
         raise MemoryError
     values = change + m * m
@@ -332,10 +435,11 @@ def least_change(
             total = weighted_sum(
                 &U[0, 0] if n else NULL, &direction[0] if n else NULL, n, d,
                 scratch, sums)
-            for i in range(d * d):
-                change[i] = 0.
-            if n:
-                add_scatter(&U[0, 0], &direction[0], n, d, scratch, change)
+        for i in range(d * d):
+            change[i] = 0.
+        if n:
+            scatter(&U[0, 0], &direction[0], NULL, n, d, NULL, change, n_threads)
+        with nogil:
             # from (d, d) to (m, m), the last entries first: only their lower triangle
             for i in range(d - 1, -1, -1):
                 for j in range(i, -1, -1):

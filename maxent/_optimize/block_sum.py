@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from maxent._optimize.few_products import FewProducts
 from maxent._optimize.hessian_products import FreeHessian
 from maxent._optimize.mapped_factors import MappedFactors
-from maxent._optimize.maps import product_into
+from maxent._optimize.maps import Diagonal, product_into
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.recycled_hessian import RecycledHessian
 from maxent._support import validation as v
@@ -183,29 +183,48 @@ class BlockSum:
             for other in self._points:
                 other.factor = None  # one is enough, and may be large
             point.curvatures = curvatures
-            factors = self._block_factors(point, curvatures)
-            ends = np.cumsum([0] + [F.shape[1] for F in factors])
-            biases = 0 if self.bias is None else self.bias.shape[1]
-            G = np.empty((self.n, ends[-1] + biases))
-            places = map(slice, ends[:-1], ends[1:])
-            for At, F, at in zip(self.transposed, factors, places, strict=True):
-                product_into(At, F, G[:, at])
-            if biases:
-                G[:, ends[-1] :] = self.bias
-            point.factor = G
+            point.factor = self._joined_factor(point, curvatures)
         return point.factor
+
+    def _joined_factor(self, point, curvatures):
+        """The mapped factors of all blocks, and the bias, side by side."""
+        every = list(zip(self.maps, self._with_extras(point, curvatures), strict=True))
+        made = []
+        for A, (block, _, a, extra) in every:
+            direct = block._writes_factor and extra is None and isinstance(A, Diagonal)
+            made.append(None if direct else self._block_factor(block, a, extra))
+        ranks = [
+            block.rank if F is None else F.shape[1]
+            for block, F in zip(self.blocks, made, strict=True)
+        ]
+        *first, end = np.cumsum([0, *ranks])
+        G = np.empty((self.n, end + (0 if self.bias is None else self.bias.shape[1])))
+        for (A, (block, At, a, _)), F, lo, p in zip(
+            every, made, first, ranks, strict=True
+        ):
+            part = G[:, lo : lo + p]
+            if F is not None:
+                product_into(At, F, part)
+            elif not block._write_factor(a, A.entries, part):
+                self.check_answer(block, "hessian_factor", np.nan, ())
+        if self.bias is not None:
+            G[:, end:] = self.bias
+        return G
 
     def _block_factors(self, point, curvatures):
         """F (n_rows, rank) of every block, with F F' its Hessian."""
-        factors = []
-        for block, _, a, extra in self._with_extras(point, curvatures):
-            if extra is None:
-                F = block.hessian_factor(a)
-            else:
-                F = block.barrier_factor(a, extra)
-            self.check_answer(block, "hessian_factor", F, (block.n_rows, None))
-            factors.append(F)
-        return factors
+        return [
+            self._block_factor(block, a, extra)
+            for block, _, a, extra in self._with_extras(point, curvatures)
+        ]
+
+    def _block_factor(self, block, a, extra):
+        if extra is None:
+            F = block.hessian_factor(a)
+        else:
+            F = block.barrier_factor(a, extra)
+        self.check_answer(block, "hessian_factor", F, (block.n_rows, None))
+        return F
 
     @functools.cached_property
     def _recycled(self):

@@ -10,6 +10,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxent._optimize.maps import Diagonal
 from maxent._optimize.quadratics import LowRankQuadratic
+from maxent._support.linalg import times, transposed_times
 
 _SIZE = 1000  # multipliers up to which products make their matrix, 8 MB
 _DIRECT_SIZE = 2500  # multipliers, and rows, up to which blocks make it, 50 MB
@@ -119,7 +120,8 @@ class FreeHessian:
         if self._matrix is not None:
             return self._matrix @ x
         if self._columns is not None:
-            return self.diagonal * x + self._columns @ (self._columns.T @ x)
+            along = transposed_times(self._columns, x)
+            return self.diagonal * x + times(self._columns, along)
         self.products += 1
         out = self.diagonal * x
         for part in self.parts:

@@ -12,6 +12,8 @@ from maxent._support.linalg import (
     blocked_cholesky,
     row_chunks,
     solve_lower,
+    times,
+    transposed_times,
     weighted_gram,
 )
 
@@ -72,8 +74,8 @@ class LowRankQuadratic(Quadratic):
 
     def value_and_margins(self, lam):
         """R(lam) and its gradient."""
-        w = self.Z.T @ lam
-        return 0.5 * float(w @ w), self.Z @ w
+        w = transposed_times(self.Z, lam)
+        return 0.5 * float(w @ w), times(self.Z, w)
 
     def scale(self, lam):
         """Curvature of R along each column of Z, (r,)."""
@@ -99,8 +101,8 @@ class LowRankQuadratic(Quadratic):
 
         def solve(rhs):
             x = (rhs.T / diagonal).T
-            along = solve_lower(L, (root * (self.Z.T @ x).T).T)
-            return x - ((self.Z @ (root * along.T).T).T / diagonal).T
+            along = solve_lower(L, (root * transposed_times(self.Z, x).T).T)
+            return x - (times(self.Z, (root * along.T).T).T / diagonal).T
 
         return solve
 

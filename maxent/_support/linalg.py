@@ -9,11 +9,14 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from maxent._core.weighted_gram import weighted_gram as few_columns_gram
+from maxent._core import tall_matrices
 from maxent._support.threads import effective_threads, share_out
 
 _BLOCK = 512
 _FEW_COLUMNS = 512  # beyond, the product does not stay in cache, and BLAS is faster
+
+_TALL = 400_000  # entries from which on a product with a vector is worth threads
+_FEW_VECTORS = 4  # beyond, BLAS reads the matrix less often
 
 _NS = 0.04  # of a multiplication in a product of matrices
 
@@ -73,7 +76,7 @@ def weighted_gram(Z, weight):
     n, d = Z.shape
     if d <= _FEW_COLUMNS and Z.flags.c_contiguous:
         threads = effective_threads()
-        return few_columns_gram(Z, np.ascontiguousarray(weight), threads)
+        return tall_matrices.weighted_gram(Z, np.ascontiguousarray(weight), threads)
     out = np.zeros((d, d))
     size = max(1, math.ceil(d / max(1, math.ceil(d / _BLOCK))))
     blocks = [slice(lo, lo + size) for lo in range(0, d, size)]
@@ -90,6 +93,27 @@ def weighted_gram(Z, weight):
         if I != J:
             out[J, I] = out[I, J].T
     return out
+
+
+def times(Z, x):
+    """Z x of an array (n, d) and x (d,) or (d, k), on threads where Z has many rows."""
+    return _product(tall_matrices.times, Z, x, Z)
+
+
+def transposed_times(Z, x):
+    """Z' x of an array (n, d) and x (n,) or (n, k), as :func:`times`."""
+    return _product(tall_matrices.transposed_times, Z, x, Z.T)
+
+
+def _product(kernel, Z, x, factor):
+    few = x.ndim == 1 or x.shape[1] <= _FEW_VECTORS
+    if Z.size < _TALL or not (few and Z.flags.c_contiguous):
+        return factor @ x
+    threads = effective_threads()
+    if x.ndim == 1:
+        return kernel(Z, np.ascontiguousarray(x), threads)
+    columns = [kernel(Z, np.ascontiguousarray(column), threads) for column in x.T]
+    return np.column_stack(columns)
 
 
 def weighted_products(E, weight):

@@ -58,6 +58,8 @@ class Block(InheritedDocs, ABC):
     #: products that cost as much as the matrix between some rows, per row: 0.08 to 0.35
     #: for 10 to 40 columns of trees and 200 to 2000 rows
     _matrix_cost = 0.1
+    #: whether `_write_factor` is defined
+    _writes_factor = False
 
     @abstractmethod
     def log_partition(self, a: FloatArray) -> float:
@@ -103,6 +105,22 @@ class Block(InheritedDocs, ABC):
         ndarray (n_rows, p)
             F with Hessian F F'.
         """
+
+    def _write_factor(self, a, scale, out):
+        """Write the factor, each row times its scale, into the memory of another.
+
+        Parameters
+        ----------
+        a, scale : ndarray (n_rows,)
+        out : ndarray (n_rows, rank)
+            With rows that are contiguous, but not one after another.
+
+        Returns
+        -------
+        bool
+            Whether all of it is finite.
+        """
+        raise NotImplementedError
 
     def barrier_factor(self, a: FloatArray, curvature: FloatArray) -> FloatArray:
         """Factor of the Hessian of log Z and of a curvature along the slacks.

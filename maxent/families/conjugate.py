@@ -30,6 +30,8 @@ class ConjugatePrior(ABC):
     _takes_sparse = False
     #: see :class:`Block`
     _cheap_products = False
+    #: whether `_write_factor` is defined; `_factor` then is
+    _writes_factor = False
 
     def block(
         self, X: MatrixLike, base_weight: ArrayLike | None = None
@@ -147,9 +149,18 @@ class ConjugatePrior(ABC):
     def _predictive(self, data):
         """Log E p of every row, (n,)."""
 
-    @abstractmethod
     def _factor(self, data):
         """F (n, rank) with Cov(log p_s, log p_t) = (F F')_st."""
+        out = np.empty((self._length(data), self._rank(data)))
+        self._write_factor(data, None, out)
+        return out
+
+    def _write_factor(self, data, scale, out):
+        """Write F, each row times its scale (None: 1); whether all is finite.
+
+        Rows of `out` (n, rank) are contiguous, but not one after another.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def _rank(self, data):
@@ -221,6 +232,7 @@ class ConjugateBlock(Block):
         self.largest = prior._largest
         self.cheap_products = prior._cheap_products
         self._matrix_cost = prior._matrix_cost(self.data)
+        self._writes_factor = prior._writes_factor
         self.base_weight = (
             np.zeros(self.n_rows)
             if base_weight is None
@@ -271,6 +283,9 @@ class ConjugateBlock(Block):
 
     def hessian_factor(self, a: FloatArray) -> FloatArray:
         return self._inside(a)._factor(self.data)
+
+    def _write_factor(self, a, scale, out):
+        return self._inside(a)._write_factor(self.data, scale, out)
 
     def barrier_factor(self, a: FloatArray, curvature: FloatArray) -> FloatArray:
         return self._inside(a)._factor(self.data, curvature)

@@ -20,8 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import polygamma, psi
 
+from maxent._core.tall_matrices import write_visits
 from maxent._support import validation as v
-from maxent._support.threads import single_threaded_blas
+from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._special import log_gamma_ratio
@@ -44,6 +45,7 @@ class DirichletTables(ConjugatePrior):
 
     pseudo_counts: list[FloatArray]
     _largest = 0.0
+    _writes_factor = True
     _log_gain = 0.0  # log of the normaliser, less that before the update with rows
 
     def _set_cells(self, tables):
@@ -107,23 +109,34 @@ class DirichletTables(ConjugatePrior):
         rise = _rise(cells, self._alpha).sum(axis=1)
         return np.asarray(rise - _rise(groups, self._total).sum(axis=1)).ravel()
 
-    def _factor(self, data):
+    def _write_factor(self, data, scale, out):
         """Symmetric root of each table's diag(u) - c 11', applied to the visits."""
         cells, groups = data
         u, c = self._curvatures
+        root = np.sqrt(u)
         load = np.bincount(self._group, 1.0 / u)
         # I - c vv' with v = u^(-1/2) has the root I - beta vv'
         beta = c / (1.0 + np.sqrt(np.maximum(1.0 - c * load, 0.0)))
-        spread = sp.csr_array(
-            (
-                beta[self._group] / np.sqrt(u),
-                (self._group, np.arange(len(u))),
-            ),
-            shape=(len(c), len(u)),
-        )
+        spread = beta[self._group] / root
         if not sp.issparse(cells):
-            return cells * np.sqrt(u) - groups @ spread
-        return cells.multiply(np.sqrt(u)).toarray() - (groups @ spread).toarray()
+            onto = sp.csr_array(
+                (spread, (self._group, np.arange(len(u)))), shape=(len(c), len(u))
+            )
+            np.subtract(cells * root, groups @ onto, out=out)
+            if scale is not None:
+                out *= scale[:, None]
+            return bool(np.isfinite(out).all())
+        first = np.searchsorted(self._group, np.arange(len(c) + 1))
+        return write_visits(
+            *_csr(cells),
+            *_csr(groups),
+            first,
+            root,
+            spread,
+            out,
+            scale,
+            effective_threads(),
+        )
 
     def _rank(self, data):
         return len(self._alpha)
@@ -164,6 +177,12 @@ class DirichletTables(ConjugatePrior):
             f"the weighted counts leave cell {at} at or below zero; raise the "
             "pseudo-counts."
         )
+
+
+def _csr(visits):
+    """Ends of rows, columns and values, in the types of compiled loops."""
+    to = {"dtype": np.int32, "copy": False}
+    return visits.indptr.astype(**to), visits.indices.astype(**to), visits.data
 
 
 def _rise(counts, alpha):

@@ -21,7 +21,7 @@ from scipy.special import multigammaln, psi, zeta
 
 from maxent._core import normal_wishart as kernel
 from maxent._support import validation as v
-from maxent._support.threads import single_threaded_blas
+from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families._singular import (
     SINGULAR,
@@ -81,6 +81,8 @@ class NormalInverseWishart(ConjugatePrior):
     >>> block.mean(np.array([1.0, -0.2, 0.5])).shape
     (3,)
     """
+
+    _writes_factor = True
 
     mean: FloatArray
     mean_precision: float
@@ -260,6 +262,7 @@ class NormalInverseWishart(ConjugatePrior):
                 scale,
                 lower,
                 *whitened,
+                effective_threads(),
             )
         if found is None:
             return None
@@ -308,7 +311,9 @@ class NormalInverseWishart(ConjugatePrior):
         square = np.empty(len(U))
         shift = self.mean - rows.origin
         with single_threaded_blas():
-            kernel.whiten(rows.deviation, shift, self._lower, U, square)
+            kernel.whiten(
+                rows.deviation, shift, self._lower, U, square, effective_threads()
+            )
         rows.whitened = self, U, square
         return U, square
 
@@ -332,7 +337,7 @@ class NormalInverseWishart(ConjugatePrior):
         rest = 0.25 * float(zeta(2.0, self._halves()).sum())
         return rest + 0.5 * self._d / self.mean_precision**2
 
-    def _factor(self, rows):
+    def _write_factor(self, rows, scale, out):
         """Columns vv' - I/df over pairs, v, and one: v = whitened deviations.
 
         The covariance is sum_j psi'((df-j)/2)/4 + d/(2 kappa^2) - (q_ss + q_tt)/2
@@ -341,9 +346,9 @@ class NormalInverseWishart(ConjugatePrior):
         nu, kappa = self.df, self.mean_precision
         U, _ = self._whitened(rows)
         rest = max(self._spread() - 0.5 * self._d / nu, 0.0)
-        F = np.empty((len(U), self._rank(rows)))
-        kernel.covariance_factor(U, kappa, nu, rest, F)
-        return F
+        return kernel.covariance_factor(
+            U, kappa, nu, rest, out, scale, effective_threads()
+        )
 
     def _rank(self, rows):
         return (self._d + 1) * (self._d + 2) // 2
@@ -378,7 +383,9 @@ class NormalInverseWishart(ConjugatePrior):
         """Definiteness of sum w [x; 1][x; 1]' along a line is an eigenproblem."""
         U, _ = self._whitened(rows)
         with single_threaded_blas():
-            least, total = kernel.least_change(U, direction, self.mean_precision)
+            least, total = kernel.least_change(
+                U, direction, self.mean_precision, effective_threads()
+            )
         step = -1.0 / least if least < 0 else np.inf
         if total < 0:
             step = min(step, (self.df - (self._d - 1)) / -total)

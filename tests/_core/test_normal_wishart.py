@@ -185,7 +185,7 @@ def test_new_rows_are_whitened_as_the_old_ones(n, d, rng):
 def test_columns_give_the_covariance_of_log_likelihoods(n, d, rng):
     U, kappa, df, rest = whitened(rng, n, d), 3.0, d + 2.5, 0.7
     F = np.full((n, (d + 1) * (d + 2) // 2), np.nan)
-    kernel.covariance_factor(U, kappa, df, rest, F)
+    assert kernel.covariance_factor(U, kappa, df, rest, F)
     q = U @ U.T
     own = np.diag(q)
     want = 0.5 * df * q**2 - 0.5 * (own[:, None] + own) + df / kappa * q

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from maxent._core.weighted_gram import weighted_gram
+from maxent._core.tall_matrices import weighted_gram
 
 from maxent._support.linalg import blocked_cholesky
 from maxent._support.linalg import weighted_gram as either

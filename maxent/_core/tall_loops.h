@@ -1,6 +1,6 @@
-/* Sums of weighted outer products of rows. */
-#ifndef MAXENT_GRAM_LOOPS_H
-#define MAXENT_GRAM_LOOPS_H
+/* Products with matrices of many rows and some hundred columns. */
+#ifndef MAXENT_TALL_LOOPS_H
+#define MAXENT_TALL_LOOPS_H
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -19,6 +19,14 @@ typedef ptrdiff_t mx_size;
  * MX_GRAM_ROWS * padded doubles. */
 void mx_weighted_gram(const double *Z, const double *weight, mx_size n, mx_size d,
                       mx_size padded, double *scaled, double *G);
+
+/* out[r] = sum_j Z[r, j] x[j]; Z (n, d) */
+void mx_times(const double *Z, const double *x, mx_size n, mx_size d, double *out);
+/* out[j] += sum_r Z[r, j] x[r] */
+void mx_add_transposed_times(const double *Z, const double *x, mx_size n, mx_size d,
+                             double *out);
+/* whether no entry is NaN or infinite */
+int mx_all_finite(const double *x, mx_size n);
 
 #ifdef __cplusplus
 }
