@@ -20,6 +20,7 @@ from libc.stdlib cimport calloc, free, malloc
 from scipy.linalg.cython_blas cimport dgemm, dtrsm
 from scipy.linalg.cython_lapack cimport dpotrf, dsyev
 
+from maxent._core.tall_matrices cimport ROWS_AHEAD, will_write
 from maxent._core.threads cimport team
 
 cdef enum:
@@ -360,6 +361,8 @@ cdef Py_ssize_t covariance_rows(
     """How many of the rows [start, stop) are not finite."""
     cdef Py_ssize_t t, bad = 0
     for t in range(start, stop):
+        if t + ROWS_AHEAD < stop:
+            will_write(out + (t + ROWS_AHEAD) * lead, (d + 1) * (d + 2) // 2)
         if not covariance_row(U + t * d, d, kappa, df, rest,
                               1. if scale == NULL else scale[t], out + t * lead):
             bad += 1

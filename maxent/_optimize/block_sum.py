@@ -68,6 +68,7 @@ class BlockSum:
         self.transposed = [A.T for A in maps]
         self.bias = bias
         self.n = maps[0].shape[1]
+        self._room = np.empty((0, 0))
         self._points = []  # the last few: they are asked for again and again
         self.iteration = 1  # for errors
         self._checked = False  # whether means were compared with slopes
@@ -177,7 +178,11 @@ class BlockSum:
         return min(steps)
 
     def factor(self, lam, curvatures=None):
-        """G (n, p) with G G' the Hessian, and what is added along slacks of blocks."""
+        """G (n, p) with G G' the Hessian, and what is added along slacks of blocks.
+
+        In memory that the factor of the next point takes: new pages cost as much as
+        what is written.
+        """
         point = self._at(lam)
         if point.factor is None or point.curvatures is not curvatures:
             for other in self._points:
@@ -198,7 +203,10 @@ class BlockSum:
             for block, F in zip(self.blocks, made, strict=True)
         ]
         *first, end = np.cumsum([0, *ranks])
-        G = np.empty((self.n, end + (0 if self.bias is None else self.bias.shape[1])))
+        shape = self.n, end + (0 if self.bias is None else self.bias.shape[1])
+        if self._room.shape != shape:
+            self._room = np.empty(shape)
+        G = self._room
         for (A, (block, At, a, _)), F, lo, p in zip(
             every, made, first, ranks, strict=True
         ):

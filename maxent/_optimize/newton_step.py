@@ -17,19 +17,24 @@ def equality_residual(E, lam):
 def bordered(solve, E):
     """Function of (rhs, lack): dlam, db of (H + D) dlam + E db = rhs, E' dlam = lack.
 
-    `solve` answers for H + D alone; what it says of E is asked once. One with a method
-    `bordered` makes the function itself.
+    `solve` answers for H + D alone; what it says of E is asked once, with the first
+    right-hand side. One with a method `bordered` makes the function itself.
     """
     if E is None:
         return lambda rhs, lack: (solve(rhs), None)
     if hasattr(solve, "bordered"):
         return solve.bordered(E)
-    S = solve(E)
-    along = E.T @ S
+    S = among = None
 
     def solve_both(rhs, lack):
-        x = solve(rhs)
-        db = small_solve(along, E.T @ x - lack)
+        nonlocal S, among
+        if S is None:
+            every = solve(np.column_stack([rhs, E]))
+            x, S = every[:, 0], every[:, 1:]
+            among = E.T @ S
+        else:
+            x = solve(rhs)
+        db = small_solve(among, E.T @ x - lack)
         return x - S @ db, db
 
     return solve_both

@@ -109,11 +109,9 @@ def _product(kernel, Z, x, factor):
     few = x.ndim == 1 or x.shape[1] <= _FEW_VECTORS
     if Z.size < _TALL or not (few and Z.flags.c_contiguous):
         return factor @ x
-    threads = effective_threads()
-    if x.ndim == 1:
-        return kernel(Z, np.ascontiguousarray(x), threads)
-    columns = [kernel(Z, np.ascontiguousarray(column), threads) for column in x.T]
-    return np.column_stack(columns)
+    vectors = np.ascontiguousarray(np.atleast_2d(x.T), dtype=np.float64)
+    found = kernel(Z, vectors, effective_threads())
+    return found[0] if x.ndim == 1 else found.T
 
 
 def weighted_products(E, weight):

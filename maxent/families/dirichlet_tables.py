@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import polygamma, psi
 
-from maxent._core.tall_matrices import write_visits
+from maxent._core.tall_matrices import csr_times, csr_transposed_times, write_visits
 from maxent._support import validation as v
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
@@ -68,7 +68,7 @@ class DirichletTables(ConjugatePrior):
 
     # -- on rows -------------------------------------------------------------------
     def _prepare(self, X):
-        cells = self._counts(X)
+        cells = _with_short_indices(self._counts(X))
         groups = sp.csr_array(
             (
                 np.ones(len(self._group)),
@@ -77,13 +77,13 @@ class DirichletTables(ConjugatePrior):
             ),
             shape=(len(self._group), len(self._total)),
         )
-        return cells, sp.csr_array(cells @ groups)
+        return cells, _with_short_indices(sp.csr_array(cells @ groups))
 
     def _length(self, data):
         return data[0].shape[0]
 
     def _update(self, data, weight):
-        change = data[0].T @ weight
+        change = _transposed_times(data[0], weight)
         alpha = self._alpha + change
         if not (np.isfinite(alpha).all() and (alpha > 0).all()):
             return None
@@ -99,12 +99,12 @@ class DirichletTables(ConjugatePrior):
         return self._log_gain
 
     def _expected(self, data):
-        return data[0] @ psi(self._alpha) - data[1] @ psi(self._total)
+        return _times(data[0], psi(self._alpha) - psi(self._total)[self._group])
 
     def _predictive(self, data):
         cells, groups = data
         if (cells.data == 1).all() and (groups.data == 1).all():
-            return cells @ np.log(self._alpha) - groups @ np.log(self._total)
+            return _times(cells, np.log(self._alpha / self._total[self._group]))
         # counts: the sequential predictive in closed form
         rise = _rise(cells, self._alpha).sum(axis=1)
         return np.asarray(rise - _rise(groups, self._total).sum(axis=1)).ravel()
@@ -128,8 +128,8 @@ class DirichletTables(ConjugatePrior):
             return bool(np.isfinite(out).all())
         first = np.searchsorted(self._group, np.arange(len(c) + 1))
         return write_visits(
-            *_csr(cells),
-            *_csr(groups),
+            *_parts(cells),
+            *_parts(groups),
             first,
             root,
             spread,
@@ -147,9 +147,11 @@ class DirichletTables(ConjugatePrior):
         return polygamma(1, self._alpha), polygamma(1, self._total)
 
     def _product(self, data, x):
-        cells, groups = data
+        cells, _ = data
         u, c = self._curvatures
-        return cells @ (u * (cells.T @ x)) - groups @ (c * (groups.T @ x))
+        along = _transposed_times(cells, x)
+        total = np.bincount(self._group, along)
+        return _times(cells, u * along - (c * total)[self._group])
 
     def _part(self, data, rows):
         return tuple(visits[rows] for visits in data)
@@ -165,24 +167,44 @@ class DirichletTables(ConjugatePrior):
         return inner.toarray()
 
     def _max_step(self, data, direction):
-        change = data[0].T @ direction
+        change = _transposed_times(data[0], direction)
         down = change < 0
         if not down.any():
             return np.inf
         return float(np.min(self._alpha[down] / -change[down]))
 
     def _why_improper(self, data, weight):
-        at = int(np.argmin(self._alpha + data[0].T @ weight))
+        at = int(np.argmin(self._alpha + _transposed_times(data[0], weight)))
         return (
             f"the weighted counts leave cell {at} at or below zero; raise the "
             "pseudo-counts."
         )
 
 
-def _csr(visits):
-    """Ends of rows, columns and values, in the types of compiled loops."""
-    to = {"dtype": np.int32, "copy": False}
-    return visits.indptr.astype(**to), visits.indices.astype(**to), visits.data
+def _with_short_indices(visits):
+    """CSR with indices of the type that compiled loops take, or an array."""
+    if not sp.issparse(visits) or visits.indices.dtype == np.int32:
+        return visits
+    indices = visits.indices.astype(np.int32), visits.indptr.astype(np.int32)
+    return sp.csr_array((visits.data, *indices), shape=visits.shape)
+
+
+def _parts(visits):
+    """Ends of rows, columns and values of CSR."""
+    return visits.indptr, visits.indices, visits.data
+
+
+def _times(visits, x):
+    if not sp.issparse(visits):
+        return visits @ x
+    return csr_times(*_parts(visits), x, effective_threads())
+
+
+def _transposed_times(visits, x):
+    if not sp.issparse(visits):
+        return visits.T @ x
+    x, threads = np.ascontiguousarray(x, dtype=np.float64), effective_threads()
+    return csr_transposed_times(*_parts(visits), x, visits.shape[1], threads)
 
 
 def _rise(counts, alpha):
