@@ -288,14 +288,18 @@ class BlockSum:
             return self._mapped_solver(mapped, lam, diagonal, index, curvatures)
         if self.n * p > _FACTOR_SIZE or self.n * p * min(self.n, p) > _FACTOR_WORK:
             return self._conjugate_gradients(lam, diagonal, index, curvatures)
-        G = self.factor(lam, curvatures)[index]
+        G = self.factor(lam, curvatures)
+        if len(diagonal) < self.n:
+            quadratic = LowRankQuadratic(G).restricted(index, lam)
+        else:
+            quadratic = LowRankQuadratic(G)
         try:
-            return LowRankQuadratic(G).solver(lam, diagonal)
+            return quadratic.solver(lam, diagonal)
         except np.linalg.LinAlgError:
             # equal rows and no curvature of their own: any split of their
             # multipliers will do, and a proximal term chooses one
             least = 1e-12 * float(np.einsum("ij,ij->i", G, G).max(initial=0.0))
-            return LowRankQuadratic(G).solver(lam, np.maximum(diagonal, least))
+            return quadratic.solver(lam, np.maximum(diagonal, least))
 
     def _mapped_solver(self, mapped, lam, diagonal, index, curvatures):
         factors = self._block_factors(self._at(lam), curvatures)

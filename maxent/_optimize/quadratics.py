@@ -107,5 +107,31 @@ class LowRankQuadratic(Quadratic):
         return solve
 
     def restricted(self, index, lam):
-        """Newton systems over a subset of the multipliers, at lam."""
+        """Newton systems over a subset of the multipliers, at lam.
+
+        Of most of many rows, Z is not copied: those left out do not move.
+        """
+        n, r = self.Z.shape
+        if max(_DENSE, r, n // 2) < len(index) < n:
+            return _MostRows(self, index)
         return LowRankQuadratic(self.Z[index])
+
+
+class _MostRows:
+    """Newton systems over most multipliers, by one over all of them."""
+
+    def __init__(self, quadratic, index):
+        self.quadratic, self.index = quadratic, index
+
+    def solver(self, lam, diagonal):
+        n = len(self.quadratic.Z)
+        full = np.full(n, np.inf)
+        full[self.index] = diagonal
+        solve_all = self.quadratic.solver(lam, full)
+
+        def solve(rhs):
+            padded = np.zeros((n, *rhs.shape[1:]))
+            padded[self.index] = rhs
+            return solve_all(padded)[self.index]
+
+        return solve
