@@ -20,7 +20,7 @@ from libc.stdlib cimport calloc, free, malloc
 from scipy.linalg.cython_blas cimport dgemm, dtrsm
 from scipy.linalg.cython_lapack cimport dpotrf, dsyev
 
-from maxent._core.tall_matrices cimport ROWS_AHEAD, will_write
+from maxent._core.tall_matrices cimport RowSource
 from maxent._core.threads cimport team
 
 cdef enum:
@@ -30,7 +30,6 @@ cdef enum:
     PIECE = 500000      # multiplications of a part
 
 cdef double WORK_NS = 0.15      # of a multiplication, its share of reading rows with it
-cdef double FACTOR_NS = 0.5     # of an entry of the factor, to write it
 
 # Rounding of a sum, of its size, and of a value, of its square.
 cdef double LOST = 1e-14
@@ -333,76 +332,68 @@ def whiten(
                n_threads)
 
 
-cdef bint covariance_row(
-    const double* u, Py_ssize_t d, double kappa, double df, double rest, double scale,
-    double* to) noexcept nogil:
-    """One row of the factor; whether all of it is finite."""
-    cdef Py_ssize_t i, j
-    cdef double c = scale * sqrt(0.5 * df), s = scale * sqrt(df / kappa), a
-    cdef double own = c / df, twice = c * sqrt(2.), size = scale * sqrt(rest)
-    for i in range(d):
-        to[0] = c * u[i] * u[i] - own
-        size += fabs(to[0])
-        a = twice * u[i]
-        for j in range(i + 1, d):
-            to[j - i] = a * u[j]
-        to += d - i
-    for j in range(d):
-        to[j] = s * u[j]
-        size += fabs(to[j])
-    to[d] = scale * sqrt(rest)
-    return isfinite(size)     # of any two, a product is less than the larger square
+cdef struct Covariance:
+    const double* U
+    Py_ssize_t d
+    double kappa, df, rest
 
 
-cdef Py_ssize_t covariance_rows(
-    const double* U, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t d, double kappa,
-    double df, double rest, const double* scale, Py_ssize_t lead, double* out
+cdef void write_covariance(
+    const void* state, Py_ssize_t start, Py_ssize_t stop, const double* by,
+    double* out, Py_ssize_t lead
 ) noexcept nogil:
-    """How many of the rows [start, stop) are not finite."""
-    cdef Py_ssize_t t, bad = 0
-    for t in range(start, stop):
-        if t + ROWS_AHEAD < stop:
-            will_write(out + (t + ROWS_AHEAD) * lead, (d + 1) * (d + 2) // 2)
-        if not covariance_row(U + t * d, d, kappa, df, rest,
-                              1. if scale == NULL else scale[t], out + t * lead):
-            bad += 1
-    return bad
+    cdef const Covariance* own = <const Covariance*>state
+    cdef Py_ssize_t t, i, j, d = own.d
+    cdef double c, s, a, scale
+    cdef const double* u
+    cdef double* to
+    for t in range(stop - start):
+        u, to, scale = own.U + (start + t) * d, out + t * lead, 1.
+        if by != NULL:
+            scale = by[t]
+        c, s = scale * sqrt(0.5 * own.df), scale * sqrt(own.df / own.kappa)
+        for i in range(d):
+            to[0] = c * u[i] * u[i] - c / own.df
+            a = c * sqrt(2.) * u[i]
+            for j in range(i + 1, d):
+                to[j - i] = a * u[j]
+            to += d - i
+        for j in range(d):
+            to[j] = s * u[j]
+        to[d] = scale * sqrt(own.rest)
 
 
-def covariance_factor(
-    const double[:, ::1] U,       # IN   (n, d) whitened rows
-    double kappa,
-    double df,
-    double rest,                  # IN   the constant of the covariance, >= 0
-    double[:, :] out,             # OUT  (n, (d + 1) (d + 2) / 2), rows contiguous
-    const double[::1] scale=None,   # IN   (n,) of every row
-    int n_threads=1,
-):
+cdef class CovarianceRows(RowSource):
     """Columns sqrt(df / 2) (u u' - I / df) over pairs, sqrt(df / kappa) u, sqrt(rest).
 
     Their products are (df / 2) q_st^2 - (q_ss + q_tt) / 2 + (df / kappa) q_st plus a
-    constant, with q_st = u_s . u_t. Each row is multiplied with its scale. Returns
-    whether all of it is finite.
+    constant, with q_st = u_s . u_t.
     """
-    cdef Py_ssize_t n = U.shape[0], d = U.shape[1], width = out.shape[1], k
-    cdef Py_ssize_t parts = min(<Py_ssize_t>(2 * PARTS), 1 + n * width // PIECE)
-    cdef Py_ssize_t share = (n + parts - 1) // parts, bad = 0
-    cdef int threads = team(n_threads, parts, FACTOR_NS * n * width)
-    if (
-        out.shape[0] != n or width != (d + 1) * (d + 2) // 2
-        or (scale is not None and scale.shape[0] != n)
-        or (n and out.strides[1] != sizeof(double))
+
+    cdef const double[:, ::1] U
+    cdef Covariance own
+
+    def __cinit__(
+        self,
+        const double[:, ::1] U not None,    # (n, d) whitened rows
+        const double[::1] square not None,  # (n,) their squared norms
+        double kappa,
+        double df,
+        double rest,                        # the constant of the covariance, >= 0
     ):
-        raise ValueError("rows and factor do not fit")
-    if n == 0 or d == 0:
-        return True
-    for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
-                    num_threads=threads):
-        bad += covariance_rows(
-            &U[0, 0], k * share, min((k + 1) * share, n), d, kappa, df, rest,
-            &scale[0] if scale is not None else NULL,
-            out.strides[0] // <Py_ssize_t>sizeof(double), &out[0, 0])
-    return bad == 0
+        cdef Py_ssize_t d = U.shape[1], t
+        if d == 0 or square.shape[0] != U.shape[0]:
+            raise ValueError("rows and their norms do not fit")
+        self.finite = isfinite(kappa) and isfinite(df) and isfinite(rest)
+        for t in range(square.shape[0]):
+            self.finite &= isfinite(square[t])
+        self.U = U
+        self.own.U = &U[0, 0] if U.shape[0] else NULL
+        self.own.d, self.own.kappa, self.own.df, self.own.rest = d, kappa, df, rest
+        self.n_rows, self.rows.width = U.shape[0], (d + 1) * (d + 2) // 2
+        self.n_entries = self.n_rows * self.rows.width
+        self.rows.state = &self.own
+        self.rows.write = write_covariance
 
 
 def least_change(

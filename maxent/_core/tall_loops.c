@@ -1,6 +1,4 @@
-/* See tall_loops.h.  For products of weighted rows, these are scaled by the roots of their
- * weights into a buffer that stays in cache; tiles of G are summed over the buffer in
- * registers. */
+/* See tall_loops.h.  Tiles of G are summed over the rows in registers. */
 #include "tall_loops.h"
 
 #include <math.h>
@@ -27,28 +25,20 @@ INLINE void tile(const double *S, mx_size m, mx_size padded, mx_size a, mx_size 
     }
 }
 
-CLONES void mx_weighted_gram(const double *Z, const double *weight, mx_size n,
-                             mx_size d, mx_size padded, double *scaled, double *G) {
-    for (mx_size lo = 0; lo < n; lo += MX_GRAM_ROWS) {
-        mx_size m = n - lo < MX_GRAM_ROWS ? n - lo : MX_GRAM_ROWS;
-        for (mx_size r = 0; r < m; r++) {
-            const double *z = Z + (lo + r) * d;
-            double root = sqrt(weight[lo + r]);
-            double *own = scaled + r * padded;
-            for (mx_size j = 0; j < d; j++) own[j] = root * z[j];
-            for (mx_size j = d; j < padded; j++) own[j] = 0.0;
+CLONES void mx_add_gram(const double *S, mx_size m, mx_size padded, double *G) {
+    for (mx_size a = 0; a < padded; a += 4) {
+        mx_size b = a - a % G_LANES;
+        for (; b + 4 * L <= padded; b += 4 * L) tile(S, m, padded, a, b, 4, G);
+        if (b + 2 * L <= padded) {
+            tile(S, m, padded, a, b, 2, G);
+            b += 2 * L;
         }
-        for (mx_size a = 0; a < padded; a += 4) {
-            mx_size b = a - a % G_LANES;
-            for (; b + 4 * L <= padded; b += 4 * L)
-                tile(scaled, m, padded, a, b, 4, G);
-            if (b + 2 * L <= padded) {
-                tile(scaled, m, padded, a, b, 2, G);
-                b += 2 * L;
-            }
-            if (b + L <= padded) tile(scaled, m, padded, a, b, 1, G);
-        }
+        if (b + L <= padded) tile(S, m, padded, a, b, 1, G);
     }
+}
+
+CLONES void mx_scaled_row(const double *z, double by, mx_size d, double *out) {
+    for (mx_size j = 0; j < d; j++) out[j] = by * z[j];
 }
 
 CLONES void mx_times(const double *Z, const double *x, mx_size n, mx_size d,
@@ -78,17 +68,4 @@ CLONES void mx_add_transposed_times(const double *restrict Z, const double *rest
     }
     for (; r < n; r++)
         for (mx_size j = 0; j < d; j++) out[j] += x[r] * Z[r * d + j];
-}
-
-CLONES int mx_all_finite(const double *x, mx_size n) {
-    mask good = BITS(all(0.0)) - 1; /* all bits */
-    mx_size j = 0;
-    int rest = 1;
-    for (; j + L <= n; j += L) {
-        lanes v = *(const lanes *)(x + j);
-        good &= LESS(v, all(INFINITY)) & LESS(all(-INFINITY), v);
-    }
-    for (; j < n; j++) rest &= x[j] < INFINITY && -INFINITY < x[j];
-    for (int l = 0; l < L; l++) rest &= LANE(good, l) != 0;
-    return rest;
 }

@@ -1,14 +1,29 @@
-"""Rows of a tall matrix that are written with gaps between them."""
+"""Rows of matrices that need not be stored: who knows them writes some at a time."""
 
-cdef extern from "vector.h" nogil:
-    void MX_PREFETCH_TO_WRITE(const void* address) noexcept
+cdef struct Rows:
+    const void* state
+    Py_ssize_t width
 
-cdef enum:
-    ROWS_AHEAD = 4      # of the row that is written: processors do not foresee the gaps
+    # out[i] = by[i] (1 where NULL) times row start + i, of rows up to stop
+    void (*write)(
+        const void* state, Py_ssize_t start, Py_ssize_t stop, const double* by,
+        double* out, Py_ssize_t lead) noexcept nogil
+
+    # What follows may be NULL: rows are written, and multiplied.
+    # out[i] = row . x; sums += w[i] row
+    void (*times)(
+        const void* state, Py_ssize_t start, Py_ssize_t stop, const double* x,
+        double* out) noexcept nogil
+    void (*add_transposed)(
+        const void* state, Py_ssize_t start, Py_ssize_t stop, const double* w,
+        double* sums) noexcept nogil
+    # x as `times` wants it; sums of `add_transposed` as they are wanted (NULL: the same)
+    void (*prepare)(const void* state, const double* x, double* out) noexcept nogil
+    void (*finish)(const void* state, double* sums) noexcept nogil
 
 
-cdef inline void will_write(const double* x, Py_ssize_t n) noexcept nogil:
-    """Ask for the memory of n entries."""
-    cdef Py_ssize_t j
-    for j in range(0, n, 8):
-        MX_PREFETCH_TO_WRITE(x + j)
+cdef class RowSource:
+    cdef Rows rows
+    cdef readonly Py_ssize_t n_rows
+    cdef readonly bint finite       # whether what the rows are made of is
+    cdef Py_ssize_t n_entries       # that a product with a vector reads

@@ -1,4 +1,8 @@
-"""Matrices of many rows and some hundred columns: products, and factors of visits.
+"""Products with matrices of many rows and some hundred columns.
+
+The columns come from several sources side by side. Those of a source are an array, or
+are written where and when they are used, a few rows at a time, from what has far fewer
+numbers: products then do not wait for memory, which two threads share.
 
 Rows are shared out by threads. Sums over rows have parts, the same for any number of
 threads, that are joined in their order.
@@ -12,8 +16,9 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
-from libc.math cimport isfinite
+from libc.math cimport isfinite, sqrt
 from libc.stdint cimport int32_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from maxent._core.threads cimport team
@@ -21,147 +26,87 @@ from maxent._core.threads cimport team
 cdef extern from "tall_loops.h" nogil:
     enum:
         MX_GRAM_LANES
-        MX_GRAM_ROWS
-    void mx_weighted_gram(
-        const double* Z, const double* weight, Py_ssize_t n, Py_ssize_t d,
-        Py_ssize_t padded, double* scaled, double* G) noexcept
+    void mx_add_gram(
+        const double* S, Py_ssize_t m, Py_ssize_t padded, double* G) noexcept
+    void mx_scaled_row(
+        const double* z, double by, Py_ssize_t d, double* out) noexcept
     void mx_times(
         const double* Z, const double* x, Py_ssize_t n, Py_ssize_t d,
         double* out) noexcept
     void mx_add_transposed_times(
         const double* Z, const double* x, Py_ssize_t n, Py_ssize_t d,
         double* out) noexcept
-    int mx_all_finite(const double* x, Py_ssize_t n) noexcept
+
+cdef enum:
+    CHUNK = 64                  # rows that are written at a time
 
 cdef Py_ssize_t MULTIPLICATIONS = 200_000_000   # between looks at signals
 cdef Py_ssize_t PIECE = 8_000_000               # of a part worth a sum of its own
 cdef Py_ssize_t PARTS = 8                       # at most, which threads share out
 cdef Py_ssize_t SHARE = 400_000                 # entries of a part of a vector's product
-cdef Py_ssize_t IN_CACHE = 16_000               # entries, 128 KB
 cdef double ENTRY = 0.5                         # ns, mostly those of reading it
-cdef double VISIT = 0.6                         # ns, of an entry of a sparse matrix
 
 
-def weighted_gram(const double[:, ::1] Z, const double[::1] weight, int n_threads=1):
-    """Sum of weight[r] z_r z_r' over the rows of Z (n, d), weights >= 0, as (d, d).
+# -- sources ----------------------------------------------------------------------------
+cdef class RowSource:
+    """Columns of a matrix, known row by row."""
 
-    Parts of the rows, the same for any number of threads, have sums of their own.
-    """
-    cdef Py_ssize_t n = Z.shape[0], d = Z.shape[1], lo, step, rows, parts, k
-    cdef Py_ssize_t padded = (d + MX_GRAM_LANES - 1) // MX_GRAM_LANES * MX_GRAM_LANES
-    cdef Py_ssize_t square = padded * padded, size = MX_GRAM_ROWS * padded
-    cdef double[:, :, ::1] G
-    cdef double[:, ::1] scaled
-    cdef int threads
-    if weight.shape[0] != n:
-        raise ValueError(f"{n} rows, but {weight.shape[0]} weights")
-    if not n or not d:
-        return np.zeros((d, d))
-    parts = min(PARTS, max(<Py_ssize_t>1, n * square // PIECE))
-    out = np.zeros((parts, padded, padded))
-    room = np.empty(parts * size + 8)
-    lo = -(room.ctypes.data // 8) % 8
-    G, scaled = out, room[lo : lo + parts * size].reshape(parts, size)
-    threads = team(n_threads, parts, 0.012 * n * square)
-    rows = whole_buffers((n + parts - 1) // parts)
-    step = min(rows, whole_buffers(MULTIPLICATIONS // square))
-    for lo in range(0, rows, step):
-        for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
-                        num_threads=threads):
-            add_rows(Z, weight, k * rows + lo, min(k * rows + min(lo + step, rows), n),
-                     padded, &scaled[k, 0], &G[k, 0, 0])
-        PyErr_CheckSignals()
-    total = out[0]
-    for k in range(1, parts):
-        total += out[k]
-    found = np.triu(total[:d, :d])
-    return found + np.triu(found, 1).T
+    def __cinit__(self, *args):
+        self.finite = True
+
+    @property
+    def n_columns(self):
+        return self.rows.width
 
 
-cdef inline Py_ssize_t whole_buffers(Py_ssize_t rows) noexcept nogil:
-    """Rows, rounded up to whole buffers of scaled ones."""
-    return (max(rows, <Py_ssize_t>1) + MX_GRAM_ROWS - 1) // MX_GRAM_ROWS * MX_GRAM_ROWS
+cdef struct Dense:
+    const double* Z
+    Py_ssize_t d
 
 
-cdef void add_rows(
-    const double[:, ::1] Z, const double[::1] weight, Py_ssize_t start, Py_ssize_t stop,
-    Py_ssize_t padded, double* scaled, double* G
+cdef void write_dense(
+    const void* state, Py_ssize_t start, Py_ssize_t stop, const double* by,
+    double* out, Py_ssize_t lead
 ) noexcept nogil:
-    """Add the products of rows [start, stop) to G."""
-    if start < stop:
-        mx_weighted_gram(&Z[start, 0], &weight[start], stop - start, Z.shape[1], padded,
-                         scaled, G)
+    cdef const Dense* own = <const Dense*>state
+    cdef Py_ssize_t i
+    for i in range(stop - start):
+        mx_scaled_row(own.Z + (start + i) * own.d, 1. if by == NULL else by[i], own.d,
+                      out + i * lead)
 
 
-def times(const double[:, ::1] Z, const double[:, ::1] x, int n_threads=1):
-    """Products of rows Z (n, d) with each of x (k, d), as an array (k, n)."""
-    cdef Py_ssize_t n = Z.shape[0], d = Z.shape[1], parts, rows, k
-    cdef double[:, ::1] out
-    cdef int threads
-    if x.shape[1] != d:
-        raise ValueError(f"{d} columns, but {x.shape[1]} factors")
-    found = np.zeros((x.shape[0], n))
-    if not n or not d or not x.shape[0]:
-        return found
-    out = found
-    parts = min(2 * PARTS, 1 + n * d // SHARE)
-    rows = (n + parts - 1) // parts
-    threads = team(n_threads, parts, ENTRY * n * d)
-    for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
-                    num_threads=threads):
-        rows_times(Z, x, k * rows, min((k + 1) * rows, n), out)
-    return found
-
-
-cdef void rows_times(
-    const double[:, ::1] Z, const double[:, ::1] x, Py_ssize_t start, Py_ssize_t stop,
-    double[:, ::1] out
+cdef void dense_times(
+    const void* state, Py_ssize_t start, Py_ssize_t stop, const double* x,
+    double* out
 ) noexcept nogil:
-    cdef Py_ssize_t step = rows_in_cache(Z.shape[1]), lo = start, v
-    while lo < stop:
-        for v in range(x.shape[0]):
-            mx_times(&Z[lo, 0], &x[v, 0], min(step, stop - lo), Z.shape[1], &out[v, lo])
-        lo += step
+    cdef const Dense* own = <const Dense*>state
+    mx_times(own.Z + start * own.d, x, stop - start, own.d, out)
 
 
-cdef inline Py_ssize_t rows_in_cache(Py_ssize_t d) noexcept nogil:
-    """Rows that are read for all vectors before the next ones."""
-    return max(<Py_ssize_t>4, IN_CACHE // d)
-
-
-def transposed_times(const double[:, ::1] Z, const double[:, ::1] x, int n_threads=1):
-    """Sums of rows Z (n, d) weighted by each of x (k, n), as an array (k, d)."""
-    cdef Py_ssize_t n = Z.shape[0], d = Z.shape[1], m = x.shape[0], parts, rows, k
-    cdef Py_ssize_t padded = (d + MX_GRAM_LANES - 1) // MX_GRAM_LANES * MX_GRAM_LANES
-    cdef double[:, :, ::1] sums
-    cdef int threads
-    if x.shape[1] != n:
-        raise ValueError(f"{n} rows, but {x.shape[1]} factors")
-    if not n or not d or not m:
-        return np.zeros((m, d))
-    parts = min(PARTS, 1 + n * d // SHARE)
-    rows = (n + parts - 1) // parts
-    found = np.zeros((parts, m, padded))
-    sums = found
-    threads = team(n_threads, parts, ENTRY * n * d)
-    for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
-                    num_threads=threads):
-        add_rows_times(Z, x, k * rows, min((k + 1) * rows, n), sums[k])
-    for k in range(1, parts):
-        found[0] += found[k]
-    return found[0, :, :d]
-
-
-cdef void add_rows_times(
-    const double[:, ::1] Z, const double[:, ::1] x, Py_ssize_t start, Py_ssize_t stop,
-    double[:, ::1] sums
+cdef void add_dense_transposed(
+    const void* state, Py_ssize_t start, Py_ssize_t stop, const double* w,
+    double* sums
 ) noexcept nogil:
-    cdef Py_ssize_t step = rows_in_cache(Z.shape[1]), lo = start, v
-    while lo < stop:
-        for v in range(x.shape[0]):
-            mx_add_transposed_times(&Z[lo, 0], &x[v, lo], min(step, stop - lo),
-                                    Z.shape[1], &sums[v, 0])
-        lo += step
+    cdef const Dense* own = <const Dense*>state
+    mx_add_transposed_times(own.Z + start * own.d, w, stop - start, own.d, sums)
+
+
+cdef class DenseRows(RowSource):
+    """The columns of an array (n, d)."""
+
+    cdef const double[:, ::1] Z
+    cdef Dense own
+
+    def __cinit__(self, const double[:, ::1] Z not None):
+        self.Z = Z
+        self.n_rows = Z.shape[0]
+        self.own.Z = &Z[0, 0] if Z.shape[0] and Z.shape[1] else NULL
+        self.own.d = self.rows.width = Z.shape[1]
+        self.n_entries = Z.shape[0] * Z.shape[1]
+        self.rows.state = &self.own
+        self.rows.write = write_dense
+        self.rows.times = dense_times
+        self.rows.add_transposed = add_dense_transposed
 
 
 cdef struct Csr:
@@ -183,74 +128,6 @@ cdef Csr csr_of(
     return A
 
 
-cdef void csr_rows_times(
-    const Csr* A, const double* x, Py_ssize_t start, Py_ssize_t stop, double* out
-) noexcept nogil:
-    cdef Py_ssize_t r, k
-    cdef double s
-    for r in range(start, stop):
-        s = 0.
-        for k in range(A.ends[r], A.ends[r + 1]):
-            s += A.value[k] * x[A.column[k]]
-        out[r] = s
-
-
-cdef void add_csr_rows_times(
-    const Csr* A, const double* x, Py_ssize_t start, Py_ssize_t stop, double* sums
-) noexcept nogil:
-    cdef Py_ssize_t r, k
-    for r in range(start, stop):
-        for k in range(A.ends[r], A.ends[r + 1]):
-            sums[A.column[k]] += A.value[k] * x[r]
-
-
-def csr_times(
-    const int32_t[::1] ends, const int32_t[::1] column, const double[::1] value,
-    const double[::1] x, int n_threads=1
-):
-    """A x of a sparse matrix by rows and x (d,), as an array (n,)."""
-    cdef Py_ssize_t n = ends.shape[0] - 1, size = value.shape[0], k, parts, rows
-    cdef Csr A = csr_of(ends, column, value, n)
-    cdef double[::1] out
-    cdef int threads
-    found = np.zeros(n)
-    if not n or not size:
-        return found
-    out = found
-    parts = min(2 * PARTS, 1 + size // SHARE)
-    rows = (n + parts - 1) // parts
-    threads = team(n_threads, parts, VISIT * size)
-    for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
-                    num_threads=threads):
-        csr_rows_times(&A, &x[0], k * rows, min((k + 1) * rows, n), &out[0])
-    return found
-
-
-def csr_transposed_times(
-    const int32_t[::1] ends, const int32_t[::1] column, const double[::1] value,
-    const double[::1] x, Py_ssize_t n_columns, int n_threads=1
-):
-    """A' x of a sparse matrix by rows and x (n,), as an array (n_columns,)."""
-    cdef Py_ssize_t n = x.shape[0], size = value.shape[0], k, parts, rows, lead
-    cdef Csr A = csr_of(ends, column, value, n)
-    cdef double[:, ::1] sums
-    cdef int threads
-    if not n_columns or not size:
-        return np.zeros(n_columns)
-    lead = (n_columns + 7) // 8 * 8
-    parts = min(PARTS, 1 + size // max(SHARE, 8 * lead))
-    rows = (n + parts - 1) // parts
-    found = np.zeros((parts, lead))
-    sums = found
-    threads = team(n_threads, parts, VISIT * size)
-    for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
-                    num_threads=threads):
-        add_csr_rows_times(&A, &x[0], k * rows, min((k + 1) * rows, n), &sums[k, 0])
-    for k in range(1, parts):
-        found[0] += found[k]
-    return found[0, :n_columns]
-
-
 cdef struct Visits:
     Csr cells
     Csr groups
@@ -260,86 +137,428 @@ cdef struct Visits:
     Py_ssize_t n_cells, n_groups
 
 
-cdef bint write_row(
-    const Visits* v, Py_ssize_t r, double scale, double* to) noexcept nogil:
-    """Write one row; return whether it is finite."""
-    cdef Py_ssize_t k, j, group
-    cdef double size
-    cdef const double* count = v.groups.value + v.groups.ends[r]
-    cdef bint once = v.groups.ends[r + 1] - v.groups.ends[r] == v.n_groups
-    for k in range(v.n_groups if once else 0):
-        once &= count[k] == 1.
-    if once:
-        for j in range(v.n_cells):
-            to[j] = -scale * v.spread[j]
-    else:
-        memset(to, 0, v.n_cells * sizeof(double))
-        for k in range(v.groups.ends[r], v.groups.ends[r + 1]):
-            group, size = v.groups.column[k], -scale * v.groups.value[k]
-            for j in range(v.first[group], v.first[group + 1]):
-                to[j] = size * v.spread[j]
-    for k in range(v.cells.ends[r], v.cells.ends[r + 1]):
-        j = v.cells.column[k]
-        to[j] += scale * v.cells.value[k] * v.root[j]
-    # counts that add up to one are no larger; what was just written is read slowly
-    return isfinite(scale) if once else mx_all_finite(to, v.n_cells)
-
-
-def write_visits(
-    const int32_t[::1] cell_ends,       # IN   CSR (n, n_cells), visits of cells
-    const int32_t[::1] cell,
-    const double[::1] cell_count,
-    const int32_t[::1] group_ends,      # IN   CSR (n, n_groups), visits of groups
-    const int32_t[::1] group,
-    const double[::1] group_count,
-    const Py_ssize_t[::1] first,        # IN   (n_groups + 1,) their first cells
-    const double[::1] root,             # IN   (n_cells,)
-    const double[::1] spread,           # IN   (n_cells,)
-    double[:, :] out,                   # OUT  (n, n_cells), each row contiguous
-    const double[::1] scale=None,       # IN   (n,) of every row
-    int n_threads=1,
-):
-    """out = scale (visits of cells * root - visits of groups * spread).
-
-    Returns whether all of it is finite.
-    """
-    cdef Py_ssize_t n = out.shape[0], d = out.shape[1], lead, parts, rows, k
-    cdef Visits v
-    cdef Py_ssize_t bad = 0
-    cdef int threads
-    v.cells = csr_of(cell_ends, cell, cell_count, n)
-    v.groups = csr_of(group_ends, group, group_count, n)
-    if (
-        not root.shape[0] == spread.shape[0] == first[first.shape[0] - 1] == d
-        or (scale is not None and scale.shape[0] != n)
-        or (n and d and out.strides[1] != sizeof(double))
-    ):
-        raise ValueError("visits, cells and factor do not fit")
-    if not n or not d:
-        return True
-    v.first, v.root, v.spread = &first[0], &root[0], &spread[0]
-    v.n_cells, v.n_groups = d, first.shape[0] - 1
-    lead = out.strides[0] // <Py_ssize_t>sizeof(double)
-    parts = min(2 * PARTS, 1 + n * d // SHARE)
-    rows = (n + parts - 1) // parts
-    threads = team(n_threads, parts, ENTRY * n * d + VISIT * cell.shape[0])
-    for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
-                    num_threads=threads):
-        bad += write_rows(&v, k * rows, min((k + 1) * rows, n),
-                          &scale[0] if scale is not None else NULL, lead, &out[0, 0])
-    finite = mx_all_finite(&root[0], d) and mx_all_finite(&spread[0], d)
-    return bool(bad == 0 and finite)
-
-
-cdef Py_ssize_t write_rows(
-    const Visits* v, Py_ssize_t start, Py_ssize_t stop, const double* scale,
-    Py_ssize_t lead, double* out
+cdef void write_visits(
+    const void* state, Py_ssize_t start, Py_ssize_t stop, const double* by,
+    double* out, Py_ssize_t lead
 ) noexcept nogil:
-    """How many of the rows [start, stop) are not finite."""
-    cdef Py_ssize_t r, bad = 0
+    cdef const Visits* v = <const Visits*>state
+    cdef Py_ssize_t i, r, k, j, group
+    cdef double size, scale
+    cdef double* to
+    cdef const double* count
+    cdef bint once
+    for i in range(stop - start):
+        r, to, scale = start + i, out + i * lead, 1. if by == NULL else by[i]
+        count = v.groups.value + v.groups.ends[r]
+        once = v.groups.ends[r + 1] - v.groups.ends[r] == v.n_groups
+        for k in range(v.n_groups if once else 0):
+            once &= count[k] == 1.
+        if once:
+            mx_scaled_row(v.spread, -scale, v.n_cells, to)
+        else:
+            memset(to, 0, v.n_cells * sizeof(double))
+            for k in range(v.groups.ends[r], v.groups.ends[r + 1]):
+                group, size = v.groups.column[k], -scale * v.groups.value[k]
+                for j in range(v.first[group], v.first[group + 1]):
+                    to[j] = size * v.spread[j]
+        for k in range(v.cells.ends[r], v.cells.ends[r + 1]):
+            j = v.cells.column[k]
+            to[j] += scale * v.cells.value[k] * v.root[j]
+
+
+cdef void cells_of(const void* state, const double* x, double* out) noexcept nogil:
+    """What a visit of each cell adds to the product with x."""
+    cdef const Visits* v = <const Visits*>state
+    cdef Py_ssize_t g, j
+    cdef double s
+    for g in range(v.n_groups):
+        s = 0.
+        for j in range(v.first[g], v.first[g + 1]):
+            s += v.spread[j] * x[j]
+        for j in range(v.first[g], v.first[g + 1]):
+            out[j] = v.root[j] * x[j] - s
+
+
+cdef void sums_of_cells(const void* state, double* sums) noexcept nogil:
+    """From the visits of each cell, the sums of rows."""
+    cdef const Visits* v = <const Visits*>state
+    cdef Py_ssize_t g, j
+    cdef double s
+    for g in range(v.n_groups):
+        s = 0.
+        for j in range(v.first[g], v.first[g + 1]):
+            s += sums[j]
+        for j in range(v.first[g], v.first[g + 1]):
+            sums[j] = v.root[j] * sums[j] - s * v.spread[j]
+
+
+cdef void csr_rows_times(
+    const void* state, Py_ssize_t start, Py_ssize_t stop, const double* x, double* out
+) noexcept nogil:
+    cdef const Csr* A = <const Csr*>state
+    cdef Py_ssize_t r, k
+    cdef double s
     for r in range(start, stop):
-        if r + ROWS_AHEAD < stop:
-            will_write(out + (r + ROWS_AHEAD) * lead, v.n_cells)
-        if not write_row(v, r, 1. if scale == NULL else scale[r], out + r * lead):
-            bad += 1
-    return bad
+        s = 0.
+        for k in range(A.ends[r], A.ends[r + 1]):
+            s += A.value[k] * x[A.column[k]]
+        out[r - start] = s
+
+
+cdef void add_csr_transposed(
+    const void* state, Py_ssize_t start, Py_ssize_t stop, const double* w, double* sums
+) noexcept nogil:
+    cdef const Csr* A = <const Csr*>state
+    cdef Py_ssize_t r, k
+    for r in range(start, stop):
+        for k in range(A.ends[r], A.ends[r + 1]):
+            sums[A.column[k]] += A.value[k] * w[r - start]
+
+
+cdef class VisitRows(RowSource):
+    """Visits of cells times root, less visits of groups times spread."""
+
+    cdef Visits own
+    cdef tuple held
+
+    def __cinit__(
+        self,
+        const int32_t[::1] cell_ends,       # CSR (n, n_cells), visits of cells
+        const int32_t[::1] cell,
+        const double[::1] cell_count,
+        const int32_t[::1] group_ends,      # CSR (n, n_groups), visits of groups
+        const int32_t[::1] group,
+        const double[::1] group_count,
+        const Py_ssize_t[::1] first,        # (n_groups + 1,) their first cells
+        const double[::1] root,             # (n_cells,) > 0
+        const double[::1] spread,           # (n_cells,)
+    ):
+        cdef Py_ssize_t n = cell_ends.shape[0] - 1, d = root.shape[0], k
+        if not spread.shape[0] == first[first.shape[0] - 1] == d > 0:
+            raise ValueError("cells and groups do not fit")
+        self.own.cells = csr_of(cell_ends, cell, cell_count, n)
+        self.own.groups = csr_of(group_ends, group, group_count, n)
+        self.own.first, self.own.root, self.own.spread = &first[0], &root[0], &spread[0]
+        self.own.n_cells, self.own.n_groups = d, first.shape[0] - 1
+        for k in range(d):
+            self.finite &= isfinite(root[k]) and isfinite(spread[k])
+        self.held = (cell_ends, cell, cell_count, group_ends, group, group_count, first,
+                     root, spread)
+        self.n_rows, self.rows.width, self.n_entries = n, d, cell.shape[0]
+        self.rows.state = &self.own         # which begins with the visits of cells
+        self.rows.write = write_visits
+        self.rows.times = csr_rows_times
+        self.rows.add_transposed = add_csr_transposed
+        self.rows.prepare = cells_of
+        self.rows.finish = sums_of_cells
+
+
+cdef class SparseRows(RowSource):
+    """The columns of a sparse matrix by rows, (n, d); for products with vectors."""
+
+    cdef Csr own
+    cdef tuple held
+
+    def __cinit__(
+        self, const int32_t[::1] ends, const int32_t[::1] column,
+        const double[::1] value, Py_ssize_t n_columns,
+    ):
+        self.n_rows, self.rows.width = ends.shape[0] - 1, n_columns
+        self.n_entries = value.shape[0]
+        self.own = csr_of(ends, column, value, self.n_rows)
+        self.held = ends, column, value
+        self.rows.state = &self.own
+        self.rows.times = csr_rows_times
+        self.rows.add_transposed = add_csr_transposed
+
+
+# -- matrices ---------------------------------------------------------------------------
+cdef class TallMatrix:
+    """Columns of several sources side by side, those of each scaled by rows.
+
+    Parameters
+    ----------
+    sources : list of RowSource
+        Of n rows each.
+    scales : list of ndarray (n,) or None
+        Of the rows of each; None for 1.
+    """
+
+    cdef list sources
+    cdef list scales
+    cdef Rows* rows
+    cdef const double** scale
+    cdef Py_ssize_t count
+    cdef Py_ssize_t entries     # that a product with a vector reads
+    cdef readonly Py_ssize_t n_rows
+    cdef readonly Py_ssize_t n_columns
+
+    def __cinit__(self, list sources not None, list scales=None):
+        cdef Py_ssize_t k, width
+        cdef RowSource source
+        cdef const double[::1] by
+        self.sources = sources
+        self.scales = [None] * len(sources) if scales is None else scales
+        self.rows = <Rows*>malloc((len(sources) + 1) * sizeof(Rows))
+        self.scale = <const double**>malloc((len(sources) + 1) * sizeof(double*))
+        if self.rows == NULL or self.scale == NULL:
+            raise MemoryError
+        self.n_rows = (<RowSource?>sources[0]).n_rows
+        for k in range(len(sources)):
+            source, by = <RowSource?>sources[k], self.scales[k]
+            width = source.rows.width
+            if source.n_rows != self.n_rows or (
+                    by is not None and by.shape[0] != self.n_rows):
+                raise ValueError("sources and scales do not fit")
+            if not width or not self.n_rows:
+                continue
+            self.rows[self.count] = source.rows
+            self.scale[self.count] = &by[0] if by is not None else NULL
+            self.count += 1
+            self.n_columns += width
+            self.entries += source.n_entries
+
+    def __dealloc__(self):
+        free(self.rows)
+        free(self.scale)
+
+    @property
+    def shape(self):
+        return self.n_rows, self.n_columns
+
+    cdef Py_ssize_t widest(self) noexcept:
+        cdef Py_ssize_t k, most = 1
+        for k in range(self.count):
+            most = max(most, self.rows[k].width)
+        return most
+
+    cdef int check_written(self) except -1:
+        cdef Py_ssize_t k
+        for k in range(self.count):
+            if self.rows[k].write == NULL:
+                raise ValueError("rows of sparse matrices are not written")
+        return 0
+
+    cdef void write(
+        self, Py_ssize_t start, Py_ssize_t stop, const double* weight, double* by,
+        double* out, Py_ssize_t lead) noexcept nogil:
+        """Rows times the root of their weights (NULL: 1); by is scratch (CHUNK,)."""
+        cdef Py_ssize_t k, i, first = 0
+        for k in range(self.count):
+            for i in range(stop - start):
+                by[i] = 1. if weight == NULL else sqrt(weight[i])
+                if self.scale[k] != NULL:
+                    by[i] *= self.scale[k][start + i]
+            self.rows[k].write(
+                self.rows[k].state, start, stop, by, out + first, lead)
+            first += self.rows[k].width
+
+    def __getitem__(self, const Py_ssize_t[::1] index not None):
+        """The rows at an index, as an array."""
+        cdef Py_ssize_t n = index.shape[0], i
+        cdef double by[1]
+        cdef double[:, ::1] out
+        self.check_written()
+        found = np.empty((n, self.n_columns))
+        out = found
+        for i in range(n):
+            if not 0 <= index[i] < self.n_rows:
+                raise IndexError(f"no row {index[i]} of {self.n_rows}")
+            if self.n_columns:
+                self.write(index[i], index[i] + 1, NULL, by, &out[i, 0], self.n_columns)
+        return found
+
+    def to_array(self):
+        """All rows."""
+        cdef Py_ssize_t lo
+        cdef double by[CHUNK]
+        cdef double[:, ::1] out
+        self.check_written()
+        found = np.empty((self.n_rows, self.n_columns))
+        out = found
+        for lo in range(0, self.n_rows if self.n_columns else 0, CHUNK):
+            self.write(lo, min(lo + CHUNK, self.n_rows), NULL, by, &out[lo, 0],
+                       self.n_columns)
+        return found
+
+    def gram(self, const double[::1] weight, int n_threads=1):
+        """Sum of weight[r] z_r z_r' over the rows, weights >= 0, as (d, d).
+
+        Parts of the rows, the same for any number of threads, have sums of their own.
+        """
+        cdef Py_ssize_t n = self.n_rows, d = self.n_columns, lo, step, rows, parts, k
+        cdef Py_ssize_t padded = (d + MX_GRAM_LANES - 1) // MX_GRAM_LANES * MX_GRAM_LANES
+        cdef Py_ssize_t square = padded * padded, size = CHUNK * (padded + 1)
+        cdef double[:, :, ::1] G
+        cdef double[:, ::1] own, total
+        cdef int threads
+        self.check_written()
+        if weight.shape[0] != n:
+            raise ValueError(f"{n} rows, but {weight.shape[0]} weights")
+        if not n or not d:
+            return np.zeros((d, d))
+        parts = min(PARTS, max(<Py_ssize_t>1, n * square // PIECE))
+        out = np.zeros((parts, padded, padded))
+        room = np.zeros(parts * size + 8)
+        lo = -(room.ctypes.data // 8) % 8
+        G, own = out, room[lo : lo + parts * size].reshape(parts, size)
+        threads = team(n_threads, parts, 0.012 * n * square)
+        rows = whole_chunks((n + parts - 1) // parts)
+        step = min(rows, whole_chunks(MULTIPLICATIONS // square))
+        for lo in range(0, rows, step):
+            for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
+                            num_threads=threads):
+                self.add_gram(weight, k * rows + lo,
+                              min(k * rows + min(lo + step, rows), n), padded,
+                              &own[k, 0], &G[k, 0, 0])
+            PyErr_CheckSignals()
+        found = np.empty((d, d))
+        total = found
+        threads = team(n_threads, d, ENTRY * parts * square)
+        for k in prange(d, nogil=True, schedule="dynamic", num_threads=threads):
+            add_parts(G, k, total)
+        return found
+
+    cdef void add_gram(
+        self, const double[::1] weight, Py_ssize_t start, Py_ssize_t stop,
+        Py_ssize_t padded, double* own, double* G) noexcept nogil:
+        """Add the products of rows [start, stop) to G; padding in `own` stays zero."""
+        cdef Py_ssize_t m
+        while start < stop:
+            m = min(<Py_ssize_t>CHUNK, stop - start)
+            self.write(start, start + m, &weight[start], own + CHUNK * padded, own,
+                       padded)
+            mx_add_gram(own, m, padded, G)
+            start += m
+
+    def times(self, const double[:, ::1] x not None, int n_threads=1):
+        """Products of the rows with each of x (k, d), as an array (k, n)."""
+        cdef Py_ssize_t n = self.n_rows, d = self.n_columns, m = x.shape[0]
+        cdef Py_ssize_t parts, rows, k, v, first, room = CHUNK * (self.widest() + 1)
+        cdef double[:, ::1] out, prepared, own
+        cdef int threads
+        if x.shape[1] != d:
+            raise ValueError(f"{d} columns, but {x.shape[1]} factors")
+        found = np.zeros((m, n))
+        if not n or not d or not m:
+            return found
+        out, prepared = found, np.array(x)
+        for v in range(m):
+            first = 0
+            for k in range(self.count):
+                if self.rows[k].prepare != NULL:
+                    self.rows[k].prepare(
+                        self.rows[k].state, &x[v, first], &prepared[v, first])
+                first += self.rows[k].width
+        parts = min(2 * PARTS, 1 + self.entries // SHARE)
+        own = np.empty((parts, room))
+        rows = whole_chunks((n + parts - 1) // parts)
+        threads = team(n_threads, parts, ENTRY * self.entries)
+        for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
+                        num_threads=threads):
+            self.rows_times(prepared, k * rows, min((k + 1) * rows, n), &own[k, 0], out)
+        return found
+
+    cdef void rows_times(
+        self, const double[:, ::1] x, Py_ssize_t start, Py_ssize_t stop, double* own,
+        double[:, ::1] out) noexcept nogil:
+        cdef Py_ssize_t m, k, v, i, first
+        cdef double* product = own
+        cdef double* written = own + CHUNK
+        cdef const Rows* rows
+        while start < stop:
+            m, first = min(<Py_ssize_t>CHUNK, stop - start), 0
+            for k in range(self.count):
+                rows = &self.rows[k]
+                if rows.times == NULL:
+                    rows.write(rows.state, start, start + m, NULL, written, rows.width)
+                for v in range(x.shape[0]):
+                    if rows.times == NULL:
+                        mx_times(written, &x[v, first], m, rows.width, product)
+                    else:
+                        rows.times(
+                            rows.state, start, start + m, &x[v, first], product)
+                    for i in range(m):
+                        if self.scale[k] == NULL:
+                            out[v, start + i] += product[i]
+                        else:
+                            out[v, start + i] += self.scale[k][start + i] * product[i]
+                first += rows.width
+            start += m
+
+    def transposed_times(self, const double[:, ::1] x not None, int n_threads=1):
+        """Sums of the rows weighted by each of x (k, n), as an array (k, d)."""
+        cdef Py_ssize_t n = self.n_rows, d = self.n_columns, m = x.shape[0]
+        cdef Py_ssize_t padded = (d + MX_GRAM_LANES - 1) // MX_GRAM_LANES * MX_GRAM_LANES
+        cdef Py_ssize_t parts, rows, k, v, first, room = CHUNK * (self.widest() + 1)
+        cdef double[:, :, ::1] sums
+        cdef double[:, ::1] own
+        cdef int threads
+        if x.shape[1] != n:
+            raise ValueError(f"{n} rows, but {x.shape[1]} factors")
+        if not n or not d or not m:
+            return np.zeros((m, d))
+        parts = min(PARTS, 1 + self.entries // max(SHARE, 4 * padded))
+        rows = whole_chunks((n + parts - 1) // parts)
+        found, own = np.zeros((parts, m, padded)), np.empty((parts, room))
+        sums = found
+        threads = team(n_threads, parts, ENTRY * self.entries)
+        for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
+                        num_threads=threads):
+            self.add_rows_times(x, k * rows, min((k + 1) * rows, n), &own[k, 0], sums[k])
+        for k in range(1, parts):
+            found[0] += found[k]
+        for v in range(m):
+            first = 0
+            for k in range(self.count):
+                if self.rows[k].finish != NULL:
+                    self.rows[k].finish(self.rows[k].state, &sums[0, v, first])
+                first += self.rows[k].width
+        return found[0, :, :d]
+
+    cdef void add_rows_times(
+        self, const double[:, ::1] x, Py_ssize_t start, Py_ssize_t stop, double* own,
+        double[:, ::1] sums) noexcept nogil:
+        cdef Py_ssize_t m, k, v, i, first
+        cdef double* scaled = own
+        cdef double* written = own + CHUNK
+        cdef const double* w
+        cdef const Rows* rows
+        while start < stop:
+            m, first = min(<Py_ssize_t>CHUNK, stop - start), 0
+            for k in range(self.count):
+                rows = &self.rows[k]
+                if rows.add_transposed == NULL:
+                    rows.write(rows.state, start, start + m, NULL, written, rows.width)
+                for v in range(x.shape[0]):
+                    w = &x[v, start]
+                    if self.scale[k] != NULL:
+                        for i in range(m):
+                            scaled[i] = w[i] * self.scale[k][start + i]
+                        w = scaled
+                    if rows.add_transposed == NULL:
+                        mx_add_transposed_times(written, w, m, rows.width,
+                                                &sums[v, first])
+                    else:
+                        rows.add_transposed(
+                            rows.state, start, start + m, w, &sums[v, first])
+                first += rows.width
+            start += m
+
+
+cdef void add_parts(
+    const double[:, :, ::1] G, Py_ssize_t i, double[:, ::1] total
+) noexcept nogil:
+    """Row i of the sum, from its diagonal on, and the column that mirrors it."""
+    cdef Py_ssize_t k, j
+    cdef double s
+    for j in range(i, total.shape[0]):
+        s = G[0, i, j]
+        for k in range(1, G.shape[0]):
+            s += G[k, i, j]
+        total[i, j] = total[j, i] = s
+
+
+cdef inline Py_ssize_t whole_chunks(Py_ssize_t rows) noexcept nogil:
+    """Rows, rounded up to whole chunks."""
+    return (max(rows, <Py_ssize_t>1) + CHUNK - 1) // CHUNK * CHUNK

@@ -19,10 +19,8 @@ typedef ptrdiff_t mx_size;
 
 #if defined(__GNUC__)
 #define MX_PREFETCH(address) __builtin_prefetch(address)
-#define MX_PREFETCH_TO_WRITE(address) __builtin_prefetch(address, 1)
 #else
 #define MX_PREFETCH(address) ((void)(address))
-#define MX_PREFETCH_TO_WRITE(address) ((void)(address))
 #endif
 
 /* row[j] (an inner product <x, z_j>) -> exp(-gamma * max(0, xx + zz[j] - 2 row[j]));

@@ -16,14 +16,16 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
 
+from maxent._core.tall_matrices import DenseRows, TallMatrix
 from maxent._optimize.few_products import FewProducts
 from maxent._optimize.hessian_products import FreeHessian
 from maxent._optimize.mapped_factors import MappedFactors
-from maxent._optimize.maps import Diagonal, product_into
+from maxent._optimize.maps import Diagonal
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.recycled_hessian import RecycledHessian
 from maxent._support import validation as v
 from maxent._support.answers import check_answer
+from maxent._support.linalg import TALL, as_array
 
 _FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
 _FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
@@ -68,7 +70,6 @@ class BlockSum:
         self.transposed = [A.T for A in maps]
         self.bias = bias
         self.n = maps[0].shape[1]
-        self._room = np.empty((0, 0))
         self._points = []  # the last few: they are asked for again and again
         self.iteration = 1  # for errors
         self._checked = False  # whether means were compared with slopes
@@ -180,8 +181,7 @@ class BlockSum:
     def factor(self, lam, curvatures=None):
         """G (n, p) with G G' the Hessian, and what is added along slacks of blocks.
 
-        In memory that the factor of the next point takes: new pages cost as much as
-        what is written.
+        An array, or a TallMatrix where that would take much memory.
         """
         point = self._at(lam)
         if point.factor is None or point.curvatures is not curvatures:
@@ -193,31 +193,21 @@ class BlockSum:
 
     def _joined_factor(self, point, curvatures):
         """The mapped factors of all blocks, and the bias, side by side."""
-        every = list(zip(self.maps, self._with_extras(point, curvatures), strict=True))
-        made = []
-        for A, (block, _, a, extra) in every:
-            direct = block._writes_factor and extra is None and isinstance(A, Diagonal)
-            made.append(None if direct else self._block_factor(block, a, extra))
-        ranks = [
-            block.rank if F is None else F.shape[1]
-            for block, F in zip(self.blocks, made, strict=True)
-        ]
-        *first, end = np.cumsum([0, *ranks])
-        shape = self.n, end + (0 if self.bias is None else self.bias.shape[1])
-        if self._room.shape != shape:
-            self._room = np.empty(shape)
-        G = self._room
-        for (A, (block, At, a, _)), F, lo, p in zip(
-            every, made, first, ranks, strict=True
-        ):
-            part = G[:, lo : lo + p]
-            if F is not None:
-                product_into(At, F, part)
-            elif not block._write_factor(a, A.entries, part):
-                self.check_answer(block, "hessian_factor", np.nan, ())
+        every = zip(self.maps, self._with_extras(point, curvatures), strict=True)
+        sources, scales = [], []
+        for A, (block, At, a, extra) in every:
+            diagonal = isinstance(A, Diagonal)
+            rows = block._factor_rows(a) if diagonal and extra is None else None
+            if rows is None or not rows.finite:
+                F = self._block_factor(block, a, extra)
+                rows = _dense(F if diagonal else At @ F)
+            sources.append(rows)
+            scales.append(_contiguous(A.entries) if diagonal else None)
         if self.bias is not None:
-            G[:, end:] = self.bias
-        return G
+            sources.append(_dense(self.bias))
+            scales.append(None)
+        G = TallMatrix(sources, scales)
+        return G if G.n_rows * G.n_columns >= TALL else G.to_array()
 
     def _block_factors(self, point, curvatures):
         """F (n_rows, rank) of every block, with F F' its Hessian."""
@@ -298,6 +288,7 @@ class BlockSum:
         except np.linalg.LinAlgError:
             # equal rows and no curvature of their own: any split of their
             # multipliers will do, and a proximal term chooses one
+            G = as_array(G)
             least = 1e-12 * float(np.einsum("ij,ij->i", G, G).max(initial=0.0))
             return quadratic.solver(lam, np.maximum(diagonal, least))
 
@@ -349,6 +340,14 @@ class BlockSum:
     def restricted(self, index, lam):
         """Newton systems over a subset of the multipliers, at lam."""
         return _Restricted(self, index, lam)
+
+
+def _contiguous(x):
+    return np.ascontiguousarray(x, dtype=np.float64)
+
+
+def _dense(F):
+    return DenseRows(_contiguous(F))
 
 
 class _Restricted:

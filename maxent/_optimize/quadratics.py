@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._support.linalg import (
+    as_array,
     blocked_cholesky,
     row_chunks,
     solve_lower,
@@ -88,7 +89,7 @@ class LowRankQuadratic(Quadratic):
             return lambda rhs: (rhs.T / diagonal).T
         root = np.sqrt(self.scale(lam))
         if r > n or n <= _DENSE:
-            A, Z = np.empty((n, n)), self.Z * root
+            A, Z = np.empty((n, n)), as_array(self.Z) * root
             for part in row_chunks(n, n * r):
                 np.matmul(Z[part], Z[: part.stop].T, out=A[part, : part.stop])
             A.flat[:: n + 1] += diagonal
@@ -124,7 +125,7 @@ class _MostRows:
         self.quadratic, self.index = quadratic, index
 
     def solver(self, lam, diagonal):
-        n = len(self.quadratic.Z)
+        n, _ = self.quadratic.Z.shape
         full = np.full(n, np.inf)
         full[self.index] = diagonal
         solve_all = self.quadratic.solver(lam, full)

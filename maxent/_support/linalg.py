@@ -9,13 +9,13 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from maxent._core import tall_matrices
+from maxent._core.tall_matrices import DenseRows, TallMatrix
 from maxent._support.threads import effective_threads, share_out
 
 _BLOCK = 512
 _FEW_COLUMNS = 512  # beyond, the product does not stay in cache, and BLAS is faster
 
-_TALL = 400_000  # entries from which on a product with a vector is worth threads
+TALL = 400_000  # entries from which on a product with a vector is worth threads
 _FEW_VECTORS = 4  # beyond, BLAS reads the matrix less often
 
 _NS = 0.04  # of a multiplication in a product of matrices
@@ -74,9 +74,10 @@ def solve_lower(L, rhs):
 def weighted_gram(Z, weight):
     """Z' diag(weight) Z of rows Z (n, d) and weights >= 0, as an array (d, d)."""
     n, d = Z.shape
-    if d <= _FEW_COLUMNS and Z.flags.c_contiguous:
-        threads = effective_threads()
-        return tall_matrices.weighted_gram(Z, np.ascontiguousarray(weight), threads)
+    if d <= _FEW_COLUMNS and (isinstance(Z, TallMatrix) or Z.flags.c_contiguous):
+        weight = np.ascontiguousarray(weight, dtype=np.float64)
+        return _tall(Z).gram(weight, effective_threads())
+    Z = as_array(Z)
     out = np.zeros((d, d))
     size = max(1, math.ceil(d / max(1, math.ceil(d / _BLOCK))))
     blocks = [slice(lo, lo + size) for lo in range(0, d, size)]
@@ -95,22 +96,36 @@ def weighted_gram(Z, weight):
     return out
 
 
+def as_array(Z):
+    """A TallMatrix, or an array, as an array."""
+    return Z.to_array() if isinstance(Z, TallMatrix) else Z
+
+
+def _tall(Z):
+    return Z if isinstance(Z, TallMatrix) else TallMatrix([DenseRows(Z)])
+
+
 def times(Z, x):
-    """Z x of an array (n, d) and x (d,) or (d, k), on threads where Z has many rows."""
-    return _product(tall_matrices.times, Z, x, Z)
+    """Z x of an array or TallMatrix (n, d) and x (d,) or (d, k)."""
+    return _product(Z, x) if _is_tall(Z, x) else as_array(Z) @ x
 
 
 def transposed_times(Z, x):
-    """Z' x of an array (n, d) and x (n,) or (n, k), as :func:`times`."""
-    return _product(tall_matrices.transposed_times, Z, x, Z.T)
+    """Z' x of an array or TallMatrix (n, d) and x (n,) or (n, k)."""
+    return _product(Z, x, transposed=True) if _is_tall(Z, x) else as_array(Z).T @ x
 
 
-def _product(kernel, Z, x, factor):
+def _is_tall(Z, x):
+    """Whether a product is worth threads, and x has few columns."""
     few = x.ndim == 1 or x.shape[1] <= _FEW_VECTORS
-    if Z.size < _TALL or not (few and Z.flags.c_contiguous):
-        return factor @ x
+    return few and (isinstance(Z, TallMatrix) or Z.size >= TALL and Z.flags.c_contiguous)
+
+
+def _product(Z, x, transposed=False):
+    Z = _tall(Z)
     vectors = np.ascontiguousarray(np.atleast_2d(x.T), dtype=np.float64)
-    found = kernel(Z, vectors, effective_threads())
+    kernel = Z.transposed_times if transposed else Z.times
+    found = kernel(vectors, effective_threads())
     return found[0] if x.ndim == 1 else found.T
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -244,14 +245,18 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
     def _class_blocks(self, X, codes, weight, prior=None):
         """One block a class over all rows; the class's own rows make its prior."""
         prior = self._prior(X, weight) if prior is None else prior
-        return [
-            self._class_block(prior, X, k, codes == k, self.tempering * weight)
-            for k in range(len(self.classes_))
-        ]
+        blocks = []
+        for k in range(len(self.classes_)):
+            # the rows are prepared once
+            bind = blocks[0]._with_base_weight if blocks else partial(prior.block, X)
+            blocks.append(
+                self._class_block(bind, k, codes == k, self.tempering * weight)
+            )
+        return blocks
 
-    def _class_block(self, prior, X, k, own, weight):
+    def _class_block(self, bind, k, own, weight):
         try:
-            return prior.block(X, weight * own)
+            return bind(weight * own)
         except ValueError as error:
             raise ValueError(
                 f"class {v.shown(self.classes_[k])} with {int(own.sum())} rows of y: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -251,7 +252,8 @@ n_iter_, converged_, n_features_in_
             own = codes == k
             if self.parameters == "dirichlet":
                 prior = DirichletTrees(float(self.ess), sizes, edges)
-                blocks.append(self._class_block(prior, X, k, own, weight))
+                bind = partial(prior.block, X)
+                blocks.append(self._class_block(bind, k, own, weight))
                 continue
             tables = class_tables(self, X, own, weight, k, sizes, edges)
             blocks.append(tables.block(X))

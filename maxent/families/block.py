@@ -58,8 +58,6 @@ class Block(InheritedDocs, ABC):
     #: products that cost as much as the matrix between some rows, per row: 0.08 to 0.35
     #: for 10 to 40 columns of trees and 200 to 2000 rows
     _matrix_cost = 0.1
-    #: whether `_write_factor` is defined
-    _writes_factor = False
 
     @abstractmethod
     def log_partition(self, a: FloatArray) -> float:
@@ -106,21 +104,13 @@ class Block(InheritedDocs, ABC):
             F with Hessian F F'.
         """
 
-    def _write_factor(self, a, scale, out):
-        """Write the factor, each row times its scale, into the memory of another.
+    def _factor_rows(self, a):
+        """The factor as rows that are written when they are needed, or None.
 
-        Parameters
-        ----------
-        a, scale : ndarray (n_rows,)
-        out : ndarray (n_rows, rank)
-            With rows that are contiguous, but not one after another.
-
-        Returns
-        -------
-        bool
-            Whether all of it is finite.
+        Compiled products with these read little memory, of which two threads get less
+        than twice as much.
         """
-        raise NotImplementedError
+        return None
 
     def barrier_factor(self, a: FloatArray, curvature: FloatArray) -> FloatArray:
         """Factor of the Hessian of log Z and of a curvature along the slacks.

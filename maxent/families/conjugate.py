@@ -5,12 +5,14 @@ Source: Jaakkola, Meila & Jebara (1999), Theorem 1 and section 3.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 
+from maxent._core.tall_matrices import TallMatrix
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray, IntArray, MatrixLike
 from maxent.families.block import Block
@@ -30,8 +32,6 @@ class ConjugatePrior(ABC):
     _takes_sparse = False
     #: see :class:`Block`
     _cheap_products = False
-    #: whether `_write_factor` is defined; `_factor` then is
-    _writes_factor = False
 
     def block(
         self, X: MatrixLike, base_weight: ArrayLike | None = None
@@ -149,18 +149,13 @@ class ConjugatePrior(ABC):
     def _predictive(self, data):
         """Log E p of every row, (n,)."""
 
+    def _factor_rows(self, data):
+        """The rows of F as they are written when they are needed, or None."""
+        return None
+
     def _factor(self, data):
-        """F (n, rank) with Cov(log p_s, log p_t) = (F F')_st."""
-        out = np.empty((self._length(data), self._rank(data)))
-        self._write_factor(data, None, out)
-        return out
-
-    def _write_factor(self, data, scale, out):
-        """Write F, each row times its scale (None: 1); whether all is finite.
-
-        Rows of `out` (n, rank) are contiguous, but not one after another.
-        """
-        raise NotImplementedError
+        """F (n, rank) with Cov(log p_s, log p_t) = (F F')_st; or `_factor_rows`."""
+        return TallMatrix([self._factor_rows(data)]).to_array()
 
     @abstractmethod
     def _rank(self, data):
@@ -232,7 +227,9 @@ class ConjugateBlock(Block):
         self.largest = prior._largest
         self.cheap_products = prior._cheap_products
         self._matrix_cost = prior._matrix_cost(self.data)
-        self._writes_factor = prior._writes_factor
+        self._set_base_weight(base_weight)
+
+    def _set_base_weight(self, base_weight):
         self.base_weight = (
             np.zeros(self.n_rows)
             if base_weight is None
@@ -243,6 +240,12 @@ class ConjugateBlock(Block):
         if start is None:
             raise self.prior._refusal(self.data, self.base_weight)
         self._start = start._log_normalizer()
+
+    def _with_base_weight(self, base_weight):
+        """The block of the same prior and rows, with other weights from the start."""
+        block = copy.copy(self)
+        block._set_base_weight(base_weight)
+        return block
 
     def _at(self, a):
         """Posterior at weights a in the rows' coordinates, or None outside."""
@@ -284,8 +287,8 @@ class ConjugateBlock(Block):
     def hessian_factor(self, a: FloatArray) -> FloatArray:
         return self._inside(a)._factor(self.data)
 
-    def _write_factor(self, a, scale, out):
-        return self._inside(a)._write_factor(self.data, scale, out)
+    def _factor_rows(self, a):
+        return self._inside(a)._factor_rows(self.data)
 
     def barrier_factor(self, a: FloatArray, curvature: FloatArray) -> FloatArray:
         return self._inside(a)._factor(self.data, curvature)

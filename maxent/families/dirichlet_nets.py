@@ -127,20 +127,21 @@ class DirichletBayesNet(DirichletTables):
 
     def _counts(self, X):
         codes = check_codes(X, self.n_categories)
-        cells = np.empty(codes.shape, dtype=np.intp)
+        first = np.cumsum([0] + [table.size for table in self.pseudo_counts])
         known = codes >= 0
-        first = 0
+        cells = codes + first[:-1]
         for k, found in enumerate(self.parents):
+            if not found:
+                continue
             at = np.zeros(len(codes), dtype=np.intp)
             for p in found:
                 at = at * self.n_categories[p] + codes[:, p]
                 known[:, k] &= codes[:, p] >= 0
-            cells[:, k] = first + at * self.n_categories[k] + codes[:, k]
-            first += self.pseudo_counts[k].size
+            cells[:, k] += at * self.n_categories[k]
         # a factor with a missing value is left out
         ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         return sp.csr_array(
-            (np.ones(ends[-1]), cells[known], ends), shape=(len(codes), first)
+            (np.ones(ends[-1]), cells[known], ends), shape=(len(codes), first[-1])
         )
 
 

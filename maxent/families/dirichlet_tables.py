@@ -20,9 +20,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import polygamma, psi
 
-from maxent._core.tall_matrices import csr_times, csr_transposed_times, write_visits
+from maxent._core.tall_matrices import (
+    DenseRows,
+    SparseRows,
+    TallMatrix,
+    VisitRows,
+)
 from maxent._support import validation as v
-from maxent._support.threads import effective_threads, single_threaded_blas
+from maxent._support.linalg import times, transposed_times
+from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families import _checks
 from maxent.families._special import log_gamma_ratio
@@ -45,7 +51,6 @@ class DirichletTables(ConjugatePrior):
 
     pseudo_counts: list[FloatArray]
     _largest = 0.0
-    _writes_factor = True
     _log_gain = 0.0  # log of the normaliser, less that before the update with rows
 
     def _set_cells(self, tables):
@@ -55,7 +60,7 @@ class DirichletTables(ConjugatePrior):
             table.setflags(write=False)
         self._alpha = np.concatenate([table.ravel() for table in tables])
         sizes = np.concatenate([np.full(len(t), t.shape[1]) for t in tables])
-        self._group = np.repeat(np.arange(len(sizes)), sizes)
+        self._group = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         self._total = np.bincount(self._group, self._alpha)
 
     def _tables(self, alpha):
@@ -69,15 +74,23 @@ class DirichletTables(ConjugatePrior):
     # -- on rows -------------------------------------------------------------------
     def _prepare(self, X):
         cells = _with_short_indices(self._counts(X))
+        if not sp.issparse(cells):
+            whose = sp.csr_array(
+                (
+                    np.ones(len(self._group)),
+                    self._group,
+                    np.arange(len(self._group) + 1),
+                )
+            )
+            return cells, _with_short_indices(sp.csr_array(cells @ whose))
         groups = sp.csr_array(
-            (
-                np.ones(len(self._group)),
-                self._group,
-                np.arange(len(self._group) + 1),
-            ),
-            shape=(len(self._group), len(self._total)),
+            (cells.data, self._group[cells.indices], cells.indptr),
+            shape=(cells.shape[0], len(self._total)),
         )
-        return cells, _with_short_indices(sp.csr_array(cells @ groups))
+        if not groups.has_canonical_format:
+            groups = groups.copy()
+            groups.sum_duplicates()
+        return cells, groups
 
     def _length(self, data):
         return data[0].shape[0]
@@ -109,7 +122,7 @@ class DirichletTables(ConjugatePrior):
         rise = _rise(cells, self._alpha).sum(axis=1)
         return np.asarray(rise - _rise(groups, self._total).sum(axis=1)).ravel()
 
-    def _write_factor(self, data, scale, out):
+    def _factor_rows(self, data):
         """Symmetric root of each table's diag(u) - c 11', applied to the visits."""
         cells, groups = data
         u, c = self._curvatures
@@ -122,21 +135,9 @@ class DirichletTables(ConjugatePrior):
             onto = sp.csr_array(
                 (spread, (self._group, np.arange(len(u)))), shape=(len(c), len(u))
             )
-            np.subtract(cells * root, groups @ onto, out=out)
-            if scale is not None:
-                out *= scale[:, None]
-            return bool(np.isfinite(out).all())
+            return DenseRows(np.ascontiguousarray(cells * root - groups @ onto))
         first = np.searchsorted(self._group, np.arange(len(c) + 1))
-        return write_visits(
-            *_parts(cells),
-            *_parts(groups),
-            first,
-            root,
-            spread,
-            out,
-            scale,
-            effective_threads(),
-        )
+        return VisitRows(*_parts(cells), *_parts(groups), first, root, spread)
 
     def _rank(self, data):
         return len(self._alpha)
@@ -185,6 +186,11 @@ def _with_short_indices(visits):
     """CSR with indices of the type that compiled loops take, or an array."""
     if not sp.issparse(visits) or visits.indices.dtype == np.int32:
         return visits
+    if visits.nnz > np.iinfo(np.int32).max:
+        raise ValueError(
+            f"the rows have {visits.nnz} entries that are not zero; tables take fewer "
+            "than 2**31: fit on fewer rows."
+        )
     indices = visits.indices.astype(np.int32), visits.indptr.astype(np.int32)
     return sp.csr_array((visits.data, *indices), shape=visits.shape)
 
@@ -194,17 +200,20 @@ def _parts(visits):
     return visits.indptr, visits.indices, visits.data
 
 
+def _matrix_of(visits):
+    return TallMatrix([SparseRows(*_parts(visits), visits.shape[1])])
+
+
 def _times(visits, x):
     if not sp.issparse(visits):
         return visits @ x
-    return csr_times(*_parts(visits), x, effective_threads())
+    return times(_matrix_of(visits), x)
 
 
 def _transposed_times(visits, x):
     if not sp.issparse(visits):
         return visits.T @ x
-    x, threads = np.ascontiguousarray(x, dtype=np.float64), effective_threads()
-    return csr_transposed_times(*_parts(visits), x, visits.shape[1], threads)
+    return transposed_times(_matrix_of(visits), x)
 
 
 def _rise(counts, alpha):

@@ -82,8 +82,6 @@ class NormalInverseWishart(ConjugatePrior):
     (3,)
     """
 
-    _writes_factor = True
-
     mean: FloatArray
     mean_precision: float
     df: float
@@ -337,18 +335,15 @@ class NormalInverseWishart(ConjugatePrior):
         rest = 0.25 * float(zeta(2.0, self._halves()).sum())
         return rest + 0.5 * self._d / self.mean_precision**2
 
-    def _write_factor(self, rows, scale, out):
+    def _factor_rows(self, rows):
         """Columns vv' - I/df over pairs, v, and one: v = whitened deviations.
 
         The covariance is sum_j psi'((df-j)/2)/4 + d/(2 kappa^2) - (q_ss + q_tt)/2
         + (df/kappa) q_st + (df/2) q_st^2 with q_st = v_s . v_t.
         """
         nu, kappa = self.df, self.mean_precision
-        U, _ = self._whitened(rows)
         rest = max(self._spread() - 0.5 * self._d / nu, 0.0)
-        return kernel.covariance_factor(
-            U, kappa, nu, rest, out, scale, effective_threads()
-        )
+        return kernel.CovarianceRows(*self._whitened(rows), kappa, nu, rest)
 
     def _rank(self, rows):
         return (self._d + 1) * (self._d + 2) // 2
