@@ -144,7 +144,7 @@ cdef extern from *:
     const double MX_FIRST
 
 cdef enum:
-    SHORT = 400000         # ns: a loop that is not worth threads
+    SHORT = 150000         # ns: a loop that is not worth threads
     LONG = 100000000       # ns: a loop that gains from a processor some of the time
 
 

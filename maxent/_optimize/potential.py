@@ -20,11 +20,13 @@ from typing import Any
 import numpy as np
 
 from maxent._core import potentials as _core
+from maxent._support.threads import effective_threads
 
 _VALUE, _SLOPE, _CURVATURE, _LOSS, _ARGMAX = range(5)
 
 # where properties of g on all of its domain are looked at, as shares of it
 _GRID = np.array([1e-6, 1e-3, 0.05, 0.25, 0.5, 0.75, 0.95, 0.999])
+_MANY = 20_000  # entries from which on a pass may be worth threads
 _LEAST = 1e-3  # share of the domain where solvers start if the slope at 0 is infinite
 
 
@@ -53,7 +55,7 @@ class Potential:
     # -- values --------------------------------------------------------------------
     def _call(self, which, x):
         out = np.empty_like(x)
-        _core.evaluate(self.core_spec, which, x, out)
+        _core.evaluate(self.core_spec, which, x, out, _threads(x))
         return out
 
     def value(self, u):
@@ -79,13 +81,15 @@ class Potential:
     def loss_derivatives(self, x):
         """G(x), G'(x) and G''(x) in one pass."""
         value, slope, curvature = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-        _core.evaluate_loss(self.core_spec, x, value, slope, curvature)
+        _core.evaluate_loss(
+            self.core_spec, x, value, slope, curvature, _threads(x)
+        )
         return value, slope, curvature
 
     def fenchel_young(self, u, x):
         """G(x) - x u - g(u) >= 0."""
         out = np.empty_like(u)
-        _core.evaluate_fenchel_young(self.core_spec, u, x, out)
+        _core.evaluate_fenchel_young(self.core_spec, u, x, out, _threads(x))
         return out
 
     # -- properties ----------------------------------------------------------------
@@ -158,3 +162,7 @@ class Potential:
         """
         top = self.upper if math.isfinite(self.upper) else 1.0
         return _LEAST * top * scale
+
+
+def _threads(x):
+    return effective_threads() if len(x) > _MANY else 1

@@ -68,6 +68,14 @@ class LowRankQuadratic(Quadratic):
 
     def __init__(self, Z):
         self.Z = Z
+        self._last = b"", None, None  # multipliers, Z' times them, value and gradient
+
+    def along(self, lam):
+        """Z' lam (r,), which is asked for again and again."""
+        key = lam.tobytes()  # quick to compare
+        if key != self._last[0]:
+            self._last = key, transposed_times(self.Z, lam), None
+        return self._last[1]
 
     def mean_diagonal(self):
         """Mean of the diagonal of Z Z'."""
@@ -75,8 +83,17 @@ class LowRankQuadratic(Quadratic):
 
     def value_and_margins(self, lam):
         """R(lam) and its gradient."""
-        w = transposed_times(self.Z, lam)
-        return 0.5 * float(w @ w), times(self.Z, w)
+        w = self.along(lam)
+        key, _, found = self._last
+        if found is None:
+            value, slope = self._value_and_slope(w)
+            found = value, times(self.Z, slope)
+            self._last = key, w, found
+        return found
+
+    def _value_and_slope(self, w):
+        """R as a function of w = Z' lam, and its gradient there."""
+        return 0.5 * float(w @ w), w
 
     def scale(self, lam):
         """Curvature of R along each column of Z, (r,)."""

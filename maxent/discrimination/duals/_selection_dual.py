@@ -14,7 +14,7 @@ from maxent._optimize.certificate import certify
 from maxent._optimize.interior_point import interior_point
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.rows import Rows
-from maxent._support.linalg import times, transposed_times
+from maxent._support.linalg import times
 from maxent._support.reports import relayed
 from maxent._support.results import Certified, Monitor, Status, relative_gap
 from maxent._support.threads import single_threaded_blas
@@ -51,19 +51,18 @@ class SwitchedFeatures(LowRankQuadratic):
 
     def fields(self, lam):
         """W (d,) and the coordinates of the columns without a switch."""
-        x = transposed_times(self.Z, lam)
+        x = self.along(lam)
         return x[: self.d], x[self.d :]
 
     def inclusion(self, W):
         """Posterior probability of each switch."""
         return expit(0.5 * W * W + self.log_odds)
 
-    def value_and_margins(self, lam):
-        """R(lam) and its gradient."""
-        W, rest = self.fields(lam)
+    def _value_and_slope(self, w):
+        W, rest = w[: self.d], w[self.d :]
         value = np.logaddexp(self.log_off, self.log_on + 0.5 * W * W).sum()
         mean = np.concatenate([self.inclusion(W) * W, rest])
-        return float(value + 0.5 * rest @ rest), times(self.Z, mean)
+        return float(value + 0.5 * rest @ rest), mean
 
     def scale(self, lam):
         """A''(W), and one for the columns without a switch."""
@@ -81,9 +80,8 @@ class SwitchedFeatures(LowRankQuadratic):
         Of second order where A'' >= floor. With floor = 1 it is close to an upper
         bound of R wherever switches are off: A(W) <= A(0) + W^2 / 2.
         """
-        x = np.concatenate(self.fields(lam))
-        curvature = np.maximum(self.scale(lam), floor)
-        mean = np.concatenate([self.inclusion(x[: self.d]) * x[: self.d], x[self.d :]])
+        x, curvature = self.along(lam), np.maximum(self.scale(lam), floor)
+        _, mean = self._value_and_slope(x)
         return (
             LowRankQuadratic(self.Z * np.sqrt(curvature)),
             times(self.Z, mean - curvature * x),
