@@ -7,8 +7,8 @@ for rows r as deviations from the prior's mean and weights w of any sign.  With 
 Cholesky factor of scale', u = L^{-1} (r - shift) are the whitened rows, in which
 expectations, the Hessian of log Z and the way to the end of the domain are written.
 
-Rows are taken in chunks of a fixed size, what is read twice is still in the cache. Parts
-of several chunks, the same for any number of threads, have sums of their own.
+Rows are taken in chunks of a fixed size: what is read twice is still in the cache.
+Parts of several chunks, the same for any number of threads, have sums of their own.
 
 Source: Jaakkola, Meila & Jebara (1999), eqs. (16)-(19).
 """

@@ -8,8 +8,8 @@ Rows are shared out by threads. Sums over rows have parts, the same for any numb
 threads, that are joined in their order.
 
 Of Z' diag(weight) Z, tiles stay in registers: with rows scaled in cache and half of the
-products it takes half the time of a scaled copy and SYRK for 20 to 50 columns, and three
-quarters for 200.
+products it takes half the time of a scaled copy and SYRK for 20 to 50 columns, and
+three quarters for 200.
 """
 
 import numpy as np
@@ -39,15 +39,16 @@ cdef extern from "tall_loops.h" nogil:
 
 cdef enum:
     CHUNK = 64                  # rows that are written at a time
+    LOOK = 64 * CHUNK           # rows between two looks at signals
 
 cdef Py_ssize_t MULTIPLICATIONS = 200_000_000   # between looks at signals
 cdef Py_ssize_t PIECE = 8_000_000               # of a part worth a sum of its own
 cdef Py_ssize_t PARTS = 8                       # at most, which threads share out
-cdef Py_ssize_t SHARE = 400_000                 # entries of a part of a vector's product
+cdef Py_ssize_t SHARE = 400_000                 # entries of a part, with a vector
 cdef double ENTRY = 0.5                         # ns, mostly those of reading it
 
 
-# -- sources ----------------------------------------------------------------------------
+# -- sources ---------------------------------------------------------------------------
 cdef class RowSource:
     """Columns of a matrix, known row by row."""
 
@@ -120,7 +121,10 @@ cdef Csr csr_of(
     Py_ssize_t n
 ) except *:
     cdef Csr A
-    if ends.shape[0] != n + 1 or column.shape[0] != value.shape[0]:
+    if (
+        n < 0 or ends.shape[0] != n + 1 or column.shape[0] != value.shape[0]
+        or ends[0] != 0 or ends[n] != column.shape[0]
+    ):
         raise ValueError("ends, columns and values do not fit")
     A.ends = &ends[0]
     A.column = &column[0] if column.shape[0] else NULL
@@ -272,7 +276,7 @@ cdef class SparseRows(RowSource):
         self.rows.add_transposed = add_csr_transposed
 
 
-# -- matrices ---------------------------------------------------------------------------
+# -- matrices --------------------------------------------------------------------------
 cdef class TallMatrix:
     """Columns of several sources side by side, those of each scaled by rows.
 
@@ -310,12 +314,12 @@ cdef class TallMatrix:
             if source.n_rows != self.n_rows or (
                     by is not None and by.shape[0] != self.n_rows):
                 raise ValueError("sources and scales do not fit")
+            self.n_columns += width
             if not width or not self.n_rows:
                 continue
             self.rows[self.count] = source.rows
             self.scale[self.count] = &by[0] if by is not None else NULL
             self.count += 1
-            self.n_columns += width
             self.entries += source.n_entries
 
     def __dealloc__(self):
@@ -366,6 +370,8 @@ cdef class TallMatrix:
                 raise IndexError(f"no row {index[i]} of {self.n_rows}")
             if self.n_columns:
                 self.write(index[i], index[i] + 1, NULL, by, &out[i, 0], self.n_columns)
+            if i % LOOK == 0:
+                PyErr_CheckSignals()
         return found
 
     def to_array(self):
@@ -379,6 +385,8 @@ cdef class TallMatrix:
         for lo in range(0, self.n_rows if self.n_columns else 0, CHUNK):
             self.write(lo, min(lo + CHUNK, self.n_rows), NULL, by, &out[lo, 0],
                        self.n_columns)
+            if lo % LOOK == 0:
+                PyErr_CheckSignals()
         return found
 
     def gram(self, const double[::1] weight, int n_threads=1):
@@ -387,7 +395,7 @@ cdef class TallMatrix:
         Parts of the rows, the same for any number of threads, have sums of their own.
         """
         cdef Py_ssize_t n = self.n_rows, d = self.n_columns, lo, step, rows, parts, k
-        cdef Py_ssize_t padded = (d + MX_GRAM_LANES - 1) // MX_GRAM_LANES * MX_GRAM_LANES
+        cdef Py_ssize_t padded = whole_lanes(d)
         cdef Py_ssize_t square = padded * padded, size = CHUNK * (padded + 1)
         cdef double[:, :, ::1] G
         cdef double[:, ::1] own, total
@@ -456,7 +464,8 @@ cdef class TallMatrix:
         threads = team(n_threads, parts, ENTRY * self.entries)
         for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
                         num_threads=threads):
-            self.rows_times(prepared, k * rows, min((k + 1) * rows, n), &own[k, 0], out)
+            self.rows_times(
+                prepared, k * rows, min((k + 1) * rows, n), &own[k, 0], out)
         return found
 
     cdef void rows_times(
@@ -489,7 +498,7 @@ cdef class TallMatrix:
     def transposed_times(self, const double[:, ::1] x not None, int n_threads=1):
         """Sums of the rows weighted by each of x (k, n), as an array (k, d)."""
         cdef Py_ssize_t n = self.n_rows, d = self.n_columns, m = x.shape[0]
-        cdef Py_ssize_t padded = (d + MX_GRAM_LANES - 1) // MX_GRAM_LANES * MX_GRAM_LANES
+        cdef Py_ssize_t padded = whole_lanes(d)
         cdef Py_ssize_t parts, rows, k, v, first, room = CHUNK * (self.widest() + 1)
         cdef double[:, :, ::1] sums
         cdef double[:, ::1] own
@@ -505,7 +514,8 @@ cdef class TallMatrix:
         threads = team(n_threads, parts, ENTRY * self.entries)
         for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
                         num_threads=threads):
-            self.add_rows_times(x, k * rows, min((k + 1) * rows, n), &own[k, 0], sums[k])
+            self.add_rows_times(
+                x, k * rows, min((k + 1) * rows, n), &own[k, 0], sums[k])
         for k in range(1, parts):
             found[0] += found[k]
         for v in range(m):
@@ -557,6 +567,11 @@ cdef void add_parts(
         for k in range(1, G.shape[0]):
             s += G[k, i, j]
         total[i, j] = total[j, i] = s
+
+
+cdef inline Py_ssize_t whole_lanes(Py_ssize_t columns) noexcept nogil:
+    """Columns, rounded up to whole vectors."""
+    return (columns + MX_GRAM_LANES - 1) // MX_GRAM_LANES * MX_GRAM_LANES
 
 
 cdef inline Py_ssize_t whole_chunks(Py_ssize_t rows) noexcept nogil:

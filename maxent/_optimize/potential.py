@@ -81,9 +81,7 @@ class Potential:
     def loss_derivatives(self, x):
         """G(x), G'(x) and G''(x) in one pass."""
         value, slope, curvature = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-        _core.evaluate_loss(
-            self.core_spec, x, value, slope, curvature, _threads(x)
-        )
+        _core.evaluate_loss(self.core_spec, x, value, slope, curvature, _threads(x))
         return value, slope, curvature
 
     def fenchel_young(self, u, x):

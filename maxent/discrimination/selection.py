@@ -24,6 +24,7 @@ from maxent._support.fitted import (
 from maxent._support.kernel_parameters import LARGEST_FEATURE
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.results import store_certificate, warn_not_converged
+from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
     ArrayLike,
     Bias,
@@ -171,6 +172,7 @@ n_features_in_
 
     @fresh_state
     @with_progress
+    @with_own_threads
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:

@@ -3,6 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
+from maxent._core.tall_matrices import TallMatrix
 from threadpoolctl import threadpool_limits
 
 from maxent._core import normal_wishart as kernel
@@ -39,7 +40,7 @@ class Case:
         scale += self.kappa * np.outer(self.mean - mean, self.mean - mean)
         return kappa, self.df + w.sum(), mean, scale
 
-    def run(self, weight=None):
+    def run(self, weight=None, threads=1):
         """What `update` returns, and its outputs: mean, scale, lower, U, square."""
         n, d = self.X.shape
         rows = self.X - self.mean
@@ -47,7 +48,7 @@ class Case:
         out = [np.full(s, np.nan) for s in ((d,), (d, d), (d, d), (n, d), (n,))]
         weight = self.weight if weight is None else weight
         prior = (self.mean, self.kappa, self.df, self.scale)
-        return kernel.update(rows, reach, weight, *prior, *out), out
+        return kernel.update(rows, reach, weight, *prior, *out, threads), out
 
 
 def whitened(rng, n, d):
@@ -168,6 +169,27 @@ def test_numbers_out_of_range_are_outside(value, where, rng):
     assert case.run()[0] is None
 
 
+@pytest.mark.parametrize(("n", "d"), [(5000, 20), (40_000, 8)])
+def test_parts_of_many_rows_are_added_up_with_the_same_bits(n, d, rng):
+    case = Case(rng, n, d)
+    kappa, df, mean, scale = case.updated()
+    found, out = case.run()
+    assert found[:2] == pytest.approx((kappa, df), rel=1e-12)
+    np.testing.assert_allclose(out[1], scale, rtol=1e-9, atol=1e-8)
+    white = np.linalg.solve(out[2], (case.X - mean).T).T
+    np.testing.assert_allclose(out[3], white, rtol=1e-8, atol=1e-9)
+    change = kernel.least_change(out[3], case.weight, 2.0)
+    fresh = np.empty((n, d)), np.empty(n)
+    for threads in (2, 3):
+        again, there = case.run(threads=threads)
+        assert again == found
+        for one, two in zip(out, there, strict=True):
+            np.testing.assert_array_equal(one, two)
+        assert kernel.least_change(out[3], case.weight, 2.0, threads) == change
+        kernel.whiten(case.X, out[0], out[2], *fresh, threads)
+        np.testing.assert_allclose(fresh[0], white, rtol=1e-8, atol=1e-9)
+
+
 # ------------------------------------------------------------- rows in other places
 
 
@@ -184,8 +206,8 @@ def test_new_rows_are_whitened_as_the_old_ones(n, d, rng):
 @sizes
 def test_columns_give_the_covariance_of_log_likelihoods(n, d, rng):
     U, kappa, df, rest = whitened(rng, n, d), 3.0, d + 2.5, 0.7
-    F = np.full((n, (d + 1) * (d + 2) // 2), np.nan)
-    assert kernel.covariance_factor(U, kappa, df, rest, F)
+    source = kernel.CovarianceRows(U, np.square(U).sum(axis=1), kappa, df, rest)
+    F = TallMatrix([source]).to_array()
     q = U @ U.T
     own = np.diag(q)
     want = 0.5 * df * q**2 - 0.5 * (own[:, None] + own) + df / kappa * q
@@ -239,9 +261,6 @@ def test_arrays_that_do_not_fit_are_refused(rng):
     kernel.whiten(*whiten)
     for at, array in enumerate(whiten):
         refused(kernel.whiten, whiten, at, z([s + 1 for s in array.shape]), None)
-    factor = [case.X, 1.0, 5.0, 0.5, z((n, 10))]
-    kernel.covariance_factor(*factor)
-    refused(kernel.covariance_factor, factor, 4, z((n, 9)), z((n + 1, 10)), z(10))
     change = [case.X, z(n), 1.0]
     kernel.least_change(*change)
     refused(kernel.least_change, change, 1, z(n + 1), z((n, 1)), None)

@@ -193,6 +193,29 @@ def test_three_in_one_pass_equals_three_passes(kind, shape):
 
 
 @pytest.mark.parametrize(("kind", "shape"), CASES, ids=by_name)
+def test_passes_over_many_entries_have_the_same_bits_on_two_threads(kind, shape, rng):
+    n = 200_003
+    x, u = rng.normal(size=n), rng.random(n)
+    passes = [
+        lambda out, k, which=which: evaluate(spec(kind, shape), which, u, out[0], k)
+        for which in (VALUE, SLOPE, CURVATURE)
+    ]
+    passes += [
+        lambda out, k: evaluate_loss(spec(kind, shape), x, *out, k),
+        lambda out, k: evaluate_fenchel_young(spec(kind, shape), u, x, out[0], k),
+    ]
+    few = slice(n - 5, None)
+    for call in passes:
+        found = {k: np.full((3, n), 7.0) for k in (1, 2, 3)}
+        for k, out in found.items():
+            call(out, k)
+            np.testing.assert_array_equal(out, found[1])
+    np.testing.assert_array_equal(
+        found[1][0, few], fenchel_young(kind, shape, u[few], x[few])
+    )
+
+
+@pytest.mark.parametrize(("kind", "shape"), CASES, ids=by_name)
 def test_fenchel_young_terms(kind, shape):
     for x in shortfalls(kind):
         G, best, _ = conjugate(kind, shape, x)

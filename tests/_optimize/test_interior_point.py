@@ -51,12 +51,23 @@ def test_low_rank_systems_are_the_dense_ones(n, r, columns, rng):
     for a, b in zip(low.value_and_margins(lam), dense.value_and_margins(lam)):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
     assert low.mean_diagonal() == pytest.approx(dense.mean_diagonal())
-    index = np.flatnonzero(rng.random(n) < 0.5)
-    part = low.restricted(index, lam).solver(lam[index], diagonal[index])
-    A = (Z @ Z.T + np.diag(diagonal))[np.ix_(index, index)]
-    np.testing.assert_allclose(
-        part(rhs[index]), np.linalg.solve(A, rhs[index]), atol=1e-9
-    )
+    for share in (0.3, 0.8):  # of most rows nothing is copied
+        index = np.flatnonzero(rng.random(n) < share)
+        part = low.restricted(index, lam).solver(lam[index], diagonal[index])
+        A = (Z @ Z.T + np.diag(diagonal))[np.ix_(index, index)]
+        np.testing.assert_allclose(
+            part(rhs[index]), np.linalg.solve(A, rhs[index]), atol=1e-9
+        )
+
+
+def test_what_is_remembered_of_a_point_is_left_at_the_next(rng):
+    Z, one, other = rng.normal(size=(30, 4)), rng.random(30), rng.random(30)
+    R = LowRankQuadratic(Z)
+    for lam in (one, one, other, one):
+        value, margins = R.value_and_margins(lam)
+        assert value == pytest.approx(0.5 * np.square(Z.T @ lam).sum(), rel=1e-12)
+        np.testing.assert_allclose(margins, Z @ (Z.T @ lam), rtol=1e-12)
+        np.testing.assert_allclose(R.along(other), Z.T @ other, rtol=1e-12)
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])

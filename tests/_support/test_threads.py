@@ -252,7 +252,7 @@ print(threads_worth(2, 2, 1e7), threads_worth(2, 2, 1e9), time.monotonic() < end
 
 
 def test_too_little_work_is_not_worth_threads():
-    assert threads_worth(4, 100, 5e5) == threads_worth(4, 1, 1e9) == 1
+    assert threads_worth(4, 100, 1e5) == threads_worth(4, 1, 1e9) == 1
     assert threads_worth(4, 3, 1e9) == 3 and threads_worth(1, 3, 1e9) == 1
 
 

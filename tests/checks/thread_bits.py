@@ -63,6 +63,15 @@ def fits(k):
     yield "partial labels", partial, X[:600], few
     yield "gaussian", m.MEDGaussianClassifier(), X, three
     yield "bayes net", m.MEDBayesNetClassifier(), codes, y[:600]
+    # products that are worth threads
+    tall, broad = rng.normal(size=(3000, 16)), rng.normal(size=(9000, 60))
+    side = (tall[:, 0] > 0).astype(int)
+    yield "gaussian of many rows", m.MEDGaussianClassifier(max_iter=30), tall, side
+    letters = rng.integers(4, size=(12000, 20))
+    other = (letters[:, 0] + rng.integers(3, size=12000) > 3).astype(int)
+    yield "bayes net of many rows", m.MEDBayesNetClassifier(), letters, other
+    of_broad = (broad[:, 0] + rng.normal(size=9000) > 0).astype(int)
+    yield "selector of many rows", m.MEDFeatureSelector(), broad, of_broad
     yield "trees", m.MEDTreeClassifier(n_jobs=k), codes, y[:600]
     yield (
         "random tables",
