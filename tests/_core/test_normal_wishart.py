@@ -169,7 +169,7 @@ def test_numbers_out_of_range_are_outside(value, where, rng):
     assert case.run()[0] is None
 
 
-@pytest.mark.parametrize(("n", "d"), [(5000, 20), (40_000, 8)])
+@pytest.mark.parametrize(("n", "d"), [(5000, 20), (40_000, 8), (40_000, 64)])
 def test_parts_of_many_rows_are_added_up_with_the_same_bits(n, d, rng):
     case = Case(rng, n, d)
     kappa, df, mean, scale = case.updated()

@@ -139,6 +139,12 @@ def test_weighted_sums_of_outer_products_in_every_remainder_of_the_tiles(n, d, r
     np.testing.assert_array_equal(found, found.T)
 
 
+def test_parts_that_are_long_go_in_several_steps(rng):
+    Z, weight = rng.normal(size=(6500, 512)), rng.exponential(size=6500)
+    found = weighted_gram(Z, weight)
+    np.testing.assert_allclose(found, (Z.T * weight) @ Z, rtol=1e-10, atol=1e-8)
+
+
 @pytest.mark.parametrize("shape", [(TALL, 1), (TALL // 57 + 1, 57), (300, 2000)])
 def test_products_of_arrays_of_any_size_and_order(shape, rng):
     Z = rng.normal(size=shape)
