@@ -39,7 +39,7 @@ cdef extern from "tall_loops.h" nogil:
 
 cdef enum:
     CHUNK = 64                  # rows that are written at a time
-    LOOK = 64 * CHUNK           # rows between two looks at signals
+    LOOK = 64                   # chunks between two looks at signals
 
 cdef Py_ssize_t MULTIPLICATIONS = 200_000_000   # between looks at signals
 cdef Py_ssize_t PIECE = 8_000_000               # of a part worth a sum of its own
@@ -370,24 +370,38 @@ cdef class TallMatrix:
                 raise IndexError(f"no row {index[i]} of {self.n_rows}")
             if self.n_columns:
                 self.write(index[i], index[i] + 1, NULL, by, &out[i, 0], self.n_columns)
-            if i % LOOK == 0:
+            if i % (CHUNK * LOOK) == 0:
                 PyErr_CheckSignals()
         return found
 
-    def to_array(self):
-        """All rows."""
-        cdef Py_ssize_t lo
-        cdef double by[CHUNK]
+    def to_array(self, Py_ssize_t start=0, stop=None, int n_threads=1):
+        """The rows [start, stop), all by default."""
+        cdef Py_ssize_t end = self.n_rows if stop is None else stop
+        cdef Py_ssize_t rows, chunks, first, last, k
         cdef double[:, ::1] out
+        cdef int threads
         self.check_written()
-        found = np.empty((self.n_rows, self.n_columns))
+        if not 0 <= start <= end <= self.n_rows:
+            raise IndexError(f"no rows {start} to {end} of {self.n_rows}")
+        rows = end - start
+        found = np.empty((rows, self.n_columns))
         out = found
-        for lo in range(0, self.n_rows if self.n_columns else 0, CHUNK):
-            self.write(lo, min(lo + CHUNK, self.n_rows), NULL, by, &out[lo, 0],
-                       self.n_columns)
-            if lo % LOOK == 0:
-                PyErr_CheckSignals()
+        chunks = (rows + CHUNK - 1) // CHUNK if self.n_columns else 0
+        threads = team(n_threads, chunks, ENTRY * rows * self.n_columns)
+        for first in range(0, chunks, LOOK):
+            last = min(chunks, first + LOOK)
+            for k in prange(first, last, nogil=True, schedule="dynamic",
+                            num_threads=threads):
+                self.write_chunk(start, k * CHUNK, min((k + 1) * CHUNK, rows), out)
+            PyErr_CheckSignals()
         return found
+
+    cdef void write_chunk(
+        self, Py_ssize_t start, Py_ssize_t first, Py_ssize_t last, double[:, ::1] out
+    ) noexcept nogil:
+        cdef double by[CHUNK]
+        self.write(start + first, start + last, NULL, by, &out[first, 0],
+                   self.n_columns)
 
     def gram(self, const double[::1] weight, int n_threads=1):
         """Sum of weight[r] z_r z_r' over the rows, weights >= 0, as (d, d).

@@ -77,13 +77,12 @@ def weighted_gram(Z, weight):
     if d <= _FEW_COLUMNS and (isinstance(Z, TallMatrix) or Z.flags.c_contiguous):
         weight = np.ascontiguousarray(weight, dtype=np.float64)
         return _tall(Z).gram(weight, effective_threads())
-    Z = as_array(Z)
     out = np.zeros((d, d))
     size = max(1, math.ceil(d / max(1, math.ceil(d / _BLOCK))))
     blocks = [slice(lo, lo + size) for lo in range(0, d, size)]
     pairs = [(I, J) for i, I in enumerate(blocks) for J in blocks[: i + 1]]
     for part in row_chunks(n, d * d):
-        scaled = Z[part] * np.sqrt(weight[part, None])
+        scaled = as_array(Z, part) * np.sqrt(weight[part, None])
 
         def work(k, *_, scaled=scaled):
             I, J = pairs[k]
@@ -96,9 +95,12 @@ def weighted_gram(Z, weight):
     return out
 
 
-def as_array(Z):
-    """A TallMatrix, or an array, as an array."""
-    return Z.to_array() if isinstance(Z, TallMatrix) else Z
+def as_array(Z, part=slice(None)):
+    """Some rows of a TallMatrix, or of an array, as an array."""
+    if not isinstance(Z, TallMatrix):
+        return Z[part]
+    start, stop, _ = part.indices(Z.n_rows)
+    return Z.to_array(start, stop, effective_threads())
 
 
 def _tall(Z):
@@ -107,12 +109,12 @@ def _tall(Z):
 
 def times(Z, x):
     """Z x of an array or TallMatrix (n, d) and x (d,) or (d, k)."""
-    return _product(Z, x) if _is_tall(Z, x) else as_array(Z) @ x
+    return _product(Z, x) if _is_tall(Z, x) else Z @ x
 
 
 def transposed_times(Z, x):
     """Z' x of an array or TallMatrix (n, d) and x (n,) or (n, k)."""
-    return _product(Z, x, transposed=True) if _is_tall(Z, x) else as_array(Z).T @ x
+    return _product(Z, x, transposed=True) if _is_tall(Z, x) else Z.T @ x
 
 
 def _is_tall(Z, x):

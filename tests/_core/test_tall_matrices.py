@@ -89,6 +89,8 @@ def test_every_product_is_that_of_the_array(kinds, n, rng):
     same = {"rtol": 1e-12, "atol": 1e-12 * (n + 1)}
     assert matrix.shape == Z.shape
     np.testing.assert_allclose(matrix.to_array(), Z, **same)
+    some = matrix.to_array(n // 3, n - n // 5, 2)
+    np.testing.assert_array_equal(some, matrix.to_array()[n // 3 : n - n // 5])
     at = rng.integers(n, size=7 if n else 0)
     np.testing.assert_allclose(matrix[at], Z[at], **same)
     weight = rng.exponential(size=n)
@@ -106,6 +108,8 @@ def test_every_product_is_that_of_the_array(kinds, n, rng):
 def test_parts_of_many_rows_are_added_up_with_the_same_bits(kinds, rng):
     n = 60_001
     matrix, Z = joined(rng, n, kinds)
+    for threads in (1, 2):
+        np.testing.assert_allclose(matrix.to_array(n_threads=threads), Z, atol=1e-11)
     weight, x = rng.exponential(size=n), rng.normal(size=(2, Z.shape[1]))
     w = rng.normal(size=(2, n))
     wanted = (Z.T * weight) @ Z, x @ Z.T, w @ Z
@@ -221,6 +225,9 @@ def test_columns_that_do_not_fit_are_refused(rng):
     for at in (3, -1):
         with pytest.raises(IndexError, match=f"no row {at} of 3"):
             matrix[np.array([at])]
+    for start, stop in ((-1, 2), (2, 1), (0, 4)):
+        with pytest.raises(IndexError, match=f"no rows {start} to {stop} of 3"):
+            matrix.to_array(start, stop)
     for wrong in (None, [None], ["dense"]):
         with pytest.raises(TypeError):
             TallMatrix(wrong)
