@@ -6,6 +6,7 @@
 #include "lanes.h"
 
 #define G_LANES MX_GRAM_LANES
+#define LOAD(address) (*(const lanes *)(address))
 
 /* G[a + p, b ...] += sum_r S[r, a + p] S[r, b ...] over nb vectors */
 INLINE void tile(const double *S, mx_size m, mx_size padded, mx_size a, mx_size b,
@@ -50,8 +51,8 @@ CLONES void mx_times(const double *Z, const double *x, mx_size n, mx_size d,
         double rest = 0.0;
         for (; j + 4 * L <= d; j += 4 * L)
             for (int q = 0; q < 4; q++)
-                s[q] += *(const lanes *)(z + j + q * L) * *(const lanes *)(x + j + q * L);
-        for (; j + L <= d; j += L) s[0] += *(const lanes *)(z + j) * *(const lanes *)(x + j);
+                s[q] += LOAD(z + j + q * L) * LOAD(x + j + q * L);
+        for (; j + L <= d; j += L) s[0] += LOAD(z + j) * LOAD(x + j);
         for (; j < d; j++) rest += z[j] * x[j];
         out[r] = total((s[0] + s[1]) + (s[2] + s[3])) + rest;
     }

@@ -55,10 +55,6 @@ cdef class RowSource:
     def __cinit__(self, *args):
         self.finite = True
 
-    @property
-    def n_columns(self):
-        return self.rows.width
-
 
 cdef struct Dense:
     const double* Z

@@ -28,7 +28,13 @@ from maxent._optimize.potential import Potential
 from maxent._optimize.quadratics import Quadratic
 from maxent._optimize.rows import Rows
 from maxent._optimize.slack_barrier import PrimalDualSlacks
-from maxent._support.linalg import blocked_cholesky, solve_lower, weighted_gram
+from maxent._support.linalg import (
+    blocked_cholesky,
+    solve_lower,
+    times,
+    transposed_times,
+    weighted_gram,
+)
 from maxent._support.typing import FloatArray, IntArray
 
 # (kind, shape, upper, addresses of a user's functions), as in maxent/_core/potentials
@@ -283,7 +289,7 @@ class _MarginQuadratic(Quadratic):
                 (lam0, w0), (x, dw) = self.base, self.step
                 size = float(x @ x)
                 w = w0 + (float((lam - lam0) @ x) / size if size > 0 else 0.0) * dw
-            self.met = lam, w, self.Z.T @ lam, self.Z @ w
+            self.met = lam, w, transposed_times(self.Z, lam), times(self.Z, w)
         return self.met[1:3]
 
     def value_and_margins(self, lam):
@@ -306,8 +312,8 @@ class _MarginQuadratic(Quadratic):
         L = blocked_cholesky(inner)
 
         def solve(rhs):
-            dw = solve_lower(L, miss + Z.T @ inverse(rhs)[0])
-            self.last = inverse(rhs - Z @ dw)
+            dw = solve_lower(L, miss + transposed_times(Z, inverse(rhs)[0]))
+            self.last = inverse(rhs - times(Z, dw))
             self.step = self.last[0], dw
             return self.last[0]
 

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from maxent._core.coordinate import scale_rows
 from maxent._optimize.bias import best_bias
 from maxent._optimize.certificate import repair_equality
+from maxent._support import linalg
 from maxent._support import validation as v
 from maxent._support.kernel_parameters import LARGEST_FEATURE
 from maxent._support.results import Certified
@@ -70,14 +71,18 @@ class LinearProblem:
 
     def times(self, w):
         """X w, in double precision."""
-        if not self.single:
+        if self.sparse:
             return np.asarray(self.X @ w).ravel()
+        if not self.single:
+            return linalg.times(self.X, w)
         return np.concatenate([rows @ w for rows in self._double_chunks()])
 
     def transposed_times(self, a):
         """X' a, in double precision."""
-        if not self.single:
+        if self.sparse:
             return np.asarray(self.X.T @ a).ravel()
+        if not self.single:
+            return linalg.transposed_times(self.X, a)
         out, lo = np.zeros(self.X.shape[1]), 0
         for rows in self._double_chunks():
             out += a[lo : lo + len(rows)] @ rows
