@@ -452,7 +452,7 @@ cdef class TallMatrix:
     def times(self, const double[:, ::1] x not None, int n_threads=1):
         """Products of the rows with each of x (k, d), as an array (k, n)."""
         cdef Py_ssize_t n = self.n_rows, d = self.n_columns, m = x.shape[0]
-        cdef Py_ssize_t parts, rows, k, v, first, room = CHUNK * (self.widest() + 1)
+        cdef Py_ssize_t parts, rows, k, v, room = CHUNK * (self.widest() + 1)
         cdef double[:, ::1] out, prepared, own
         cdef int threads
         if x.shape[1] != d:
@@ -462,12 +462,7 @@ cdef class TallMatrix:
             return found
         out, prepared = found, np.array(x)
         for v in range(m):
-            first = 0
-            for k in range(self.count):
-                if self.rows[k].prepare != NULL:
-                    self.rows[k].prepare(
-                        self.rows[k].state, &x[v, first], &prepared[v, first])
-                first += self.rows[k].width
+            self.prepare(&x[v, 0], &prepared[v, 0])
         parts = min(2 * PARTS, 1 + self.entries // SHARE)
         own = np.empty((parts, room))
         rows = whole_chunks((n + parts - 1) // parts)
@@ -477,6 +472,21 @@ cdef class TallMatrix:
             self.rows_times(
                 prepared, k * rows, min((k + 1) * rows, n), &own[k, 0], out)
         return found
+
+    cdef void prepare(self, const double* x, double* out) noexcept:
+        cdef Py_ssize_t k
+        for k in range(self.count):
+            if self.rows[k].prepare != NULL:
+                self.rows[k].prepare(self.rows[k].state, x, out)
+            x += self.rows[k].width
+            out += self.rows[k].width
+
+    cdef void finish(self, double* sums) noexcept:
+        cdef Py_ssize_t k
+        for k in range(self.count):
+            if self.rows[k].finish != NULL:
+                self.rows[k].finish(self.rows[k].state, sums)
+            sums += self.rows[k].width
 
     cdef void rows_times(
         self, const double[:, ::1] x, Py_ssize_t start, Py_ssize_t stop, double* own,
@@ -509,7 +519,7 @@ cdef class TallMatrix:
         """Sums of the rows weighted by each of x (k, n), as an array (k, d)."""
         cdef Py_ssize_t n = self.n_rows, d = self.n_columns, m = x.shape[0]
         cdef Py_ssize_t padded = whole_lanes(d)
-        cdef Py_ssize_t parts, rows, k, v, first, room = CHUNK * (self.widest() + 1)
+        cdef Py_ssize_t parts, rows, k, v, room = CHUNK * (self.widest() + 1)
         cdef double[:, :, ::1] sums
         cdef double[:, ::1] own
         cdef int threads
@@ -529,11 +539,7 @@ cdef class TallMatrix:
         for k in range(1, parts):
             found[0] += found[k]
         for v in range(m):
-            first = 0
-            for k in range(self.count):
-                if self.rows[k].finish != NULL:
-                    self.rows[k].finish(self.rows[k].state, &sums[0, v, first])
-                first += self.rows[k].width
+            self.finish(&sums[0, v, 0])
         return found[0, :, :d]
 
     cdef void add_rows_times(
