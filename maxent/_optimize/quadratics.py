@@ -64,10 +64,18 @@ class DenseQuadratic(Quadratic):
 
 
 class LowRankQuadratic(Quadratic):
-    """R(lam) = |Z' lam|^2 / 2 without Q: O(n r min(n, r)) per step, O(n r) memory."""
+    """R(lam) = sum_i c_i w_i^2 / 2, w = Z' lam: O(n r min(n, r)) a step, O(n r) memory.
 
-    def __init__(self, Z):
+    Parameters
+    ----------
+    Z : ndarray or TallMatrix (n, r)
+    curvature : ndarray (r,), optional
+        c >= 0 of every column; one by default.
+    """
+
+    def __init__(self, Z, curvature=None):
         self.Z = Z
+        self.curvature = np.ones(Z.shape[1]) if curvature is None else curvature
         self._last = b"", None, None  # multipliers, Z' times them, value and gradient
 
     def along(self, lam):
@@ -78,8 +86,9 @@ class LowRankQuadratic(Quadratic):
         return self._last[1]
 
     def mean_diagonal(self):
-        """Mean of the diagonal of Z Z'."""
-        return float(np.vdot(self.Z, self.Z)) / max(len(self.Z), 1) or 1.0
+        """Mean of the diagonal of the Hessian."""
+        squares = np.einsum("ij,ij->j", self.Z, self.Z)
+        return float(squares @ self.curvature) / max(len(self.Z), 1) or 1.0
 
     def value_and_margins(self, lam):
         """R(lam) and its gradient."""
@@ -93,11 +102,12 @@ class LowRankQuadratic(Quadratic):
 
     def _value_and_slope(self, w):
         """R as a function of w = Z' lam, and its gradient there."""
-        return 0.5 * float(w @ w), w
+        slope = self.curvature * w
+        return 0.5 * float(w @ slope), slope
 
     def scale(self, lam):
         """Curvature of R along each column of Z, (r,)."""
-        return np.ones(self.Z.shape[1])
+        return self.curvature
 
     def solver(self, lam, diagonal):
         """Function that solves (Z S Z' + diag) x = rhs."""
@@ -132,7 +142,7 @@ class LowRankQuadratic(Quadratic):
         n, r = self.Z.shape
         if max(_DENSE, r, n // 2) < len(index) < n:
             return _MostRows(self, index)
-        return LowRankQuadratic(self.Z[index])
+        return LowRankQuadratic(self.Z[index], self.curvature)
 
 
 class _MostRows:

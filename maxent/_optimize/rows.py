@@ -16,6 +16,7 @@ row satisfies its optimality condition.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -68,7 +69,11 @@ class Rows:
 
     def unit(self, lam):
         """Dimensionless multipliers."""
-        return lam / (self.weight * self.rate)
+        return lam / self._scale
+
+    @cached_property
+    def _scale(self):
+        return self.weight * self.rate
 
     def value(self, lam):
         """Sum of the potentials, q included; -inf outside the domain."""

@@ -72,7 +72,7 @@ class SwitchedFeatures(LowRankQuadratic):
 
     def restricted(self, index, lam):
         """Newton systems over a subset of the multipliers, at lam."""
-        return LowRankQuadratic(self.Z[index] * np.sqrt(self.scale(lam)))
+        return LowRankQuadratic(self.Z, self.scale(lam)).restricted(index, lam)
 
     def expansion(self, lam, floor):
         """Quadratic that touches R at lam, and what its slope takes from q.
@@ -83,7 +83,7 @@ class SwitchedFeatures(LowRankQuadratic):
         x, curvature = self.along(lam), np.maximum(self.scale(lam), floor)
         _, mean = self._value_and_slope(x)
         return (
-            LowRankQuadratic(self.Z * np.sqrt(curvature)),
+            LowRankQuadratic(self.Z, curvature),
             times(self.Z, mean - curvature * x),
         )
 
