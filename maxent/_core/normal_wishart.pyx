@@ -25,7 +25,7 @@ from maxent._core.threads cimport team
 
 cdef enum:
     CHUNK = 256
-    WORK = 20000000     # multiplications of a part between two looks for Ctrl-C
+    WORK = 160000000    # multiplications between two looks for Ctrl-C
     PARTS = 8           # at most, of the rows, which threads share out
     PIECE = 500000      # multiplications of a part
 
@@ -107,7 +107,7 @@ cdef int scatter(
 ) except -1:
     """:func:`scatter_rows` over all rows, the sums of their parts added in order."""
     cdef Py_ssize_t parts = parts_of(n, d), size = d * d + CHUNK * d + 8, k, i, lo
-    cdef Py_ssize_t share = share_of(n, parts), step = at_once(share, d)
+    cdef Py_ssize_t share = share_of(n, parts), step = at_once(share, parts, d)
     cdef int threads = team(n_threads, parts, WORK_NS * n * d * d)
     cdef double* own = <double*>calloc(parts * size, sizeof(double))
     if own == NULL:
@@ -167,7 +167,7 @@ cdef int whiten_all(
     Py_ssize_t d, double* U, double* square, int n_threads,
 ) except -1:
     cdef Py_ssize_t parts = parts_of(n, d), k, lo
-    cdef Py_ssize_t share = share_of(n, parts), step = at_once(share, d)
+    cdef Py_ssize_t share = share_of(n, parts), step = at_once(share, parts, d)
     cdef int threads = team(n_threads, parts, WORK_NS * n * d * d)
     for lo in range(0, share, step):
         for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
@@ -188,9 +188,10 @@ cdef Py_ssize_t share_of(Py_ssize_t n, Py_ssize_t parts) noexcept nogil:
     return (n + parts * CHUNK - 1) // (parts * CHUNK) * CHUNK
 
 
-cdef Py_ssize_t at_once(Py_ssize_t share, Py_ssize_t d) noexcept nogil:
-    """Rows of a part between two looks for Ctrl-C, in whole chunks."""
-    return max(<Py_ssize_t>1, min(share, WORK // (d * d)) // CHUNK) * CHUNK
+cdef Py_ssize_t at_once(
+    Py_ssize_t share, Py_ssize_t parts, Py_ssize_t d) noexcept nogil:
+    """Rows of a part between two looks for Ctrl-C."""
+    return min(share, 16 + WORK // (parts * d * d))
 
 
 cdef bint factor_scale(

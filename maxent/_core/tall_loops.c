@@ -1,8 +1,6 @@
 /* See tall_loops.h.  Tiles of G are summed over the rows in registers. */
 #include "tall_loops.h"
 
-#include <math.h>
-
 #include "lanes.h"
 
 #define G_LANES MX_GRAM_LANES

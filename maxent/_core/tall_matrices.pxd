@@ -4,12 +4,13 @@ cdef struct Rows:
     const void* state
     Py_ssize_t width
 
-    # out[i] = by[i] (1 where NULL) times row start + i, of rows up to stop
+    # out[i] = by[i] (1 where NULL) times row start + i, of rows up to stop; NULL where
+    # products with vectors are all there is
     void (*write)(
         const void* state, Py_ssize_t start, Py_ssize_t stop, const double* by,
         double* out, Py_ssize_t lead) noexcept nogil
 
-    # What follows may be NULL: rows are written, and multiplied.
+    # The others may be NULL: rows are written, and multiplied.
     # out[i] = row . x; sums += w[i] row
     void (*times)(
         const void* state, Py_ssize_t start, Py_ssize_t stop, const double* x,

@@ -39,9 +39,9 @@ cdef extern from "tall_loops.h" nogil:
 
 cdef enum:
     CHUNK = 64                  # rows that are written at a time
-    LOOK = 64                   # chunks between two looks at signals
+    LOOK = 8000000              # entries that are written between two looks at signals
 
-cdef Py_ssize_t MULTIPLICATIONS = 200_000_000   # between looks at signals
+cdef Py_ssize_t MULTIPLICATIONS = 200_000_000   # of a part between looks at signals
 cdef Py_ssize_t PIECE = 8_000_000               # of a part worth a sum of its own
 cdef Py_ssize_t PARTS = 8                       # at most, which threads share out
 cdef Py_ssize_t SHARE = 400_000                 # entries of a part, with a vector
@@ -216,7 +216,11 @@ cdef void add_csr_transposed(
 
 
 cdef class VisitRows(RowSource):
-    """Visits of cells times root, less visits of groups times spread."""
+    """Visits of cells times root, less visits of groups times spread.
+
+    Those of groups are the sums of those of their cells. Columns and groups are not
+    checked.
+    """
 
     cdef Visits own
     cdef tuple held
@@ -297,8 +301,10 @@ cdef class TallMatrix:
         cdef Py_ssize_t k, width
         cdef RowSource source
         cdef const double[::1] by
-        self.sources = sources
-        self.scales = [None] * len(sources) if scales is None else scales
+        self.sources = list(sources)        # what the pointers point to stays
+        self.scales = [None] * len(sources) if scales is None else list(scales)
+        if not sources or len(self.scales) != len(sources):
+            raise ValueError("sources and scales do not fit")
         self.rows = <Rows*>malloc((len(sources) + 1) * sizeof(Rows))
         self.scale = <const double**>malloc((len(sources) + 1) * sizeof(double*))
         if self.rows == NULL or self.scale == NULL:
@@ -326,11 +332,13 @@ cdef class TallMatrix:
     def shape(self):
         return self.n_rows, self.n_columns
 
-    cdef Py_ssize_t widest(self) noexcept:
-        cdef Py_ssize_t k, most = 1
+    cdef Py_ssize_t room(self) noexcept:
+        """Scratch of a part of a product with vectors: that of rows to be written."""
+        cdef Py_ssize_t k, most = 0
         for k in range(self.count):
-            most = max(most, self.rows[k].width)
-        return most
+            if self.rows[k].times == NULL or self.rows[k].add_transposed == NULL:
+                most = max(most, self.rows[k].width)
+        return CHUNK * (most + 1)
 
     cdef int check_written(self) except -1:
         cdef Py_ssize_t k
@@ -366,14 +374,14 @@ cdef class TallMatrix:
                 raise IndexError(f"no row {index[i]} of {self.n_rows}")
             if self.n_columns:
                 self.write(index[i], index[i] + 1, NULL, by, &out[i, 0], self.n_columns)
-            if i % (CHUNK * LOOK) == 0:
+            if i % (1 + LOOK // (self.n_columns + 1)) == 0:
                 PyErr_CheckSignals()
         return found
 
     def to_array(self, Py_ssize_t start=0, stop=None, int n_threads=1):
         """The rows [start, stop), all by default."""
         cdef Py_ssize_t end = self.n_rows if stop is None else stop
-        cdef Py_ssize_t rows, chunks, first, last, k
+        cdef Py_ssize_t rows, chunks, first, last, step, k
         cdef double[:, ::1] out
         cdef int threads
         self.check_written()
@@ -384,8 +392,9 @@ cdef class TallMatrix:
         out = found
         chunks = (rows + CHUNK - 1) // CHUNK if self.n_columns else 0
         threads = team(n_threads, chunks, ENTRY * rows * self.n_columns)
-        for first in range(0, chunks, LOOK):
-            last = min(chunks, first + LOOK)
+        step = 1 + LOOK // (CHUNK * (self.n_columns + 1))
+        for first in range(0, chunks, step):
+            last = min(chunks, first + step)
             for k in prange(first, last, nogil=True, schedule="dynamic",
                             num_threads=threads):
                 self.write_chunk(start, k * CHUNK, min((k + 1) * CHUNK, rows), out)
@@ -452,7 +461,7 @@ cdef class TallMatrix:
     def times(self, const double[:, ::1] x not None, int n_threads=1):
         """Products of the rows with each of x (k, d), as an array (k, n)."""
         cdef Py_ssize_t n = self.n_rows, d = self.n_columns, m = x.shape[0]
-        cdef Py_ssize_t parts, rows, k, v, room = CHUNK * (self.widest() + 1)
+        cdef Py_ssize_t parts, rows, k, v
         cdef double[:, ::1] out, prepared, own
         cdef int threads
         if x.shape[1] != d:
@@ -464,7 +473,7 @@ cdef class TallMatrix:
         for v in range(m):
             self.prepare(&x[v, 0], &prepared[v, 0])
         parts = min(2 * PARTS, 1 + self.entries // SHARE)
-        own = np.empty((parts, room))
+        own = np.empty((parts, self.room()))
         rows = whole_chunks((n + parts - 1) // parts)
         threads = team(n_threads, parts, ENTRY * self.entries)
         for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,
@@ -519,7 +528,7 @@ cdef class TallMatrix:
         """Sums of the rows weighted by each of x (k, n), as an array (k, d)."""
         cdef Py_ssize_t n = self.n_rows, d = self.n_columns, m = x.shape[0]
         cdef Py_ssize_t padded = whole_lanes(d)
-        cdef Py_ssize_t parts, rows, k, v, room = CHUNK * (self.widest() + 1)
+        cdef Py_ssize_t parts, rows, k, v
         cdef double[:, :, ::1] sums
         cdef double[:, ::1] own
         cdef int threads
@@ -529,7 +538,7 @@ cdef class TallMatrix:
             return np.zeros((m, d))
         parts = min(PARTS, 1 + self.entries // max(SHARE, 4 * padded))
         rows = whole_chunks((n + parts - 1) // parts)
-        found, own = np.zeros((parts, m, padded)), np.empty((parts, room))
+        found, own = np.zeros((parts, m, padded)), np.empty((parts, self.room()))
         sums = found
         threads = team(n_threads, parts, ENTRY * self.entries)
         for k in prange(parts, nogil=True, schedule="dynamic", chunksize=1,

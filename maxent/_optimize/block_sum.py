@@ -25,7 +25,7 @@ from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.recycled_hessian import RecycledHessian
 from maxent._support import validation as v
 from maxent._support.answers import check_answer
-from maxent._support.linalg import TALL, as_array
+from maxent._support.linalg import TALL, as_array, row_chunks
 
 _FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
 _FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
@@ -47,7 +47,7 @@ class _Point:
     key: bytes
     weights: list[Any]
     value: tuple[Any, ...] | None = None
-    factor: np.ndarray | None = None
+    factor: np.ndarray | TallMatrix | None = None
     curvatures: list[Any] | None = None
 
 
@@ -181,7 +181,7 @@ class BlockSum:
     def factor(self, lam, curvatures=None):
         """G (n, p) with G G' the Hessian, and what is added along slacks of blocks.
 
-        An array, or a TallMatrix where that would take much memory.
+        An array, or a TallMatrix where that is quicker.
         """
         point = self._at(lam)
         if point.factor is None or point.curvatures is not curvatures:
@@ -288,8 +288,10 @@ class BlockSum:
         except np.linalg.LinAlgError:
             # equal rows and no curvature of their own: any split of their
             # multipliers will do, and a proximal term chooses one
-            G = as_array(G)
-            least = 1e-12 * float(np.einsum("ij,ij->i", G, G).max(initial=0.0))
+            chunks = row_chunks(self.n, 1000 * p)
+            squares = [np.square(as_array(G, at)).sum(axis=1) for at in chunks]
+            largest = np.concatenate(squares)[index].max(initial=0.0)
+            least = 1e-12 * float(largest)
             return quadratic.solver(lam, np.maximum(diagonal, least))
 
     def _mapped_solver(self, mapped, lam, diagonal, index, curvatures):

@@ -76,7 +76,7 @@ class LowRankQuadratic(Quadratic):
     def __init__(self, Z, curvature=None):
         self.Z = Z
         self.curvature = np.ones(Z.shape[1]) if curvature is None else curvature
-        self._last = b"", None, None  # multipliers, Z' times them, value and gradient
+        self._last = None, None, None  # multipliers, Z' times them, value and gradient
 
     def along(self, lam):
         """Z' lam (r,), which is asked for again and again."""
@@ -87,8 +87,9 @@ class LowRankQuadratic(Quadratic):
 
     def mean_diagonal(self):
         """Mean of the diagonal of the Hessian."""
-        squares = np.einsum("ij,ij->j", self.Z, self.Z)
-        return float(squares @ self.curvature) / max(len(self.Z), 1) or 1.0
+        Z = as_array(self.Z)
+        squares = np.einsum("ij,ij->j", Z, Z)
+        return float(squares @ self.curvature) / max(len(Z), 1) or 1.0
 
     def value_and_margins(self, lam):
         """R(lam) and its gradient."""
@@ -97,6 +98,7 @@ class LowRankQuadratic(Quadratic):
         if found is None:
             value, slope = self._value_and_slope(w)
             found = value, times(self.Z, slope)
+            found[1].setflags(write=False)
             self._last = key, w, found
         return found
 

@@ -65,7 +65,7 @@ class Rows:
 
     def start_inside(self):
         """Multipliers to start from where the slope at zero is infinite."""
-        return self.potential.start_inside(self.weight * self.rate)
+        return self.potential.start_inside(self._scale)
 
     def unit(self, lam):
         """Dimensionless multipliers."""
@@ -101,9 +101,8 @@ class Rows:
     def losses(self, d):
         """Each row's own loss per weight, with the multipliers and slopes of `loss`."""
         value, slope, curvature = self.potential.loss_derivatives(self.rate * d)
-        scale = self.weight * self.rate
-        slope *= scale
-        curvature *= scale
+        slope *= self._scale
+        curvature *= self._scale
         curvature *= self.rate
         return value, slope, curvature
 

@@ -288,6 +288,8 @@ class ConjugateBlock(Block):
         return self._inside(a)._factor(self.data)
 
     def _factor_rows(self, a):
+        if type(self).hessian_factor is not ConjugateBlock.hessian_factor:
+            return None  # a subclass has another
         return self._inside(a)._factor_rows(self.data)
 
     def barrier_factor(self, a: FloatArray, curvature: FloatArray) -> FloatArray:

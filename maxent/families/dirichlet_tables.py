@@ -74,15 +74,6 @@ class DirichletTables(ConjugatePrior):
     # -- on rows -------------------------------------------------------------------
     def _prepare(self, X):
         cells = _with_short_indices(self._counts(X))
-        if not sp.issparse(cells):
-            whose = sp.csr_array(
-                (
-                    np.ones(len(self._group)),
-                    self._group,
-                    np.arange(len(self._group) + 1),
-                )
-            )
-            return cells, _with_short_indices(sp.csr_array(cells @ whose))
         groups = sp.csr_array(
             (cells.data, self._group[cells.indices], cells.indptr),
             shape=(cells.shape[0], len(self._total)),
@@ -117,7 +108,7 @@ class DirichletTables(ConjugatePrior):
     def _predictive(self, data):
         cells, groups = data
         if (cells.data == 1).all() and (groups.data == 1).all():
-            return _times(cells, np.log(self._alpha / self._total[self._group]))
+            return _times(cells, np.log(self._alpha) - np.log(self._total)[self._group])
         # counts: the sequential predictive in closed form
         rise = _rise(cells, self._alpha).sum(axis=1)
         return np.asarray(rise - _rise(groups, self._total).sum(axis=1)).ravel()
@@ -183,16 +174,20 @@ class DirichletTables(ConjugatePrior):
 
 
 def _with_short_indices(visits):
-    """CSR with indices of the type that compiled loops take, or an array."""
-    if not sp.issparse(visits) or visits.indices.dtype == np.int32:
-        return visits
+    """CSR with arrays as compiled loops take them."""
     if visits.nnz > np.iinfo(np.int32).max:
         raise ValueError(
             f"the rows have {visits.nnz} entries that are not zero; tables take fewer "
             "than 2**31: fit on fewer rows."
         )
-    indices = visits.indices.astype(np.int32), visits.indptr.astype(np.int32)
-    return sp.csr_array((visits.data, *indices), shape=visits.shape)
+    kinds = np.float64, np.int32, np.int32
+    arrays = visits.data, visits.indices, visits.indptr
+    parts = [
+        np.ascontiguousarray(a, dtype=t) for a, t in zip(arrays, kinds, strict=True)
+    ]
+    if all(a is b for a, b in zip(arrays, parts, strict=True)):
+        return visits
+    return sp.csr_array(tuple(parts), shape=visits.shape)
 
 
 def _parts(visits):

@@ -1,5 +1,8 @@
 """Products of tall matrices against NumPy's, of every kind of columns side by side."""
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -121,6 +124,35 @@ def test_parts_of_many_rows_are_added_up_with_the_same_bits(kinds, rng):
             np.testing.assert_array_equal(call(argument, threads), found)
 
 
+@pytest.mark.parametrize("k", [1, 4, 5, 9])
+def test_any_number_of_vectors_will_do(k, rng):
+    matrix, Z = joined(rng, 70, ["visits", "covariance"])
+    x, w = rng.normal(size=(Z.shape[1], k)), rng.normal(size=(70, k))
+    np.testing.assert_allclose(times(matrix, x), Z @ x, atol=1e-11)
+    np.testing.assert_allclose(transposed_times(matrix, w), Z.T @ w, atol=1e-11)
+
+
+def test_rows_that_are_not_written_take_no_memory(rng):
+    wide = sp.csr_array((np.ones(8), np.arange(8) * 10**7, [0, 4, 8]), (2, 8 * 10**7))
+    tracemalloc.start()
+    TallMatrix([SparseRows(*csr(wide), wide.shape[1])]).transposed_times(
+        np.ones((1, 2))
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e9  # 0.64e9 are the sums
+
+
+def test_lists_may_change_afterwards(rng):
+    Z, by = rng.normal(size=(9, 2)), rng.normal(size=9)
+    sources, scales = [DenseRows(Z)], [by.copy()]
+    matrix = TallMatrix(sources, scales)
+    sources.clear()
+    scales.clear()
+    gc.collect()
+    np.testing.assert_array_equal(matrix.to_array(), by[:, None] * Z)
+
+
 def test_sparse_rows_multiply_vectors(rng):
     A = sp.random_array((50_000, 40), density=0.3, format="csr", rng=rng)
     matrix = TallMatrix([SparseRows(*csr(A), 40)])
@@ -206,6 +238,8 @@ def test_columns_that_do_not_fit_are_refused(rng):
     for call in (
         lambda: TallMatrix([source, dense(rng, 4, 2)[0]]),
         lambda: TallMatrix([source], [np.ones(4)]),
+        lambda: TallMatrix([source], []),
+        lambda: TallMatrix([]),
         lambda: matrix.gram(np.ones(2)),
         lambda: matrix.times(np.ones((1, 3))),
         lambda: matrix.transposed_times(np.ones((1, 2))),

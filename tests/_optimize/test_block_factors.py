@@ -10,8 +10,11 @@ from maxent._optimize import block_sum
 from maxent._optimize.block_sum import BlockSum
 from maxent._optimize.maps import Diagonal
 from maxent._support.linalg import as_array
+from maxent._support.results import Status
+from maxent.discrimination import ExponentialMargin, solve_blocks
 from maxent.families import (
     Block,
+    ConjugateBlock,
     DirichletBayesNet,
     DirichletCounts,
     DirichletProduct,
@@ -142,13 +145,58 @@ def test_blocks_with_other_weights_from_the_start_are_new_ones(rng):
         one._with_base_weight(np.ones(3))
 
 
-def test_rows_of_long_indices_are_those_of_short_ones(rng):
+@pytest.mark.parametrize("what", ["indices", "indptr", "data", "all"])
+def test_rows_of_other_types_and_strides_are_those_of_contiguous_ones(what, rng):
     rows = sp.csr_array(rng.poisson(0.7, size=(9, 5)).astype(float))
-    long = sp.csr_array(rows)
-    long.indices, long.indptr = (
-        part.astype(np.int64) for part in (rows.indices, rows.indptr)
-    )
+    other = sp.csr_array(rows)
+    for name in ("indices", "indptr", "data") if what == "all" else (what,):
+        part = getattr(rows, name)
+        wide = np.repeat(part.astype(np.int64 if name != "data" else float), 2)
+        setattr(other, name, wide[::2])
     prior, a = DirichletCounts(np.ones(5)), rng.random(9)
-    one, other = prior.block(rows), prior.block(long)
-    np.testing.assert_array_equal(one.mean(a), other.mean(a))
-    np.testing.assert_array_equal(one.hessian_factor(a), other.hessian_factor(a))
+    one, two = prior.block(rows), prior.block(other)
+    np.testing.assert_array_equal(one.mean(a), two.mean(a))
+    np.testing.assert_array_equal(one.hessian_factor(a), two.hessian_factor(a))
+
+
+class Tempered(ConjugateBlock):
+    """Weights count four times: a subclass with a factor of its own."""
+
+    def log_partition(self, a):
+        return super().log_partition(4.0 * a)
+
+    def mean(self, a):
+        return 4.0 * super().mean(4.0 * a)
+
+    def hessian_factor(self, a):
+        return 4.0 * super().hessian_factor(4.0 * a)
+
+
+def test_a_subclass_with_a_factor_of_its_own_is_asked_for_it(rng, monkeypatch):
+    monkeypatch.setattr(block_sum, "TALL", 0)
+    codes = rng.integers(3, size=(N, 2))
+    block = Tempered(DirichletProduct(1.0, [3, 3]), codes)
+    R, lam = BlockSum([block], [Diagonal(np.ones(N))]), 1e-3 * rng.random(N)
+    agree(as_array(R.factor(lam)), block.hessian_factor(lam), 1e-12, 10.0)
+
+
+def test_several_flat_biases_with_rows_that_are_written(rng, monkeypatch):
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 0] > 0.3 * rng.normal(size=300), 1.0, -1.0)
+    prior = NormalInverseWishart.weak(X)
+    found = []
+    for least in (0, 10**12):
+        monkeypatch.setattr(block_sum, "TALL", least)
+        blocks = [prior.block(X, 1.0 * (y == side)) for side in (1, -1)]
+        maps = [sp.diags_array(y), sp.diags_array(-y)]
+        incidence = y[:, None] * np.eye(5)[np.arange(300) % 5]
+        options = {"bias": "flat", "incidence": incidence, "solver": "interior"}
+        result = solve_blocks(blocks, maps, ExponentialMargin(2.0), **options)
+        assert result.status is Status.CONVERGED
+        found.append(result.objective)
+    assert found[0] == pytest.approx(found[1], rel=1e-7)
+
+
+def test_small_pseudo_counts_beside_large_ones_keep_their_logarithms():
+    found = DirichletProduct([[1e-300, 1e30, 3.0]]).predictive_log_prob([[0]])
+    assert found[0] == pytest.approx(-330.0 * np.log(10.0), rel=1e-12)

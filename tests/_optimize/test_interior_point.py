@@ -68,6 +68,10 @@ def test_what_is_remembered_of_a_point_is_left_at_the_next(rng):
         assert value == pytest.approx(0.5 * np.square(Z.T @ lam).sum(), rel=1e-12)
         np.testing.assert_allclose(margins, Z @ (Z.T @ lam), rtol=1e-12)
         np.testing.assert_allclose(R.along(other), Z.T @ other, rtol=1e-12)
+    nothing = LowRankQuadratic(np.empty((0, 3))).value_and_margins(np.empty(0))
+    assert nothing[0] == 0.0 and not len(nothing[1])
+    with pytest.raises(ValueError, match="read-only"):
+        margins *= 0.0
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -122,8 +124,8 @@ class LinearProblem:
         """Some constraint rows (in order), their weights multiplied by a factor."""
         part = object.__new__(LinearProblem)
         part.problem, part.sparse, part.X = self.problem, self.sparse, self.X
-        part.rows = self.rows.subset(pick)
-        part.rows.weight = part.rows.weight * factor
+        rows = self.rows.subset(pick)
+        part.rows = replace(rows, weight=rows.weight * factor)
         part.index, part.sign = self.index[pick], self.sign[pick]
         part.one_to_one = False
         return part
