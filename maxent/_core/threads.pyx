@@ -5,10 +5,11 @@ that has work for so many threads learns how many it gets.  Where another progra
 a processor busy, the second thread of a short loop is often not running when the first
 one is done, which then waits for it: the loop takes longer than on one thread.  The
 system says so itself (Linux).  Before a loop after a pause, it tells how many threads
-want to run now.  Between loops it tells how often it takes a processor away from a
-thread that could go on: some 10 to 60 times a second on an idle machine, 150 to 700
-beside one busy neighbour (two threads and processors).  More threads are interrupted
-more often, and count for less.  Results do not depend on the number of threads.
+want to run now; a second look soon after leaves out those that are done by then.
+Between loops it tells how often it takes a processor away from a thread that could go
+on: some 10 to 60 times a second on an idle machine, 150 to 700 beside one busy
+neighbour (two threads and processors).  More threads are interrupted more often, and
+count for less.  Results do not depend on the number of threads.
 """
 
 cdef extern from *:
@@ -26,10 +27,12 @@ cdef extern from *:
     #define MX_FIRST 50.0     /* ms on one thread before threads are tried again, */
     #define MX_LAST 400.0     /* doubled up to this while nothing changes */
     #define MX_PAUSE 5.0      /* ms without a loop, after which our own threads sleep */
+    #define MX_LOOK 3.0       /* ms on one thread after a look that finds no room */
 
     typedef struct {
         double recent;        /* switches, those of long ago counted less */
         double rest, hold;    /* ms to go on one thread; ms of the next such rest */
+        int full;             /* whether the last look found no processor left */
     } mx_pace;
 
     /* So many ms and involuntary switches since the last call, of two threads: 1 while
@@ -39,11 +42,13 @@ cdef extern from *:
             p->rest -= ms;
             return 1;
         }
-        if (full) {
-            p->recent = 0.0;
-            p->rest = MX_FIRST;
+        if (full) {                            /* may be a thread of the system, */
+            p->recent = 0.0;                   /* which ends soon: look again */
+            p->rest = p->full ? MX_FIRST : MX_LOOK;
+            p->full = 1;
             return 1;
         }
+        p->full = 0;
         if (p->rest > 0.0) {                   /* the rest is over: try again */
             p->rest = p->recent = 0.0;
             return 0;
@@ -114,7 +119,7 @@ cdef extern from *:
     /* As above for the thread that calls, from the clock and the system's count, with
      * so many threads; with none, switches since the last call are left out. */
     static int mx_contended_now(int n_threads) {
-        static __thread mx_pace pace = {0.0, 0.0, MX_FIRST};
+        static __thread mx_pace pace = {0.0, 0.0, MX_FIRST, 0};
         static __thread double then = -1.0, before = 0.0;
         struct timespec t;
         struct rusage use;
@@ -137,6 +142,7 @@ cdef extern from *:
     """
     ctypedef struct mx_pace:
         double recent, rest, hold
+        int full
     const int mx_has_openmp
     int omp_get_max_threads() noexcept nogil
     int mx_contended(mx_pace* p, double ms, double switches, int full) noexcept nogil
@@ -184,7 +190,7 @@ def contended(const double[:, ::1] history):
     cdef mx_pace pace
     cdef Py_ssize_t i
     cdef list said = []
-    pace.recent, pace.rest, pace.hold = 0., 0., MX_FIRST
+    pace.recent, pace.rest, pace.hold, pace.full = 0., 0., MX_FIRST, 0
     for i in range(history.shape[0]):
         said.append(bool(mx_contended(
             &pace, history[i, 0], history[i, 1], <int>history[i, 2])))

@@ -1,5 +1,6 @@
 """The thread policy: who may say how many, and one thread for BLAS."""
 
+import math
 import os
 import subprocess
 import sys
@@ -230,6 +231,19 @@ def test_processors_that_are_full_are_seen_at_once():
     assert after[0] and not any(after[3:])  # within 50 ms
     # threads that wait at first are no reason to wait while nothing says so later
     assert not any(contended(history(20.0, 20.0, 50)))
+
+
+@pytest.mark.parametrize("ms", [0.5, 3.0, 20.0])
+def test_threads_of_the_system_that_run_for_a_moment_cost_a_moment(ms):
+    """Processors that are full at one look and not at the next."""
+    look = history(ms, 20.0, 500)
+    look[100, 2] = look[300, 2] = 1.0
+    found = np.flatnonzero(contended(look))
+    alone = math.ceil(3.0 / ms)
+    assert found.tolist() == [*range(100, 100 + alone), *range(300, 300 + alone)]
+    look[100 + alone, 2] = 1.0  # found again at the second look: 50 ms
+    found = np.flatnonzero(contended(look))
+    assert (found < 300).sum() == alone + math.ceil(50.0 / ms)
 
 
 @openmp
