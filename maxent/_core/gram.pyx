@@ -196,13 +196,18 @@ cdef Py_ssize_t rows_per_chunk(Py_ssize_t m, Py_ssize_t d) noexcept nogil:
 cdef Py_ssize_t chunks_at_once(
     Py_ssize_t m, Py_ssize_t d, Py_ssize_t rows, int n_threads
 ) noexcept nogil:
-    """Chunks between two looks for Ctrl-C, near 50 ms of every thread."""
-    return n_threads * max(<Py_ssize_t>1, <Py_ssize_t>(5e7 / ns_of_values(rows, m, d)))
+    """Chunks between two looks for Ctrl-C, near 20 ms of every thread."""
+    return n_threads * max(<Py_ssize_t>1, <Py_ssize_t>(2e7 / ns_of_values(rows, m, d)))
 
 
 cdef double ns_of_values(Py_ssize_t n, Py_ssize_t m, Py_ssize_t d) noexcept nogil:
     """Time of n m kernel values, roughly."""
-    return 0.05 * <double>n * <double>m * <double>(2 * d + 20) + 1.
+    return <double>n * <double>m * (0.02 * <double>d + 2.) + 1.
+
+
+cdef double ns_of_triangle(Py_ssize_t n, Py_ssize_t d) noexcept nogil:
+    """Time of the kernel values of one triangle of (n, n), roughly."""
+    return 0.5 * ns_of_values(n, n, d)
 
 
 def gram(
@@ -337,7 +342,8 @@ def gram_symmetric(
     cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, start
     cdef Py_ssize_t chunks = (n - known + rows - 1) // rows, first
     cdef Py_ssize_t wave = chunks_at_once(n, d, rows, n_threads)
-    cdef int threads = team(n_threads, chunks, ns_of_values(n, n, d))
+    cdef double ns = ns_of_triangle(n, d) - ns_of_triangle(known, d)
+    cdef int threads = team(n_threads, chunks, ns)
     cdef Py_ssize_t ld = out.strides[0] // sizeof(real)
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
     if n <= known:
@@ -391,7 +397,7 @@ def gram_split(
     cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, first
     cdef Py_ssize_t chunks = (n + rows - 1) // rows
     cdef Py_ssize_t wave = chunks_at_once(n, d, rows, n_threads)
-    cdef int threads = team(n_threads, chunks, ns_of_values(n, n, d))
+    cdef int threads = team(n_threads, chunks, ns_of_triangle(n, d))
     cdef Py_ssize_t ld = high.strides[0] // sizeof(float)
     cdef double* scratch
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
@@ -635,6 +641,7 @@ def kernel_apply_symmetric(
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1], k = A.shape[1]
     cdef Py_ssize_t rows = rows_per_chunk(n, d), c, c1, t, size = n * k
     cdef Py_ssize_t chunks = (n + rows - 1) // rows, first, tile = rows * TILE_COLS
+    cdef int threads = team(n_threads, chunks, ns_of_triangle(n, d))
     cdef real* scratch
     cdef real* partial
     cdef const double* raw_X = raw_rows(raw, 1, n, d)
@@ -649,7 +656,7 @@ def kernel_apply_symmetric(
         for first in range(0, chunks, n_threads):
             c1 = min(first + n_threads, chunks)
             for c in prange(first, c1, nogil=True, schedule="static", chunksize=1,
-                            num_threads=n_threads):
+                            num_threads=threads):
                 memset(partial + (c - first) * size, 0, size * sizeof(real))
                 apply_triangle(
                     &s, &X[0, 0], &xx[0], c * rows, min(rows, n - c * rows), d,
