@@ -185,10 +185,9 @@ cdef inline const double* at_row(
 
 
 cdef Py_ssize_t rows_per_chunk(Py_ssize_t m, Py_ssize_t d) noexcept nogil:
-    """Rows whose work stays near 50 ms, so that an interrupt is seen in time."""
-    cdef double work = <double>m * <double>(2 * d + 20)
+    """Rows whose work stays below 50 ms, so that an interrupt is seen in time."""
     cdef Py_ssize_t rows = TILE_ROWS
-    while rows > 8 and rows * work > 1e9:
+    while rows > 8 and ns_of_values(rows, m, d) > 5e7:
         rows //= 2
     return rows
 
