@@ -44,6 +44,7 @@ EXTENSIONS = {
     "laplacian": [VECTOR],
     "tree_covariance": [],
     "tree_sampling": [VECTOR],
+    "category_codes": [],
     "column_groups": [],
     "letter_bits": [VECTOR],
     "tables": [],

@@ -37,6 +37,8 @@ cdef enum:
     WORK = 50000000         # entries read between two looks for Ctrl-C
     SHARES = 4              # of a thread's work, so that one that is slow leaves some
     ROWS = 4096             # of a chunk: sums and two columns stay in first-level cache
+    APART = 16              # doubles between the tables of two threads, so that no
+                            # cache line holds a part of both
 
 
 cdef void pair_of(Py_ssize_t index, Py_ssize_t* g, Py_ssize_t* h) noexcept nogil:
@@ -147,12 +149,13 @@ cdef void score_rows(
 cdef class Columns:
     """Categorical columns, grouped: what the passes over the data share.
 
-    codes (n, T) with codes[v, t] < offset[v + 1] - offset[v]; offset (n + 1,).  With
-    `weightless` only what counts without weights need is prepared.
+    codes (n, T) with codes[v, t] < offset[v + 1] - offset[v]; offset (n + 1,).  Codes
+    of groups are made when they are needed first.
     """
     cdef Groups groups
     cdef const Py_ssize_t[::1] offset
-    cdef unsigned short* combined
+    cdef const unsigned short[:, ::1] codes
+    cdef unsigned short* combined   # NULL until counts with weights or scores
     cdef uint64_t* bits         # NULL where a column has more than BIT_LETTERS letters
     cdef double* single         # (D,) counts of letters, with `bits`
     cdef Py_ssize_t words
@@ -160,7 +163,7 @@ cdef class Columns:
     cdef readonly Py_ssize_t rows
 
     def __cinit__(self, const unsigned short[:, ::1] codes,
-                  const Py_ssize_t[::1] offset, bint weightless=False):
+                  const Py_ssize_t[::1] offset):
         cdef Py_ssize_t most, v
         cdef bint few = True
         self.groups.first = NULL
@@ -170,7 +173,7 @@ cdef class Columns:
         self.single = NULL
         self.n = codes.shape[0]
         self.rows = codes.shape[1]
-        self.offset = offset
+        self.offset, self.codes = offset, codes
         if self.n < 1 or self.rows < 1 or offset.shape[0] != self.n + 1:
             raise ValueError("columns, rows and offsets do not fit")
         most = COMBINATIONS if self.rows >= FEW_ROWS else 1
@@ -190,14 +193,6 @@ cdef class Columns:
                     write_bits(&codes[v, 0], self.rows, offset[v + 1] - offset[v],
                                self.words, self.bits + (offset[v] - v) * self.words,
                                self.single + offset[v])
-        if not (few and weightless):
-            self.combined = <unsigned short*>malloc(
-                self.groups.count * self.rows * sizeof(unsigned short))
-            if self.combined == NULL:
-                raise MemoryError
-            with nogil:
-                combine_codes(
-                    &self.groups, &offset[0], &codes[0, 0], self.rows, self.combined)
 
     def __dealloc__(self):
         free(self.bits)
@@ -205,12 +200,29 @@ cdef class Columns:
         free_groups(&self.groups)
         free(self.combined)
 
+    cdef int combine(self) except -1:
+        """Make the codes of the groups unless they are there."""
+        cdef unsigned short* combined
+        if self.combined != NULL:
+            return 0
+        combined = <unsigned short*>malloc(
+            self.groups.count * self.rows * sizeof(unsigned short))
+        if combined == NULL:
+            raise MemoryError
+        with nogil:
+            combine_codes(&self.groups, &self.offset[0], &self.codes[0, 0], self.rows,
+                          combined)
+        if self.combined == NULL:
+            self.combined = combined
+        else:                       # another thread was here meanwhile
+            free(combined)
+        return 0
+
     cdef bint by_bits(self, bint weighted) except *:
-        """Whether counts come from bits; the codes of the groups must be there else."""
+        """Whether counts come from bits; the codes of the groups are there else."""
         if self.bits != NULL and not weighted:
             return True
-        if self.combined == NULL:
-            raise ValueError("the columns were prepared for counts without weights")
+        self.combine()
         return False
 
     cdef Py_ssize_t work_items(self, bint as_bits) noexcept:
@@ -262,7 +274,7 @@ cdef class Columns:
         """
         cdef bint as_bits = self.by_bits(weight is not None)
         cdef Py_ssize_t items = self.work_items(as_bits)
-        cdef Py_ssize_t first, stop, c, size = self.groups.largest ** 2
+        cdef Py_ssize_t first, stop, c, size = self.groups.largest ** 2 + APART
         cdef Py_ssize_t chunk = self.items_at_once(as_bits, n_threads)
         cdef int threads = team(n_threads, items, <double>items *
                                 <double>self.ns_of_item(as_bits))
@@ -325,7 +337,7 @@ cdef class Columns:
         cdef double* scratch
         for v in range(self.n):
             widest = max(widest, self.offset[v + 1] - self.offset[v])
-        size = self.groups.largest ** 2 + widest ** 2 + 2 * widest
+        size = self.groups.largest ** 2 + widest ** 2 + 2 * widest + APART
         scratch = <double*>malloc(n_threads * size * sizeof(double))
         if scratch == NULL:
             raise MemoryError
@@ -345,13 +357,17 @@ cdef class Columns:
 
     def scores(self, const double[:, ::1] M, int n_threads, double[::1] out):
         """out (T,) = sum over u <= v of M (D, D) at the letters of u and v."""
-        cdef Py_ssize_t chunks = (self.rows + ROWS - 1) // ROWS, first, stop, c, h, last
-        cdef Py_ssize_t size = self.groups.largest ** 2, count = self.groups.count
+        cdef Py_ssize_t size = self.groups.largest ** 2 + APART
+        cdef Py_ssize_t count = self.groups.count, first, stop, c, h, last
         cdef Py_ssize_t step = max(1, WORK // (ROWS * count))
         cdef Py_ssize_t wave = n_threads * max(<Py_ssize_t>1, step // count)
-        cdef int threads = team(n_threads, chunks, <double>self.rows * count * count)
+        cdef int threads = team(n_threads, (self.rows + FEW_ROWS - 1) // FEW_ROWS,
+                                <double>self.rows * count * count)
+        cdef Py_ssize_t waves = (self.rows + threads * ROWS - 1) // (threads * ROWS)
+        cdef Py_ssize_t rows = (self.rows + threads * waves - 1) // (threads * waves)
+        cdef Py_ssize_t chunks = (self.rows + rows - 1) // rows
         cdef double* scratch
-        self.by_bits(True)
+        self.combine()
         scratch = <double*>malloc(n_threads * size * sizeof(double))
         if scratch == NULL:
             raise MemoryError
@@ -364,7 +380,7 @@ cdef class Columns:
                     for c in prange(first, stop, nogil=True, schedule="dynamic",
                                     chunksize=1, num_threads=threads):
                         add_scores(&self.groups, &self.offset[0], self.combined,
-                                   self.rows, c * ROWS, min(self.rows, (c + 1) * ROWS),
+                                   self.rows, c * rows, min(self.rows, (c + 1) * rows),
                                    h, last, &M[0, 0], scratch + threadid() * size,
                                    &out[0])
                     PyErr_CheckSignals()

@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from maxent._core import category_codes as _category_codes
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.plain_categories import missing_values, plain_categories
-from maxent._support.threads import share_out
+from maxent._support.threads import effective_threads, share_out
 from maxent._support.typing import NDArray
 from maxent._support.validation import check_memory
 
@@ -137,7 +138,8 @@ def learn_categories(
     `MISSING` otherwise. Messages use the names of the columns.
     """
     absent = missing_values(X)
-    if absent.any() and missing is None:
+    lacking = absent.any(axis=0)
+    if lacking.any() and missing is None:
         row, k = np.argwhere(absent)[0]
         value = X[row, k]
         shown = "NaN" if isinstance(value, float) else repr(value)
@@ -147,15 +149,86 @@ def learn_categories(
             "predict, or fill it in both."
         )
     out, quantities = [], {}
+    counted = _count_integers(X)
     for k, column in enumerate(X.T):
-        known, count = _categories_of(k, column[~absent[:, k]], names)
+        if k in counted:
+            known, count = counted[k]
+        else:
+            here = column[~absent[:, k]] if lacking[k] else column
+            known, count = _categories_of(k, here, names)
         if _are_quantities(known, count):
             quantities[k] = len(known)
-        if absent[:, k].any():
+        if lacking[k]:
             known = _with_missing(known)
         out.append(known)
     _warn_of_numbers(quantities, len(X), names)
     return out
+
+
+def _count_integers(X):
+    """Categories of columns of integers that are near each other, and their counts."""
+    if X.dtype.kind not in "iu" or not X.size:
+        return {}
+    ends = [np.empty((-(-len(X) // _rows(X)), X.shape[1]), X.dtype) for _ in "<>"]
+
+    def find_ends(block, thread, stop):
+        part = _block(X, block)
+        ends[0][block], ends[1][block] = part.min(axis=0), part.max(axis=0)
+
+    share_out(find_ends, len(ends[0]), _NS * X.size)
+    ranges = {}
+    for k in range(X.shape[1]):
+        least, most = int(ends[0][:, k].min()), int(ends[1][:, k].max())
+        if most - least < min(len(X), MOST_CATEGORIES) and _are_near(least, most):
+            ranges[k] = least, most
+    if not ranges:
+        return {}
+    columns = list(ranges)
+    least, first = _table_of(ranges.values())
+    counts = np.zeros((effective_threads(), first[-1]), dtype=np.intp)
+
+    def count(block, thread, stop):
+        values = _integers(_block(X, block), columns)
+        _category_codes.count_values(values, least, first, counts[thread])
+
+    share_out(count, len(ends[0]), _NS * X.size)
+    out, total = {}, counts.sum(axis=0)
+    for k, low, lo, hi in zip(columns, least, first[:-1], first[1:], strict=True):
+        found = np.flatnonzero(total[lo:hi])
+        out[k] = (low + found).astype(X.dtype), total[lo:hi][found]
+    return out
+
+
+def _are_near(least, most):
+    """Whether integers are near enough to zero for their differences."""
+    return least > -_FAR and most < _FAR
+
+
+def _table_of(ranges):
+    """Least values of columns, and where they start in a table of all their values."""
+    least, most = np.array(list(ranges), dtype=np.intp).T
+    first = np.concatenate([[0], np.cumsum(most - least + 1)])
+    return np.ascontiguousarray(least), first
+
+
+def _rows(X):
+    """Rows of a block, whose values stay in the cache."""
+    return max(1, _BLOCK // X.shape[1])
+
+
+def _block(X, block):
+    """The rows of X of this number."""
+    rows = _rows(X)
+    return X[block * rows : (block + 1) * rows]
+
+
+def _integers(X, columns):
+    """Some columns of integers of any size, in order, as signed ones."""
+    if len(columns) < X.shape[1]:
+        X = X[:, columns]
+    if X.dtype == np.uint64:  # none that is used is near the end
+        X = np.minimum(X, np.uint64(_FAR))
+    return np.ascontiguousarray(X, dtype=np.intp)
 
 
 def _categories_of(k, column, names):
@@ -338,29 +411,25 @@ def _in_tables(X, categories, codes):
     for k, known in enumerate(categories):
         if known.dtype.kind in "iu":
             least, most = int(known.min()), int(known.max())
-            if most - least < len(X) and least > -_FAR and most < _FAR:
+            if most - least < len(X) and _are_near(least, most):
                 ranges[k] = least, most
     if not ranges:
         return ranges
     columns = list(ranges)
-    least, most = np.array(list(ranges.values()), dtype=np.intp).T
-    start = np.concatenate([[0], np.cumsum(most - least + 1)])
-    table = np.full(start[-1], -1, dtype=np.intp)
-    shift = start[:-1] - least
-    for k, by in zip(columns, shift, strict=True):
+    least, first = _table_of(ranges.values())
+    table = np.full(first[-1], -1, dtype=np.intp)
+    for k, by in zip(columns, first[:-1] - least, strict=True):
         table[categories[k].astype(np.intp) + by] = np.arange(len(categories[k]))
-    every = slice(None) if len(columns) == X.shape[1] else columns
-    step = max(1, _BLOCK // len(columns))
+    whole = len(columns) == X.shape[1]
 
     def encode(block, thread, stop):
-        rows = slice(block * step, (block + 1) * step)
-        values = X[rows, every]
-        inside = (values >= least) & (values <= most)
-        at = np.where(inside, values.astype(np.intp, copy=False), least)
-        at += shift
-        codes[rows, every] = np.where(inside, table.take(at), -1)
+        values, out = _integers(_block(X, block), columns), _block(codes, block)
+        here = out if whole else np.empty_like(values)
+        _category_codes.look_up(values, least, first, table, here)
+        if not whole:
+            out[:, columns] = here
 
-    share_out(encode, -(-len(X) // step), _NS * len(X) * len(columns))
+    share_out(encode, -(-len(X) // _rows(X)), _NS * len(X) * len(columns))
     return ranges
 
 
@@ -462,6 +531,55 @@ def check_sizes(n_categories):
 
 def check_codes(X, sizes):
     """Integer codes (n, n_nodes), X[:, i] < sizes[i]; -1 where a value is missing."""
+    X = _as_codes(X, sizes)
+    out, limits = np.empty(X.shape, dtype=np.intp), np.asarray(sizes)
+    step = max(1, _BLOCK * 16 // max(len(sizes), 1))  # short enough for Ctrl-C
+    for lo in range(0, len(X), step):
+        part = X[lo : lo + step]
+        known = (part >= -1) & (limits > part)
+        if not known.all():
+            row, column = np.argwhere(~known)[0]
+            raise _no_category(X, lo + row, column, sizes)
+        out[lo : lo + step] = part
+    return out
+
+
+def transposed_codes(X, sizes):
+    """Codes as of :func:`check_codes` with two bytes, and the columns with missing ones
+
+    Returns
+    -------
+    codes : ndarray of uint16 (n_nodes, n)
+        `sizes[i]` where a value of column i is missing; all sizes are below 65536.
+    missing : ndarray of bool (n_nodes,)
+    """
+    X = _as_codes(X, sizes)
+    d, limits = len(sizes), np.array(sizes, dtype=np.intp)
+    codes = np.empty((d, len(X)), dtype=np.uint16)
+    step, every = _rows(X), list(range(d))
+    blocks = -(-len(X) // step)
+    wrong, lacks = np.full(blocks, -1), np.zeros(blocks, dtype=bool)
+
+    def transpose(block, thread, stop):
+        rows = slice(block * step, (block + 1) * step)
+        part = _integers(X[rows], every)
+        wrong[block], lacks[block] = _category_codes.transpose_codes(
+            part, limits, codes[:, rows]
+        )
+
+    share_out(transpose, blocks, _NS * X.size)
+    if (wrong >= 0).any():
+        block = int((wrong >= 0).argmax())
+        row, column = divmod(int(wrong[block]), d)
+        raise _no_category(X, block * step + row, column, sizes)
+    missing = np.zeros(d, dtype=bool)
+    if lacks.any():
+        missing = (codes == limits[:, None]).any(axis=1)
+    return codes, missing
+
+
+def _as_codes(X, sizes):
+    """Integers, or numbers that are some, with a column for each of the sizes."""
     whole = type(X) is np.ndarray and X.dtype.kind in "iu"
     X = X if whole else v.as_doubles("X", X)
     if X.ndim != 2 or X.shape[1] != len(sizes):
@@ -469,19 +587,15 @@ def check_codes(X, sizes):
             f"X has shape {X.shape}; rows of {len(sizes)} categorical features are "
             "expected."
         )
-    out, limits = np.empty(X.shape, dtype=np.intp), np.asarray(sizes)
-    step = max(1, _BLOCK * 16 // max(len(sizes), 1))  # short enough for Ctrl-C
-    for lo in range(0, len(X), step):
-        part = X[lo : lo + step]
-        if not (whole or (np.isfinite(part).all() and (np.floor(part) == part).all())):
+    for lo in range(0, 0 if whole else len(X), _BLOCK):
+        part = X[lo : lo + _BLOCK]
+        if not (np.isfinite(part).all() and (np.floor(part) == part).all()):
             raise ValueError("X must hold integer codes of categories, without NaN.")
-        known = (part >= -1) & (limits > part)
-        if not known.all():
-            row, column = np.argwhere(~known)[0]
-            raise ValueError(
-                f"X[{lo + row}, {column}] = {part[row, column]:g} is not a category: "
-                f"feature {column} has the codes 0 to {sizes[column] - 1}, or -1 if it "
-                "is missing."
-            )
-        out[lo : lo + step] = part
-    return out
+    return X
+
+
+def _no_category(X, row, column, sizes):
+    return ValueError(
+        f"X[{row}, {column}] = {X[row, column]:g} is not a category: feature {column} "
+        f"has the codes 0 to {sizes[column] - 1}, or -1 if it is missing."
+    )

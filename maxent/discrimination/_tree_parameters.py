@@ -21,17 +21,11 @@ def check_two_features(estimator, X):
         )
 
 
-def class_tables(estimator, X, own, weight, k, sizes, log_weights):
-    """Tables of the rows of a class; errors name it, and features and categories."""
+def class_tables(estimator, rows, weight, k, log_weights):
+    """Tables of the TreeRows of a class; errors name it, features and categories."""
     who = f"class {estimator.classes_.tolist()[k]!r}"
     try:
-        return SpanningTrees.fit(
-            X[own],
-            weight[own],
-            ess=estimator.ess,
-            n_categories=sizes,
-            log_weights=log_weights,
-        )
+        return SpanningTrees._of_rows(rows, weight, float(estimator.ess), log_weights)
     except EmptyCell as empty:
         names = getattr(estimator, "feature_names_in_", None)
         pair = " and ".join(

@@ -23,8 +23,8 @@ from maxent.discrimination._class_models import ClassModels
 from maxent.discrimination._class_rows import class_rows
 from maxent.discrimination._probabilities import log_probabilities, probabilities
 from maxent.discrimination._tree_parameters import check_two_features, class_tables
-from maxent.models.trees.chow_liu import chow_liu_tree
-from maxent.models.trees.spanning_trees import SpanningTrees
+from maxent.models.trees.chow_liu import most_likely_tree
+from maxent.models.trees.spanning_trees import SpanningTrees, complete_rows
 
 
 class ChowLiuClassifier(CategoricalMixin, ClassModels):
@@ -144,25 +144,19 @@ class ChowLiuClassifier(CategoricalMixin, ClassModels):
         )
         factor = np.bincount(codes, cost) / np.bincount(codes, weight)
         self.class_log_prior_ = self._log_prior(codes, weight, factor)
-        data = self._learn_encoding(data[keep])
-        sizes = self._sizes()
+        data = self._learn_encoding(data if len(keep) == len(data) else data[keep])
+        rows = complete_rows(data, self._sizes())
+        n, ess = data.shape[1], float(self.ess)
         trees, information, self.models_ = [], [], []
         for k in range(len(self.classes_)):
-            own = codes == k
-            edges, mutual = chow_liu_tree(
-                data[own],
-                sample_weight=weight[own],
-                ess=float(self.ess),
-                n_categories=sizes,
-                return_information=True,
-            )
+            own = np.flatnonzero(codes == k)
+            part = rows.part(own)
+            edges, mutual = most_likely_tree(part.columns, weight[own], ess)
             trees.append(edges)
             information.append(mutual)
-            allowed = np.full((len(sizes), len(sizes)), -np.inf)
+            allowed = np.full((n, n), -np.inf)
             allowed[edges[:, 0], edges[:, 1]] = allowed[edges[:, 1], edges[:, 0]] = 0.0
-            self.models_.append(
-                class_tables(self, data, own, weight, k, sizes, allowed)
-            )
+            self.models_.append(class_tables(self, part, weight[own], k, allowed))
         self.trees_, self.information_ = np.array(trees), np.array(information)
         return self
 

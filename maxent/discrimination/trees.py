@@ -41,6 +41,7 @@ from maxent.discrimination.duals.max_margin import max_margin
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.models.trees._prior import TreePrior
 from maxent.models.trees.dirichlet_trees import DirichletTrees
+from maxent.models.trees.spanning_trees import complete_rows
 
 
 class MEDTreeClassifier(CategoricalClassifier):
@@ -248,6 +249,8 @@ n_iter_, converged_, n_features_in_
         what = f"fitting {m} classes to X with a sum of categories"
         check_memory(what, D, 8 * tables * D**2)
         blocks = []
+        if self.parameters == "fixed":
+            rows = complete_rows(X, sizes)
         for k in range(len(self.classes_)):
             own = codes == k
             if self.parameters == "dirichlet":
@@ -255,7 +258,8 @@ n_iter_, converged_, n_features_in_
                 bind = partial(prior.block, X)
                 blocks.append(self._class_block(bind, k, own, weight))
                 continue
-            tables = class_tables(self, X, own, weight, k, sizes, edges)
+            part = rows.part(np.flatnonzero(own))
+            tables = class_tables(self, part, weight[own], k, edges)
             blocks.append(tables.block(X))
         return blocks
 

@@ -105,21 +105,27 @@ def test_same_bits_for_any_number_of_threads(rng):
     assert everything(1) == everything(2) == everything(3)
 
 
-def test_columns_without_weights_refuse_them(rng):
+def test_weights_of_one_count_the_same_as_none(rng):
     X, offset, columns = data(LETTERS["four letters"], 600, rng)
-    codes = np.ascontiguousarray(X.T, dtype=np.uint16)
-    short = Columns(codes, offset, weightless=True)
     C, D = np.empty((28, 28)), np.empty((28, 28))
-    columns.counts(None, 1, C)
-    short.counts(None, 1, D)
+    columns.counts(None, 1, C)  # from bits, before the codes of groups are there
+    columns.counts(np.ones(600), 1, D)
     assert (C == D).all()
-    for call in (
-        lambda: short.counts(np.ones(600), 1, C),
-        lambda: short.mutual_information(np.ones(600), 0.0, 1, np.empty((7, 7))),
-        lambda: short.scores(C, 1, np.empty(600)),
-    ):
-        with pytest.raises(ValueError, match="without weights"):
-            call()
+
+
+@pytest.mark.parametrize("rows", [1, 511, 513, 2500, 4097, 9001])
+def test_scores_of_any_number_of_rows_on_any_number_of_threads(rows, rng):
+    X, offset, columns = data([4] * 30, rows, rng)
+    M = rng.normal(size=(offset[-1], offset[-1]))
+    found = []
+    for threads in (1, 2, 3, 5):
+        found.append(np.full(rows, np.nan))
+        columns.scores(M, threads, found[-1])
+    for other in found[1:]:
+        assert (other == found[0]).all()
+    at = X + offset[:-1]
+    expected = sum(M[at[:, u], at[:, v]] for u in range(30) for v in range(u, 30))
+    assert np.allclose(found[0], expected)
 
 
 def test_shapes_that_do_not_fit_are_refused():

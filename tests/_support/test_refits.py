@@ -33,7 +33,7 @@ FEW = {"n_init": 3, "random_state": 0}
 
 # for every class: estimators with rows and labels, and where its work is done
 WORK = {
-    "ChowLiuClassifier": ([({}, CODES, TWO)], "chow_liu:chow_liu_tree"),
+    "ChowLiuClassifier": ([({}, CODES, TWO)], "chow_liu:most_likely_tree"),
     "FisherFeatures": ([({}, REAL, None)], "kernels.fisher:learn_whitening"),
     "M3EClassifier": ([({"n_init": 1}, REAL, THREE)], "minentropy._base:learn"),
     "M3EGridClassifier": (

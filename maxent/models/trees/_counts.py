@@ -14,7 +14,7 @@ import numpy as np
 from maxent._core import laplacian as _laplacian
 from maxent._core import tree_tables as _tree_tables
 from maxent._core.tables import Columns
-from maxent._support.categories import CategoryIndex, check_codes
+from maxent._support.categories import CategoryIndex, transposed_codes
 from maxent._support.threads import effective_threads, single_threaded_blas
 
 _FEATURES = 4_000_000  # entries of rows by edges that may be stored: 32 MB
@@ -35,18 +35,15 @@ class TreeRows:
     """
 
     def __init__(self, X, index):
-        codes = check_codes(X, index.sizes)
-        missing = (codes < 0).any(axis=0)
-        self.n_rows = len(codes)
+        self.codes, missing = transposed_codes(X, index.sizes)
+        self.n_rows = self.codes.shape[1]
         self.own = index  # categories of the rows, missing values included
         self._at = None  # where the categories of the tables are among them
         if missing.any():
             self.own = CategoryIndex(np.add(index.sizes, missing))
             shift = self.own.offset[:-1] - index.offset[:-1]
             self._at = np.arange(index.total) + shift[index.column]
-            codes = np.where(codes < 0, index.sizes, codes)
         self.complete = self._at is None
-        self.codes = np.ascontiguousarray(codes.T.astype(np.uint16))
         self.keeps_features = False
         self._features = self._singles = (None, None)
         self._whole = (None, None)
@@ -58,14 +55,15 @@ class TreeRows:
         part = object.__new__(type(self))
         part.n_rows, part.own = len(rows), self.own
         part.complete, part._at = self.complete, self._at
-        part.codes = np.ascontiguousarray(self.codes[:, rows])
+        part.codes = self.codes.take(rows, axis=1)
         part.keeps_features = self.keeps_features
         part._features = part._singles = (None, None)
         part._whole = (self, rows)
         return part
 
     @functools.cached_property
-    def _columns(self):
+    def columns(self):
+        """Their columns as compiled passes want them."""
         return Columns(self.codes, self.own.offset)
 
     def counts(self, weight):
@@ -73,8 +71,7 @@ class TreeRows:
         D = self.own.total
         out = np.zeros((D, D))
         if self.n_rows:
-            weight = np.ascontiguousarray(weight)
-            self._columns.counts(weight, effective_threads(), out)
+            self.columns.counts(counted(weight), effective_threads(), out)
         return out if self.complete else out[np.ix_(self._at, self._at)]
 
     def counts_on(self, start, weight):
@@ -99,7 +96,7 @@ class TreeRows:
         out = np.zeros(self.n_rows)
         if self.n_rows:
             table = self._padded(table)
-            self._columns.scores(table, effective_threads(), out)
+            self.columns.scores(table, effective_threads(), out)
         return out
 
     def log_mean(self, log_weights, table):
@@ -176,6 +173,13 @@ class TreeRows:
         out = np.zeros((self.own.total, self.own.total))
         out[np.ix_(self._at, self._at)] = table
         return out
+
+
+def counted(weight):
+    """Weights as counts take them: None where every row counts once, contiguous."""
+    if weight is None or (weight == 1.0).all():
+        return None
+    return np.ascontiguousarray(weight)
 
 
 def uniform_counts(ess, index):

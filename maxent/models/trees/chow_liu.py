@@ -14,6 +14,7 @@ from maxent._support.threads import effective_threads
 from maxent._support.typing import ArrayLike, FloatArray, IntArray
 from maxent._support.validation import check_memory
 from maxent.models.trees._checks import check_square, refuse
+from maxent.models.trees._counts import counted
 
 
 def max_spanning_tree(weights: ArrayLike) -> IntArray:
@@ -162,12 +163,25 @@ def chow_liu_tree(
     # a table of every thread, and the same again for groups of narrow columns
     check_memory("X with columns of categories up to", widest, 16 * threads * widest**2)
     check_memory("X with columns", n, 16 * n**2)
-    columns = Columns(codes, offset, weightless=weight is None)
-    information = np.empty((n, n))
+    edges, information = most_likely_tree(Columns(codes, offset), weight, ess)
+    return (edges, information) if return_information else edges
+
+
+def most_likely_tree(columns, weight, ess):
+    """Edges and mutual information of columns; see :func:`chow_liu_tree`.
+
+    Parameters
+    ----------
+    columns : Columns
+    weight : ndarray (n_samples,) or None
+        >= 0, not all zero.
+    ess : float
+    """
     if weight is not None:
         largest = float(weight.max())
-        weight = np.ascontiguousarray(weight / largest)  # no overflow of the sums
+        weight = weight / largest  # no overflow of the sums
         ess = ess / largest
-    columns.mutual_information(weight, ess, threads, information)
-    edges = max_spanning_tree(information)
-    return (edges, information) if return_information else edges
+    information = np.empty((columns.n, columns.n))
+    threads = effective_threads()
+    columns.mutual_information(counted(weight), ess, threads, information)
+    return max_spanning_tree(information), information

@@ -161,7 +161,16 @@ class SpanningTrees(TreePrior):
             As for the constructor, for weights that are negative or all zero, and if a
             pair of categories never occurs and `ess` is zero.
         """
-        counts, index = smoothed_counts(X, sample_weight, ess, n_categories)
+        ess = v.check_nonnegative("ess", ess)
+        rows = complete_rows(X, n_categories)
+        weight = v.check_weights(sample_weight, rows.n_rows)
+        weight = np.ones(rows.n_rows) if weight is None else weight
+        return cls._of_rows(rows, weight, ess, log_weights)
+
+    @classmethod
+    def _of_rows(cls, rows, weight, ess, log_weights):
+        index = rows.own
+        counts = rows.counts(weight) + uniform_counts(ess, index)
         cells = index.above()
         if log_weights is not None:
             allowed = ~np.isneginf(check_weights_of(index, log_weights))
@@ -301,9 +310,8 @@ def best_tree_scores(block, a):
     return edges, data.scores(table)
 
 
-def smoothed_counts(X, sample_weight, ess, n_categories):
-    """Counts (D, D) of complete rows plus `ess` spread evenly, and the categories."""
-    ess = v.check_nonnegative("ess", ess)
+def complete_rows(X, n_categories):
+    """TreeRows without missing values; None takes the categories from the codes."""
     if n_categories is None:
         X = v.as_doubles("X", X)
         if X.ndim != 2 or not len(X):
@@ -312,13 +320,10 @@ def smoothed_counts(X, sample_weight, ess, n_categories):
             raise ValueError("X must hold integer codes of categories from 0 on.")
         v.check_range("X", X, 65535)
         n_categories = [int(r) + 1 for r in X.max(axis=0)]
-    index = check_sizes(n_categories)
-    rows = TreeRows(X, index)
+    rows = TreeRows(X, check_sizes(n_categories))
     if not rows.complete or not rows.n_rows:
         raise ValueError("X must hold rows without a missing value, code -1.")
-    weight = v.check_weights(sample_weight, rows.n_rows)
-    weight = np.ones(rows.n_rows) if weight is None else weight
-    return rows.counts(weight) + uniform_counts(ess, index), index
+    return rows
 
 
 class EmptyCell(ValueError):
