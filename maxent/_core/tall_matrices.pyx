@@ -44,7 +44,7 @@ cdef enum:
 cdef Py_ssize_t MULTIPLICATIONS = 200_000_000   # of a part between looks at signals
 cdef Py_ssize_t PIECE = 8_000_000               # of a part worth a sum of its own
 cdef Py_ssize_t PARTS = 8                       # at most, which threads share out
-cdef Py_ssize_t SHARE = 400_000                 # entries of a part, with a vector
+cdef Py_ssize_t SHARE = 300_000                 # entries that two parts are worth
 cdef double ENTRY = 0.5                         # ns, mostly those of reading it
 
 
@@ -424,7 +424,7 @@ cdef class TallMatrix:
             raise ValueError(f"{n} rows, but {weight.shape[0]} weights")
         if not n or not d:
             return np.zeros((d, d))
-        parts = min(PARTS, max(<Py_ssize_t>1, n * square // PIECE))
+        parts = even_parts(n * square, PIECE)
         out = np.zeros((parts, padded, padded))
         room = np.zeros(parts * size + 8)
         lo = -(room.ctypes.data // 8) % 8
@@ -472,7 +472,7 @@ cdef class TallMatrix:
         out, prepared = found, np.array(x)
         for v in range(m):
             self.prepare(&x[v, 0], &prepared[v, 0])
-        parts = min(2 * PARTS, 1 + self.entries // SHARE)
+        parts = 2 * PARTS if self.entries > SHARE else 1
         own = np.empty((parts, self.room()))
         rows = whole_chunks((n + parts - 1) // parts)
         threads = team(n_threads, parts, ENTRY * self.entries)
@@ -536,7 +536,7 @@ cdef class TallMatrix:
             raise ValueError(f"{n} rows, but {x.shape[1]} factors")
         if not n or not d or not m:
             return np.zeros((m, d))
-        parts = min(PARTS, 1 + self.entries // max(SHARE, 4 * padded))
+        parts = even_parts(self.entries, max(SHARE // 2, 4 * padded))
         rows = whole_chunks((n + parts - 1) // parts)
         found, own = np.zeros((parts, m, padded)), np.empty((parts, self.room()))
         sums = found
@@ -592,6 +592,11 @@ cdef void add_parts(
         for k in range(1, G.shape[0]):
             s += G[k, i, j]
         total[i, j] = total[j, i] = s
+
+
+cdef inline Py_ssize_t even_parts(Py_ssize_t work, Py_ssize_t piece) noexcept nogil:
+    """One part or an even number, which two threads share out without a rest."""
+    return min(PARTS, max(<Py_ssize_t>1, 2 * (work // (2 * piece))))
 
 
 cdef inline Py_ssize_t whole_lanes(Py_ssize_t columns) noexcept nogil:

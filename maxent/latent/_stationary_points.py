@@ -25,7 +25,8 @@ from maxent.latent._pool import groups, reasons
 
 Array = NDArray[np.float64]
 
-_CHUNK = 4  # starts of one batch: the same for any number of processes
+_CHUNK = 4  # starts of one batch, at most; it does not depend on n_jobs
+_CHUNKS = 4  # batches, which processes share out, before any has so many starts
 _FINER = 1e-3  # share of tol to which weights that may be endless are polished
 _HESSIAN_UP_TO = 500  # weights; beyond, candidates are perturbed instead
 
@@ -56,7 +57,8 @@ def candidates(
     if method in ("gis", "iis", "scgis"):
         compiled("scaling")  # announced here, not in a process
     options = (method, inner, em_iter, tol, max_iter, check_maximum)
-    chunks = [starts[lo : lo + _CHUNK] for lo in range(0, len(starts), _CHUNK)]
+    size = min(_CHUNK, max(1, len(starts) // _CHUNKS))
+    chunks = [starts[lo : lo + size] for lo in range(0, len(starts), size)]
     listener = partial(progress.callback, store, task="EM step")
     parts = parts_of(
         partial(_chunk, likelihood, options), chunks, progress, listener, n_jobs
