@@ -138,10 +138,13 @@ class DirichletBayesNet(DirichletTables):
                 at = at * self.n_categories[p] + codes[:, p]
                 known[:, k] &= codes[:, p] >= 0
             cells[:, k] += at * self.n_categories[k]
-        # a factor with a missing value is left out
-        ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+        if known.all():
+            ends, visited = np.arange(len(codes) + 1) * cells.shape[1], cells.ravel()
+        else:  # a factor with a missing value is left out
+            ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+            visited = cells[known]
         return sp.csr_array(
-            (np.ones(ends[-1]), cells[known], ends), shape=(len(codes), first[-1])
+            (np.ones(ends[-1]), visited, ends), shape=(len(codes), first[-1])
         )
 
 
