@@ -5,13 +5,19 @@ CPUs; the ratio is the time on one thread over that on two. It is believed only 
 over wall time of the runs on two threads is well above one: on a busy machine it is
 not. Jobs in processes of their own show little CPU time here.
 
+"shared" is the share of the time on one thread in functions of which a profile says
+that two threads are a fifth faster or more. "bound" is the ratio if all of that took
+half the time, and the rest as long as on one thread (Amdahl).
+
 With --busy a process beside it takes what it gets of one of the CPUs: two threads
 should then be no slower than one, which has a CPU to itself.
 """
 
 import argparse
 import contextlib
+import cProfile
 import os
+import pstats
 import statistics
 import subprocess
 import sys
@@ -67,6 +73,10 @@ def run_jobs(options):
             outcome = race(*jobs, options.pairs)
             one, two = outcome.ours, outcome.peer
             same = np.array_equal(one.result, two.result)
+            # a busy neighbour is about the policy, not about the work
+            shared = None if options.busy else shared_part(*jobs, one.median)
+            if statistics.median(two.cpu_share) < 0.9:  # it works in processes
+                shared = None
             report.add(
                 {
                     "job": name,
@@ -74,11 +84,35 @@ def run_jobs(options):
                     "two threads s": f"{two.median:.4g}",
                     "ratio": f"{statistics.median(outcome.ratios):.2f}",
                     "ratios": f"{min(outcome.ratios):.2f}-{max(outcome.ratios):.2f}",
+                    "shared": "" if shared is None else f"{shared:.2f}",
+                    "bound": "" if shared is None else f"{1 / (1 - shared / 2):.2f}",
                     "CPU / wall on two": f"{statistics.median(two.cpu_share):.2f}",
                     "bits": "same" if same else "OTHER",
                 }
             )
     report.table()
+
+
+def shared_part(one, two, seconds):
+    """Share of the seconds on one thread in functions that are faster on two."""
+    on_one, on_two = own_times(one), own_times(two)
+    shared = sum(
+        time
+        for name, time in on_one.items()
+        if time > 0.005 * seconds and on_two.get(name, 0.0) < 0.8 * time
+    )
+    return min(shared / seconds, 1.0)
+
+
+def own_times(job, runs=3):
+    """Least time of each function of Python itself, compiled ones that it calls in."""
+    least = {}
+    for _ in range(runs):
+        profile = cProfile.Profile(builtins=False)
+        profile.runcall(job)
+        for name, (_, _, own, *_) in pstats.Stats(profile).stats.items():
+            least[name] = min(own, least.get(name, own))
+    return least
 
 
 def kernel_machines(quick):

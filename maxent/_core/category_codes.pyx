@@ -13,9 +13,8 @@ def count_values(
     const Py_ssize_t[::1] first,      # IN     (d + 1,) where their counts start
     Py_ssize_t[::1] counts,           # IN/OUT (first[d],)
 ):
-    """counts[first[k] + X[t, k] - least[k]] += 1; False at a value without a count."""
+    """counts[first[k] + X[t, k] - least[k]] += 1 where there is such a count."""
     cdef Py_ssize_t n = X.shape[0], d = X.shape[1], t, k, at
-    cdef bint inside = True
     if least.shape[0] != d or first.shape[0] != d + 1 or counts.shape[0] < first[d]:
         raise ValueError("columns and counts do not fit")
     with nogil:
@@ -24,9 +23,6 @@ def count_values(
                 at = X[t, k] - least[k]
                 if 0 <= at < first[k + 1] - first[k]:
                     counts[first[k] + at] += 1
-                else:
-                    inside = False
-    return inside
 
 
 def look_up(

@@ -37,8 +37,7 @@ cdef enum:
     WORK = 50000000         # entries read between two looks for Ctrl-C
     SHARES = 4              # of a thread's work, so that one that is slow leaves some
     ROWS = 4096             # of a chunk: sums and two columns stay in first-level cache
-    APART = 16              # doubles between the tables of two threads, so that no
-                            # cache line holds a part of both
+    APART = 16              # doubles between tables of threads: no cache line in common
 
 
 cdef void pair_of(Py_ssize_t index, Py_ssize_t* g, Py_ssize_t* h) noexcept nogil:

@@ -138,7 +138,7 @@ def learn_categories(
     `MISSING` otherwise. Messages use the names of the columns.
     """
     absent = missing_values(X)
-    lacking = absent.any(axis=0)
+    lacking = np.logical_or.reduce(absent, axis=0)
     if lacking.any() and missing is None:
         row, k = np.argwhere(absent)[0]
         value = X[row, k]

@@ -25,10 +25,15 @@ from maxent.latent._pool import groups, reasons
 
 Array = NDArray[np.float64]
 
-_CHUNK = 4  # starts of one batch, at most; it does not depend on n_jobs
-_CHUNKS = 4  # batches, which processes share out, before any has so many starts
+_LARGEST_BATCH = 4  # starts; to work on more at a time gains little
+_BATCHES = 4  # for processes to share out, before any has so many starts
 _FINER = 1e-3  # share of tol to which weights that may be endless are polished
 _HESSIAN_UP_TO = 500  # weights; beyond, candidates are perturbed instead
+
+
+def batch_size(n_starts: int) -> int:
+    """Starts of one batch, for any number of processes."""
+    return min(_LARGEST_BATCH, max(1, n_starts // _BATCHES))
 
 
 def take_best(model: Any, found: Any) -> None:
@@ -57,7 +62,7 @@ def candidates(
     if method in ("gis", "iis", "scgis"):
         compiled("scaling")  # announced here, not in a process
     options = (method, inner, em_iter, tol, max_iter, check_maximum)
-    size = min(_CHUNK, max(1, len(starts) // _CHUNKS))
+    size = batch_size(len(starts))
     chunks = [starts[lo : lo + size] for lo in range(0, len(starts), size)]
     listener = partial(progress.callback, store, task="EM step")
     parts = parts_of(

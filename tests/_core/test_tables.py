@@ -106,7 +106,7 @@ def test_same_bits_for_any_number_of_threads(rng):
 
 
 def test_weights_of_one_count_the_same_as_none(rng):
-    X, offset, columns = data(LETTERS["four letters"], 600, rng)
+    *_, columns = data(LETTERS["four letters"], 600, rng)
     C, D = np.empty((28, 28)), np.empty((28, 28))
     columns.counts(None, 1, C)  # from bits, before the codes of groups are there
     columns.counts(np.ones(600), 1, D)

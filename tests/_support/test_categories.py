@@ -1,9 +1,18 @@
 """Codes of categories: whichever way finds them, they are the same."""
 
+import warnings
+
 import numpy as np
 import pytest
 
-from maxent._support.categories import encode_categories
+from maxent._core import category_codes
+from maxent._support.categories import (
+    check_codes,
+    encode_categories,
+    learn_categories,
+    transposed_codes,
+)
+from maxent._support.threads import threads_of
 
 TYPES = [np.int8, np.uint8, np.int16, np.int64, np.uint64, np.float64]
 
@@ -63,3 +72,85 @@ def test_the_first_unknown_category_by_column_is_named():
     known = [np.array([0]), np.array([1, 2]), np.array([0.5, 2.0])]
     with pytest.raises(ValueError, match=r"^X\[2, 1\] = 8 is a category unseen"):
         encode_categories(X, known)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint64])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_categories_of_integers_are_the_distinct_ones(dtype, n_jobs):
+    """Near and far ones, in one block of rows and in several."""
+    rng = np.random.default_rng(4)
+    low = max(np.iinfo(dtype).min, -100)
+    for rows in (1, 7, 30_000):
+        X = rng.integers(low, 100, size=(rows, 4)).astype(dtype)
+        X[:, 1] = X[0, 1]
+        X[-1, 2] = np.iinfo(dtype).max
+        X[0, 3] = np.iinfo(dtype).min
+        with threads_of(n_jobs), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of many numbers in few rows
+            found = learn_categories(X)
+        for column, known in zip(X.T, found, strict=True):
+            assert known.dtype == dtype
+            assert known.tolist() == sorted(set(column.tolist()))
+
+
+def test_numbers_of_rows_are_no_categories_whichever_way_they_are_counted():
+    X = np.column_stack([np.arange(500), np.arange(500) % 3])
+    for rows in (X, X * 10**13, X.astype(object)):  # in a table, far apart, no integers
+        with pytest.warns(UserWarning, match=r"500 different numbers in 500 rows"):
+            learn_categories(rows)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.float64])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_transposed_codes_are_the_codes(dtype, n_jobs):
+    rng = np.random.default_rng(5)
+    sizes = [3, 100, 1, 7]
+    for rows in (0, 1, 33, 40_000):
+        X = np.column_stack([rng.integers(0, r, rows) for r in sizes]).astype(dtype)
+        if np.dtype(dtype).kind != "u":
+            X[::5, 1] = -1
+        with threads_of(n_jobs):
+            codes, missing = transposed_codes(X, sizes)
+        expected = np.where(X < 0, sizes, X).T
+        assert codes.dtype == np.uint16
+        assert (codes == expected).all()
+        assert missing.tolist() == [False, bool((X < 0).any()), False, False]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("code", [-2, 3, 65535, 65536, 2**40])
+def test_the_first_wrong_code_is_named_whichever_thread_finds_it(code, n_jobs):
+    X = np.zeros((60_000, 3), dtype=np.int64)
+    X[17_005, 1] = X[17_004, 2] = X[59_000, 0] = code
+    with threads_of(n_jobs):
+        for way in (transposed_codes, check_codes):
+            with pytest.raises(ValueError, match=r"X\[17004, 2\] = ") as error:
+                way(X, [3, 3, 3])
+            assert "codes 0 to 2" in str(error.value)
+
+
+def test_codes_that_are_no_integers_are_refused():
+    X = np.zeros((50_000, 2))
+    for wrong in (0.5, np.nan, np.inf):
+        X[40_001, 1] = wrong
+        for way in (transposed_codes, check_codes):
+            with pytest.raises(ValueError, match="integer codes"):
+                way(X, [2, 2])
+
+
+def test_compiled_passes_check_what_they_write_to():
+    X = np.zeros((4, 2), dtype=np.intp)
+    least, first = np.zeros(2, dtype=np.intp), np.array([0, 1, 2])
+    three, out = np.zeros(3, dtype=np.intp), np.zeros((2, 4), dtype=np.uint16)
+    for call in (
+        lambda: category_codes.count_values(X, three, first, three),
+        lambda: category_codes.count_values(X, least, first, three[:1]),
+        lambda: category_codes.look_up(X, least, first, three[:1], X.copy()),
+        lambda: category_codes.look_up(X, least, first, three, X[:2].copy()),
+        lambda: category_codes.transpose_codes(X, least, out[:, :3]),
+        lambda: category_codes.transpose_codes(X, three, out),
+    ):
+        with pytest.raises(ValueError, match="do not fit"):
+            call()
+    with pytest.raises(ValueError, match="contiguous"):
+        category_codes.transpose_codes(X, least + 1, np.asfortranarray(out))

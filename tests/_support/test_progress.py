@@ -343,7 +343,8 @@ def test_candidates_of_processes_are_tasks(callbacks, log):
     alone = clone(estimator).fit(X, y)
     estimator.set_params(n_jobs=2).set_callbacks(Recorder(log)).fit(X, y)
     ended = check_nested(events(log))
-    batches = -(-estimator.n_init // _stationary_points._CHUNK)
+    size = _stationary_points.batch_size(estimator.n_init)
+    batches = -(-estimator.n_init // size)
     assert batches > 1
     assert [names[-1][1:] for names in ended] == [
         *(["candidates", number] for number in range(batches)),
@@ -359,7 +360,7 @@ def test_candidates_of_processes_are_tasks(callbacks, log):
 
     estimator.set_callbacks(Impatient(log)).fit(X, y)
     assert len(check_nested(events(log))) == 2
-    assert len(estimator.candidates_["group"]) == _stationary_points._CHUNK
+    assert len(estimator.candidates_["group"]) == size
 
 
 @pytest.mark.parametrize("name", WORK)
