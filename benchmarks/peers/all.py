@@ -65,7 +65,7 @@ TABLES = [
     Table("approximation", "approximation.py"),
     Table("trees", "trees.py"),
     Table("product_kernels", "product_kernels.py", "--pairs 3"),
-    Table("threads", "threads.py", "--pairs 3"),
+    Table("threads", "threads.py", "--pairs 5"),
     Table("threads_busy", "threads.py", "--pairs 3 --busy"),
     Table("sequences", "sequences.py", "--pairs 3"),
     Table("dynamics", "dynamics.py", "--pairs 3"),
