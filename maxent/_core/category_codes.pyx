@@ -9,40 +9,40 @@ cdef enum:
 
 def count_values(
     const Py_ssize_t[:, ::1] X,       # IN     (n, d) blocks of rows
-    const Py_ssize_t[::1] least,      # IN     (d,) smallest values of the columns
+    const Py_ssize_t[::1] least,      # IN     (d,) smallest values, near zero
     const Py_ssize_t[::1] first,      # IN     (d + 1,) where their counts start
     Py_ssize_t[::1] counts,           # IN/OUT (first[d],)
 ):
     """counts[first[k] + X[t, k] - least[k]] += 1 where there is such a count."""
-    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], t, k, at
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], t, k, size
     if least.shape[0] != d or first.shape[0] != d + 1 or counts.shape[0] < first[d]:
         raise ValueError("columns and counts do not fit")
     with nogil:
         for t in range(n):
             for k in range(d):
-                at = X[t, k] - least[k]
-                if 0 <= at < first[k + 1] - first[k]:
-                    counts[first[k] + at] += 1
+                size = first[k + 1] - first[k]
+                if least[k] <= X[t, k] < least[k] + size:
+                    counts[first[k] + (X[t, k] - least[k])] += 1
 
 
 def look_up(
     const Py_ssize_t[:, ::1] X,       # IN   (n, d) block of rows
-    const Py_ssize_t[::1] least,      # IN   (d,) smallest values in the table
+    const Py_ssize_t[::1] least,      # IN   (d,) smallest values in the table, near zero
     const Py_ssize_t[::1] first,      # IN   (d + 1,) where the columns start in it
     const Py_ssize_t[::1] table,      # IN   (first[d],)
     Py_ssize_t[:, :] codes,           # OUT  (n, d)
 ):
     """codes[t, k] = table[first[k] + X[t, k] - least[k]], -1 outside."""
-    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], t, k, at
+    cdef Py_ssize_t n = X.shape[0], d = X.shape[1], t, k, size
     if (least.shape[0] != d or first.shape[0] != d + 1 or table.shape[0] < first[d]
             or codes.shape[0] != n or codes.shape[1] != d):
         raise ValueError("columns and tables do not fit")
     with nogil:
         for t in range(n):
             for k in range(d):
-                at = X[t, k] - least[k]
-                if 0 <= at < first[k + 1] - first[k]:
-                    codes[t, k] = table[first[k] + at]
+                size = first[k + 1] - first[k]
+                if least[k] <= X[t, k] < least[k] + size:
+                    codes[t, k] = table[first[k] + (X[t, k] - least[k])]
                 else:
                     codes[t, k] = -1
 

@@ -533,7 +533,7 @@ def check_codes(X, sizes):
     """Integer codes (n, n_nodes), X[:, i] < sizes[i]; -1 where a value is missing."""
     X = _as_codes(X, sizes)
     out, limits = np.empty(X.shape, dtype=np.intp), np.asarray(sizes)
-    step = max(1, _BLOCK * 16 // max(len(sizes), 1))  # short enough for Ctrl-C
+    step = _rows_between_signals(X)
     for lo in range(0, len(X), step):
         part = X[lo : lo + step]
         known = (part >= -1) & (limits > part)
@@ -545,7 +545,7 @@ def check_codes(X, sizes):
 
 
 def transposed_codes(X, sizes):
-    """Codes as of :func:`check_codes` with two bytes, and the columns with missing ones
+    """Codes as of :func:`check_codes` in two bytes, and which columns miss some.
 
     Returns
     -------
@@ -587,11 +587,17 @@ def _as_codes(X, sizes):
             f"X has shape {X.shape}; rows of {len(sizes)} categorical features are "
             "expected."
         )
-    for lo in range(0, 0 if whole else len(X), _BLOCK):
-        part = X[lo : lo + _BLOCK]
+    step = _rows_between_signals(X)
+    for lo in range(0, 0 if whole else len(X), step):
+        part = X[lo : lo + step]
         if not (np.isfinite(part).all() and (np.floor(part) == part).all()):
             raise ValueError("X must hold integer codes of categories, without NaN.")
     return X
+
+
+def _rows_between_signals(X):
+    """Rows that are checked at a time, soon enough for Ctrl-C."""
+    return max(1, 16 * _BLOCK // max(X.shape[1], 1))
 
 
 def _no_category(X, row, column, sizes):
