@@ -73,23 +73,22 @@ def run_jobs(options):
             outcome = race(*jobs, options.pairs)
             one, two = outcome.ours, outcome.peer
             same = np.array_equal(one.result, two.result)
-            # a busy neighbour is about the policy, not about the work
-            shared = None if options.busy else shared_part(*jobs, one.median)
-            if statistics.median(two.cpu_share) < 0.9:  # it works in processes
-                shared = None
-            report.add(
-                {
-                    "job": name,
-                    "one thread s": f"{one.median:.4g}",
-                    "two threads s": f"{two.median:.4g}",
-                    "ratio": f"{statistics.median(outcome.ratios):.2f}",
-                    "ratios": f"{min(outcome.ratios):.2f}-{max(outcome.ratios):.2f}",
-                    "shared": "" if shared is None else f"{shared:.2f}",
-                    "bound": "" if shared is None else f"{1 / (1 - shared / 2):.2f}",
-                    "CPU / wall on two": f"{statistics.median(two.cpu_share):.2f}",
-                    "bits": "same" if same else "OTHER",
-                }
-            )
+            row = {
+                "job": name,
+                "one thread s": f"{one.median:.4g}",
+                "two threads s": f"{two.median:.4g}",
+                "ratio": f"{statistics.median(outcome.ratios):.2f}",
+                "ratios": f"{min(outcome.ratios):.2f}-{max(outcome.ratios):.2f}",
+            }
+            if not options.busy:  # beside which one thread is used anyway
+                row |= {"shared": "", "bound": ""}
+                if statistics.median(two.cpu_share) > 0.9:  # else it is in processes
+                    shared = shared_part(*jobs, one.median)
+                    row["shared"] = f"{shared:.2f}"
+                    row["bound"] = f"{1 / (1 - shared / 2):.2f}"
+            row["CPU / wall on two"] = f"{statistics.median(two.cpu_share):.2f}"
+            row["bits"] = "same" if same else "OTHER"
+            report.add(row)
     report.table()
 
 
