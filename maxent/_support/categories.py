@@ -553,8 +553,16 @@ def transposed_codes(X, sizes):
         `sizes[i]` where a value of column i is missing; all sizes are below 65536.
     missing : ndarray of bool (n_nodes,)
     """
-    X = _as_codes(X, sizes)
-    d, limits = len(sizes), np.array(sizes, dtype=np.intp)
+    limits = np.asarray(sizes)
+    if (
+        limits.dtype.kind not in "iu"
+        or not ((limits > 0) & (limits <= MOST_CATEGORIES)).all()
+    ):
+        raise ValueError(
+            f"the fitted model is inconsistent: {v.shown(list(sizes))} are no numbers "
+            f"of categories from 1 to {MOST_CATEGORIES}. Fit it again."
+        )
+    X, d, limits = _as_codes(X, sizes), len(sizes), limits.astype(np.intp)
     codes = np.empty((d, len(X)), dtype=np.uint16)
     step, every = _rows(X), list(range(d))
     blocks = -(-len(X) // step)

@@ -129,6 +129,12 @@ def test_the_first_wrong_code_is_named_whichever_thread_finds_it(code, n_jobs):
             assert "codes 0 to 2" in str(error.value)
 
 
+@pytest.mark.parametrize("size", [0, -1, 65536, 10**308, np.inf, 2.5, "3", None])
+def test_numbers_of_categories_that_two_bytes_do_not_hold_are_refused(size):
+    with pytest.raises(ValueError, match=r"inconsistent.* numbers of categories"):
+        transposed_codes(np.zeros((3, 2), dtype=int), (2, size))
+
+
 def test_codes_that_are_no_integers_are_refused():
     X = np.zeros((50_000, 2))
     for wrong in (0.5, np.nan, np.inf):
