@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._support import validation as v
-from maxent._support.categories import check_codes
+from maxent._support.codes import check_codes
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families.dirichlet_tables import DirichletTables, check_table
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
-from maxent._support.categories import check_codes
+from maxent._support.codes import check_codes
 from maxent.families.dirichlet_nets import parents_first
 
 Array = NDArray[np.float64]

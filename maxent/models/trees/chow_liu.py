@@ -9,7 +9,7 @@ import numpy as np
 from maxent._core import maximum_tree as _maximum_tree
 from maxent._core.tables import Columns
 from maxent._support import validation as v
-from maxent._support.categories import category_offsets, encode_columns
+from maxent._support.codes import category_offsets, encode_columns
 from maxent._support.threads import effective_threads
 from maxent._support.typing import ArrayLike, FloatArray, IntArray
 from maxent._support.validation import check_memory

@@ -22,7 +22,7 @@ from typing import Any, Self
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.categories import check_sizes
+from maxent._support.codes import check_sizes
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike
 from maxent.models.trees._counts import TreeRows, log_tables, uniform_counts
@@ -164,7 +164,6 @@ class SpanningTrees(TreePrior):
         ess = v.check_nonnegative("ess", ess)
         rows = complete_rows(X, n_categories)
         weight = v.check_weights(sample_weight, rows.n_rows)
-        weight = np.ones(rows.n_rows) if weight is None else weight
         return cls._of_rows(rows, weight, ess, log_weights)
 
     @classmethod
