@@ -283,7 +283,7 @@ class GaussianChains(ChainProblem):
         seen = GaussianHMM._observations(self.found)
         kind = "diagonal" if self.diagonal else "full"
         problem = GaussianProblem(seen, self.weight, _SMOOTHING, kind)
-        start, transition, mean, cov = next(clustered_starts(problem, self.S, 1, rng))
+        start, transition, mean, cov = clustered_starts(problem, self.S, 1, rng)[0]
         logs = gaussian_table(gaussians(mean, cov), self.X)
         return np.log(start), np.log(transition), logs
 

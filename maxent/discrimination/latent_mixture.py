@@ -24,7 +24,6 @@ from maxent.discrimination._outlier_models import OutlierModel, check_model
 from maxent.discrimination.kernel_blocks import GaussianCentre, GaussianScores
 from maxent.families.block import as_block
 from maxent.families.dirichlet_tables import DirichletCounts, check_table
-from maxent.models._mixture_em import spread_rows
 
 
 class LatentMixture:
@@ -291,7 +290,7 @@ class MixtureProblem(LatentProblem):
         share = np.bincount(inverse.ravel(), self.weight) / self.weight.sum()
         deviation = np.sqrt(share @ np.square(rows - share @ rows))
         rows = rows / np.where(deviation > 0, deviation, 1.0)
-        centres = spread_rows(rows, share, self.K, rng)
+        centres = _spread_rows(rows, share, self.K, rng)
         distance = np.stack([np.square(rows - c).sum(axis=1) for c in centres], axis=1)
         near = distance == distance.min(axis=1, keepdims=True)
         Q = (0.1 / self.K + 0.9 * near) * rng.uniform(0.9, 1.1, size=near.shape)
@@ -320,6 +319,17 @@ class MixtureProblem(LatentProblem):
 
     def _pseudo_counts(self, blocks, weights):
         return blocks[0].posterior(weights[0]).pseudo_counts[0][0]
+
+
+def _spread_rows(rows, share, k, rng):
+    """Rows drawn one after the other by their squared distance to those drawn."""
+    centres = [rows[rng.choice(len(rows), p=share)]]
+    for _ in range(k - 1):
+        nearest = np.min([np.square(rows - c).sum(axis=1) for c in centres], axis=0)
+        chance = share * nearest
+        chance = chance / chance.sum() if chance.sum() > 0 else share
+        centres.append(rows[rng.choice(len(rows), p=chance)])
+    return centres
 
 
 def _bound(prior, X):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -77,6 +77,9 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
     array([[0.   , 3.227],
            [5.09 , 0.   ]])
     """
+
+    # no row, however far from the others, moves a fit without limit
+    _has_bounded_statistics: ClassVar[bool] = False
 
     @property
     def event_shape(self) -> tuple[int, ...]:

@@ -52,6 +52,7 @@ class Bernoulli(ExponentialFamily):
     """
 
     _core: tuple[tuple[str, int], ...] = (("prob", 0),)
+    _has_bounded_statistics = True
     prob: FloatArray
 
     def __init__(self, prob: ArrayLike) -> None:
@@ -155,6 +156,7 @@ class Categorical(ExponentialFamily):
     """
 
     _core: tuple[tuple[str, int], ...] = (("prob", 1),)
+    _has_bounded_statistics = True
     prob: FloatArray
 
     def __init__(self, prob: ArrayLike) -> None:

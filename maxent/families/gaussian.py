@@ -70,6 +70,10 @@ class AnyGaussian(ExponentialFamily):
     def _spread_shape(cls, d: int) -> tuple[int, ...]:
         """Shape of (co)variances in d dimensions."""
 
+    @abstractmethod
+    def _mean_distance(self, spread: FloatArray) -> FloatArray:
+        """tr(S^{-1} W): mean squared length of vectors with the (co)variance W."""
+
     @classmethod
     @abstractmethod
     def _spread(cls, R: FloatArray, share: FloatArray, smoothing: float) -> FloatArray:
@@ -114,6 +118,16 @@ class AnyGaussian(ExponentialFamily):
         """
         smoothing = v.check_nonnegative("smoothing", smoothing)
         X, W, total = cls._rows_to_fit(X, weights)
+        mean, spread, rounding = cls._weighted_moments(X, W, total, smoothing)
+        cls._check_spread(spread, rounding, smoothing)
+        return cls(mean, spread)  # type: ignore[call-arg]
+
+    @classmethod
+    def _weighted_moments(cls, X, W, total, smoothing=0.0):
+        """Means and (co)variances of weighted rows, and what rounding leaves of none.
+
+        A (co)variance may be singular here.
+        """
         v.check_range("X", X)
         largest = np.abs(X).reshape(-1, X.shape[-1]).max(axis=0)
         # about one of the rows: of a constant column exactly nothing is left
@@ -132,9 +146,8 @@ class AnyGaussian(ExponentialFamily):
             R = X[at] - mean[at][:, None, :]
             spread[part] = cls._spread(R, W[at], smoothing)
         spread = spread.reshape(batch + spread.shape[1:])
-        # what rounding alone leaves of the variance of a constant column
-        cls._check_spread(spread, (8 * np.finfo(float).eps * largest) ** 2, smoothing)
-        return cls(mean + origin[..., 0, :], spread)  # type: ignore[call-arg]
+        rounding = (8 * np.finfo(float).eps * largest) ** 2
+        return mean + origin[..., 0, :], spread, rounding
 
     def _part_sums(self, X, W):
         # about the means of this batch, which keeps the digits of small variances
@@ -146,13 +159,18 @@ class AnyGaussian(ExponentialFamily):
         return W.sum(axis=-1), first, second
 
     def _refitted(self, total, *sums):
+        mean, spread, rounding = self._moments_of_sums(total, *sums)
+        self._check_spread(spread, rounding, 0.0)
+        return type(self)(mean, spread)
+
+    def _moments_of_sums(self, total, *sums):
+        """As `_weighted_moments`, from sums of `_part_sums`."""
         shift, spread = (s / total.reshape(-1, *(1,) * (s.ndim - 1)) for s in sums)
         for h in range(len(total)):
             spread[h] -= self._spread(shift[h : h + 1], np.ones(1), 0.0)
         mean = self.mean + shift
         rounding = (8 * np.finfo(float).eps * np.abs(mean).max(axis=0)) ** 2
-        self._check_spread(spread, rounding, 0.0)
-        return type(self)(mean, spread)
+        return mean, spread, rounding
 
 
 class Gaussian(AnyGaussian):
@@ -238,6 +256,9 @@ class Gaussian(AnyGaussian):
         z = np.linalg.solve(self._factor, R.swapaxes(-2, -1))
         return np.square(z).sum(axis=-2)
 
+    def _mean_distance(self, spread):
+        return inverse_products(self._factor, spread)
+
     def _moments(self):
         return self.mean, np.diagonal(self.cov, axis1=-2, axis2=-1)
 
@@ -305,6 +326,13 @@ def precisions(factor):
     d = factor.shape[-1]
     root = np.linalg.solve(factor, np.broadcast_to(np.eye(d), factor.shape))
     return np.matmul(root.swapaxes(-2, -1), root)
+
+
+def inverse_products(factor, matrix):
+    """tr(S^{-1} W) of the matrices S with these lower Cholesky factors."""
+    inside = np.linalg.solve(factor, np.broadcast_to(matrix, factor.shape))
+    both = np.linalg.solve(factor, inside.swapaxes(-2, -1))
+    return np.trace(both, axis1=-2, axis2=-1)
 
 
 def _is_shared(matrices):

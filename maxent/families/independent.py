@@ -74,6 +74,9 @@ class DiagonalGaussian(AnyGaussian):
     def _own_distance(self, R):
         return (R * R / self.var[..., None, :]).sum(axis=-1)
 
+    def _mean_distance(self, spread):
+        return (spread / self.var).sum(axis=-1)
+
     def _moments(self):
         return self.mean, self.var
 
@@ -178,6 +181,9 @@ class SphericalGaussian(AnyGaussian):
 
     def _own_distance(self, R):
         return np.square(R).sum(axis=-1) / self.var[..., None]
+
+    def _mean_distance(self, spread):
+        return self._d * spread / self.var
 
     def _moments(self):
         return self.mean, np.broadcast_to(self.var[..., None], self.mean.shape)

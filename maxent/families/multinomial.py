@@ -60,6 +60,7 @@ class Multinomial(ExponentialFamily):
     """
 
     _core: tuple[tuple[str, int], ...] = (("prob", 1),)
+    _has_bounded_statistics = True
     _common: tuple[str, ...] = ("total",)
     prob: FloatArray
     total: int

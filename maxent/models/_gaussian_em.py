@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
 from maxent._support import validation as v
 from maxent._support.sequences import Sequences
-from maxent._support.threads import single_threaded_loops
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
 from maxent.families.gaussian import AnyGaussian
-from maxent.models._chain_input import Array
+from maxent.models._chain_input import Array, with_pseudo_counts
+from maxent.models._component_prior import ComponentPrior, prior_of_groups
+from maxent.models._component_search import ComponentSearch
 from maxent.models._hidden_chain import HiddenChainProblem, Observations
 from maxent.models._partial import (
     check_columns,
@@ -24,6 +26,7 @@ from maxent.models._partial import (
 )
 
 _MOST_CLUSTERED = 10000  # rows that a start looks at
+_SEARCH_SMOOTHING = 3.0  # of the mixtures of starts
 FAMILIES: dict[str, type[Any]] = {
     "full": Gaussian,
     "diagonal": DiagonalGaussian,
@@ -64,6 +67,29 @@ def fitted_gaussians(mean: ArrayLike, cov: ArrayLike) -> AnyGaussian:
         ) from error
 
 
+def check_scatter(family: type[Any], X: Array, weights: Array) -> None:
+    """Refuse rows of positive weight that have no spread in some direction."""
+    try:
+        family.fit(X, weights)
+        return
+    except ValueError as error:
+        if "singular" not in str(error) and "constant" not in str(error):
+            raise
+    n, d = X.shape
+    constant = constant_columns(X)
+    if constant.any():
+        raise ValueError(
+            f"column {int(np.argmax(constant))} of X is constant, so its variance is "
+            "zero; drop it, or add noise of the size of its resolution."
+        )
+    raise ValueError(
+        f"the covariance of X ({n} rows of {d} columns) is singular: full covariances "
+        f"need at least {d + 1} rows that are not in one plane. Drop columns that "
+        "follow from others (one of shares that sum to one), add rows, or use "
+        "DiagonalGaussian."
+    )
+
+
 def covariances(emission: Any) -> Array:
     """Covariance matrices or variances of a batch."""
     return emission.cov if isinstance(emission, Gaussian) else emission.var
@@ -77,15 +103,9 @@ def gaussian_table(emission: Any, X: Array) -> Array:
 
 
 class GaussianProblem(HiddenChainProblem):
-    """EM of Gaussian emissions.
+    """EM of Gaussian emissions; `prior` is that of their means and covariances.
 
-    The prior of a state's mean and covariance is the likelihood of `smoothing` further
-    observations that are distributed like all the data,
-
-        smoothing / n * sum_t log p(x_t | state),
-
-    so the M step is the family's own fit to weighted rows. Rows that are missing in
-    part are filled in by each state.
+    Rows that are missing in part are filled in by each state.
     """
 
     def __init__(
@@ -99,6 +119,7 @@ class GaussianProblem(HiddenChainProblem):
     ) -> None:
         super().__init__(seen, weights, smoothing, n_jobs)
         self.kind, self.partial = kind, False
+        self.prior = ComponentPrior(FAMILIES[kind])  # none until a start is known
         X = seen.sequences.values
         self.shown = seen.row >= 0
         self.own = own = np.repeat(weights, seen.sequences.lengths) * self.shown
@@ -114,7 +135,6 @@ class GaussianProblem(HiddenChainProblem):
         self.partial = bool(is_partial(self.rows).any())
         filled = with_column_means(self.rows) if self.partial else self.rows
         v.check_range("sequences", filled)
-        self.share = own[self.shown] / own.sum()
         constant = constant_columns(self.rows)
         if constant.any():
             if len(self.rows) == 1:
@@ -125,16 +145,48 @@ class GaussianProblem(HiddenChainProblem):
                 "its resolution."
             )
 
-    def take_share_of(self, total: float) -> None:
-        """Be a part of data whose observations have this total weight."""
-        self.share = self.own[self.shown] / total
-
     def emission_sums(
         self, counts: Array, emission: Sequence[Array]
     ) -> tuple[Array, ...]:
         """Sums of the family from expected counts (rows, n_states)."""
-        weights = counts[self.shown].T + self.smoothing * self.share
-        return self.batch_of(*emission)._part_sums(self.rows, weights)
+        return self.batch_of(*emission)._part_sums(self.rows, counts[self.shown].T)
+
+    def start_at(self, point: tuple[Array, ...]) -> tuple[Array, ...]:
+        """A point, whose states' most likely rows decide about the prior."""
+        shares = self.expected(point)[0].emission[self.shown].T
+        self._set_prior(shares.argmax(axis=0), len(shares))
+        return point
+
+    def start_of(self, weights: Array, batch: Any, is_best: bool) -> tuple[Array, ...]:
+        """Start of a chain whose states are the components of a mixture.
+
+        Its moves are those of the rows' posterior shares, and a tenth of even ones, as
+        EM could never leave a zero. The best mixture decides about the prior.
+        """
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(weights)[:, None]
+        shares = softmax(gaussian_table(batch, self.rows).T + log_weights, axis=0)
+        if is_best:
+            self._set_prior(shares.argmax(axis=0), len(weights))
+        after = np.zeros((len(self.X), len(weights)))
+        after[self.shown] = shares.T * self.own[self.shown, None]
+        before = np.zeros_like(after)
+        before[self.shown] = shares.T
+        first = self.seen.sequences.offsets[:-1]
+        start = after[first].sum(axis=0)
+        after[first] = 0.0
+        moves = before[:-1].T @ after[1:]
+        even = np.full(moves.shape, 1.0 / len(weights))
+        start = 0.9 * with_pseudo_counts(start, 0.0, even[0]) + 0.1 * even[0]
+        moves = 0.9 * with_pseudo_counts(moves, 0.0, even) + 0.1 * even
+        return start, moves, batch.mean, covariances(batch)
+
+    def _set_prior(self, labels, n_states):
+        X = with_column_means(self.rows) if self.partial else self.rows
+        own = self.own[self.shown]
+        self.prior = prior_of_groups(
+            FAMILIES[self.kind], X, own, labels, n_states, self.smoothing
+        )
 
     @staticmethod
     def batch_of(mean: Array, cov: Array) -> AnyGaussian:
@@ -147,24 +199,22 @@ class GaussianProblem(HiddenChainProblem):
         return batch.mean, covariances(batch)
 
     def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
-        mean, cov = emission
-        table = gaussian_table(fitted_gaussians(mean, cov), self.X)
-        if not self.smoothing:
-            return table, 0.0
-        return table, self.smoothing * float((self.share @ table[self.shown]).sum())
+        batch = fitted_gaussians(*emission)
+        return gaussian_table(batch, self.X), float(self.prior.log_density(batch).sum())
 
     def fit_emission(
         self, counts: Array, emission: Sequence[Array]
     ) -> tuple[Array, ...]:
         mean, cov = map(np.array, emission)
-        weights = counts[self.shown].T + self.smoothing * self.share
-        used = weights.sum(axis=1) > 0  # the others keep what they have
+        weights = counts[self.shown].T
+        total = weights.sum(axis=1)
+        used = self.prior.decides(total)  # the others keep what they have
+        weights, total = weights[used], total[used]
         if self.partial:
-            mean[used], cov[used] = expected_fit(
-                self.rows, weights[used], mean[used], cov[used]
-            )
-            return mean, cov
-        fitted = _fitted(self.kind, self.rows, weights[used])
+            moments = expected_fit(self.rows, weights, mean[used], cov[used])
+            fitted = self.prior.blended(total, *moments)
+        else:
+            fitted = self.prior.fit(self.rows, weights)
         mean[used], cov[used] = fitted.mean, covariances(fitted)
         return mean, cov
 
@@ -215,24 +265,16 @@ def refuse_flat_series(series: list[Sequences]) -> None:
 
 def clustered_starts(
     problem: GaussianProblem, n_states: int, n_init: int, rng: np.random.Generator
-) -> Iterator[tuple[Array, Array, Array, Array]]:
-    """Starts with the means and covariances of random k-means clusterings."""
-    from sklearn.cluster import KMeans
-
+) -> list[tuple[Array, Array, Array, Array]]:
+    """Starts from mixtures of the rows, and the moves between their components."""
     X = with_column_means(problem.rows) if problem.partial else problem.rows
-    overall = _fitted(problem.kind, X, problem.share)
+    own = problem.own[problem.shown]
+    X, own = X[own > 0], own[own > 0]
+    _fitted(problem.kind, X, own)
     if len(X) > _MOST_CLUSTERED:
-        X = X[np.sort(rng.choice(len(X), _MOST_CLUSTERED, replace=False))]
-    scale = np.sqrt(overall.moments()[1])
-    k = min(n_states, len(np.unique(X, axis=0)))
-    for _ in range(n_init):
-        seed = int(rng.integers(2**31))
-        with single_threaded_loops():  # whose threads do not survive a fork
-            found = KMeans(k, n_init=1, random_state=seed).fit(X / scale)
-        means = found.cluster_centers_
-        mean = overall.mean + rng.normal(size=(n_states, X.shape[1])) * scale
-        mean[:k] = means * scale
-        cov = np.repeat(0.5 * covariances(overall)[None], n_states, axis=0)
-        start = 0.9 * rng.dirichlet(np.ones(n_states)) + 0.1 / n_states
-        transition = rng.dirichlet(np.ones(n_states), size=n_states)
-        yield start, 0.9 * transition + 0.1 / n_states, mean, cov
+        pick = np.sort(rng.choice(len(X), _MOST_CLUSTERED, replace=False))
+        X, own = X[pick], own[pick] * (own.sum() / own[pick].sum())
+    family = FAMILIES[problem.kind]
+    search = ComponentSearch(X, own, family, n_states, _SEARCH_SMOOTHING, {})
+    points = search.starts(n_init, rng)
+    return [problem.start_of(*point, is_best=point is points[0]) for point in points]

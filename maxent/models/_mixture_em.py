@@ -11,10 +11,12 @@ from scipy.special import logsumexp
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import ExponentialFamily, _checks
+from maxent.models._component_prior import ComponentPrior, prior_of_groups
+from maxent.models._component_search import ComponentSearch
 from maxent.models._gaussian_em import (
     FAMILIES,
+    check_scatter,
     covariances,
-    fitted_gaussians,
     gaussians,
 )
 from maxent.models._partial import (
@@ -25,6 +27,10 @@ from maxent.models._partial import (
     with_column_means,
 )
 from maxent.models.base import relative_change
+
+_MOST_SEARCHED = 10_000  # rows that the search for a start looks at
+_MOST_OF_GROUP = 200  # or so many for each component, where these are more
+_LEAST_SMOOTHING = 0.01  # of that search
 
 
 class MixtureProblem:
@@ -41,9 +47,18 @@ class MixtureProblem:
         self.own, _ = _checks.row_weights(own, (n,))
         self.share = self.own / self.own.sum()
         self.family, self.options = family, options
+        self.prior = ComponentPrior(family)  # none until a start is known
         self.partial = family in FAMILIES.values() and bool(np.isnan(self.X).any())
         if self.partial:
             self._check_partial()
+
+    def _check_whole(self):
+        """Refuse rows without a fit of the family, before any start."""
+        X, own = self.X[self.own > 0], self.own[self.own > 0]
+        if self.family in FAMILIES.values() and not self.options:
+            check_scatter(self.family, X, own)
+        else:
+            self.family.fit(X, own, **self.options)
 
     def _check_partial(self):
         """Refuse what missing entries of rows (n, d) cannot be taken with."""
@@ -81,10 +96,18 @@ class MixtureProblem:
                 "expected."
             )
         _checks.simplex_array("init", shares)
-        return self.maximum(shares.T, None)
+        self._set_prior(shares.argmax(axis=1), shares.shape[1])
+        empty = self.own @ shares == 0
+        return self.maximum(np.where(empty, 1e-9, shares).T, None)
+
+    def start_of_mixture(self, weights, components):
+        """The point of a given mixture."""
+        joint = self._joint(weights, components)
+        self._set_prior(joint.argmax(axis=0), len(weights))
+        return weights, components
 
     def random_starts(self, n_components, n_init, random_state):
-        """Checked arguments, and the points that they ask for."""
+        """Checked arguments, and the points that they ask for, each a different one."""
         k = v.check_count("n_components", n_components)
         n_init = v.check_count("n_init", n_init)
         rows = int(np.count_nonzero(self.own))
@@ -96,45 +119,74 @@ class MixtureProblem:
         return self._starts(k, n_init, as_generator(random_state))
 
     def _starts(self, k, n_init, rng):
-        """Random rows as centres, and every row with a random share of the nearest.
+        if not self.partial:
+            self._check_whole()
+        X, own = self._searched_rows(k, rng)
+        c = self.smoothing or _LEAST_SMOOTHING
+        search = ComponentSearch(X, own, self.family, k, c, self.options)
+        starts = search.starts(n_init, rng)
+        self.start_of_mixture(*starts[0])  # for its prior
+        return starts
 
-        Components of the rows' posterior under equal weights, so any family will do.
+    def _searched_rows(self, k, rng):
+        """Whole rows of positive weight, a sample of many, and their weights."""
+        X, own = self._whole_rows()
+        most = max(_MOST_SEARCHED, _MOST_OF_GROUP * k)
+        if len(X) > most:
+            pick = np.sort(rng.choice(len(X), most, replace=False))
+            X, own = X[pick], own[pick] * (own.sum() / own[pick].sum())
+        return X, own
+
+    def _whole_rows(self):
+        """Rows of positive weight without missing entries, and their weights.
+
+        Where few rows have none, the others are filled in with the means of columns.
         """
-        rows = with_column_means(self.X) if self.partial else self.X
-        rows = rows.reshape(len(rows), -1)
-        deviation = np.sqrt(self.share @ np.square(rows - self.share @ rows))
-        rows = rows / np.where(deviation > 0, deviation, 1.0)
-        for _ in range(n_init):
-            centres = spread_rows(rows, self.share, k, rng)
-            distance = np.stack([np.square(rows - c).sum(axis=1) for c in centres])
-            shares = 0.1 / k + 0.9 * (distance == distance.min(axis=0))
-            shares = shares * rng.uniform(0.9, 1.1, size=shares.shape)
-            yield self.maximum(shares / shares.sum(axis=0), None)
+        used = self.own > 0
+        if not self.partial:
+            return self.X[used], self.own[used]
+        whole = used & ~np.isnan(self.X).any(axis=1)
+        X = self.X[whole]
+        if 2 * len(X) >= used.sum() and (X.min(axis=0) < X.max(axis=0)).all():
+            return X, self.own[whole]
+        return with_column_means(self.X[used]), self.own[used]
+
+    def _set_prior(self, labels, k):
+        """Prior of the components from a partition of the rows."""
+        c = self.smoothing
+        if not self.partial:
+            X, own = self.X, self.own
+        else:
+            X, own = with_column_means(self.X), self.own
+        self.prior = prior_of_groups(self.family, X, own, labels, k, c)
+
+    def _joint(self, weights, components):
+        with np.errstate(divide="ignore"):
+            return log_densities(components, self.X) + np.log(weights)[:, None]
 
     def step(self, point):
         """Objective at a point, and the point after one EM step."""
         weights, components = point
-        objective, spread, shares = posterior_shares(
-            self.X, self.own, self.share, point, self.smoothing
-        )
+        log_prob = log_densities(components, self.X)
+        objective, shares = posterior_shares(log_prob, weights, self.own)
         if self.smoothing:
-            objective += self.smoothing * float(np.log(weights).sum() + spread)
+            objective += self.smoothing * float(np.log(weights).sum())
+            objective += float(self.prior.log_density(components, log_prob).sum())
         return objective, self.maximum(shares, components)
 
     def maximum(self, shares, old):
         """M step from posterior probabilities (n_components, n_samples)."""
         mass = shares * self.own
-        counts = mass.sum(axis=1) + self.smoothing
-        rows = mass + self.smoothing * self.share
-        used = rows.sum(axis=1) > 0
+        total = mass.sum(axis=1)
+        counts = total + self.smoothing
+        used = self.prior.decides(total)
         if self.partial:
-            old = self._overall(len(rows)) if old is None else old
+            old = self._overall(len(mass)) if old is None else old
             before = old[used]
-            fitted = fitted_gaussians(
-                *expected_fit(self.X, rows[used], before.mean, covariances(before))
-            )
+            moments = expected_fit(self.X, mass[used], before.mean, covariances(before))
+            fitted = self.prior.blended(total[used], *moments)
         else:
-            fitted = self.family.fit(self.X, rows[used], **self.options)
+            fitted = self.prior.fit(self.X, mass[used], **self.options)
         return counts / counts.sum(), in_place(fitted, old, used)
 
     def _overall(self, k):
@@ -178,19 +230,16 @@ def check_family(family):
         )
 
 
-def posterior_shares(X, own, share, point, smoothing):
-    """Log-likelihood, mean log-densities by `share`, and shares (n_components, n)."""
-    weights, components = point
-    log_prob = log_densities(components, X)
+def posterior_shares(log_prob, weights, own):
+    """Log-likelihood, and posterior shares (n_components, n)."""
     with np.errstate(divide="ignore"):
         joint = log_prob + np.log(weights)[:, None]
     total = logsumexp(joint, axis=0)
     used = own > 0
     log_likelihood = float(own[used] @ total[used])
-    spread = (log_prob[:, used] @ share[used]).sum() if smoothing else 0.0
     with np.errstate(invalid="ignore"):
         shares = np.where(used, np.exp(joint - total), 0.0)
-    return log_likelihood, spread, shares
+    return log_likelihood, shares
 
 
 def merged(new, old, used):
@@ -212,14 +261,3 @@ def mixture_change(old, new):
         return (point[0], *(a for a in inside if isinstance(a, np.ndarray)))
 
     return relative_change(arrays(old), arrays(new))
-
-
-def spread_rows(rows, share, k, rng):
-    """Rows drawn one after the other by their squared distance to those drawn."""
-    centres = [rows[rng.choice(len(rows), p=share)]]
-    for _ in range(k - 1):
-        nearest = np.min([np.square(rows - c).sum(axis=1) for c in centres], axis=0)
-        chance = share * nearest
-        chance = chance / chance.sum() if chance.sum() > 0 else share
-        centres.append(rows[rng.choice(len(rows), p=chance)])
-    return centres

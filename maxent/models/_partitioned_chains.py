@@ -37,10 +37,12 @@ class Emission(ABC):
         """(weight of the steps that were observed, largest code)."""
 
     @abstractmethod
-    def problem(
-        self, found: Sequences, weights: Any, total: float
-    ) -> HiddenChainProblem:
-        """EM of this partition, its share of the prior by the weight of all."""
+    def set_prior(self, point: Any, found: Sequences, weights: Any) -> None:
+        """Choose the prior by a start and a sample of the sequences."""
+
+    @abstractmethod
+    def problem(self, found: Sequences, weights: Any) -> HiddenChainProblem:
+        """EM of this partition, without the prior."""
 
     @abstractmethod
     def sums(self, problem: HiddenChainProblem, counts: Any, emission: Any) -> Any:
@@ -48,7 +50,7 @@ class Emission(ABC):
 
     @abstractmethod
     def maximum(self, sums: Any, emission: Any) -> tuple[float, tuple[Any, ...]]:
-        """Log-density of the prior that partitions left out, and the new emission."""
+        """Log-density of the prior, and the new emission."""
 
 
 class PartitionedChains:
@@ -97,8 +99,8 @@ class PartitionedChains:
     def fit(self, cls, fixed, tol, max_iter, callback, **more):
         """Model of a class from `init`, or from its own fit to the sample."""
         init = self.init
+        values, lengths, weights = self.sample()
         if init is None:
-            values, lengths, weights = self.sample()
             init = cls._fit(
                 values,
                 lengths=lengths,
@@ -111,6 +113,7 @@ class PartitionedChains:
                 **more,
             )
         start = init.start, init.transition, *init._emission_arrays()
+        self.emission.set_prior(start, self.emission.read(values, lengths), weights)
         best, result = maximize_by_em(
             self.step, [start], tol=tol, max_iter=max_iter, callback=callback
         )
@@ -121,7 +124,7 @@ class PartitionedChains:
         start, transition, *emission = point
         c = self.smoothing
         objective, starts, transitions, *sums = self.parts.total(
-            _e_step, self.emission, point, self.total
+            _e_step, self.emission, point
         )
         prior, emission = self.emission.maximum(sums, emission)
         objective += prior + table_log_prior(start, c) + table_log_prior(transition, c)
@@ -153,12 +156,12 @@ def _drawn(values, lengths, weights, share):
     return np.concatenate(steps), lengths[pick], weights[pick] * (n / count)
 
 
-def _e_step(values, lengths, weights, emission, point, total):
-    """(objective, counts of starts and transitions, sums of the emission)."""
-    problem = emission.problem(emission.read(values, lengths), weights, total)
-    counts, log_likelihood, prior = problem.expected(point)
+def _e_step(values, lengths, weights, emission, point):
+    """(log-likelihood, counts of starts and transitions, sums of the emission)."""
+    problem = emission.problem(emission.read(values, lengths), weights)
+    counts, log_likelihood, _ = problem.expected(point)
     sums = emission.sums(problem, counts.emission, point[2:])
-    return log_likelihood + prior, counts.start, counts.transition, *sums
+    return log_likelihood, counts.start, counts.transition, *sums
 
 
 # -- the two kinds ---------------------------------------------------------------------
@@ -184,7 +187,10 @@ class Symbols(Emission):
         own = np.repeat(weights, found.lengths) * (found.values >= 0)
         return float(own.sum()), float(found.values.max(initial=0))
 
-    def problem(self, found, weights, total):
+    def set_prior(self, point, found, weights):
+        """Pseudo-counts depend on no data."""
+
+    def problem(self, found, weights):
         return self._problem(self._observations(found), weights, 0.0, 1)
 
     def sums(self, problem, counts, emission):
@@ -197,11 +203,12 @@ class Symbols(Emission):
 
 
 class Vectors(Emission):
-    """Gaussians; `smoothing` further observations are shared out to the rows."""
+    """Gaussians; their prior belongs to the M step."""
 
     def __init__(self, problem, observations, kind, smoothing):
         self._problem, self._observations = problem, observations
         self.kind, self.smoothing = kind, smoothing
+        self.prior = None
 
     def check_start(self, init, sequences):
         columns = sequences.shape[1] if sequences.ndim == 2 else 1
@@ -227,20 +234,23 @@ class Vectors(Emission):
         own = np.repeat(weights, found.lengths) * ~np.isnan(found.values[:, 0])
         return float(own.sum()), 0.0
 
-    def problem(self, found, weights, total):
+    def set_prior(self, point, found, weights):
         seen = self._observations(found)
-        part = self._problem(seen, weights, self.smoothing, self.kind, 1, part=True)
-        part.take_share_of(total)
-        return part
+        whole = self._problem(seen, weights, self.smoothing, self.kind, 1)
+        whole.start_at(point)
+        self.prior = whole.prior
+
+    def problem(self, found, weights):
+        seen = self._observations(found)
+        return self._problem(seen, weights, 0.0, self.kind, 1, part=True)
 
     def sums(self, problem, counts, emission):
         return problem.emission_sums(counts, emission)
 
     def maximum(self, sums, emission):
         mean, cov = map(np.array, emission)
-        total = sums[0]
-        used = total > 0
-        batch = self._problem.batch_of(mean, cov)[used]
-        fitted = batch._refitted(total[used], *(s[used] for s in sums[1:]))
+        batch = self._problem.batch_of(mean, cov)
+        used = self.prior.decides(sums[0])
+        fitted = self.prior.refitted(batch[used], *(s[used] for s in sums))
         mean[used], cov[used] = self._problem.arrays_of(fitted)
-        return 0.0, (mean, cov)
+        return float(self.prior.log_density(batch).sum()), (mean, cov)

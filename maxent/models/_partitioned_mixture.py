@@ -12,6 +12,7 @@ from maxent._support.partitions import partitions_of
 from maxent._support.random_state import as_generator
 from maxent.families import Categorical, _checks
 from maxent.models._mixture_em import (
+    MixtureProblem,
     check_family,
     in_place,
     mixture_change,
@@ -87,62 +88,52 @@ class PartitionedMixture:
     def fit(self, cls, tol, max_iter, callback):
         """The mixture, from a start that is its own fit to the sample."""
         init, n_components, n_init, random_state = self.starts
+        if init is not None:
+            self._check_rows(init.components)
+        X, _, weights = self.sample
+        problem = MixtureProblem(X, weights, self.family, self.smoothing, self.options)
+        options = {"tol": tol, "max_iter": max_iter, "callback": callback}
+        options["change"] = mixture_change
         if init is None:
-            X, _, weights = self.sample
-            start = cls._fit(
-                X,
-                weights,
-                n_components=n_components,
-                family=self.family,
-                smoothing=self.smoothing,
-                n_init=n_init,
-                tol=tol,
-                max_iter=max_iter,
-                callback=callback,
-                random_state=random_state,
-                family_options=self.options,
-            )
+            starts = problem.random_starts(n_components, n_init, random_state)
+            start, _ = maximize_by_em(problem.step, starts, **options)
+            self._check_rows(start[1])
         else:
-            start = init
-        components = start.components
+            start = problem.start_of_mixture(init.weights, init.components)
+        self.prior = problem.prior
+        best, result = maximize_by_em(self.step, [start], **options)
+        return cls(*best)._with_result(result)
+
+    def _check_rows(self, components):
+        """Refuse rows that no component can have."""
         for i, wrong in enumerate(self.parts.map(_outside, components)):
             if wrong is not None:
                 raise ValueError(f"partition {i}: {wrong}")
-        best, result = maximize_by_em(
-            self.step,
-            [(start.weights, components)],
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            change=mixture_change,
-        )
-        return cls(*best)._with_result(result)
 
     def step(self, point):
         """Objective at a point, and the point after one EM step."""
         weights, components = point
         c = self.smoothing
-        objective, counts, total, *sums = self.parts.total(
-            _e_step, point, c, self.total
-        )
+        objective, total, *sums = self.parts.total(_e_step, point)
         if c:
             objective += c * float(np.log(weights).sum())
-        used = total > 0  # a component without a row stays as it is
-        fitted = components[used]._refitted(total[used], *(s[used] for s in sums))
-        counts = counts + c
+            objective += float(self.prior.log_density(components).sum())
+        used = self.prior.decides(total)
+        fitted = self.prior.refitted(
+            components[used], total[used], *(s[used] for s in sums)
+        )
+        counts = total + c
         return objective, (counts / counts.sum(), in_place(fitted, components, used))
 
 
 # -- functions of one partition (X, None, weights) -------------------------------------
-def _e_step(X, _, own, point, smoothing, total):
-    """(objective, counts (k,), sums of the family) of the rows."""
+def _e_step(X, _, own, point):
+    """(log-likelihood, sums of the family) of the rows; the first sums are counts."""
     own = np.ones(X.shape[0]) if own is None else np.asarray(own, dtype=np.float64)
     X, own = np.asarray(X[own > 0], dtype=np.float64), own[own > 0]
-    share = own / total
-    objective, spread, shares = posterior_shares(X, own, share, point, smoothing)
-    mass = shares * own
-    sums = point[1]._part_sums(X, mass + smoothing * share)
-    return objective + smoothing * float(spread), mass.sum(axis=1), *sums
+    weights, components = point
+    objective, shares = posterior_shares(components.log_prob(X), weights, own)
+    return objective, *components._part_sums(X, shares * own)
 
 
 def _outside(X, _, own, components):

@@ -43,7 +43,7 @@ class EMResult:
     residual : float or None
         Largest relative change of a parameter in one more EM step.
     objectives : list of float
-        Final objective of every start.
+        Final objective of every start; of starts that are the same, once.
     size : float or None
         What gains are measured by: the number of observed values, of models whose
         `fit` says so; None for ``1 + |objective|``.

@@ -175,7 +175,7 @@ class GaussianHMM(HiddenMarkovModel):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> Self:
-        """Fit by EM (Baum-Welch) from several starts by k-means.
+        """Fit by EM (Baum-Welch) from several starts by clustering.
 
         Parameters
         ----------
@@ -192,17 +192,18 @@ class GaussianHMM(HiddenMarkovModel):
         covariance_type : {"full", "diagonal", "spherical"}, default="full"
         smoothing : float, default=0.01
             Pseudo-counts >= 0 of every entry of start and transition, and
-            pseudo-observations of every state, distributed like all the data: a state
-            that takes n observations with covariance C and mean near that of all gets
-            ``(n C + smoothing V) / (n + smoothing)``, V the covariance of all. With 0
-            the likelihood may be unbounded.
+            pseudo-observations of every state about its own mean: a state that takes n
+            observations with covariance C gets ``(n C + smoothing W) / (n +
+            smoothing)``, W the covariance within the groups of the start, whatever
+            their distance. With 0 the likelihood may be unbounded.
         zeta : float, default=0.1
             Free parameters per step where `n_states` is None.
         init : GaussianHMM, optional
             Start of a single run, whose `covariance_type` is kept; `n_states` must
             be its own then, and `n_init` is not read.
         n_init : int, default=3
-            Starts; the run of the greatest objective is kept.
+            Starts, as those of :class:`Mixture` for the observations; the run of the
+            greatest objective is kept.
         tol : float, default=1e-8
             Relative, of all data together and not per value: a run ends once a step
             gains at most ``tol * (1 + |objective|)`` nats, where the objective is their
@@ -288,7 +289,8 @@ class GaussianHMM(HiddenMarkovModel):
             cls._observations(found), weights, smoothing, covariance_type, n_jobs
         )
         if init is not None:
-            starts = [(init.start, init.transition, init.mean, init.cov)]
+            point = init.start, init.transition, init.mean, init.cov
+            starts = [problem.start_at(point)]
         else:
             own = free_parameters(covariance_type, problem.X.shape[1])
             starts = clustered_starts(problem, *asked.checked(found, own + 1, capped))

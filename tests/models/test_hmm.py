@@ -245,15 +245,17 @@ def test_unvisited_states_keep_their_rows():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_smoothing_keeps_covariances_from_vanishing(kind, rng):
-    X = [rng.normal(size=(8, 2))]
-    fit = GaussianHMM.fit(X, 4, covariance_type=kind, random_state=0)
-    total = np.cov(X[0].T, bias=True)
-    # a state that takes n <= 8 observations keeps c / (n + c) of the overall covariance
-    least = 0.01 / 8.01 * np.linalg.eigvalsh(total)[0]
-    spread = fit.cov if kind == "full" else fit.emission.moments()[1]
-    smallest = np.linalg.eigvalsh(spread).min() if kind == "full" else spread.min()
-    assert smallest >= least * (1 - 1e-9)
+def test_a_state_of_one_row_keeps_a_share_of_the_spread_within_groups(kind, rng):
+    X = np.concatenate([rng.normal(size=(30, 2)), [[1000.0, 1000.0]]])
+    fit = GaussianHMM.fit([X], 2, covariance_type=kind, random_state=0)
+    within = 30 / 31 * np.cov(X[:30].T, bias=True)
+    if kind != "full":
+        within = np.diag(within)
+    if kind == "spherical":
+        within = within.mean()
+    alone = int(fit.mean[:, 0].argmax())
+    np.testing.assert_allclose(fit.mean[alone], [1000.0, 1000.0])
+    np.testing.assert_allclose(fit.cov[alone], 0.01 / 1.01 * within, rtol=1e-6)
 
 
 def test_fit_many_fits_every_sequence_with_its_own_number_of_states(rng):

@@ -1,0 +1,231 @@
+"""Starts and priors of mixtures: groups are found, and do not widen each other."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from checks import starts
+from refusals import refused
+from scipy import stats
+
+from maxent.families import (
+    DiagonalGaussian,
+    Gamma,
+    Gaussian,
+    Poisson,
+    SphericalGaussian,
+)
+from maxent.models import GaussianHMM, Mixture
+from maxent.models._component_prior import prior_of_groups
+from maxent.models._component_search import ComponentSearch
+
+GAUSSIANS = [Gaussian, DiagonalGaussian, SphericalGaussian]
+
+
+def groups_on_a_line(rng, K, apart, n=50):
+    return (np.repeat(apart * np.arange(K), n) + rng.normal(size=n * K))[:, None]
+
+
+@pytest.mark.parametrize("family", GAUSSIANS)
+def test_sixteen_groups_on_a_line_are_found(family, rng):
+    X = groups_on_a_line(rng, 16, 100.0)
+    fit = Mixture.fit(X, n_components=16, family=family, random_state=0)
+    mean = np.sort(fit.components.mean[:, 0])
+    assert np.abs(mean - 100.0 * np.arange(16)).max() < 1.0
+
+
+MODELS = ("mixture", "poisson", "hmm")
+FAR = [c for m in MODELS for c in starts.CELLS[m]() if c.apart >= starts.FAR]
+
+
+@pytest.mark.parametrize("cell", [c for c in FAR if c.K <= 16], ids=str)
+def test_far_groups_are_found(cell, seed):
+    ours, _, widening = starts.one_draw(cell, 1000 + seed)
+    assert ours and widening < 0.05
+
+
+@pytest.mark.parametrize("apart", [1e1, 1e3, 1e5, 1e7])
+@pytest.mark.parametrize("family", GAUSSIANS)
+def test_the_distance_of_groups_does_not_widen_them(apart, family, rng):
+    X = groups_on_a_line(rng, 2, apart)
+    fit = Mixture.fit(X, n_components=2, family=family, random_state=0)
+    order = np.argsort(fit.components.mean[:, 0])
+    deviation = np.sqrt(fit.components.moments()[1][order, 0])
+    own = X.reshape(2, 50).std(axis=1)
+    np.testing.assert_allclose(deviation, own, rtol=0.05)
+    hmm = GaussianHMM.fit([X], 2, random_state=0)
+    deviation = np.sqrt(hmm.cov[np.argsort(hmm.mean[:, 0]), 0, 0])
+    np.testing.assert_allclose(deviation, own, rtol=0.05)
+
+
+def test_groups_of_very_different_spread_keep_it(rng):
+    X = np.concatenate([rng.normal(size=(60, 2)), 50 * rng.normal(size=(60, 2)) + 1000])
+    for family in GAUSSIANS:
+        fit = Mixture.fit(X, n_components=2, family=family, random_state=0)
+        order = np.argsort(fit.components.mean[:, 0])
+        deviation = np.sqrt(fit.components.moments()[1][order])
+        own = np.stack([X[:60].std(axis=0), X[60:].std(axis=0)])
+        if family is SphericalGaussian:
+            own[:] = np.sqrt(np.square(own).mean(axis=1, keepdims=True))
+        np.testing.assert_allclose(deviation, own, rtol=0.05)
+
+
+def test_far_groups_of_counts_do_not_move_each_other(rng):
+    x = np.concatenate([rng.poisson(2.0, 60), rng.poisson(1e6, 60)])
+    fit = Mixture.fit(x, n_components=2, family=Poisson, random_state=0)
+    rates = np.sort(fit.components.rate)
+    np.testing.assert_allclose(rates, [x[:60].mean(), x[60:].mean()], rtol=1e-6)
+
+
+def test_a_row_far_from_all_groups_is_improbable(rng):
+    X = groups_on_a_line(rng, 2, 1e4)
+    fit = Mixture.fit(X, n_components=2, random_state=0)
+    assert fit.log_prob([[15.0]])[0] < -60.0
+
+
+# -- the prior, from its definition ----------------------------------------------------
+def within(X, labels, weights):
+    """Pooled covariance within groups, one row after the other."""
+    total = np.zeros((X.shape[1],) * 2)
+    for h in np.unique(labels):
+        own = labels == h
+        mean = np.average(X[own], axis=0, weights=weights[own])
+        for x, w in zip(X[own], weights[own]):
+            total += w * np.outer(x - mean, x - mean)
+    return total / weights.sum()
+
+
+@pytest.mark.parametrize("family", GAUSSIANS)
+def test_m_steps_maximise_likelihood_and_prior(family, rng):
+    n, d, c = 15, 3, 2.5
+    X, weights = rng.normal(size=(n, d)), rng.uniform(0.5, 1.0, n)
+    labels = rng.integers(0, 2, n)
+    prior = prior_of_groups(family, X, weights, labels, 2, c)
+    W = within(X, labels, weights)
+    mass = rng.uniform(0.1, 1.0, (2, n))
+    best = prior.fit(X, mass)
+
+    def objective(P):
+        log_prior = [
+            -0.5 * c * (np.linalg.slogdet(S)[1] + np.trace(np.linalg.solve(S, W)))
+            for S in covariance_matrices(P)
+        ]
+        np.testing.assert_allclose(prior.log_density(P), log_prior, rtol=1e-9)
+        return (mass * P.log_prob(X)).sum() + sum(log_prior)
+
+    top = objective(best)
+    for _ in range(30):
+        name = "cov" if family is Gaussian else "var"
+        spread = getattr(best, name) * np.exp(0.02 * rng.normal())
+        mean = best.mean + 0.02 * rng.normal(size=best.mean.shape)
+        assert objective(family(mean, spread)) < top
+
+
+def covariance_matrices(P):
+    d = P.event_shape[0]
+    if isinstance(P, Gaussian):
+        return P.cov
+    return [np.diag(np.broadcast_to(var, d)) for var in P.var]
+
+
+def test_the_prior_counts_less_where_groups_differ_in_spread(rng):
+    X = np.concatenate([rng.normal(size=(50, 1)), 9.0 * rng.normal(size=(50, 1)) + 99])
+    labels = np.repeat([0, 1], 50)
+    prior = prior_of_groups(Gaussian, X, np.ones(100), labels, 2, 3.0)
+    assert prior.count < 3.0
+    scatter = 50 * X[:50].var()
+    new = (scatter + prior.count * prior.spread[0, 0]) / (50 + prior.count)
+    assert 1.07 * X[:50].var() < new < 1.08 * X[:50].var()
+
+
+def test_values_of_a_column_as_groups_leave_the_spread_of_all_rows(rng):
+    X = np.column_stack([np.repeat([0.0, 1.0], 30), rng.normal(size=60)])
+    prior = prior_of_groups(DiagonalGaussian, X, np.ones(60), X[:, 0].astype(int), 2, 3)
+    assert prior.spread[0] == pytest.approx(0.01 * 0.25)
+    fit = Mixture.fit(X, n_components=2, random_state=0)
+    assert np.isfinite(fit.log_prob(X)).all()
+
+
+def test_pseudo_rows_are_those_of_the_own_group(rng):
+    x = np.array([0, 1, 0, 2, 40, 41, 43.0] * 6)
+    labels = (x > 10).astype(int)
+    prior = prior_of_groups(Poisson, x, np.ones(len(x)), labels, 2, 3.0)
+    rows = prior.pseudo_rows()
+    np.testing.assert_allclose(rows.sum(axis=1), 3.0)
+    assert rows[0, labels == 1].sum() == 0  # 24 rows: more than few
+    # a group of few rows gets some of all rows
+    np.testing.assert_allclose(rows[1, labels == 0].sum(), 0.01 * 4 / 7, rtol=1e-9)
+    fit = prior.fit(x, np.stack([labels == 0, labels == 1]).astype(float))
+    expected = (x[labels == 0].sum() + 3 * x[labels == 0].mean()) / 27
+    assert fit.rate[0] == pytest.approx(expected)
+    P = Poisson([1.0, 30.0])
+    expected = (rows * stats.poisson.logpmf(x, P.rate[:, None])).sum(axis=1)
+    np.testing.assert_allclose(prior.log_density(P), expected, rtol=1e-9)
+
+
+# -- the moves -------------------------------------------------------------------------
+def test_moves_repair_a_partition_that_em_cannot_leave(rng):
+    X = groups_on_a_line(rng, 4, 20.0)
+    wrong = np.repeat([0, 0, 1, 2], 50)
+    wrong[150:] = np.where(X[150:, 0] > 60.0, 2, 3)
+    search = ComponentSearch(X, np.ones(200), Gaussian, 4, 3.0, {})
+    prior, point = search.after_steps(search.shares_of(wrong))
+    before = search.value(prior, point, search.joint(point))
+    while (following := search.after_moves(prior, point)) is not None:
+        prior, point = following
+    assert search.value(prior, point, search.joint(point)) > before
+    mean = np.sort(point[1].mean[:, 0])
+    assert np.abs(mean - 20.0 * np.arange(4)).max() < 1.0
+
+
+def test_the_bound_on_the_gain_of_a_move_holds(rng):
+    """Merging and splitting raises the log-likelihood by what is promised at least."""
+    X = rng.normal(size=(120, 2)) * [1.0, 3.0]
+    search = ComponentSearch(X, rng.uniform(0.5, 2.0, 120), Gaussian, 4, 3.0, {})
+    labels = rng.integers(0, 4, 120)
+    prior, point = search.after_steps(search.shares_of(labels))
+    joint = search.joint(point)
+    shares = np.exp(joint - np.logaddexp.reduce(joint, axis=0))
+    density = prior.log_density(point[1])
+    weights = point[0]
+    log_likelihood = search.weights @ np.logaddexp.reduce(joint, axis=0)
+    for loss, a, b in search.losses(prior, point, joint, shares, density):
+        mass = (shares[a] + shares[b]) * search.weights
+        one = prior.fit(X, mass[None])
+        rest = np.delete(joint, [a, b], axis=0)
+        merged = one.log_prob(X) + np.log(weights[a] + weights[b])
+        new = search.weights @ np.logaddexp.reduce([*rest, merged[0]], axis=0)
+        change = new + prior.log_density(one)[0] - density[a] - density[b]
+        # the rows that a move leaves out have shares of at most 1 %
+        assert change - log_likelihood >= -loss - 0.05 * abs(loss) - 0.5
+
+
+def test_fewer_different_rows_than_components_share_the_groups():
+    x = np.repeat([0.0, 1.0, 5.0], 10)
+    fit = Mixture.fit(x, n_components=5, family=Poisson, random_state=0)
+    assert np.isfinite(fit.log_prob(x)).all() and fit.n_components == 5
+
+
+def test_families_with_a_scale_fit_groups_of_few_rows(rng):
+    x = np.concatenate([rng.gamma(5.0, 1.0, 40), [1e4]])
+    fit = Mixture.fit(x, n_components=2, family=Gamma, random_state=0)
+    assert np.isfinite(fit.log_prob(x)).all()
+
+
+def test_a_column_without_spread_is_named_whatever_the_smoothing(rng):
+    X = np.column_stack([rng.normal(size=20), np.full(20, 7.0)])
+    for smoothing in (0.0, 1.0, 10.0):
+        for family in GAUSSIANS[:2]:
+            fit = partial(Mixture.fit, X, family=family, smoothing=smoothing)
+            refused(fit, "column 1 of X is constant, .* drop it")
+    X[:, 1] = 2 * X[:, 0]
+    refused(lambda: Mixture.fit(X), "columns that follow from others")
+
+
+def test_a_sample_of_many_rows_starts_the_fit(rng, monkeypatch):
+    monkeypatch.setattr("maxent.models._mixture_em._MOST_SEARCHED", 200)
+    monkeypatch.setattr("maxent.models._mixture_em._MOST_OF_GROUP", 50)
+    X = groups_on_a_line(rng, 3, 30.0, n=400)
+    fit = Mixture.fit(X, n_components=3, random_state=0)
+    mean = np.sort(fit.components.mean[:, 0])
+    np.testing.assert_allclose(mean, X.reshape(3, 400).mean(axis=1), atol=1e-6)
