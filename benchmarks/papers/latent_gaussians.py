@@ -89,6 +89,7 @@ def estimator(scenario, starts, seed, **options):
     from maxent import LMEGaussianMixture
 
     prior = "weak" if scenario.endswith("r") else None
+    options["init_params"] = "random_from_data"  # as in the paper
     return LMEGaussianMixture(
         3, n_init=starts, prior=prior, random_state=seed, **options
     )

@@ -50,7 +50,11 @@ def run(X, y, options):
         train[rng.choice(len(y), size=100, replace=False)] = True
         for prior in (None, "weak"):
             model = LMEGaussianMixture(
-                3, n_init=options.starts, prior=prior, random_state=draw
+                3,
+                n_init=options.starts,
+                prior=prior,
+                init_params="random_from_data",  # as in the paper
+                random_state=draw,
             )
             model, row = fitted(model, X[train]), {}
             for choice in CHOICES if model is not None else ():

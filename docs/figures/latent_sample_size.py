@@ -20,7 +20,7 @@ def log_density(X):
 
 
 SampleSizeDisplay.from_estimator(
-    LMEGaussianMixture(3, n_init=20),
+    LMEGaussianMixture(3, n_init=20, init_params="random_from_data"),
     *(draw, [50, 100, 200, 500]),
     log_prob=log_density,
     n_trials=12,

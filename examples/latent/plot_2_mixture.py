@@ -16,7 +16,9 @@ rng = np.random.default_rng(0)
 means = np.array([[0.0, -3.0], [0.0, 0.0], [0.0, 3.0]])
 group = rng.integers(3, size=50)
 X = means[group] + rng.normal(size=(50, 2)) * [np.sqrt(2), 1]
-model = LMEGaussianMixture(3, n_init=200, random_state=0).fit(X)
+model = LMEGaussianMixture(
+    3, n_init=200, init_params="random_from_data", random_state=0
+).fit(X)
 
 # %%
 # Rows by their most likely group, drawn over the density.

@@ -29,9 +29,10 @@ from maxent.latent._mixture_em import Step, mean_posterior_entropy
 
 Array = NDArray[np.float64]
 _LOG_2PI = math.log(2.0 * math.pi)
-# A component has vanished below this share of the weight, or below this determinant
-# relative to the pooled one.
+# A component has vanished below this share of the weight, and where it has less than
+# this part of the pooled variance in some direction, whatever their number.
 VANISHED = 1e-10
+FLAT = 1e-14
 _NS = 0.4  # of a multiplication
 
 
@@ -239,14 +240,12 @@ class GaussianEM:
     def factors(self, cov):
         """Cholesky factors (or roots of variances), and which are sound."""
         if self.diagonal:
-            sound = (cov > 0).all(axis=-1)
-            factor = np.sqrt(np.where(sound[..., None], cov, 1.0))
-            log_det = 2.0 * np.log(factor).sum(axis=-1)
-        else:
-            factor, sound = cholesky(cov)
-            diagonal = np.diagonal(factor, axis1=-2, axis2=-1)
-            log_det = 2.0 * np.log(diagonal).sum(axis=-1)
-        return factor, sound & (log_det > math.log(VANISHED))
+            sound = (cov > FLAT).all(axis=-1)
+            return np.sqrt(np.where(sound[..., None], cov, 1.0)), sound
+        factor, sound = cholesky(cov)
+        # variances of each coordinate given those before it
+        variances = np.square(np.diagonal(factor, axis1=-2, axis2=-1))
+        return factor, sound & (variances > FLAT).all(axis=-1)
 
     def em(self, phi: Array) -> Step:
         """One EM step of every restart."""

@@ -16,10 +16,21 @@ from maxent.latent._mixture_em import weight_entropy
 from maxent.latent._mixture_prior import MixturePrior
 from maxent.latent._partitioned_gaussian import PartitionedGaussianEM
 from maxent.latent._pool import Selection
+from maxent.models._component_search import ComponentSearch
+from maxent.models._gaussian_em import covariances
 
 Array = NDArray[np.float64]
-_KINDS = ("full", "diag", "spherical")
-_STARTS = ("random_from_data", "k-means++", "kmeans", "random")
+_FAMILIES: dict[str, type[Any]] = {
+    "full": Gaussian,
+    "diag": DiagonalGaussian,
+    "spherical": SphericalGaussian,
+}
+_KINDS = tuple(_FAMILIES)
+_STARTS = ("split-merge", "random_from_data", "k-means++", "kmeans", "random")
+# Moves between components that gain more nats repair a start; those that gain less
+# would choose among candidates, which is what the entropy is for.
+_REPAIR = 10.0
+_REPAIR_SMOOTHING = 3.0  # rows that the prior of those moves counts as
 
 
 class LMEGaussianMixture(CandidateMixture):
@@ -46,10 +57,13 @@ class LMEGaussianMixture(CandidateMixture):
         Prior of weights, means and covariances: maximum a posteriori estimates, and
         the regularised entropy for the choice. "weak" is ``MixturePrior.weak(X)``;
         with it rows may lie in a plane.
-    init_params : {"random_from_data", "k-means++", "kmeans", "random"}, \
-default="random_from_data"
-        Starts: means at random rows, at rows far apart or at the centres of k-means,
-        with the pooled covariance; or random posteriors.
+    init_params : {"split-merge", "random_from_data", "k-means++", "kmeans", \
+"random"}, default="split-merge"
+        Starts: partitions of k-means of which two components are merged and a third one
+        is split where that gains more than 10 nats, so that every start finds groups
+        that lie apart (two components start as with "random_from_data"); means at
+        random rows, at rows far apart or at the centres of k-means, with the pooled
+        covariance; or random posteriors.
     weights_init : array-like (n_components,), optional
         Weights of a further start; needs `means_init`.
     means_init : array-like (n_components, n_features), optional
@@ -150,8 +164,8 @@ default="random_from_data"
         *,
         prior: MixturePrior | Literal["weak"] | None = None,
         init_params: Literal[
-            "random_from_data", "k-means++", "kmeans", "random"
-        ] = "random_from_data",
+            "split-merge", "random_from_data", "k-means++", "kmeans", "random"
+        ] = "split-merge",
         weights_init: ArrayLike | None = None,
         means_init: ArrayLike | None = None,
         precisions_init: ArrayLike | None = None,
@@ -213,19 +227,35 @@ default="random_from_data"
     def _starts(self, problem, X, weight, rngs):
         if self.init_params == "random":
             return self._random_starts(problem, rngs)
+        if self.init_params == "split-merge" and self.n_components > 2:
+            return self._repaired_starts(problem, weight, rngs)
         K, d = self.n_components, problem.d
         y, p = problem.y[:, : problem.n].T, weight / weight.sum()
         theta = np.empty((len(rngs), K))
         mean = np.empty((len(rngs), K, d))
         for r, rng in enumerate(rngs):
             theta[r] = np.maximum(rng.dirichlet(np.ones(K)), 1e-3)
-            if self.init_params == "random_from_data":
+            if self.init_params in ("random_from_data", "split-merge"):
                 mean[r] = y[rng.choice(problem.n, size=K, replace=False, p=p)]
             else:
                 mean[r] = _centres(y, p, K, self.init_params, rng)
         one = np.ones(d) if problem.diagonal else np.eye(d)
         factor = np.broadcast_to(one, (len(rngs), K, *one.shape))
         return problem.pack(theta / theta.sum(axis=1, keepdims=True), mean, factor)
+
+    def _repaired_starts(self, problem, weight, rngs):
+        """Partitions of k-means, with components merged and split."""
+        y = np.ascontiguousarray(problem.y[:, : problem.n].T)
+        family = _FAMILIES[self.covariance_type]
+        options = _REPAIR_SMOOTHING, {}, _REPAIR
+        search = ComponentSearch(y, weight, family, self.n_components, *options)
+        points = [search.start(rng).point for rng in rngs]
+        theta = np.stack([weights for weights, _ in points])
+        mean = np.stack([batch.mean for _, batch in points])
+        spread = np.stack([covariances(batch) for _, batch in points])
+        if self.covariance_type == "spherical":
+            spread = np.repeat(spread[..., None], problem.d, axis=-1)
+        return problem.pack(theta, mean, problem.factors(spread)[0])
 
     def _random_starts(self, problem, rngs):
         """M steps from random posteriors."""
@@ -337,13 +367,11 @@ default="random_from_data"
         """All components, as one batch of a family."""
         K, d = len(self.weights_), self.n_features_in_
         check_fitted("means_", self.means_, (K, d))
-        kinds = {
-            "full": (Gaussian, (K, d, d)),
-            "diag": (DiagonalGaussian, (K, d)),
-            "spherical": (SphericalGaussian, (K,)),
-        }
-        v.check_choice("covariance_type", self.covariance_type, tuple(kinds))
-        family, shape = kinds[self.covariance_type]
+        v.check_choice("covariance_type", self.covariance_type, _KINDS)
+        family = _FAMILIES[self.covariance_type]
+        shape = {"full": (K, d, d), "diag": (K, d), "spherical": (K,)}[
+            self.covariance_type
+        ]
         check_fitted("covariances_", self.covariances_, shape)
         return family(self.means_, self.covariances_)
 

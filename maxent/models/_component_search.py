@@ -32,9 +32,8 @@ Point = tuple[Array, Any]
 
 _ROUNDS = 20  # of moves at most
 _STEPS = 5  # of EM before moves, and after them
-_SPLIT_STEPS = 10  # of EM of the two halves of a component at most
+_SPLIT_STEPS = 6  # of EM of the two halves of a component at most
 _NEIGHBOURS = 3  # of each component that it is merged with
-_LEAST_GAIN = 0.1  # nats, of rows of mean weight
 _SAME = 1e-9  # relative difference of the objectives of two starts that are one
 _SMALL = 1e-2  # posterior share below which a row is left out of a move
 
@@ -84,12 +83,24 @@ class ComponentSearch:
         Pseudo-counts of the weights of the components, and those of their prior.
     options : dict
         Of the family's `fit`.
+    least_gain : float
+        Nats, of rows of mean weight, that a move must gain.
     """
 
-    def __init__(self, X, weights, family, n_components, smoothing, options):
+    def __init__(
+        self,
+        X: Array,
+        weights: Array,
+        family: type[Any],
+        n_components: int,
+        smoothing: float,
+        options: dict[str, Any],
+        least_gain: float = 1.0,
+    ) -> None:
         self.X, self.weights, self.k = X, weights, n_components
         self.family, self.smoothing, self.options = family, smoothing, options
-        self.least = _LEAST_GAIN * weights.mean()
+        self.least = least_gain * weights.mean()
+        self.known: dict[bytes, Start] = {}
 
     def starts(self, n_init: int, rng: np.random.Generator) -> list[Point]:
         """Random starts, the best first, without those that are the same as others."""
@@ -103,8 +114,16 @@ class ComponentSearch:
         return [start.point for start in best]
 
     def start(self, rng: np.random.Generator) -> Start:
-        """Random start."""
+        """Random start; that of a partition that was met before is known."""
         labels = k_means_labels(self.X, self.weights, self.k, rng)
+        _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+        partition = first[inverse].tobytes()  # the same whatever groups are called
+        if partition not in self.known:
+            self.known[partition] = self.start_of(labels)
+        return self.known[partition]
+
+    def start_of(self, labels: NDArray[np.intp]) -> Start:
+        """Start from a partition of the rows."""
         prior, point = self.after_steps(self.shares_of(labels))
         for _ in range(_ROUNDS):
             following = self.after_moves(prior, point)
@@ -149,14 +168,8 @@ class ComponentSearch:
 
     def after_steps(self, shares):
         """Prior by the largest shares (k, n), and a point after a few steps of EM."""
-        prior = prior_of_groups(
-            self.family,
-            self.X,
-            self.weights,
-            shares.argmax(axis=0),
-            self.k,
-            self.smoothing,
-        )
+        labels, rows = shares.argmax(axis=0), (self.family, self.X, self.weights)
+        prior = prior_of_groups(*rows, labels, self.k, self.smoothing)
         point = self.maximum(prior, shares)
         for _ in range(_STEPS):
             point = self.maximum(prior, _shares(self.joint(point)))
@@ -165,6 +178,8 @@ class ComponentSearch:
     # -- moves -------------------------------------------------------------------------
     def after_moves(self, prior, point):
         """Prior and point after all moves that gain; None if there are none."""
+        if self.k < 3:  # two components to merge and another one to split
+            return None
         joint = self.joint(point)
         shares = _shares(joint)
         density = prior.log_density_of_some(point[1])

@@ -34,8 +34,7 @@ def test_sixteen_groups_on_a_line_are_found(family, rng):
     assert np.abs(mean - 100.0 * np.arange(16)).max() < 1.0
 
 
-MODELS = ("mixture", "poisson", "hmm")
-FAR = [c for m in MODELS for c in starts.CELLS[m]() if c.apart >= starts.FAR]
+FAR = [c for make in starts.CELLS.values() for c in make() if c.apart >= starts.FAR]
 
 
 @pytest.mark.parametrize("cell", [c for c in FAR if c.K <= 16], ids=str)
