@@ -184,7 +184,7 @@ cdef void normalize(
 ) noexcept nogil:
     """Columns of counts (n, width) become probabilities; without any, the old ones.
 
-    The relative changes raise change (width,); total (width,) is scratch.
+    Old probabilities of zero get no pseudo-counts, so they stay zero. The relative changes raise change (width,); total (width,) is scratch.
     """
     cdef double x
     cdef Py_ssize_t i, j
@@ -192,10 +192,11 @@ cdef void normalize(
         total[j] = 0.
     for i in range(n):
         for j in range(width):
-            total[j] += counts[i * width + j] + smoothing
+            counts[i * width + j] += smoothing * (old[i * width + j] > 0.)
+            total[j] += counts[i * width + j]
     for i in range(n):
         for j in range(width):
-            x = (counts[i * width + j] + smoothing) / total[j]
+            x = counts[i * width + j] / total[j]
             x = x if total[j] > 0. else old[i * width + j]
             counts[i * width + j] = x
             x = fabs(x - old[i * width + j]) / (1. + old[i * width + j])
@@ -205,20 +206,21 @@ cdef void normalize(
 cdef double log_product(
     const double* x, Py_ssize_t n, Py_ssize_t step,
 ) noexcept nogil:
-    """sum log x, of probabilities, step entries apart."""
+    """sum log x, of probabilities above zero, step entries apart."""
     cdef Py_ssize_t i
-    cdef double product = 1., value = 0.
+    cdef double product = 1., value = 0., factor
     for i in range(n):
-        if product * x[i * step] < 1e-150:  # before digits are lost
+        factor = x[i * step] if x[i * step] > 0. else 1.
+        if product * factor < 1e-150:  # before digits are lost
             value += log(product)
-            product = x[i * step]
+            product = factor
         else:
-            product *= x[i * step]
+            product *= factor
     return value + log(product)
 
 
 cdef double log_prior(const Group* g, const Problems* p, Py_ssize_t l) noexcept nogil:
-    """Smoothing times the sum of logs of all probabilities of lane l."""
+    """Smoothing times the sum of logs of all probabilities above zero of lane l."""
     cdef Py_ssize_t S = p.states, cells = p.rows * S
     if p.smoothing == 0.:
         return 0.

@@ -16,9 +16,10 @@ from maxent.models._chain_input import (
     RandomStarts,
     check_init,
     chosen_states,
+    log_of_pseudo_counts,
     with_pseudo_counts,
 )
-from maxent.models._hidden_chain import HiddenChainProblem, table_log_prior
+from maxent.models._hidden_chain import HiddenChainProblem
 
 Tables = tuple[Array, Array, Array]  # start, transition, emission
 
@@ -29,7 +30,7 @@ class CategoricalProblem(HiddenChainProblem):
     def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
         (table,) = emission
         with np.errstate(divide="ignore"):
-            return np.log(table.T), table_log_prior(table, self.smoothing)
+            return np.log(table.T), log_of_pseudo_counts(self.smoothing, table)
 
     def fit_emission(
         self, counts: Array, emission: Sequence[Array]

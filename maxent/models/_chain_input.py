@@ -100,14 +100,24 @@ def check_chain(start: ArrayLike, transition: ArrayLike) -> tuple[Array, Array]:
 
 
 def with_pseudo_counts(counts: Array, smoothing: float, old: Array) -> Array:
-    """Rows of counts as probabilities; rows without any keep the old ones."""
-    counts = counts + smoothing
+    """Rows of counts as probabilities; rows without any keep the old ones.
+
+    Old probabilities of zero stay zero: those of a start say what cannot happen.
+    """
+    counts = counts + (smoothing if (old > 0).all() else smoothing * (old > 0))
     # einsum sums the short rows of many models several times faster than sum
     total = np.einsum("...i->...", counts)[..., None]
     if (total > 0).all():
         return np.divide(counts, total, order="C")
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(total > 0, counts / total, old)
+
+
+def log_of_pseudo_counts(smoothing: float, *tables: Array) -> float:
+    """Log-density of Dirichlet priors 1 + smoothing of all entries that may change."""
+    if not smoothing:
+        return 0.0
+    return smoothing * sum(float(np.log(t[t > 0]).sum()) for t in tables)
 
 
 def drawn_offsets(n: int, length: ArrayLike) -> NDArray[np.intp]:

@@ -70,9 +70,9 @@ class InformationCriteria(ABC):
         return float(self.n_parameters * size - 2.0 * self.log_likelihood(found).sum())
 
 
-def chain_parameters(n_states: int) -> int:
-    """Free parameters of the start and transition probabilities of a chain."""
-    return (n_states - 1) * (n_states + 1)
+def free_probabilities(table: NDArray[np.float64]) -> int:
+    """Free parameters of rows of probabilities, of which those of zero are none."""
+    return int(np.count_nonzero(table)) - int(np.prod(table.shape[:-1]))
 
 
 def covariance_parameters(d: int) -> int:

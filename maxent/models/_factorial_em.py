@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maxent._support import validation as v
 from maxent._support.sequences import Sequences
-from maxent.models._chain_input import with_pseudo_counts
+from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._coupled_chains import CoupledChains, random_beliefs
 from maxent.models._factorial_exact import Expected, Moments, expected_jointly
 from maxent.models._partial import filling, is_partial, masked_observations
@@ -241,7 +241,4 @@ class FactorialProblem:
         W = np.concatenate(mean)
         total = -0.5 * self.shrinkage * float(np.sum((W @ inverse) * W))
         total -= 0.5 * self.ridge * float(np.trace(inverse))
-        if self.smoothing > 0:
-            tables = (*start, *transition)
-            total += self.smoothing * sum(float(np.log(t).sum()) for t in tables)
-        return total
+        return total + log_of_pseudo_counts(self.smoothing, *start, *transition)

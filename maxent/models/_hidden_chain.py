@@ -16,7 +16,6 @@ from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlogy
 
 from maxent._core import chain
 from maxent._support.random_state import as_generator
@@ -27,9 +26,10 @@ from maxent.models._chain_input import (
     Array,
     drawn_offsets,
     drawn_paths,
+    log_of_pseudo_counts,
     with_pseudo_counts,
 )
-from maxent.models._criteria import InformationCriteria, chain_parameters
+from maxent.models._criteria import InformationCriteria, free_probabilities
 from maxent.models.base import Model, maximize_by_em
 
 
@@ -265,13 +265,13 @@ class HiddenMarkovModel(InformationCriteria, Model):
     @property
     @abstractmethod
     def _emission_parameters(self) -> int:
-        """Free parameters of what one state shows."""
+        """Free parameters of what all states show."""
 
     @property
     def n_parameters(self) -> int:
-        """Number of free parameters."""
-        states = self.n_states
-        return chain_parameters(states) + states * self._emission_parameters
+        """Number of free parameters; probabilities of zero are none."""
+        chain = free_probabilities(self.start) + free_probabilities(self.transition)
+        return chain + self._emission_parameters
 
     def _seen(self, sequences, lengths):
         found = self._read_all(sequences, lengths)
@@ -363,7 +363,8 @@ class HiddenChainProblem(ABC):
 
     Parameters are tuples (start, transition, what the emission has). The objective is
     the weighted log-likelihood plus, up to a constant, the log-density of Dirichlet
-    priors with parameters 1 + smoothing, and of the emission's own prior.
+    priors with parameters 1 + smoothing of the probabilities that are not zero at the
+    start, and of the emission's own prior.
     """
 
     def __init__(
@@ -382,7 +383,7 @@ class HiddenChainProblem(ABC):
         counts, log_likelihood, log_prior = self.expected(point)
         c = self.smoothing
         objective = log_likelihood + log_prior
-        objective += table_log_prior(start, c) + table_log_prior(transition, c)
+        objective += log_of_pseudo_counts(c, start, transition)
         following = (
             with_pseudo_counts(counts.start, c, start),
             with_pseudo_counts(counts.transition, c, transition),
@@ -408,8 +409,3 @@ class HiddenChainProblem(ABC):
         self, counts: Array, emission: Sequence[Array]
     ) -> tuple[Array, ...]:
         """M step of the emission from expected counts (rows, n_states)."""
-
-
-def table_log_prior(table: Array, smoothing: float) -> float:
-    """Log-density of Dirichlet priors 1 + smoothing, up to a constant."""
-    return float(xlogy(smoothing, table).sum()) if smoothing > 0 else 0.0

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from maxent._core import chain, chain_em
 from maxent._support.results import Status
 from maxent._support.sequences import Sequences
-from maxent.models._chain_input import Array, with_pseudo_counts
+from maxent.models._chain_input import (
+    Array,
+    log_of_pseudo_counts,
+    with_pseudo_counts,
+)
 from maxent.models.em import ROUNDING, EMResult, maximize_by_em, not_finite
 
 LANES = chain.lanes()  # models in one vector of the compiled loops
@@ -182,10 +186,7 @@ def _step_in_logs(codes, smoothing, point):
     value, counts, starts, moves = _expect_one(
         start, transition, np.ascontiguousarray(table.T), codes
     )
-    if smoothing > 0:
-        with np.errstate(divide="ignore"):
-            value += smoothing * sum(np.log(part).sum() for part in point)
-    return float(value), (
+    return float(value) + log_of_pseudo_counts(smoothing, *point), (
         with_pseudo_counts(starts, smoothing, start),
         with_pseudo_counts(moves, smoothing, transition),
         with_pseudo_counts(counts.T, smoothing, table),

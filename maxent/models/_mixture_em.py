@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import ExponentialFamily, _checks
+from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
 from maxent.models._component_search import ComponentSearch
 from maxent.models._gaussian_em import (
@@ -170,15 +171,17 @@ class MixtureProblem:
         log_prob = log_densities(components, self.X)
         objective, shares = posterior_shares(log_prob, weights, self.own)
         if self.smoothing:
-            objective += self.smoothing * float(np.log(weights).sum())
+            objective += log_of_pseudo_counts(self.smoothing, weights)
             objective += float(self.prior.log_density(components, log_prob).sum())
-        return objective, self.maximum(shares, components)
+        return objective, self.maximum(shares, components, weights)
 
-    def maximum(self, shares, old):
-        """M step from posterior probabilities (n_components, n_samples)."""
+    def maximum(self, shares, old, weights=None):
+        """M step from posterior probabilities (n_components, n_samples).
+
+        A component whose weight is zero, of the old ones (n_components,), keeps it.
+        """
         mass = shares * self.own
         total = mass.sum(axis=1)
-        counts = total + self.smoothing
         used = self.prior.decides(total)
         if self.partial:
             old = self._overall(len(mass)) if old is None else old
@@ -187,7 +190,9 @@ class MixtureProblem:
             fitted = self.prior.blended(total[used], *moments)
         else:
             fitted = self.prior.fit(self.X, mass[used], **self.options)
-        return counts / counts.sum(), in_place(fitted, old, used)
+        weights = np.ones(len(mass)) if weights is None else weights
+        new = with_pseudo_counts(total, self.smoothing, weights)
+        return new, in_place(fitted, old, used)
 
     def _overall(self, k):
         """Equal Gaussians, with the means and variances of what was observed."""

@@ -10,8 +10,8 @@ import numpy as np
 from maxent._support import validation as v
 from maxent._support.sequence_partitions import sequence_partitions
 from maxent._support.sequences import Sequences, symbol_sequences, vector_sequences
-from maxent.models._chain_input import with_pseudo_counts
-from maxent.models._hidden_chain import HiddenChainProblem, table_log_prior
+from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
+from maxent.models._hidden_chain import HiddenChainProblem
 from maxent.models._partial import is_partial
 from maxent.models.em import maximize_by_em
 
@@ -127,7 +127,7 @@ class PartitionedChains:
             _e_step, self.emission, point
         )
         prior, emission = self.emission.maximum(sums, emission)
-        objective += prior + table_log_prior(start, c) + table_log_prior(transition, c)
+        objective += prior + log_of_pseudo_counts(c, start, transition)
         following = (
             with_pseudo_counts(starts, c, start),
             with_pseudo_counts(transitions, c, transition),
@@ -199,7 +199,7 @@ class Symbols(Emission):
     def maximum(self, sums, emission):
         (table,) = emission
         new = with_pseudo_counts(sums[0].T, self.smoothing, table)
-        return table_log_prior(table, self.smoothing), (new,)
+        return log_of_pseudo_counts(self.smoothing, table), (new,)
 
 
 class Vectors(Emission):

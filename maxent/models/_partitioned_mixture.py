@@ -11,6 +11,7 @@ from maxent._support.partition_checks import check_partitions, sample_of
 from maxent._support.partitions import partitions_of
 from maxent._support.random_state import as_generator
 from maxent.families import Categorical, _checks
+from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._mixture_em import (
     MixtureProblem,
     check_family,
@@ -116,14 +117,14 @@ class PartitionedMixture:
         c = self.smoothing
         objective, total, *sums = self.parts.total(_e_step, point)
         if c:
-            objective += c * float(np.log(weights).sum())
+            objective += log_of_pseudo_counts(c, weights)
             objective += float(self.prior.log_density(components).sum())
         used = self.prior.decides(total)
         fitted = self.prior.refitted(
             components[used], total[used], *(s[used] for s in sums)
         )
-        counts = total + c
-        return objective, (counts / counts.sum(), in_place(fitted, components, used))
+        weights = with_pseudo_counts(total, c, weights)
+        return objective, (weights, in_place(fitted, components, used))
 
 
 # -- functions of one partition (X, None, weights) -------------------------------------

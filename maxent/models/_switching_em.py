@@ -25,8 +25,12 @@ from maxent._core import expected_states
 from maxent._support.sequences import Sequences
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
-from maxent.models._chain_input import check_chain
-from maxent.models._hidden_chain import Observations, with_pseudo_counts
+from maxent.models._chain_input import (
+    check_chain,
+    log_of_pseudo_counts,
+    with_pseudo_counts,
+)
+from maxent.models._hidden_chain import Observations
 from maxent.models._partial import (
     expected_observations,
     is_partial,
@@ -387,9 +391,7 @@ def _regime_step(problem, p, q, k, prior, stable):
 
 def log_prior(p: Parameters, prior: em.CovariancePrior, smoothing: float) -> float:
     """Log-density of the priors, up to a constant."""
-    total = 0.0
-    if smoothing > 0:
-        total += smoothing * float(np.log(p.start).sum() + np.log(p.switching).sum())
+    total = log_of_pseudo_counts(smoothing, p.start, p.switching)
     covs = (*p.transition_cov, p.initial_cov, p.observation_cov)
     return total + sum(map(prior.term, covs))
 

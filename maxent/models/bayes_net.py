@@ -22,7 +22,11 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import _checks
 from maxent.models import _factor_input as given
-from maxent.models._chain_input import check_init, with_pseudo_counts
+from maxent.models._chain_input import (
+    check_init,
+    log_of_pseudo_counts,
+    with_pseudo_counts,
+)
 from maxent.models._elimination import MAX_TABLE
 from maxent.models._factor_input import Array, Names
 from maxent.models._factor_model import FactorModel, flat_factors
@@ -215,7 +219,7 @@ class BayesNet(FactorModel):
             parents that never occur then have all categories alike.
         init : BayesNet, optional
             Start of a single run of EM; `parents` must be its own, in any order;
-            `n_categories` and `n_init` are not read.
+            `n_categories` and `n_init` are not read. Its zeros stay zero.
         n_init : int, default=3
             Random starts of EM where there are hidden nodes; the run of the greatest
             objective is kept.
@@ -373,8 +377,7 @@ class _Problem:
         """Objective at a point, and the point after one EM step."""
         logs = self._logs(point)
         objective, counts = self.counts(logs)
-        if self.smoothing:
-            objective += self.smoothing * float(sum(t.sum() for t in logs))
+        objective += log_of_pseudo_counts(self.smoothing, *point)
         following = tuple(
             with_pseudo_counts(np.transpose(c, np.argsort(order)), self.smoothing, old)
             for c, order, old in zip(counts, self.orders, point)

@@ -27,8 +27,8 @@ from maxent.models._chain_input import (
 from maxent.models._coupled_chains import exact_log_sums, random_beliefs, total_means
 from maxent.models._criteria import (
     InformationCriteria,
-    chain_parameters,
     covariance_parameters,
+    free_probabilities,
 )
 from maxent.models._factorial_em import (
     FactorialProblem,
@@ -160,10 +160,14 @@ class FactorialHMM(InformationCriteria, Model):
 
     @property
     def n_parameters(self) -> int:
-        """Number of free parameters; means of chains may shift against each other."""
+        """Number of free parameters; probabilities of zero are none.
+
+        Means of chains may shift against each other.
+        """
         d, states = self.n_features, self.n_states
         means = (sum(states) - self.n_chains + 1) * d
-        return sum(map(chain_parameters, states)) + means + covariance_parameters(d)
+        chains = sum(map(free_probabilities, (*self.start, *self.transition)))
+        return chains + means + covariance_parameters(d)
 
     def _read_all(self, sequences: Any, lengths: ArrayLike | None) -> Sequences:
         return self._read(sequences, lengths)
@@ -414,7 +418,8 @@ class FactorialHMM(InformationCriteria, Model):
             end alike or unused, so take more starts. "auto" is "exact" up to 64 joint
             states.
         init : FactorialHMM, optional
-            Start; None takes random means and beliefs about the states.
+            Start, whose probabilities of zero stay zero; None takes random means and
+            beliefs about the states.
         n_init : int, optional
             Starts; the best is kept. None takes three, or `init` alone.
         max_iter : int, default=500

@@ -141,7 +141,8 @@ class GaussianHMM(HiddenMarkovModel):
 
     @property
     def _emission_parameters(self):
-        return free_parameters(self.covariance_type, self.n_features)
+        each = free_parameters(self.covariance_type, self.n_features)
+        return self.n_states * each
 
     @staticmethod
     def _observations(sequences):
@@ -200,7 +201,8 @@ class GaussianHMM(HiddenMarkovModel):
             Free parameters per step where `n_states` is None.
         init : GaussianHMM, optional
             Start of a single run, whose `covariance_type` is kept; `n_states` must
-            be its own then, and `n_init` is not read.
+            be its own then, and `n_init` is not read. Its probabilities of zero stay
+            zero: a left-right chain stays one.
         n_init : int, default=3
             Starts, as those of :class:`Mixture` for the observations; the run of the
             greatest objective is kept.

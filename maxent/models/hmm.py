@@ -39,6 +39,7 @@ from maxent.models._chain_input import (
     symbols_of,
     with_alphabet,
 )
+from maxent.models._criteria import free_probabilities
 from maxent.models._hidden_chain import HiddenMarkovModel, Observations
 from maxent.models._many_chains import fit_tables
 from maxent.models._partitioned_chains import PartitionedChains, Symbols
@@ -174,7 +175,7 @@ class CategoricalHMM(HiddenMarkovModel):
 
     @property
     def _emission_parameters(self):
-        return self.n_symbols - 1
+        return free_probabilities(self.emission.prob)
 
     @staticmethod
     def _observations(sequences):
@@ -237,7 +238,7 @@ class CategoricalHMM(HiddenMarkovModel):
             Free parameters per letter where `n_states` is None.
         init : CategoricalHMM, optional
             Start of a single run; `n_states` must be its own then, and `n_symbols` and
-            `n_init` are not read.
+            `n_init` are not read. Its zeros stay zero: a left-right chain stays one.
         n_init : int, default=3
             Random starts; the one of the greatest objective is kept.
         tol : float, default=1e-8
@@ -357,8 +358,8 @@ class CategoricalHMM(HiddenMarkovModel):
             As for `fit`, and `tol` of the objective of each sequence; all models have
             the same symbols.
         init : CategoricalHMM or list of CategoricalHMM, optional
-            Start of every fit, or one for each sequence; `n_states` and `n_init` are
-            then not read.
+            Start of every fit, or one for each sequence, whose zeros stay zero;
+            `n_states` and `n_init` are then not read.
         random_state : int, Generator, RandomState or None, default=None
             An integer is the seed of every fit, as of ``fit([sequence],
             random_state=...)``: a model then does not depend on the other sequences.

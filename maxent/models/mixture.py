@@ -260,7 +260,8 @@ class Mixture(Model):
             standard deviations. 0 is maximum likelihood, which may be unbounded.
         init : Mixture or array-like (n_samples, n_components), optional
             Start of a single run: a mixture, or posterior probabilities of the
-            components; `n_components` and `n_init` are then not read.
+            components; `n_components` and `n_init` are then not read. A weight of zero
+            stays zero.
         n_init : int, default=3
             Starts: k-means, then components merged and split where that raises the
             objective. The run of the greatest objective is kept.

@@ -401,7 +401,8 @@ class SwitchingLDS(RegimePaths):
         stable : bool, default=True
             Keep the spectral radius of every transition at most one.
         init : SwitchingLDS, optional
-            Start; None takes a linear dynamical system and random segments.
+            Start, whose probabilities of zero stay zero; None takes a linear dynamical
+            system and random segments.
         n_init : int, default=1
             Starts; the best is kept.
         max_iter : int, default=500

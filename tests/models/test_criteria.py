@@ -19,10 +19,10 @@ half = np.full(2, 0.5)
 @pytest.mark.parametrize(
     "model, count",
     [
-        (CategoricalHMM(half, np.eye(2), np.full((2, 4), 0.25)), 1 + 2 + 2 * 3),
-        (GaussianHMM(half, np.eye(2), np.zeros((2, 3)), [np.eye(3)] * 2), 3 + 2 * 9),
-        (GaussianHMM(half, np.eye(2), np.zeros((2, 3)), np.ones((2, 3))), 3 + 2 * 6),
-        (GaussianHMM(half, np.eye(2), np.zeros((2, 3)), np.ones(2)), 3 + 2 * 4),
+        (CategoricalHMM(half, [half, half], np.full((2, 4), 0.25)), 1 + 2 + 2 * 3),
+        (GaussianHMM(half, [half, half], np.zeros((2, 3)), [np.eye(3)] * 2), 3 + 2 * 9),
+        (GaussianHMM(half, [half, half], np.zeros((2, 3)), np.ones((2, 3))), 3 + 2 * 6),
+        (GaussianHMM(half, [half, half], np.zeros((2, 3)), np.ones(2)), 3 + 2 * 4),
         (MarkovChain(half, np.full((2, 2), 0.5), 1), 1 + 2),
         # eight numbers, less the unit and the origin of the state
         (random_lds(np.random.default_rng(0), 1, 1), 6),

@@ -73,10 +73,10 @@ def test_gaussian_likelihood_and_posterior_by_enumeration(kind, rng):
 
 
 def one_step_by_enumeration(model, sequences, weights, c):
-    """EM step of all tables from expected counts."""
-    start = np.full(model.n_states, c)
-    transition = np.full((model.n_states,) * 2, c)
-    table = np.full((model.n_states, model.n_symbols), c)
+    """EM step of all tables from expected counts; zeros get no pseudo-counts."""
+    start = np.where(model.start > 0, c, 0.0)
+    transition = np.where(model.transition > 0, c, 0.0)
+    table = np.where(model.emission.prob > 0, c, 0.0)
     for codes, w in zip(sequences, weights):
         _, gamma, xi, *_ = oracle(model, codes)
         start += w * gamma[0]
