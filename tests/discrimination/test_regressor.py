@@ -2,19 +2,17 @@
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from contract import contract
 
 from maxent import MEDRegressor
 from maxent.discrimination import ExponentialMargin
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [
-        MEDRegressor(),
-        MEDRegressor("linear", margin="gaussian"),
-        MEDRegressor(margin="hinge", bias=1.0),
-    ]
+@contract(
+    MEDRegressor(),
+    MEDRegressor("linear", margin="gaussian"),
+    MEDRegressor(margin="hinge", bias=1.0),
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

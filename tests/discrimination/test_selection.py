@@ -4,15 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
+from contract import contract
 from refusals import refused
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxent import MEDClassifier, MEDFeatureSelector
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:No features were selected")
-@parametrize_with_checks([MEDFeatureSelector(), MEDFeatureSelector(0.5, bias=1.0)])
+@contract(MEDFeatureSelector(), MEDFeatureSelector(0.5, bias=1.0))
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

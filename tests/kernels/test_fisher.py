@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from contract import contract
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels.score_cases import MANY, assert_kernels_agree, dense, random_spd, scores_of
@@ -11,7 +12,6 @@ from oracles import fisher as oracle
 from processes import run as run_python
 from scipy.special import expit, logit
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxent import MEDClassifier
 from maxent.kernels import FisherFeatures, fisher_kernel
@@ -250,13 +250,11 @@ def test_same_bits_for_any_number_of_threads(rng):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:an empirical information:UserWarning")
 @pytest.mark.filterwarnings("ignore:the mean score:UserWarning")
-@parametrize_with_checks(
-    [
-        FisherFeatures(),
-        FisherFeatures(ridge=0.1, center=True),
-        FisherFeatures("diagonal"),
-        FisherFeatures("identity"),
-    ]
+@contract(
+    FisherFeatures(),
+    FisherFeatures(ridge=0.1, center=True),
+    FisherFeatures("diagonal"),
+    FisherFeatures("identity"),
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

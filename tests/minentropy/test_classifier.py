@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from contract import contract
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxent.minentropy import M3EClassifier, renyi_score
 
@@ -12,7 +12,7 @@ from maxent.minentropy import M3EClassifier, renyi_score
 EXACT = {"n_init": 1, "tol": 1e-10, "qp_tol": 1e-15}
 
 
-@parametrize_with_checks([M3EClassifier(1.0, **EXACT), M3EClassifier(**EXACT)])
+@contract(M3EClassifier(1.0, **EXACT), M3EClassifier(**EXACT))
 def test_estimator_conventions(estimator, check):
     check(estimator)
 
