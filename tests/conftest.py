@@ -9,9 +9,14 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # processes side by side: no thread spi
 import numpy as np
 import pytest
 
+_LEFT_OUT = ("slow", "timed")  # marks of tests that are run on demand
+
 
 def pytest_addoption(parser):
-    parser.addoption("--run-slow", action="store_true", help="run the slow checks too")
+    for kind in _LEFT_OUT:
+        parser.addoption(
+            f"--run-{kind}", action="store_true", help=f"run the {kind} checks too"
+        )
     parser.addoption("--seed", type=int, default=None, help="seed of the fixtures")
     parser.addoption(
         "--seeded-only",
@@ -25,12 +30,13 @@ def pytest_collection_modifyitems(config, items):
         same = [item for item in items if "seed" not in item.fixturenames]
         items[:] = [item for item in items if "seed" in item.fixturenames]
         config.hook.pytest_deselected(items=same)
-    if config.getoption("--run-slow"):
-        return
-    skip = pytest.mark.skip(reason="slow: run with --run-slow")
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(skip)
+    for kind in _LEFT_OUT:
+        if config.getoption(f"--run-{kind}"):
+            continue
+        skip = pytest.mark.skip(reason=f"{kind}: run with --run-{kind}")
+        for item in items:
+            if item.get_closest_marker(kind):
+                item.add_marker(skip)
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ import sys
 
 import maxent
 
+HUNG = 600  # s after which a process counts as hung, whatever else the machine does
+
 _PACKAGE = str(pathlib.Path(maxent.__file__).resolve().parents[1])
 
 
@@ -35,7 +37,7 @@ def start(*args, env=None, **kwargs):
     return subprocess.Popen(command, **_options(env), **kwargs)
 
 
-def run(*args, env=None, timeout=120, **kwargs):
+def run(*args, env=None, timeout=HUNG, **kwargs):
     """``python args...``, to its end: what it printed; a failure raises."""
     done = subprocess.run(
         [sys.executable, *map(str, args)],

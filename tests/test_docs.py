@@ -217,9 +217,16 @@ def test_picture_is_drawn(figure):
         for s in SCRIPTS
     ],
 )
+def test_script_of_the_gallery_draws(script):
+    assert drawn(script) >= 1
+
+
+@needs_docs
+@pytest.mark.timed
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_script_of_the_gallery_draws_in_seconds(script):
     start = time.process_time()
-    assert drawn(script) >= 1
+    drawn(script)
     assert time.process_time() - start < 20
 
 
@@ -406,7 +413,7 @@ def built_pages(tmp_path_factory):
     for part in ("pyproject.toml", "CHANGELOG.md"):
         shutil.copy(ROOT / part, tmp_path)
     options = ["-W", "--keep-going", "-n", "-q", "-b", "html"]
-    run("-m", "sphinx", *options, tmp_path / "docs", tmp_path / "html", timeout=600)
+    run("-m", "sphinx", *options, tmp_path / "docs", tmp_path / "html")
     return tmp_path / "html"
 
 
@@ -489,7 +496,7 @@ def test_module_of_the_page_on_compiled_functions_builds(tmp_path, rng):
         pattern = rf"``{name}``:\n\n\.\. code-block:: \w+\n\n((?:   .*\n|\n)+)"
         block = re.search(pattern, text).group(1)
         (tmp_path / name).write_text(inspect.cleandoc("\n" + block) + "\n")
-    run("setup.py", "build_ext", "--inplace", cwd=tmp_path, timeout=600)
+    run("setup.py", "build_ext", "--inplace", cwd=tmp_path)
     m = rng.normal(size=20)
     np.save(tmp_path / "m.npy", m)
     code = (

@@ -28,7 +28,7 @@ def built(tmp_path_factory):
         folder = tmp_path_factory.mktemp(package)
         for name in ("setup.py", module):
             shutil.copy(EXAMPLES / package / name, folder)
-        run("setup.py", "-q", "build_ext", "--inplace", cwd=folder, timeout=280)
+        run("setup.py", "-q", "build_ext", "--inplace", cwd=folder)
         return str(folder)
 
     return build
@@ -160,5 +160,5 @@ def test_functions_behind_headers_are_linked(tmp_path):
     np.savez(tmp_path / "in.npz", x=x, expected=expected, **arrays)
     (tmp_path / "sums.pyx").write_text(SUMS)
     (tmp_path / "setup.py").write_text(SETUP)
-    run("setup.py", "-q", "build_ext", "--inplace", cwd=tmp_path, timeout=280)
+    run("setup.py", "-q", "build_ext", "--inplace", cwd=tmp_path)
     run("-c", ASKED, cwd=tmp_path)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from maxent._core.gram import gram
-from processes import run, start
+from processes import HUNG, run, start
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -147,7 +147,7 @@ if __name__ == "__main__":
     child = context.Process(target=fit, args=(results,))
     child.start()
     try:
-        print(results.get(timeout=6) == here)
+        print(results.get(timeout=100) == here)
     except Exception as error:
         print(type(error).__name__)
     child.kill()
@@ -158,7 +158,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_forked_child_fits_after_its_parent_did(threads):
     code = FORK.format(tests=os.path.dirname(__file__), threads=threads)
-    assert run("-c", code, timeout=60).strip() == "True"
+    assert run("-c", code).strip() == "True"
 
 
 def test_workers_of_joblib_give_the_same_bits():
@@ -288,6 +288,7 @@ def best_answer(work, delay, tries=4):
 
 
 @posix
+@pytest.mark.timed
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", long_fits())
 def test_an_interrupt_is_answered_at_once(name):
@@ -297,7 +298,7 @@ def test_an_interrupt_is_answered_at_once(name):
 
 
 @posix
-@pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", long_fits())
 def test_interrupts_at_many_times_are_answered(name, rng):
@@ -307,7 +308,7 @@ def test_interrupts_at_many_times_are_answered(name, rng):
 
 
 @posix
-@pytest.mark.slow
+@pytest.mark.timed
 def test_an_interrupt_of_a_large_selection_is_answered_at_once():
     X, y = hard(20_000, 1000)
     model = MEDFeatureSelector(C=100.0)
@@ -315,6 +316,7 @@ def test_an_interrupt_of_a_large_selection_is_answered_at_once():
 
 
 @posix
+@pytest.mark.timed
 def test_an_interrupt_of_a_prediction_is_answered_at_once():
     X, y = hard(3000, 5)
     with warnings.catch_warnings():
@@ -325,7 +327,7 @@ def test_an_interrupt_of_a_prediction_is_answered_at_once():
 
 
 @posix
-@pytest.mark.slow
+@pytest.mark.timed
 def test_an_interrupt_among_wide_rows_is_answered_at_once():
     # 256 rows at a time would take longer than the limit
     X = hard(5000, 4000)[0]
@@ -369,23 +371,27 @@ print(fingerprint(MEDClassifier().fit(X, y), X) == before, flush=True)
 """
 
 
-@posix
-@pytest.mark.parametrize(
-    "name", ["smo", pytest.param("interior", marks=pytest.mark.slow)]
-)
-def test_ctrl_c_is_answered_and_leaves_a_usable_process(name):
+def ctrl_c(name):
+    """Seconds from Ctrl-C to its answer by a process that must be usable after."""
     code = CTRL_C.format(tests=os.path.dirname(__file__), name=name)
-    best = np.inf
-    for _ in range(3):
-        child = start("-c", code, stdout=subprocess.PIPE)
-        assert child.stdout.readline().strip() == "ready"
-        time.sleep(0.3)
-        sent = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        answered, usable = child.communicate(timeout=60)[0].split()
-        assert usable == "True"
-        assert child.returncode == 0
-        best = min(best, float(answered) - sent)
-        if best <= LIMIT:
-            break
-    assert best <= LIMIT
+    child = start("-c", code, stdout=subprocess.PIPE)
+    assert child.stdout.readline().strip() == "ready"
+    time.sleep(0.3)
+    sent = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    answered, usable = child.communicate(timeout=HUNG)[0].split()
+    assert usable == "True"
+    assert child.returncode == 0
+    return float(answered) - sent
+
+
+@posix
+def test_ctrl_c_leaves_a_usable_process():
+    ctrl_c("smo")
+
+
+@posix
+@pytest.mark.timed
+@pytest.mark.parametrize("name", ["smo", "interior"])
+def test_ctrl_c_is_answered_at_once(name):
+    assert min(ctrl_c(name) for _ in range(3)) <= LIMIT

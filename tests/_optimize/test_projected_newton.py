@@ -8,7 +8,7 @@ import pytest
 from oracles import block_dual as oracle
 from oracles.block_cases import agree
 from oracles.tree_problems import categories, trained
-from processes import start
+from processes import HUNG, start
 
 from maxent import MEDTreeClassifier
 from maxent._optimize.hessian_products import FreeHessian
@@ -335,7 +335,7 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.timed
 @KINDS
 def test_an_interrupt_ends_a_large_fit(kind):
     running = start("-u", "-c", _FIT, kind, stdout=-1)
@@ -345,7 +345,7 @@ def test_an_interrupt_ends_a_large_fit(kind):
         time.sleep(0.3)
         asked = time.monotonic()
         running.send_signal(signal.SIGINT)
-        out, _ = running.communicate(timeout=30)
+        out, _ = running.communicate(timeout=HUNG)
         assert "left" in out
         # a product takes some hundredths of a second, on a busy machine a tenth
         assert time.monotonic() - asked < 3.0

@@ -247,6 +247,7 @@ def test_threads_of_the_system_that_run_for_a_moment_cost_a_moment(ms):
 
 
 @openmp
+@pytest.mark.timed
 @pytest.mark.skipif(sys.platform != "linux", reason="counts of Linux")
 def test_short_loops_go_on_alone_where_threads_share_a_processor():
     code = """
@@ -289,10 +290,10 @@ def test_an_error_in_one_thread_stops_the_others(where):
 
     def work(item, thread, stop):
         if item < 2:
-            here.wait(10)  # one item for each thread
+            here.wait(100)  # one item for each thread
             if thread == where:
                 raise ValueError("that item")
-            assert stop.wait(10)
+            assert stop.wait(100)
         done.append(item)
 
     with pytest.raises(ValueError, match="that item"):
@@ -305,10 +306,10 @@ def test_an_interrupt_does_not_wait_for_the_others():
     before = blas_threads()
 
     def work(item, thread, stop):
-        here.wait(10)
+        here.wait(100)
         if thread == 0:
             raise KeyboardInterrupt
-        assert go.wait(10)
+        assert go.wait(100)
         done.append((item, stop.is_set()))
 
     with pytest.raises(KeyboardInterrupt):
@@ -317,5 +318,5 @@ def test_an_interrupt_does_not_wait_for_the_others():
     go.set()
     for one in threading.enumerate():
         if one is not threading.current_thread() and "in_threads" in one.name:
-            one.join(10)
+            one.join(100)
     assert [stopped for _, stopped in done] == [True] and blas_threads() == before

@@ -159,7 +159,7 @@ def test_chains_of_pairs_of_states_keep_their_order(load, rng):
 def test_the_tables_of_the_crabs_are_written(tmp_path):
     pytest.importorskip("matplotlib")
     env = {"PYTHONSAFEPATH": ""}  # the folder of the script is on the path
-    run(HOME / "crabs.py", "--splits", "2", "--out", tmp_path, env=env, timeout=600)
+    run(HOME / "crabs.py", "--splits", "2", "--out", tmp_path, env=env)
     written = {path.name for path in tmp_path.iterdir()}
     rows = ("kernels", "gaussians", "others", "curves")
     assert {f"crabs_{name}.md" for name in (*rows, "compared")} <= written
@@ -244,7 +244,7 @@ LATENT = {
 def test_the_tables_of_latent_maximum_entropy_are_written(name, tmp_path):
     pytest.importorskip("matplotlib")
     few = ["--draws", "1", "--starts", "3", "--out", tmp_path, *LATENT[name]]
-    run(HOME / f"latent_{name}.py", *few, env={"PYTHONSAFEPATH": ""}, timeout=300)
+    run(HOME / f"latent_{name}.py", *few, env={"PYTHONSAFEPATH": ""})
     text = (tmp_path / f"latent_{name}.md").read_text("utf-8")
     assert "| 50 |" in text or (name == "iris" and "| MLE" in text)
     assert (tmp_path / f"latent_{name}.png").exists()
@@ -259,7 +259,7 @@ def test_the_tables_of_the_motifs_are_written(rng, tmp_path):
     few += ["--alphas", "0.25", "--rates", "0.1", "--factors", "Egr2"]
     options = ["--data", tmp_path, "--out", tmp_path, *few]
     env = {"PYTHONSAFEPATH": ""}
-    run(HOME / "motifs_pbm.py", *options, env=env, timeout=600)
+    run(HOME / "motifs_pbm.py", *options, env=env)
     text = (tmp_path / "motifs_pbm_median.md").read_text("utf-8")
     assert "| Egr2 | 0.1 |" in text and "| latent SVM |" in text
     assert (tmp_path / "motifs_pbm_median.png").exists()
@@ -271,7 +271,7 @@ def test_the_tables_of_synthetic_motifs_are_written(tmp_path):
     few = ["--draws", "1", "--train", "60", "--test", "60", "--starts", "1"]
     few += ["--alphas", "0.25", "--rates", "0.1", "--out", tmp_path]
     env = {"PYTHONSAFEPATH": ""}
-    run(HOME / "motifs_synthetic.py", *few, env=env, timeout=600)
+    run(HOME / "motifs_synthetic.py", *few, env=env)
     text = (tmp_path / "motifs_synthetic.md").read_text("utf-8")
     assert "| occupancy | 0.1 |" in text and "| planted | 0.1 |" in text
 
@@ -287,7 +287,7 @@ def test_the_tables_of_the_digits_are_written(rng, tmp_path):
     few += ["--tasks", "3", "--features", "pixels"]
     options = ["--data", tmp_path, "--out", tmp_path, *few]
     env = {"PYTHONSAFEPATH": ""}
-    run(HOME / "digits_clutter.py", *options, env=env, timeout=600)
+    run(HOME / "digits_clutter.py", *options, env=env)
     text = (tmp_path / "digits_clutter.md").read_text("utf-8")
     assert "| alpha = inf, path |" in text
 
@@ -304,7 +304,7 @@ def test_the_table_of_the_language_models_is_written(rng, tmp_path):
     few += ["--e-steps", "1", "--inner", "2", "--minutes", "10"]
     options = ["--data", tmp_path, "--out", tmp_path, *few]
     env = {"PYTHONSAFEPATH": ""}
-    run(HOME / "language_model.py", *options, env=env, timeout=600)
+    run(HOME / "language_model.py", *options, env=env)
     text = (tmp_path / "language_model_brown.md").read_text("utf-8")
     assert "| interpolated trigram |" in text
     assert "| EM-IS, RLME of all starts |" in text and "| iterations |" in text

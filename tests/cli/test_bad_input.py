@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from command_line import assert_one_sentence
-from processes import start
+from processes import HUNG, start
 
 from maxent._support.persistence import save
 from maxent.cli import main
@@ -158,6 +158,6 @@ def test_the_package_runs_as_a_module(tmp_path):
     process = start(
         *("-m", "maxent", "info", tmp_path / "none"), stderr=subprocess.PIPE
     )
-    err = process.communicate(timeout=120)[1]
+    err = process.communicate(timeout=HUNG)[1]
     assert process.returncode == 2
     assert_one_sentence(err, "info")

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from command_line import MEDClassifier, assert_one_sentence, pairs, write_csv
-from processes import start
+from processes import HUNG, start
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent._commands.wording import in_shell, warnings_told
@@ -252,7 +252,7 @@ def test_a_reader_that_leaves_early_is_no_failure(run, crabs, tmp_path):
     process.stdout.close()
     err = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=HUNG) == 141
     assert "Traceback" not in err and "Exception" not in err
 
 
@@ -274,7 +274,7 @@ def test_interrupting_the_process_ends_it_with_130(tmp_path):
     pipe = open_for_reader(tmp_path / "data.csv", process)
     process.send_signal(signal.SIGINT)
     os.close(pipe)  # wakes a read that the signal found about to begin
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=HUNG)
     assert process.returncode == 130
     assert err == "maxent fit: interrupted\n"
 

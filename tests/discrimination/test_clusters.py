@@ -140,10 +140,9 @@ def test_em_steps_outlive_a_worker_and_no_cluster(kind, lost, rng):
             end = functools.partial(os.kill, pid, signal.SIGKILL)
         timer = threading.Timer(3.0, end)
         timer.start()
-        begin = time.monotonic()
         if lost == "a worker":
             np.testing.assert_array_equal(fitted(cut(0.1)), here)
-            assert time.monotonic() - begin > 3.0
+            assert timer.finished.is_set()  # it ended in mid-fit
         else:
             with pytest.raises(ConnectionError, match="cluster went away"):
                 fitted(cut(0.3))
@@ -162,9 +161,8 @@ def test_a_worker_that_is_killed_costs_time_only(solver, data):
             pids = list(client.run(os.getpid).values())
             timer = threading.Timer(4.0, os.kill, (pids[0], signal.SIGKILL))
             timer.start()
-            begin = time.monotonic()
             there = model.fit(slow_rows(X, 0.1), y).coef_.tobytes()
-            assert time.monotonic() - begin > 4.0  # it ended in mid-fit
+            assert timer.finished.is_set()  # it ended in mid-fit
             timer.join()
     assert there == here
 

@@ -165,6 +165,7 @@ def test_same_bits_for_any_number_of_threads(rng):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGALRM")
+@pytest.mark.timed
 @pytest.mark.parametrize("spread", [1.0, 1000.0])
 def test_an_interrupt_is_answered(spread, rng):
     lw = symmetric(rng.uniform(-spread, spread, (600, 600)))
