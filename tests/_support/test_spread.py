@@ -22,20 +22,39 @@ from maxent.models import MarkovChain
 def _functions():
     """Functions that processes can have: local ones are sent by value."""
 
-    def place(number, seconds=0.0):
+    def place(number, passing=None, seconds=0.0):
         """The number, the process it was asked in, and the threads of loops there."""
-        time.sleep(seconds)
+        if passing is not None:
+            passing.now += seconds
         return number, os.getpid(), effective_threads()
+
+    def meets(number, folder):
+        """As `place`, where the first task ends once another has begun."""
+        (folder / str(number)).touch()
+        while number == 0 and len(list(folder.iterdir())) < 2:
+            time.sleep(0.01)
+        return place(number)
 
     def broken(number):
         if number == 2:
             raise ZeroDivisionError(f"task {number}")
         return number
 
-    return place, broken
+    return place, meets, broken
 
 
-place, broken = _functions()
+place, meets, broken = _functions()
+
+
+class Clock:
+    """The time by which tasks take the seconds that they say, on any machine."""
+
+    now = 1e6
+
+    def perf_counter(self):
+        return self.now
+
+    monotonic = perf_counter
 
 
 def asked(found, n):
@@ -51,25 +70,45 @@ def fresh(monkeypatch):
     monkeypatch.setattr(processes, "_pool", processes._Pool())
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    found = Clock()
+    monkeypatch.setattr(processes, "time", found)
+    return found
+
+
+@pytest.fixture
+def costs(monkeypatch):
+    """Set the seconds that processes must save: not yet running, or at rest.
+
+    The first task is waited for in real time, about as long: in hundreds of seconds
+    that ends by itself on no machine, however busy.
+    """
+
+    def set_to(cold, warm):
+        monkeypatch.setattr(processes, "_COLD", cold)
+        monkeypatch.setattr(processes, "_WARM", warm)
+
+    return set_to
+
+
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
-def test_short_tasks_are_done_here(n_jobs):
+def test_short_tasks_are_done_here(n_jobs, costs):
+    costs(1e4, 1e4)
     tasks = [(k,) for k in range(20)]
     assert set(asked(spread(place, tasks, n_jobs), 20)) == {os.getpid()}
     assert list(spread(place, [], n_jobs)) == []
 
 
-def test_long_tasks_go_to_processes_while_the_first_one_runs(monkeypatch):
-    monkeypatch.setattr(processes, "_COLD", 0.05)
-    monkeypatch.setattr(processes, "_WARM", 0.05)
-    tasks = [(k, 0.5 if k == 0 else 0.02) for k in range(5)]
-    pids = asked(spread(place, tasks, 2), 5)
+def test_long_tasks_go_to_processes_while_the_first_one_runs(costs, tmp_path):
+    costs(0.05, 0.05)
+    pids = asked(spread(meets, [(k, tmp_path) for k in range(5)], 2), 5)
     assert pids[0] == os.getpid() and os.getpid() not in pids[1:]
 
 
-def test_tasks_that_turn_out_long_go_to_processes(monkeypatch):
-    monkeypatch.setattr(processes, "_COLD", 0.05)
-    monkeypatch.setattr(processes, "_WARM", 0.05)
-    tasks = [(k, 0.004) for k in range(40)]
+def test_tasks_that_turn_out_long_go_to_processes(costs, clock):
+    costs(5e3, 5e3)
+    tasks = [(k, clock, 400.0) for k in range(40)]
     pids = asked(spread(place, tasks, 2), 40)
     here = [pid == os.getpid() for pid in pids]
     assert here[0] and not here[-1]
@@ -77,9 +116,8 @@ def test_tasks_that_turn_out_long_go_to_processes(monkeypatch):
 
 
 @pytest.mark.parametrize("cost", [0.0, 100.0])
-def test_errors_are_those_of_the_task(cost, monkeypatch):
-    monkeypatch.setattr(processes, "_COLD", cost)
-    monkeypatch.setattr(processes, "_WARM", cost)
+def test_errors_are_those_of_the_task(cost, costs):
+    costs(cost, cost)
     found = spread(broken, [(k,) for k in range(5)], 2)
     assert next(found) == 0
     with pytest.raises(ZeroDivisionError, match="task 2"):
@@ -87,13 +125,12 @@ def test_errors_are_those_of_the_task(cost, monkeypatch):
 
 
 @pytest.mark.parametrize("cost", [0.0, 100.0])
-def test_tasks_are_given_up(cost, monkeypatch, tmp_path):
-    monkeypatch.setattr(processes, "_COLD", cost)
-    monkeypatch.setattr(processes, "_WARM", cost)
+def test_tasks_are_given_up(cost, costs, tmp_path):
+    costs(cost, cost)
 
     def noted(number):
         (tmp_path / str(number)).touch()
-        time.sleep(0.05)
+        time.sleep(0.05 if number < 5 else 1.0)
         return number
 
     found = spread(noted, [(k,) for k in range(100)], 2)
@@ -103,23 +140,21 @@ def test_tasks_are_given_up(cost, monkeypatch, tmp_path):
     assert asked(spread(place, [(k,) for k in range(3)], 2), 3)  # the pool recovers
 
 
-def test_a_context_of_joblib_is_heeded(monkeypatch):
-    monkeypatch.setattr(processes, "_COLD", 0.0)
-    monkeypatch.setattr(processes, "_WARM", 0.0)
-    tasks = [(k, 0.01) for k in range(6)]
+def test_a_context_of_joblib_is_heeded(costs):
+    costs(0.0, 0.0)
+    tasks = [(k,) for k in range(6)]
     with joblib.parallel_config(backend="threading", n_jobs=2):
         assert set(asked(spread(place, tasks, None), 6)) == {os.getpid()}
     assert set(asked(spread(place, tasks, None), 6)) == {os.getpid()}
     assert len(set(asked(spread(place, tasks, 2), 6))) > 1
 
 
-def test_processes_start_once_they_would_have_saved_their_start(monkeypatch):
-    monkeypatch.setattr(processes, "_COLD", 0.5)
-    monkeypatch.setattr(processes, "_WARM", 0.05)
-    tasks = [(k, 0.04) for k in range(10)]  # 0.4 s, of which they save half
+def test_processes_start_once_they_would_have_saved_their_start(costs, clock):
+    costs(5e3, 500.0)
+    tasks = [(k, clock, 400.0) for k in range(10)]  # they save half of it
     here = [set(asked(spread(place, tasks, 2), 10)) == {os.getpid()} for _ in range(4)]
-    assert here[0] and not here[-1] and here == sorted(here, reverse=True)
-    monkeypatch.setattr(processes, "_WARM", 0.5)
+    assert here == [True, True, False, False]
+    costs(5e3, 5e3)
     tasks = [(k,) for k in range(10)]  # what is not worth it is not counted
     for _ in range(3):
         assert set(asked(spread(place, tasks, 2), 10)) == {os.getpid()}
