@@ -1,5 +1,6 @@
 """Standard output and error: closed, full, ASCII only, or left by their reader."""
 
+import contextlib
 import errno
 import io
 import os
@@ -8,7 +9,7 @@ import sys
 
 import pytest
 from command_line import assert_one_sentence, read_rows, write_csv
-from processes import start
+from processes import HUNG, start
 
 from maxent._support.persistence import load
 from maxent.cli import main
@@ -25,9 +26,17 @@ class Full(io.RawIOBase):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+class FullText(io.TextIOWrapper):
+    """A stream to it, which ends without a word of what it still holds."""
+
+    def __del__(self):
+        with contextlib.suppress(OSError):
+            self.close()
+
+
 def full(buffered):
     raw = io.BufferedWriter(Full()) if buffered else Full()
-    return io.TextIOWrapper(raw, "utf-8", write_through=not buffered)
+    return FullText(raw, "utf-8", write_through=not buffered)
 
 
 def ended():
@@ -233,7 +242,7 @@ needs_full = pytest.mark.skipif(
 
 
 def ended_process(process):
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=HUNG)
     assert "Traceback" not in err and "Exception" not in err
     return process.returncode, out, err
 
@@ -269,7 +278,7 @@ def test_a_process_with_full_streams(model, tmp_path, unbuffered):
             *("-m", "maxent.cli", "info", tmp_path / "absent"),
             **{"env": env, "stdout": subprocess.PIPE, "stderr": device},
         )
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=HUNG)
         assert (process.returncode, out) == (2, "")
 
 
@@ -304,6 +313,6 @@ def test_the_reader_of_a_demo_may_leave_early(tmp_path):
     process.stdout.close()
     err = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=120) == 141
+    assert process.wait(timeout=HUNG) == 141
     assert err == ""
     assert picture.exists()
