@@ -2,6 +2,7 @@
 
 Everything else lives in pyproject.toml.  MAXENT_OPENMP=0 builds without OpenMP;
 MAXENT_BOUNDSCHECK=1 builds kernels that check every index (a debugging aid);
+MAXENT_PLAIN=1 builds every loop for the plainest processor only;
 MAXENT_CFLAGS adds compiler flags (sanitizers), and keeps the symbols and the functions
 that are not called, which builds on Linux strip otherwise: they are more than four
 fifths of the installed size.
@@ -123,7 +124,9 @@ def main():
         exports = f"-Wl,--version-script={Path(CORE, 'exports.map').resolve()}"
         small = ["-Wl,--gc-sections", exports, "-Wl,--strip-all"]
     check = os.environ.get("MAXENT_BOUNDSCHECK", "0") == "1"
+    plain = os.environ.get("MAXENT_PLAIN", "0") == "1"
     flags = {
+        "define_macros": [("MAXENT_NO_CLONES", None)] if plain else [],
         "extra_compile_args": CFLAGS + compile_args + sections + extra,
         "extra_link_args": link_args + small + extra,
     }

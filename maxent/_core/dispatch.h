@@ -1,11 +1,15 @@
 /* Clones of hot loops for several CPUs, chosen at run time where the tool chain offers
- * it. */
+ * it.  MAXENT_NO_CLONES leaves the plainest of them alone. */
 #ifndef MAXENT_DISPATCH_H
 #define MAXENT_DISPATCH_H
 
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && \
-    !defined(__clang__) && __GNUC__ >= 12 && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_UNDEFINED__) && !defined(MAXENT_NO_CLONES)
+    !defined(__clang__) && __GNUC__ >= 12 && !defined(MAXENT_NO_CLONES)
+#define SEVERAL_CPUS
+#endif
+
+#if defined(SEVERAL_CPUS) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_UNDEFINED__)
 #define CLONES \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else

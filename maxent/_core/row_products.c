@@ -4,8 +4,7 @@
 
 #include "dispatch.h"
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && \
-    !defined(__clang__) && __GNUC__ >= 12
+#ifdef SEVERAL_CPUS
 
 #define ROWS MX_PRODUCT_ROWS
 #define VECTORS 3
