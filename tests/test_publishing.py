@@ -3,6 +3,8 @@
 They are found beside this folder; an installed package has none of them.
 """
 
+import importlib
+import itertools
 import pathlib
 import re
 import tomllib
@@ -54,6 +56,29 @@ def test_recipe_needs_what_the_package_needs(metadata):
     assert named(host) == needed | {"python", "pip"}
 
 
+def lowest_of(*groups):
+    """Name with extras -> lowest version, which is the same in all groups."""
+    found = {}
+    for requirement in itertools.chain(*groups):
+        name, lowest = requirement.partition(";")[0].strip().split(">=")
+        assert found.setdefault(name, lowest) == lowest, name
+    return found
+
+
+def test_lowest_versions_are_tested(metadata):
+    extras = metadata["project"]["optional-dependencies"]
+    bars = lowest_of(extras.pop("progress"))  # those of a newer scikit-learn
+    needed = metadata["build-system"]["requires"], metadata["project"]["dependencies"]
+    assert bars["rich"] == lowest_of(*needed, *extras.values())["rich"]
+    tested = (extras[name] for name in ("plot", "dask", "completion", "test"))
+    declared = lowest_of(*needed, *tested)
+    lines = text_of("tests/checks/lowest.txt").splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert pinned.keys() == declared.keys()
+    for name, version in declared.items():  # 2.0 is 2.0.0
+        assert re.fullmatch(rf"{re.escape(version)}(\.0)*", pinned[name]), name
+
+
 def test_pythons_are_those_that_are_built_and_tested(metadata):
     listed = [
         classifier.rpartition(" ")[2]
@@ -99,6 +124,35 @@ def test_readme_names_every_estimator_and_extra(metadata):
     classes = [name for name in maxent.__all__ if name[0].isupper()]
     assert len(classes) > 20
     assert not [name for name in classes if f"`{name}`" not in text]
-    for_users = {"plot", "dask", "completion"}
+    for_users = {"plot", "dask", "progress", "completion"}
     assert for_users <= set(metadata["project"]["optional-dependencies"])
     assert not [extra for extra in for_users if f"maxent[{extra}]" not in text]
+
+
+def test_pages_list_every_check():
+    usage = re.findall(r"^#   (\.ci/check \w+)  ", text_of(".ci/check"), re.MULTILINE)
+    branches = re.findall(r"^([a-z| ]+)\) shift", text_of(".ci/check"), re.MULTILINE)
+    names = [name for branch in branches for name in branch.split(" | ")]
+    assert usage == [f".ci/check {name}" for name in names]
+    table = re.compile(r"^\| (.+) \| `(\.ci/check.+)` \|$", re.MULTILINE)
+    listed = re.compile(r"^   \* - (.+)\n     - ``(\.ci/check.+)``$", re.MULTILINE)
+    readme = table.findall(text_of("README.md"))
+    page = listed.findall(text_of("docs/contributing.rst"))
+    assert readme == page
+    assert [command for _, command in page] == usage
+
+
+def test_the_policy_states_the_lowest_versions(metadata, monkeypatch):
+    text_of("docs/_extensions/project_files.py")
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_extensions")
+    project_files = importlib.import_module("project_files")
+    needed = [r.replace(">=", " ") for r in metadata["project"]["dependencies"]]
+    assert f"|requirements| replace:: {', '.join(needed)}\n" in (
+        project_files.substitutions()
+    )
+    assert "|requirements|" in text_of("docs/policy.rst")
+
+
+def test_workflows_run_the_lowest_versions():
+    workflow = text_of(".github/workflows/tests.yml")
+    assert ".ci/check versions lowest" in workflow

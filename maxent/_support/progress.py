@@ -41,8 +41,9 @@ class CallbacksMixin(CallbackSupportMixin):
         Parameters
         ----------
         *callbacks : callback instances
-            Such as :class:`sklearn.callback.ProgressBar` or
-            :class:`sklearn.callback.ScoringMonitor`; none removes those set before.
+            Such as :class:`sklearn.callback.ScoringMonitor` or
+            :class:`sklearn.callback.ProgressBar`, which needs rich too
+            (``pip install "maxent[progress]"``); none removes those set before.
 
         Returns
         -------
@@ -59,7 +60,8 @@ class CallbacksMixin(CallbackSupportMixin):
         elif callbacks:
             raise RuntimeError(
                 f"callbacks need scikit-learn >= 1.9, and {sklearn.__version__} is "
-                "installed; update it, or use verbose=True to see the progress."
+                "installed; pip install 'maxent[progress]' updates it, or use "
+                "verbose=True to see the progress."
             )
         return self
 
