@@ -8,6 +8,16 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # processes side by side: no thread spi
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, however long a busy machine takes over them.
+settings.register_profile(
+    "any machine",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("any machine")
 
 _LEFT_OUT = ("slow", "timed")  # marks of tests that are run on demand
 

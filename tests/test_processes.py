@@ -361,8 +361,8 @@ from maxent import MEDClassifier
 X, y = problem(300)
 before = fingerprint(MEDClassifier().fit(X, y), X)
 work = long_fits()[{name!r}]()
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     while True:
         work()
 except KeyboardInterrupt:

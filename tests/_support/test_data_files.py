@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 from _support.table_cases import dense
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxent._support.data_files import TableError, read_table
@@ -303,11 +303,7 @@ def test_a_first_row_of_the_expected_names_is_a_header(write):
     assert table.X.shape == (30, 2) and table.feature_names == ["3", "1"]
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=60)
 @given(
     rows=st.integers(1, 40),
     columns=st.integers(1, 5),
@@ -355,11 +351,7 @@ def test_the_format_can_be_said(write):
         read_table(path, format="arff")
 
 
-@settings(
-    max_examples=50,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=50)
 @given(
     values=st.lists(
         st.lists(

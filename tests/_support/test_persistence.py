@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from _support.model_files import Derived, Stub, fitted, same
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
@@ -171,11 +171,7 @@ values = st.recursive(
 )
 
 
-@settings(
-    max_examples=150,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=150)
 @given(value=values, param=values)
 def test_any_plain_value_survives_a_round_trip(path, value, param):
     save(Stub(C=param).fit(value_=value), path)

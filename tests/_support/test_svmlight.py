@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from _support.table_cases import dense
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -118,11 +118,7 @@ def test_every_malformed_svmlight_line_is_named(write, text, format):
     assert "\n" not in str(caught.value)
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=40)
 @given(rows=st.integers(1, 30), where=st.integers(0, 10**6), data=st.data())
 def test_a_bad_svmlight_line_anywhere_is_found(write, rows, where, data):
     bad = data.draw(st.sampled_from(["1 1", "x 1:1", "1 2:1 1:1", "1 1:z", "1 1:inf"]))

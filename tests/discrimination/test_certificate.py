@@ -148,7 +148,7 @@ def test_gap_of_fixed_margins_is_that_of_the_machine_scaled_to_its_margins(rng):
 
 @priors
 @biases
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(
     shares=st.lists(st.floats(0, 0.999), min_size=12, max_size=12),
     b=st.floats(-5, 5),

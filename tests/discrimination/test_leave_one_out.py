@@ -77,7 +77,7 @@ def test_bound_is_not_one_of_machines_that_choose_gamma_anew():
     assert len(wrong) / 6 == 1.0 > model.loo_bound_
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     draw=st.integers(0, 2**32 - 1),
     classes=st.sampled_from([2, 2, 3]),

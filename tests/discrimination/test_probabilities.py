@@ -198,7 +198,7 @@ def test_odds_of_two_of_three_classes_are_differences_of_scores(cls, rng):
 ANY = st.floats(-1.7e308, 1.7e308) | st.floats(-50.0, 50.0)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.lists(ANY, min_size=3, max_size=3), min_size=1), st.floats(1e-3, 50))
 def test_rows_sum_to_one_and_logarithms_agree(rows, rate):
     scores = np.array(rows)

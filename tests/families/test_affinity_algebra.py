@@ -134,7 +134,7 @@ def test_many_pairs_in_tiles_are_the_pairs_one_by_one(name, rng, monkeypatch):
         np.testing.assert_allclose(b, a, rtol=1e-13, atol=1e-13)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     rho=st.floats(0.05, 4.0),
     a=st.lists(st.floats(0.01, 1.0), min_size=3, max_size=3),
@@ -155,7 +155,7 @@ proportions = st.lists(st.floats(0.0, 1.0), min_size=4, max_size=4).filter(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(a=proportions, b=proportions, rho=st.floats(0.5, 30.0))
 @example(a=[0.0, 0.0, 0.0, 1.0], b=[0.0, 0.0, 1.0, 0.0], rho=1.0)
 def test_categories_with_any_probabilities(a, b, rho):
@@ -173,7 +173,7 @@ def test_categories_with_any_probabilities(a, b, rho):
     )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     a=st.floats(0.05, 5.0),
     b=st.floats(0.05, 5.0),

@@ -212,7 +212,7 @@ def test_beta_fits_are_dirichlet_fits(rng):
     np.testing.assert_allclose([B.a, B.b], D.alpha, rtol=1e-8)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     log_alpha=st.lists(st.floats(-4, 8), min_size=2, max_size=6),
 )

@@ -50,7 +50,7 @@ def gram(P, Q, function):
     return np.array([[function(p, q) for q in Q] for p in P])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(RHO), st.booleans())
 def test_kernel_by_enumeration(number, rho, zeros):
     rng = np.random.default_rng(number)
@@ -248,7 +248,7 @@ def test_logarithms_are_convex_in_the_power(rng):
 
 
 # -- mean field ------------------------------------------------------------------------
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(0, 2**32 - 1), st.sampled_from((0.5, 1.0, 1.7)), st.booleans())
 def test_bounds_are_below_the_kernel(number, rho, zeros):
     rng = np.random.default_rng(number)

@@ -28,7 +28,7 @@ def columns(net):
     return [net.n_categories[name] for name in net.observed]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.booleans())
 def test_log_prob_and_posterior_by_enumeration(number, zeros):
     rng = np.random.default_rng(number)

@@ -19,7 +19,7 @@ def arrays(model):
     return scopes, sizes, [t[..., None, None] for t in tables]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([1.0, 200.0]),

@@ -34,7 +34,7 @@ def mean_field(model, clusters, shape=(3, 1), rng=None):
 
 
 @pytest.mark.parametrize("clusters", CLUSTERS.values(), ids=CLUSTERS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.3, 3.0]))
 def test_the_bound_rises_with_every_update(clusters, number, scale):
     rng = np.random.default_rng(number)

@@ -29,7 +29,7 @@ def spins(coupling, n):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1.0, 300.0]))
 def test_log_prob_and_marginals_by_enumeration(number, scale):
     rng = np.random.default_rng(number)
@@ -129,7 +129,7 @@ def test_the_objective_never_falls_in_1000_random_problems(seed):
 
 
 # -- bounds ----------------------------------------------------------------------------
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([0.0, 0.2]))
 def test_mean_field_is_below_the_partition_function(number, joined, forbid):
     rng = np.random.default_rng(number)

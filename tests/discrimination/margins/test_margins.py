@@ -129,7 +129,7 @@ shares = st.floats(0, 1 - 1e-9).filter(lambda u: u == 0 or u > 1e-290)
 
 
 @every
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(share=shares, x=shortfalls)
 def test_fenchel_young_terms_are_at_least_zero(prior, share, x):
     top = prior.upper if math.isfinite(prior.upper) else 1e3 * prior.rate
