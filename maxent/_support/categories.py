@@ -65,13 +65,24 @@ def validate_categories(estimator, X, *y, reset):
     _refuse_strings(X)
     if isinstance(X, (list, tuple)):
         X = _as_objects(X)
-    found = validated(
-        estimator, X, *y, dtype=None, reset=reset, ensure_all_finite="allow-nan"
+    checked = validated(
+        estimator, X, *y, dtype=_dtype_of(X), reset=reset, ensure_all_finite="allow-nan"
     )
-    rows = found[0] if y else found
+    rows = checked[0] if y else checked
     if rows.dtype == object:
         rows = plain_categories(rows, names_of_columns(estimator))
-    return (rows, *found[1:]) if y else rows
+    return (rows, *checked[1:]) if y else rows
+
+
+def _dtype_of(X):
+    """Object for pandas frames with columns that are no numbers; None for other data.
+
+    None keeps what there is, but scikit-learn then takes floats for a frame that has a
+    column of an extension type of numbers, whatever the other columns are.
+    """
+    dtypes = X.dtypes if hasattr(X, "columns") and hasattr(X, "dtypes") else ()
+    kinds = {getattr(dtype, "kind", "f") for dtype in dtypes}
+    return None if kinds <= set("biuf") else object
 
 
 def _refuse_strings(X):

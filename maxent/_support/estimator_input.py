@@ -44,6 +44,8 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], str):
         refuse_texts(X)  # before NumPy makes an array of the longest one's width
+    for name, data in zip("Xy", (X, *y)):
+        v.refuse_masked(name, data)
     _refuse_dates(X)
     try:
         return validate_data(estimator, X, *y, **options)
@@ -53,18 +55,33 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 
 
 def _refuse_dates(X: Any) -> None:
-    """Refuse tables of dates alone, whose counts of ns pass for numbers."""
-    kinds = getattr(getattr(X, "dtype", None), "kind", None)
-    dtypes = getattr(X, "dtypes", None) if hasattr(X, "columns") else None
-    if kinds == "M" or (
-        dtypes is not None
-        and len(dtypes)
-        and all(getattr(dtype, "kind", "") == "M" for dtype in dtypes)
-    ):
-        raise ValueError(
-            "X holds dates or times only, which are no numbers; make features of them, "
-            "such as the days since a first date."
-        )
+    """Refuse tables of dates that NumPy would take for numbers.
+
+    Pandas makes counts of ns of frames of dates alone; polars and Arrow make counts of
+    days also of dates beside numbers.
+    """
+    kind = getattr(getattr(X, "dtype", None), "kind", None)
+    dtypes = list(X.dtypes) if hasattr(X, "columns") and hasattr(X, "dtypes") else []
+    if kind == "M" or (dtypes and {getattr(d, "kind", "") for d in dtypes} == {"M"}):
+        raise _dates("X holds dates or times only")
+    times = {
+        name
+        for name, dtype in zip(getattr(X, "columns", ()), dtypes)
+        if hasattr(dtype, "is_temporal") and dtype.is_temporal()  # polars
+    } | {
+        field.name
+        for field in ([] if dtypes else getattr(X, "schema", []))  # Arrow
+        if str(getattr(field, "type", "")).startswith(("date", "time", "duration"))
+    }
+    if times:
+        raise _dates(f"column {v.shown(min(times))} of X holds dates or times")
+
+
+def _dates(fault: str) -> ValueError:
+    return ValueError(
+        f"{fault}, which are no numbers; make features of them, such as the days since "
+        "a first date."
+    )
 
 
 def check_labels(y: NDArray[Any]) -> None:
@@ -74,7 +91,7 @@ def check_labels(y: NDArray[Any]) -> None:
     """
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
-    y = np.asarray(y)
+    y = v.as_array("y", y)
     if y.dtype == object:
         _refuse_missing(y)
         kinds: dict[str, int] = {}

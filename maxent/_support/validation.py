@@ -182,13 +182,19 @@ def check_bias(bias: Any) -> Bias:
     )
 
 
+def refuse_masked(name: str, value: Any) -> None:
+    """Refuse arrays with masked entries, also in a list: NumPy forgets the mask."""
+    for part in value if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            raise ValueError(
+                f"{name} is a masked array, and the values behind its mask would be "
+                "used; write NaN there, as array.astype(float).filled(numpy.nan) does."
+            )
+
+
 def as_array(name: str, value: Any) -> NDArray[Any]:
     """Array of what may be nested lists, which must have one shape."""
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ValueError(
-            f"{name} is a masked array, and the values behind its mask would be used; "
-            "write NaN there, as array.astype(float).filled(numpy.nan) does."
-        )
+    refuse_masked(name, value)
     try:
         return np.asarray(value)
     except ValueError:  # of an inhomogeneous shape
@@ -219,8 +225,20 @@ def as_doubles(name: str, value: Any) -> FloatArray:
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"{name}={shown(value)} of dtype {array.dtype} cannot be converted to "
-            "real numbers; pass an array of numbers."
+            f"real numbers{_first_no_number(name, array)}; pass an array of numbers."
         ) from None
+
+
+def _first_no_number(name: str, array: NDArray[Any]) -> str:
+    """How an error names the first object that is no number, or nothing."""
+    if array.dtype.kind == "O" and array.ndim:
+        for at, entry in np.ndenumerate(array):
+            try:
+                float(entry)
+            except (TypeError, ValueError, OverflowError):
+                place = ", ".join(map(str, at))
+                return f", as {name}[{place}]={shown(entry)} is none"
+    return ""
 
 
 def pandas_NA() -> Any:

@@ -369,7 +369,7 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
         check_fitted_classes(self.classes_)
         if len(getattr(X, "shape", (0, 0))) == 2:  # else the machine says what is wrong
             validated(self, X, reset=False, skip_check_array=True)
-        return X.to_numpy() if hasattr(X, "to_numpy") else X
+        return np.asarray(X) if hasattr(X, "columns") else X
 
     def decision_function(self, X: MatrixLike) -> FloatArray:
         """Decision values of the machine, positive for ``classes_[1]``.

@@ -206,7 +206,7 @@ def test_known_arrays_are_forgotten_with_the_array():
         (sp.eye_array(2), r"w is sparse.*toarray\(\)"),
         (np.ones(2) + 0j, "w is complex"),
         (["1", "2"], "w=.*cannot be converted"),
-        (np.array([1, "a"], dtype=object), "w=.*cannot be converted"),
+        (np.array([1, "a"], dtype=object), r"w=.*cannot be .* as w\[1\]='a' is"),
         (np.array([1j, 2], dtype=object), "w=.*cannot be converted"),
         (np.zeros(2, "M8[s]"), "w=.*cannot be converted"),
     ],
