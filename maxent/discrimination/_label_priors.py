@@ -48,7 +48,7 @@ class LabelPriors:
 
 def with_unlabelled(y):
     """Labels with -1 for those that are missing: None, NaN or pandas' NA."""
-    labels = np.asarray(y)
+    labels = v.as_array("y", y)
     if labels.ndim != 1:
         return y
     absent = missing_values(labels)

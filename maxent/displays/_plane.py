@@ -86,7 +86,7 @@ def check_machine(estimator: Any) -> Any:
 
 def class_codes(y: Any, classes: Any, n: int) -> NDArray[np.intp]:
     """Labels as positions in `classes`."""
-    y = np.asarray(y)
+    y = v.as_array("y", y)
     if y.shape != (n,):
         raise ValueError(f"y has shape {y.shape}, but X has {n} rows.")
     strange = y[~np.isin(y, classes)].tolist()

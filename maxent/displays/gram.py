@@ -72,7 +72,7 @@ class GramDisplay:
     def __init__(self, gram: ArrayLike, *, y: ArrayLike | None = None) -> None:
         self.gram = v.check_gram(v.as_doubles("gram", gram))
         n = len(self.gram)
-        labels = None if y is None else np.asarray(y)
+        labels = None if y is None else v.as_array("y", y)
         if labels is not None and labels.shape != (n,):
             raise ValueError(
                 f"y has shape {labels.shape} but gram has {n} rows; one label for each "

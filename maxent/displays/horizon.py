@@ -87,7 +87,7 @@ class HorizonDisplay:
         i, j = np.triu_indices(n, 1)
         groups = {"all": np.ones(len(i), dtype=bool)}
         if y is not None:
-            labels = np.asarray(y)
+            labels = v.as_array("y", y)
             if labels.shape != (n,):
                 raise ValueError(
                     f"y has shape {labels.shape} but kernels are of {n} models; one "

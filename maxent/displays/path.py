@@ -241,7 +241,7 @@ def _errors(
     results: Sequence[DualResult], n: int, y: Any, K_test: Any, y_test: Any
 ) -> NDArray[np.float64]:
     """Share of test rows on the wrong side, for every result."""
-    y, y_test = np.asarray(y), np.asarray(y_test)
+    y, y_test = v.as_array("y", y), v.as_array("y_test", y_test)
     K_test = v.as_doubles("K_test", K_test)
     if y.shape != (n,) or y_test.ndim != 1 or K_test.shape != (len(y_test), n):
         raise ValueError(

@@ -343,7 +343,7 @@ def _curve(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Curve:
 
 
 def _positive(y: Any, pos_label: Any) -> NDArray[np.bool_]:
-    y = np.asarray(y)
+    y = v.as_array("y", y)
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; it must be a vector of labels.")
     labels = np.unique(y)

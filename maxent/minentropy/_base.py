@@ -123,6 +123,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None."
             )
+        v.refuse_masked("y", y)
         y = column_or_1d(y, warn=True)
         if not len(y):
             raise ValueError("y has no label: 0 samples are given and two are needed.")

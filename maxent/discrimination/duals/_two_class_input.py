@@ -14,6 +14,15 @@ from maxent.discrimination.duals._signed_problem import (
 )
 
 
+def checked_features(X):
+    """Features, dense or CSR, of single or double precision."""
+    from sklearn.utils import check_array
+
+    v.refuse_masked("X", X)
+    with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
+        return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+
 @dataclass(frozen=True)
 class TwoClassInput:
     """The rows of positive weight of a two-class problem.

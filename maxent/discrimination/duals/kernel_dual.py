@@ -30,7 +30,7 @@ from maxent._support.typing import (
 from maxent._support.vector_kernels import VectorKernel, kernel_of_rows
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import solve_signed
-from maxent.discrimination.duals._two_class_input import TwoClassInput
+from maxent.discrimination.duals._two_class_input import TwoClassInput, checked_features
 from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 
 
@@ -202,7 +202,7 @@ def solve_kernel_dual(
     options["cache_size"] = v.check_positive("cache_size", cache_size)
     n_jobs = v.check_jobs(n_jobs)
     _check_kernel_of_rows(kernel, gamma, degree, coef0)
-    X = _checked_features(X)
+    X = checked_features(X)
     data = TwoClassInput.check(y, sample_weight, init, X.shape)
     X = data.rows_of(X)
     check_features(X, kernel)
@@ -226,13 +226,6 @@ def _check_kernel_of_rows(kernel, gamma, degree, coef0):
             "kernel='precomputed' is not for features; pass the kernel matrix to "
             "solve_dual."
         )
-
-
-def _checked_features(X):
-    from sklearn.utils import check_array
-
-    with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
-        return check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
 
 
 def dual_path(

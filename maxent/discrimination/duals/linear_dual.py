@@ -36,7 +36,7 @@ from maxent.discrimination.duals._refusals import refuse_inseparable
 from maxent.discrimination.duals._signed_problem import (
     clip_to_domain,
 )
-from maxent.discrimination.duals._two_class_input import TwoClassInput
+from maxent.discrimination.duals._two_class_input import TwoClassInput, checked_features
 from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 
 _SMALL = 400
@@ -230,18 +230,10 @@ def solve_linear_dual(
     >>> result.converged, result.coef.shape
     (True, (1,))
     """
-    from sklearn.utils import check_array
-
     check_positive_mean(margin)
     v.check_choice("solver", solver, ("auto", "coordinate", "newton", "interior"))
     v.check_callback(callback)
-    with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
-        X = check_array(
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            accept_large_sparse=True,
-        )
+    X = checked_features(X)
     data = TwoClassInput.check(y, sample_weight, init, X.shape)
     bias = v.check_bias(bias)
     tol, max_iter = v.check_stop(tol, max_iter)
