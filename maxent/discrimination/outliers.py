@@ -17,7 +17,7 @@ from maxent._support.categories import (
 )
 from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
-from maxent._support.fitted import check_scores, check_value, fresh_state
+from maxent._support.fitted import check_fitted, check_scores, check_value, fresh_state
 from maxent._support.plain_categories import missing_values
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.threads import with_own_threads
@@ -125,6 +125,8 @@ class MEDOutlierDetector(OutlierBase):
         Their multipliers.
     categories_ : list of ndarray
         Categories of every feature; for "multinomial" and "tree" only.
+    total_weight_ : float
+        Sum of the weights of the training rows; for "multinomial" and "tree" only.
     divergences_ : ndarray
         Least divergence of every start of a mixture; starts from the same Bayes
         posterior count once. `objective_history_` and `n_iter_` then are of the rounds
@@ -164,6 +166,7 @@ n_features_in_
 
     posterior_: Any
     categories_: list[NDArray[Any]]
+    total_weight_: float
 
     def __init__(
         self,
@@ -260,6 +263,7 @@ n_features_in_
             names = names_of_columns(self)
             self.categories_ = learn_categories(X, self.missing, names)
             X = encode_categories(X, self.categories_, "error", self.missing, names)
+            self.total_weight_ = float(weight.sum())
         prior = self._prior(X, weight)
         if mixture is None:
             self._fit_block(prior, X, settings, weight, keep)
@@ -407,7 +411,8 @@ n_features_in_
         ----------
         X : array-like (n, n_features)
             Rows to judge. Categories that training did not meet count as categories
-            with the prior's pseudo-count alone; missing values are left out.
+            with the prior's pseudo-count alone, out of all training rows; missing
+            values are left out.
 
         Returns
         -------
@@ -467,10 +472,20 @@ n_features_in_
             return scores  # a user's model may find a row impossible
         return check_scores(scores, X)
 
-    def _unseen(self, posterior, missing, log):
-        """Scores of categories with a pseudo-count and no row, (n,)."""
+    def _unseen(self, posterior, unseen, log):
+        """Scores of categories with a pseudo-count and no row, (n,).
+
+        No training row has them, so that the total is that of all training rows at
+        least: a prior that reaches the level without multipliers has learnt no row, and
+        would give them what it gives the others.
+        """
+        sizes = np.array([len(c) for c in self.categories_])
         if self._is("tree"):  # as much as the prior gives the others, without an edge
-            share = 1.0 / np.array([len(c) for c in self.categories_])
-            return missing @ (log(share) - log(posterior.total))
-        totals = np.array([t.sum() for t in posterior.pseudo_counts])
-        return missing @ (log(1.0) - log(totals))
+            count, total = 1.0 / sizes, posterior.total
+        else:
+            count = np.ones(len(sizes))
+            total = np.array([t.sum() for t in posterior.pseudo_counts])
+        weight = np.asarray(getattr(self, "total_weight_", 0.0))  # not in old files
+        check_fitted("total_weight_", weight, ())
+        least = sizes * count + weight
+        return unseen @ (log(count) - log(np.maximum(total, least)))

@@ -382,11 +382,32 @@ def test_unseen_categories_count_with_the_pseudo_count_alone(rng):
         model = MEDOutlierDetector("multinomial", C=10.0, likelihood=likelihood).fit(X)
         alpha = model.posterior_.pseudo_counts
         found = model.score_samples(np.array([[0, 7], [9, 7]]))
-        rare = [log(1.0) - log(table.sum()) for table in alpha]
+        # of the pseudo-counts and all 40 rows, or more where multipliers exceed one
+        rare = [log(1.0) - log(max(table.sum(), 3.0 + 40.0)) for table in alpha]
         first = log(alpha[0][0, 0]) - log(alpha[0].sum())
         assert found[0] == pytest.approx(first + rare[1], rel=1e-12)
         assert found[1] == pytest.approx(sum(rare), rel=1e-12)
         assert found.max() < model.score_samples(X).max()
+
+
+@pytest.mark.parametrize("component", ["multinomial", "tree"])
+@pytest.mark.parametrize("mixture", [False, True])
+@pytest.mark.parametrize("values", [1, 2, 4])
+def test_an_unseen_category_is_below_all_rows_where_the_prior_reaches_the_level(
+    component, mixture, values
+):
+    """Columns of one value, or of values equally often: multipliers may be zero."""
+    X = np.indices((values, values)).reshape(2, -1).T
+    X = np.repeat(X, 300 // len(X), axis=0)
+    model = LatentMixture(component, random_state=0) if mixture else component
+    for likelihood in ("expected", "predictive"):
+        settings = {"likelihood": likelihood, "contamination": 0.05}
+        detector = MEDOutlierDetector(model, **settings).fit(X)
+        new = detector.score_samples(np.array([[0, 7], [7, 0], [7, 7]]))
+        # one of 300 against one of 4 at most, and a second such value is rarer still
+        assert new[:2].max() < detector.score_samples(X).min() - np.log(50.0)
+        assert new[2] < new[:2].min() - np.log(50.0)
+        assert detector.predict(np.array([[0, 7], [0, 0]])).tolist() == [-1, 1]
 
 
 # ------------------------------------------------------------------- blocks of a user
