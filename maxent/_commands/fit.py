@@ -233,7 +233,8 @@ def _labelled(args, spec):
         raise CommandError(f"--drop-unlabelled does not apply to the {args.estimator}")
     if args.drop_unlabelled or spec.labels == "partly":
         return "partly"
-    return spec.labels is not None or args.label is not None
+    # of a label that the estimator does not take only the column matters
+    return True if spec.labels else args.label is not None and "partly"
 
 
 class _Prepared:

@@ -78,7 +78,17 @@ def predict(args):
         table = _read(args, extra, estimator)
     X = standardized(_features(args, table, extra, estimator), extra["standardize"])
     X = as_taken(estimator, X)
-    return write_predictions(args, estimator, method, X, table.y, _ids(table))
+    y = _without_unlabelled(machine_of(estimator), table.y)
+    return write_predictions(args, estimator, method, X, y, _ids(table))
+
+
+def _without_unlabelled(machine, y):
+    """Labels with None for -1 where this stands for none, as in the fit of partial."""
+    if y is None or "label_mean_" not in vars(machine):
+        return y
+    if {-1, "-1"} & {*machine.classes_.tolist()}:
+        return y
+    return np.array([None if label == -1 else label for label in y.tolist()], object)
 
 
 def _features(args, table, extra, estimator):
@@ -124,7 +134,7 @@ def _ids(table):
 
 
 def _read(args, extra, estimator):
-    labelled = "auto" if args.label is None else True
+    labelled = "auto" if args.label is None else "partly"
     if args.no_label:
         labelled = False
     columns, mode = extra["columns"], "numbers"
@@ -206,6 +216,8 @@ def write_predictions(args, estimator, method, X, y, ids=None, beside=()):
     found = verdict(machine_of(estimator), labels, y)
     if args.json:
         lines = [("rows", len(values)), *([found] if found else [])]
+        if y is not None and None in y.tolist():
+            lines.append(("without a label", y.tolist().count(None)))
         if "unseen" in vars(args):
             lines.append(("unseen categories", args.unseen))
         lines.append(("written", args.output))

@@ -11,7 +11,7 @@ import numpy as np
 from maxent._commands.hints import MANY, has_many
 from maxent._commands.options import is_for_sequences
 from maxent._commands.outcome import CommandError
-from maxent._support.cells import is_missing, short
+from maxent._support.cells import short
 from maxent._support.console import tell
 from maxent._support.data_files import TableError, read_table
 from maxent._support.files import STANDARD_INPUT, plain_name
@@ -187,11 +187,9 @@ def real_labels(table, name):
     try:
         return table.y.astype(float)
     except ValueError:
-        absent = sum(map(is_missing, table.y.tolist()))
-        drop = f", or leave out {absent} without one by --drop-unlabelled"
         raise CommandError(
             f"{name}: the labels are text, but a regressor needs numbers; choose their "
-            f"column with --label{drop if absent else ''}"
+            "column with --label"
         ) from None
 
 
@@ -204,7 +202,6 @@ def class_labels(table, args):
             f"{args.data}: the labels{where} are not whole numbers, so no classes"
             f"{_label_hint(table, args)}, or train --estimator regressor"
         )
-    _tell_words_for_missing(table.y, args)
     n, n_classes = len(table.y), len(np.unique(table.y))
     if n > MANY and n_classes == n:  # a small file may have as many classes
         raise CommandError(
@@ -238,21 +235,6 @@ def _tell_many_classes(table, args, n_classes):
         return
     tell(f"maxent fit: warning: the labels are {said}")
     args.told_of_classes = True
-
-
-def _tell_words_for_missing(y, args):
-    """Warn of classes with a name that stands for no label elsewhere, such as NA."""
-    if y.dtype.kind in "iu":
-        return
-    words, counts = np.unique(y, return_counts=True)
-    found = [(w, int(c)) for w, c in zip(words.tolist(), counts) if is_missing(w)]
-    if found:
-        rows = sum(count for _, count in found)
-        tell(
-            f"maxent {args.command}: warning: {rows} of {len(y)} rows have the label "
-            f"{' or '.join(repr(word) for word, _ in found)}, which is taken for a "
-            "class; if it stands for no label, --drop-unlabelled leaves such rows out"
-        )
 
 
 def _label_hint(table, args):

@@ -113,6 +113,10 @@ def verdict(estimator, predicted, y):
     """
     from sklearn.base import is_outlier_detector
 
+    if y is not None and y.dtype == object:
+        known = np.array([label is not None for label in y.tolist()])
+        if not known.all():
+            return _of_labelled(estimator, predicted, y, known)
     if is_outlier_detector(estimator):
         text = shares_of(predicted, {1: "inliers", -1: "outliers"})
         if y is not None and y.dtype.kind in "if" and set(np.unique(y)) <= {-1, 1}:
@@ -130,6 +134,16 @@ def verdict(estimator, predicted, y):
         parts = {k: f"component {k}" for k in np.unique(predicted).tolist()}
         return "predicted", shares_of(predicted, parts)
     return None if y is None else ("error", error_text(predicted, y, state))
+
+
+def _of_labelled(estimator, predicted, y, known):
+    """The same, of the rows that have a label where there are others."""
+    predicted, y = np.asarray(predicted), np.array(y[known].tolist())
+    found = verdict(estimator, predicted[known], y)
+    if found is None or found[0] != "error":
+        return verdict(estimator, predicted, None)
+    text = f"{found[1]}; {int(np.sum(~known))} without a label left out"
+    return found[0], Shown(text, getattr(found[1], "value", found[1]))
 
 
 def is_regressor(estimator):
@@ -169,8 +183,7 @@ def error_text(predicted, y, state):
         root = float(np.sqrt(np.mean(residual**2)))
         return Shown(f"{root:.6g} (root mean square)", root)
     classes, predicted = state["classes_"], np.asarray(predicted)
-    known = [label is not None for label in y.tolist()]
-    y, predicted = np.array(y[known].tolist()), predicted[known]
+    y = np.array(y.tolist())
     if (classes.dtype.kind in "OU") != (y.dtype.kind in "OU"):
         y, predicted, classes = (
             np.array([str(v) for v in part.tolist()])

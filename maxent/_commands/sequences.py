@@ -124,7 +124,9 @@ def _two_labels(args, given, y):
 
 
 def _against_others(y, label):
-    return np.where(y == label, label, _others(label))
+    """The label, or that of all others; None stays."""
+    named = [one if one in (label, None) else _others(label) for one in y.tolist()]
+    return np.array(named, dtype=y.dtype if None in named else None)
 
 
 def _others(label):

@@ -68,7 +68,8 @@ def read_table(
         Label column of a CSV file: its name, or its number counted from 0, negative
         from the end.  None is the last column.  svmlight rows start with the label.
     labelled : bool, "auto" or "partly", default=True
-        Whether there are labels; with "partly" a CSV file may leave some of them out.
+        Whether there are labels; with "partly" a CSV file may leave some of them out:
+        an empty cell, ?, NA, N/A, NaN or null.
         With "auto" they are taken if they are there: a
         column with the name `label`, or one column more than `n_features`.
     header : bool or "auto", default="auto"
@@ -125,7 +126,9 @@ def read_table(
     if format == "auto":
         format = _guess_format(name, data)
     if format == "svmlight":
-        _refuse_columns(name, label if labelled is True else None, ignore, beside, text)
+        _refuse_columns(
+            name, label if labelled in (True, "partly") else None, ignore, beside, text
+        )
         table = _read_svmlight(name, data, zero_based, n_features)
         return table if labelled else replace(table, y=None)
     try:

@@ -213,12 +213,12 @@ class CSVReader:
 
     def _read_columns(self, features, target, columns, text, labelled):
         try:
-            if labelled == "partly" or (text is not None and any(text)):
-                raise ValueError("labels that may be missing, or columns of text")
+            if text is not None and any(text):
+                raise ValueError("columns of text")
             X, y = self._read_fast(features, target)
         except (TableError, ValueError):
             X = y = None
-        absent = labelled == "auto" and y is not None and _any_missing(y)
+        absent = y is not None and _any_missing(y)
         if X is not None and np.isfinite(X).all() and _finite(y) and not absent:
             return X, y
         if columns == "numbers":
@@ -317,16 +317,19 @@ class CSVReader:
         if target is None:
             return None
         labels = [label.strip() for label in labels]
-        partly = labelled in ("auto", "partly")
-        absent = [partly and is_missing(label) for label in labels]
+        absent = [is_missing(label) for label in labels]
         for line, label in zip(lines, labels):
             if len(label) > _MAX_LABEL:
                 fault = f"the label is longer than {_MAX_LABEL} characters"
                 raise self._cell_error(line, target, fault)
-            if not label and not partly:
-                n = labels.count("")
-                fault = f"the label is empty{f' ({n} rows have none)' if n > 1 else ''}"
-                raise self._cell_error(line, target, fault, "label")
+        if any(absent) and labelled not in ("auto", "partly"):
+            first, n = absent.index(True), sum(absent)
+            word = labels[first]
+            fault = (
+                f"the label {f'{short(word)} stands for none' if word else 'is empty'}"
+            )
+            fault += f" ({n} rows have none)" if n > 1 else ""
+            raise self._cell_error(lines[first], target, fault, "label")
         found = _numbers_or_text(["0" if a else x for a, x in zip(absent, labels)])
         if found.dtype.kind == "f":
             for line, number, label in zip(lines, found.tolist(), labels):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import os
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._support.cells import is_missing
 from maxent._support.files import decode_text, read_bytes
 
 
@@ -148,7 +150,7 @@ def checked_labels(
     found: Records,
     labels: list[str | None],
     optional: bool = False,
-) -> NDArray[np.str_] | None:
+) -> NDArray[Any] | None:
     """Labels of the sequences of a file as an array.
 
     Parameters
@@ -159,23 +161,34 @@ def checked_labels(
     labels : list of str or None
         The word that is the label, if it is one.
     optional : bool, default=False
-        Return None where a label is missing, and take names for labels.
+        Return None where a sequence has no word for a label, and take names for labels.
+        Words that stand for a missing label, such as NA, are None in an array of
+        objects.
 
     Raises
     ------
     ValueError
-        For a sequence without a label, and for headers that end in names.
+        For a sequence without a label, as NA says too, and for headers that end in
+        names.
     """
-    if None in labels:
-        if optional:
-            return None
-        line = found.lines[labels.index(None)]
-        where = "header" if found.fasta else "line"
+    if None in labels and optional:
+        return None
+    absent = [label is None or is_missing(label) for label in labels]
+    if optional:
+        if not any(absent):
+            return np.array(labels)
+        kept = [None if a else label for a, label in zip(absent, labels)]
+        return np.array(kept, dtype=object)
+    if any(absent):
+        at = absent.index(True)
+        fault = "has no label; write it"
+        if labels[at] is not None:
+            fault = f"has the label {labels[at]!r}, which stands for none; write one"
         raise ValueError(
-            f"{file}, line {line}: the sequence has no label; write it as the last "
-            f"word of its {where}"
+            f"{file}, line {found.lines[at]}: the sequence {fault} as the last word of "
+            f"its {'header' if found.fasta else 'line'}, or leave the sequence out"
         )
-    if found.fasta and not optional:
+    if found.fasta:
         _refuse_names(file, found, labels)
     return np.array(labels)
 

@@ -89,7 +89,7 @@ def test_labels_may_be_absent(write):
         (["1e300", "2"], "f", [1e300, 2]),
         (["1", "x"], "U", ["1", "x"]),
         ([" a b ", '"c,d"'], "U", ["a b", "c,d"]),
-        (["é", "nan"], "U", ["é", "nan"]),
+        (["é", "nano"], "U", ["é", "nano"]),
     ],
 )
 def test_labels_are_integers_numbers_or_text(write, cells, kind, values):
@@ -191,7 +191,8 @@ MALFORMED_CSV = {
     "a,k\n1,2\n1e999,3\n": "line 3, column 'a': '1e999' is not a finite number",
     "a,k\n1,2\n1,\n": "line 3, column 'k': the label is empty",
     "a,k\n1,x\n1,\n": "line 3, column 'k': the label is empty",
-    "a,k\n1,2\n1,nan\n": "line 3, column 'k': the label 'nan' is not finite",
+    "a,k\n1,2\n1,nan\n": "line 3, column 'k': the label 'nan' stands for none",
+    "a,k\n1,2\n1,inf\n": "line 3, column 'k': the label 'inf' is not finite",
     "1,2,3\n4,5x,6\n": r"line 2, column 1 \(counted from 0\): '5x' is not a number",
     "1,5;2,5;a\n2,5;3,5;b\n": "line 2, .*'2,5' is not a number; decimals need a point",
     "a,k\n1," + "x" * 2000 + "\n": "the label is longer than 1000 characters",

@@ -1,5 +1,7 @@
 """The command line on columns: text or numbers, bins, indices, rows without labels."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,7 +95,7 @@ def test_rows_without_labels_can_be_left_out(run, tmp_path, options, labels):
     (tmp_path / "t.csv").write_text("\n".join(["a,w,k", *rows]) + "\n")
     common = "fit", tmp_path / "t.csv", tmp_path / "m", *options, "--weights", "w"
     code, _, err = run(*common)
-    assert code == 2 and "line 2, column 'k': the label is empty (2 rows have " in err
+    assert code == 2 and "line 2, column 'k': the label is empty (3 rows have " in err
     assert "--drop-unlabelled leaves such rows out" in err
     assert_one_sentence(err, "fit")
     code, out, err = run(*common, "--drop-unlabelled")
@@ -104,21 +106,50 @@ def test_rows_without_labels_can_be_left_out(run, tmp_path, options, labels):
     assert "not apply to the partial" in run("fit", *common[1:3], *partial)[2]
 
 
-@pytest.mark.parametrize(
-    "words, said",
-    [(["NA"], "1 of 21 rows have the label 'NA', which"), (["b"], None)]
-    + [(["?", "nan", "?"], "3 of 23 rows have the label '?' or 'nan', which")],
-)
-@pytest.mark.parametrize("options", [(), ("--drop-unlabelled",)])
-def test_words_for_missing_labels_are_told(run, tmp_path, words, said, options):
-    rows = [f"{i % 5},{k}" for i, k in enumerate([*"yn" * 10, *words])]
-    (tmp_path / "t.csv").write_text("\n".join(["a,k", *rows]) + "\n")
-    code, _, err = run("fit", tmp_path / "t.csv", tmp_path / "m", *options)
-    if said is None or options:
-        assert (code, err) == (0, "")
-    else:
-        assert code == 0 and said in err and "--drop-unlabelled leaves" in err
-        assert_one_sentence(err, "fit")
+@pytest.mark.parametrize("labels", ["yn", "01", ["1.5", "2.5"]])
+@pytest.mark.parametrize("word", ["NA", "nan", "?", "null", "N/A", ""])
+def test_labels_are_missing_alike_in_fit_and_in_predict(run, tmp_path, word, labels):
+    kind = "classifier" if labels in ("yn", "01") else "regressor"
+    rows = [f"{i % 5},{i % 3},{k}" for i, k in enumerate([*labels] * 10)]
+    (tmp_path / "whole.csv").write_text("\n".join(["a,b,k", *rows]) + "\n")
+    rows[4:4] = [f"9,9,{word}"] * 3
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,k", *rows]) + "\n")
+    common = "fit", tmp_path / "t.csv", tmp_path / "m", "--estimator", kind
+    code, _, err = run(*common)
+    fault = f"the label {word!r} stands for none" if word else "the label is empty"
+    assert code == 2 and f"line 6, column 'k': {fault} (3 rows have none)" in err
+    assert "--drop-unlabelled leaves" in err
+    code, out, _ = run(*common, "--drop-unlabelled")
+    assert code == 0 and pairs(out)["without a label"] == "3 rows, left out"
+    said = {}
+    for name in ("whole", "t"):
+        data = tmp_path / f"{name}.csv"
+        for chosen in ((), ("--label", "k")):
+            code, _, err = run("predict", tmp_path / "m", data, *chosen)
+            said[name] = err.strip()
+            assert code == 0 and (name == "whole" or err.strip() == said["t"])
+    assert said["t"] == f"{said['whole']}; 3 without a label left out"
+    assert said["whole"].startswith("error: ")
+    code, out, _ = run("predict", tmp_path / "m", data, "--json", "-o", tmp_path / "p")
+    assert code == 0 and json.loads(out)["without_a_label"] == 3
+
+
+def test_words_for_missing_labels_in_a_column_that_is_no_label(run, tmp_path):
+    rows = [f"{i % 7},{i % 5},{k}" for i, k in enumerate(["NA", "b"] * 15)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,k", *rows]) + "\n")
+    common = tmp_path / "t.csv", tmp_path / "m", "--estimator", "outliers"
+    assert run("fit", *common, "--label", "k", "--contamination", "0.1")[0] == 0
+    code, _, err = run("predict", tmp_path / "m", tmp_path / "t.csv")
+    assert code == 0 and "inliers" in err
+
+
+def test_partial_labels_are_left_out_of_the_error(run, tmp_path):
+    rows = [f"{i % 2 + (i % 7) / 9},{i % 3},{i % 2}" for i in range(20)]
+    rows += [f"{i / 9},1,-1" for i in range(5)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,k", *rows]) + "\n")
+    assert run("fit", tmp_path / "t.csv", tmp_path / "m", "--estimator", "partial")
+    err = run("predict", tmp_path / "m", tmp_path / "t.csv")[2]
+    assert err == "error: 0 of 20 (0.00 %); 5 without a label left out\n"
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,8 @@ def test_wrong_options_are_one_sentence(run, fasta, tmp_path, options, words):
         (">a x\n>b y\nAC\n", "line 1"),
         ("ACA x\nCAC\n", "line 2: the sequence has no label"),
         (">a x\nACA\n>\nCAC\n", "line 3: the sequence has no label"),
+        ("ACA x\nCAC ?\n", "line 2: the sequence has the label '?', which stands for"),
+        (">a x\nACA\n>b NA\nCAC\n", "line 3: the sequence has the label 'NA', which"),
         ("ACA x y\n", "line 1: a sequence and its label are expected, and 3 words"),
         ("seq,label\nACA,x\n", "line 1: 'seq,label' looks like names of columns"),
         ("@a x\nAC\n+\n!\n", "begins with @ is read as FASTQ"),
@@ -213,6 +215,17 @@ def test_prediction_refusals(run, fasta, crabs, tmp_path):
     code, _, err = run("predict", table, fasta)
     assert code == 2
     assert_one_sentence(err, "predict")
+
+
+def test_labels_that_stand_for_none_are_no_error(run, strings, tmp_path):
+    path, other = tmp_path / "s.fasta", tmp_path / "o.fasta"
+    text = "".join(f">s {label}\n{x}\n" for x, label in zip(*strings))
+    path.write_text(text)
+    other.write_text(f"{text}>t NA\nACAC\n>u null\nCACC\n")
+    assert run("fit", path, tmp_path / "m", *MARKOV)[0] == 0
+    said = run("predict", tmp_path / "m", path)[2].strip()
+    code, _, err = run("predict", tmp_path / "m", other)
+    assert code == 0 and err.strip() == f"{said}; 2 without a label left out"
 
 
 def test_letters_of_both_cases_are_warned_about(run, strings, tmp_path):
