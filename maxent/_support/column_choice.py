@@ -40,6 +40,9 @@ class ColumnNames:
 
     def __init__(self, file, names, width):
         self.file, self.names, self.width = file, names, width
+        self.places: dict[str, int] = {}
+        for place, name in enumerate(names or ()):
+            self.places.setdefault(name, place)
 
     def called(self, index):
         """How messages call a column."""
@@ -87,8 +90,8 @@ class ColumnNames:
         """Leave out what training left out, where the file is of the same form."""
         known = layout.get("id")
         if self.names is not None:
-            if isinstance(known, str) and known in self.names:
-                beside.setdefault("id", self.names.index(known))
+            if known in self.places:
+                beside.setdefault("id", self.places[known])
         elif self.width == layout["width"]:
             left_out.update(layout["left_out"])
             if known is not None:
@@ -96,7 +99,7 @@ class ColumnNames:
 
     def _is_labelled(self, label, n_features, by_name, n_rest):
         if isinstance(label, str) and self.names is not None:
-            return label in self.names
+            return label in self.places
         if by_name:
             return label is not None
         labelled = n_features is not None and n_rest == n_features + 1
@@ -109,19 +112,19 @@ class ColumnNames:
         return labelled
 
     def _by_name(self, feature_names):
-        missing = [short(n) for n in feature_names if n not in self.names]
+        missing = [short(n) for n in feature_names if n not in self.places]
         if missing:
             more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
             raise TableError(
                 f"{self.file} has no column {', '.join(missing[:3])}{more}; "
                 f"its columns are {self._listed()}{self.cause()}"
             )
-        return [self.names.index(n) for n in feature_names]
+        return [self.places[n] for n in feature_names]
 
     def index(self, name, use):
         """Number of a column, by its name or its number."""
-        if self.names is not None and name in self.names:
-            return self.names.index(name)
+        if name in self.places:
+            return self.places[name]
         to_ignore = " to ignore" if use == "ignore" else ""
         column = "column" if use in ("ignore", "text") else f"{use} column"
         try:

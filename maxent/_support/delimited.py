@@ -25,6 +25,7 @@ __all__ = ["CSVReader"]
 _DELIMITERS = ("\t", ";", ",")  # on a tie the comma is more likely a decimal one
 _WHITESPACE = None  # any run of blanks; only where no other delimiter splits the rows
 _SAMPLE_ROWS = 20
+_NUMBERED_ROWS = 1000  # that are looked at below numbers which may be names
 # a number with leading zeros, which tell 01 from 1
 _PADDED = re.compile(r'(?:^|[\s,;"])[+-]?0[0-9]', re.MULTILINE)
 _SCALE_COLUMNS = 4  # numbers in a row by which it can be told from data
@@ -56,12 +57,12 @@ class CSVReader:
         if not self.sample:
             raise TableError(f"{name} has a header but no rows")
         self.columns = ColumnNames(name, self.names, self.width)
-        for column in range(self.width if header else 0):
-            twin = self.names.index(self.names[column])
+        for column, called in enumerate(self.names or ()):
+            twin = self.columns.places[called]
             if twin < column:
                 raise TableError(
                     f"{name}, line {line}: columns {twin} and {column} (counted from "
-                    f"0) have the same name {short(self.names[twin])}; rename one, or "
+                    f"0) have the same name {short(called)}; rename one, or "
                     "say that the first row holds no names"
                 )
 
@@ -78,6 +79,8 @@ class CSVReader:
                     "cells stand in the rows below, too"
                 )
             return True
+        if _counts_columns(first):
+            return self._names_by_number(line, first)
         for index, cell in enumerate(first):
             below = [row[index] for row in others if len(row) == self.width]
             if (
@@ -96,6 +99,31 @@ class CSVReader:
                 f"{self.name}, line {line}: the first row, {short(', '.join(first))}, "
                 "is read as data, but rises like names of columns that are numbers"
             )
+        return False
+
+    def _names_by_number(self, line, first):
+        """Whether a first row with the numbers 0, 1, ... in it holds names of columns.
+
+        Pandas writes them so. They are names where a cell is unlike those below it.
+        """
+        rows = itertools.islice(self.rows(), 1, _NUMBERED_ROWS)
+        rows = [row for _, row in rows if len(row) == self.width]
+        columns = [[cell.strip() for cell in column] for column in zip(*rows)]
+        cells = [(cell.strip(), below) for cell, below in zip(first, columns)]
+        texts = [pair for pair in cells if parse_number(pair[0]) is None]
+        if any(cell and cell in below for cell, below in texts):
+            return False  # such as a class that other rows have
+        if any(_is_name(*pair) for pair in texts):
+            return True
+        said = f"{self.name}, line {line}: the first row, {short(', '.join(first))}, "
+        if any(_is_number_above(*pair) for pair in cells if pair not in texts):
+            self.doubt = (
+                f"{said}numbers the columns, as pandas does: it is read as names"
+            )
+            return True
+        usual = len(cells) < 3 and all(cell in below for cell, below in cells)
+        if not usual and not any(map(_counts_up, rows)):
+            self.doubt = f"{said}is read as data, but may number the columns"
         return False
 
     def _find_delimiter(self, decimal):
@@ -361,6 +389,38 @@ def _with_points(text, delimiter):
         text,
         flags=re.MULTILINE,
     )
+
+
+def _counts_columns(first):
+    """Whether the numbers of a row are 0, 1, ... in this order."""
+    numbers = [cell.strip() for cell in first if parse_number(cell) is not None]
+    return len(first) > 1 and numbers == [str(i) for i in range(len(numbers))]
+
+
+def _counts_up(row):
+    """Whether the numbers of a row go on by one."""
+    numbers = [x for x in map(parse_number, row) if x is not None]
+    return all(b - a == 1 for a, b in itertools.pairwise(numbers))
+
+
+def _is_name(cell, below):
+    """Whether a cell of text is one above numbers, or above a few texts that recur.
+
+    An empty cell is that of an index, whose numbers are whole and different.
+    """
+    numbers = [parse_number(other) for other in below]
+    if None in numbers:
+        return bool(cell) and 2 * len({*below}) <= len(below)
+    index = len({*numbers}) == len(below) and all(x % 1 == 0 for x in numbers)
+    return bool(below) and (bool(cell) or index)
+
+
+def _is_number_above(cell, below):
+    """Whether a few cells recur below, not this one, or no number there is whole."""
+    few = 2 * len({*below}) <= len(below) and cell not in below
+    if few or len(below) < 2 or None in map(parse_number, below):
+        return few
+    return not any(other.lstrip("+-").isdigit() for other in below)
 
 
 def _like_a_scale(first, others):

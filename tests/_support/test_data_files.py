@@ -5,6 +5,7 @@ import sys
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 from _support.table_cases import dense
 from hypothesis import given, settings
@@ -282,6 +283,78 @@ def test_a_first_row_that_rises_like_names_is_doubted(write, first, doubted):
     assert read_table(write(text), header=True).doubt is None
     steady = "".join(f"{k},{k + 1},{k + 2},{k + 3}\n" for k in range(9))
     assert read_table(write(steady)).doubt is None
+
+
+def written(columns, **options):
+    """A table as pandas writes it: numbers as names of columns, unless they have some.
+
+    X and Z are real numbers, N and M integers, B is 0 or 1, and T the same as text.
+    """
+    rng = np.random.default_rng(0)
+    values = {kind: rng.normal(size=30).round(3) for kind in "XZ"}
+    values |= {kind: rng.integers(20, 10**6, 30) for kind in "NM"}
+    values["B"] = rng.integers(0, 2, 30)
+    values["T"] = np.array(["no", "yes"])[values["B"]]
+    frame = pd.DataFrame({i: values[kind] for i, kind in enumerate(columns)})
+    return frame.rename(columns=options.pop("names", {})).to_csv(**options)
+
+
+@pytest.mark.parametrize(
+    "columns, options, doubted",
+    [
+        ("XZT", {"names": {2: "y"}, "index": False}, False),
+        ("XZB", {"names": {2: "y"}, "index": False}, False),
+        ("NMT", {"names": {2: "y"}, "index": False, "sep": ";"}, False),
+        ("XZ", {}, False),
+        ("NB", {}, False),
+        ("XT", {"index_label": "id"}, False),
+        ("XT", {"names": {1: "y"}, "index": False}, False),
+        ("XZB", {"index": False}, True),
+        ("NMB", {"index": False}, True),
+        ("NT", {"index": False}, True),
+        ("XB", {"index": False, "sep": "\t"}, True),
+    ],
+)
+def test_numbers_of_columns_as_pandas_writes_them_are_names(
+    write, columns, options, doubted
+):
+    text = written(columns, **options)
+    table = read_table(write(text), columns="categories")
+    assert len(table.y) == 30 and table.feature_names is not None
+    assert (table.doubt is not None) == doubted
+    if doubted:
+        assert "numbers the columns, as pandas does: it is read as" in table.doubt
+    assert read_table(write(text), columns="categories", header=True).doubt is None
+
+
+@pytest.mark.parametrize(
+    "text, doubted",
+    [
+        ("0,1,2,b\n.5,1.5,2.5,b\n.1,.2,.3,a\n", False),  # a class of other rows
+        ("0,1\n1,1\n0,0\n1,0\n0,1\n", False),  # values of other rows
+        ("0,1,2\n3,4,5\n6,7,8\n", False),  # as other rows go on
+        ("0.0,1.0\n.5,.25\n.1,.2\n", False),
+        ("0,1\n5,17\n8,3\n", True),
+        ("0,1\n5,1\n17,0\n9,1\n", True),
+        ("0,1,2\n1,0,2\n0,2,1\n2,1,0\n", True),
+    ],
+)
+def test_rows_that_begin_to_count_are_data(write, text, doubted):
+    table = read_table(write(text))
+    assert table.feature_names is None and len(table.y) == text.count("\n")
+    assert (table.doubt is not None) == doubted
+
+
+def test_many_columns_have_different_names_at_once(write):
+    """All are looked at; comparing every name with every other would take minutes."""
+    n = 200_000
+    names = [f"c{i}" for i in range(n)]
+    text = ",".join([*names, "k"]) + "\n" + ",".join(["1"] * n + ["0"]) + "\n"
+    path = write(text)
+    table = read_table(path, feature_names=names[::-1], n_features=n, label="k")
+    assert table.feature_names == names[::-1] and table.X.shape == (1, n)
+    with pytest.raises(TableError, match=r"columns 7 and 200000 .* the same name 'c7'"):
+        read_table(write(text.replace(",k\n", ",c7\n")))
 
 
 @pytest.mark.parametrize(
