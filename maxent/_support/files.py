@@ -2,17 +2,22 @@
 
 import contextlib
 import importlib
+import io
 import os
 import re
 import secrets
 import stat
 import sys
 
+from maxent._support.memory import machine_memory
+
 __all__ = ["STANDARD_INPUT", "decode_text", "plain_name", "read_bytes", "whole_file"]
 
 STANDARD_INPUT = "-"  # the name that stands for it on command lines
 _OPEN_FOLDERS = ("/dev/fd", "/proc/self/fd")
 _OPEN_NAMES = {"/dev/stdout": 1, "/dev/stderr": 2}
+_PART = 1 << 24  # bytes that are read at a time
+_BYTES_PER_CHARACTER = 8  # bytes, text, a buffer of four bytes each, and numbers
 _SUFFIXES = (".gz", ".bz2", ".xz")
 _PACKED = {  # first bytes: the module that unpacks the rest
     re.compile(rb"\x1f\x8b"): "gzip",
@@ -53,23 +58,41 @@ def read_bytes(path):
         name = "standard input"
         if sys.stdin is None or sys.stdin.closed:
             raise ValueError("standard input is closed; name a data file")
-        data = sys.stdin.buffer.read()
+        data = _bounded(name, sys.stdin.buffer)
     else:
         with open(path, "rb") as stream:
-            data = stream.read()
+            if stat.S_ISCHR(os.fstat(stream.fileno()).st_mode) and not stream.isatty():
+                raise ValueError(f"{name} is a device, not a file; name a data file")
+            data = _bounded(name, stream)
     return name, _unpacked(name, data)
+
+
+def _bounded(name, stream, packed=""):
+    """All bytes of a stream, which may be endless, unless they are too many."""
+    most = machine_memory() / _BYTES_PER_CHARACTER
+    contents = io.BytesIO()
+    while part := stream.read(_PART):
+        contents.write(part)
+        if contents.tell() > most:
+            raise ValueError(
+                f"{name} holds more than {most / 1e9:.3g} GB{packed}, and text is read "
+                f"as a whole in {_BYTES_PER_CHARACTER} times its size, which is the "
+                "memory of this machine; take a part of it"
+            )
+    return contents.getvalue()
 
 
 def _unpacked(name, data):
     for start, module in _PACKED.items():
         if not start.match(data):
             continue
+        kind = {"lzma": "xz", "bz2": "bzip2"}.get(module, module)
         try:
-            return importlib.import_module(module).decompress(data)
-        except MemoryError:
+            with importlib.import_module(module).open(io.BytesIO(data)) as stream:
+                return _bounded(name, stream, f" once {kind} has unpacked it")
+        except (MemoryError, ValueError):
             raise
         except Exception as error:  # of one kind or another in every module
-            kind = {"lzma": "xz", "bz2": "bzip2"}.get(module, module)
             raise ValueError(
                 f"{name}: damaged or cut short {kind} data ({error})"
             ) from None
@@ -103,7 +126,7 @@ def decode_text(name, data, encoding="utf-8"):
         If the data are not in the encoding: names the line, the byte and a remedy.
     """
     try:
-        return data.decode(encoding).removeprefix("\ufeff")
+        text = data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         for start, kind in _NO_TEXT.items():
             if data.startswith(start):
@@ -111,6 +134,20 @@ def decode_text(name, data, encoding="utf-8"):
         line = data.count(b"\n", 0, error.start) + 1
         text = f"{name}, line {line}: the byte 0x{data[error.start]:02x} is not in "
         raise ValueError(f"{text}{encoding.upper()}{_other_encoding(data)}") from None
+    _refuse_zero_bytes(name, data, text)
+    return text
+
+
+def _refuse_zero_bytes(name, data, text):
+    """Refuse text with the character of a zero byte, which no reader shows."""
+    at = text.find("\0")
+    if at < 0:
+        return
+    remedy = "the file is damaged, or no text"
+    if 0.8 < 2 * data.count(b"\0") / len(data) < 1.2:  # two bytes a character
+        remedy = "if the file is in utf-16, convert it to UTF-8"
+    line = text.count("\n", 0, at) + 1
+    raise ValueError(f"{name}, line {line}: a zero byte, as no text has; {remedy}")
 
 
 def _other_encoding(data):

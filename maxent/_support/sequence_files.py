@@ -90,6 +90,7 @@ def _fastq(file: str, contents: io.StringIO) -> Records:
         at = end
     if not found.sequences:
         raise ValueError(f"{file} has no sequence.")
+    _refuse_controls(file, found.sequences, found.lines)
     return replace(found, empty=empty)
 
 
@@ -126,12 +127,25 @@ def _fasta_or_lines(file: str, contents: io.StringIO) -> Records:
     sequences = ["".join(part) for part in pieces]
     if not sequences:
         raise ValueError(f"{file} has no sequence.")
+    _refuse_controls(file, sequences, lines)
     for name, text, number in zip(names, sequences, lines):
         if not text:
             raise ValueError(
                 f"{file}, line {number}: the header {name!r} has no sequence below it."
             )
     return Records(names, sequences, lines, fasta)
+
+
+def _refuse_controls(file: str, sequences: list[str], lines: list[int]) -> None:
+    """Refuse characters that are not shown, which are no letters but damage."""
+    for text, line in zip(sequences, lines):
+        if not text.replace("\t", " ").isprintable():
+            at = next(i for i, letter in enumerate(text) if not letter.isprintable())
+            raise ValueError(
+                f"{file}, line {line}: the sequence holds the character "
+                f"{text[at]!r} at place {at + 1}, which is no letter; the file is "
+                "damaged, or no text."
+            )
 
 
 def identifiers(found: Records) -> list[str]:

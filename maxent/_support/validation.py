@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import os
 import sys
 from collections.abc import Iterable
 from typing import Any, overload
@@ -11,6 +10,7 @@ from typing import Any, overload
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._support.memory import machine_memory
 from maxent._support.typing import ArrayLike, Bias, FloatArray, NDArray
 
 _MOST_THREADS = 1024  # more would end the process where the system has no more to give
@@ -398,10 +398,7 @@ def check_gram(K: Any, n: int | None = None) -> FloatArray:
 
 def check_memory(name: str, value: object, needed: float) -> None:
     """Refuse work beyond the memory of the machine, before it is asked for."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not known on this system
-        return
+    memory = machine_memory()
     if needed > memory:
         raise MemoryError(
             f"{name}={value} needs {needed / 1e9:.3g} GB of memory and the machine has "

@@ -1,5 +1,8 @@
 """Tables: both formats read alike, and every malformed line named."""
 
+import bz2
+import gzip
+import lzma
 import os
 import sys
 import threading
@@ -11,6 +14,7 @@ from _support.table_cases import dense
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maxent._support import files
 from maxent._support.data_files import TableError, read_table
 
 # --------------------------------------------------------------------------- CSV
@@ -199,7 +203,7 @@ MALFORMED_CSV = {
     "a,k\n1," + "x" * 2000 + "\n": "the label is longer than 1000 characters",
     "a,k\n" + "9" * 200 + "z,1\n": r"'9{27}\.\.\.' is not a number",
     "x\n1\n2\n": "has one column only",
-    "a,k\n\x00,1\n": "line 2, column 'a'",
+    "a,k\n\x00,1\n": "line 2: a zero byte, as no text has; the file is damaged",
     'a,k\n1,"2\n3,4\n' + "5,6\n" * 40000: "field larger than field limit",
 }
 
@@ -394,6 +398,35 @@ def test_a_bad_cell_anywhere_is_found(write, rows, columns, where, bad, text_lab
     text = ",".join([*names, "k"]) + "\n" + "\n".join(",".join(r) for r in cells)
     with pytest.raises(TableError, match=f"line {row + 2}, column 'f{column}'"):
         read_table(write(text))
+
+
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+def test_files_that_memory_does_not_hold_are_refused(write, monkeypatch, module):
+    text = b"a,k\n" + b"1,2\n" * 5_000_000
+    monkeypatch.setattr(files, "machine_memory", lambda: 8 * 17e6)
+    message = r"holds more than 0\.017 GB once .* has unpacked it, .*take a part of it"
+    with pytest.raises(TableError, match=message):
+        read_table(write(module.compress(text)))
+    with pytest.raises(TableError, match=r"holds more than 0\.017 GB, .*take a part"):
+        read_table(write(text))
+    few = module.compress(b"a,k\n" + b"1,2\n" * 50)
+    assert len(read_table(write(few)).y) == 50
+
+
+def test_zero_bytes_are_named(write):
+    with pytest.raises(
+        TableError, match=r"line 2: a zero byte, .* damaged, or no text"
+    ):
+        read_table(write(b"a,k\n1,\x002\n"))
+    with pytest.raises(TableError, match="if the file is in utf-16, convert it"):
+        read_table(write("a,k\n1,2\n".encode("utf-16-le")))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="a file of Unix")
+@pytest.mark.parametrize("name", ["zero", "full", "null"])
+def test_devices_are_no_files_of_data(name):
+    with pytest.raises(TableError, match=f"/dev/{name} is a device, not a file"):
+        read_table(f"/dev/{name}")
 
 
 # ------------------------------------------------------------------- both formats

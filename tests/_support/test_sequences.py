@@ -92,6 +92,22 @@ def test_files(tmp_path):
         refused(lambda: read_sequences(fastq), words)
 
 
+@pytest.mark.parametrize(
+    "text, fault",
+    [
+        (">a\nAC\0GT\n", "line 2: a zero byte"),
+        (">a\nACGT\n>b\nA\x1aGT\n", r"line 3: .* the character '\\x1a' at place 2"),
+        ("ACGT\nAC\x7f\n", r"line 2: .* the character '\\x7f' at place 3"),
+        ("@a\nA\x01\n+\n!!\n", r"line 1: .* the character '\\x01' at place 2"),
+    ],
+)
+def test_characters_that_are_not_shown_are_no_letters(tmp_path, text, fault):
+    path = tmp_path / "s.fasta"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=fault):
+        read_sequences(path)
+
+
 def test_missing_vectors():
     X = [[[0.0, 1.0], [np.nan, np.nan]], [[2.0, 3.0]]]
     assert np.isnan(vector_sequences(X).values[1]).all()
