@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._commands.outcome import CommandError, listed
+from maxent._support.calibrated import CALIBRATED, calibrated_state
 from maxent._support.console import tell
 from maxent._support.mixed_columns import commas_in
 
@@ -14,6 +15,7 @@ __all__ = [
     "check_text",
     "has_many",
     "hint_at_contamination",
+    "hint_at_reversal",
     "hint_at_spreads",
     "tell_similar_labels",
 ]
@@ -158,6 +160,31 @@ def _spreads(X):
 
 
 # -------------------------------------------------------------------------- outliers
+
+
+def hint_at_reversal(estimator):
+    """Warn where calibrated probabilities fall as decision values rise.
+
+    The sigmoid is fitted to rows left out of the fits, whose decision values then have
+    the wrong sign: nothing that was learnt holds for other rows.
+    """
+    last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    if type(last).__name__ != CALIBRATED:
+        return
+    slopes = calibrated_state(last)["sigmoids_"][0][:, 0]
+    if len(slopes) == 1:
+        wrong = bool(slopes[0] > 0)
+    else:
+        wrong = [c for c, slope in zip(last.classes_.tolist(), slopes) if slope > 0]
+    if not wrong:
+        return
+    of = "" if wrong is True else f" of {listed(wrong)}"
+    tell(
+        "maxent fit: warning: in rows left out of the fits, larger decision values"
+        f"{of} go with the other label, so that the probabilities reverse their order: "
+        "what was learnt does not hold for other rows; -v 5 shows the error of such "
+        "rows, and another --kernel, -C or --standardize may lower it"
+    )
 
 
 def hint_at_contamination(machine, predicted):

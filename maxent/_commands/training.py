@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from maxent._commands.hints import hint_at_contamination
+from maxent._commands.hints import hint_at_contamination, hint_at_reversal
 from maxent._commands.outcome import CommandError, Outcome, listed, one_line
 from maxent._commands.reports import (
     Shown,
@@ -259,6 +259,7 @@ def fit_lines(estimator, predicted, y):
         name, text = found
         lines.append((f"training {name}" if name == "error" else name, text))
     hint_at_contamination(machine, predicted)
+    hint_at_reversal(estimator)
     return lines + certificate(state)
 
 

@@ -68,3 +68,26 @@ def test_remedies_for_motifs_work(run, tmp_path, positive):
     path.write_text(path.read_text().replace(" n\n", " z\n"))
     assert run(*fit, "--probability")[0] == 0
     assert run("predict", model, path, "--proba")[0] == 0
+
+
+def test_probabilities_that_reverse_the_decisions_are_told(run, tmp_path):
+    """Noise, and the same columns with a signal."""
+    data, model = tmp_path / "x.csv", tmp_path / "m.npz"
+    told = set()
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(40, 3)).round(3), np.arange(40) % 2
+        for signal in (0.0, 4.0):
+            shifted = X + signal * y[:, None]
+            write_csv(data, shifted, np.array(["a", "b"])[y], ["u", "v", "w"], "y")
+            options = ("--label", "y", "--kernel", "sigmoid", "--probability")
+            err = run("fit", data, model, *options)[2]
+            warned = "the probabilities reverse their order" in err
+            found = [
+                np.array(read_rows(run("predict", model, data, *asked)[1])[1:], float)
+                for asked in (["--probability"], ["--decision"])
+            ]
+            rises = np.corrcoef(found[0][:, 1], found[1][:, 0])[0, 1] > 0
+            assert warned != rises
+            told.add((signal > 0, warned))
+    assert told >= {(False, True), (True, False)} and (True, True) not in told
