@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._support import validation as v
 from maxent._support.estimator_input import check_labels
 from maxent._support.partitions import Partitions, is_partitioned, partitions_of
 
@@ -153,7 +154,7 @@ def _wrong_rows(X, n_columns, limit, sparse):
         fine = np.isfinite(entries.sum(dtype=np.float64))
     bad = None if fine else ~np.isfinite(entries)
     if bad is None or not bad.any():
-        if max(entries.max(initial=0), -entries.min(initial=0)) > limit:
+        if v.largest_entry(entries) > limit:
             return f"X has entries beyond {limit:g}; scale X."
         return None
     k = int(np.flatnonzero(bad.reshape(-1))[0])

@@ -303,10 +303,21 @@ def check_multipliers(init: Any, n: int) -> FloatArray:
     return init
 
 
+def largest_entry(entries: NDArray[Any]) -> float:
+    """Largest absolute value of finite numbers of any type, 0 of none.
+
+    It is a float of Python: NumPy would cast a limit to single precision to compare it
+    with a number of single precision, and the limits of doubles overflow there.
+    """
+    if not entries.size:
+        return 0.0
+    return max(float(entries.max()), -float(entries.min()))
+
+
 def check_range(name: str, array: Any, limit: float = LARGEST_ENTRY) -> None:
     """Refuse finite entries beyond a limit, by default that of their summed squares."""
     entries = array.data if sp.issparse(array) else array
-    largest = float(max(entries.max(initial=0), -entries.min(initial=0)))
+    largest = largest_entry(entries)
     if largest > limit:
         raise ValueError(
             f"{name} has entries as large as {largest:.3g}, which leave double "
@@ -381,7 +392,7 @@ def check_gram(K: Any, n: int | None = None) -> FloatArray:
     if not np.isfinite(K).all():
         i, j = np.argwhere(~np.isfinite(K))[0]
         raise ValueError(f"K[{i}, {j}]={K[i, j]} is not finite.")
-    scale = float(max(K.max(initial=0.0), -K.min(initial=0.0)))
+    scale = largest_entry(K)
     check_kernel_size("K", scale)
     # by blocks, so that no second matrix of this size is needed
     for lo in range(0, len(K), 512):

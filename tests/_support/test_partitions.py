@@ -154,6 +154,24 @@ def test_sparse_rows_are_named_whatever_their_format(data, rng):
             check_partitions(parts, "targets", 1e15, sparse=False)
 
 
+@pytest.mark.parametrize("limit", [1e15, 1e150])
+@pytest.mark.parametrize(
+    "dtype", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
+)
+def test_numbers_of_any_type_are_within_limits_of_doubles(data, dtype, limit):
+    X = (100.0 * data[0]).astype(np.int8).astype(dtype)
+    whole = np.iinfo(dtype) if dtype[0] in "iu" else None
+    if whole is not None:
+        X[7, 2], X[8, 1] = whole.min, whole.max
+    parts = LocalPartitions([(X[:40], None, None), (X[40:], None, None)])
+    beyond = whole is not None and whole.max > limit
+    if beyond:
+        with pytest.raises(ValueError, match="partition 0: X has entries beyond 1e"):
+            check_partitions(parts, "none", limit)
+    else:
+        check_partitions(parts, "none", limit)
+
+
 def test_weights_go_by_the_name_they_are_given(data):
     X, y = data
     for weight, message in (
