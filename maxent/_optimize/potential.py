@@ -130,6 +130,11 @@ class Potential:
         return self.finite_loss and bool((self.curvature(_GRID * top) > 0).all())
 
     @cached_property
+    def curved(self):
+        """Whether G is curved everywhere: neither flat nor linear in any range."""
+        return self.smooth and not (self.finite_at_zero or self.closed)
+
+    @cached_property
     def least_curvature(self):
         """Smallest -g''(u), looked for on a grid over the domain."""
         if math.isfinite(self.upper):

@@ -187,8 +187,8 @@ class MarginPriorDisplay:
 
     # -- parts ---------------------------------------------------------------------
     def _margins(self) -> tuple[float, float]:
-        """Ends of the margins worth showing; fixed and hinge have no width."""
-        wide = [p for p in self.priors if p.name not in ("fixed", "hinge", "custom")]
+        """Ends of the margins worth showing, of priors with a density."""
+        wide = [p for p in self.priors if p.density(p.level) is not None]
         low = min((p.level - 5 / p.rate for p in wide), default=-1.0)
         high = max((p.level + 4 / p.rate for p in wide), default=2.0)
         return low, high
@@ -208,7 +208,7 @@ class MarginPriorDisplay:
             ylabel="prior density\n$P_0(\\gamma)$",
             xlim=(gamma[0], gamma[-1]),
         )
-        if prior.name == "fixed":
+        if prior.unit_potential.hard:
             (line,) = ax.plot(
                 [prior.level] * 2,
                 [0.0, 0.85],
@@ -216,16 +216,17 @@ class MarginPriorDisplay:
                 **{"marker": "^", "markevery": [1], **style},
             )
             return line
-        density = prior_density(prior, gamma)
+        density = prior.density(gamma)
         if density is None:
-            text = "a limit,\nnot a prior" if prior.name == "hinge" else "not known"
+            limit = prior.unit_potential.linear
+            text = "a limit,\nnot a prior" if limit else "not known"
             ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
             return None
         ax.fill_between(gamma, density, color=style["color"], alpha=0.2, lw=0)
         (line,) = ax.plot(gamma, density, **style)
         mean = prior.prior_mean
         if math.isfinite(mean):
-            height = np.asarray(prior_density(prior, np.array([mean])))
+            height = np.asarray(prior.density(mean))
             ax.vlines(mean, 0, height, INK, ls="--", lw=1.2, label="prior mean")
         return line
 
@@ -259,7 +260,7 @@ class MarginPriorDisplay:
             hinge = upper * np.maximum(prior.level - m, 0.0)
             ax.plot(m, hinge, color=GREY, ls=":", lw=1.5, label="hinge")
         (line,) = ax.plot(m, loss, **style)
-        if prior.name == "fixed":
+        if prior.unit_potential.hard:
             ax.axvline(prior.level, ymin=0.02, **style)
         if math.isfinite(prior.prior_mean):
             start = prior.prior_mean
@@ -276,7 +277,7 @@ class MarginPriorDisplay:
         bounded = [math.isfinite(self._upper(p)) for p in self.priors]
         heights = [1e-300]
         for prior, line, ok in zip(self.priors, lines, bounded, strict=True):
-            if line is None or (part == "density" and prior.name == "fixed"):
+            if line is None or (part == "density" and prior.unit_potential.hard):
                 continue
             # the quadratic loss of an unbounded prior would flatten the others
             if part != "loss" or ok or not any(bounded):
@@ -294,68 +295,9 @@ class MarginPriorDisplay:
 
 def _title(prior: MarginPrior, C: float | None) -> str:
     values = {k: x for k, x in prior.parameters().items() if isinstance(x, float)}
-    if C is not None and prior.name != "fixed":
+    if C is not None and not prior.unit_potential.hard:
         values["C ="] = C
         if values.get("level") == 1.0:
             del values["level"]  # the estimators' own
     numbers = ", ".join(f"{name} {value:g}" for name, value in values.items())
     return f"{prior.name.capitalize().replace('_', '-')}\n{numbers}"
-
-
-def prior_density(
-    prior: MarginPrior, gamma: NDArray[np.float64]
-) -> NDArray[np.float64] | None:
-    """Density of a margin prior.
-
-    Parameters
-    ----------
-    prior : MarginPrior
-    gamma : ndarray (n,)
-        Margins.
-
-    Returns
-    -------
-    ndarray (n,), or None for priors without a density that is known
-    """
-    found = _density(prior, gamma)
-    return None if found is None else np.asarray(found, dtype=np.float64)
-
-
-def _density(prior: Any, gamma: NDArray[np.float64]) -> Any:
-    c = prior.rate
-    u = prior.level - gamma
-    if prior.name == "exponential":
-        return np.where(u >= 0, c * np.exp(-c * np.maximum(u, 0)), 0.0)
-    if prior.name == "erlang":
-        from scipy.stats import gamma as gamma_distribution
-
-        return gamma_distribution.pdf(u, prior.shape, scale=1 / c)
-    if prior.name == "laplace":
-        return 0.5 * c * np.exp(-c * np.abs(u))
-    if prior.name == "gaussian":
-        return c / math.sqrt(2 * math.pi) * np.exp(-0.5 * (c * u) ** 2)
-    if prior.name == "uniform_exponential":
-        tail = np.exp(-c * np.maximum(u - prior.width, 0.0))
-        return np.where(u >= 0, tail, 0.0) / (prior.width + 1 / c)
-    if prior.name == "logistic":
-        return c * _logistic_density(-c * u)
-    return None
-
-
-def _logistic_density(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Density of the prior whose potential is the binary entropy.
-
-    It has no closed form. Its characteristic function is
-    ``exp(z log z + (1 - z) log(1 - z))`` at ``z = i omega``, which falls like
-    ``omega exp(-pi omega)``; panels shrink towards its logarithm at zero.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    edges = np.concatenate([[0.0], 2.0 ** np.arange(-24.0, 0.0), np.arange(1.0, 15.0)])
-    half = 0.5 * np.diff(edges)[:, None]
-    omega = (edges[:-1, None] + half * (nodes + 1)).ravel()
-    z = 1j * omega
-    transform = (
-        np.exp(z * np.log(z) + (1 - z) * np.log(1 - z)) * (half * weights).ravel()
-    )
-    density = np.real(np.exp(np.multiply.outer(x, z)) @ transform) / math.pi
-    return np.asarray(density)

@@ -23,7 +23,6 @@ from maxent.discrimination import (
     UniformExponentialMargin,
 )
 from maxent.displays import MarginPriorDisplay
-from maxent.displays.margin_prior import prior_density
 
 WITH_DENSITY = [
     ExponentialMargin(5.0, 1.0),
@@ -44,7 +43,7 @@ def test_density_and_potential_belong_together(prior):
     nodes, weights = np.polynomial.legendre.leggauss(8)
     half = 0.5 * np.diff(edges)[:, None]
     gamma = (edges[:-1, None] + half * (nodes + 1)).ravel()
-    mass = prior_density(prior, gamma) * (half * weights).ravel()
+    mass = prior.density(gamma) * (half * weights).ravel()
     for u in (0.1, 0.3, 0.5):
         lam = u * prior.rate
         found = -math.log(mass @ np.exp(-lam * gamma))
@@ -57,7 +56,7 @@ def test_densities_match_the_oracle(prior):
     gamma = np.linspace(-2.0, 2.5, 57) + 1e-3
     (kind, *parameters), shift = margin_oracle(prior)
     expected = oracle.density(kind, gamma - shift, *parameters)
-    np.testing.assert_allclose(prior_density(prior, gamma), expected, atol=1e-14)
+    np.testing.assert_allclose(prior.density(gamma), expected, atol=1e-14)
 
 
 @pytest.mark.parametrize("C", [None, 2.0])

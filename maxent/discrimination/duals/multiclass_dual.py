@@ -190,8 +190,8 @@ class _Problem:
             return sweeps
         if self.linear and not self.kernel.sparse:
             tall = len(self.kernel) > 8 * self.kernel.X.shape[1]
-            # losses like hinges have short steps where rows can be separated
-            able = tall or self.constraints.margin.name == "logistic"
+            # losses with flat ranges have short steps where rows can be separated
+            able = tall or g.curved
             newton = ("newton",) if able and self.width <= _NEWTON_COLUMNS else ()
             lbfgs = ("lbfgs",) if tall and g.smooth else ()
             last = features or dense or (() if lbfgs else ("active",))

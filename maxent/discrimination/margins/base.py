@@ -18,7 +18,7 @@ import numpy as np
 from maxent._optimize.potential import Potential
 from maxent._support import validation as v
 from maxent._support.docs import InheritedDocs
-from maxent._support.typing import ArrayLike, FloatArrayOrScalar
+from maxent._support.typing import ArrayLike, FloatArray, FloatArrayOrScalar
 
 
 class MarginPrior(InheritedDocs):
@@ -183,6 +183,27 @@ class MarginPrior(InheritedDocs):
         return hash((type(self), tuple(self.parameters().items())))
 
     # -- values --------------------------------------------------------------------
+    def density(self, gamma: ArrayLike) -> FloatArray | None:
+        """Density of the prior at margins.
+
+        Parameters
+        ----------
+        gamma : array-like
+            Margins.
+
+        Returns
+        -------
+        ndarray, or None
+            None for priors without a density that is known, such as the hinge.
+        """
+        below = np.asarray(self.level - v.as_doubles("gamma", gamma))
+        values = self._density_below(below)
+        return None if values is None else np.asarray(values, dtype=np.float64)
+
+    def _density_below(self, u: FloatArray) -> Any:
+        """Density at distances below the level; None where it is not known."""
+        return None
+
     @staticmethod
     def _shaped(function, x):
         """Values of a function of contiguous arrays at an array of any shape."""

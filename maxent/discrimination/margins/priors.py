@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from maxent._support import validation as v
+from maxent._support.typing import FloatArray
 from maxent.discrimination.margins.base import MarginPrior
 
 
@@ -39,6 +42,10 @@ class ExponentialMargin(MarginPrior):
 
     name = "exponential"
     _kind = 0
+
+    def _density_below(self, u: FloatArray) -> Any:
+        c = self.rate
+        return np.where(u >= 0, c * np.exp(-c * np.maximum(u, 0)), 0.0)
 
 
 class ErlangMargin(MarginPrior):
@@ -77,6 +84,11 @@ class ErlangMargin(MarginPrior):
     def parameters(self) -> dict[str, Any]:
         return {"shape": self.shape, **super().parameters()}
 
+    def _density_below(self, u: FloatArray) -> Any:
+        from scipy.stats import gamma
+
+        return gamma.pdf(u, self.shape, scale=1 / self.rate)
+
 
 class LaplaceMargin(MarginPrior):
     """Two-sided exponential prior around the level: a one-sided pseudo-Huber loss.
@@ -98,6 +110,9 @@ class LaplaceMargin(MarginPrior):
 
     name = "laplace"
     _kind = 2
+
+    def _density_below(self, u: FloatArray) -> Any:
+        return 0.5 * self.rate * np.exp(-self.rate * np.abs(u))
 
 
 class GaussianMargin(MarginPrior):
@@ -126,6 +141,10 @@ class GaussianMargin(MarginPrior):
         # the loss becomes C d**2 / 2
         return C / self.rate**2
 
+    def _density_below(self, u: FloatArray) -> Any:
+        c = self.rate
+        return c / math.sqrt(2 * math.pi) * np.exp(-0.5 * (c * u) ** 2)
+
 
 class LogisticMargin(MarginPrior):
     """Prior whose loss is logistic, ``log(1 + exp(rate (level - m)))``.
@@ -152,6 +171,22 @@ class LogisticMargin(MarginPrior):
 
     def __init__(self, rate: float = 1.0, level: float = 0.0) -> None:
         super().__init__(rate, level)
+
+    def _density_below(self, u: FloatArray) -> Any:
+        """No closed form, but the inverse of the characteristic function.
+
+        That is ``exp(z log z + (1 - z) log(1 - z))`` at ``z = i omega``, which falls
+        like ``omega exp(-pi omega)``; panels shrink towards its logarithm at zero.
+        """
+        nodes, weights = np.polynomial.legendre.leggauss(24)
+        ends = 2.0 ** np.arange(-24.0, 0.0), np.arange(1.0, 15.0)
+        edges = np.concatenate([[0.0], *ends])
+        half = 0.5 * np.diff(edges)[:, None]
+        z = 1j * (edges[:-1, None] + half * (nodes + 1)).ravel()
+        transform = np.exp(z * np.log(z) + (1 - z) * np.log(1 - z))
+        transform *= (half * weights).ravel()
+        waves = np.exp(np.multiply.outer(-self.rate * u, z))
+        return self.rate * np.real(waves @ transform) / math.pi
 
 
 class FixedMargin(MarginPrior):
@@ -257,6 +292,10 @@ class UniformExponentialMargin(MarginPrior):
 
     def parameters(self) -> dict[str, Any]:
         return {"width": self.width, **super().parameters()}
+
+    def _density_below(self, u: FloatArray) -> Any:
+        tail = np.exp(-self.rate * np.maximum(u - self.width, 0.0))
+        return np.where(u >= 0, tail, 0.0) / (self.width + 1 / self.rate)
 
 
 MARGINS: dict[str, type[MarginPrior]] = {

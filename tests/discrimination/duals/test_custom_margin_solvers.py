@@ -12,6 +12,7 @@ from maxent.discrimination import (
     solve_kernel_dual,
     solve_linear_dual,
 )
+from maxent.discrimination.duals import multiclass_dual
 from maxent.discrimination.duals._selection_dual import solve_selection
 from maxent.families import DirichletProduct
 
@@ -95,6 +96,33 @@ def test_several_classes(name, kernel, solver, rng):
     )
     assert mine.converged_ and built_in.converged_
     assert mine.objective_ == pytest.approx(built_in.objective_, rel=2e-7)
+
+
+@EVERY
+@pytest.mark.parametrize("shape", [(150, 200), (600, 4)], ids=["wide", "tall"])
+def test_the_solvers_of_several_classes_are_those_of_the_built_in_prior(
+    name, shape, rng, monkeypatch
+):
+    """The choice is by properties, which the functions of a user have as well."""
+    chosen = []
+
+    def solve(problem, solvers, max_iter, callback):
+        chosen.append(solvers)
+        return of_problem(problem, solvers, max_iter, callback)
+
+    of_problem = multiclass_dual._Problem.solve
+    monkeypatch.setattr(multiclass_dual._Problem, "solve", solve)
+    X = rng.normal(size=shape)
+    y = np.argmin(X[:, :4], axis=1)
+    X[:, :4] -= np.eye(4)[y]
+    for margin in CLASSIFICATION[name]:
+        MEDClassifier("linear", margin=margin, multi_class="joint").fit(X, y)
+    assert chosen[0] == chosen[1]
+    tall = shape[1] == 4 and name != "fixed"
+    assert ("newton" in chosen[0]) == (name == "logistic" or tall)
+    assert [m.unit_potential.curved for m in CLASSIFICATION[name]] == [
+        name == "logistic"
+    ] * 2
 
 
 @pytest.mark.parametrize("name", REGRESSION)
