@@ -49,7 +49,7 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     _refuse_dates(X)
     try:
         return validate_data(estimator, X, *y, **options)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         _explain(str(error), options.get("y_numeric", False), X, *y)
         raise
 
@@ -283,6 +283,11 @@ def _explain_entry(X: Any) -> None:
         raise ValueError(
             f"Input X contains infinity: {place}. Replace such entries by finite "
             "numbers, or drop their rows."
+        ) from None
+    if isinstance(value, numbers.Integral):
+        raise ValueError(
+            f"could not convert {place} to a number of double precision, which ends at "
+            "1.8e308; scale the column, or drop such rows."
         ) from None
     if isinstance(value, TIMES):
         raise ValueError(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxent._support import validation as v
+from maxent._support.callers import user_stacklevel
+from maxent._support.column_names import called
 
 KERNEL_NAMES = ("linear", "rbf", "poly", "sigmoid", "precomputed")
+_ALONE = 1e-8  # share of the variance of all entries that is left to the others
 LARGEST_FEATURE = 1e15  # inner products beyond it leave no digits to the margins
 
 
@@ -63,6 +67,37 @@ def resolve_gamma(gamma, X, weight=None):
     return gamma
 
 
+def warn_of_one_entry(gamma, X, columns=None):
+    """Warn of an entry that makes up the variance of all, where gamma follows that.
+
+    Among the other rows the kernel then is the same in all its digits but a few.
+
+    Parameters
+    ----------
+    gamma : str or float
+    X : ndarray or CSR (n, n_features)
+    columns : list of str, optional
+        Names of the columns.
+    """
+    entries, size = X.data if sp.issparse(X) else X, X.shape[0] * X.shape[1]
+    if not (isinstance(gamma, str) and gamma == "scale" and size > 2 and entries.size):
+        return
+    variance = _variance_of_entries(X, None)
+    mean = float(entries.sum(dtype=np.float64)) / size
+    far = max(float(entries.max()) - mean, mean - float(entries.min()))
+    # a single entry at this distance makes a variance of far^2 / (size - 1)
+    if not far**2 > (1.0 - _ALONE) * (size - 1) * variance > 0:
+        return
+    _, column, value = v.farthest_entry(X, mean)
+    warnings.warn(
+        f"the entry {value:g} of {called('column', [column], columns)} of X is so far "
+        "from all others that gamma='scale' follows it alone, and the kernel hardly "
+        "tells other rows apart; correct or drop it, scale the columns, or set gamma.",
+        UserWarning,
+        stacklevel=user_stacklevel(),
+    )
+
+
 def _variance_of_entries(X, weight):
     n, d = X.shape
     if n == 0 or d == 0:
@@ -98,10 +133,15 @@ def call_kernel(function, X, Z):
     return value
 
 
-def check_features(X, kernel):
-    """Refuse features whose squares leave double precision; callables may take any."""
+def check_features(X, kernel, columns=None):
+    """Refuse features too large for a kernel; callables may take any.
+
+    Those of inner products leave the margins no digits; of distances, the squares leave
+    double precision. `columns` are their names, for the error.
+    """
     if not callable(kernel):
-        v.check_range("X", X)
+        limit = v.LARGEST_ENTRY if kernel == "rbf" else LARGEST_FEATURE
+        v.check_range("X", X, limit, at=True, columns=columns)
 
 
 def check_callable(kernel, X):

@@ -314,15 +314,42 @@ def largest_entry(entries: NDArray[Any]) -> float:
     return max(float(entries.max()), -float(entries.min()))
 
 
-def check_range(name: str, array: Any, limit: float = LARGEST_ENTRY) -> None:
-    """Refuse finite entries beyond a limit, by default that of their summed squares."""
+def check_range(
+    name: str,
+    array: Any,
+    limit: float = LARGEST_ENTRY,
+    *,
+    at: bool = False,
+    columns: list[str] | None = None,
+) -> None:
+    """Refuse finite entries beyond a limit, by default that of their summed squares.
+
+    With `at` the error names the place of the largest, and its column by `columns`.
+    """
     entries = array.data if sp.issparse(array) else array
     largest = largest_entry(entries)
     if largest > limit:
+        place = ""
+        if at:
+            *where, value = farthest_entry(array)
+            place = f" ({name}[{', '.join(map(str, where))}]={value:g}"
+            place += f" of column {shown(columns[where[1]])})" if columns else ")"
         raise ValueError(
-            f"{name} has entries as large as {largest:.3g}, which leave double "
-            f"precision no digits; scale {name} below {limit:g}."
+            f"{name} has entries as large as {largest:.3g}{place}, which leave double "
+            f"precision no digits; scale {name} below {limit:g}"
+            f"{', or correct the entry' if at else ''}."
         )
+
+
+def farthest_entry(array: Any, centre: float = 0.0) -> tuple[Any, ...]:
+    """Place and value of the entry of an array or matrix that is farthest from one."""
+    entries = array.data if sp.issparse(array) else array
+    k = np.unravel_index(int(np.argmax(np.abs(entries - centre))), entries.shape)
+    place = [int(i) for i in k]
+    if sp.issparse(array):
+        coo = array.tocoo()
+        place = [int(coo.row[k]), int(coo.col[k])]
+    return *place, entries[k].item()
 
 
 def check_entries(name: str, array: Any, remedy: str) -> None:

@@ -8,12 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._support import validation as v
+from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted
 from maxent._support.kernel_parameters import (
     check_features,
     check_kernel,
     resolve_gamma,
+    warn_of_one_entry,
 )
 from maxent._support.progress import progress_of
 from maxent._support.results import store_certificate, warn_not_converged
@@ -111,7 +113,7 @@ class KernelMachineMixin(CertifiedState):
         if self._has_kernel("precomputed"):
             X = v.check_gram(X)
         else:
-            check_features(X, self.kernel)
+            check_features(X, self.kernel, names_of_columns(self))
         return X, X if len(keep) == X.shape[0] else self._some_rows(X, keep)
 
     def _some_rows(self, data, rows):
@@ -195,6 +197,7 @@ class KernelMachineMixin(CertifiedState):
         """Number for gamma; a kernel without one costs no pass over the data."""
         if self.kernel in ("linear", "precomputed") or callable(self.kernel):
             data, sample = data[:0], None
+        warn_of_one_entry(self.gamma, data, names_of_columns(self))
         return resolve_gamma(self.gamma, data, sample)
 
     def _kernel(self, data):

@@ -35,6 +35,7 @@ from maxent.families.normal_wishart import NormalInverseWishart
 # 450 rows of 19 classes and 35 columns take 20 to 35 s, the time of one step with the
 # factor, and 150 rows 3 to 11 s instead of 18 to 34.
 _FACTOR_WORK = 3e10
+_FARTHEST = 1e50  # standard deviations of a class, of which dual Hessians have powers
 
 
 class MEDGaussianClassifier(GenerativeClassifier):
@@ -174,7 +175,8 @@ class MEDGaussianClassifier(GenerativeClassifier):
 
     def _validated(self, X, *y, **options):
         found = validated(self, X, *y, dtype=np.float64, **options)
-        v.check_range("X", found[0] if y else found)
+        rows, columns = found[0] if y else found, names_of_columns(self)
+        v.check_range("X", rows, at=True, columns=columns)
         return found
 
     def _learn_encoding(self, X):
@@ -239,6 +241,8 @@ class MEDGaussianClassifier(GenerativeClassifier):
         return prior
 
     def _class_blocks(self, X, codes, weight, prior=None):
+        if prior is None:
+            self._refuse_far_values(X, codes)
         try:
             return super()._class_blocks(X, codes, weight, prior)
         except ValueError as error:
@@ -252,6 +256,32 @@ class MEDGaussianClassifier(GenerativeClassifier):
                 stacklevel=user_stacklevel(),
             )
             return blocks
+
+    def _refuse_far_values(self, X, codes):
+        """Refuse values so far from a class that fourth powers leave double precision.
+
+        Curvatures of the dual are squares of squared distances, in units of the
+        spreads of the classes.
+        """
+        ends = np.stack([X.min(axis=0), X.max(axis=0)])
+        for c in range(len(self.classes_)):
+            own = X[codes == c]
+            size = np.abs(own).max(axis=0)
+            size[size == 0] = 1.0
+            own = own / size  # whose squares stay in double precision
+            mean, spread = size * own.mean(axis=0), size * own.std(axis=0)
+            far = np.abs(ends - mean)
+            beyond = (far > _FARTHEST * spread) & (spread > 0)
+            if beyond.any():
+                end, k = (int(i) for i in np.argwhere(beyond)[0])
+                name = called("feature", [self.features_[k]], names_of_columns(self))
+                away = far[end, k] / spread[k]
+                raise ValueError(
+                    f"{name} of X has the value {ends[end, k]:g}, {away:.1g} standard "
+                    f"deviations from the mean {mean[k]:.3g} of class "
+                    f"{v.shown(self.classes_[c])}, which leaves double precision; "
+                    "correct the value or drop its row."
+                )
 
     def _prior_saw_no_row(self):
         own = isinstance(self.prior, NormalInverseWishart)

@@ -356,7 +356,7 @@ n_features_in_
             )
         sparse = "csr" if self._takes_sparse() else False
         data = validated(self, X, dtype=np.float64, accept_sparse=sparse, reset=reset)
-        v.check_range("X", data)
+        v.check_range("X", data, at=True, columns=names_of_columns(self))
         return data
 
     def _prior(self, X, weight):

@@ -227,7 +227,7 @@ for kernel="precomputed"
             return self._fit_partitioned(X, y, sample_weight, margin, bias, tol)
         X, y = self._validated(X, y, y_numeric=True)
         y = check_targets(y)
-        v.check_range("y", y)
+        v.check_range("y", y, at=True)
         weight = v.check_weights(sample_weight, len(y))
         weight = np.ones(len(y)) if weight is None else weight
         keep = np.flatnonzero(weight > 0)

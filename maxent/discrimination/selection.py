@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
+from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import (
     CertifiedState,
@@ -261,7 +262,8 @@ n_features_in_
         """Checked X, or X and y."""
         with np.errstate(over="ignore", invalid="ignore"):  # sums of huge entries
             found = validated(self, X, *y, accept_sparse="csr", dtype=np.float64)
-        v.check_range("X", found[0] if y else found, LARGEST_FEATURE)
+        rows, columns = found[0] if y else found, names_of_columns(self)
+        v.check_range("X", rows, LARGEST_FEATURE, at=True, columns=columns)
         return found
 
     def _rows_to_fit(self, X, keep):

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted, check_scores, fresh_state
 from maxent._support.partitions import is_partitioned, mapped
@@ -48,7 +49,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
     def _rows(self, X, sample_weight):
         """Checked rows of positive weight, their weights."""
         X = validated(self, X, dtype=np.float64, ensure_min_samples=2)
-        v.check_range("X", X)
+        v.check_range("X", X, at=True, columns=names_of_columns(self))
         weight = v.check_weights(sample_weight, len(X))
         weight = np.ones(len(X)) if weight is None else weight
         X, weight = X[weight > 0], weight[weight > 0]
@@ -207,7 +208,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
     def _joint_of(self, X):
         check_is_fitted(self)
         X = validated(self, X, dtype=np.float64, reset=False)
-        v.check_range("X", X)
+        v.check_range("X", X, at=True, columns=names_of_columns(self))
         self._check_mixing()
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             joint = self._log_joint(X)

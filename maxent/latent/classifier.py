@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
+from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import check_labels, validated
 from maxent._support.fitted import (
     FittedState,
@@ -205,7 +206,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         X, labels = validated(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )
-        v.check_range("X", X)
+        v.check_range("X", X, at=True, columns=names_of_columns(self))
         check_labels(labels)
         weight = v.check_weights(sample_weight, X.shape[0])
         weight = np.ones(X.shape[0]) if weight is None else weight

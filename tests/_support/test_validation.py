@@ -291,6 +291,12 @@ def test_entries_beyond_a_limit_are_named(form, kind):
             ValueError, match=r"X has .* as large as 101, .*below 100\."
         ):
             v.check_range("X", X, 100.0)
+        with pytest.raises(
+            ValueError, match=rf"as large as 101 \(X\[1, 0\]={value}\), "
+        ):
+            v.check_range("X", X, 100.0, at=True)
+        with pytest.raises(ValueError, match=rf"\(X\[1, 0\]={value} of column 'a'\), "):
+            v.check_range("X", X, 100.0, at=True, columns=["a", "b"])
     v.check_range("X", form(np.zeros((2, 2), dtype=kind)))
 
 

@@ -9,7 +9,14 @@ import pytest
 import scipy.sparse as sp
 from refusals import outcome, refused
 
-from maxent import MEDClassifier, MEDFeatureSelector, MEDRegressor
+from maxent import (
+    MaxEntClassifier,
+    MEDClassifier,
+    MEDFeatureSelector,
+    MEDGaussianClassifier,
+    MEDPartialLabelClassifier,
+    MEDRegressor,
+)
 from maxent.discrimination import (
     ExponentialMargin,
     solve_dual,
@@ -307,6 +314,74 @@ def test_newton_on_sparse_rows_is_refused_or_solved(data):
         assert re.search("newton|dense|sparse", str(error))
     else:
         assert r.converged
+
+
+# ------------------------------------------------------------- one wild entry
+
+
+def wild(X, value):
+    """A data frame with one entry that is another."""
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    if isinstance(value, int):
+        frame = frame.astype(object)
+    frame.iloc[5, 1] = value
+    return frame
+
+
+@pytest.mark.parametrize("value", [1e100, -1e140, 1e155, 1e300, 10**400, math.inf])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        MEDClassifier("linear"),
+        MEDClassifier("poly"),
+        MEDClassifier("linear", multi_class="joint"),
+        MEDRegressor("linear"),
+        MEDFeatureSelector(),
+        MEDGaussianClassifier(),
+        MEDGaussianClassifier(prior="weak"),
+        MEDPartialLabelClassifier(MEDGaussianClassifier()),
+    ],
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_wild_entry_is_named_before_the_work(machine, value, n_classes, data):
+    X, y = data[0], (data[1] > 0).astype(int)
+    if n_classes == 3:
+        if isinstance(machine, (MEDFeatureSelector, MEDPartialLabelClassifier)):
+            pytest.skip("of two classes")
+        y = np.arange(len(y)) % 3
+    refused(lambda: machine.fit(wild(X, value), y), "(column|feature) 'b'|\\[5, 1\\]=")
+
+
+@pytest.mark.parametrize("machine", [MEDClassifier(), MaxEntClassifier()])
+@pytest.mark.parametrize("value", [1e155, -1e300, 10**400])
+def test_an_entry_whose_square_is_beyond_doubles_is_named(machine, value, data):
+    message = r"X\[5, 1\]=.* of column 'b'"
+    refused(lambda: machine.fit(wild(data[0], value), data[1]), message)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("value", [1e7, -1e30, 1e140])
+def test_an_entry_that_gamma_follows_alone_is_told(form, value, data):
+    X, y = data
+    X[5, 1] = value
+    if sp.issparse(form(X)) and abs(value) > 1e15:
+        pytest.skip("refused")
+    message = r"the entry .* of column 1 of X is so far from all others that gamma='sc"
+    with pytest.warns(UserWarning, match=message):
+        MEDClassifier().fit(form(X), y)
+    outcome(lambda: MEDClassifier(gamma=0.5).fit(X, y))
+    X[5, 1] = 100.0
+    outcome(lambda: MEDClassifier().fit(form(X), y))
+
+
+def test_values_far_from_a_class_are_learnt_from_as_long_as_doubles_hold_them(data):
+    """And in any unit: only distances in standard deviations count."""
+    X, y = data
+    X[5, 1] = 1e40
+    expected = MEDGaussianClassifier().fit(X, y).predict(X)
+    for unit in (1e-60, 1e60):
+        found = outcome(lambda unit=unit: MEDGaussianClassifier().fit(unit * X, y))
+        assert found.predict(unit * X).tolist() == expected.tolist()
 
 
 # ------------------------------------------------------------- kernel callables
