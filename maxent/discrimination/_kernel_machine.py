@@ -31,6 +31,7 @@ from maxent.discrimination._approximation import (
     check_approximation,
     is_approximated,
 )
+from maxent.discrimination._far_rows import at_zero, near_zero
 from maxent.discrimination.duals._definiteness import warn_indefinite
 from maxent.discrimination.duals._signed_dual import solve_signed
 from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE
@@ -129,6 +130,12 @@ class KernelMachineMixin(CertifiedState):
         features = NystroemFeatures(data, self)
         return features, features
 
+    def _near_zero(self, data, bias):
+        """Rows to solve with, and their origin if a linear machine is far from zero."""
+        if not self._has_kernel("linear") or is_approximated(data):
+            return data, None
+        return near_zero(data, bias)
+
     def _solve(self, data, problem, tol, store, unit=1.0, init=None, gram=None):
         """DualResult with signed multipliers, by the solver that suits the kernel.
 
@@ -212,7 +219,7 @@ class KernelMachineMixin(CertifiedState):
             n_jobs=self.n_jobs,
         )
 
-    def _store(self, result, coefficients, b, keep, X):
+    def _store(self, result, coefficients, b, keep, X, origin=None):
         if is_approximated(X):
             self._store_landmarks(result, coefficients, b, keep, X)
             return
@@ -223,9 +230,12 @@ class KernelMachineMixin(CertifiedState):
         self._keep_rows(X)
         if self._has_kernel("linear"):
             if result.coef is None:
-                self.coef_ = np.asarray(self.dual_coef_ @ self.support_vectors_)
+                rows = self.support_vectors_
+                rows = rows if origin is None else rows - origin
+                self.coef_ = np.asarray(self.dual_coef_ @ rows)
             else:
                 self.coef_ = np.atleast_2d(result.coef)
+            self.intercept_ = at_zero(self.intercept_, self.coef_, origin)
         store_certificate(self, result)
 
     def _warn_of_end(self, result, X):

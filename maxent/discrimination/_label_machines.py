@@ -23,6 +23,7 @@ from maxent._support import validation as v
 from maxent._support.gram_store import WholeGram
 from maxent._support.threads import threads_of
 from maxent.discrimination._approximation import refuse_approximation
+from maxent.discrimination._far_rows import near_zero
 from maxent.discrimination._label_costs import LabelCosts
 from maxent.discrimination._margin_parameters import at_level, classification_margin
 from maxent.discrimination.duals._selection_dual import solve_selection
@@ -93,7 +94,8 @@ class KernelMachines:
         refuse_approximation(estimator, "MEDPartialLabelClassifier")
         self.margin = classification_margin(estimator.margin, estimator.sharpness)
         check_losses(self.margin)
-        self.X, self.data = estimator._rows_to_fit(X, labels.keep)
+        self.X, data = estimator._rows_to_fit(X, labels.keep)
+        self.data, self.origin = estimator._near_zero(data, self.bias)
         estimator.classes_ = labels.classes
         estimator.gamma_ = estimator._gamma(self.data, labels.sample)
         weight = labels.weight * self.margin.unit_weight(estimator.C)
@@ -225,7 +227,8 @@ class KernelMachines:
         model = copy.copy(self.estimator)
         b = np.array([float(machine.result.bias)])
         result = replace(machine.result, gap=machine.gap)
-        model._store(result, result.lam[None, :], b, self.labels.keep, self.X)
+        given = self.labels.keep, self.X, self.origin
+        model._store(result, result.lam[None, :], b, *given)
         model.loo_bound_ = np.nan
         return without_names(model)
 
@@ -256,7 +259,8 @@ class SelectionMachines:
         margin = self.options["margin"]
         check_losses(margin)
         estimator.classes_ = labels.classes
-        self.data = estimator._rows_to_fit(X, labels.keep)
+        data = estimator._rows_to_fit(X, labels.keep)
+        self.data, self.origin = near_zero(data, self.options["bias"])
         self.weight = labels.weight * margin.unit_weight(estimator.C)
         self.costs = LabelCosts(Rows.of(margin, self.weight), labels.half_odds)
 
@@ -271,7 +275,8 @@ class SelectionMachines:
         """Fitted estimator of a machine."""
         model = copy.copy(self.estimator)
         result = replace(machine.result, gap=machine.gap)
-        model._store(result, machine.more, machine.p, self.labels.keep)
+        given = self.labels.keep, self.origin
+        model._store(result, machine.more, machine.p, *given)
         model.loo_bound_ = np.nan
         return without_names(model)
 

@@ -25,6 +25,7 @@ from maxent._support.threads import (
     single_threaded_blas,
 )
 from maxent.discrimination._class_rows import others_keep_the_machine
+from maxent.discrimination._far_rows import at_zero
 from maxent.discrimination.duals._signed_problem import SignedProblem, binary_problem
 
 _SCORES = 10_000_000  # values of pairs in memory at a time
@@ -230,8 +231,11 @@ class OneVsOneFit:
             ),
         )
 
-    def store(self, model, result, keep, X):
-        """Set the fitted attributes of a model; `keep` are places of rows in X."""
+    def store(self, model, result, keep, X, origin):
+        """Set the fitted attributes of a model; `keep` are places of rows in X.
+
+        `origin` is what the data are counted from, or None.
+        """
         inside = np.flatnonzero((self.multipliers != 0).any(axis=0))
         model.support_ = keep[self.order[inside]]
         model.n_support_ = np.diff(np.searchsorted(inside, np.append(0, self.ends)))
@@ -240,6 +244,7 @@ class OneVsOneFit:
         model._keep_rows(X)
         if self.coef is not None:
             model.coef_ = self.coef.copy()
+            model.intercept_ = at_zero(model.intercept_, model.coef_, origin)
         store_certificate(model, result)
 
 

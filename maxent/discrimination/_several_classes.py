@@ -67,10 +67,11 @@ class SeveralClassesMixin:
     # -- fits ----------------------------------------------------------------------
     def _fit_joint(self, X, keep, data, codes, margin, bias, weight, tol):
         """Fit one machine of several classes."""
+        data, origin = self._near_zero(data, bias)
 
         def store(model, found):
             result, beta = found
-            model._store(result, beta.T, result.bias, keep, X)
+            model._store(result, beta.T, result.bias, keep, X, origin)
 
         result, beta = found = solve_multiclass(
             self._kernel(data),
@@ -94,10 +95,11 @@ class SeveralClassesMixin:
     def _fit_pairs(self, X, keep, data, codes, margin, bias, weight, tol):
         """Fit a machine for every pair of classes."""
         m = len(self.classes_)
+        data, origin = self._near_zero(data, bias)
         machines = OneVsOneFit(self, data, codes, m, margin, bias, weight, tol)
 
         def store(model, result):
-            machines.store(model, result, keep, X)
+            machines.store(model, result, keep, X, origin)
 
         result = machines.solve(progress_of(self, store))
         store(self, result)

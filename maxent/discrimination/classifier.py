@@ -315,10 +315,11 @@ for kernel="precomputed"
 
     def _fit_two(self, X, keep, data, codes, margin, bias, weight, tol):
         """Fit the machine of two classes."""
+        data, origin = self._near_zero(data, bias)
 
         def store(model, result):
             b = np.array([result.bias])
-            model._store(result, result.lam[None, :], b, keep, X)
+            model._store(result, result.lam[None, :], b, keep, X, origin)
 
         problem = binary_problem(2.0 * codes - 1.0, margin, bias, weight)
         result = self._solve(data, problem, tol, store)

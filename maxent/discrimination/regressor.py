@@ -235,6 +235,7 @@ for kernel="precomputed"
         self.gamma_ = self._gamma(data, None if sample_weight is None else weight[keep])
         columns, rows = None if self._has_kernel("precomputed") else X, X
         X, data = self._approximated(X, data)
+        data, origin = self._near_zero(data, bias)
         centre, target = _centred(y[keep], bias)
         weight = weight[keep] * margin.unit_weight(self.C)
         problem = _tube_problem(target, margin, bias, weight)
@@ -243,7 +244,7 @@ for kernel="precomputed"
         def store(model, result):
             result = in_units(result, unit)
             b = np.array([result.bias + centre])
-            model._store(result, result.lam[None, :], b, keep, X)
+            model._store(result, result.lam[None, :], b, keep, X, origin)
             return result
 
         result = self._solve(data, problem.in_units_of(unit), tol, store, unit)

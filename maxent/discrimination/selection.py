@@ -37,6 +37,7 @@ from maxent._support.typing import (
     NDArray,
 )
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
+from maxent.discrimination._far_rows import at_zero, near_zero
 from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination._probabilities import ProbabilitiesMixin
 from maxent.discrimination.duals._selection_dual import solve_selection
@@ -216,12 +217,12 @@ n_features_in_
                 f"multiclass with {len(self.classes_)} classes; wrap the estimator in "
                 "sklearn.multiclass.OneVsRestClassifier."
             )
-        data = self._rows_to_fit(X, keep)
+        data, origin = near_zero(self._rows_to_fit(X, keep), bias)
         signs = np.where(codes == 1, 1.0, -1.0)
         weight = weight * margin.unit_weight(self.C)
 
         def store(model, found):
-            model._store(*found, signs, keep)
+            model._store(*found, signs, keep, origin)
 
         result, _ = found = solve_selection(
             data, signs, weight=weight, callback=progress_of(self, store), **options
@@ -271,13 +272,13 @@ n_features_in_
         data = X if len(keep) == X.shape[0] else X[keep]
         return data.toarray() if hasattr(data, "toarray") else data
 
-    def _store(self, result, inclusion, signs, keep):
+    def _store(self, result, inclusion, signs, keep, origin):
         inside = np.flatnonzero(result.lam)
         self.inclusion_proba_ = inclusion
         self.support_ = keep[inside]
         self.dual_coef_ = (signs * result.lam)[None, inside]
         self.coef_ = result.coef[None, :]
-        self.intercept_ = np.array([result.bias])
+        self.intercept_ = at_zero(np.array([result.bias]), self.coef_, origin)
         store_certificate(self, result)
 
     def _checked_prior(self):
