@@ -4,6 +4,7 @@ The pages are found beside this folder; without them their tests are skipped. Th
 docstrings tested are those of the installed package.
 """
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -396,6 +397,36 @@ def test_every_public_name_is_in_the_reference():
 
 
 # -- the whole -------------------------------------------------------------------------
+def imports(path):
+    """Modules of the package that a module imports, anywhere in its text."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+@needs_docs
+def test_map_of_the_code_has_every_part_and_imports_go_down():
+    text = (DOCS / "contributing.rst").read_text(encoding="utf-8")
+    (block,) = re.findall(r"text\n\n((?:   .*\n)+)", text)
+    floors = [re.findall(r"(\w+)(?:/|\.py)", line) for line in block.splitlines()]
+    height = {part: -k for k, line in enumerate(floors) for part in line}
+    package = pathlib.Path(maxent.__file__).parent
+    parts = {path.relative_to(package).parts[0] for path in package.rglob("*.py")}
+    assert parts - {"__init__.py", "__main__.py"} == {
+        part if (package / part).is_dir() else f"{part}.py" for part in height
+    }
+    for path in package.rglob("*.py"):
+        part = path.relative_to(package).parts[0].removesuffix(".py")
+        for module in imports(path):
+            _, _, target = module.partition("maxent.")
+            target = target.partition(".")[0]
+            if module.startswith("maxent.") and part in height and target != part:
+                assert height[target] < height[part], (path, module)
+
+
 @pytest.fixture(scope="module")
 def built_pages(tmp_path_factory):
     """Folder of the documentation, built with warnings as errors."""
