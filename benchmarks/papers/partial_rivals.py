@@ -1,6 +1,6 @@
 """Rows without a label, beside scikit-learn's semi-supervised methods: a table.
 
-No table of the MED paper: its section 4.2 asks what rows without a label are worth, and
+No table of the MED paper: its section 5 asks what rows without a label are worth, and
 this asks it against other methods on two data sets that come with the package. A draw
 labels 20 rows, 10 of each class, of the 200 crabs (linear kernel, C = 10) or of the 683
 rows of the Wisconsin breast cancer data without missing values (RBF kernel, C = 1);

@@ -1,6 +1,6 @@
 """Partially labelled splice sites: figure 10 of the MED paper, with another data set.
 
-Jaakkola, Meila & Jebara (1999), Maximum entropy discrimination, section 4.2: 500 true
+Jaakkola, Meila & Jebara (1999), Maximum entropy discrimination, section 5: 500 true
 and 500 false sites, windows of 25 letters as 100 bits, 10 % of them labelled, ten
 rounds with step 0.1, linear and Gaussian kernels; 1192 true and 3532 false sites to
 test. Claim: the ROC curve with 10 % labelled and 90 % unlabelled rows lies between

@@ -8,7 +8,7 @@ uncertain rows,
 concave in lam: its optimum is global, and never above that of the factorised problem.
 The work doubles with every uncertain row.
 
-Source: Jaakkola, Meila & Jebara (1999), Definition 4, eq. (52).
+Source: Jaakkola, Meila & Jebara (1999), eqs. (51)-(52).
 """
 
 from __future__ import annotations
