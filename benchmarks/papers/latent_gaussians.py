@@ -1,4 +1,4 @@
-"""Mixtures in the plane: figures 2-7, 11-12 and 16 of the latent maximum entropy paper.
+"""Mixtures in the plane: figures 2-7 and 16 of the latent maximum entropy paper.
 
 Wang, Schuurmans & Zhao (2012), sections 6 and 8: three fitted Gaussians, data from
 three Gaussians (scenarios 1 and 4), five (2) and three Laplacians (3); 300 starts, 500
