@@ -311,6 +311,28 @@ def test_every_parameter_is_documented(name, thing):
     assert not undocumented
 
 
+def value_of(text):
+    """Value that a docstring names as a default; the text if it names no value."""
+    try:
+        return eval(text, {"inf": np.inf, "np": np})
+    except (SyntaxError, NameError):
+        return text
+
+
+@pytest.mark.parametrize("name, thing", PUBLIC)
+def test_documented_defaults_are_those_of_the_signature(name, thing):
+    for label, function in [(name, thing), *methods(thing)]:
+        text = inspect.getdoc(function) or ""
+        parameters = named_parts(function) and inspect.signature(function).parameters
+        for names, shown in re.findall(
+            r"^(\S.*) : .*default=(.+)$", text, re.MULTILINE
+        ):
+            for one in names.replace("*", "").split(", "):
+                value = parameters[one].default
+                written = getattr(value, "__name__", value)
+                assert value_of(shown) in (value, written), (label, one, shown, value)
+
+
 @pytest.mark.parametrize("name, thing", PUBLIC)
 def test_every_public_member_has_a_docstring(name, thing):
     kinds = (classmethod, staticmethod, property, cached_property, type(methods))
