@@ -1,17 +1,18 @@
 """Random wrong changes of the package: which of them do the tests notice?
 
     python tests/mutants/campaign.py [--count 300] [--seed 0] [--jobs 1] [--record-only]
-                                     [--map FOLDER] [--out FILE] [--files PATTERN ...]
-                                     [--rest]
+                                     [--files PATTERN ...] [--without-rest]
+                                     [--map FOLDER] [--out FILE]
 
 Each change is made in a temporary copy of the checkout and meets the tests that run its
-line, the nearest and fastest first, then the other tests of the same files. A change is
-noticed if a test fails, an import fails, or the time is over (ten times what the tests
-took without it, and half a minute). ``--rest`` runs all other tests besides on the
-survivors, in groups that are halved while a test fails. The record of which test runs
-which line is made first (coverage.py, some 40 minutes) and kept in the folder --map.
-Results go to --out, a line of JSON for each change, at once; a run that was interrupted
-goes on where it was. What `equivalent.json` lists is not run: it changes nothing.
+line, the nearest and fastest first. It is noticed if a test fails, an import fails, or
+the time is over (ten times what the tests took without it, and a minute and a half).
+Survivors meet all other tests, together, in groups that are halved while a test fails.
+What `equivalent.json` lists is not run: it changes no result.
+
+Which test runs which line is recorded first (coverage.py, an hour) and kept in the
+folder --map for as long as the sources stay the same. Results go to --out at once, a
+line of JSON for each change: a campaign that was interrupted goes on where it was.
 
 The exit code is 0 if at least 95 of 100 changes are noticed.
 """
@@ -34,7 +35,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 from changes import sample
 from coverage_map import CoverageMap
@@ -65,7 +65,7 @@ def copy_of(folder):
     """A copy of the checkout, without what is built for the pages."""
     unwanted = shutil.ignore_patterns(
         *(".git", ".venv", "__pycache__", "build", "dist", "_build", "generated"),
-        *(".*_cache", "gallery", "*.c.tmp", "*.egg-info"),
+        *(".*_cache", "gallery", "bench_results", "*.egg-info"),
     )
     shutil.copytree(ROOT, folder, ignore=unwanted, symlinks=True)
     return folder
@@ -204,8 +204,13 @@ def equivalents():
 
 def identity(entry):
     """What a change is, whatever line it is on."""
-    names = ("file", "where", "statement", "kind", "before", "after")
+    names = ("file", "where", "statement", "column", "kind", "before", "after")
     return tuple(entry[name] for name in names)
+
+
+def place(row):
+    """Where a change is, and what it is."""
+    return row["line"], identity(row)
 
 
 def row_of(change, outcome, by):
@@ -225,7 +230,7 @@ def print_table(rows):
         print(f"{kind:12}" + "".join(f"{kinds[kind, name]:12}" for name in outcomes))
     for row in rows:
         if row["outcome"] == "survived":
-            print(f"{row['file']}:{row['line']}: {row['before']!r} -> {row['after']!r}")
+            print(shown(row))
 
 
 def score(rows):
@@ -235,74 +240,84 @@ def score(rows):
 
 
 def main():
-    """Run."""
+    """Run; the exit code."""
     options = arguments()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))  # of all tests, too
     work = pathlib.Path(tempfile.mkdtemp(prefix="maxent-mutants-"))
     try:
-        return campaign(options, work)
+        return campaign(options, Trees(work, options.jobs))
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def campaign(options, work):
-    """Record, change, test, report; the exit code."""
-    trees = Trees(work, options.jobs)
+def campaign(options, trees):
+    """Record, change, test, report."""
     record = CoverageMap(options.map, ROOT)
-    files = sorted(
-        str(p.relative_to(ROOT)) for p in (ROOT / "tests").rglob("test_*.py")
+    tests = sorted((ROOT / "tests").rglob("test_*.py"))
+    tree = trees.free[0]
+    record.record(
+        [str(path.relative_to(ROOT)) for path in tests], tree, environment_of(tree)
     )
-    record.record(files, trees.free[0], environment_of(trees.free[0]))
     if options.record_only:
         return 0
-    paths = {p for pattern in options.files for p in ROOT.glob(pattern)}
-    sources = {str(p.relative_to(ROOT)): p.read_bytes() for p in paths}
+    paths = {path for pattern in options.files for path in ROOT.glob(pattern)}
+    sources = {str(path.relative_to(ROOT)): path.read_bytes() for path in paths}
     changes = sample(sources, options.count, options.seed)
-    reasons, rows = equivalents(), []
-    if options.out.exists():
-        rows = [json.loads(line) for line in options.out.read_text().splitlines()]
-    done = {identity(row) for row in rows}
-    todo = [c for c in changes if identity(dataclasses.asdict(c)) not in done]
-
-    def judged(change):
-        reason = reasons.get(identity(dataclasses.asdict(change)))
-        if reason is not None:
-            return change, "equivalent", reason
-        return change, *outcome_of(change, record, trees)
-
-    start = time.monotonic()
-    with (
-        options.out.open("a", encoding="utf-8") as stream,
-        concurrent.futures.ThreadPoolExecutor(options.jobs) as pool,
-    ):
-        for change, outcome, by in pool.map(judged, todo):
-            rows.append(row_of(change, outcome, by))
-            print(json.dumps(rows[-1]), file=stream, flush=True)
-            where = f"{change.file}:{change.line}"
-            shown = f"{change.before[:40]!r} -> {change.after[:40]!r}"
-            spent = time.monotonic() - start
-            print(
-                f"{spent:7.0f} s  {outcome:10} {where}  {shown}  {by[:90]}", flush=True
-            )
-    if options.rest:
+    rows = rows_of(changes, options, record, trees)
+    if not options.without_rest:
         rows = with_the_rest(rows, changes, record, trees)
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        options.out.write_text(text, encoding="utf-8")
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    options.out.write_text(text, encoding="utf-8")
     print_table(rows)
     share = 100 * score(rows)
     print(f"noticed: {share:.1f} % of {len(rows)} changes, seed {options.seed}")
     return 0 if score(rows) >= ENOUGH else 1
 
 
+def rows_of(changes, options, record, trees):
+    """Results of all changes in their order; those of an earlier run are taken over."""
+    reasons, known = equivalents(), {}
+    if options.out.exists():
+        for line in options.out.read_text(encoding="utf-8").splitlines():
+            known[place(json.loads(line))] = json.loads(line)
+
+    def judged(change):
+        entry = dataclasses.asdict(change)
+        if place(entry) not in known:
+            reason = reasons.get(identity(entry))
+            found = (
+                ("equivalent", reason) if reason else outcome_of(change, record, trees)
+            )
+            row = known[place(entry)] = row_of(change, *found)
+            print(json.dumps(row), file=stream, flush=True)
+            print(shown(row), flush=True)
+        return known[place(entry)]
+
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        options.out.open("a", encoding="utf-8") as stream,
+        concurrent.futures.ThreadPoolExecutor(options.jobs) as pool,
+    ):
+        return list(pool.map(judged, changes))
+
+
+def shown(row):
+    """One line about a change for the terminal."""
+    change = f"{row['before'][:40]!r} -> {row['after'][:40]!r}"
+    return (
+        f"{row['outcome']:10} {row['file']}:{row['line']}  {change}  {row['by'][:90]}"
+    )
+
+
 def with_the_rest(rows, changes, record, trees):
     """Rows after all other tests have met the survivors."""
-    named = {identity(dataclasses.asdict(change)): change for change in changes}
-    left = [row for row in rows if row["outcome"] == "survived"]
-    found = killed_by_the_rest([named[identity(row)] for row in left], record, trees)
-    late = {identity(dataclasses.asdict(change)): by for change, by in found.items()}
+    named = {place(dataclasses.asdict(change)): change for change in changes}
+    left = [place(row) for row in rows if row["outcome"] == "survived"]
+    found = killed_by_the_rest([named[p] for p in left], record, trees)
+    late = {place(dataclasses.asdict(change)): by for change, by in found.items()}
     return [
-        {**row, "outcome": "killed", "by": late[identity(row)]}
-        if identity(row) in late
+        {**row, "outcome": "killed", "by": late[place(row)]}
+        if place(row) in late
         else row
         for row in rows
     ]
@@ -315,14 +330,11 @@ def arguments():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--record-only", action="store_true")
-    parser.add_argument("--rest", action="store_true")
+    parser.add_argument("--without-rest", action="store_true")
     parser.add_argument("--files", nargs="+", default=AREAS, help="patterns of sources")
-    parser.add_argument(
-        "--out", type=pathlib.Path, default=pathlib.Path("mutants.jsonl")
-    )
-    parser.add_argument(
-        "--map", type=pathlib.Path, default=pathlib.Path("mutants.map"), help="folder"
-    )
+    folder = pathlib.Path("bench_results")
+    parser.add_argument("--out", type=pathlib.Path, default=folder / "mutants.jsonl")
+    parser.add_argument("--map", type=pathlib.Path, default=folder / "mutants.map")
     return parser.parse_args()
 
 

@@ -51,8 +51,8 @@ class Change:
     ----------
     file : str
         Path below the root of the checkout.
-    line : int
-        First line of what is replaced, from 1.
+    line, column : int
+        Where what is replaced begins, from 1 and from 0.
     kind : str
         Name of one of the functions of `KINDS`.
     where : str
@@ -69,6 +69,7 @@ class Change:
 
     file: str
     line: int
+    column: int
     kind: str
     where: str
     statement: str
@@ -232,7 +233,8 @@ def changes_of(file: str, source: bytes) -> list[Change]:
                 if isinstance(node, ast.expr) and not isinstance(node, ast.Slice):
                     after = f"({after})"
                 change = Change(
-                    *(file, node.lineno, kind.__name__, ".".join(where)),
+                    *(file, node.lineno, node.col_offset),
+                    *(kind.__name__, ".".join(where)),
                     lines[statement.lineno - 1].strip(),
                     source[start:end].decode(),
                     *(after, start, end, statement.lineno, node.end_lineno),
