@@ -76,6 +76,25 @@ def test_layer_sums_are_those_of_all_states(rng):
     )
 
 
+@pytest.mark.parametrize("kind", ["full", "nobias"])
+def test_feature_sums_of_many_units_split_the_means_of_all_states(kind, rng):
+    M = 16  # from which tables of halves stand for all states
+    model = BoltzmannModel(10, 6, free_weights(kind, 10, 6, rng))
+    lam = 0.3 * rng.normal(size=model.n_features)
+    W, b = model.matrices(lam)
+    x = np.array(list(np.ndindex(*[2] * M)), dtype=float)
+    p = np.exp(0.5 * ((x @ W) * x).sum(axis=1) + x @ b)
+    p /= p.sum()
+    active = x.sum(axis=1).astype(int)
+    total = active * (active - 1) // 2 + (active if kind == "full" else 0)
+    found, values = model._by_sum(lam)
+    np.testing.assert_array_equal(values, np.arange(total.max() + 1))
+    for s in values.astype(int):
+        own = x[total == s]
+        second = (own.T * p[total == s]) @ own
+        np.testing.assert_allclose(found[:, s], model.features_of(second), atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["full", "rbm"])
 def test_permuted_and_flipped_hidden_units_are_the_same_model(kind, rng):
     J, L = 4, 3

@@ -1,7 +1,7 @@
 """Random wrong changes of the package: which of them do the tests notice?
 
     python tests/mutants/campaign.py [--count 300] [--seed 0] [--jobs 1] [--record-only]
-                                     [--files PATTERN ...] [--without-rest]
+                                     [--files PATTERN ...] [--without-rest] [--again]
                                      [--map FOLDER] [--out FILE]
 
 Each change is made in a temporary copy of the checkout and meets the tests that run its
@@ -12,7 +12,8 @@ What `equivalent.json` lists is not run: it changes no result.
 
 Which test runs which line is recorded first (coverage.py, an hour) and kept in the
 folder --map for as long as the sources stay the same. Results go to --out at once, a
-line of JSON for each change: a campaign that was interrupted goes on where it was.
+line of JSON for each change: a campaign that was interrupted goes on where it was, and
+--again runs its survivors once more, with the tests that were written since.
 
 The exit code is 0 if at least 95 of 100 changes are noticed.
 """
@@ -279,7 +280,9 @@ def rows_of(changes, options, record, trees):
     reasons, known = equivalents(), {}
     if options.out.exists():
         for line in options.out.read_text(encoding="utf-8").splitlines():
-            known[place(json.loads(line))] = json.loads(line)
+            row = json.loads(line)
+            if row["outcome"] == "killed" or not options.again:
+                known[place(row)] = row
 
     def judged(change):
         entry = dataclasses.asdict(change)
@@ -331,6 +334,7 @@ def arguments():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--record-only", action="store_true")
     parser.add_argument("--without-rest", action="store_true")
+    parser.add_argument("--again", action="store_true", help="run survivors once more")
     parser.add_argument("--files", nargs="+", default=AREAS, help="patterns of sources")
     folder = pathlib.Path("bench_results")
     parser.add_argument("--out", type=pathlib.Path, default=folder / "mutants.jsonl")
