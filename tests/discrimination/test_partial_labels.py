@@ -393,6 +393,16 @@ def test_drift_to_one_class_is_said(rng):
         model.fit(X, part)
 
 
+def test_a_last_machine_on_an_indefinite_kernel_is_said(rng):
+    X, y = two_clusters(rng, 60, 0.3)
+    machine = MEDClassifier("sigmoid", C=100.0, gamma=1.0, coef0=1.0, bias=1.0)
+    model = MEDPartialLabelClassifier(machine, tol=1.0)
+    text = "not positive semidefinite: MEDPartialLabelClassifier ended in a stationary"
+    with pytest.warns(ConvergenceWarning, match=text):
+        model.fit(X, hidden(rng, y))
+    assert np.isnan(model.duality_gap_)
+
+
 MISSES = {  # of convergence: parameters and remedies
     "few rounds": ({"step": 1}, r"raise max_rounds \(now 1\), or raise tol\.$"),
     "small steps": ({"step": 0.1}, r"tol, or raise step \(now 0\.1\)\.$"),

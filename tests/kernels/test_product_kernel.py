@@ -145,6 +145,9 @@ def test_grids_of_powers_and_horizons_are_the_single_calls(name, rng):
             one = product_kernel(P, rho=rho, horizon=T, log=True)
             found = grid[..., k] if T is None else grid[:, :, h, k]
             np.testing.assert_allclose(found, one, rtol=1e-11, atol=1e-11)
+    np.testing.assert_array_equal(grid, grid.swapaxes(0, 1))
+    turned = product_kernel(P, P[::-1], rho=powers, horizon=horizons, log=True)
+    np.testing.assert_allclose(turned, grid[:, ::-1], rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("rho", RHO)

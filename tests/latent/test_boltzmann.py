@@ -76,6 +76,17 @@ def test_layer_sums_are_those_of_all_states(rng):
     )
 
 
+@pytest.mark.parametrize("J, L", [(40, 2), (2, 40)])
+def test_layer_sums_enumerate_the_smaller_layer(J, L, rng):
+    model = BoltzmannModel(J, L, free_weights("rbm", J, L, rng))
+    lam = 0.3 * rng.normal(size=model.n_features)
+    W, b = model.matrices(lam)
+    few, many = (slice(J, None), slice(J)) if L < J else (slice(J), slice(J, None))
+    own = np.array(list(np.ndindex(2, 2)), dtype=float)
+    terms = own @ b[few] + np.logaddexp(0.0, own @ W[few, many] + b[many]).sum(axis=1)
+    assert model.partition(lam[None])[0] == pytest.approx(np.logaddexp.reduce(terms))
+
+
 @pytest.mark.parametrize("kind", ["full", "nobias"])
 def test_feature_sums_of_many_units_split_the_means_of_all_states(kind, rng):
     M = 16  # from which tables of halves stand for all states

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxent.latent import FiniteLatentModel, em_is
 from maxent.latent._likelihood import M_STEPS, Likelihood, m_step, polished
-from maxent.latent._penalty import L2, Box
+from maxent.latent._penalty import L2, Box, make_penalty
 
 
 def problem(rng, shape=(5, 3, 4), n=60):
@@ -268,6 +268,14 @@ class Pseudo:
 def penalised(f, shares, value):
     """The penalised likelihood of weights lam, by brute force."""
     return lambda lam: latent(f, lam, shares)["L"] - value(lam)
+
+
+def test_curvature_of_a_cost_of_the_callers_own(rng):
+    lam = rng.normal(size=3)
+    hessian = make_penalty(Pseudo(), np.inf, None, 3).hessian(lam)
+    # differences with a step of 1e-5 of the size of lam
+    expected = np.diag((1.0 + lam**2) ** -1.5 / 20.0)
+    np.testing.assert_allclose(hessian, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["iis", "gis", "newton", "lbfgs"])

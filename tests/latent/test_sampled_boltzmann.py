@@ -69,6 +69,15 @@ def test_annealing_gives_log_phi_within_its_error(M, rng):
     assert 0.0 <= found.error < 0.5 and 1.0 <= found.effective <= 400 * (1 + 1e-9)
 
 
+def test_the_error_of_annealing_is_that_of_the_mean_of_the_weights(rng):
+    W, b = coupling(rng, 4)
+    found = annealed(W, b, b, 5, 3, rng)
+    weight = np.exp(found.log_weight - found.log_weight.max())
+    error = weight.std(ddof=1) / np.sqrt(5) / weight.mean()
+    assert found.error == pytest.approx(error, rel=1e-9)
+    assert found.effective == pytest.approx(weight.sum() ** 2 / (weight @ weight))
+
+
 def test_annealing_without_weights_is_exact(rng):
     b = rng.normal(size=5)
     found = annealed(np.zeros((5, 5)), b, b, 20, 3, rng)

@@ -1,5 +1,8 @@
 """Variable elimination against enumeration of all states."""
 
+import math
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 from models.factor_cases import random_field
 from oracles import factors as brute
 
-from maxent.models._elimination import Elimination, TooLargeError
+from maxent.models._elimination import Elimination, TooLargeError, _min_fill
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 1, "e": 2}
 
@@ -90,6 +93,26 @@ def test_a_chain_has_width_one_and_a_cycle_two():
     grid = [(6 * i + j, 6 * i + j + 1) for i in range(4) for j in range(5)]
     grid += [(6 * i + j, 6 * i + 6 + j) for i in range(3) for j in range(6)]
     assert Elimination(grid, [2] * 24).width == 4
+
+
+def test_variables_go_in_the_order_that_adds_the_fewest_edges(rng):
+    n = 9
+    sizes = rng.integers(2, 5, size=n).tolist()
+    scopes = [tuple(e) for e in combinations(range(n), 2) if rng.random() < 0.4]
+    scopes += [(u,) for u in range(n)]
+    near = {u: {a for s in scopes if u in s for a in s} - {u} for u in range(n)}
+    for v, clique in _min_fill(scopes, sizes, keep=(3,)):
+
+        def rank(u):
+            missing = [p for p in combinations(near[u], 2) if p[1] not in near[p[0]]]
+            return len(missing), math.prod(sizes[a] for a in near[u]), u
+
+        assert v == min((u for u in near if u != 3), key=rank)
+        assert clique == tuple(sorted({v, *near[v]}))
+        for a in near[v]:
+            near[a] = (near[a] | near[v]) - {a, v}
+        del near[v]
+    assert set(near) == {3}
 
 
 def test_a_table_above_the_limit_is_refused_with_its_width():
