@@ -22,6 +22,12 @@ def f(x: "3 + 3", y=7, *, z=None) -> "4 + 4":
     while total > 1e9:
         total /= 2
     return total if z else x[0]
+
+
+class A(ABC):
+    @abstractmethod
+    def h(self, depth=6 + 6):
+        """Of depth 6."""
 '''
 
 
@@ -56,7 +62,7 @@ def test_what_people_read_stays(changes):
         b"5 + 5",
         b"y + 1",
     ]
-    read += [b"2 - 1", b"% (1 + 1)", b'"one %d"', b"stacklevel=1 + 1"]
+    read += [b"2 - 1", b"% (1 + 1)", b'"one %d"', b"stacklevel=1 + 1", b"6 + 6"]
     for change in changes:
         missing = [text for text in read if text not in change.applied(SOURCE)]
         assert missing == [], change

@@ -84,7 +84,10 @@ def test_layer_sums_enumerate_the_smaller_layer(J, L, rng):
     few, many = (slice(J, None), slice(J)) if L < J else (slice(J), slice(J, None))
     own = np.array(list(np.ndindex(2, 2)), dtype=float)
     terms = own @ b[few] + np.logaddexp(0.0, own @ W[few, many] + b[many]).sum(axis=1)
-    assert model.partition(lam[None])[0] == pytest.approx(np.logaddexp.reduce(terms))
+    log_phi, mean = model.partition(lam[None])
+    assert log_phi == pytest.approx(np.logaddexp.reduce(terms))
+    share, seen = mean[0, -model.M :][:J], model.sample(lam, 1000, rng).mean(axis=0)
+    assert (abs(seen - share) < 6 * np.sqrt(share * (1 - share) / 1000)).all()
 
 
 @pytest.mark.parametrize("kind", ["full", "nobias"])

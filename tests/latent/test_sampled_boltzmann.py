@@ -76,6 +76,7 @@ def test_the_error_of_annealing_is_that_of_the_mean_of_the_weights(rng):
     error = weight.std(ddof=1) / np.sqrt(5) / weight.mean()
     assert found.error == pytest.approx(error, rel=1e-9)
     assert found.effective == pytest.approx(weight.sum() ** 2 / (weight @ weight))
+    assert annealed(W, b, b, 1, 3, rng).error == np.inf  # of one nothing is known
 
 
 def test_annealing_without_weights_is_exact(rng):

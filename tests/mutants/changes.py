@@ -1,7 +1,8 @@
 """Small wrong changes of a source file, one at a time.
 
 A change replaces the text of one expression or statement. Texts for people, docstrings,
-annotations, imports, decorators and what a `raise` or a warning says stay as they are.
+annotations, imports, decorators, abstract methods and what a `raise` or a warning says
+stay as they are.
 """
 
 from __future__ import annotations
@@ -182,14 +183,20 @@ def changed(node, **fields):
 def is_for_people(node):
     """Whether nothing is computed in a node, or only what people read."""
     if isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        return name in TELLING
+        return name_of(node.func) in TELLING
+    if isinstance(node, ast.FunctionDef):
+        return "abstractmethod" in map(name_of, node.decorator_list)
     if isinstance(node, ast.If):
-        return getattr(node.test, "id", "") == "TYPE_CHECKING"
+        return name_of(node.test) == "TYPE_CHECKING"
     if isinstance(node, ast.keyword):
         return node.arg in SHOWN
     texts = (ast.Import, ast.ImportFrom, ast.Raise, ast.Assert, ast.JoinedStr)
     return isinstance(node, texts)
+
+
+def name_of(node):
+    """Last name of a name with dots, or nothing."""
+    return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def below(node):
