@@ -371,7 +371,7 @@ class ProductKernel(
             v.check_choice("horizon", self.horizon, ("mean",))
             if not sequences:
                 return None
-            return max(0, round(float(X.lengths.mean())) - 1)
+            return round(float(X.lengths.mean())) - 1  # none is empty
         if np.ndim(self.horizon):
             rule = _ONE.format("an integer >= 0 or 'mean'")
             raise ValueError(f"horizon={v.shown(self.horizon)} {rule}")

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -157,6 +158,16 @@ def test_moments_out_of_reach_are_named_within_a_few_iterations(method):
         fit_maxent(CORNER, [0.5, 0.5], **options)
     log_prior = [-np.inf, 0.0, 0.0]  # the remedy
     assert fit_maxent(CORNER, [0.5, 0.5], log_prior=log_prior).converged
+
+
+@pytest.mark.parametrize("unit", [1.0, 10.0])
+def test_moments_out_of_reach_are_named_with_the_nearest_within(unit):
+    with pytest.raises(ValueError) as caught:
+        fit_maxent(unit * CORNER, [0.8 * unit, 0.8 * unit])
+    pattern = r"=([\d.]+) \(nearest together with the others ([\d.]+)\)"
+    pairs = np.array(re.findall(pattern, str(caught.value)), dtype=float)
+    # the sum of both is one unit at most
+    assert (pairs[:, 0] - pairs[:, 1]).sum() == pytest.approx(0.6 * unit, rel=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@
 Each change is made in a temporary copy of the checkout and meets the tests that run its
 line, the nearest and fastest first. It is noticed if a test fails, an import fails, or
 the time is over (ten times what the tests took without it, and a minute and a half).
-Survivors meet all other tests, together, in groups that are halved while a test fails.
+Survivors meet all tests together, and then each of them those that failed.
 What `equivalent.json` lists is not run: it changes no result.
 
 Which test runs which line is recorded first (coverage.py, an hour) and kept in the
@@ -38,7 +38,7 @@ import sys
 import tempfile
 
 from changes import sample
-from coverage_map import CoverageMap
+from coverage_map import CoverageMap, function_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -85,8 +85,8 @@ def environment_of(root):
 
 # -- running tests ---------------------------------------------------------------------
 def run_tests(root, tests, limit, *options):
-    """None if all tests pass, else what failed: a test, "timeout" or "crash"."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--tb=no", "-rfE"]
+    """What fails: tests, or "timeout" or "crash" alone; nothing if all pass."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--tb=no", "-rfE"]
     command += ["-p", "no:cacheprovider", *options, *tests]
     process = subprocess.Popen(
         command,
@@ -100,15 +100,15 @@ def run_tests(root, tests, limit, *options):
     try:
         output, _ = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        return "timeout"
+        return ["timeout"]
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     if process.returncode in (0, 5):  # passed; no test left to run
-        return None
-    found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
-    return found[1] if found else f"crash: {output.strip()[-300:]}"
+        return []
+    found = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
+    return found or [f"crash: {output.strip()[-300:]}"]
 
 
 class Trees:
@@ -169,26 +169,48 @@ def batches_of(change, record):
 def outcome_of(change, record, trees):
     """Outcome of one change, and what noticed it."""
     for batch in batches_of(change, record):
-        limit = 30.0 + 10.0 * (6.0 + sum(map(record.seconds, batch)))
-        found = trees.run([change], batch, limit)
-        if found is not None:
-            return "killed", found
+        if found := trees.run([change], batch, limit_of(batch, record), "-x"):
+            return "killed", found[0]
     return "survived", ""
 
 
+def limit_of(tests, record):
+    """Seconds that some tests may take."""
+    return 90.0 + 10.0 * sum(map(record.seconds, tests))
+
+
 def killed_by_the_rest(changes, record, trees):
-    """Changes that any other test notices: all at once, halved while one fails."""
-    unreliable = [t for t in every_test(record) if not record.is_reliable(t)]
-    options = [f"--deselect={test}" for test in unreliable]
-    limit = 600.0 + 10.0 * sum(map(record.seconds, every_test(record)))
-    if not changes or (found := trees.run(changes, [], limit, *options)) is None:
-        return {}
-    if len(changes) == 1:
-        return {changes[0]: found}
-    middle = len(changes) // 2
-    return killed_by_the_rest(changes[:middle], record, trees) | killed_by_the_rest(
-        changes[middle:], record, trees
-    )
+    """Changes that any test notices: all meet all tests, then each those that fail."""
+    noticed, left, most = {}, list(changes), len(changes)
+    tests = every_test(record)
+    options = [f"--deselect={t}" for t in tests if not record.is_reliable(t)]
+    while left:
+        group = apart(left)[:most]
+        failed = trees.run(group, [], limit_of(tests, record), *options)
+        names = sorted(set(map(function_of, failed)) & set(tests))
+        if failed and not names and len(group) > 1:  # no import, no end, or a crash
+            most = len(group) // 2
+            continue
+        own = {change: failed for change in group if failed}
+        if names:
+            limit = limit_of(names, record)
+            own = {c: trees.run([c], names, limit, "-x") for c in group}
+        own = {change: by[0] for change, by in own.items() if by}
+        noticed |= own
+        left = [change for change in left if change not in (own or group)]
+    return noticed
+
+
+def apart(changes):
+    """Changes of which no two touch one text."""
+    out = []
+    for new in changes:
+        if all(
+            new.file != old.file or new.end <= old.start or old.end <= new.start
+            for old in out
+        ):
+            out.append(new)
+    return out
 
 
 def every_test(record):
