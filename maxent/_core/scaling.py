@@ -203,7 +203,7 @@ def coordinate_sweep(u, indptr, states, data, target, weight, bound, lam):
     Features are the columns of a CSC matrix (indptr, states, data), all >= 0. `u` are
     unnormalised probabilities, of which the sum is near one; `u` and `lam` are changed
     in place. Features of 0 and 1 without penalty take the closed form
-    gamma = logit(target) - logit(E f). No weight leaves [-bound, bound].
+    gamma = logit(target) - logit(E f). No weight leaves [-bound[i], bound[i]].
     """
     total = u.sum()
     for i in range(len(lam)):
@@ -228,7 +228,7 @@ def coordinate_sweep(u, indptr, states, data, target, weight, bound, lam):
             gamma = _coordinate_root(
                 u, rest, data[lo:hi], states[lo:hi], target[i], lam[i], weight[i]
             )
-        gamma = min(max(lam[i] + gamma, -bound), bound) - lam[i]
+        gamma = min(max(lam[i] + gamma, -bound[i]), bound[i]) - lam[i]
         if gamma == 0.0:
             continue
         lam[i] += gamma

@@ -1,7 +1,7 @@
 """Minimisers of the complete-data dual D(lam) = log Phi - lam . eta + U*(lam).
 
 Each takes a `DualProblem` and a start and returns (lam, iterations). The measure of all
-is the residual: how far lam is from stationary, relative to 1 + |eta|.
+is the residual: how far lam is from stationary, in standard deviations of the features.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ FAR = 1e3  # weight times range; beyond, with an unmet moment, there is no minim
 
 
 class DualProblem:
-    """A feature space, targets and a penalty, with a record of the iterations."""
+    """A feature space, targets and a penalty, with a record of the iterations.
+
+    Weights, targets and the penalty are those of features of order one.
+    """
 
     def __init__(
         self,
@@ -43,23 +46,25 @@ class DualProblem:
         tol: float,
         callback: Callback | None = None,
     ):
-        self.space, self.target, self.penalty = space, target, penalty
+        self.space = space.standard
+        self.target = self.space.units.moments_in(target)
+        self.penalty = penalty.in_units(self.space.units.unit)
         self.tol, self.callback = tol, callback
-        self.scale = 1.0 + np.abs(target)
         self.history: list[tuple[int, float, float]] = []
         self.stopped = False  # by the callback
-        self._reachable = False  # known, or too large to tell
+        self.reachable: bool | None = None  # False: too large to tell; None: not asked
 
     def value(self, lam: Array) -> float:
         log_phi, _ = self.space.probabilities(lam)
         return float(log_phi - lam @ self.target + self.penalty.value(lam))
 
     def evaluate(self, lam: Array) -> tuple[float, Array, Array, float]:
-        """Dual, p, E f, and the relative residual."""
+        """Dual, p, E f, and the residual in standard deviations of the features."""
         log_phi, p, mean = self.space.evaluate(lam)
         dual = float(log_phi - lam @ self.target + self.penalty.value(lam))
         residual = self.penalty.residual(lam, mean - self.target)
-        return dual, p, mean, float(np.max(np.abs(residual) / self.scale))
+        residual = np.abs(residual) / self.space.spread(p, mean)
+        return dual, p, mean, float(np.max(residual))
 
     def record(self, n_iter: int, lam: Array, dual: float, residual: float) -> bool:
         """Keep an iteration; whether the solver ends here.
@@ -69,14 +74,21 @@ class DualProblem:
         """
         check_dual(self.space, self.target, self.penalty, lam, dual)
         far = self.pull(lam) > reach_within(self.tol) or n_iter >= _MANY
-        if far and not self._reachable:
-            check_reach(self.space, self.target, self.penalty, self.tol)
-            self._reachable = True
+        if far:
+            self.check_reach()
         if not self.penalty.hard.any():
             self.check_finite(lam, _ENDLESS)
         self.history.append((n_iter, dual, residual))
         self.stopped = tell(self.callback, Report(n_iter, dual, residual))
         return self.stopped or residual <= self.tol
+
+    def check_reach(self) -> bool:
+        """Refuse targets out of reach; whether they are known to be within."""
+        if self.reachable is None:
+            self.reachable = check_reach(
+                self.space, self.target, self.penalty, self.tol
+            )
+        return self.reachable
 
     def check_finite(self, lam: Array, limit: float) -> None:
         """Refuse targets whose weights exceed what a cost U of the caller explains."""
@@ -124,7 +136,7 @@ def lbfgs(problem: DualProblem, lam: Array, max_iter: int) -> Solution:
         return problem.record(steps[0], x, dual, residual)
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0}
-    options |= {"gtol": 1e-9} if box else {"gtol": 0.5 * problem.tol, "maxcor": 20}
+    options |= {"gtol": 1e-9} if box else {"gtol": 0.0, "maxcor": 20}
     lam = quasi_newton(smooth, penalty, lam, options, callback=progress)
     if problem.stopped:
         return lam, steps[0]
@@ -153,7 +165,7 @@ def newton(
         if new is None:
             break
         lam, (dual, p, mean, residual) = new
-        if problem.pull(lam) > FAR and residual > problem.tol:
+        if problem.pull(lam) > _ENDLESS and not problem.check_reach():
             break
     return lam, n_iter
 

@@ -61,8 +61,10 @@ class EMISResult:
     target : ndarray (N,) or (R, N)
         eta, the means given the data.
     residual : float or ndarray (R,)
-        ``max_i |dL/dlam_i| / (1 + |eta_i|)``, penalty included; weights at the bound
-        count only if the gradient points inside.
+        Largest ``|dL/dlam_i|``, penalty included, in standard deviations of f_i under a
+        :class:`FiniteLatentModel` (at least millionths of its range), and in units of
+        `span` under other models; weights at the bound count only if the gradient
+        points inside.
     n_iter : int or ndarray (R,)
         E steps taken.
     status : Status or list of Status
@@ -139,8 +141,7 @@ def em_is(
     width : float or array-like (N,), optional
         Of the box, >= 0.
     tol : float, default=1e-6
-        Relative gradient asked for; of the box the distance of zero from the
-        subgradient.
+        Residual asked for; with the box that of the subgradient nearest to zero.
     max_iter : int, default=10000
         Bound on the E steps.
     bound : float, default=inf
@@ -203,10 +204,12 @@ def em_is(
             f"lam0 has shape {np.shape(lam0)}; expected ({model.n_features},) or "
             f"(n_starts, {model.n_features}), finite."
         )
+    lam = likelihood.units.weights_in(lam)
     lam = np.clip(lam, -likelihood.bound, likelihood.bound)
     result = run(likelihood, lam, inner, method, tol, max_iter, callback)
     if not (result.converged or Status.STOPPED in result.status):
         _warn(result, tol, max_iter)
+    result = _in_units_of_caller(result, likelihood.units)
     return single(result) if alone else result
 
 
@@ -225,9 +228,9 @@ def checked_likelihood(
             f"model={v.shown(model)} must be a LogLinearModel, such as "
             "FiniteLatentModel(features)."
         )
-    own = make_penalty(penalty, sigma2, width, model.n_features)
+    cost = make_penalty(penalty, sigma2, width, model.n_features)
     bound = v.check_positive("bound", bound, allow_inf=True)
-    return Likelihood(model, model.observe(data, sample_weight), own, bound)
+    return Likelihood.standard(model, data, sample_weight, cost, bound)
 
 
 def run(
@@ -293,6 +296,16 @@ def summary(likelihood, lam, n_iter, tol, history, max_iter=0, stopped=False):
     )
 
 
+def _in_units_of_caller(result, units):
+    """The result with weights, targets and log Phi of the caller's features."""
+    return replace(
+        result,
+        lam=units.weights_out(result.lam),
+        target=units.moments_out(result.target),
+        log_partition=units.log_partition(result.log_partition, result.lam),
+    )
+
+
 def single(result):
     """The result of a batch of one as that of one start."""
     return EMISResult(
@@ -331,7 +344,7 @@ def _warn(result, tol, max_iter):
     open_ = residual > tol
     warnings.warn(
         f"em_is: {open_.sum()} of {len(residual)} starts stopped after up to "
-        f"{np.max(result.n_iter)} E steps with a relative gradient of "
+        f"{np.max(result.n_iter)} E steps with a residual of "
         f"{residual.max():.2e}, tol={tol:g} asked; raise tol, max_iter (now {max_iter})"
         " or inner, or use method='newton'.",
         ConvergenceWarning,

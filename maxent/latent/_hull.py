@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 from maxent.latent._penalty import L2
 
 _PROGRAM_UP_TO = 1e5  # entries of the features: half a second of linear programming
+_EXCLUDED = 1e-12  # probability of a state that is rounding; vertices are exact
 _EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _REMEDY = "Correct the targets, or allow unmet moments with {}."
 
@@ -29,20 +30,23 @@ def reach_within(tol):
 def check_ranges(space, target, penalty, tol):
     """Refuse targets outside, or at the end of, the range of a feature."""
     low, high = space.extremes
-    slack = tol * (1.0 + np.abs(target))
+    # a constant is met up to a share of itself, and zero exactly
+    slack = tol * np.where(high > low, high - low, space.units.origin != 0.0)
     lower, upper = target - penalty.width, target + penalty.width
     box = " by more than its width" if penalty.width.any() else ""
+    told, least, most = map(space.units.moments_out, (target, low, high))
     for i in np.flatnonzero(penalty.hard):
         if lower[i] > high[i] + slack[i] or upper[i] < low[i] - slack[i]:
             raise ValueError(
-                f"target[{i}]={target[i]:g} is outside [{low[i]:g}, {high[i]:g}], the "
-                f"values that feature {i} takes{box}: no distribution has that mean. "
-                f"Correct the target, or allow unmet moments with {penalty.remedy}."
+                f"target[{i}]={told[i]:.12g} is outside [{least[i]:.12g}, "
+                f"{most[i]:.12g}], the values that feature {i} takes{box}: no "
+                "distribution has that mean. Correct the target, or allow unmet "
+                f"moments with {penalty.remedy}."
             )
-        if low[i] < high[i] and (lower[i] == high[i] or upper[i] == low[i]):
-            end = "smallest" if upper[i] == low[i] else "largest"
+        if low[i] < high[i] and (lower[i] >= high[i] or upper[i] <= low[i]):
+            end = "smallest" if upper[i] <= low[i] else "largest"
             raise ValueError(
-                f"target[{i}]={target[i]:g} is the {end} value of feature {i}"
+                f"target[{i}]={told[i]:.12g} is the {end} value of feature {i}"
                 f"{' but for its width' if box else ''}: only distributions on the "
                 "states that take it have that mean, and its weight would be infinite. "
                 f"Drop the other states, or use {penalty.remedy}."
@@ -52,25 +56,30 @@ def check_ranges(space, target, penalty, tol):
 def check_reach(space, target, penalty, tol):
     """Refuse targets outside or on the boundary of the convex hull of the features.
 
-    Nothing is known, and nothing refused, of spaces beyond the size of the program.
+    Return whether they are known to be inside. Nothing is known, and nothing refused,
+    of spaces beyond the size of the program.
     """
-    if space.n_states * space.n_features > _PROGRAM_UP_TO or not penalty.hard.any():
-        return
+    if not penalty.hard.any():
+        return True
+    if space.n_states * space.n_features > _PROGRAM_UP_TO:
+        return False
     F, eta, width = _hard_part(space, target, penalty)
     least, direction = _positive(F, eta, width)
     if least is None:
         named = infeasible_moments(space, target, penalty, tol)
         if named:
             raise unattainable(space, named, penalty)
-    elif least * len(F) <= 1e-9:
+        return False
+    if least * len(F) <= _EXCLUDED:
         at = np.flatnonzero(penalty.hard)[np.argsort(-np.abs(direction))]
-        named = _listed(target, at[np.sort(-np.abs(direction)) < -1e-9])
+        named = _listed(space, target, at[np.sort(-np.abs(direction)) < -1e-9])
         raise ValueError(
             f"{named} are on the boundary of what distributions over the "
             f"{space.n_states} states have{_within(penalty)}: these exclude some "
             "states, and weights would be infinite. Exclude the states with "
             f"log_prior=-inf, or use {penalty.remedy}."
         )
+    return True
 
 
 def check_hull(space, target, penalty, tol):
@@ -100,7 +109,7 @@ def check_dual(space, target, penalty, lam, dual):
     if not named:
         pull = np.abs(lam) * space.span
         order = np.argsort(-pull)
-        named = _listed(target, order[pull[order] > 0.01 * pull.max()])
+        named = _listed(space, target, order[pull[order] > 0.01 * pull.max()])
     raise unattainable(space, named, penalty)
 
 
@@ -117,8 +126,9 @@ def _within(penalty):
     return " within the widths" if penalty.width.any() else ""
 
 
-def _listed(target, at):
-    return ", ".join(f"target[{i}]={target[i]:.6g}" for i in at[:5])
+def _listed(space, target, at):
+    told = space.units.moments_out(target)
+    return ", ".join(f"target[{i}]={told[i]:.10g}" for i in at[:5])
 
 
 def _hard_part(space, target, penalty):
@@ -175,10 +185,12 @@ def infeasible_moments(space, target, penalty, tol):
     eps = found.x[S : S + n] - found.x[S + n : S + 2 * n]
     wrong = np.flatnonzero(np.abs(eps) > 1e-9)
     at = np.flatnonzero(penalty.hard)
-    nearest = target[at] + eps * np.where(space.span[at] > 0, space.span[at], 1.0)
+    nearest = target.copy()
+    nearest[at] += eps * np.where(space.span[at] > 0, space.span[at], 1.0)
+    told, nearest = map(space.units.moments_out, (target, nearest))
     parts = [
-        f"target[{at[i]}]={target[at[i]]:.6g} (nearest together with the others "
-        f"{nearest[i]:.6g})"
+        f"target[{at[i]}]={told[at[i]]:.10g} (nearest together with the others "
+        f"{nearest[at[i]]:.10g})"
         for i in wrong[:5]
     ]
     return ", ".join(parts)

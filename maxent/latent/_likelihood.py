@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from maxent._support import validation as v
@@ -22,6 +22,7 @@ from maxent.latent._model import LogLinearModel, Posterior
 from maxent.latent._penalty import L2, Box, Penalty
 from maxent.latent._quasi_newton import lbfgs, newton_step
 from maxent.latent._scaling import SCALING
+from maxent.latent._space import Units
 
 Array = NDArray[np.float64]
 
@@ -50,21 +51,50 @@ def check_method(method: Any, penalty: Penalty) -> str:
 
 @dataclass
 class Likelihood:
-    """The penalised likelihood of a model on data, with bounds of its weights."""
+    """The penalised likelihood of a model on data, with bounds of its weights.
+
+    Attributes
+    ----------
+    model : LogLinearModel
+    observed : object
+        From its `observe`.
+    penalty : Penalty
+    bound : float or ndarray (N,)
+        Weights stay within [-bound, bound].
+    units : Units, optional
+        How the weights belong to those of the caller.
+    """
 
     model: LogLinearModel
     observed: Any
     penalty: Penalty
-    bound: float = np.inf
+    bound: float | Array = np.inf
+    units: Units | None = None
+
+    @classmethod
+    def standard(
+        cls,
+        model: LogLinearModel,
+        data: Any,
+        sample_weight: ArrayLike | None,
+        penalty: Penalty,
+        bound: float,
+    ) -> Self:
+        """The likelihood of a model on data, with features of order one."""
+        observed = model.observe(data, sample_weight)
+        model, units = model._standard()
+        penalty = penalty.in_units(units.unit)
+        within = bound * units.unit if np.isfinite(bound) else bound
+        return cls(model, observed, penalty, within, units)
 
     def evaluate(
         self, lam: Array
     ) -> tuple[Posterior, Array, Array, Array, Array, Array]:
-        """(Posterior, log Phi, mean, objective, gradient, relative residual)."""
+        """(Posterior, log Phi, mean, objective, gradient, largest unmet mean)."""
         found, log_phi, mean = self.model.expectation(lam, self.observed)
         gradient = -self.penalty.residual(lam, mean - found.target)
         size = np.where(self.outward(lam, gradient), 0.0, np.abs(gradient))
-        size = size / (1 + np.abs(found.target))
+        size = size / self.model._spread(lam, mean)
         objective = found.log_likelihood - self.penalty.value(lam)
         return found, log_phi, mean, objective, gradient, size.max(axis=-1)
 
@@ -210,14 +240,15 @@ def polished(likelihood: Likelihood, lam: Array, tol: float, max_iter: int) -> A
 
 def _lbfgs_ascent(likelihood, lam, tol, max_iter):
     model, observed = likelihood.model, likelihood.observed
-    scale = 1.0 + np.abs(likelihood.evaluate(lam[None])[0].target[0])
+    mean = likelihood.evaluate(lam[None])[2]
+    unit = float(np.min(model._spread(lam[None], mean)))
 
     def smooth(x):
         found, _, mean = model.expectation(x[None], observed)
         return -float(found.log_likelihood[0]), mean[0] - found.target[0]
 
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 30}
-    options |= {"ftol": 0.0, "gtol": 0.5 * tol * scale.min()}
+    options |= {"ftol": 0.0, "gtol": 0.5 * tol * unit}
     return lbfgs(smooth, likelihood.penalty, lam, options, likelihood.bound)
 
 

@@ -7,6 +7,7 @@ All methods take weights with one leading axis (restarts), (R, N).
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,12 @@ from scipy.special import logsumexp, xlogy
 from maxent._support import validation as v
 from maxent._support.docs import InheritedDocs
 from maxent.latent._scaling import scaled
-from maxent.latent._space import FeatureSpace, check_features, check_log_prior
+from maxent.latent._space import (
+    FeatureSpace,
+    Units,
+    check_features,
+    check_log_prior,
+)
 
 Array = NDArray[np.float64]
 
@@ -182,6 +188,14 @@ class LogLinearModel(InheritedDocs, ABC):
         """Range of each feature, (N,), or its order of magnitude."""
         return np.ones(self.n_features)
 
+    def _standard(self) -> tuple[LogLinearModel, Units]:
+        """The same model with features of order one, if that makes a difference."""
+        return self, Units.of_caller(self.n_features)
+
+    def _spread(self, lam: Array, mean: Array) -> Array:
+        """Units in which unmet means are measured, (R, N) or (N,)."""
+        return self.span
+
     def dependence(self, lam: Array, observed: Any) -> Array:
         """Mutual information of hidden and observed variables.
 
@@ -302,6 +316,14 @@ class FiniteLatentModel(LogLinearModel):
             log_prior = check_log_prior(q.ravel(), q.size)
         flat = check_features("features", f.reshape(-1, self.n_features))
         self.space = FeatureSpace(flat, log_prior)
+
+    def _standard(self) -> tuple[FiniteLatentModel, Units]:
+        space, model = self.space.standard, copy.copy(self)
+        model.space = space
+        return model, space.units
+
+    def _spread(self, lam: Array, mean: Array) -> Array:
+        return self.space.spread(self.space.probabilities(lam)[1], mean)
 
     def observe(self, data: ArrayLike, sample_weight: ArrayLike | None = None) -> Array:
         """Empirical distribution of observed values.

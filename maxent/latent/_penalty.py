@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 
+_WEIGHTS = 1e-200, 1e200  # of penalties that are neither infinite nor none
+
 
 @runtime_checkable
 class ConvexPenalty(Protocol):
@@ -47,6 +49,13 @@ class L2:
         with np.errstate(divide="ignore"):
             s2 = 1.0 / np.asarray(weight, dtype=np.float64)
         return cls(s2, len(s2))
+
+    def in_units(self, unit: NDArray[np.float64]) -> L2:
+        """The same penalty of weights that are `unit` times as large."""
+        weight = self.weight / unit / unit
+        # a penalty beyond the range of doubles stays one
+        weight = np.where(self.weight > 0, np.clip(weight, *_WEIGHTS), 0.0)
+        return L2.of_weight(weight)
 
     @property
     def endless(self) -> NDArray[np.bool_]:
@@ -92,6 +101,11 @@ class Box:
         self.width = positive_vector("width", width, n, zero=True)
         self.hard = np.ones(n, dtype=bool)
 
+    def in_units(self, unit: NDArray[np.float64]) -> Box:
+        """The same penalty of weights that are `unit` times as large."""
+        with np.errstate(over="ignore"):
+            return Box(np.minimum(self.width / unit, _WEIGHTS[1]), len(unit))
+
     @property
     def endless(self) -> NDArray[np.bool_]:
         """Weights that nothing keeps from growing where the likelihood rises."""
@@ -114,27 +128,33 @@ class Box:
 
 
 class Convex:
-    """U* of the caller's, of one lam (n,) at a time."""
+    """U* of the caller's, of one lam (n,) at a time, whose weights are lam / unit."""
 
     smooth = True
     weight = None
     remedy = "a penalty whose cost U is finite there"
 
-    def __init__(self, penalty: ConvexPenalty, n: int):
-        self.penalty = penalty
+    def __init__(self, penalty: ConvexPenalty, unit: NDArray[np.float64]):
+        n = len(unit)
+        self.penalty, self.unit = penalty, unit
         self.hard = np.zeros(n, dtype=bool)  # nothing is known of U
         self.endless = self.hard
         self.width = np.zeros(n)
 
+    def in_units(self, unit: NDArray[np.float64]) -> Convex:
+        """The same penalty of weights that are `unit` times as large."""
+        return Convex(self.penalty, self.unit * unit)
+
     def value(self, lam):
         if lam.ndim > 1:
             return np.array([self.value(x) for x in lam])
-        return float(self.penalty.conjugate(lam))
+        return float(self.penalty.conjugate(lam / self.unit))
 
     def gradient(self, lam):
         if lam.ndim > 1:
             return np.array([self.gradient(x) for x in lam])
-        return np.asarray(self.penalty.conjugate_gradient(lam), dtype=np.float64)
+        slope = self.penalty.conjugate_gradient(lam / self.unit)
+        return np.asarray(slope, dtype=np.float64) / self.unit
 
     def curvature(self, lam, x):
         """Hessian of U* times x, by central differences of its gradient."""
@@ -181,7 +201,7 @@ def make_penalty(
         raise ValueError(
             f"width={v.shown(width)} has no meaning with a ConvexPenalty; leave it out."
         )
-    return Convex(penalty, n)
+    return Convex(penalty, np.ones(n))
 
 
 def _refuse_sigma2(sigma2, penalty):

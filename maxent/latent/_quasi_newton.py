@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import minimize
+from scipy.optimize import Bounds, minimize
 
 from maxent.latent._penalty import Box, Penalty
 
@@ -37,7 +37,7 @@ def lbfgs(
     penalty: Penalty,
     lam: Array,
     options: dict[str, Any],
-    bound: float = np.inf,
+    bound: float | Array = np.inf,
     callback: Callable[[Array], bool] | None = None,
 ) -> Array:
     """Minimise smooth(lam) + U*(lam), |lam| <= bound; never to a greater value.
@@ -45,7 +45,7 @@ def lbfgs(
     smooth returns its value and gradient. With sum w_i |lam_i| the variables are u and
     v >= 0, lam = u - v. The callback sees lam and ends the iterations by True.
     """
-    n, end = len(lam), bound if np.isfinite(bound) else None
+    n, ends = len(lam), np.broadcast_to(bound, lam.shape)
     split = isinstance(penalty, Box)
 
     def joined(x):
@@ -72,7 +72,7 @@ def lbfgs(
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=[(0.0 if split else None if end is None else -end, end)] * len(start),
+        bounds=Bounds(*((0.0, np.tile(ends, 2)) if split else (-ends, ends))),
         callback=None if callback is None else progress,
         options=options,
     )

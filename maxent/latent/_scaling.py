@@ -38,7 +38,7 @@ def steps_of(
     return out
 
 
-def bounded(lam: Array, step: Array, bound: float) -> Array:
+def bounded(lam: Array, step: Array, bound: float | Array) -> Array:
     """lam + step, cut to [-bound, bound]."""
     with np.errstate(invalid="ignore"):
         return np.clip(lam + step, -bound, bound)
@@ -62,7 +62,7 @@ def scaled(
     target: Array,
     weight: Array,
     method: str,
-    bound: float = np.inf,
+    bound: float | Array = np.inf,
 ) -> Array:
     """Weights after one step; lam, target (..., N); target in the caller's features."""
     target = space.shifted_target(target)
@@ -83,6 +83,7 @@ def swept(space, lam, target, weight, bound=np.inf):
     u = space.probabilities(lam)[1]
     flat = np.array(lam, dtype=np.float64).reshape(-1, space.n_features)
     goals = np.broadcast_to(target, lam.shape).reshape(flat.shape)
+    bounds = np.ascontiguousarray(np.broadcast_to(bound, lam.shape[-1:]), dtype=float)
     sweep = compiled("scaling").coordinate_sweep
     for row, own, goal in zip(flat, u.reshape(len(flat), -1), goals):
         sweep(
@@ -92,7 +93,7 @@ def swept(space, lam, target, weight, bound=np.inf):
             C.data,
             np.ascontiguousarray(goal),
             weight,
-            bound,
+            bounds,
             row,
         )
     return flat.reshape(lam.shape)

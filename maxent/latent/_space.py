@@ -9,6 +9,7 @@ and means (..., N).
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,14 +25,108 @@ Array = NDArray[np.float64]
 _LARGEST_HISTOGRAM = 5e7
 
 
-class FeatureSpace:
-    """Features of all states, (S, N) dense or CSR, and the log of a base measure."""
+# The least unit of a moment, as a share of the feature's range. Below it the rounding
+# of moments would count, at weights that nearly exclude states.
+_LEAST_SPREAD = 1e-6
 
-    def __init__(self, features: MatrixLike, log_prior: ArrayLike | None = None):
+
+@dataclass(frozen=True)
+class Units:
+    """How features of order one belong to those of the caller, f = origin + unit f'.
+
+    Weights of f' are lam' = unit lam; probabilities, entropies and duals are the same.
+
+    Attributes
+    ----------
+    origin, unit : ndarray (N,)
+        The units are powers of two, so that scaling has no rounding.
+    """
+
+    origin: Array
+    unit: Array
+
+    @classmethod
+    def of_caller(cls, n: int) -> Units:
+        """Units of features that stay as they are."""
+        return cls(np.zeros(n), np.ones(n))
+
+    def weights_in(self, lam: Array) -> Array:
+        """Weights of f', given those of f."""
+        return lam * self.unit
+
+    def weights_out(self, lam: Array) -> Array:
+        """Weights of f, given those of f'."""
+        with np.errstate(over="ignore"):
+            out = lam / self.unit
+        if not np.isfinite(out).all():
+            at = int(np.argwhere(~np.isfinite(out))[0][-1])
+            raise ValueError(
+                f"feature {at} has values so close to each other, within about "
+                f"{self.unit[at]:.0e}, that its weight is beyond the largest number; "
+                "multiply the feature and its target by a large number."
+            )
+        return np.asarray(out)
+
+    def moments_in(self, mean: Array) -> Array:
+        """Means of f', given those of f."""
+        return (mean - self.origin) / self.unit
+
+    def moments_out(self, mean: Array) -> Array:
+        """Means of f, given those of f'."""
+        return self.origin + self.unit * mean
+
+    def log_partition(self, log_phi: Array, lam: Array) -> Array:
+        """log Phi of the caller, given that at the weights lam of f'."""
+        return log_phi + lam @ (self.origin / self.unit)
+
+
+class FeatureSpace:
+    """Features of all states, (S, N) dense or CSR, and the log of a base measure.
+
+    `units` says how the features belong to those of the caller.
+    """
+
+    def __init__(
+        self,
+        features: MatrixLike,
+        log_prior: ArrayLike | None = None,
+        units: Units | None = None,
+    ):
         self.F = check_features("features", features)
         self.n_states, self.n_features = self.F.shape
         self.sparse = sp.issparse(self.F)
         self.log_prior = check_log_prior(log_prior, self.n_states)
+        self.units = Units.of_caller(self.n_features) if units is None else units
+
+    @functools.cached_property
+    def standard(self) -> FeatureSpace:
+        """The same states with features of order one, about an origin in their range.
+
+        The origin is the value of the range that is nearest to zero, which leaves
+        sparse features sparse; states that the base measure excludes are there.
+        """
+        low, high = self.extremes
+        origin, size = np.clip(0.0, low, high), high - low
+        size = np.where(size > 0, size, np.abs(low))
+        size[size == 0.0] = 1.0
+        unit = np.ldexp(1.0, np.round(np.log2(size)).astype(np.intp))
+        F, units = self._moved(origin, unit), Units(origin, unit)
+        return FeatureSpace(F, self.log_prior, units)
+
+    def _moved(self, origin, unit):
+        """(F - origin) / unit, zero of states that the base measure excludes."""
+        allowed = np.ones(self.n_states, dtype=bool)
+        if self.log_prior is not None:
+            allowed = np.isfinite(self.log_prior)
+        if not origin.any() and (unit == 1.0).all() and allowed.all():
+            return self.F
+        if not self.sparse:
+            return np.where(allowed[:, None], (self.F - origin) / unit, 0.0)
+        F = self.F.copy()  # columns whose origin is not zero are full
+        F.data = (F.data - origin[F.indices]) / unit[F.indices]
+        F.data[np.repeat(~allowed, np.diff(F.indptr))] = 0.0
+        F.eliminate_zeros()
+        return F
 
     def own(self) -> None:
         """Take copies of the arrays, read-only."""
@@ -81,6 +176,26 @@ class FeatureSpace:
         else:
             second = (self.F.T * p) @ self.F
         return second - np.outer(mean, mean)
+
+    def spread(self, p: Array, mean: Array) -> Array:
+        """Standard deviations of the features under p, (..., N): units of their means.
+
+        At least a millionth of the range, and one of constant features.
+        """
+        if self.sparse:
+            flat = (self._squares.T @ p.reshape(-1, self.n_states).T).T
+            second = flat.reshape(mean.shape)
+        else:
+            second = np.einsum("...s,sn,sn->...n", p, self.F, self.F)
+        sd = np.sqrt(np.maximum(second - mean**2, 0.0))
+        sd = np.maximum(sd, _LEAST_SPREAD * self.span)
+        return np.where(self.span > 0, sd, 1.0)
+
+    @functools.cached_property
+    def _squares(self) -> sp.csr_array:
+        """Squares of sparse features."""
+        F = self.F
+        return sp.csr_array((F.data**2, F.indices, F.indptr), shape=F.shape)
 
     def covariance_product(self, p: Array, mean: Array, x: Array) -> Array:
         """Covariance times a vector: F'(p * (F x)) - m (m . x)."""

@@ -245,7 +245,7 @@ def _endless(likelihood, lam, tol, max_iter):
     """
     free = likelihood.penalty.endless * likelihood.model.span
     pull = (np.abs(lam) * free).max()
-    if np.isfinite(likelihood.bound) or pull <= reach_within(tol):
+    if np.isfinite(likelihood.bound).all() or pull <= reach_within(tol):
         return False
     further = polished(likelihood, lam, _FINER * tol, max_iter)
     pull = (np.abs(further) * free).max()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -222,7 +223,8 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         )
         mi_tol = v.check_number("mi_tol", self.mi_tol)
         _check_gate(model, mi_tol)
-        starts = self._starts(model, n_init)
+        units = likelihood.units
+        starts = units.weights_in(self._starts(model, n_init))
         table, weights, self.objective_history_ = candidates(
             likelihood,
             starts,
@@ -235,9 +237,9 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
             check_maximum=self.check_maximum,
             n_jobs=v.check_jobs(self.n_jobs),
             progress=self._progress,
-            store=take_best,
+            store=partial(_take, units),
         )
-        self.candidate_weights_ = weights
+        self.candidate_weights_ = units.weights_out(weights)
         self._settle(table, self._progress.stopped)
         return self
 
@@ -271,7 +273,8 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
             )
         check_fitted("lam_", self.lam_, (model.n_features,))
         v.check_range("lam_", self.lam_)
-        return model
+        standard, units = model._standard()
+        return standard, units.weights_in(self.lam_)
 
     def joint_proba(self) -> Array:
         """Joint probabilities.
@@ -281,8 +284,8 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         ndarray (n_observed, n_hidden)
             p(y, z) of the chosen candidate.
         """
-        model = self._finite()
-        return model.space.probabilities(self.lam_)[1].reshape(model.shape)
+        model, lam = self._finite()
+        return model.space.probabilities(lam)[1].reshape(model.shape)
 
     def score_samples(self, X: ArrayLike) -> Array:
         """Log-probability of observed values.
@@ -297,9 +300,9 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         ndarray (n_samples,)
             log p(y), nats.
         """
-        model = self._finite()
+        model, lam = self._finite()
         model.observe(X)
-        u = model._joint(self.lam_)
+        u = model._joint(lam)
         log_y = logsumexp(u, axis=1) - logsumexp(u)
         return log_y[np.asarray(X, dtype=np.intp)]
 
@@ -338,9 +341,9 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         ValueError
             For values that the prior excludes.
         """
-        model = self._finite()
+        model, lam = self._finite()
         model.observe(X)
-        top, given = model._given(self.lam_)
+        top, given = model._given(lam)
         codes = np.asarray(X, dtype=np.intp)
         excluded = np.flatnonzero(np.isneginf(top[codes]))
         if len(excluded):
@@ -350,6 +353,12 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
                 "its log_prior."
             )
         return given[codes]
+
+
+def _take(units, model, found):
+    """Make the best start of an unfinished batch the model."""
+    weights, *more = found
+    take_best(model, (units.weights_out(weights), *more))
 
 
 def _check_gate(model, mi_tol):

@@ -108,7 +108,14 @@ class MaxEntModel:
     @functools.cached_property
     def log_partition(self) -> float:
         """log Phi(lam)."""
-        return float(logsumexp(self._space.exponents(self.lam)))
+        space, lam = self._standard
+        return float(space.units.log_partition(space.probabilities(lam)[0], lam))
+
+    @property
+    def _standard(self):
+        """The space with features of order one, and its weights."""
+        space = self._space.standard
+        return space, space.units.weights_in(self.lam)
 
     def log_prob(self) -> Array:
         """Log-probabilities of all states.
@@ -117,7 +124,9 @@ class MaxEntModel:
         -------
         ndarray (n_states,)
         """
-        return self._space.exponents(self.lam) - self.log_partition
+        space, lam = self._standard
+        u = space.exponents(lam)
+        return u - logsumexp(u)
 
     @functools.cached_property
     def prob(self) -> Array:
@@ -139,7 +148,8 @@ class MaxEntModel:
         ndarray (m,)
         """
         if features is None:
-            return self._space.mean(self.prob)
+            space = self._space.standard
+            return space.units.moments_out(space.mean(self.prob))
         F = features if sp.issparse(features) else v.as_doubles("features", features)
         if F.shape[0] != len(self.prob):
             raise ValueError(
@@ -154,7 +164,9 @@ class MaxEntModel:
         -------
         ndarray (n_features, n_features)
         """
-        return self._space.covariance(self.prob, self.moments())
+        space, p = self._space.standard, self.prob
+        unit = space.units.unit
+        return space.covariance(p, space.mean(p)) * unit * unit[:, None]
 
     def entropy(self) -> float:
         """Entropy, nats.
@@ -394,10 +406,11 @@ class SampledMaxEnt(MaxEntModel):
                 f"{len(self.lam)} features; pass the same features of the fresh draws."
             )
         log_prior = _importance(log_density, log_base, features.shape[0])
-        fresh = FeatureSpace(features, log_prior)
-        _, p, mean = fresh.evaluate(self.lam)
+        fresh = FeatureSpace(features, log_prior).standard
+        _, p, mean = fresh.evaluate(fresh.units.weights_in(self.lam))
         F = fresh.F.toarray() if fresh.sparse else fresh.F
-        return mean, np.sqrt((p**2) @ (F - mean) ** 2)
+        error = np.sqrt((p**2) @ (F - mean) ** 2)
+        return fresh.units.moments_out(mean), fresh.units.unit * error
 
 
 def _importance(log_density: Any, log_base: Any, n: int) -> Array:

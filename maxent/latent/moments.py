@@ -22,7 +22,7 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.results import Status
 from maxent.latent._dual_solvers import FAR, NEWTON_UP_TO, SOLVERS, DualProblem
-from maxent.latent._hull import check_ranges, check_reach
+from maxent.latent._hull import check_ranges
 from maxent.latent._penalty import ConvexPenalty, make_penalty
 from maxent.latent._scaling import SCALING
 from maxent.latent._space import FeatureSpace, check_moments
@@ -44,7 +44,8 @@ class MaxEntResult:
     log_partition : float
         log Phi(lam).
     residual : float
-        Largest ``|E f_i - eta_i + (dU*/dlam)_i| / (1 + |eta_i|)``: zero at the optimum.
+        Largest ``|E f_i - eta_i + (dU*/dlam)_i|`` in standard deviations of f_i under
+        `prob`, or in millionths of its range if these are more: zero at the optimum.
     n_iter : int
         Iterations of the solver.
     status : Status
@@ -185,22 +186,23 @@ def fit_maxent(
         raise ValueError(
             f"method={method!r} knows penalty='l2' only; use 'lbfgs' or 'auto'."
         )
-    check_ranges(space, eta, cost, tol)
     lam = np.zeros(space.n_features)
     if init is not None:
-        lam = check_moments("init", init, space.n_features).copy()
+        lam = check_moments("init", init, space.n_features)
     if method == "auto":
         small = space.n_features <= NEWTON_UP_TO
         method = "newton" if small and cost.smooth else "lbfgs"
     elif method == "newton" and not cost.smooth:
         raise ValueError("penalty='box' is not smooth; use method='lbfgs' or 'auto'.")
     problem = DualProblem(space, eta, cost, tol, callback)
+    check_ranges(problem.space, problem.target, problem.penalty, tol)
+    lam = problem.space.units.weights_in(lam)
     lam, n_iter = SOLVERS[method](problem, lam, max_iter)
     return _result(problem, lam, n_iter, method, max_iter)
 
 
 def _result(problem, lam, n_iter, method, max_iter):
-    space = problem.space
+    space, units = problem.space, problem.space.units
     dual, p, _, residual = problem.evaluate(lam)
     p = p / p.sum()  # huge weights leave it short of digits
     status = Status.CONVERGED if residual <= problem.tol else Status.STALLED
@@ -210,15 +212,14 @@ def _result(problem, lam, n_iter, method, max_iter):
         problem.check_finite(lam, FAR)
         if n_iter >= max_iter:
             status = Status.MAX_ITER
-        elif problem.pull(lam) > FAR:
-            check_reach(space, problem.target, problem.penalty, problem.tol)
+        elif problem.pull(lam) > FAR and not problem.check_reach():
             status = Status.UNBOUNDED
         _warn(status, residual, problem.tol, n_iter, method)
     entropy = float(-xlogy(p, p).sum())
     return MaxEntResult(
-        lam=lam,
+        lam=units.weights_out(lam),
         prob=p,
-        log_partition=float(space.probabilities(lam)[0]),
+        log_partition=float(units.log_partition(space.probabilities(lam)[0], lam)),
         residual=residual,
         n_iter=n_iter,
         status=status,

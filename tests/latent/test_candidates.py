@@ -277,3 +277,16 @@ def test_bad_parameters_are_named(change, words):
 def test_choice_of_an_unknown_word_is_refused(seed):
     with pytest.raises(ValueError, match="selection='aic'"):
         fitted(seed)[0].select("aic")
+
+
+@pytest.mark.parametrize("unit, origin", [(1e-6, 0.0), (1e6, 0.0), (1.0, 1e8)])
+def test_units_and_origins_leave_the_candidates(unit, origin, seed):
+    plain, f, y = fitted(seed)
+    options = {"n_init": 8, "random_state": 0, "sigma2": 100.0 / unit**2}
+    model = LatentMaxEnt(origin + unit * f, **options).fit(y)
+    assert model.rejected_ == plain.rejected_
+    assert model.log_likelihood_ == pytest.approx(plain.log_likelihood_, abs=1e-6)
+    assert model.entropy_ == pytest.approx(plain.entropy_, abs=1e-5)
+    np.testing.assert_allclose(model.joint_proba(), plain.joint_proba(), atol=1e-5)
+    np.testing.assert_allclose(model.predict_proba(y), plain.predict_proba(y), 1e-4)
+    assert model.score(y) == pytest.approx(model.log_likelihood_, abs=1e-9)

@@ -409,3 +409,114 @@ def test_moments_that_contradict_each_other_are_refused(features, target):
 def test_probabilities_sum_to_one_whatever_feature_is_constant():
     F = np.column_stack([np.arange(4.0), np.ones(4)])
     assert fit_maxent(F, [1.2, 1.0]).prob.sum() == pytest.approx(1.0, abs=1e-14)
+
+
+# -- units and origins -----------------------------------------------------------------
+UNITS = {
+    "small": (1e-8, 0.0),
+    "large": (1e8, 0.0),
+    "far": (1.0, 1e8),
+    "mixed": (np.array([1e-12, 1.0, 1e9, 3.0]), np.array([3.0, -1e7, 0.0, 1e-3])),
+}
+
+
+@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize("method", [*METHODS, "box", "functions"])
+def test_units_and_origins_change_weights_alone(method, units, rng):
+    unit, origin = (np.broadcast_to(part, 4) for part in UNITS[units])
+    F, eta = problem(rng)
+
+    class Quadratic:
+        def __init__(self, unit):
+            self.unit = unit
+
+        def conjugate(self, lam):
+            return 0.5 * np.sum((lam * self.unit) ** 2)
+
+        def conjugate_gradient(self, lam):
+            return lam * self.unit**2
+
+    def fit(F, eta, unit):
+        options = {"method": method, "max_iter": 100_000}
+        if method == "box":
+            options = {"penalty": "box", "width": 0.03 * unit}
+        if method == "functions":
+            options = {"penalty": Quadratic(unit)}
+        return fit_maxent(F, eta, tol=1e-9, **options)
+
+    plain = fit(F, eta, np.ones(4))
+    # moments are met up to what entries far from zero hold of them
+    digits = 1e-6 + 50 * np.finfo(float).eps * np.max(np.abs(origin) / unit)
+    moved, target = origin + unit * F, origin + unit * eta
+    for features in (moved, sp.csr_array(moved)):
+        found = fit(features, target, unit)
+        assert found.converged
+        np.testing.assert_allclose(found.prob, plain.prob, atol=digits)
+        np.testing.assert_allclose(found.lam * unit, plain.lam, atol=1e2 * digits)
+        assert found.objective == pytest.approx(plain.objective, abs=digits)
+
+
+def test_a_penalty_is_that_of_the_weights_in_their_units(rng):
+    # a Gaussian prior is in squared units of the weights
+    F, eta = problem(rng)
+    plain = fit_maxent(F, eta, sigma2=0.5, tol=1e-10)
+    for unit in (1e-8, 1e8):
+        found = fit_maxent(F * unit, eta * unit, sigma2=0.5 / unit**2, tol=1e-10)
+        np.testing.assert_allclose(found.prob, plain.prob, atol=1e-9)
+        np.testing.assert_allclose(found.lam * unit, plain.lam, rtol=1e-7)
+    # lam = s2 (eta - E f), which so strong a penalty keeps at the uniform means
+    found = fit_maxent(F * 1e-8, eta * 1e-8, sigma2=2.0)
+    np.testing.assert_allclose(found.lam, 2e-8 * (eta - F.mean(axis=0)), rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", ["newton", "lbfgs"])
+def test_a_mean_far_below_the_range_is_met(method):
+    n = 20_000
+    found = fit_maxent(np.arange(n)[:, None], [2.0], method=method)
+    assert found.converged
+    np.testing.assert_allclose(found.lam, np.log(2 / 3), rtol=1e-6)  # geometric
+    np.testing.assert_allclose(found.prob[:50], (2 / 3) ** np.arange(50) / 3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("share", [1e-10, 1.0 - 1e-10])
+def test_a_mean_near_the_end_of_the_range_is_no_end(share):
+    found = fit_maxent([[0.0], [1.0]], [share])
+    assert found.converged
+    np.testing.assert_allclose(found.lam, logit(share), rtol=1e-3)
+
+
+def test_a_feature_that_is_zero_has_no_other_mean():
+    F = np.column_stack([np.arange(4.0), np.zeros(4)])
+    assert fit_maxent(F, [1.2, 0.0]).converged
+    with pytest.raises(ValueError, match=r"target\[1\]=1e-12 is outside \[0, 0\]"):
+        fit_maxent(F, [1.2, 1e-12])
+
+
+def test_values_too_close_for_a_weight_are_named():
+    with pytest.raises(ValueError, match="feature 0 has values so close"):
+        fit_maxent(np.arange(1.0, 7.0)[:, None] * 1e-310, [4.5e-310])
+
+
+def test_a_model_keeps_its_digits_far_from_zero(rng):
+    F, eta = problem(rng)
+    plain = MaxEntModel.fit(F, eta, tol=1e-10)
+    far = MaxEntModel.fit(F + 2.0**40, eta + 2.0**40, tol=1e-10)
+    # entries are rounded to 2^-13 there
+    for ours, theirs in (
+        (far.prob, plain.prob),
+        (far.lam, plain.lam),
+        (far.moments() - 2.0**40, eta),
+        (far.covariance(), plain.covariance()),
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=5e-3)
+    np.testing.assert_allclose(far.prob.sum(), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(far.prob, far.fit_result.prob, rtol=1e-13)
+
+
+def test_states_without_prior_say_nothing_of_the_units(rng):
+    F, eta = problem(rng)
+    wild = np.vstack([F, np.full((2, 4), [[1e100], [-1e100]])])
+    q = np.append(np.zeros(len(F)), [-np.inf, -np.inf])
+    for features in (wild, sp.csr_array(wild)):
+        found = fit_maxent(features, eta, log_prior=q)
+        np.testing.assert_allclose(found.prob[:-2], fit_maxent(F, eta).prob, atol=1e-9)
