@@ -3,7 +3,8 @@
     D(W) = (1/T) sum_i w_i [log sum_k e^{s_ik} - s_i,y_i] + sum W^2 / (2 s2),  T = sum w
 
 Newton steps by preconditioned conjugate gradients: word counts span orders of
-magnitude, which the diagonal of the Hessian takes out.
+magnitude, which the diagonal of the Hessian takes out. With an intercept columns are
+centred, which moves it alone and keeps the digits of columns far from zero.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from scipy.special import logsumexp
 
 from maxent._optimize.truncated_newton import newton_direction
 from maxent._support.compiling import compiled
+from maxent._support.partition_checks import sample_of
 from maxent._support.reports import Report, tell
 from maxent._support.results import Status
 
 Array = NDArray[np.float64]
+
+_LEAST_SPREAD = 1e-8  # of a column's, below which the rounding of sums over rows counts
+_SAMPLE = 1000  # rows that tell where columns lie
 
 
 class SparseRows:
@@ -83,6 +88,48 @@ def rows_of(X, y, w, n_classes):
     return rows(X, y, w, n_classes)
 
 
+# -- origins and units of the columns --------------------------------------------------
+def origins(X):
+    """Medians (d,) of the columns of a sample; zero of sparse columns with zeros.
+
+    Any origin amid the rows will do; the mean may lie far from most of them.
+    """
+    n, d = X.shape
+    sample, where = X[:: -(-n // _SAMPLE)], np.arange(d)
+    if sp.issparse(X):
+        where = np.flatnonzero(np.bincount(X.indices, minlength=d) == n)
+        sample = sample[:, where].toarray()
+    out = np.zeros(d)
+    out[where] = np.median(sample, axis=0)
+    return out
+
+
+def moved(X, origin):
+    """X - origin, for an origin that is zero of sparse columns with zeros."""
+    if not origin.any():
+        return X
+    if not sp.issparse(X):
+        return X - origin
+    X = X.copy()
+    X.data -= origin[X.indices]
+    return X
+
+
+def sums_of_columns(X, w):
+    """Sum of weights, weighted sums of the columns, and of their squares."""
+    squares = X.multiply(X) if sp.issparse(X) else X * X
+    return float(w.sum()), np.asarray(w @ X), np.asarray(w @ squares)
+
+
+def spreads(origin, total, first, second):
+    """Standard deviations (d,) from sums over X - origin; sizes of constant columns."""
+    mean = first / total
+    sd = np.sqrt(np.maximum(second / total - mean * mean, 0.0))
+    size = np.abs(origin + mean)
+    constant = sd <= 1e-15 * size
+    return np.where(constant, np.where(size > 0, size, 1.0), sd)
+
+
 class PartitionedRows:
     """Loss passes over partitions of (X, y, weight).
 
@@ -96,10 +143,21 @@ class PartitionedRows:
         Sorted labels.
     factor : ndarray (K,)
         Factors of the sample weights by class.
+    lengths : list of int
+        Rows of each partition.
+    centred : bool
+        Whether to centre the columns, if no block is sparse.
     """
 
-    def __init__(self, parts, classes, factor):
+    def __init__(self, parts, classes, factor, lengths, centred):
         self.parts, self.classes, self.factor = parts, classes, factor
+        sample = sample_of(parts, lengths, _SAMPLE)[0]
+        origin = np.zeros(parts.n_columns)
+        if not sp.issparse(sample):
+            origin = origins(np.asarray(sample, dtype=np.float64))
+        self.origin, self.at = origin, None
+        self.spread = spreads(origin, *self._total("sums"))
+        self.origin = origin if centred else np.zeros_like(origin)
 
     def value_gradient(self, W, b):
         self.at = W, b
@@ -112,11 +170,11 @@ class PartitionedRows:
         return self._total("diagonal", shape)
 
     def _total(self, name, *args):
-        known = self.classes, self.factor, self.at
+        known = self.classes, self.factor, self.origin, self.at
         return self.parts.total(_pass_of_part, *known, name, args)
 
 
-def _pass_of_part(X, y, weight, classes, factor, at, name, args):
+def _pass_of_part(X, y, weight, classes, factor, origin, at, name, args):
     """One of the passes over the rows of a partition."""
     weight = np.ones(X.shape[0]) if weight is None else np.asarray(weight, dtype=float)
     codes = np.searchsorted(classes, y)
@@ -124,9 +182,11 @@ def _pass_of_part(X, y, weight, classes, factor, at, name, args):
     keep = (weight > 0) & (classes[codes] == y)  # labels without weight are no classes
     if not keep.all():
         X, codes, weight = X[keep], codes[keep], weight[keep]
-    X = X.astype(np.float64, copy=False)
+    X = moved(X.astype(np.float64, copy=False), origin)
     if sp.issparse(X):
         X = sp.csr_array(X)
+    if name == "sums":
+        return sums_of_columns(X, weight * factor[codes])
     rows = rows_of(X, codes, weight * factor[codes], len(classes))
     if name != "value_gradient":
         rows.value_gradient(*at)
@@ -146,9 +206,11 @@ class ConditionalDual:
     total, sigma2 : float
         Sum of the weights, and the variance of the penalty.
     intercept : bool
+    spread : ndarray (d,)
+        Standard deviations of the columns.
     """
 
-    def __init__(self, rows, n_columns, n_classes, total, sigma2, intercept):
+    def __init__(self, rows, n_columns, n_classes, total, sigma2, intercept, spread):
         self.binary = n_classes == 2
         self.K = n_classes
         self.columns = 1 if self.binary else n_classes
@@ -156,11 +218,22 @@ class ConditionalDual:
         self.ridge = 1.0 / sigma2
         self.rows = rows
         self.size = (self.d + 1) * self.columns
+        self.spread = np.repeat(np.append(spread, 1.0), self.columns)
 
     def split(self, x: Array) -> tuple[Array, Array]:
         """Weights (d, columns) and biases (columns,)."""
         x = x.reshape(self.d + 1, self.columns)
         return x[:-1], x[-1]
+
+    def weights(self, x: Array) -> tuple[Array, Array]:
+        """Weights and biases; of several classes those that add up to zero.
+
+        What all classes have in common changes no probability.
+        """
+        W, b = self.split(x)
+        if self.binary:
+            return W, b
+        return W - W.mean(axis=1, keepdims=True), b - b.mean()
 
     def full(self, x):
         """Weights of all classes, class 0 of two being zero."""
@@ -192,10 +265,15 @@ class ConditionalDual:
             self._penalized(x)
         )
 
-    def diagonal(self) -> Array:
+    def diagonal(self) -> tuple[Array, Array]:
+        """Diagonal of the Hessian, and units of the moments.
+
+        These are standard deviations of the moments given the rows.
+        """
         D = self._joined(*self.rows.diagonal((self.d, self.K)))
+        unit = np.clip(np.sqrt(D), _LEAST_SPREAD * self.spread, self.spread)
         D += self._penalized(np.ones_like(D))
-        return np.where(D > 0, D, 1.0)
+        return np.where(D > 0, D, 1.0), unit
 
 
 def newton_cg(
@@ -209,7 +287,8 @@ def newton_cg(
     value, g = dual.value_gradient(x)
     history, status, n_iter = [], Status.MAX_ITER, 0
     for n_iter in range(max_iter + 1):
-        residual = float(np.abs(g).max(initial=0.0))
+        diagonal, unit = dual.diagonal()
+        residual = float((np.abs(g) / unit).max(initial=0.0))
         history.append((n_iter, value, residual))
         met = residual <= tol
         report = Report(n_iter, value, residual, "newton", residual, tol, "residual")
@@ -220,11 +299,10 @@ def newton_cg(
             break
         if n_iter == max_iter:
             break
-        size = np.abs(g).max()
-        aim = max(min(0.25, np.sqrt(size)) * size, 0.3 * tol)
-        small = partial(_below, aim)
-        step = newton_direction(dual.hessian_product, dual.diagonal(), g, small)
-        found = _line_search(dual, x, step, value, g)
+        aim = max(min(0.25, np.sqrt(residual)) * residual, 0.3 * tol)
+        small = partial(_below, aim * unit)
+        step = newton_direction(dual.hessian_product, diagonal, g, small)
+        found = _line_search(dual, x, step, value, g, unit)
         if found is None:
             status = Status.STALLED
             break
@@ -233,16 +311,16 @@ def newton_cg(
 
 
 def _below(aim, residual, preconditioned):
-    return np.abs(residual).max() <= aim
+    return (np.abs(residual) <= aim).all()
 
 
-def _line_search(dual, x, step, value, g):
+def _line_search(dual, x, step, value, g, unit):
     slope, t = float(g @ step), 1.0
     flat = 1e-14 * (1.0 + abs(value))
     for _ in range(40):
         trial = x + t * step
         new, gradient = dual.value_gradient(trial)
-        better = np.abs(gradient).max() < np.abs(g).max()
+        better = (np.abs(gradient) / unit).max() < (np.abs(g) / unit).max()
         if new <= value + 1e-4 * t * slope or (new <= value + flat and better):
             return trial, new, gradient
         t *= 0.5

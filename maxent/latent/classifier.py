@@ -36,8 +36,12 @@ from maxent.latent._separation import is_separated
 from maxent.latent._softmax import (
     ConditionalDual,
     PartitionedRows,
+    moved,
     newton_cg,
+    origins,
     rows_of,
+    spreads,
+    sums_of_columns,
 )
 
 Array = NDArray[np.float64]
@@ -62,7 +66,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes.
     tol : float, default=1e-6
-        Largest unmet moment, in units of the mean loss, that ends the fit.
+        Largest unmet moment that ends the fit, in standard deviations given the rows.
     max_iter : int, default=100
         Bound on the Newton steps.
     verbose : bool or int, default=False
@@ -77,7 +81,8 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
     classes_ : ndarray (n_classes,)
         Labels.
     residual_ : float
-        Certificate: the largest ``|E f_i - eta_i + lam_i / s2|``.
+        Certificate: the largest ``|E f_i - eta_i + lam_i / s2|``, in units as for
+        `tol`.
     objective_ : float
         Dual: mean loss plus penalty.
     objective_history_ : ndarray
@@ -169,14 +174,15 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         v.check_class_weight(self.class_weight)
         blocks = data_is_partitioned(X, y, sample_weight)
         read = self._read_parts if blocks else self._read_rows
-        rows, n_columns, total = read(X, y, sample_weight)
+        rows, origin, spread, total = read(X, y, sample_weight)
         K, intercept = len(self.classes_), bool(self.fit_intercept)
-        dual = ConditionalDual(rows, n_columns, K, total, C * total, intercept)
+        options = K, total, C * total, intercept, spread
+        dual = ConditionalDual(rows, len(origin), *options)
 
         def store(model, found):
             x, value, residual, n_iter = found
-            W, b = dual.split(x)
-            model.coef_, model.intercept_ = np.ascontiguousarray(W.T), b.copy()
+            W, b = dual.weights(x)
+            model.coef_, model.intercept_ = np.ascontiguousarray(W.T), b - origin @ W
             model.objective_, model.residual_ = float(value), float(residual)
             model.n_iter_, model.converged_ = int(n_iter), bool(residual <= tol)
 
@@ -202,7 +208,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         return is_separated(rows.X, rows.y, W, b, bool(self.fit_intercept))
 
     def _read_rows(self, X, y, sample_weight):
-        """Loss passes, number of columns, and sum of the weights."""
+        """Loss passes, origins and units of the columns, and sum of the weights."""
         X, labels = validated(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )
@@ -217,8 +223,15 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         self._check_classes()
         if self.class_weight is not None:
             weight = weight * self._class_weights(labels, weight)[codes]
+        origin = origins(X)
+        centred = moved(X, origin)
+        spread = spreads(origin, *sums_of_columns(centred, weight))
+        if self.fit_intercept:
+            X = centred
+        else:
+            origin = np.zeros_like(origin)
         rows = rows_of(X, codes, weight, len(self.classes_))
-        return rows, X.shape[1], float(weight.sum())
+        return rows, origin, spread, float(weight.sum())
 
     def _read_parts(self, X, y, sample_weight):
         """The same of rows in blocks."""
@@ -233,8 +246,11 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         if self.class_weight is not None:
             factor = self._class_weights(self.classes_, weights)
         self.n_features_in_ = parts.n_columns
-        rows = PartitionedRows(parts, self.classes_, factor)
-        return rows, parts.n_columns, float(factor @ weights)
+        lengths = [s.n for s in summaries]
+        rows = PartitionedRows(
+            parts, self.classes_, factor, lengths, bool(self.fit_intercept)
+        )
+        return rows, rows.origin, rows.spread, float(factor @ weights)
 
     def _check_classes(self):
         if len(self.classes_) < 2:

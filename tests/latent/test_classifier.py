@@ -1,5 +1,7 @@
 """MaxEntClassifier: scikit-learn's checks, LogisticRegression at the same C."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +9,7 @@ from contract import SAME_BY_WEIGHT, contract
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from maxent import RowBlocks
 from maxent.latent import MaxEntClassifier, fit_maxent
 
 
@@ -101,3 +104,67 @@ def test_a_likelihood_without_a_maximum_is_said(classes, sparse, rng):
             model = MaxEntClassifier(np.inf).fit(made(data), y)
         assert not model.converged_
         assert MaxEntClassifier(100.0).fit(made(data), y).converged_
+
+
+FAR = {
+    "small": (1e-8, 0.0),
+    "large": (1e8, 0.0),
+    "far": (1.0, 1e8),
+    "mixed": (10.0 ** np.arange(-9, 9, 3), np.array([3.0, 0.0, -1e5, 1e8, 0.0, 1.0])),
+}
+
+
+@pytest.mark.parametrize("units", FAR)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, "blocks"])
+def test_units_and_origins_change_weights_alone(make, classes, units, rng, tmp_path):
+    unit, origin = (np.broadcast_to(part, 6) for part in FAR[units])
+    X, y = rows(rng, classes)
+    w = rng.gamma(1.0, size=len(y))
+    plain = MaxEntClassifier(np.inf, tol=1e-8).fit(X, y, sample_weight=w)
+    moved = origin + unit * X
+    if make == "blocks":
+        np.save(tmp_path / "X.npy", moved)
+        data = RowBlocks(tmp_path / "X.npy", 50)
+    else:
+        data = make(moved)
+    model = MaxEntClassifier(np.inf, tol=1e-8).fit(data, y, sample_weight=w)
+    assert plain.converged_ and model.converged_
+    # entries at 1e8 are rounded to 1e-8, and so are scores of their rows
+    assert model.objective_ == pytest.approx(plain.objective_, abs=1e-7)
+    np.testing.assert_allclose(model.coef_ * unit, plain.coef_, atol=1e-5)
+    p = model.predict_proba(moved)
+    np.testing.assert_allclose(p, plain.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("origin", [0.0, 1e4, 1e8])
+def test_convergence_without_intercept_is_no_empty_claim(origin, rng):
+    X, y = rows(rng, 2)
+    X = X + origin
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = MaxEntClassifier(np.inf, fit_intercept=False).fit(X, y)
+    if not model.converged_:
+        assert origin == 1e8
+        return
+    # the same functions of the rows, with one column that holds the origin
+    basis = np.linalg.qr(np.column_stack([np.ones(6), np.eye(6)[:, 1:]]))[0]
+    best = MaxEntClassifier(np.inf, fit_intercept=False).fit(X @ basis, y)
+    assert model.objective_ == pytest.approx(best.objective_, abs=1e-7)
+
+
+def test_a_row_far_out_leaves_the_others_their_digits(rng):
+    X, y = rows(rng, 2)
+    X[0, 0] = 1e6
+    for origin in (0.0, 1e4):
+        model = MaxEntClassifier(np.inf).fit(X + origin, y)
+        exact = MaxEntClassifier(np.inf, tol=1e-10).fit(X, y)
+        assert model.objective_ == pytest.approx(exact.objective_, abs=1e-10)
+
+
+def test_weights_of_several_classes_add_up_to_zero(rng):
+    X, y = rows(rng, 4)
+    for C in (1.0, np.inf):
+        model = MaxEntClassifier(C).fit(X + 5.0, y)
+        np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=1e-12)
+        np.testing.assert_allclose(model.intercept_.sum(), 0.0, atol=1e-10)
