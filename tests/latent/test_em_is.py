@@ -408,23 +408,23 @@ def test_units_and_origins_change_weights_alone(method, rng):
     unit, origin = np.array([1e-12, 1e6, 1.0, 3.0]), np.array([0.0, 0.0, 1e8, -0.5])
     first = em_is(FiniteLatentModel(f), y, rng.normal(size=4), sigma2=50.0)
     lam = first.lam + 0.1 * rng.normal(size=4)  # paths differ: a basin for both
-    options = {"method": method, "tol": 1e-7, "max_iter": 100_000}
+    options = {"method": method, "tol": 1e-6, "max_iter": 100_000}
     plain = em_is(FiniteLatentModel(f), y, lam, sigma2=50.0, **options)
     moved = FiniteLatentModel(origin + unit * f)
     found = em_is(moved, y, lam / unit, sigma2=50.0 / unit**2, **options)
     assert plain.converged and found.converged
     # entries at 1e8 are rounded to 1e-8; weights are tol over a curvature apart
-    assert found.objective == pytest.approx(plain.objective, abs=1e-7)
-    np.testing.assert_allclose(found.lam * unit, plain.lam, atol=1e-3)
+    assert found.objective == pytest.approx(plain.objective, abs=1e-6)
+    np.testing.assert_allclose(found.lam * unit, plain.lam, atol=1e-2)
     target = (found.target - origin) / unit
-    np.testing.assert_allclose(target, plain.target, atol=1e-3)
+    np.testing.assert_allclose(target, plain.target, atol=1e-2)
     log_phi = found.log_partition - found.lam @ origin
     assert log_phi == pytest.approx(plain.log_partition, abs=1e-2)
 
 
 def test_a_bound_is_that_of_the_weights_in_their_units(rng):
     _, y, f = problem(rng)
-    options = {"bound": 0.3, "method": "scgis", "max_iter": 100_000}
+    options = {"bound": 0.05, "method": "scgis", "max_iter": 100_000}
     plain = em_is(FiniteLatentModel(f), y, np.zeros(4), **options)
     options["bound"] /= 1e-6
     found = em_is(FiniteLatentModel(f * 1e-6), y, np.zeros(4), **options)
