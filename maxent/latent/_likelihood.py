@@ -84,7 +84,9 @@ class Likelihood:
         observed = model.observe(data, sample_weight)
         model, units = model._standard()
         penalty = penalty.in_units(units.unit)
-        within = bound * units.unit if np.isfinite(bound) else bound
+        within: float | Array = bound
+        if np.isfinite(bound) and (units.unit != 1.0).any():
+            within = bound * units.unit
         return cls(model, observed, penalty, within, units)
 
     def evaluate(
