@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
                 "each sample is needed."
             )
         total = weight.sum()
+        features.centre(weight)
         weight = weight * self._class_weights(y, classes, codes, weight)
         codes = order[codes]
         if hidden_mask is not None:
@@ -110,9 +112,11 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         # F_a,b(w) = F_a'(b w) / b: learn u = b w, with the losses b Delta
         c = b * C * weight / total
         objective = Objective(features, codes, c, b * loss, alpha)
-        init = self._start(features.d, b)
+        init = self._start(features, b)
         self.classes_ = classes
-        start = None if before is None else b * before._weights(features)
+        start = None
+        if before is not None:
+            start = _centred(features, b * before._weights(features))
         self._minimise(objective, settings, init, n_init, rng, b, start)
         return self
 
@@ -136,10 +140,15 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
     def _minimise(self, objective, settings, init, n_init, rng, b, start):
         """Learn, store the best run, and say how it ended."""
         unit = 1.0 / b**2
-        callback = progress_of(self, lambda model, run: model._store(run, b), unit=unit)
+
+        def store(model, run):
+            w = run.w - objective.features.taken_up(run.w)
+            model._store(replace(run, w=w), b)
+
+        callback = progress_of(self, store, unit=unit)
         learned = learn(objective, settings, init, n_init, rng, callback, start)
         best = learned.best
-        self._store(best, b)
+        store(self, best)
         self.restarts_ = [(name, f * unit, err / b) for name, f, err in learned.runs]
         end = f"objective {self.objective_:.6g}, stationarity {self.stationarity_:.1e}"
         self._progress.closing(best.status, best.solver, best.n_iter, end)
@@ -181,7 +190,10 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         if not best.converged:
             remedy = f"raise max_iter (now {settings.max_iter}) or tol"
             if best.status is Status.STALLED:
-                remedy = "rounding allows no further progress: raise tol"
+                remedy = (
+                    "rounding allows no further progress: centre and scale the "
+                    "features, or raise tol"
+                )
                 if best.solver == "ball":
                     remedy = "no step in a ball falls by tol: use solver='prox'"
             warnings.warn(
@@ -276,16 +288,16 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
             self.init == "zero" if isinstance(self.init, str) else not np.any(self.init)
         )
 
-    def _start(self, d, b):
+    def _start(self, features, b):
         if isinstance(self.init, str):
             return v.check_choice("init", self.init, INITS)
-        w = v.as_doubles("init", self.init)
+        w, d = v.as_doubles("init", self.init), features.d
         if w.shape != (d,) or not np.isfinite(w).all():
             raise ValueError(
                 f"init={v.shown(self.init)} must be one of {', '.join(INITS)}, or {d} "
                 "finite weights."
             )
-        return b * w
+        return _centred(features, b * w)
 
     def _class_weights(self, y, classes, codes, weight):
         given = v.check_class_weight(self.class_weight)
@@ -440,6 +452,11 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         with np.errstate(over="ignore", invalid="ignore"):
             found = features.posteriors(self._weights(features))
         return [check_scores(part, None) for part in features.split(found, codes)]
+
+
+def _centred(features, w):
+    """Weights of centred features with the scores of w at the caller's."""
+    return w + features.taken_up(w)
 
 
 def _checked_loss(loss, K):

@@ -84,6 +84,22 @@ class HiddenFeatures(ABC):
         """The features without a user's masks of the true outputs."""
         return self if self._unmasked is None else self._unmasked
 
+    def centre(self, weight: FloatArray) -> None:
+        """Move features to an origin amid those of samples of these weights, if any.
+
+        Constants take it up, whose penalty then does not depend on where zero was; or
+        it is the same for all outputs and hidden values, and margins do not change.
+        """
+        return
+
+    def taken_up(self, w: FloatArray) -> FloatArray:
+        """What the constants (d,) of weights w take up of the origin: zero elsewhere.
+
+        The scores of w at the features as they were are those of w + taken_up(w) at
+        the centred ones.
+        """
+        return np.zeros_like(w)
+
     def at_weights(self, G: Any, w: FloatArray) -> FloatArray:
         """g_iy . w, (n, K)."""
         i = np.repeat(np.arange(self.n), self.K)
@@ -191,7 +207,15 @@ class ListedFeatures(HiddenFeatures):
 
 
 class SideFeatures(ListedFeatures):
-    """Features whose segments are the samples, once for each side; base class."""
+    """Features whose segments are the samples, once for each side; base class.
+
+    Attributes
+    ----------
+    origin : ndarray (p,)
+        What `centre` has taken off the features.
+    """
+
+    origin: FloatArray
 
     def table(self, values, fill):
         out = np.full((self.n, self.K), fill, dtype=values.dtype)
@@ -229,9 +253,14 @@ class BlockFeatures(SideFeatures):
         Where each bag begins.
     K : int
     one_sided : bool
+    constant : float, default=0.0
+        Value of one more feature; 0 for none.
     """
 
-    def __init__(self, phi, bags, K, one_sided):
+    def __init__(self, phi, bags, K, one_sided, constant=0.0):
+        self.origin, self.constant = np.zeros(phi.shape[1]), constant
+        if constant:
+            phi = np.column_stack([phi, np.full(len(phi), constant)])
         self.phi, self.bags, self.K = phi, np.asarray(bags, dtype=np.intp), K
         self.n, self.p = len(bags) - 1, phi.shape[1]
         self.sides = 1 if one_sided else K
@@ -239,6 +268,23 @@ class BlockFeatures(SideFeatures):
         N = len(phi)
         starts = [self.bags[:-1] + y * N for y in range(self.sides)]
         self.offsets = np.append(np.concatenate(starts), self.sides * N).astype(np.intp)
+
+    def centre(self, weight):
+        """Take off the mean of the instances that an output may have."""
+        if not self.constant:
+            return
+        each = np.repeat(weight, np.diff(self.bags)).astype(np.float64)
+        if self.forbidden is not None:
+            each[self.forbidden[self.forbidden < len(each)]] = 0.0
+        self.origin = weighted_mean(self.phi[:, :-1], each)
+        self.phi[:, :-1] -= self.origin
+
+    def taken_up(self, w):
+        W = w.reshape(self.sides, self.p)
+        out = np.zeros_like(W)
+        if self.constant:
+            out[:, -1] = W[:, :-1] @ self.origin / self.constant
+        return out.ravel()
 
     def forbid(self, allowed, codes):
         """Leave out instances of the true output; `allowed` is boolean, (N,)."""
@@ -272,6 +318,12 @@ class BlockFeatures(SideFeatures):
         return G
 
 
+def weighted_mean(rows, weight):
+    """Weighted mean of rows (N, p) that may be far from zero."""
+    first = rows[:1].sum(axis=0)
+    return first + weight @ (rows - first) / weight.sum()
+
+
 def side_rows(G, i, y, K):
     """Rows (len(i), d) of gradients (n, sides, p) in blocks of weights."""
     sides, p = G.shape[1:]
@@ -302,6 +354,14 @@ class JointFeatures(ListedFeatures):
         self.present = np.flatnonzero(size)
         self.offsets = np.append(ptr[:-1][self.present], ptr[-1]).astype(np.intp)
         self.ptr = np.asarray(ptr, dtype=np.intp)
+
+    def centre(self, weight):
+        """Take off dense columns the value of their range that is nearest to zero."""
+        if sp.issparse(self.R) or not len(self.R):
+            return
+        origin = np.clip(0.0, self.R.min(axis=0), self.R.max(axis=0))
+        if origin.any():
+            self.R = self.R - origin
 
     def forbid(self, allowed, codes):
         """Leave out hidden values of the true outputs; `allowed` lists these."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent.minentropy._features import SideFeatures
+from maxent.minentropy._features import SideFeatures, weighted_mean
 
 
 def windows_with(marked, sizes):
@@ -34,6 +34,7 @@ class GridFeatures(SideFeatures):
 
     def __init__(self, cells, sizes, K, one_sided, intercept):
         self.cells, self.sizes, self.K = cells, sizes, K
+        self.origin, self.missing = np.zeros(cells.shape[-1]), None
         self.n, self.R, self.C, self.p = cells.shape
         self.sides, self.intercept = 1 if one_sided else K, intercept
         self.lengths = [h * w * self.p for h, w in sizes]
@@ -51,6 +52,25 @@ class GridFeatures(SideFeatures):
         for k, (h, c) in enumerate(self.sizes):
             template = w[ends[k] : ends[k + 1]].reshape(h, c, self.p)
             yield h, c, template, w[ends[-1] + k] if self.intercept else 0.0
+
+    def centre(self, weight):
+        """Take off the mean of the cells that are there."""
+        if not self.intercept:
+            return
+        each = np.repeat(weight, self.R * self.C).astype(np.float64)
+        if self.missing is not None:
+            each[self.missing.ravel()] = 0.0
+        self.origin = weighted_mean(self.cells.reshape(-1, self.p), each)
+        self.cells = self.cells - self.origin
+
+    def taken_up(self, w):
+        W = w.reshape(self.sides, self.block)
+        out = np.zeros_like(W)
+        if self.intercept:
+            for side, own in zip(out, W, strict=True):
+                for k, (_, _, template, _) in enumerate(self._parts(own)):
+                    side[sum(self.lengths) + k] = (template @ self.origin).sum()
+        return out.ravel()
 
     def raw_scores(self, w):
         out = np.empty((self.sides, self.n, self.H))

@@ -305,7 +305,6 @@ class _MarginQuadratic(Quadratic):
         groups, Z = self.groups, self.Z
         theta, (w, v) = 1.0 / diagonal, self.both_weights(lam)
         miss = v - w
-        self.base = lam, w
         inverse = _inverse(theta, groups, curvatures)
         inner = inverse.gram(Z)
         inner.flat[:: len(inner) + 1] += 1.0
@@ -314,7 +313,7 @@ class _MarginQuadratic(Quadratic):
         def solve(rhs):
             dw = solve_lower(L, miss + transposed_times(Z, inverse(rhs)[0]))
             self.last = inverse(rhs - times(Z, dw))
-            self.step = self.last[0], dw
+            self.base, self.step = (lam, w), (self.last[0], dw)
             return self.last[0]
 
         return solve

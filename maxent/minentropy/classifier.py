@@ -61,9 +61,11 @@ class M3EClassifier(MinEntropyBase):
     temperature : float, default=1.0
         b > 0, the type of the entropy: scores are ``F(b s) / b``.
     fit_intercept : bool, default=True
-        Add a constant feature to every instance.
+        Add a constant feature to every instance, and centre the others: fits do not
+        depend on the origin of the features.
     intercept_scaling : float, default=1.0
-        Its value, > 0; its weight is penalised as others are.
+        Value of the constant, > 0; its weight is penalised as others are, at the mean
+        of the instances.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class, 1 of those that a dict leaves out.
     tol : float, default=1e-4
@@ -219,10 +221,10 @@ class M3EClassifier(MinEntropyBase):
     def _features(self, X, K, fit, hidden_mask=None):
         one_sided = self._one_sided(K)
         phi, bags, absent = self._bags(X, fit, hidden_mask)
+        constant = 0.0
         if self.fit_intercept:
-            scale = v.check_positive("intercept_scaling", self.intercept_scaling)
-            phi = np.column_stack([phi, np.full(len(phi), scale)])
-        features = BlockFeatures(phi, bags, K, one_sided)
+            constant = v.check_positive("intercept_scaling", self.intercept_scaling)
+        features = BlockFeatures(phi, bags, K, one_sided, constant)
         if absent.any():
             features.remove(absent)
         return features

@@ -150,7 +150,8 @@ class M3EGridClassifier(MinEntropyBase):
     temperature : float, default=1.0
         b > 0, the type of the entropy.
     fit_intercept : bool, default=True
-        A constant for every template.
+        A constant for every template, penalised at the mean of the cells: fits do not
+        depend on their origin.
     class_weight : dict, "balanced" or None, default=None
         Factors of C by class, 1 of those that a dict leaves out.
     tol : float, default=1e-4
@@ -297,12 +298,13 @@ class M3EGridClassifier(MinEntropyBase):
                 "needed."
             )
         sizes = self._sizes(cells.shape[1:3])
-        cells, absent = _filled(cells, sizes, hidden_mask)
+        given, (cells, absent) = cells, _filled(cells, sizes, hidden_mask)
         v.check_range("X", cells)
         cells = np.ascontiguousarray(cells)
         one_sided = self._one_sided(K)
         features = GridFeatures(cells, sizes, K, one_sided, bool(self.fit_intercept))
         if absent is not None:
+            features.missing = ~np.isfinite(given).all(axis=3)
             features.remove(absent.ravel())
         return features
 

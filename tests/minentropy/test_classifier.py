@@ -1,9 +1,12 @@
 """M3EClassifier: scikit-learn's checks, invariances, masks, weights, refusals."""
 
+import warnings
+
 import numpy as np
 import pytest
 from contract import contract
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from maxent.minentropy import M3EClassifier, renyi_score
@@ -104,10 +107,10 @@ def test_instances_that_the_mask_leaves_out_have_no_say(rng):
 def test_class_weights_and_loss_matrix_move_the_boundary(rng):
     X, y, _ = bags(rng, n=60)
     X = X + 1.5 * rng.standard_normal(X.shape)
-    plain = M3EClassifier(1.0, 2.0, random_state=0, n_init=1).fit(X, y)
-    heavy = clone(plain).set_params(class_weight={0: 1.0, 1: 10.0}).fit(X, y)
+    plain = M3EClassifier(1.0, 20.0, random_state=0, n_init=1).fit(X, y)
+    heavy = clone(plain).set_params(class_weight={0: 1.0, 1: 3.0}).fit(X, y)
     assert heavy.predict(X).sum() >= plain.predict(X).sum()
-    costly = clone(plain).set_params(loss_matrix=[[0, 1], [10, 0]]).fit(X, y)
+    costly = clone(plain).set_params(loss_matrix=[[0, 1], [3, 0]]).fit(X, y)
     assert costly.predict(X).sum() >= plain.predict(X).sum()
 
 
@@ -213,3 +216,73 @@ def test_labels_that_are_refused_are_named(y, told):
     y = np.array(y, dtype=None if isinstance(y[0], float) else object)
     with pytest.raises(ValueError, match=told):
         M3EClassifier().fit(np.zeros((6, 2, 1)), y)
+
+
+ORIGINS = [100.0, np.array([1e8, -1e6, 0.0]), 1e12]
+
+
+@pytest.mark.parametrize("origin", ORIGINS)
+@pytest.mark.parametrize("alpha", [1.0, np.inf])
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_origin_of_the_features_changes_the_constant_alone(K, alpha, origin, rng):
+    X, y, _ = bags(rng, n=45, K=K)
+    w = rng.gamma(1.0, size=len(y))
+    # entries far from zero are rounded, and so are scores of their instances
+    digits = 1e-6 + 20 * np.finfo(float).eps * np.max(np.abs(origin))
+    options = {"init": "path", "random_state": 0, "intercept_scaling": 3.0}
+    plain = M3EClassifier(alpha, **options).fit(X, y, sample_weight=w)
+    moved = M3EClassifier(alpha, **options).fit(X + origin, y, sample_weight=w)
+    assert plain.converged_ and moved.converged_
+    assert moved.objective_ == pytest.approx(plain.objective_, rel=1e2 * digits)
+    np.testing.assert_allclose(moved.coef_, plain.coef_, atol=1e3 * digits)
+    scores = plain.decision_function(X)
+    atol = 1e3 * digits
+    np.testing.assert_allclose(moved.decision_function(X + origin), scores, atol=atol)
+
+
+def test_five_classes_away_from_zero_are_told_apart(rng):
+    centres = np.array([[0, 0], [4, 0], [0, 4], [4, 4], [2, 2]])
+    y = np.arange(150) % 5
+    X = centres[y] + rng.standard_normal((150, 2))
+    fits = [M3EClassifier(random_state=0).fit(X + origin, y) for origin in (0.0, 100.0)]
+    assert fits[0].objective_ == pytest.approx(fits[1].objective_, rel=1e-6)
+    assert fits[1].score(X + 100.0, y) >= 0.75
+
+
+def test_the_mean_is_of_the_instances_that_are_there(rng):
+    X, y, _ = bags(rng)
+    mask = np.ones(X.shape[:2], dtype=bool)
+    mask[:, 0] = False
+    options = {"init": "path", "random_state": 0}
+    fits = []
+    for origin in (0.0, 1e6):
+        missing = X + origin
+        missing[:, 0] = np.nan
+        fits.append(M3EClassifier(1.0, **options).fit(missing, y, hidden_mask=mask))
+        fits.append(M3EClassifier(1.0, **options).fit(X[:, 1:] + origin, y))
+    for fit in fits:
+        assert fit.objective_ == pytest.approx(fits[0].objective_, rel=1e-6)
+
+
+def test_given_weights_are_those_of_the_features_as_they_are(rng):
+    X, y, _ = bags(rng, K=3, n=45)
+    X = X + 50.0
+    options = {"intercept_scaling": 2.0, "random_state": 0, "tol": 1e-6}
+    model = M3EClassifier(1.0, init="path", **options).fit(X, y)
+    init = np.column_stack([model.coef_, model.intercept_ / 2.0]).ravel()
+    again = M3EClassifier(1.0, init=init, **options).fit(X, y)
+    assert again.n_iter_ <= 2
+    assert again.objective_ == pytest.approx(model.objective_, rel=1e-8)
+
+
+@pytest.mark.parametrize("origin", [1e8, 1e12, 1e16])
+@pytest.mark.parametrize("alpha", [1.0, np.inf])
+def test_features_far_from_zero_without_a_constant_are_no_crash(alpha, origin, rng):
+    X, y, _ = bags(rng)
+    options = {"fit_intercept": False, "random_state": 0, "n_init": 1}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = M3EClassifier(alpha, **options).fit(X + origin, y)
+    told = [w for w in said if issubclass(w.category, ConvergenceWarning)]
+    assert model.converged_ is not bool(told)
+    assert np.isfinite(model.coef_).all()

@@ -123,3 +123,38 @@ def test_gradient_cells_do_not_see_contrast(rng):
 def test_impossible_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("origin", [100.0, np.array([1e8, -3.0])])
+@pytest.mark.parametrize("K", [2, 3])
+def test_the_origin_of_the_cells_changes_the_constants_alone(K, origin, rng):
+    y, X = np.arange(36) % K, 0.3 * rng.standard_normal((36, 5, 5, 2))
+    for i, k in enumerate(y):
+        row, column = rng.integers(4, size=2)
+        X[i, row : row + 2, column : column + 2, k % 2] += 2.0 * (k > 0)
+    w = rng.gamma(1.0, size=36)
+    options = {"alpha": 1.0, "init": "path", "random_state": 0}
+    sizes = [(2, 2), (1, 2)]
+    plain = M3EGridClassifier(sizes, **options).fit(X, y, sample_weight=w)
+    moved = M3EGridClassifier(sizes, **options).fit(X + origin, y, sample_weight=w)
+    assert plain.converged_ and moved.converged_
+    assert moved.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    scores = moved.decision_function(X + origin)
+    np.testing.assert_allclose(scores, plain.decision_function(X), atol=1e-4)
+    again = M3EGridClassifier(sizes, alpha=1.0, init=moved.coef_, tol=1e-3)
+    again.fit(X + origin, y, sample_weight=w)
+    assert again.n_iter_ <= 2
+
+
+def test_the_mean_is_of_the_cells_that_are_there(rng):
+    y, X = np.arange(24) % 2, rng.standard_normal((24, 4, 4, 1))
+    X[y == 1, 1:3, 1:3] += 2.0
+    mask = np.ones((24, 9), dtype=bool)
+    mask[:, 0] = False  # the window of the first corner
+    found = []
+    for origin in (0.0, 1e5):
+        cells = X + origin
+        cells[:, 0, 0] = np.nan
+        model = M3EGridClassifier((2, 2), alpha=1.0, init="path", random_state=0)
+        found.append(model.fit(cells, y, hidden_mask=list(mask)).objective_)
+    assert found[0] == pytest.approx(found[1], rel=1e-6)

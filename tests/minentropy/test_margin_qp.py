@@ -1,5 +1,7 @@
 """The margin problem: general cone programs, LinearSVC, certificates, refusals."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -194,3 +196,15 @@ def test_a_callback_that_returns_true_stops_the_solution(solver, radius, rng):
         D, np.ones(200), 1.0, solver=solver, radius=radius, callback=callback
     )
     assert len(calls) == 1 and found.status.value == "stopped"
+
+
+@pytest.mark.parametrize("far", [1e8, 1e12, 1e16])
+@pytest.mark.parametrize("m", [1, 3])
+def test_rows_far_from_zero_end_with_a_certificate(m, far, rng):
+    D, ell, c, of_row = problem(rng, m=m)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = solve_margin_qp(D + far, ell, c, groups=of_row)
+    value = objective(found.w, D + far, ell, c, of_row)
+    assert found.objective == pytest.approx(value, rel=1e-12)
+    assert found.converged is (found.gap <= 1e-8 * found.objective)

@@ -235,3 +235,16 @@ def test_impossible_trees_are_refused():
         ChainMap(2, [-1, 2, 0])
     with pytest.raises(ValueError, match="n_states=0"):
         ChainMap(0)
+
+
+@pytest.mark.parametrize("origin", [1e4, 1e10])
+def test_what_all_rows_have_in_common_changes_nothing(origin, rng):
+    X, y = rng.standard_normal((40, 2, 3, 4)), np.arange(40) % 2
+    X[y == 1, 1, 1] += 2.0
+    fits = [
+        M3EModel(alpha=1.0, init="path", random_state=0).fit(X + c, y)
+        for c in (0.0, origin)
+    ]
+    digits = 1e-6 + 50 * np.finfo(float).eps * origin
+    assert fits[0].objective_ == pytest.approx(fits[1].objective_, rel=digits)
+    np.testing.assert_allclose(fits[1].coef_, fits[0].coef_, atol=1e3 * digits)

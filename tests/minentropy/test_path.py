@@ -109,3 +109,13 @@ def test_bad_input_is_named(estimator, alphas, words, rng):
     X, y = bags(rng, n=8)
     with pytest.raises(ValueError, match=re.escape(words)):
         alpha_path(estimator, X, y, alphas)
+
+
+def test_the_origin_of_the_features_leaves_the_path(rng):
+    X, y = rng.standard_normal((60, 5, 2)), np.arange(60) % 2
+    X[y == 1, 3] += 4.0
+    estimator = M3EClassifier(init="path", random_state=0)
+    paths = [alpha_path(estimator, X + c, y, [0.0, 1.0, np.inf]) for c in (0.0, 1e4)]
+    for one, other in zip(*paths, strict=True):
+        assert one.objective_ == pytest.approx(other.objective_, rel=1e-6)
+        assert one.n_iter_ == other.n_iter_
