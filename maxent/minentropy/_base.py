@@ -174,17 +174,6 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
                 UserWarning,
                 stacklevel=user_stacklevel(),
             )
-        elif (
-            learned.idle and self._starts_at_zero() and np.isinf(objective.alpha).any()
-        ):
-            warnings.warn(
-                f"{type(self).__name__} did not leave its start w = 0: at alpha=inf "
-                "all hidden values tie there, and the features of the first ones do "
-                "not tell the outputs apart. Use init='auto' (now "
-                f"{v.shown(self.init)}), or a finite alpha.",
-                UserWarning,
-                stacklevel=user_stacklevel(),
-            )
         elif best.converged:
             self._warn_of_one_output(objective, best)
         if not best.converged:
@@ -282,11 +271,6 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
                 "leave it out, for here every class has scores."
             )
         return order[::-1] if label == classes[0] else order
-
-    def _starts_at_zero(self):
-        return (
-            self.init == "zero" if isinstance(self.init, str) else not np.any(self.init)
-        )
 
     def _start(self, features, b):
         if isinstance(self.init, str):

@@ -12,6 +12,12 @@ point that is not stationary: there the certificate is e_1, of the model in whic
 scores of finite orders are linear, and a step of that model is taken where the bound
 makes no progress.
 
+Where hidden values of a right output tie, as all do at w = 0, the concave part has
+several slopes, and f may fall by another one than the first. There is a bound for each
+choice among them, too many to try: choices along a few directions count for the
+certificate. The latent SVM's bound, which has rows (y_i, h), cannot pass a tie of its
+own: where it ends, certificate and step are those of the bound without these rows.
+
 Source: Yuille & Rangarajan (2003), The concave-convex procedure; Miller et al. (2012),
 algorithm 1; Yu & Joachims (2009) for the latent SVM; Joachims et al. (2009).
 """
@@ -32,6 +38,8 @@ _INEXACT = 0.1  # share of the decrease up to which a bound is minimised
 _ACCURATE = 0.01  # share of it that the gap of a margin problem may be,
 _FAR = 10.0  # while the decrease is so many tolerances
 _SHORT = 1e3  # nu up to which the model is tried before a bound with quadratic forms
+_NEAR = 1e-7  # share of |w| within which hidden values tie
+_DIRECTIONS = 4  # random ones, to choose among them
 _ENOUGH = 0.1  # share of the decrease of a model that has to come true
 
 
@@ -42,7 +50,7 @@ def cccp(objective, w, *, tol, qp_tol, max_iter, callback=None, latent_svm=False
     name = "latent_svm" if latent_svm else "cccp"
     monitor, status, n_iter = DescentMonitor(tol, callback, name), Status.MAX_ITER, 0
     accuracy = {"tol": tol, "qp_tol": qp_tol}
-    fall = 0.0  # of the step before
+    before, fall = w, 0.0  # where the last step began, and what it gained
     while n_iter <= max_iter:  # the last time to certify where the last step ended
         bound, model = _Bound(parts, w, cuts), None
         if parts.smooth:
@@ -50,6 +58,13 @@ def cccp(objective, w, *, tol, qp_tol, max_iter, callback=None, latent_svm=False
             lower = model.lower
         else:
             new, lower, cuts = bound.minimise(w, f, fall, **accuracy)
+            if f - lower <= tol * total or n_iter == max_iter:
+                for other in _other_bounds(bound, before, latent_svm):
+                    found = other.minimise(w, f, fall, **accuracy)
+                    if found[1] < lower:
+                        new, lower, cuts = *found[:2], None
+                    if f - lower > tol * total:
+                        break
         e = max(f - lower, 0.0)
         n_iter += 1
         if monitor.record(n_iter - 1, f, e / total, w):
@@ -63,8 +78,25 @@ def cccp(objective, w, *, tol, qp_tol, max_iter, callback=None, latent_svm=False
         if not value < f:
             status = Status.STALLED
             break
-        w, f, fall = new, value, f - value
+        before, w, f, fall = w, new, value, f - value
     return monitor.result(min(n_iter, max_iter), status)
+
+
+def _other_bounds(bound, before, latent_svm):
+    """Bounds that touch f at the same w and may fall where the first one does not."""
+    parts, w = bound.parts, bound.w
+    if latent_svm:
+        parts = ConvexParts(parts.objective)
+        bound = _Bound(parts, w, None)
+        yield bound
+    near = _NEAR * (float(np.linalg.norm(w)) or 1.0)
+    directions = np.random.default_rng(0).standard_normal((_DIRECTIONS, len(w)))
+    for direction in (before - w, *directions):
+        size = float(np.linalg.norm(direction))
+        if size > 0.0:
+            other = _Bound(parts, w, None, w + (near / size) * direction)
+            if abs(other.slope - bound.slope).max() > 0.0:  # hidden values that tie
+                yield other
 
 
 def _smooth_step(bound, cuts, model, fall, curved):
@@ -120,15 +152,21 @@ class _Model:
 
 
 class _Bound:
-    """The convex upper bound of f that touches it at w_t."""
+    """The convex upper bound of f that touches it at w_t.
 
-    def __init__(self, parts, w, cuts):
-        self.parts = parts
+    The concave part is linearised at `at`, w_t itself by default; another point gives
+    an upper bound too, which touches f at w_t if the same hidden values are best there.
+    """
+
+    def __init__(self, parts, w, cuts, at=None):
+        self.parts, self.w = parts, w
         i, y, right = parts.sample, parts.wrong, parts.right
-        P, GP, Q, GQ = parts.at(w)
+        P, GP, Q, GQ = parts.at(w if at is None else at)
         # the concave part psi_y + phi_yi, linearised
         self.slope = parts.gradient(GQ, i, y) + parts.gradient(GP, i, right)
-        self.level = Q[i, y] + P[i, right] - self.slope @ w
+        self.level = Q[i, y] + P[i, right] - self.slope @ (w if at is None else at)
+        if at is not None:
+            P, GP, Q, GQ = parts.at(w)
         first = self._tangents(np.arange(len(i)), w, P, GP, Q, GQ)
         # rows (y_i, h) of the latent SVM are zero at first, as the slack's bound is
         self.cuts = tuple(part[y != right] for part in first)

@@ -15,6 +15,7 @@ from maxent.minentropy._convex_parts import NEAR_ONE, ConvexParts, concavity
 from maxent.minentropy._features import BlockFeatures, JointFeatures
 from maxent.minentropy._objective import Objective
 from maxent.minentropy._prox_linear import _certified, prox_linear
+from maxent.minentropy._starts import Settings, _random_start
 from maxent.minentropy.margin_qp import MarginProblem
 
 OPTIONS = {"tol": 1e-4, "qp_tol": 1e-8, "max_iter": 200}
@@ -185,3 +186,41 @@ def test_interior_point_of_wide_sparse_rows(c, rng):
     )
     assert first.converged
     np.testing.assert_allclose(first.objective, other.objective, rtol=1e-7)
+
+
+# -- hidden values that tie ------------------------------------------------------------
+def tied(seed, K, C, n=30, H=6):
+    """Bags at order infinity, and the weights of a random start."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((n, H, 3)), np.arange(n) % K
+    X[np.arange(n), rng.integers(H, size=n)] += np.eye(K, 3)[y]
+    phi = np.column_stack([X.reshape(-1, 3), np.ones(H * n)])
+    features = BlockFeatures(phi, np.arange(0, H * n + 1, H), K, K == 2)
+    c, loss = np.full(n, C / n), 1.0 - np.eye(K)
+    objective = Objective(features, y, c, loss, np.full(K, np.inf))
+    return objective, _random_start(objective, Settings("cccp", *OPTIONS.values()), rng)
+
+
+@pytest.mark.parametrize("latent", [False, True])
+@pytest.mark.parametrize(
+    "K, C, seed", [(2, 20.0, 8), (2, 200.0, 7), (2, 200.0, 25), (3, 2000.0, 0)]
+)
+def test_no_other_bound_falls_at_a_stationary_point(K, C, seed, latent):
+    # in these the latent SVM comes to a tie that only other rows can pass
+    objective, start = tied(seed, K, C)
+    found = cccp(objective, start, latent_svm=latent, **OPTIONS)
+    assert found.converged
+    again = cccp(objective, found.w, **OPTIONS)
+    assert again.history[0][2] <= OPTIONS["tol"]
+    assert again.objective >= found.objective - OPTIONS["tol"] * objective.total
+
+
+@pytest.mark.parametrize("latent", [False, True])
+def test_zero_weights_are_left_where_some_choice_falls(latent):
+    for seed in range(8):
+        objective, _ = tied(seed, 2, 200.0)
+        rng, t = np.random.default_rng(seed), 1e-6
+        near = [objective.value(t * rng.standard_normal(4)) for _ in range(50)]
+        assert min(near) < objective.total - t  # so that zero is not stationary
+        found = cccp(objective, np.zeros(4), latent_svm=latent, **OPTIONS)
+        assert found.converged and found.objective < 0.95 * objective.total
