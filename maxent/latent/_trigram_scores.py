@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,18 @@ class TrigramScores:
         self.own = Potentials(grams, tables)
         self.n_topics = tables[0].shape[1] - 1
 
-    def log_prob(self, codes: Codes, fold_in: int) -> Array:
-        """Log-probabilities (n - 2,), the topics fitted anew every `fold_in` words."""
+    def log_prob(self, codes: Codes, fold_in: int | None = None) -> Array:
+        """Log-probabilities (n - 2,), the topics fitted anew every `fold_in` words.
+
+        None: after 1, 3, 6, 12, ... words that have two before them.
+        """
         doc, out = np.zeros(self.n_topics), [np.empty(0)]
+        places = [*_places(len(codes), fold_in), len(codes)]
         with single_threaded_blas():
-            for lo in range(2, len(codes), fold_in):
-                if lo > 4:
+            for lo, hi in itertools.pairwise(places):
+                if lo > 2:
                     doc = self._folded(codes[:lo], doc)
-                out.append(self._conditional(codes[lo - 2 : lo + fold_in], doc))
+                out.append(self._conditional(codes[lo - 2 : hi], doc))
         return np.concatenate(out)
 
     def shares(self, codes: Codes) -> Array:
@@ -119,6 +124,14 @@ class TrigramScores:
 
         options = {"maxiter": steps, "gtol": 1e-4}
         return minimize(both, doc, jac=True, method="L-BFGS-B", options=options).x
+
+
+def _places(n, fold_in):
+    """Numbers of words read at which the topics of a document of n words are fitted."""
+    if fold_in is not None:
+        return range(2, n, fold_in)
+    counts = [0, 1, *(3 << k for k in range(n.bit_length()))]
+    return [2 + count for count in counts if 2 + count < n]
 
 
 def scores_of(model: Any, weights: Array) -> TrigramScores:

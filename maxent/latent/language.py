@@ -312,7 +312,9 @@ class TrigramTopicModel(CandidatePool, TopicsOfWords, BaseEstimator):
         )
 
     # -- new documents -----------------------------------------------------------------
-    def perplexity(self, X: Sequence[Sequence[str]], fold_in: int = 200) -> float:
+    def perplexity(
+        self, X: Sequence[Sequence[str]], fold_in: int | None = None
+    ) -> float:
         """Perplexity of new documents, given the words before each.
 
         Parameters
@@ -320,9 +322,10 @@ class TrigramTopicModel(CandidatePool, TopicsOfWords, BaseEstimator):
         X : sequence of sequences of str
             Documents, each a list of words; unknown ones count as "<unk>". Documents of
             fewer than three words have none to score.
-        fold_in : int, default=200
+        fold_in : int, optional
             The topics of a document are fitted anew to its words already read after so
-            many words; never to the word that is scored.
+            many words; never to the word that is scored. None: after 1, 3, 6, 12 and so
+            on, each time twice as many, which costs little and loses little.
 
         Returns
         -------
@@ -360,14 +363,14 @@ class TrigramTopicModel(CandidatePool, TopicsOfWords, BaseEstimator):
         """
         return -float(np.log(self.perplexity(X)))
 
-    def log_prob(self, document: Sequence[str], fold_in: int = 200) -> Array:
+    def log_prob(self, document: Sequence[str], fold_in: int | None = None) -> Array:
         """Log-probability of each word of a document given the two before it.
 
         Parameters
         ----------
         document : sequence of str
             Words; unknown ones count as "<unk>".
-        fold_in : int, default=200
+        fold_in : int, optional
             As for :meth:`perplexity`.
 
         Returns
@@ -376,7 +379,8 @@ class TrigramTopicModel(CandidatePool, TopicsOfWords, BaseEstimator):
             Nats; empty if there are fewer than three words.
         """
         check_is_fitted(self)
-        v.check_count("fold_in", fold_in)
+        if fold_in is not None:
+            v.check_count("fold_in", fold_in)
         words = check_document("document", document, least=0)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             scorer = self._scorer()  # checks the vocabulary too

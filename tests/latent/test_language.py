@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import maxent
 from maxent.latent import TrigramTopicModel
 from maxent.latent._ngrams import NGrams
-from maxent.latent._trigram_scores import TrigramScores
+from maxent.latent._trigram_scores import TrigramScores, _places
 from maxent.latent._trigram_start import frequencies
 from maxent.latent._trigram_tables import TrigramTopics
 
@@ -315,3 +315,34 @@ def test_documents_without_a_word_to_score_do_not_fail_the_others(rng):
         model.perplexity([["a"], []])
     with pytest.raises(ValueError, match="document=None is no document"):
         model.log_prob(None)
+
+
+# -- topics of new documents -----------------------------------------------------------
+def test_places_of_folding_in_grow():
+    assert [*_places(60, None)] == [2, 3, 5, 8, 14, 26, 50]
+    assert [*_places(9, 3)] == [2, 5, 8]
+    for n in (0, 1, 2):
+        assert [*_places(n, None)] == [*_places(n, 1)] == []
+    assert [*_places(3, None)] == [*_places(3, 200)] == [2]
+
+
+def test_short_documents_have_topics(rng):
+    # topics of few words each, and documents of one topic: a few words tell which
+    of_topic = np.kron(np.eye(4), np.full(3, 0.25)) + 1 / 48
+    letters = list("abcdefghijkl")
+    X = [list(rng.choice(letters, size=60, p=of_topic[i % 4])) for i in range(50)]
+    scores = {}
+    for topics in (1, 4):
+        model = TrigramTopicModel(topics, 4, max_iter=100, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            scores[topics] = model.fit(X[:40]).score(X[40:])
+    assert scores[4] > scores[1] + 0.1  # so that searches find the topics
+    every, never = (
+        np.mean([model.log_prob(text, fold_in) for text in X[40:]])
+        for fold_in in (1, 100)
+    )
+    assert scores[4] > never + 0.3 and scores[4] > every - 0.05
+    assert scores[4] == pytest.approx(-np.log(model.perplexity(X[40:])), rel=1e-12)
+    first = model.log_prob(X[40])[0]
+    assert first == model.log_prob(X[40], 100)[0]  # no word has been read
