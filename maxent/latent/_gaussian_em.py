@@ -279,7 +279,11 @@ class GaussianEM:
         return theta, theta[..., None] * mean, share * second
 
     def log_prior(self, theta, mean, factor):
-        """Log prior up to a constant, (R,); 0 without one."""
+        """Log prior, (R,), as `MixturePrior` defines it; 0 without one.
+
+        It takes the precisions in the units of the data, whose log-determinants are
+        those in standardised coordinates less twice log |L|.
+        """
         # minus infinity where a weight is zero, as at an extrapolated point
         out = xlogy(self.nu - 1.0, theta).sum(axis=-1)
         away = mean - self.m
@@ -294,6 +298,7 @@ class GaussianEM:
             with np.errstate(over="ignore", invalid="ignore"):  # far extrapolations
                 length = ((inverse @ away[..., None])[..., 0] ** 2).sum(axis=-1)
                 trace = np.einsum("rkij,jl,rkil->rk", inverse, self.V, inverse)
+        log_det = log_det + 2.0 * self.log_det
         with np.errstate(invalid="ignore"):
             each = -(self.a - self.d) * log_det - self.tau * length - trace
         return out + 0.5 * each.sum(axis=-1)

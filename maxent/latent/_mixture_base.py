@@ -108,7 +108,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         )
         runs = climb(problem, starts, self.tol, self.max_iter, callback=report)
         table = self._table(problem, runs)
-        self.objective_history_ = np.array([h[1] for h in runs.history])
+        self.objective_history_ = np.array([h[1] for h in runs.history]) - log_det
         self._candidate_parameters(problem, runs.phi)
         self._settle(table, runs.stopped)
         return self

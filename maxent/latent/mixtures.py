@@ -99,7 +99,8 @@ class LMEGaussianMixture(CandidateMixture):
     entropy_ : float
         Joint entropy of the chosen candidate, in nats.
     objective_, lower_bound_ : float
-        Mean log-likelihood, plus the log-density of the prior over the number of rows.
+        Mean log-likelihood, plus the log prior of :class:`MixturePrior` over the sum of
+        the weights of the rows.
     residual_ : float
         Relative gradient of the chosen candidate.
     candidates_ : dict of ndarray (n_starts,)

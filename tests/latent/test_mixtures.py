@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
+from maxent import RowBlocks
 from maxent.latent import (
     LMEDirichletMixture,
     LMEGaussianMixture,
@@ -504,3 +505,36 @@ def test_extrapolations_without_an_inverse_are_given_up():
         2, n_init=2, prior="weak", init_params="kmeans", random_state=0
     )
     assert np.isfinite(model.fit(X).score_samples(X)).all()
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("weak", [False, True])
+@pytest.mark.parametrize("make", [np.asarray, "blocks"])
+def test_objective_is_the_likelihood_and_the_log_prior(make, weak, kind, rng, tmp_path):
+    units = [100.0, 100.0] if kind == "spherical" else [100.0, 1e-3]
+    X = rows(rng) * units + [5.0, 1.0]
+    w, d = rng.gamma(1.0, size=len(X)), 2
+    prior = MixturePrior.weak(X, w)
+    if not weak:
+        scale, df = np.cov(X.T, aweights=w), 5.5
+        prior = MixturePrior(X[0], scale, mean_count=0.3, df=df, weight_count=1.5)
+    data = make(X) if make != "blocks" else _blocks(X, tmp_path)
+    options = {"prior": "weak" if weak else prior, "random_state": 0, "mi_tol": -1.0}
+    model = LMEGaussianMixture(2, kind, 3, **options).fit(data, sample_weight=w)
+    total = (prior.weight_count - 1.0) * np.log(model.weights_).sum()
+    for mean, cov in zip(model.means_, model.covariances_, strict=True):
+        P = np.linalg.inv(cov if kind == "full" else cov * np.eye(d))
+        total += (prior.df - d) / 2 * np.linalg.slogdet(P)[1]
+        total -= prior.mean_count / 2 * (mean - prior.mean) @ P @ (mean - prior.mean)
+        total -= np.trace(prior.scale @ P) / 2
+    likelihood = w @ model.score_samples(X) / w.sum()
+    assert model.log_likelihood_ == pytest.approx(likelihood, abs=1e-9)
+    assert model.objective_ == pytest.approx(likelihood + total / w.sum(), abs=1e-9)
+    assert model.objective_ == model.lower_bound_
+    largest = model.candidates_["objective"].max()
+    assert model.objective_history_[-1] == pytest.approx(largest, abs=1e-9)
+
+
+def _blocks(X, folder):
+    np.save(folder / "X.npy", X)
+    return RowBlocks(folder / "X.npy", 40)
