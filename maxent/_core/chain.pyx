@@ -35,6 +35,7 @@ cdef enum:
 
 cdef double DENSE = 1e-100      # transitions below it may hide what underflows
 cdef double TINY = 1e-308       # what a likelihood that underflows is set to
+cdef double FAINT = 1e-300      # probabilities below it are in logs only
 
 
 # -- chain_loops.h for other packages --------------------------------------------------
@@ -125,39 +126,75 @@ cdef double log_forward(
     return log_total(own, S)
 
 
+cdef double shares(const double* x, Py_ssize_t n, double* out) noexcept nogil:
+    """out = exp(x - top); returns the largest x, or -inf where all are."""
+    cdef Py_ssize_t i
+    cdef double top = -INFINITY
+    for i in range(n):
+        top = max(top, x[i])
+    for i in range(n):
+        out[i] = exp(x[i] - top) if top > -INFINITY else 0.
+    return top
+
+
+cdef double plain_total(const double* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef double value = 0.
+    for i in range(n):
+        value += x[i]
+    return value
+
+
 cdef void log_counts(
     const double* log_trans, const double* log_table, const Py_ssize_t* row,
-    Py_ssize_t T, Py_ssize_t S, const double* log_alpha, double log_lik, double weight,
-    double* log_beta,             # scratch (3, S)
+    Py_ssize_t T, Py_ssize_t S, const double* log_alpha, double weight,
+    double* log_beta,             # scratch (3 + S, S)
     double* counts, double* start_counts, double* trans_counts,
 ) noexcept nogil:
-    """Backward pass; adds weight times the posteriors to the counts."""
+    """Backward pass; adds weight times the posteriors to the counts.
+
+    Those of a step are divided by their own sum: log p(x), which is the same for all of
+    them, loses the digits of what is added to it.
+    """
     cdef Py_ssize_t t, i, j
     cdef double value
     cdef double* term = log_beta + S
-    cdef double* ahead = log_beta + 2 * S
+    cdef double* top = log_beta + 2 * S
+    cdef double* ahead = log_beta + 3 * S   # (S, S), exp(log_trans + ... - top)
     cdef const double* own
     for i in range(S):
         log_beta[i] = 0.
     for t in range(T - 1, -1, -1):
         own = log_alpha + t * S
-        if row[t] >= 0:
-            for i in range(S):
-                counts[row[t] * S + i] += weight * exp(own[i] + log_beta[i] - log_lik)
+        for i in range(S):
+            term[i] = own[i] + log_beta[i]
+        shares(term, S, term)
+        value = weight / plain_total(term, S)
+        for i in range(S):
+            if row[t] >= 0:
+                counts[row[t] * S + i] += value * term[i]
+            if t == 0:
+                start_counts[i] += value * term[i]
         if t == 0:
-            for i in range(S):
-                start_counts[i] += weight * exp(own[i] + log_beta[i] - log_lik)
             return
         own = log_alpha + (t - 1) * S
         for j in range(S):
-            ahead[j] = log_beta[j] + log_row(log_table, row[t], S, j)
+            term[j] = log_beta[j] + log_row(log_table, row[t], S, j)
         for i in range(S):
             for j in range(S):
-                term[j] = log_trans[i * S + j] + ahead[j]
-                value = own[i] + term[j] - log_lik
-                if value > -INFINITY:
-                    trans_counts[i * S + j] += weight * exp(value)
-            log_beta[i] = log_total(term, S)
+                ahead[i * S + j] = log_trans[i * S + j] + term[j]
+            top[i] = shares(ahead + i * S, S, ahead + i * S)
+            log_beta[i] = top[i]
+            if top[i] > -INFINITY:
+                log_beta[i] += log(plain_total(ahead + i * S, S))
+            top[i] += own[i]
+        shares(top, S, top)
+        value = 0.
+        for i in range(S):
+            value += top[i] * plain_total(ahead + i * S, S)
+        for i in range(S):
+            for j in range(S):
+                trans_counts[i * S + j] += weight / value * top[i] * ahead[i * S + j]
 
 
 cdef void viterbi_steps(
@@ -373,6 +410,8 @@ cdef Py_ssize_t cut(
 def expect(
     const double[::1] start,              # IN  (states,)
     const double[:, ::1] trans,           # IN  (states, states)
+    const double[::1] log_start,          # IN  (states,), also where start underflows
+    const double[:, ::1] log_trans,       # IN  (states, states)
     const double[:, ::1] log_table,       # IN  (rows, states), largest of a row 0
     const Py_ssize_t[::1] row,            # IN  (steps,), -1 where nothing was observed
     const Py_ssize_t[::1] offset,         # IN  (n + 1,)
@@ -396,12 +435,8 @@ def expect(
     cdef double[:, ::1] table = np.empty((rows, S))
     cdef double[:, ::1] trans_t = np.transpose(trans).copy()
     cdef double[:, ::1] wide = np.zeros((width, width)), wide_t = wide.copy()
-    cdef double[:, ::1] log_trans
-    cdef double[::1] log_start
     cdef double[:, :, ::1] counts, trans_counts
     cdef double[:, ::1] start_counts
-    with np.errstate(divide="ignore"):
-        log_trans, log_start = np.log(trans), np.log(start)
     if rows:
         exponentiate(&log_table[0, 0], rows * S, &table[0, 0])
     wide[:S, :S] = trans
@@ -431,12 +466,20 @@ def expect(
         p.weight, p.counts = &weight[0], &counts[0, 0, 0]
         p.counts_step = counts.shape[1] * S if shared else 0
         p.start_counts, p.trans_counts = &start_counts[0, 0], &trans_counts[0, 0, 0]
-    all_chunks(&p, n_chunks, n_threads)
+    if underflows(start, log_start) or underflows(trans, log_trans):
+        log_lik[:] = INFINITY - INFINITY
+    else:
+        all_chunks(&p, n_chunks, n_threads)
     redo_in_logs(&p, n)
     out = np.asarray(log_lik)
     if weights is None:
         return out, None, None, None
     return (out, joined(counts)[:rows], joined(start_counts), joined(trans_counts))
+
+
+def underflows(prob, log_prob):
+    """Whether an entry that is not zero is too small for products of doubles."""
+    return bool((np.less(prob, FAINT) & np.greater(log_prob, -np.inf)).any())
 
 
 def joined(parts):
@@ -474,7 +517,7 @@ cdef int redo_in_logs(const Pass* p, Py_ssize_t n) except -1:
         if p.log_lik[i] == p.log_lik[i]:
             continue
         row, T = p.row + p.offset[i], p.offset[i + 1] - p.offset[i]
-        memory = <double*>malloc((T + 3) * S * sizeof(double))
+        memory = <double*>malloc((T + 3 + S) * S * sizeof(double))
         if memory == NULL:
             raise MemoryError
         with nogil:
@@ -482,9 +525,8 @@ cdef int redo_in_logs(const Pass* p, Py_ssize_t n) except -1:
                 p.log_start, p.m.log_trans, p.m.log_table, row, T, S, memory)
             if p.counts != NULL and p.log_lik[i] > -INFINITY:
                 log_counts(
-                    p.m.log_trans, p.m.log_table, row, T, S, memory, p.log_lik[i],
-                    p.weight[i], memory + T * S, p.counts, p.start_counts,
-                    p.trans_counts)
+                    p.m.log_trans, p.m.log_table, row, T, S, memory, p.weight[i],
+                    memory + T * S, p.counts, p.start_counts, p.trans_counts)
         free(memory)
         PyErr_CheckSignals()
     return 0

@@ -33,11 +33,10 @@ from maxent.models._gaussian_em import (
     gaussians,
 )
 from maxent.models._hidden_chain import relative_rows
-from maxent.models._many_chains import counts_of_models
+from maxent.models._many_chains import counts_of_chain
 from maxent.models.gaussian_hmm import GaussianHMM
 
 _CHUNK = 1 << 22  # doubles of the tables of one pass
-_LEAST = 1e-300  # likelihoods that underflow, in units of the largest of the step
 _SMOOTHING = 0.01  # of the clusterings that Gaussian states start from
 
 
@@ -100,7 +99,7 @@ class ChainProblem(LatentProblem):
 
     @abstractmethod
     def _chunk_table(self, own, logs):
-        """Likelihoods (k, rows, S) relative to the largest of a row, by sequence."""
+        """Log-likelihoods (k, rows, S) less the largest of a row, by sequence."""
 
     @abstractmethod
     def _collected(self, parts):
@@ -128,15 +127,13 @@ class ChainProblem(LatentProblem):
         starts, moves = np.empty((self.n, self.S)), np.empty((self.n, self.S, self.S))
         bound, parts = np.empty(self.n), []
         lengths, begins = self.found.lengths, self.found.offsets[:-1]
-        first, last = np.exp(start), np.exp(transition)
         for own in self._chunks():
-            k = len(own)
-            bound[own], starts[own], moves[own], counts = counts_of_models(
+            bound[own], starts[own], moves[own], counts = counts_of_chain(
                 self.row,
                 np.ascontiguousarray(begins[own]),
                 np.ascontiguousarray(lengths[own]),
-                np.broadcast_to(first, (k, self.S)),
-                np.broadcast_to(last, (k, self.S, self.S)),
+                start,
+                transition,
                 self._chunk_table(own, logs),
                 effective_threads(self.n_jobs),
             )
@@ -191,8 +188,7 @@ class CategoricalChains(ChainProblem):
 
     def _chunk_table(self, own, logs):
         relative, _ = relative_rows(logs.T, True)
-        table = np.maximum(np.exp(relative), _LEAST)
-        return np.repeat(table[None], len(own), axis=0)
+        return np.repeat(relative[None], len(own), axis=0)
 
     def _tops(self, logs):
         return self.counts @ relative_rows(logs.T, True)[1]
@@ -256,10 +252,9 @@ class GaussianChains(ChainProblem):
         return int(self.found.lengths[own].max())
 
     def _chunk_table(self, own, logs):
-        table = np.ones((len(own), self._rows_of_chunk(own), self.S))
-        relative = np.ones((len(self.row), self.S))
-        own_top = logs.max(axis=1, keepdims=True)
-        relative[self.steps] = np.maximum(np.exp(logs - own_top), _LEAST)
+        table = np.zeros((len(own), self._rows_of_chunk(own), self.S))
+        relative = np.zeros((len(self.row), self.S))
+        relative[self.steps] = logs - logs.max(axis=1, keepdims=True)
         for k, i in enumerate(own):
             lo, hi = self.found.offsets[i : i + 2]
             table[k, : hi - lo] = relative[lo:hi]

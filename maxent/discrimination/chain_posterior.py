@@ -146,13 +146,8 @@ class ChainPosterior:
             found = symbol_sequences(listed(X, 2), n_symbols=self.size)
             table = np.ascontiguousarray(expected_logs(self.emission).T)
             seen = Observations(found, found.values, shared=True)
-        counts = seen.expect(
-            np.exp(expected_logs(self.start)),
-            np.exp(expected_logs(self.transition)),
-            table,
-            None,
-            n_jobs,
-        )
+        logs = expected_logs(self.start), expected_logs(self.transition)
+        counts = seen.expect_of_logs(*logs, table, None, n_jobs)
         return counts.log_likelihood
 
     def expected_model(self, **fixed: Any) -> HiddenMarkovModel:

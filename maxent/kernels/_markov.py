@@ -21,9 +21,9 @@ from maxent.families._pairs import tiles
 from maxent.kernels._routes import Array, Call, ModelRoute
 from maxent.models.markov import MarkovChain
 
-# Entries below it may underflow in products; they matter later only where zeros make
-# what is larger vanish.
-_TINY = 1e-100
+# The product of a sum above _FADED with entries of both chains above _TINY does not
+# underflow. What is below them may be all that the zeros of later steps leave.
+_TINY = 1e-50
 _FADED = 1e-200
 
 
@@ -100,9 +100,7 @@ def _log_kernels(left, right, order, rho, horizons):
     """(n, m, horizons)."""
     start, A = left[0] ** rho, left[1] ** rho
     start2, B = right[0] ** rho, right[1] ** rho
-    risky = [((T > 0) & (T < _TINY)).any(axis=(1, 2)) for T in (A, B)]
-    sparse = [(T == 0).any(axis=(1, 2)) for T in (A, B)]
-    unsure = (risky[0][:, None] | risky[1]) & (sparse[0][:, None] | sparse[1])
+    unsure = _tiny(left, rho)[:, None] | _tiny(right, rho)
     out = np.empty((len(A), len(B), len(horizons)))
     for at, T in enumerate(horizons):
         if order - 1 > T:  # no whole context: laws of the first symbols
@@ -115,9 +113,8 @@ def _log_kernels(left, right, order, rho, horizons):
     for part in tiles(len(A), B.size):
         L, faded = _scaled(start[part], A[part], start2, B, order, horizons[early:])
         whole[part] = L
-        faded = (faded & (sparse[0][part, None] | sparse[1])) | unsure[part]
         with np.errstate(divide="ignore"):
-            for i, j in np.argwhere(faded):
+            for i, j in np.argwhere(faded | unsure[part]):
                 p, q = part.start + i, j
                 logs = [rho * np.log(T) for T in (left[0][p], left[1][p])]
                 logs2 = [rho * np.log(T) for T in (right[0][q], right[1][q])]
@@ -127,6 +124,13 @@ def _log_kernels(left, right, order, rho, horizons):
     return out
 
 
+def _tiny(tables, rho):
+    """Chains (n,) with a probability whose power may underflow in products."""
+    least = _TINY ** (1.0 / rho)
+    small = [((T > 0) & (least > T)).reshape(len(T), -1) for T in tables]
+    return np.concatenate(small, axis=1).any(axis=1)
+
+
 def _shape(order, O):
     """Axes of the contexts: the oldest symbol, and those that stay."""
     return (1, 1) if order == 0 else (O, O ** (order - 1))
@@ -134,7 +138,8 @@ def _shape(order, O):
 
 def _prefixes(start, T, O):
     """Laws of the first T + 1 symbols together."""
-    return Categorical(start.reshape(len(start), O ** (int(T) + 1), -1).sum(axis=-1))
+    sums = start.reshape(len(start), O ** (int(T) + 1), -1).sum(axis=-1)
+    return Categorical(np.minimum(sums, 1.0))  # a sum may round above one
 
 
 def _scaled(start, A, start2, B, order, horizons):

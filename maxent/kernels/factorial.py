@@ -161,8 +161,9 @@ class _Options:
 
     def pair(self, p: FactorialHMM, q: FactorialHMM) -> Array:
         """log k at every horizon."""
-        starts = [pi**self.rho for pi in (*p.start, *q.start)]
-        transitions = [A**self.rho for A in (*p.transition, *q.transition)]
+        with np.errstate(divide="ignore"):
+            starts = [self.rho * np.log(pi) for pi in (*p.start, *q.start)]
+            transitions = [self.rho * np.log(A) for A in (*p.transition, *q.transition)]
         means = [*p.mean, *(-W for W in q.mean)]
         precision = self.rho * np.linalg.inv(p.cov + q.cov)
         c0 = self._constant(p, q)
@@ -173,7 +174,8 @@ class _Options:
             table = -0.5 * np.einsum("id,de,ie->i", r, precision, r)
             sums = exact_log_sums(starts, transitions, table, int(steps[-1]))
             return sums[self.horizons] + c0 * steps
-        out = [self._bound(starts, transitions, means, precision, T) for T in steps]
+        chains = [np.exp(x) for x in starts], [np.exp(x) for x in transitions]
+        out = [self._bound(*chains, means, precision, T) for T in steps]
         return np.array(out) + c0 * steps
 
     def _constant(self, p, q):

@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from maxent._support.sequences import Sequences
-from maxent.models._hidden_chain import Observations
+from maxent.models._hidden_chain import Observations, logs_of
 
 Array = NDArray[np.float64]
 SETTLED = 1e-10  # relative gain of a sweep that ends mean field
 SWEEPS = 10_000
+_SURE = 1e-280  # a sum above it has lost nothing to underflow
+_PIECE = 1 << 14  # sums that are added up again at a time
 
 
 class CoupledChains:
@@ -118,8 +120,8 @@ class CoupledChains:
 
     def viterbi(self, c: int) -> NDArray[np.intp]:
         """Most likely states (steps,) of chain c under its own distribution."""
-        evidence = self.evidence(c)
-        return self.steps.viterbi(self.starts[c], self.transitions[c], evidence)[0]
+        own = logs_of(self.starts[c], self.transitions[c])
+        return self.steps.viterbi(*own, self.evidence(c))[0]
 
     def _log_tables(self, c):
         return float(
@@ -188,8 +190,8 @@ def total_means(means: Sequence[Array]) -> Array:
 
 
 def exact_log_sums(
-    starts: Sequence[Array],
-    transitions: Sequence[Array],
+    log_starts: Sequence[Array],
+    log_transitions: Sequence[Array],
     log_tables: Sequence[Array] | Array,
     n_steps: int,
 ) -> Array:
@@ -197,29 +199,42 @@ def exact_log_sums(
 
     `log_tables` has the potentials of all joint states (S_1 ... S_C,), one for every
     step or one for all. Costs n_steps (S_1 ... S_C) (S_1 + ... + S_C) multiplications.
+
+    Joint states keep their logarithms from step to step: the state that one step nearly
+    excludes may be the only one that the transitions lead to from there.
     """
-    shape = [len(start) for start in starts]
-    X = np.ones(())
-    for start in starts:
-        X = X[..., None] * start
-    out, total = np.empty(n_steps), 0.0
-    one = None
-    if isinstance(log_tables, np.ndarray) and log_tables.ndim == 1:
-        one = log_tables
+    X = np.zeros(1)
+    for log_start in log_starts:
+        X = (X[:, None] + log_start).ravel()
+    one = isinstance(log_tables, np.ndarray) and log_tables.ndim == 1
+    tables = [np.exp(log_A) for log_A in log_transitions]
+    out = np.empty(n_steps)
     for t in range(n_steps):
         if t:
-            for c, A in enumerate(transitions):
-                X = np.moveaxis(np.tensordot(A, X, axes=(0, c)), 0, c)
-        if t == 0 or one is None:
-            table = log_tables[t] if one is None else one
-            top = table.max()
-            weight = np.exp(table - top).reshape(shape)
-        X = X * weight
-        z = X.sum()
-        if z == 0.0:
-            out[t:] = -np.inf
-            return out
-        total += np.log(z) + top
-        X /= z
-        out[t] = total
+            # the last axis becomes the first, so that all come round to their places
+            for A, log_A in zip(reversed(tables), reversed(log_transitions)):
+                X = _log_product(X.reshape(-1, len(A)), A, log_A).T.ravel()
+        X = X + (log_tables if one else log_tables[t])
+        out[t] = np.logaddexp.reduce(X)
+    return out
+
+
+def _log_product(X: Array, A: Array, log_A: Array) -> Array:
+    """log(exp(X) @ A) of rows X (n, S); -inf where nothing leads to a state.
+
+    Rows are exponentiated less their greatest entry. A sum so small that terms of it
+    may have underflowed is added up again, term by term.
+    """
+    top = X.max(axis=1, keepdims=True)
+    top = np.where(np.isneginf(top), 0.0, top)
+    sums = np.exp(X - top) @ A
+    with np.errstate(divide="ignore"):
+        out = np.log(sums) + top
+    small = sums < _SURE
+    if small.any():  # but for those without any term
+        small &= np.isfinite(X).astype(float) @ np.isfinite(log_A) > 0.0
+    rows, columns = np.nonzero(small)
+    for lo in range(0, len(rows), _PIECE):
+        i, j = rows[lo : lo + _PIECE], columns[lo : lo + _PIECE]
+        out[i, j] = np.logaddexp.reduce(X[i] + log_A.T[j], axis=1)
     return out

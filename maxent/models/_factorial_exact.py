@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maxent._support.sequences import Sequences
 from maxent.families import Gaussian
 from maxent.models._coupled_chains import total_means
-from maxent.models._hidden_chain import Observations
+from maxent.models._hidden_chain import Observations, logs_of
 from maxent.models._partial import patterns
 
 Array = NDArray[np.float64]
@@ -34,16 +34,17 @@ def joint_table(cov: Array, means: Array, x: Array) -> Array:
 def joint_chain(
     start: Sequence[Array], transition: Sequence[Array]
 ) -> tuple[Array, Array]:
-    """Start and transition probabilities of the joint states."""
-    return _product(start), _product(transition)
+    """Logs of the start and transition probabilities of the joint states.
 
-
-def _product(tables: Sequence[Array]) -> Array:
-    """Kronecker product."""
-    out = tables[0]
-    for table in tables[1:]:
-        out = np.asarray(np.kron(out, table), dtype=np.float64)
-    return out
+    The probabilities themselves may underflow, as products of one of every chain.
+    """
+    each = [logs_of(pi, A) for pi, A in zip(start, transition)]
+    log_start, log_transition = each[0]
+    for pi, A in each[1:]:
+        log_start = np.add.outer(log_start, pi).ravel()
+        joint = log_transition[:, None, :, None] + A[:, None]
+        log_transition = joint.reshape(len(log_start), -1)
+    return log_start, log_transition
 
 
 def joint_indicators(sizes: Sequence[int]) -> list[Array]:
@@ -108,7 +109,7 @@ def expected_jointly(
     table = joint_table(cov, total_means(mean), x)
     steps = Observations(data, np.arange(len(x)), shared=False)
     weights = np.ones(len(data))
-    found = steps.expect(*joint_chain(start, transition), table, weights, 1)
+    found = steps.expect_of_logs(*joint_chain(start, transition), table, weights, 1)
     starts, moves = found.start.reshape(sizes), found.transition.reshape(sizes * 2)
     others = [[k for k in range(C) if k != c] for c in range(C)]
     B = np.hstack(joint_indicators(sizes))

@@ -46,12 +46,12 @@ def state_probabilities(
 ) -> list[tuple[Array, ...]]:
     """Probabilities (n_steps, S_c) of the states of every chain, of each sequence."""
     if _is_exact(model, method):
-        start, transition = joint_chain(model.start, model.transition)
+        logs = joint_chain(model.start, model.transition)
         means, indicators = total_means(model.mean), joint_indicators(model.n_states)
         found = []
         for x in data:
             table = joint_table(model.cov, means, x)
-            joint = _as_chain(x).expect(start, transition, table, np.ones(1), 1)
+            joint = _as_chain(x).expect_of_logs(*logs, table, np.ones(1), 1)
             found.append(tuple(joint.emission @ B for B in indicators))
         return found
     even = even_beliefs(model.n_states, len(data.values))
@@ -75,12 +75,12 @@ def _as_chain(x: Array) -> Observations:
 
 
 def _exact_paths(model: Any, data: Sequences) -> tuple[list[NDArray[np.intp]], Array]:
-    start, transition = joint_chain(model.start, model.transition)
+    logs = joint_chain(model.start, model.transition)
     means = total_means(model.mean)
     paths, log_prob = [], np.empty(len(data))
     for i, x in enumerate(data):
         table = joint_table(model.cov, means, x)
-        path, value = _as_chain(x).viterbi(start, transition, table)
+        path, value = _as_chain(x).viterbi(*logs, table)
         paths.append(np.stack(np.unravel_index(path, model.n_states), axis=1))
         log_prob[i] = value[0]
     return paths, log_prob

@@ -69,10 +69,25 @@ class Observations:
         n_jobs: int | None = None,
     ) -> Counts:
         """Log-likelihoods and, unless `weights` is None, expected counts."""
+        tables = start, transition, *logs_of(start, transition)
+        return self._expect(tables, log_table, weights, n_jobs)
+
+    def expect_of_logs(
+        self,
+        log_start: Array,
+        log_transition: Array,
+        log_table: Array,
+        weights: Array | None,
+        n_jobs: int | None = None,
+    ) -> Counts:
+        """The same of probabilities that may underflow, by their logarithms."""
+        tables = np.exp(log_start), np.exp(log_transition), log_start, log_transition
+        return self._expect(tables, log_table, weights, n_jobs)
+
+    def _expect(self, tables, log_table, weights, n_jobs):
         relative, top = relative_rows(log_table, self.shared)
         found = chain.expect(
-            np.ascontiguousarray(start),
-            np.ascontiguousarray(transition),
+            *map(np.ascontiguousarray, tables),
             relative,
             self.row,
             self.sequences.offsets,
@@ -86,14 +101,12 @@ class Observations:
 
     def viterbi(
         self,
-        start: Array,
-        transition: Array,
+        log_start: Array,
+        log_transition: Array,
         log_table: Array,
         n_jobs: int | None = None,
     ) -> tuple[NDArray[np.intp], Array]:
         """Most likely states (steps,), and log-probabilities (n,) with what is seen."""
-        with np.errstate(divide="ignore"):
-            log_start, log_transition = np.log(start), np.log(transition)
         path, log_prob = chain.viterbi(
             log_start,
             np.ascontiguousarray(log_transition),
@@ -110,6 +123,12 @@ class Observations:
             return np.zeros(len(self.sequences))
         steps = np.where(self.row >= 0, top[self.row], 0.0)
         return np.add.reduceat(steps, self.sequences.offsets[:-1])
+
+
+def logs_of(start: Array, transition: Array) -> tuple[Array, Array]:
+    """Logarithms of the probabilities of a chain."""
+    with np.errstate(divide="ignore"):
+        return np.log(start), np.log(transition)
 
 
 def relative_rows(log_table: Array, shared: bool) -> tuple[Array, Array]:
@@ -256,7 +275,8 @@ class HiddenMarkovModel(InformationCriteria, Model):
         """
         found, seen = self._seen(sequences, lengths)
         table = self._log_table(found)
-        path, log_prob = seen.viterbi(self.start, self.transition, table, n_jobs)
+        chain_in_logs = logs_of(self.start, self.transition)
+        path, log_prob = seen.viterbi(*chain_in_logs, table, n_jobs)
         return list(Sequences(path, found.offsets)), log_prob
 
     def _read_all(self, sequences, lengths):

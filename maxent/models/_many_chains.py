@@ -93,22 +93,39 @@ def expected_counts(
     return log_lik, out_of_vectors(starts, n), out_of_vectors(moves, n), counts
 
 
-def counts_of_models(
+def counts_of_chain(
     row: NDArray[np.intp],
     begin: NDArray[np.intp],
     length: NDArray[np.intp],
-    start: Array,
-    transition: Array,
-    table: Array,
+    log_start: Array,
+    log_transition: Array,
+    log_table: Array,
     n_threads: int,
 ) -> tuple[Array, Array, Array, Array]:
-    """As `expected_counts`, with sequences that underflow done in logs."""
+    """As `expected_counts` of one chain, given by logs; what underflows stays in logs.
+
+    `log_table` (n, rows, states) has a table for every sequence, the largest entry of a
+    row about zero.
+    """
+    n, S = len(begin), len(log_start)
+    start, transition = np.exp(log_start), np.exp(log_transition)
     log_lik, starts, moves, counts = expected_counts(
-        row, begin, length, start, transition, table, n_threads
+        row,
+        begin,
+        length,
+        np.broadcast_to(start, (n, S)),
+        np.broadcast_to(transition, (n, S, S)),
+        chain.likelihoods(log_table.reshape(-1, S)).reshape(log_table.shape),
+        n_threads,
     )
+    if chain.underflows(start, log_start) or chain.underflows(
+        transition, log_transition
+    ):
+        log_lik[:] = np.nan
     for i in np.flatnonzero(np.isnan(log_lik)):
         log_lik[i], counts[i], starts[i], moves[i] = _expect_one(
-            start[i], transition[i], table[i], row[begin[i] : begin[i] + length[i]]
+            (start, transition, log_start, log_transition, log_table[i]),
+            row[begin[i] : begin[i] + length[i]],
         )
     return log_lik, starts, moves, counts
 
@@ -183,9 +200,9 @@ _STATUS = {
 def _step_in_logs(codes, smoothing, point):
     """Objective of a model of one sequence, and the point after one EM step."""
     start, transition, table = point
-    value, counts, starts, moves = _expect_one(
-        start, transition, np.ascontiguousarray(table.T), codes
-    )
+    with np.errstate(divide="ignore"):
+        logs = np.log(start), np.log(transition), np.log(np.ascontiguousarray(table.T))
+    value, counts, starts, moves = _expect_one((start, transition, *logs), codes)
     return float(value) + log_of_pseudo_counts(smoothing, *point), (
         with_pseudo_counts(starts, smoothing, start),
         with_pseudo_counts(moves, smoothing, transition),
@@ -193,14 +210,10 @@ def _step_in_logs(codes, smoothing, point):
     )
 
 
-def _expect_one(start, transition, table, row):
+def _expect_one(tables, row):
     """Log-likelihood and expected counts of a sequence, in logs where it underflows."""
-    with np.errstate(divide="ignore"):
-        log_table = np.log(table)
     value, counts, starts, moves = chain.expect(
-        np.ascontiguousarray(start),
-        np.ascontiguousarray(transition),
-        log_table,
+        *tables,
         row,
         np.array([0, len(row)]),
         np.zeros(1, dtype=np.intp),

@@ -30,7 +30,7 @@ from maxent.models._chain_input import (
     log_of_pseudo_counts,
     with_pseudo_counts,
 )
-from maxent.models._hidden_chain import Observations
+from maxent.models._hidden_chain import Observations, logs_of
 from maxent.models._partial import (
     expected_observations,
     is_partial,
@@ -258,7 +258,7 @@ class Problem:
         if self.chains is None:
             return np.zeros(0, dtype=np.intp)
         evidence = self.evidence(p, q.mean, q.cov, q.lag)
-        return self.chains.viterbi(p.start, p.switching, evidence)[0]
+        return self.chains.viterbi(*logs_of(p.start, p.switching), evidence)[0]
 
     def _emission_terms(self, p, mean, cov, d):
         seen = self.observed

@@ -40,6 +40,7 @@ from maxent.models._factorial_em import (
 )
 from maxent.models._factorial_exact import joint_table
 from maxent.models._factorial_paths import best_paths, state_probabilities
+from maxent.models._hidden_chain import logs_of
 from maxent.models._state_fits import Units
 from maxent.models.base import Model, maximize_by_em
 
@@ -201,10 +202,12 @@ class FactorialHMM(InformationCriteria, Model):
                 f"{MOST_STATES}: use lower_bound."
             )
         means = total_means(self.mean)
+        chains = zip(*map(logs_of, self.start, self.transition))
+        log_starts, log_transitions = map(list, chains)
         out = np.empty(len(data))
         for i, x in enumerate(data):
             tables = joint_table(self.cov, means, x)
-            out[i] = exact_log_sums(self.start, self.transition, tables, len(x))[-1]
+            out[i] = exact_log_sums(log_starts, log_transitions, tables, len(x))[-1]
         return out
 
     def lower_bound(

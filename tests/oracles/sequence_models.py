@@ -11,15 +11,35 @@ def paths(n_states, length):
     return np.array(list(product(range(n_states), repeat=length)))
 
 
+def logs(*arrays):
+    """Logarithms, -inf of zeros."""
+    with np.errstate(divide="ignore"):
+        return [np.log(x) for x in arrays]
+
+
 def log_joint(start, transition, log_emission):
     """log p(x, z) of every path z; log_emission (length, n_states), 0 where missing."""
-    Z = paths(len(start), len(log_emission))
-    with np.errstate(divide="ignore"):
-        out = np.log(start)[Z[:, 0]] + log_emission[0][Z[:, 0]]
-        for t in range(1, len(log_emission)):
-            out = out + np.log(transition)[Z[:, t - 1], Z[:, t]]
-            out = out + log_emission[t][Z[:, t]]
+    return log_terms(*logs(start, transition), log_emission)
+
+
+def log_terms(log_start, log_transition, log_steps):
+    """Every path, and the sum of what its first state, moves and steps have."""
+    Z = paths(len(log_start), len(log_steps))
+    out = log_start[Z[:, 0]] + log_steps[0][Z[:, 0]]
+    for t in range(1, len(log_steps)):
+        out = out + log_transition[Z[:, t - 1], Z[:, t]] + log_steps[t][Z[:, t]]
     return Z, out
+
+
+def joint_chain(starts, transitions):
+    """Logs of start and transition of independent chains as one, the last fastest."""
+    log_start, log_transition = logs(starts[0], transitions[0])
+    for start, transition in zip(starts[1:], transitions[1:]):
+        log_pi, log_A = logs(start, transition)
+        log_start = (log_start[:, None] + log_pi).ravel()
+        both = log_transition[:, None, :, None] + log_A[None, :, None]
+        log_transition = both.reshape(len(log_start), len(log_start))
+    return log_start, log_transition
 
 
 def posteriors(start, transition, log_emission):
