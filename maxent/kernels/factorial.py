@@ -31,6 +31,7 @@ from maxent.models._coupled_chains import (
     random_beliefs,
     total_means,
 )
+from maxent.models._settling import FOR_BOUNDS
 from maxent.models.factorial import MOST_STATES, FactorialHMM
 
 Array = NDArray[np.float64]
@@ -194,5 +195,5 @@ class _Options:
             chains = CoupledChains(
                 starts, transitions, means, precision, target, offsets, beliefs
             )
-            best = max(best, chains.settle())
+            best = max(best, chains.settle(FOR_BOUNDS))
         return best

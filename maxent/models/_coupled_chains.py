@@ -24,10 +24,9 @@ from scipy.special import xlogy
 
 from maxent._support.sequences import Sequences
 from maxent.models._hidden_chain import Observations, logs_of
+from maxent.models._settling import SETTLED, settle
 
 Array = NDArray[np.float64]
-SETTLED = 1e-10  # relative gain of a sweep that ends mean field
-SWEEPS = 10_000
 _SURE = 1e-280  # a sum above it has lost nothing to underflow
 _PIECE = 1 << 14  # sums that are added up again at a time
 
@@ -105,18 +104,23 @@ class CoupledChains:
             h = r @ LW.T - own
         return h * self.seen[:, None]
 
-    def update(self, c: int) -> None:
-        """Replace the distribution of chain c by the best one given the others."""
+    def update(self, c: int) -> float:
+        """Replace the distribution of chain c by the best one given the others.
+
+        Returns the largest change of a probability.
+        """
         h = self.evidence(c)
         found = self.steps.expect(
             self.starts[c], self.transitions[c], h, np.ones(len(self.offsets) - 1), 1
         )
         q = found.emission
+        change = float(np.abs(q - self.beliefs[c]).max())
         self.beliefs[c], self.expected[c] = q, q @ self.means[c]
         energy = np.add.reduceat((q * h).sum(axis=1), self.offsets[:-1])
         self.free[c] = found.log_likelihood - energy
         self.start_counts[c], self.switch_counts[c] = found.start, found.transition
         self.entropy[c] = self.free[c].sum() - self._log_tables(c)
+        return change
 
     def viterbi(self, c: int) -> NDArray[np.intp]:
         """Most likely states (steps,) of chain c under its own distribution."""
@@ -156,22 +160,14 @@ class CoupledChains:
         energy = np.add.reduceat(self.energies(), self.offsets[:-1])
         return self.free.sum(axis=0) + energy
 
-    def sweep(self) -> None:
-        """Update every chain."""
-        for c in range(self.n_chains):
-            self.update(c)
+    def sweep(self) -> float:
+        """Update every chain; returns the largest change of a probability."""
+        return max(self.update(c) for c in range(self.n_chains))
 
-    def settle(self) -> float:
-        """Sweep until the bound gains less than 1e-10 of its size."""
-        self.sweep()
-        value = self.bound()
-        for _ in range(SWEEPS):
-            self.sweep()
-            new = self.bound()
-            if new - value <= SETTLED * (1.0 + abs(new)):
-                break
-            value = new
-        return new
+    def settle(self, left: float = SETTLED) -> float:
+        """Sweep until the beliefs stand still; returns the bound."""
+        settle(self.sweep, "a factorial hidden Markov model", left)
+        return self.bound()
 
 
 def random_beliefs(

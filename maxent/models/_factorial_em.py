@@ -17,6 +17,7 @@ from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._coupled_chains import CoupledChains, random_beliefs
 from maxent.models._factorial_exact import Expected, Moments, expected_jointly
 from maxent.models._partial import filling, is_partial, masked_observations
+from maxent.models._settling import SETTLED
 
 Array = NDArray[np.float64]
 # a quarter of the random starts ends far below the best, of three one in a hundred does
@@ -31,7 +32,9 @@ def even_beliefs(sizes: tuple[int, ...], n_steps: int) -> list[Array]:
     return [np.full((n_steps, S), 1.0 / S) for S in sizes]
 
 
-def settled_chains(model: Any, data: Sequences, beliefs: list[Array]) -> CoupledChains:
+def settled_chains(
+    model: Any, data: Sequences, beliefs: list[Array], left: float = SETTLED
+) -> CoupledChains:
     """Mean field over the chains of a model, from these beliefs.
 
     The means of every chain are taken about their centre, and the data about the sum of
@@ -48,7 +51,7 @@ def settled_chains(model: Any, data: Sequences, beliefs: list[Array]) -> Coupled
         data.offsets,
         beliefs,
     )
-    chains.settle()
+    chains.settle(left)
     return chains
 
 

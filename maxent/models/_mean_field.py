@@ -22,12 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
-from maxent.models._coupled_chains import SETTLED, SWEEPS
 from maxent.models._elimination import Elimination, Scope
 from maxent.models._factor_input import node_names
+from maxent.models._settling import SWEEPS
 
 Array = NDArray[np.float64]
 
+_GAIN = 1e-10  # relative gain of a bound by a sweep that ends them
 _FLOOR = 50.0  # nats below the top that stand for -inf at first
 _GONE = 1e-9  # probability of what the floor forbids once the beliefs have settled
 
@@ -154,7 +155,7 @@ class MeanField:
             both = np.isfinite(new) & np.isfinite(value)
             gain = np.where(both, new, 0.0) - np.where(both, value, 0.0)
             value = new
-            if (gain <= SETTLED * (1.0 + np.abs(np.where(both, new, 0.0)))).all():
+            if (gain <= _GAIN * (1.0 + np.abs(np.where(both, new, 0.0)))).all():
                 break
         return value
 

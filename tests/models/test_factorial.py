@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 from maxent.kernels import factorial_hmm_kernel
 from maxent.models import FactorialHMM, GaussianHMM
 from maxent.models._coupled_chains import CoupledChains, random_beliefs
+from maxent.models._factorial_em import even_beliefs, settled_chains
 
 pytestmark = pytest.mark.filterwarnings("ignore:FactorialHMM.fit")
 
@@ -150,6 +151,19 @@ def test_likelihood_is_the_sum_over_joint_paths_and_bounds_are_below(rng):
             assert bound <= value + 1e-9
             if len(sizes) == 1:
                 assert bound == pytest.approx(value, abs=1e-9)
+
+
+def test_mean_field_posteriors_settle(rng):
+    model = random_factorial(rng, (2, 3, 2), 2)
+    x = model.sample(1, 40, rng)
+    chains = settled_chains(model, model._read(x), even_beliefs((2, 3, 2), 40))
+    for q, own in zip(model.posterior(x, method="meanfield")[0], chains.beliefs):
+        np.testing.assert_array_equal(q, own)
+    settled = [np.array(q) for q in chains.beliefs]
+    for _ in range(600):
+        chains.sweep()
+    for q, limit in zip(settled, chains.beliefs):
+        np.testing.assert_allclose(q, limit, atol=1e-7)
 
 
 def test_one_chain_is_a_hidden_markov_model(rng):

@@ -8,6 +8,7 @@ from models.state_space_cases import random_lds, random_switching
 from oracles import state_space as dense
 from refusals import refused
 from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 
 from maxent.kernels import (
     SwitchingPaths,
@@ -16,7 +17,7 @@ from maxent.kernels import (
     switching,
     switching_lds_kernel,
 )
-from maxent.models import LinearDynamicalSystem, SwitchingLDS
+from maxent.models import LinearDynamicalSystem, SwitchingLDS, _settling
 
 pytestmark = pytest.mark.filterwarnings("ignore:SwitchingLDS.fit")
 
@@ -74,6 +75,38 @@ def test_likelihood_is_the_sum_over_paths_and_bounds_are_below(rng):
             assert bound <= exact + 1e-9
             if K == 1:
                 assert bound == pytest.approx(exact, abs=1e-9)
+
+
+def test_posteriors_are_fixed_points_of_mean_field(rng):
+    model = random_switching(rng, 2, 2, 1)
+    x = model.sample(1, 7, rng)[0]
+    q = model.posterior(x)[0].regimes
+    sweeps = 200
+    now, later = (dense.switching_mean_field(model, x, k * sweeps) for k in (1, 2))
+    # a rate of convergence so slow leaves more than 1e-7 of the change
+    if np.abs(later - now).max() < 1e-7:
+        np.testing.assert_allclose(q, later, atol=2e-7)
+
+
+@pytest.mark.parametrize("seed", [2, 4, 11])
+def test_posteriors_settle_where_sweeps_are_slow(seed):
+    """Rates 0.88, 0.75 and 0.98: the bound alone stops 1e-4 to 2e-3 before the end."""
+    rng = np.random.default_rng(seed)
+    model = random_switching(rng, 2, 2, 1)
+    x = model.sample(1, 60, rng)
+    problem, q = model._beliefs(model._read(x))
+    limit = q.regimes
+    for _ in range(600):
+        limit = problem.believe(model._parameters, limit).regimes
+    np.testing.assert_allclose(q.regimes, limit, atol=1e-7)
+
+
+def test_beliefs_that_do_not_settle_are_told(rng, monkeypatch):
+    monkeypatch.setattr(_settling, "SWEEPS", 2)
+    rng = np.random.default_rng(11)
+    model = random_switching(rng, 2, 2, 1)
+    with pytest.warns(ConvergenceWarning, match="SwitchingLDS did not settle: after 2"):
+        model.posterior(model.sample(1, 60, rng))
 
 
 def test_one_regime_is_a_linear_dynamical_system(rng):

@@ -83,3 +83,59 @@ def lds_log_kernel(p, q, T, rho):
 def paths(n_values, length):
     """All sequences of values 0 .. n_values - 1."""
     return itertools.product(range(n_values), repeat=length)
+
+
+def switching_mean_field(model, x, sweeps):
+    """Regime probabilities (T, K) of Q(s) Q(q) after sweeps from even ones.
+
+    Q(s) is a dense Gaussian, Q(q) a table over all paths of regimes.
+    """
+    T, n, K = len(x) - 1, model.n_states, model.n_regimes
+    every = np.array(list(paths(K, T)))
+    log_path = np.log(model.start)[every[:, 0]]
+    for t in range(1, T):
+        log_path = log_path + np.log(model.switching)[every[:, t - 1], every[:, t]]
+    gamma = np.full((T, K), 1.0 / K)
+    for _ in range(sweeps):
+        m, S = _states_given_regimes(model, x, gamma)
+        weight = np.array(log_path)
+        for t in range(T):
+            two = slice(t * n, (t + 2) * n)
+            evidence = np.empty(K)
+            for k in range(K):
+                Q = model.transition_cov[k]
+                D = np.hstack([-model.transition[k], np.eye(n)])
+                r = D @ m[two] - model.transition_offset[k]
+                scatter = np.outer(r, r) + D @ S[two, two] @ D.T
+                evidence[k] = -0.5 * (
+                    np.linalg.slogdet(Q)[1] + np.trace(np.linalg.solve(Q, scatter))
+                )
+            weight += evidence[every[:, t]]
+        weight = np.exp(weight - weight.max())
+        weight /= weight.sum()
+        gamma = np.array(
+            [[weight[every[:, t] == k].sum() for k in range(K)] for t in range(T)]
+        )
+    return gamma
+
+
+def _states_given_regimes(model, x, gamma):
+    """Mean and covariance of all states, transitions weighted by `gamma`."""
+    n, size = model.n_states, len(x) * model.n_states
+    J, h = np.zeros((size, size)), np.zeros(size)
+    J[:n, :n] = np.linalg.inv(model.initial_cov)
+    h[:n] = J[:n, :n] @ model.initial_mean
+    for t, row in enumerate(gamma):
+        two = slice(t * n, (t + 2) * n)
+        for k, p in enumerate(row):
+            D = np.hstack([-model.transition[k], np.eye(n)])
+            half = p * D.T @ np.linalg.inv(model.transition_cov[k])
+            J[two, two] += half @ D
+            h[two] += half @ model.transition_offset[k]
+    for t, seen in enumerate(x):
+        here = slice(t * n, (t + 1) * n)
+        half = model.observation.T @ np.linalg.inv(model.observation_cov)
+        J[here, here] += half @ model.observation
+        h[here] += half @ (seen - model.observation_offset)
+    S = np.linalg.inv(J)
+    return S @ h, S
