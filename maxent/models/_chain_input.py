@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -61,14 +63,11 @@ def states_per_sequence(length: int, n_symbols: int, zeta: float = 0.1) -> int:
     """
     length = v.check_count("length", length)
     n_symbols = v.check_count("n_symbols", n_symbols)
-    limit = v.check_positive("zeta", zeta) * length
-    half = 0.5 * n_symbols
-    M = max(2, int(np.sqrt(half**2 + limit + n_symbols + 1) - half))
-    while (M - 1) * (M + n_symbols + 1) <= limit:
-        M += 1
-    while M > 2 and (M - 2) * (M + n_symbols) > limit:
-        M -= 1
-    return M
+    # zeta as it is written: the product of doubles may round to the other side
+    limit = int(Fraction(repr(v.check_positive("zeta", zeta))) * length)
+    # (2 M + n)^2 > 4 (limit + n + 1) + n^2, in integers
+    square = 4 * (limit + n_symbols + 1) + n_symbols**2
+    return max(2, (math.isqrt(square) - n_symbols) // 2 + 1)
 
 
 def chosen_states(

@@ -1,6 +1,7 @@
 """Hidden Markov models against enumeration, their own laws, and hmmlearn."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -453,12 +454,16 @@ def test_callbacks_end_fits_without_a_warning(rng):
 
 
 def test_states_of_the_paper():
-    for O in (2, 4, 20):
-        for T in range(1, 400):
-            M = states_per_sequence(T, O, 0.1)
-            assert M >= 2 and (M - 1) * (M + O + 1) > 0.1 * T
-            assert M == 2 or (M - 2) * (M + O) <= 0.1 * T
+    for zeta in ("0.1", "0.7", "0.3", "1.1", "2.0", "1e-05"):
+        for O in (1, 2, 4, 20):
+            for T in (*range(1, 400), 1290, 10**6 + 1):
+                M = states_per_sequence(T, O, float(zeta))
+                limit = Fraction(zeta) * T
+                assert M >= 2 and limit < (M - 1) * (M + O + 1)
+                assert M == 2 or limit >= (M - 2) * (M + O)
     assert states_per_sequence(10**4, 4) == 30
+    assert states_per_sequence(1290, 20, 0.7) == 23  # 21 * 43 is 0.7 * 1290
+    assert states_per_sequence(1290, 20, np.float64(0.7)) == 23
 
 
 def test_values_are_immutable_equal_and_pickled(rng):
