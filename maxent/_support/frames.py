@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from maxent._support import validation as v
+from maxent._support.partitions import is_partitioned
 
 Names = tuple[str, ...]
 
@@ -39,22 +40,71 @@ def column_names(name: str, data: Any, expected: Names | None = None) -> Names |
         if own == found:
             continue
         order = sorted(own) == sorted(found)
+        there = set(found) <= set(own)
         raise ValueError(
             f"{label} has the columns {v.shown(list(own))}, but "
             f"{'the fit' if expected is not None else 'another data frame'} had "
             f"{v.shown(list(found))}: the feature names should match"
-            + (", also in their order" if order else "")
-            + f". Pass {label}[{v.shown(list(found))}]."
+            + (", also in their order. " if order else ". ")
+            + (f"Pass {label}[{v.shown(list(found))}]." if there else "Rename them.")
         )
     return found
 
 
+def columns_of_nodes(name: str, data: Any, nodes: Names) -> Any:
+    """Rows of named nodes: the columns of a data frame in the order of these names.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the data.
+    data : data frame, or anything else
+        What has no names keeps its columns as they are.
+    nodes : tuple of str
+        Names of the columns that are expected.
+
+    Returns
+    -------
+    data frame, or the data as they are
+
+    Raises
+    ------
+    ValueError
+        If a frame has other names, or one of them twice.
+    """
+    if is_partitioned(data):
+        data = data.compute()
+    for _, own in _named(name, data):
+        if sorted(own) != sorted(nodes):
+            raise ValueError(
+                f"{name} has the columns {v.shown(list(own))}, but the observed nodes "
+                f"are {v.shown(list(nodes))}: {_difference(own, nodes)}. Columns of "
+                "data frames are taken by their names, in any order; rename or drop "
+                "columns, or name the nodes that data show by observed=."
+            )
+        return data[list(nodes)]
+    return data
+
+
+def _difference(own: Names, nodes: Names) -> str:
+    """The first column that is no node, is there twice, or is missing."""
+    for column in own:
+        if column not in nodes:
+            return f"{column!r} is none of them"
+    twice = [column for column in own if own.count(column) > 1]
+    if twice:
+        return f"{twice[0]!r} is there twice"
+    return f"{next(node for node in nodes if node not in own)!r} is missing"
+
+
 def _named(name: str, data: Any) -> Iterator[tuple[str, Names]]:
-    """Labels and column names of the frames that have some."""
+    """Labels and column names of what has some: frames, sequences read from them."""
     each = enumerate(data) if isinstance(data, (list, tuple)) else [(None, data)]
     for i, one in each:
         columns = getattr(one, "columns", None)
-        if columns is not None and hasattr(one, "to_numpy"):
+        if columns is not None and (
+            hasattr(one, "to_numpy") or hasattr(one, "offsets")
+        ):
             own = tuple(columns)
             if own and all(isinstance(column, str) for column in own):
                 yield (name if i is None else f"{name}[{i}]"), own

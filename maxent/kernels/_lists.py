@@ -63,7 +63,28 @@ def check_models(
                 f"{name}[{i}] has {space}={getattr(model, space)}, the first model has "
                 f"{expected}: the models are over different spaces and have no kernel."
             )
+    check_columns(name, models, like)
     return models
+
+
+def check_columns(
+    name: str, models: Sequence[Any], like: Sequence[Any] | None = None
+) -> None:
+    """Refuse models of data frames with different columns."""
+    expected = None
+    for label, own in (("a model", like or ()), (f"{name}[{{}}]", models)):
+        for i, model in enumerate(own):
+            columns = getattr(model, "_columns", None)
+            if columns is None or columns == expected:
+                continue
+            if expected is not None:
+                raise ValueError(
+                    f"{label.format(i)} was fitted to the columns "
+                    f"{v.shown(list(columns))}, another model to "
+                    f"{v.shown(list(expected))}: the feature names should match, also "
+                    "in their order."
+                )
+            expected = columns
 
 
 def check_horizons(

@@ -8,10 +8,9 @@ import numpy as np
 
 from maxent.kernels._gaussian_parts import GaussianParts
 from maxent.kernels._hmm import log_hmm_kernel
-from maxent.kernels._lists import check_models
+from maxent.kernels._lists import check_columns, check_models
 from maxent.kernels._markov import check_letters
 from maxent.kernels._routes import (
-    SAMPLERS,
     Array,
     Call,
     ModelRoute,
@@ -54,6 +53,7 @@ class HMMRoute(ModelRoute):
                 )
         if hasattr(first, "alphabet"):
             check_letters(name, models, first.alphabet)
+        check_columns(name, models, like)
         return models
 
     def check_call(self, P: Any, Q: Any, call: Call) -> None:
@@ -188,19 +188,6 @@ class FactorRoute(ModelRoute):
     def checked(self, name: str, models: Any, like: Any = None) -> Any:
         kind: Any = FactorModel  # nets and fields have kernels with each other
         return check_models(name, models, kind, space=self.space, like=like)
-
-    def check_call(self, P: Any, Q: Any, call: Call) -> None:
-        if call.method not in SAMPLERS:
-            return  # nodes are found by their names
-        for side, models in (("P", P), ("Q", Q)):
-            for i, model in enumerate(models or ()):
-                if model.observed != P[0].observed:
-                    raise ValueError(
-                        f"{call.named[side]}[{i}] has the columns "
-                        f"{list(model.observed)}, the first model "
-                        f"{list(P[0].observed)}: with method={call.method!r} all must "
-                        "have observed= in the same order."
-                    )
 
     def log_kernel(self, P: Any, Q: Any, call: Call) -> Array:
         out = np.empty((len(P), len(P if Q is None else Q), *call.shape))

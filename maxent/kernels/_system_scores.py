@@ -237,7 +237,7 @@ class NetworkScorer(Scorer):
 
     def blocks(self, data: Any) -> tuple[Array, list[Array]]:
         M = self.model
-        X = np.asarray(data, dtype=np.float64)
+        X = M._rows(data)
         log_lik = M.log_likelihood(X)
         mean, cov = M._all_given(X)  # the covariance of each row, if rows miss parts
         B = np.eye(len(M.offsets)) - M.coefficients

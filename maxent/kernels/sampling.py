@@ -84,6 +84,7 @@ class SharedSample:
         n = v.check_count("n_samples", n_samples)
         rng = as_generator(random_state)
         self.horizon = checked_horizon(models, horizon)
+        self.columns = one_order(models)
         counts = np.full(len(models), n // len(models))
         extra = rng.permutation(len(models))[: n - counts.sum()]
         counts[extra] += 1
@@ -103,6 +104,7 @@ class SharedSample:
         return len(self.log_proposal)
 
     def _log_density(self, models):
+        one_order(models, self.columns)
         return log_densities(models, self.draws)
 
     def log_features(self, models: Any, rho: float = 0.5) -> Array:
@@ -295,6 +297,23 @@ def checked_horizon(models: Any, horizon: Any) -> int | None:
     return int(horizons[0])
 
 
+def one_order(models: Any, columns: list[str] | None = None) -> list[str] | None:
+    """Columns of draws, in which all models must have theirs; None if not known."""
+    if isinstance(models, ExponentialFamily):
+        return columns
+    for i, model in enumerate(models):
+        own = getattr(model, "feature_names", None)
+        own = None if own is None else list(own)
+        if columns is not None and own not in (None, columns):
+            raise ValueError(
+                f"models[{i}] has the columns {v.shown(own)}, another model "
+                f"{v.shown(columns)}: draws of one model are rows of all, so that "
+                "columns must have one order (that of observed= in nets)."
+            )
+        columns = own if columns is None else columns
+    return columns
+
+
 def drawn(model: Any, n: int, horizon: int | None, rng: np.random.Generator) -> Any:
     """Draws of one model: an array of rows, or a list of sequences."""
     if horizon is None:
@@ -341,6 +360,7 @@ def log_pair_kernel(
 
     Draws are those of each model; (len(P), len(Q)).
     """
+    one_order(Q, one_order(P))
     one = _one_sided(P, Q, rho, draws_P)
     two = _one_sided(Q, P, rho, draws_Q).T
     return np.logaddexp(one, two) - np.log(2.0)

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.estimator_input import validated
 from maxent._support.fitted import FittedState, fresh_state
 from maxent._support.registry import VALUES, resolve
 from maxent._support.threads import single_threaded_blas
@@ -65,6 +66,8 @@ class FisherScores(FittedState, TransformerMixin, BaseEstimator):
     ----------
     model_ : model or distribution
         What `fit` has fitted, where `model` is a name or a class.
+    n_features_in_, feature_names_in_
+        Of a family that was fitted to a data frame.
 
     Raises
     ------
@@ -184,6 +187,8 @@ class FisherScores(FittedState, TransformerMixin, BaseEstimator):
             scorer_of(cls, None)  # refuses it
         params = dict(self.model_params or {})
         if issubclass(cls, ExponentialFamily):
+            if hasattr(X, "columns"):  # models keep the names themselves
+                validated(self, X, skip_check_array=True)
             return fit_stacks(cls, np.asarray(X)[None], params)[0]
         return cls.fit(X, **params)
 
@@ -205,6 +210,8 @@ class FisherScores(FittedState, TransformerMixin, BaseEstimator):
             For data that the model cannot produce, and scores that are not finite.
         """
         scorer, coordinates = self._checked()
+        if "feature_names_in_" in vars(self) and hasattr(X, "columns"):
+            validated(self, X, skip_check_array=True, reset=False)
         with single_threaded_blas():
             log_lik, blocks = scorer.blocks(X)
         refuse_impossible(log_lik)

@@ -21,6 +21,7 @@ from maxent._support.fitted import (
     check_value,
     fresh_state,
 )
+from maxent._support.frames import column_names
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.typing import ArrayLike, FloatArray, RandomState
 from maxent.families import ExponentialFamily
@@ -126,8 +127,8 @@ class ProductKernel(
     n_models_ : int
         Number of training data.
     n_features_in_, feature_names_in_
-        Of counts, and of training data in one data frame; later ones must have the
-        same columns.
+        Of counts, and of training data in data frames; later ones must have the same
+        columns.
 
     See Also
     --------
@@ -318,9 +319,16 @@ class ProductKernel(
 
     # -- fits ------------------------------------------------------------------------
     def _check_names(self, X, reset):
-        """Names of the columns of a data frame: those of training, in their order."""
+        """Names of the columns of data frames: those of training, in their order."""
         if hasattr(X, "columns"):
             validated(self, X, skip_check_array=True, reset=reset)
+            return
+        known = None if reset else vars(self).get("feature_names_in_")
+        names = column_names("X", X, None if known is None else tuple(known))
+        if reset:
+            vars(self).pop("feature_names_in_", None)
+            if names is not None:
+                self.feature_names_in_ = np.array(names, dtype=object)
 
     def _fit(self, X):
         rho = check_powers(self.rho)

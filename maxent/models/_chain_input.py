@@ -278,6 +278,14 @@ def check_init(init: Any, cls: type, n_states: int | None = None) -> None:
         raise ValueError(f"n_states={n_states} but init has {states} states.")
 
 
+def columns_of_start(init: Any, cls: type) -> tuple[str, ...] | None:
+    """Columns of the data frames of a start, which those of the fit must have."""
+    if init is None:
+        return None
+    check_init(init, cls)
+    return init._columns  # type: ignore[no-any-return]
+
+
 def check_kind(model: Any, name: str, attribute: str) -> None:
     """Refuse what is no fitted model of hmmlearn of this name."""
     if type(model).__name__ != name or not hasattr(model, attribute):

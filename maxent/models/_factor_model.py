@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
+from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.models._elimination import MAX_TABLE, Elimination, Scope
 from maxent.models._factor_input import Array, Names, codes_of, node_names
@@ -62,6 +63,14 @@ class FactorModel(Model):
         return len(self.observed)
 
     @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of the data: the observed nodes.
+
+        Data frames have them in any order; arrays have their columns in this one.
+        """
+        return list(self.observed)
+
+    @property
     def observed_sizes(self) -> dict[str, int]:
         """Number of categories of every observed node."""
         return {name: self.n_categories[name] for name in self.observed}
@@ -87,6 +96,7 @@ class FactorModel(Model):
     def _rows(self, X: ArrayLike, max_table: int) -> Rows:
         sizes = tuple(self.n_categories.values())
         columns = tuple(self.nodes.index(name) for name in self.observed)
+        X = columns_of_nodes("X", X, self.observed)
         codes = codes_of(X, [sizes[k] for k in columns])
         return Rows(codes, columns, self._sorted[0], sizes, max_table)
 

@@ -86,10 +86,11 @@ class Model(ABC):
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Columns of the data frames of the fit of a model of vectors.
+        """Columns of the data frames of the fit of a model of rows or vectors.
 
         Later data frames must have them in the same order. None where the fit had no
-        data frame, and of a model from its constructor or from a file.
+        data frame, and of a model from its constructor or from a file. In networks the
+        nodes are the names.
         """
         return None if self._columns is None else list(self._columns)
 

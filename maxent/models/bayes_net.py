@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
+from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.families import _checks
 from maxent.models import _factor_input as given
@@ -205,6 +206,7 @@ class BayesNet(FactorModel):
         ----------
         X : array-like (n_samples, n_features)
             Codes 0, 1, ... of the observed nodes; -1 or NaN where a value is missing.
+            Columns of a data frame are those of the nodes that they name.
         parents : mapping {str: sequence of str}
             Every node, with its parents.
         observed : sequence of str, optional
@@ -294,6 +296,7 @@ class BayesNet(FactorModel):
         tol, max_iter = v.check_stop(tol, max_iter)
         parents = given.check_structure(parents)
         shown = given.check_observed(observed, tuple(parents))
+        X = columns_of_nodes("X", X, shown)
         if init is not None:
             check_init(init, BayesNet)
             if init.parents != parents:

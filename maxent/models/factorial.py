@@ -20,6 +20,7 @@ from maxent._support.sequences import Sequences, vector_sequences
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import (
     check_chain,
+    columns_of_start,
     drawn_offsets,
     drawn_paths,
     single_series,
@@ -472,8 +473,9 @@ class FactorialHMM(InformationCriteria, Model):
         callback=None, random_state=None,
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
+        columns = columns_of_start(init, cls)
         sizes = sizes_of(init, n_states)
-        data = vector_sequences(sequences, lengths, partly=True)
+        data = vector_sequences(sequences, lengths, partly=True, columns=columns)
         units = Units(data)
         if init is not None:
             units.check(init.n_features)

@@ -18,6 +18,7 @@ from maxent.models._chain_input import (
     check_chain,
     check_init,
     check_kind,
+    columns_of_start,
     hmmlearn,
     sequence_weights,
     single_series,
@@ -285,7 +286,13 @@ class GaussianHMM(HiddenMarkovModel):
             )
             return parts.fit(cls, {}, tol, max_iter, callback)
         d = None if init is None else init.n_features
-        found = vector_sequences(sequences, lengths, n_features=d, partly=True)
+        found = vector_sequences(
+            sequences,
+            lengths,
+            n_features=d,
+            partly=True,
+            columns=columns_of_start(init, cls),
+        )
         weights = sequence_weights(weights, len(found))
         problem = GaussianProblem(
             cls._observations(found), weights, smoothing, covariance_type, n_jobs

@@ -21,7 +21,11 @@ from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families import Gaussian
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
-from maxent.models._chain_input import drawn_offsets, single_series
+from maxent.models._chain_input import (
+    columns_of_start,
+    drawn_offsets,
+    single_series,
+)
 from maxent.models._criteria import InformationCriteria, covariance_parameters
 from maxent.models._state_fits import Units, check_fixed, lds_starts, n_states_of
 from maxent.models._state_posterior import (
@@ -446,11 +450,12 @@ class LinearDynamicalSystem(InformationCriteria, Model):
         callback=None, random_state=None,
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
+        columns = columns_of_start(init, cls)
         prior = v.check_nonnegative("prior", prior)
         n_init = v.check_count("n_init", n_init)
         fixed = check_fixed(fixed, cls._names)
-        data = vector_sequences(sequences, lengths, partly=True)
         n = n_states_of(init, n_states)
+        data = vector_sequences(sequences, lengths, partly=True, columns=columns)
         units = Units(data)
         shift = units.log_density
         if "observation_cov" not in fixed:  # the prior's own change of units

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
 from maxent._support import validation as v
+from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.families import Gaussian, _checks
 from maxent.models import _network_input as net_input
@@ -142,6 +143,25 @@ class LinearGaussianNetwork(Model):
         """Columns of the data."""
         return len(self._shown)
 
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of the data: the observed nodes.
+
+        Those of a node of several coordinates are "name[0]", "name[1]", ... Data frames
+        have them in any order; arrays have their columns in this one.
+        """
+        sizes = dict(self.order)
+        return [
+            name if sizes[name] == 1 else f"{name}[{i}]"
+            for name in self.observed
+            for i in range(sizes[name])
+        ]
+
+    def _rows(self, X):
+        """Checked rows (n, n_features), NaN where an entry is missing."""
+        X = columns_of_nodes("X", X, tuple(self.feature_names))
+        return rows_in_part(X, self.n_features)
+
     @functools.cached_property
     def _total(self) -> Array:
         """(I - B)^{-1}."""
@@ -199,7 +219,7 @@ class LinearGaussianNetwork(Model):
         -------
         ndarray (n_samples,)
         """
-        X = rows_in_part(X, self.n_features)
+        X = self._rows(X)
         if not np.isnan(X).any():
             return self.marginal().log_prob(X)
         out = np.zeros(len(X))
@@ -225,7 +245,7 @@ class LinearGaussianNetwork(Model):
             The same for all rows; (n_samples, n_hidden, n_hidden) if entries of X are
             missing.
         """
-        X = rows_in_part(X, self.n_features)
+        X = self._rows(X)
         hidden = np.setdiff1d(np.arange(len(self.offsets)), self._shown)
         mean, cov = self._all_given(X)
         return mean[:, hidden], cov[..., hidden[:, None], hidden]
@@ -309,7 +329,8 @@ class LinearGaussianNetwork(Model):
         ----------
         X : array-like (n_samples, n_features)
             Columns of the observed nodes, in the order of `observed`; NaN where an
-            entry is missing.
+            entry is missing. Columns of a data frame are those of the nodes that they
+            name, "name[0]", "name[1]", ... of a vector.
         order : sequence of str, or of (str, int)
             Nodes, parents before children.
         parents : mapping {node: sequence of str}
@@ -396,7 +417,7 @@ class _Problem:
         D = sum(size for _, size in nodes)
         zero = LinearGaussianNetwork(nodes, np.zeros((D, D)), 0.0, np.eye(D), observed)
         self.observed, self.shown = zero.observed, zero._shown
-        X = rows_in_part(X, zero.n_features)
+        X = zero._rows(X)
         v.check_range("X", X)
         self.w, self.total = _checks.row_weights(weights, X.shape[:1])
         check_columns(X[self.w > 0], "X", "row")

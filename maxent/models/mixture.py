@@ -12,6 +12,7 @@ from scipy.special import logsumexp, softmax
 
 from maxent._support import validation as v
 from maxent._support.bags import read_bags
+from maxent._support.frames import column_names
 from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
 from maxent._support.typing import Callback
@@ -87,6 +88,7 @@ class Mixture(Model):
 
     def _joint(self, X: ArrayLike) -> Array:
         """log weights[h] p_h(x), (n_components, n_samples)."""
+        column_names("X", X, self._columns)
         log_prob = log_densities(self.components, X)
         if log_prob.ndim != 2:
             raise ValueError(
@@ -350,14 +352,16 @@ class Mixture(Model):
                 f"weights={v.shown(weights)} must be one weight per row; the number of "
                 "components is a keyword: Mixture.fit(X, n_components=2)."
             )
+        names = None
         if isinstance(init, Mixture):
-            family = type(init.components)
+            family, names = type(init.components), init._columns
         if is_partitioned(X):
             starts = init, n_components, n_init, random_state
             parts = PartitionedMixture(
                 X, weights, family, smoothing, family_options, starts
             )
             return parts.fit(cls, tol, max_iter, callback)
+        names = column_names("X", X, names)
         problem = MixtureProblem(X, weights, family, smoothing, family_options or {})
         if isinstance(init, Mixture):
             starts = [problem.start_of_mixture(init.weights, init.components)]
@@ -369,8 +373,11 @@ class Mixture(Model):
         best, result = maximize_by_em(
             problem.step, starts, change=mixture_change, **options
         )
-        return cls(*best)._with_result(result)
+        return cls(*best)._with_result(result)._with_names(names)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
-        return read_bags("data", data)
+        data = list(data)
+        column_names("data", data)
+        read_bags("data", data)
+        return data

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
+from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.families import _checks
 from maxent.models import _factor_input as given
@@ -276,6 +277,7 @@ class MarkovRandomField(FactorModel):
         ----------
         X : array-like (n_samples, n_features)
             Codes 0, 1, ... of the observed nodes; -1 or NaN where a value is missing.
+            Columns of a data frame are those of the nodes that they name.
         scopes : sequence of (str or sequence of str)
             Nodes of every factor.
         observed : sequence of str, optional
@@ -368,6 +370,7 @@ class MarkovRandomField(FactorModel):
         if not nodes:
             raise ValueError(f"scopes={v.shown(scopes)} has no node.")
         shown = given.check_observed(observed, nodes)
+        X = columns_of_nodes("X", X, shown)
         sizes = given.category_counts(X, nodes, shown, n_categories)
         problem = _Problem(X, found, shown, sizes, weights, smoothing, max_table)
         rng = as_generator(random_state)

@@ -21,7 +21,11 @@ from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
 from maxent.models import _lds_em as lds_em
 from maxent.models import _switching_em as em
-from maxent.models._chain_input import drawn_offsets, single_series
+from maxent.models._chain_input import (
+    columns_of_start,
+    drawn_offsets,
+    single_series,
+)
 from maxent.models._regime_paths import RegimePaths
 from maxent.models._settling import FOR_BOUNDS, SETTLED, settle
 from maxent.models._state_fits import Units, n_states_of
@@ -449,11 +453,12 @@ class SwitchingLDS(RegimePaths):
         callback=None, random_state=None,
     ):  # fmt: skip
         v.check_stop(tol, max_iter)
+        columns = columns_of_start(init, cls)
         prior = v.check_positive("prior", prior)
         smoothing = v.check_nonnegative("smoothing", smoothing)
         K = regimes_of(init, n_regimes)
         n = n_states_of(init, n_states)
-        data = vector_sequences(sequences, lengths, partly=True)
+        data = vector_sequences(sequences, lengths, partly=True, columns=columns)
         units, law = Units(data), lds_em.CovariancePrior(prior)
         problem = em.Problem(units.standardised(data))
         # also the prior's own change of units

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from maxent.kernels import FisherScores, ProductKernel
+from maxent.kernels import FisherScores, ProductKernel, product_kernel
 from maxent.models import (
     CategoricalHMM,
     FactorialHMM,
@@ -78,7 +78,12 @@ def test_models_remember_the_columns_of_data_frames(cls, options, rng):
     refused(lambda: model.log_likelihood([frame, turned]), r"sequences\[1\] has the")
     refused(lambda: cls.fit([frame, turned], **options), "another data frame had")
     other = frame.rename(columns={"a": "c"})
-    refused(lambda: model.log_likelihood(other), r"should match. Pass")
+    refused(lambda: model.log_likelihood(other), r"should match. Rename")
+    refused(lambda: cls.fit(turned, init=model), r"\['b', 'a'\], but the fit had")
+    refused(lambda: cls.fit_many([turned], init=model), r"data\[0\].*but the fit had")
+    back = cls.fit(turned, random_state=0, **options)
+    match = r"Q\[0\] was fitted to the columns \['b', 'a'\], another model to"
+    refused(lambda: product_kernel([model], [back], horizon=2), match)
     many = cls.fit_many([frame, frame], random_state=0, **options)
     assert many[1].feature_names == ["a", "b"]
     assert cls.fit(frame.to_numpy(), random_state=0, **options).feature_names is None
