@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from maxent._support import validation as v
-from maxent._support.partitions import is_partitioned
 
 Names = tuple[str, ...]
 
@@ -72,8 +71,7 @@ def columns_of_nodes(name: str, data: Any, nodes: Names) -> Any:
     ValueError
         If a frame has other names, or one of them twice.
     """
-    if is_partitioned(data):
-        data = data.compute()
+    data = v.in_memory(name, data)
     for _, own in _named(name, data):
         if sorted(own) != sorted(nodes):
             raise ValueError(

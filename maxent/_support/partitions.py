@@ -40,6 +40,9 @@ class Partitions(Protocol):
     lengths: tuple[int, ...]
     n_columns: int
 
+    def keep_shapes(self) -> None:
+        """Refuse, from now on, partitions that are not real and of these sizes."""
+
     def map(self, function: Function, *shared: Any) -> list[Any]:
         """Results of ``function(*arrays, *shared)`` for each partition, in order."""
 
@@ -211,12 +214,15 @@ class LocalPartitions:
             self.n_columns = first.shape[1] if first.ndim == 2 else 1
         self.lengths = lengths
 
+    def keep_shapes(self) -> None:
+        """Rows in memory or in a file stay as they are."""
+
     def holding(self, states: Sequence[Any]) -> Partitions:
         parts = zip(states, self.arrays, strict=True)
         return LocalPartitions([(s, *own[1:]) for s, own in parts], self.lengths)
 
     def map(self, function: Function, *shared: Any) -> list[Any]:
-        return [_run(function, *arrays, *shared) for arrays in self.arrays]
+        return [_run(None, function, *arrays, *shared) for arrays in self.arrays]
 
     def total(self, function: Function, *shared: Any) -> tuple[Any, ...]:
         return _tree_sum(self.map(function, *shared), _add)
@@ -226,7 +232,7 @@ class LocalPartitions:
     ) -> tuple[Sequence[Any], tuple[Any, ...]]:
         states = [None] * len(self.arrays) if states is None else states
         found = [
-            _run(function, *arrays, state, *shared)
+            _run(None, function, *arrays, state, *shared)
             for arrays, state in zip(self.arrays, states, strict=True)
         ]
         return [f[0] for f in found], _tree_sum([f[1] for f in found], _add)
@@ -237,6 +243,12 @@ class _DaskPartitions:
 
     def __init__(self, arrays, lengths, n_columns):
         self.arrays, self.lengths, self.n_columns = arrays, tuple(lengths), n_columns
+        self.places: list[tuple[int, int, int] | None] = [None] * len(arrays)
+
+    def keep_shapes(self) -> None:
+        """Blocks are computed anew in every pass, and may come out otherwise."""
+        sizes = enumerate(self.lengths)
+        self.places = [(i, rows, self.n_columns) for i, rows in sizes]
 
     def holding(self, states: Sequence[Any]) -> Partitions:
         parts = zip(states, self.arrays, strict=True)
@@ -248,11 +260,12 @@ class _DaskPartitions:
 
         run = delayed(_run, pure=False, **options)
         shared = [delayed(s, traverse=False) for s in shared]
+        parts = zip(self.places, self.arrays, strict=True)
         if states is None:
-            return [run(function, *arrays, *shared) for arrays in self.arrays]
+            return [run(place, function, *own, *shared) for place, own in parts]
         return [
-            run(function, *arrays, state, *shared)
-            for arrays, state in zip(self.arrays, states, strict=True)
+            run(place, function, *own, state, *shared)
+            for (place, own), state in zip(parts, states, strict=True)
         ]
 
     def map(self, function: Function, *shared: Any) -> list[Any]:
@@ -280,10 +293,31 @@ class _DaskPartitions:
         return kept, cast(tuple[Any, ...], found)
 
 
-def _run(function, *args):
-    """A function of a partition on one thread, BLAS too: the same bits everywhere."""
+def _run(place, function, *args):
+    """A function of a partition on one thread, BLAS too: the same bits everywhere.
+
+    Of a partition that keeps its shape `place` has the number, rows and columns.
+    """
     with threads_of(1), single_threaded_blas():
-        return function(*map(_aligned, args))
+        if place is None:
+            return function(*map(_aligned, args))
+        try:
+            _refuse_other_block(args[0], *place[1:])
+            return function(*map(_aligned, args))
+        except ValueError as error:
+            error.args = (f"partition {place[0]}: {error}",)
+            raise
+
+
+def _refuse_other_block(X, rows, columns):
+    """Refuse a block that is complex, or of another shape than before."""
+    found = (X.shape[0], X.shape[1] if X.ndim == 2 else 1)
+    if X.ndim > 2 or found != (rows, columns) or X.dtype.kind == "c":
+        raise ValueError(
+            f"the block has shape {X.shape} and dtype {X.dtype}, but {rows} rows of "
+            f"{columns} real numbers were declared, or there before: give the true "
+            "shape, and blocks that are the same in every pass, as by persist()."
+        )
 
 
 def _aligned(value):

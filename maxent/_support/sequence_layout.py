@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent._support.frames import Names
+from maxent._support.partitions import is_partitioned
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,11 @@ class Sequences:
 
 def listed(sequences: Any, name: str) -> Any:
     """An iterator as the list of what it yields; no pair of array and lengths."""
+    if is_partitioned(sequences) and not hasattr(sequences, "chunks"):
+        raise TypeError(
+            f"{name} is a Dask collection of type {type(sequences).__name__}, and is "
+            f"read in memory here: pass {name}.compute()."
+        )
     if isinstance(sequences, Iterator):
         return list(sequences)
     if isinstance(sequences, tuple):

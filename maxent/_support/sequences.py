@@ -203,6 +203,8 @@ def _encoded(
 
 def _codes_of(name: str, value: Any) -> NDArray[np.intp]:
     """One array of codes."""
+    value = v.in_memory(name, value)
+    v.refuse_sparse(name, value)
     array = v.as_array(name, value)
     if any(isinstance(x, bytes) for x in array.ravel()[:1]):
         raise ValueError(

@@ -195,6 +195,7 @@ def refuse_masked(name: str, value: Any) -> None:
 def as_array(name: str, value: Any) -> NDArray[Any]:
     """Array of what may be nested lists, which must have one shape."""
     refuse_masked(name, value)
+    value = in_memory(name, value)
     try:
         return np.asarray(value)
     except ValueError:  # of an inhomogeneous shape
@@ -204,6 +205,41 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
         ) from None
 
 
+def in_memory(name: str, value: Any) -> Any:
+    """A Dask collection, computed; anything else as it is.
+
+    Blocks of an array stay what they are, sparse or complex, whatever was declared:
+    Dask would cast them.
+    """
+    if type(value).__module__.partition(".")[0] != "dask":
+        return value
+    if not hasattr(value, "chunks"):
+        return value.compute()
+    import dask
+
+    delayed = value.to_delayed()
+    parts = np.empty(delayed.shape, dtype=object)
+    for i, block in zip(np.ndindex(parts.shape), dask.compute(*delayed.ravel())):
+        if sp.issparse(block):
+            return block
+        parts[i] = block
+    try:
+        return np.block(parts.tolist())
+    except ValueError:
+        shapes = dict.fromkeys(block.shape for block in parts.ravel())
+        raise ValueError(
+            f"{name} is a Dask array with blocks of the shapes "
+            f"{shown(list(shapes))}, which do not fit together; give every block of "
+            "rows the same columns."
+        ) from None
+
+
+def refuse_sparse(name: str, value: Any) -> None:
+    """Refuse sparse arrays, which NumPy takes for single objects."""
+    if sp.issparse(value):
+        raise TypeError(f"{name} is sparse; make it dense with toarray().")
+
+
 def shape_of(name: str, value: Any) -> tuple[int, ...]:
     """Shape of an array, sparse or not, or of nested lists."""
     return value.shape if hasattr(value, "shape") else as_array(name, value).shape
@@ -211,8 +247,8 @@ def shape_of(name: str, value: Any) -> tuple[int, ...]:
 
 def as_doubles(name: str, value: Any) -> FloatArray:
     """Float array of real numbers; text, complex and sparse values are refused."""
-    if sp.issparse(value):
-        raise TypeError(f"{name} is sparse; make it dense with toarray().")
+    value = in_memory(name, value)
+    refuse_sparse(name, value)
     array = as_array(name, value)
     if array.dtype.kind == "c":
         raise ValueError(f"{name} is complex; real numbers are needed.")

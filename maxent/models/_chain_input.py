@@ -283,7 +283,8 @@ def columns_of_start(init: Any, cls: type) -> tuple[str, ...] | None:
     if init is None:
         return None
     check_init(init, cls)
-    return init._columns  # type: ignore[no-any-return]
+    columns: tuple[str, ...] | None = init._columns
+    return columns
 
 
 def check_kind(model: Any, name: str, attribute: str) -> None:

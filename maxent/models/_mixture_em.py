@@ -43,6 +43,7 @@ class MixtureProblem:
         self.X = v.as_doubles("X", X)
         if self.X.ndim == 0 or not len(self.X):
             raise ValueError(f"X has shape {self.X.shape}; there is no row to fit.")
+        refuse_infinite(self.X)
         n = len(self.X)
         own = np.ones(n) if weights is None else v.as_doubles("weights", weights)
         self.own, _ = _checks.row_weights(own, (n,))
@@ -73,7 +74,6 @@ class MixtureProblem:
                 f"family_options={v.shown(self.options)} are not read where X has "
                 "missing entries (NaN); leave them out, or fill X in."
             )
-        refuse_infinite(X)
         v.check_range("X", X)
         lost = np.isnan(X).all(axis=1)
         if lost.any():

@@ -78,6 +78,7 @@ class PartitionedChains:
         self.emission, self.smoothing = emission, smoothing
         self.init, self.options = init, options
         self.parts = sequence_partitions(sequences, lengths, weights)
+        self.parts.keep_shapes()
         found = self.parts.map(_read, emission)
         for i, (wrong, _) in enumerate(found):
             if wrong is not None:
@@ -141,7 +142,7 @@ def _read(values, lengths, weights, emission):
     """(what is wrong or None, facts)."""
     try:
         found = emission.read(values, lengths)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         return str(error), (0.0, 0.0)
     return None, emission.facts(found, weights)
 
@@ -176,6 +177,7 @@ class Symbols(Emission):
         """Symbols have one width; those beyond the start's are found by the rows."""
 
     def read(self, values, lengths):
+        v.refuse_sparse("sequences", values)
         if np.asarray(values).dtype.kind not in "iuf":
             raise ValueError(
                 f"sequences has dtype {values.dtype}; a Dask array holds codes 0, 1, "

@@ -157,10 +157,10 @@ class LinearGaussianNetwork(Model):
             for i in range(sizes[name])
         ]
 
-    def _rows(self, X):
+    def _rows(self, X: ArrayLike) -> Array:
         """Checked rows (n, n_features), NaN where an entry is missing."""
-        X = columns_of_nodes("X", X, tuple(self.feature_names))
-        return rows_in_part(X, self.n_features)
+        rows = columns_of_nodes("X", X, tuple(self.feature_names))
+        return rows_in_part(rows, self.n_features)
 
     @functools.cached_property
     def _total(self) -> Array:

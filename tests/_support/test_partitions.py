@@ -41,6 +41,59 @@ def blocks(X, y, size):
     )
 
 
+class Changing:
+    """Blocks of rows that are computed as asked for some passes, then otherwise."""
+
+    def __init__(self, blocks, passes, otherwise):
+        self.blocks, self.otherwise = blocks, otherwise
+        self.left = passes * len(blocks)
+
+    def __call__(self, i):
+        self.left -= 1
+        block = self.blocks[i]
+        return self.otherwise(block) if i == 1 and self.left < 0 else block
+
+    def array(self):
+        parts = [
+            da.from_delayed(dask.delayed(self)(i), block.shape, float)
+            for i, block in enumerate(self.blocks)
+        ]
+        return da.concatenate(parts)
+
+
+OTHERWISE = {
+    "wide": lambda block: np.hstack([block, block]),
+    "narrow": lambda block: block[:, :1],
+    "short": lambda block: block[:-1],
+    "flat": lambda block: block[:, 0],
+    "complex": lambda block: block + 1j,
+}
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+@pytest.mark.parametrize("otherwise", OTHERWISE.values(), ids=OTHERWISE)
+def test_blocks_that_change_between_passes_are_named(otherwise, passes, data):
+    X, _ = data
+
+    def total(X, y, weight):
+        return (X.sum(),)
+
+    def update(X, y, weight, state):
+        return state, (X.sum(),)
+
+    with dask.config.set(scheduler="synchronous"):
+        rows = Changing([X[:50], X[50:]], passes, otherwise).array()
+        parts = partitions_of(rows, None, None, names=("y", "weight"))
+        check_partitions(parts, "none", 1e15)
+        for _ in range(passes - 1):
+            parts.total(total)
+        match = r"partition 1: the block has shape .* 53 rows of 4 real numbers"
+        with pytest.raises(ValueError, match=match):
+            parts.total(total)
+        with pytest.raises(ValueError, match=match):
+            parts.update(update, None)
+
+
 @pytest.mark.parametrize("size", [2, 10, 103])
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 def test_sums_have_the_same_bits_wherever_they_are_computed(data, size, scheduler):

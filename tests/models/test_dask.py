@@ -1,8 +1,12 @@
 """Mixtures and hidden Markov models fitted to Dask arrays, against one array."""
 
+import warnings
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from models.sequence_cases import random_gaussian_hmm, random_hmm
+from sklearn.exceptions import ConvergenceWarning
 
 from maxent import RowBlocks
 from maxent.families import (
@@ -19,7 +23,16 @@ from maxent.families import (
     Poisson,
     SphericalGaussian,
 )
-from maxent.models import CategoricalHMM, GaussianHMM, Mixture
+from maxent.models import (
+    BayesNet,
+    CategoricalHMM,
+    GaussianHMM,
+    LinearDynamicalSystem,
+    LinearGaussianNetwork,
+    MarkovChain,
+    MarkovRandomField,
+    Mixture,
+)
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -194,6 +207,83 @@ def test_settings_are_refused_before_the_rows_are_read(
     with pytest.raises(error, match=message):
         kind.fit(blocks, **lengths, **options)
     assert not seen
+
+
+def from_blocks(blocks):
+    """A Dask array whose declared sizes and type are those of the first block."""
+    shape = blocks[0].shape
+    parts = [da.from_delayed(dask.delayed(b), shape, float) for b in blocks]
+    return da.concatenate(parts)
+
+
+PARENTS = {"a": [], "b": ["a"]}
+IN_MEMORY = {
+    "net": lambda X: BayesNet.fit(X, PARENTS),
+    "field": lambda X: MarkovRandomField.fit(X, [("a", "b")]),
+    "gaussian": lambda X: LinearGaussianNetwork.fit(X, ["a", "b"], PARENTS),
+    "system": lambda X: LinearDynamicalSystem.fit(X, 1, max_iter=2),
+}
+
+
+@pytest.mark.parametrize("fit", IN_MEMORY.values(), ids=IN_MEMORY)
+def test_models_in_memory_read_blocks_as_they_are(fit, rng):
+    """Dask casts blocks to the type declared, with a warning at most."""
+    X = rng.integers(0, 2, size=(30, 2)).astype(float)
+    blocks = [X[:10], X[10:20], X[20:]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert fit(from_blocks(blocks)) == fit(X)
+    odd = [
+        (X[10:20] + 1j, ValueError, "is complex; real numbers"),
+        (np.hstack([X[10:20], X[:10]]), ValueError, "do not fit together"),
+        (sp.csr_array(X[10:20]), TypeError, "is sparse; make it dense"),
+    ]
+    for block, error, match in odd:
+        with pytest.raises(error, match=match):
+            fit(from_blocks([blocks[0], block, blocks[2]]))
+
+
+def test_sparse_symbols_are_refused_by_name(rng):
+    X = sp.csr_array(rng.integers(0, 2, size=(6, 5)))
+    for cls in (CategoricalHMM, MarkovChain):
+        for data, name in ((X, "sequences"), ([X], r"sequences\[0\]")):
+            with pytest.raises(TypeError, match=rf"{name} is sparse; make it dense"):
+                cls.fit(data)
+
+
+def test_bags_of_dask_are_refused_where_data_are_read_in_memory():
+    bag = pytest.importorskip("dask.bag").from_sequence([[0, 1], [1, 1]])
+    for fit in (MarkovChain.fit, lambda X: LinearDynamicalSystem.fit(X, 1)):
+        with pytest.raises(TypeError, match=r"of type Bag.*pass sequences.compute\(\)"):
+            fit(bag)
+
+
+def test_blocks_of_other_widths_are_refused_by_partition(rng):
+    X = vectors(rng, 30)
+    wide = from_blocks([X[:10], np.hstack([X[10:20], X[:10]]), X[20:]])
+    with pytest.raises(ValueError, match="partition 1: X has shape"):
+        Mixture.fit(wide)
+    with pytest.raises(ValueError, match=r"partition 1: the block has shape \(10, 4\)"):
+        GaussianHMM.fit(wide, 2, lengths=[10] * 3)
+    with pytest.raises(ValueError, match=r"partition 1: .*complex128"):
+        blocks = from_blocks([X[:10], X[10:20] + 1j, X[20:]])
+        GaussianHMM.fit(blocks, 2, lengths=[10] * 3)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_entries_that_are_lost_in_a_later_pass_are_named(wrong, rng):
+    X = vectors(rng, 60)
+    left = [9]  # passes over the second block
+
+    def lost(block):
+        left[0] -= 1
+        return np.where(left[0] >= 0, block, wrong)
+
+    rows = [da.from_delayed(dask.delayed(X[:30]), (30, 2), float)]
+    rows.append(da.from_delayed(dask.delayed(lost)(X[30:]), (30, 2), float))
+    start = Mixture([0.5, 0.5], Gaussian([[0, 0], [3, 3]], [np.eye(2)] * 2))
+    with pytest.raises(ValueError, match=r"partition 1: .*X\[0, 0\]=(nan|inf); it was"):
+        Mixture.fit(da.concatenate(rows), init=start, tol=1e-300)
 
 
 def test_what_cannot_be_fitted_is_refused_by_partition(rng):

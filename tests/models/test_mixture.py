@@ -333,3 +333,14 @@ def test_a_bad_bag_of_many_is_named_before_any_fit(rng):
     refused(lambda: Mixture.fit_many(bags), r"data\[1\]\[1, 0\]=inf must be a finite")
     bags[1] = bags[0][:0]
     refused(lambda: Mixture.fit_many(bags), r"data\[1\] has shape \(0, 1\)")
+
+
+@pytest.mark.parametrize("family", [Gaussian, DiagonalGaussian, SphericalGaussian])
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf])
+def test_infinite_entries_are_named(family, wrong, rng):
+    X = rng.normal(size=(20, 2))
+    X[7, 1] = wrong
+    match = r"X\[7, 1\]=-?inf must be a finite number"
+    refused(lambda: Mixture.fit(X, family=family), match)
+    X[3, 0] = np.nan
+    refused(lambda: Mixture.fit(X, family=family), match)
