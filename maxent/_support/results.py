@@ -207,11 +207,7 @@ class Monitor:
         self.history.append((n_iter, objective, gap))
         new = Certified(point, objective, gap, violation)
         self._met = self._meets(new)
-        if objective > -np.inf and (
-            self.best is None
-            or (not self._met, self.rank(new))
-            < (not self.converged, self.rank(self.best))
-        ):
+        if objective > -np.inf and (self.best is None or self._is_better(new)):
             self.best = new
         self.report(n_iter, objective, gap, new)
         return self._met or self.stopped
@@ -287,6 +283,11 @@ class Monitor:
         gap = relative_gap(certified.gap, certified.objective)
         within = gap <= self.tol and certified.violation <= self.kkt_tol
         return within and certified.objective > -np.inf
+
+    def _is_better(self, new):
+        """Whether the certification just made comes before the best one so far."""
+        best = not self.converged, self.rank(self.best)
+        return (not self._met, self.rank(new)) < best
 
     def rank(self, certified):
         """Return the gap, or the largest measure / tolerance: less is better."""

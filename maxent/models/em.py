@@ -97,9 +97,9 @@ class MonotoneMonitor(Monitor):
         size = size_of_gains(certified.objective, self.size)
         return size < math.inf and certified.gap <= self.tol * size
 
-    def rank(self, certified):
+    def _is_better(self, new):
         """Points of greater objective come first, whether or not they converged."""
-        return -certified.objective
+        return new.objective > self.best.objective
 
     def _solution(self, certified, n_iter):
         return certified.point

@@ -351,6 +351,36 @@ def test_zeros_have_no_score_and_the_rest_is_right(rng):
     assert len(names) == FisherScores(model).transform(data).shape[1] == 0 + 3 + 6
 
 
+def test_minimal_scores_of_matrices_are_slopes_of_both_equal_entries(rng):
+    """One number moves (i, j) and (j, i) of a covariance, or of natural parameters."""
+    model = random_lds(rng, 2, 2)
+    X = model.sample(4, 5, rng)
+    scores = FisherScores(model, representation="minimal")
+    U, names = scores.transform(X), list(scores.get_feature_names_out())
+    law = Gaussian(rng.normal(size=2), covariance(rng, 2))
+    rows = law.sample(4, rng)
+    one = FisherScores(law, representation="minimal")
+    V, own = one.transform(rows), list(one.get_feature_names_out())
+    for i, j in ((0, 0), (1, 0), (1, 1)):
+        both = np.zeros((2, 2))
+        both[i, j] = both[j, i] = STEP
+        for name in ("transition_cov", "observation_cov", "initial_cov"):
+            value = getattr(model, name)
+            up, down = (
+                LinearDynamicalSystem(**{**model.parameters(), name: value + step})
+                for step in (both, -both)
+            )
+            slope = (up.log_likelihood(X) - down.log_likelihood(X)) / (2 * STEP)
+            column = U[:, names.index(f"{name}[{2 * i + j}]")]
+            scale = 1.0 + np.abs(slope).max()
+            np.testing.assert_allclose(column, slope, atol=1e-5 * scale)
+        step = np.concatenate([np.zeros(2), both.ravel()])
+        up, down = moved_natural(law, step), moved_natural(law, -step)
+        slope = (up.log_prob(rows) - down.log_prob(rows)) / (2 * STEP)
+        column = V[:, own.index(f"natural_parameters[{2 + 2 * i + j}]")]
+        np.testing.assert_allclose(column, slope, atol=1e-5 * (1 + abs(slope).max()))
+
+
 def test_minimal_scores_determine_all_of_them(rng):
     """Both have the same kernel in the metric of the Fisher information."""
     chain = MarkovChain([0.3, 0.7], [[0.2, 0.8], [0.6, 0.4]])

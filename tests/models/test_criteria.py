@@ -40,6 +40,23 @@ def test_criteria_count_free_parameters_and_observed_steps(model, count, rng):
     assert model.bic(data) == pytest.approx(np.log(14) * count - 2 * total)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianHMM(half, np.eye(2), np.zeros((2, 3)), [np.eye(3)] * 2),
+        random_lds(np.random.default_rng(0), 1, 3),
+        random_factorial(np.random.default_rng(0), (2, 3), 3),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_rows_that_miss_a_part_are_steps_of_bic(model, rng):
+    data = model.sample(2, [5, 4], rng)
+    data[0][1, 0] = data[0][2, :2] = data[1][3] = np.nan
+    total = model.log_likelihood(data).sum()
+    expected = np.log(8) * model.n_parameters - 2 * total  # one of nine is lost
+    assert model.bic(data) == pytest.approx(expected)
+
+
 def test_free_parameters_are_the_rank_of_the_law():
     """The parameters of a system that change its mean and covariance."""
     # of one system: the rank is that of almost all, but not always plain to see

@@ -190,6 +190,23 @@ def test_an_autoregression_is_fitted_to_the_optimum(rng):
     assert near.fit_result.converged
 
 
+@pytest.mark.parametrize("is_fixed", [False, True])
+def test_the_offset_is_the_best_one_beside_a_limited_transition(is_fixed, rng):
+    """Series that grow: the best transition is beyond the limit of stability."""
+    model = random_lds(rng, 2, 2)
+    noise = rng.normal(size=(12, 2))
+    x = np.outer(1.3 ** np.arange(12), [3.0, -2.0]) + noise
+    new = LinearDynamicalSystem.fit(
+        x, init=model, prior=0.0, max_iter=1, tol=1e-15,
+        fixed=["initial_cov", "transition_offset"][: 1 + is_fixed],
+    )  # fmt: skip
+    mean = dense.conditioned(model, x)[0].reshape(12, 2)
+    assert new.spectral_radius() == pytest.approx(1.0, abs=1e-9)
+    best = (mean[1:] - mean[:-1] @ new.transition.T).mean(axis=0)
+    expected = model.transition_offset if is_fixed else best
+    np.testing.assert_allclose(new.transition_offset, expected, rtol=1e-7, atol=1e-7)
+
+
 def test_em_step_maximises_the_expected_log_likelihood(rng):
     """Against the expected products from the dense posterior, by perturbation."""
     model = random_lds(rng, 2, 2)

@@ -17,7 +17,13 @@ from maxent.kernels import (
     switching,
     switching_lds_kernel,
 )
-from maxent.models import LinearDynamicalSystem, SwitchingLDS, _settling
+from maxent.models import (
+    LinearDynamicalSystem,
+    SwitchingLDS,
+    _settling,
+    _switching_em,
+)
+from maxent.models._lds_em import CovariancePrior
 
 pytestmark = pytest.mark.filterwarnings("ignore:SwitchingLDS.fit")
 
@@ -145,6 +151,24 @@ def worst_step(seed):
 def test_the_bound_never_falls(seed):
     # rounding of sums of some hundred terms, of inverses of well-conditioned matrices
     assert min(worst_step([seed, k]) for k in range(20)) > -1e-10
+
+
+def test_offsets_are_the_best_ones_beside_limited_transitions(rng):
+    model = random_switching(rng, 2, 2, 2)
+    x = np.outer(1.4 ** np.arange(12), [3.0, -2.0]) + rng.normal(size=(12, 2))
+    p, problem = model._parameters, _switching_em.Problem(model._read(x))
+    q = problem.believe(p, np.full((11, 2), 0.5))
+    limit = _switching_em.maximised(problem, p, q, CovariancePrior(0.1), 0.0, True)
+    free = _switching_em.maximised(problem, p, q, CovariancePrior(0.1), 0.0, False)
+    was_limited = [
+        not np.array_equal(a, b) for a, b in zip(limit.transition, free.transition)
+    ]
+    assert any(was_limited)
+    for k, A in enumerate(limit.transition):
+        w = q.regimes[:, k]
+        best = w @ (q.mean[1:] - q.mean[:-1] @ A.T) / w.sum()
+        scale = np.abs(q.mean).max()
+        assert np.abs(limit.transition_offset[k] - best).max() < 1e-9 * scale
 
 
 def test_viterbi_is_the_best_path_of_the_variational_chain(rng):
