@@ -35,6 +35,7 @@ from maxent.latent import (
     fit_maxent,
 )
 from maxent.models import (
+    BayesNet,
     CategoricalHMM,
     FactorialHMM,
     GaussianHMM,
@@ -48,6 +49,7 @@ from maxent.models import (
 FACES = np.arange(1.0, 7.0)[:, None]
 ROWS = [[0.9, 0.1], [0.2, 0.8]]
 SYSTEM = LinearDynamicalSystem([[0.9]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
+GROWING = LinearDynamicalSystem([[1.5]], [[1.0]], [[1.0]], [[1.0]], [0.0], [[1.0]])
 
 
 def gaussian():
@@ -183,7 +185,27 @@ SEQUENCES = {
         *(sequences([0, 1], []), E),
         *("sequences[1]", "empty", "drop empty sequences"),
     ),
+    "empty sequence of letters": (
+        *(sequences("ACG", ""), E),
+        *("sequences[1]", "empty", "drop empty sequences"),
+    ),
     "no sequence": (sequences(), E, "sequences", "empty", "pass one"),
+    "means of states as a vector": (
+        *(lambda: GaussianHMM([0.5, 0.5], ROWS, [0.0, 1.0], [1.0, 1.0]), E),
+        *("mean", "(2,)", "(n_states, n_features) is expected"),
+    ),
+    "draws of a system that grows": (
+        *(lambda: GROWING.sample(1, 3000, random_state=0), E),
+        *("step", "3000", "Take fewer steps"),
+    ),
+    "horizon of a system that grows": (
+        *(lambda: GROWING.marginals(2000), E),
+        *("step", "2001", "a stable transition"),
+    ),
+    "measurements for categories": (
+        *(lambda: BayesNet.fit([[0, 1.7], [1, 0.2]], {"a": [], "b": ["a"]}), E),
+        *("X[0, 1]", "1.7", "cut measurements into bins"),
+    ),
     "states as float": (
         *(sequences([0, 1, 0], n_states=2.0), E),
         *("n_states", "2.0", "pass 2"),

@@ -179,13 +179,25 @@ def _as_codes(X, sizes):
     for lo in range(0, 0 if whole else len(X), step):
         part = X[lo : lo + step]
         if not (np.isfinite(part).all() and (np.floor(part) == part).all()):
-            raise ValueError("X must hold integer codes of categories, without NaN.")
+            raise _no_code(part, lo)
     return X
 
 
 def _rows_between_signals(X):
     """Rows that are checked at a time, soon enough for Ctrl-C."""
     return max(1, 16 * BLOCK // max(X.shape[1], 1))
+
+
+def _no_code(part, first):
+    """The error of the first entry of some rows that is no integer."""
+    i, j = np.argwhere(~(np.isfinite(part) & (np.floor(part) == part)))[0]
+    remedy = "impute or remove it"
+    if np.isfinite(part[i, j]):
+        remedy = "cut measurements into bins, as by pandas.qcut(x, 4, labels=False)"
+    return ValueError(
+        f"X[{first + i}, {j}]={part[i, j]:g} is no code, X must hold integer codes of "
+        f"categories 0, 1, ...; {remedy}."
+    )
 
 
 def _no_category(X, row, column, sizes):

@@ -167,11 +167,6 @@ def _encoded(
     strings: list[Any], alphabet: str | None, missing: str, name: str
 ) -> Sequences:
     """Codes of strings by one table from code points."""
-    if alphabet is None:
-        raise ValueError(
-            f"{name}[0]={v.shown(strings[0])} is a string: pass the letters in "
-            "order, for instance alphabet='ACGT'."
-        )
     for i, one in enumerate(strings):
         if not isinstance(one, str):
             raise ValueError(
@@ -179,6 +174,11 @@ def _encoded(
                 "all as strings or all as arrays of codes."
             )
     offsets = offsets_of(np.array([len(one) for one in strings]), name)
+    if alphabet is None:
+        raise ValueError(
+            f"{name}[0]={v.shown(strings[0])} is a string: pass the letters in "
+            "order, for instance alphabet='ACGT'."
+        )
     points = np.frombuffer("".join(strings).encode("utf-32-le"), dtype="<u4")
     letters = np.frombuffer((alphabet + missing).encode("utf-32-le"), dtype="<u4")
     codes = np.r_[np.arange(len(alphabet)), np.full(len(missing), MISSING)]

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from maxent._support import validation as v
 from maxent.families import _checks
 from maxent.models import _state_space as checks
+from maxent.models._factor_input import node_names
 
 Array = NDArray[np.float64]
 
 
 def check_order(order: Any) -> tuple[tuple[str, int], ...]:
     nodes = []
-    for entry in order:
+    for entry in [order] if isinstance(order, str) else order:
         name, size = (entry, 1) if isinstance(entry, str) else entry
         nodes.append((str(name), v.check_count(f"size of node {name!r}", size)))
     names = [name for name, _ in nodes]
@@ -37,15 +38,18 @@ def check_parents(
     parents: Mapping[str, Sequence[str]], nodes: Sequence[tuple[str, int]]
 ) -> dict[str, tuple[str, ...]]:
     names = [name for name, _ in nodes]
-    for child, above in parents.items():
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(names, ())
+    for child, own in parents.items():
+        above = node_names(f"parents[{child!r}]", own)
         for name in (child, *above):
             if name not in names:
                 raise ValueError(
-                    f"parents[{child!r}]={v.shown(above)}: {name!r} is no node; choose "
-                    f"from {', '.join(names)}."
+                    f"parents[{child!r}]={v.shown(list(above))}: {name!r} is no node; "
+                    f"choose from {', '.join(names)}."
                 )
         _check_before(child, above, names)
-    return {name: tuple(parents.get(name, ())) for name in names}
+        found[child] = above
+    return found
 
 
 def _check_before(child, above, names):

@@ -126,8 +126,10 @@ def draw(
     noise, blur = rng.normal(size=(T, n)), rng.normal(size=(T, d))
     s = np.empty((T, n))
     s[0] = mean + checks.root(cov) @ noise[0]
-    for t in range(1, T):
-        r = which[t]
-        s[t] = A[r] @ s[t - 1] + b[r] + Q_root[r] @ noise[t]
-    x = np.einsum("tij,tj->ti", C[which], s) + c[which]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t in range(1, T):
+            r = which[t]
+            s[t] = A[r] @ s[t - 1] + b[r] + Q_root[r] @ noise[t]
+        x = np.einsum("tij,tj->ti", C[which], s) + c[which]
+    checks.refuse_overflow(s, x)
     return s, x + np.einsum("tij,tj->ti", R_root[which], blur)

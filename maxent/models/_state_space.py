@@ -137,6 +137,18 @@ def spectral_radius(A: NDArray[np.float64]) -> float:
     return float(np.abs(np.linalg.eigvals(A)).max())
 
 
+def refuse_overflow(*by_step: NDArray[np.float64]) -> None:
+    """Refuse steps (T, ...) of a system that have left double precision."""
+    for values in by_step:
+        lost = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
+        if np.any(lost):
+            raise ValueError(
+                f"step {int(np.argmax(lost))} of {len(values)} is beyond the range of "
+                "doubles: the transition grows without limit (spectral_radius() > 1). "
+                "Take fewer steps, or a stable transition."
+            )
+
+
 def check_horizon(horizon: Any, model: Any, name: str = "horizon") -> int:
     """T >= 0 that the model's time-varying parameters reach."""
     if isinstance(horizon, bool) or int(horizon) != horizon or horizon < 0:

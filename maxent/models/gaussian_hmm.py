@@ -102,7 +102,12 @@ class GaussianHMM(HiddenMarkovModel):
         cov: ArrayLike,
     ) -> None:
         first, rows = check_chain(start, transition)
-        cov = v.as_doubles("cov", cov)
+        mean, cov = v.as_doubles("mean", mean), v.as_doubles("cov", cov)
+        if mean.ndim != 2:  # one vector would be the mean of every state
+            raise ValueError(
+                f"mean has shape {mean.shape}; (n_states, n_features) is expected, as "
+                "[[0], [1]] of two states and one feature."
+            )
         if cov.ndim == 3:
             cov, _ = _checks.positive_definite_array("cov", cov, _REMEDY)
         emission = gaussians(mean, cov)

@@ -211,12 +211,15 @@ class LinearDynamicalSystem(InformationCriteria, Model):
         which = np.zeros(T + 1, dtype=np.intp) if len(A) == 1 else which
         mean, cov = self.initial_mean, self.initial_cov
         means, covs = np.empty((T + 1, self.n_features)), []
-        for t, r in enumerate(which[: T + 1]):
-            if t:
-                mean, cov = A[r] @ mean + b[r], A[r] @ cov @ A[r].T + Q[r]
-            means[t] = C[r] @ mean + c[r]
-            covs.append(C[r] @ cov @ C[r].T + R[r])
-        return Gaussian(means, 0.5 * (np.array(covs) + np.swapaxes(covs, 1, 2)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for t, r in enumerate(which[: T + 1]):
+                if t:
+                    mean, cov = A[r] @ mean + b[r], A[r] @ cov @ A[r].T + Q[r]
+                means[t] = C[r] @ mean + c[r]
+                covs.append(C[r] @ cov @ C[r].T + R[r])
+        every = np.array(covs)
+        checks.refuse_overflow(means, every)
+        return Gaussian(means, 0.5 * (every + np.swapaxes(every, 1, 2)))
 
     def log_likelihood(
         self, sequences: Any, lengths: ArrayLike | None = None

@@ -26,6 +26,7 @@ from maxent._support.random_state import as_generator
 from maxent.families import Gaussian, _checks
 from maxent.models import _network_input as net_input
 from maxent.models import _state_space as checks
+from maxent.models._factor_input import check_observed, node_names
 from maxent.models._lds_em import CovariancePrior, residual_scatter, solve_right
 from maxent.models._partial import check_columns, patterns, rows_in_part
 from maxent.models.base import Model, maximize_by_em
@@ -109,17 +110,7 @@ class LinearGaussianNetwork(Model):
         nodes = net_input.check_order(order)
         place = net_input.places(nodes)
         names = [name for name, _ in nodes]
-        shown = tuple(names) if observed is None else tuple(observed)
-        for name in shown:
-            if name not in place:
-                raise ValueError(
-                    f"observed={v.shown(list(shown))} has {name!r}, which is no node: "
-                    f"choose from {', '.join(names)}."
-                )
-        if not shown or len(set(shown)) < len(shown):
-            raise ValueError(
-                f"observed={v.shown(list(shown))} must name nodes, each of them once."
-            )
+        shown = check_observed(observed, names)
         self._set(
             order=nodes,
             coefficients=net_input.coefficient_matrix(coefficients, place),
@@ -181,12 +172,12 @@ class LinearGaussianNetwork(Model):
         cov = self._total @ self.covs @ self._total.T
         return 0.5 * (cov + cov.T)
 
-    def marginal(self, nodes: Iterable[str] | None = None) -> Gaussian:
+    def marginal(self, nodes: str | Iterable[str] | None = None) -> Gaussian:
         """Joint distribution of some nodes.
 
         Parameters
         ----------
-        nodes : iterable of str, optional
+        nodes : str or iterable of str, optional
             None takes the observed ones.
 
         Returns
@@ -201,9 +192,12 @@ class LinearGaussianNetwork(Model):
         shown = self._shown
         if nodes is not None:
             index = np.arange(len(self.offsets))
-            for name in (nodes := list(nodes)):
+            for name in (nodes := node_names("nodes", nodes)):
                 if name not in self._place:
-                    raise ValueError(f"nodes={v.shown(nodes)} has no node {name!r}.")
+                    raise ValueError(
+                        f"nodes={v.shown(list(nodes))} has {name!r}, which is no node: "
+                        f"choose from {v.shown(list(self._place))}."
+                    )
             shown = np.concatenate([index[self._place[name]] for name in nodes])
         return Gaussian(self.mean[shown], self.cov[np.ix_(shown, shown)])
 

@@ -363,9 +363,8 @@ class MarkovRandomField(FactorModel):
         callback=None, random_state=None,
     ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
-        found = [
-            given.node_names(f"scopes[{k}]", own) for k, own in enumerate(list(scopes))
-        ]
+        scopes = [scopes] if isinstance(scopes, str) else list(scopes)
+        found = [given.node_names(f"scopes[{k}]", own) for k, own in enumerate(scopes)]
         nodes = tuple(dict.fromkeys(name for own in found for name in own))
         if not nodes:
             raise ValueError(f"scopes={v.shown(scopes)} has no node.")

@@ -208,7 +208,7 @@ def test_what_is_no_network_is_refused(rng):
     refused(lambda: make(order, {}, covs={"a": 1.0, "b": -1.0}), "covs.'b'. is not pos")
     refused(lambda: make(order, {}, covs=[[1, 0.5], [0.5, 1]]), "outside the blocks")
     refused(
-        lambda: make(order, {}, observed=["c"]), "which is no node: choose from a, b"
+        lambda: make(order, {}, observed=["c"]), r"which is no node: choose from \['a'"
     )
     refused(lambda: make(order, {}, offsets={"c": 1.0}), "'c', which is no node")
     net = make(order, {}, covs={"a": 1.0, "b": 0.0}, observed=["b"])
@@ -223,3 +223,16 @@ def test_what_is_no_network_is_refused(rng):
         lambda: make.fit(X, order, {"b": ["a"]}), "covs.'b'. is singular.*prior > 0"
     )
     refused(lambda: make.fit(X, order, {"a": ["b"]}), "does not come before it")
+
+
+def test_one_name_needs_no_list(rng):
+    """Letters of a name are no nodes, also where nodes have these names."""
+    order = ["a", "b", "ab", "c"]
+    X = rng.normal(size=(30, 4)) @ rng.normal(size=(4, 4))
+    net = LinearGaussianNetwork.fit(X, order, {"c": "ab"})
+    assert net == LinearGaussianNetwork.fit(X, order, {"c": ["ab"]})
+    assert net.marginal("ab") == net.marginal(["ab"])
+    one = LinearGaussianNetwork(order, net.coefficients, observed="ab")
+    assert one.observed == ("ab",)
+    refused(lambda: net.marginal("ba"), "'ba', which is no node: choose from")
+    refused(lambda: LinearGaussianNetwork.fit(X, order, {"c": "cd"}), "'cd' is no node")

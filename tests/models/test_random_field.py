@@ -224,3 +224,9 @@ def test_a_field_without_a_possible_state_has_no_probabilities():
 )
 def test_wrong_arguments_are_refused(run, match):
     refused(run, match)
+
+
+def test_one_scope_needs_no_list(rng):
+    X = rng.integers(0, 2, size=(20, 1))
+    field = MarkovRandomField.fit(X, "ab")
+    assert field.nodes == ("ab",) and field == MarkovRandomField.fit(X, ["ab"])
