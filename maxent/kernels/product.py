@@ -23,7 +23,7 @@ from maxent.kernels._routes import (
     routes_of,
 )
 from maxent.kernels._scaling import exponential, log_scaled
-from maxent.kernels.sampling import SharedSample, check_sample
+from maxent.kernels.sampling import SharedSample, check_sample, one_order
 from maxent.models.base import Model
 
 Array = NDArray[np.float64]
@@ -279,6 +279,9 @@ class Problem:
         self.one_power = powers.ndim == 0
         self.call = Call(np.atleast_1d(powers), horizons, method, **options)
         (own or self.route).check_call(self.P, self.Q, self.call)
+        if method in SAMPLERS:
+            columns = one_order(P, name=left)
+            one_order(() if Q is None else Q, columns, right)
         if self.law is not None and method in SAMPLERS:
             raise ValueError(
                 f"method={method!r} has no sums over lengths; use length_law=None, or "

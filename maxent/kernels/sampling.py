@@ -297,7 +297,9 @@ def checked_horizon(models: Any, horizon: Any) -> int | None:
     return int(horizons[0])
 
 
-def one_order(models: Any, columns: list[str] | None = None) -> list[str] | None:
+def one_order(
+    models: Any, columns: list[str] | None = None, name: str = "models"
+) -> list[str] | None:
     """Columns of draws, in which all models must have theirs; None if not known."""
     if isinstance(models, ExponentialFamily):
         return columns
@@ -306,7 +308,7 @@ def one_order(models: Any, columns: list[str] | None = None) -> list[str] | None
         own = None if own is None else list(own)
         if columns is not None and own not in (None, columns):
             raise ValueError(
-                f"models[{i}] has the columns {v.shown(own)}, another model "
+                f"{name}[{i}] has the columns {v.shown(own)}, another model "
                 f"{v.shown(columns)}: draws of one model are rows of all, so that "
                 "columns must have one order (that of observed= in nets)."
             )
@@ -360,7 +362,6 @@ def log_pair_kernel(
 
     Draws are those of each model; (len(P), len(Q)).
     """
-    one_order(Q, one_order(P))
     one = _one_sided(P, Q, rho, draws_P)
     two = _one_sided(Q, P, rho, draws_Q).T
     return np.logaddexp(one, two) - np.log(2.0)

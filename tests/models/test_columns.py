@@ -190,7 +190,7 @@ def test_draws_of_networks_with_columns_in_another_order_are_refused():
         assert product_kernel([p], [q], rho=0.5) == pytest.approx(
             product_kernel([p], rho=0.5), rel=1e-12
         )
-        match = r"models\[\d\] has the columns \[.*must have one order"
+        match = r"\[\d\] has the columns \[.*must have one order"
         for method in ("shared_sample", "pair_sample"):
             refused(
                 lambda method=method, p=p, q=q: product_kernel([p], [q], method=method),
