@@ -155,6 +155,8 @@ def test_markov_kernels_of_fewer_symbols_than_the_order(rng):
         K = product_kernel(P, horizon=0)
         first = np.array([p.start.reshape(3, -1).sum(axis=1) for p in P])
         np.testing.assert_allclose(K, np.sqrt(first) @ np.sqrt(first).T, rtol=1e-12)
+    above = MarkovChain([0.5, 0.5 + 2.0**-51, 0.0, 0.0], np.full((4, 2), 0.5), 2)
+    assert product_kernel([above], horizon=0)[0, 0] == pytest.approx(1.0, rel=1e-12)
 
 
 def extreme_posterior(rng, S, O):
