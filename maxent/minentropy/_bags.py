@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxent._support import validation as v
 from maxent.minentropy._features import listed_masks
@@ -16,13 +17,17 @@ def holds_bags(X):
         )
     if not isinstance(X, (list, tuple)) or not len(X):
         return False
-    # an empty bag does not tell
-    first = next((bag for bag in X if not hasattr(bag, "__len__") or len(bag)), X[0])
+    first = next((bag for bag in X if _tells(bag)), X[0])
     return len(getattr(first, "shape", ())) == 2 or (
         isinstance(first, (list, tuple))
         and len(first) > 0
         and isinstance(first[0], (list, tuple, np.ndarray))
     )
+
+
+def _tells(bag):
+    """Whether a bag has instances, or something else that is to be refused by name."""
+    return sp.issparse(bag) or not hasattr(bag, "__len__") or len(bag) > 0
 
 
 def read_bags(X, hidden_mask=None):

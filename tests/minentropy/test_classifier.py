@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from contract import contract
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -193,6 +194,15 @@ def test_impossible_parameters_are_refused(change, message, rng):
 def test_impossible_bags_are_refused(X, message):
     with pytest.raises(ValueError, match=message):
         M3EClassifier().fit(X, [0, 1])
+
+
+def test_sparse_bags_are_refused_by_name(rng):
+    X, y, _ = bags(rng, n=8)
+    model = M3EClassifier(1.0, n_init=1, random_state=0).fit(X, y)
+    sparse = [sp.csr_array(bag) for bag in X]
+    for run in (lambda: M3EClassifier().fit(sparse, y), lambda: model.predict(sparse)):
+        with pytest.raises(TypeError, match=r"X\[0\] is sparse; make it dense"):
+            run()
 
 
 def test_other_features_are_refused(rng):
