@@ -164,8 +164,8 @@ class MEDPartialLabelClassifier(CertifiedState, ClassifierMixin, BaseEstimator):
 
     References
     ----------
-    Jaakkola, Meila & Jebara (1999), section 5, Definition 4, eqs. (51)-(52), appendix C,
-    Theorem 7.
+    Jaakkola, Meila & Jebara (1999), section 5, Definition 4, eqs. (51)-(52), appendix
+    C, Theorem 7.
 
     Examples
     --------
