@@ -259,24 +259,31 @@ class GaussianEM:
         broken = ~(sound & (n > VANISHED * self.W)).all(axis=1)
         broken |= ~np.isfinite(objective)
         following = self.pack(np.maximum(new[0], 1e-300), new[1], new_factor)
-        old = theta, mean, self.covariances(factor)
-        return Step(objective, following, self._residual(old, new), broken)
+        residual = self._residual(theta, mean, factor, new)
+        return Step(objective, following, residual, broken)
 
-    def _residual(self, old, new):
-        """Largest relative difference of the means of the features, (R,)."""
-        worst = np.zeros(len(old[0]))
-        for a, b in zip(self._moments(*old), self._moments(*new)):
-            size = np.abs(b - a) / (1.0 + np.abs(b))
-            worst = np.maximum(worst, size.reshape(len(size), -1).max(axis=1))
-        return worst
+    def _residual(self, theta, mean, factor, new):
+        """Largest difference of the means of the features, (R,).
 
-    def _moments(self, theta, mean, cov):
-        if self.diagonal:
-            second = cov + mean**2
-        else:
-            second = cov + mean[..., :, None] * mean[..., None, :]
-        share = theta.reshape(theta.shape + (1,) * (second.ndim - 2))
-        return theta, theta[..., None] * mean, share * second
+        Features are those of each component in its own coordinates, and units their
+        standard deviations: sqrt(theta) for the products of z[k] with polynomials that
+        are orthonormal under the component.
+        """
+        shift = new[1] - mean
+        with np.errstate(all="ignore"):  # far extrapolations
+            if self.diagonal:
+                first = shift / factor
+                second = (new[2] + shift**2) / factor**2 - 1.0
+            else:
+                inverse = _inverses(factor)
+                moment = new[2] + shift[..., :, None] * shift[..., None, :]
+                first = (inverse @ shift[..., None])[..., 0]
+                second = inverse @ moment @ inverse.swapaxes(-2, -1) - np.eye(self.d)
+                second = second.reshape(*first.shape[:-1], -1)
+            parts = [(new[0] / theta - 1.0)[..., None], first, second]
+            size = np.max([np.abs(part).max(axis=-1) for part in parts], axis=0)
+            worst = (np.sqrt(theta) * size).max(axis=-1)
+        return np.where(np.isnan(worst), np.inf, worst)
 
     def log_prior(self, theta, mean, factor):
         """Log prior, (R,), as `MixturePrior` defines it; 0 without one.

@@ -186,13 +186,13 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         """Whether a perturbed run comes back to the same objective."""
         rng = np.random.default_rng(0)
         phi = runs.phi[i]
-        moved = phi + 1e-3 * self._direction(problem, rng.normal(size=phi.shape))
+        moved = phi + 1e-3 * self._direction(problem, phi, rng.normal(size=phi.shape))
         again = climb(problem, moved[None], self.tol, self.max_iter)
         old = runs.objective[i]
         return bool(again.objective[0] <= old + 1e-7 * (1.0 + abs(old)))
 
-    def _direction(self, problem, noise):
-        """Noise (P,) as a direction within the model."""
+    def _direction(self, problem, phi, noise):
+        """Noise (P,) as a direction within the model, in units of the components."""
         return noise
 
     # -- predictions -------------------------------------------------------------------

@@ -33,7 +33,7 @@ class Step:
 
     objective: Array  # (R,) average log-likelihood, plus log prior / W
     following: Array  # (R, P) parameters after the M step
-    residual: Array  # (R,) max |E_new f - E_old f| / (1 + |E_new f|): the gradient
+    residual: Array  # (R,) max |E_new f - E_old f| in spreads of f: the gradient
     broken: NDArray[np.bool_]  # (R,) a component has vanished
     size: Array | float = 0.0  # (R,) of the largest terms that cancel in the objective
 

@@ -121,9 +121,11 @@ class MixturePrior:
         MixturePrior
         """
         mean, cov = v.as_doubles("mean", mean), v.as_doubles("cov", cov)
-        ridge = 1e-6 * np.trace(cov) / len(cov)
-        scale = cov + (ridge if ridge > 0 else 1.0) * np.eye(len(cov))
-        return cls(mean, scale, weight_count=weight_count)
+        var = np.diag(cov)
+        # constant columns have no unit of their own: they take the mean of the others
+        other = var[var > 0].mean() if (var > 0).any() else 1e6
+        ridge = 1e-6 * np.where(var > 0, var, other)
+        return cls(mean, cov + np.diag(ridge), weight_count=weight_count)
 
     def get_spec(self) -> dict[str, Any]:
         """Parameters, as model files keep them.

@@ -61,14 +61,22 @@ class DirichletEM:
         new[sound] = dirichlet_from_mean_logs(g[sound])
         sound &= new.sum(axis=-1) < _CONCENTRATED
         share = np.maximum(n / self.W, 1e-300)
-        old_mean = theta[..., None] * _mean_log(alpha)
-        change = [np.abs(share - theta) / (1.0 + share)]
-        target = share[..., None] * g
-        change.append((np.abs(target - old_mean) / (1.0 + np.abs(target))).max(axis=-1))
-        residual = np.maximum(*change).max(axis=-1)
+        residual = self._residual(theta, alpha, share, g)
         broken = ~sound.all(axis=1) | ~np.isfinite(objective)
         size = np.abs(gammaln(alpha.sum(axis=-1))).max(axis=-1)
         return Step(objective, self.pack(share, new), residual, broken, size)
+
+    def _residual(self, theta, alpha, share, g):
+        """Largest difference of the means of the features, in standard deviations.
+
+        Features are 1 and log y_l less its mean under the component, times 1[z = k].
+        """
+        with np.errstate(all="ignore"):  # far extrapolations
+            sd = np.sqrt(polygamma(1, alpha) - polygamma(1, alpha.sum(-1))[..., None])
+            shift = (np.abs(g - _mean_log(alpha)) / sd).max(axis=-1)
+            off = np.abs(share - theta) / np.sqrt(theta)
+            worst = np.maximum(off, share / np.sqrt(theta) * shift).max(axis=-1)
+        return np.where(np.isnan(worst), np.inf, worst)
 
     def entropy(self, phi):
         """H(theta) + sum theta_k h(a_k), (R,)."""
@@ -131,7 +139,7 @@ class LMEDirichletMixture(CandidateMixture):
     smoothing : float, default=0.0
         c >= 0: rows become (y + c) / (1 + M c). Zeros need it.
     tol : float, default=1e-6
-        Relative gradient of an admitted candidate.
+        Relative gradient of an admitted candidate, as for :class:`LMEGaussianMixture`.
     max_iter : int, default=10000
         Bound on the EM steps of a start.
     mi_tol : float, default=1e-4

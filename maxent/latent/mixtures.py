@@ -71,7 +71,8 @@ class LMEGaussianMixture(CandidateMixture):
     precisions_init : array-like, optional
         Precisions of a further start, shaped as `precisions_`.
     tol : float, default=1e-6
-        Relative gradient of an admitted candidate, in standardised coordinates.
+        Relative gradient of an admitted candidate: what is unmet of the moments of each
+        component, in its own standard deviations.
     max_iter : int, default=10000
         Bound on the EM steps of a start.
     mi_tol : float, default=1e-4
@@ -308,10 +309,22 @@ class LMEGaussianMixture(CandidateMixture):
             raise ValueError("precisions_init must be > 0.")
         return 1.0 / np.sqrt(P) / problem.scale
 
-    def _direction(self, problem, noise):
-        if problem.kind == "spherical":  # one variance of a component moves as one
-            entries = noise[-problem.K * problem.d :].reshape(problem.K, problem.d)
-            entries[:] = entries[:, :1]
+    def _direction(self, problem, phi, noise):
+        K, d = problem.K, problem.d
+        _, _, factor = (part[0] for part in problem.unpack(phi[None]))
+        means = noise[K : K + K * d].reshape(K, d)
+        entries = noise[K + K * d :].reshape(K, -1)
+        if problem.diagonal:
+            means *= factor
+            if problem.kind == "spherical":  # one variance of a component moves as one
+                entries[:] = entries[:, :1]
+            return noise
+        means[:] = (factor @ means[..., None])[..., 0]
+        turn = np.zeros_like(factor)
+        turn[:, problem.tril[0], problem.tril[1]] = entries
+        below = problem.tril[0] != problem.tril[1]  # the diagonal has logs
+        turned = (factor @ turn)[:, problem.tril[0], problem.tril[1]]
+        entries[:, below] = turned[:, below]
         return noise
 
     def _log_det(self, problem):

@@ -538,3 +538,79 @@ def test_objective_is_the_likelihood_and_the_log_prior(make, weak, kind, rng, tm
 def _blocks(X, folder):
     np.save(folder / "X.npy", X)
     return RowBlocks(folder / "X.npy", 40)
+
+
+# -- components far narrower than the rows as a whole ----------------------------------
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("far", [30.0, 1e5])
+def test_convergence_is_that_of_each_component(far, kind, rng):
+    # two components of one group, alike but for their sides, so that weights tell
+    # nothing of how far their means have come
+    near = rng.normal(size=200) + 1.3
+    near = np.append(near, -near)
+    X = np.append(rng.normal(size=400), near + far)[:, None]
+    one = {"full": np.ones((3, 1, 1)), "diag": np.ones((3, 1)), "spherical": np.ones(3)}
+    start = {"weights_init": [0.5, 0.25, 0.25], "precisions_init": one[kind]}
+    start["means_init"] = [[0.0], [far - 0.5], [far + 0.5]]
+    options = {"mi_tol": -1.0, "check_maximum": False, "random_state": 0}
+    model = LMEGaussianMixture(3, kind, 1, **options, **start).fit(X)
+    alone = LMEGaussianMixture(
+        *(2, kind, 1),
+        weights_init=[0.5, 0.5],
+        means_init=[[-0.5], [0.5]],
+        precisions_init=one[kind][1:],
+        tol=1e-9,
+        **options,
+    ).fit(near[:, None])
+    assert model.candidates_["residual"][0] <= model.tol
+    means = model.candidate_means_[0, 1:] - far
+    np.testing.assert_allclose(means, alone.candidate_means_[0], atol=1e-3)
+    cov = model.candidate_covariances_[0].ravel()[1:]
+    np.testing.assert_allclose(cov, alone.candidate_covariances_[0].ravel(), atol=1e-3)
+
+
+def test_convergence_of_concentrated_proportions_is_that_of_each_component(rng):
+    near = np.exp(0.01 * (rng.normal(size=200) + 1.3))
+    near = np.append(near, 1.0 / near)
+    X = np.append(rng.uniform(1e-3, 1e-2, size=400), near / (1.0 + near))
+    X = np.column_stack([X, 1.0 - X])
+    problem = DirichletEM(X, np.ones(800), 3)
+    theta, alpha = np.array([[0.5, 0.25, 0.25]]), np.array([[1.0, 200.0]])
+    pair = 1e4 * np.array([[0.998, 1.002], [1.002, 0.998]])
+    start = problem.pack(theta, np.vstack([alpha, pair])[None])
+    found, exact = (climb(problem, start, tol, 10_000) for tol in (1e-6, 1e-10))
+    assert found.residual[0] <= 1e-6
+    np.testing.assert_allclose(found.phi, exact.phi, atol=1e-3)
+
+
+def test_weak_priors_are_in_the_units_of_each_column(rng):
+    X, unit = rows(rng), np.array([1e-6, 1e3])
+    prior, moved = MixturePrior.weak(X), MixturePrior.weak(X * unit)
+    scale = prior.scale * unit * unit[:, None]
+    np.testing.assert_allclose(moved.scale, scale, rtol=1e-12)
+    constant = MixturePrior.weak(np.column_stack([X, np.ones(len(X))]))
+    assert np.linalg.eigvalsh(constant.scale)[0] > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_perturbations_are_in_the_units_of_the_components(kind, rng):
+    X = rows(rng)
+    problem = GaussianEM(X, np.ones(len(X)), 2, kind)
+    model = LMEGaussianMixture(2, kind)
+    mean = problem.y[:, :2].T[None]
+    A = 1e-5 * (rng.normal(size=(2, 2, 2)) + 3.0 * np.eye(2))
+    cov = A @ A.swapaxes(-2, -1)
+    if problem.diagonal:
+        cov = np.broadcast_to(cov[:, :1, 0], (2, 2))
+    phi = problem.pack(np.full((1, 2), 0.5), mean, problem.factors(cov[None])[0])
+    moved = phi + 1e-3 * model._direction(
+        problem, phi[0], rng.normal(size=phi.shape[1])
+    )
+    (_, m0, f0), (_, m1, f1) = (problem.unpack(x) for x in (phi, moved))
+    if problem.diagonal:
+        shift, change = (m1 - m0) / f0, f1 / f0 - 1.0
+    else:
+        shift = np.linalg.solve(f0, (m1 - m0)[..., None])
+        change = np.linalg.solve(f0, f1) - np.eye(2)
+    for size in (shift, change):
+        assert 1e-5 < np.abs(size).max() < 1e-2
