@@ -351,6 +351,21 @@ def test_choices_replace_sklearn_in_one_line(rng):
     np.testing.assert_array_equal(model.predict(X), model.predict_proba(X).argmax(1))
 
 
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_precisions_are_the_inverse_covariances_and_their_factors(kind, rng):
+    X = rows(rng)
+    model = LMEGaussianMixture(2, kind, n_init=3, random_state=0).fit(X)
+    root, cov = model.precisions_cholesky_, model.covariances_
+    if kind == "full":
+        product = root @ root.swapaxes(-2, -1)
+        np.testing.assert_allclose(model.precisions_, np.linalg.inv(cov), rtol=1e-9)
+        np.testing.assert_array_equal(root, np.triu(root))  # as in scikit-learn
+    else:
+        product = root**2
+        np.testing.assert_allclose(model.precisions_, 1.0 / cov, rtol=1e-12)
+    np.testing.assert_allclose(product, model.precisions_, rtol=1e-9, atol=1e-12)
+
+
 def test_any_number_of_threads_gives_the_same_bits(rng):
     X = rows(rng)
     one, two = (
