@@ -266,6 +266,7 @@ def main():
     """Run; the exit code."""
     options = arguments()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))  # of all tests, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the copies are removed
     work = pathlib.Path(tempfile.mkdtemp(prefix="maxent-mutants-"))
     try:
         return campaign(options, Trees(work, options.jobs))
