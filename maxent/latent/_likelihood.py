@@ -22,7 +22,6 @@ from maxent.latent._model import LogLinearModel, Posterior
 from maxent.latent._penalty import L2, Box, Penalty
 from maxent.latent._quasi_newton import lbfgs, newton_step
 from maxent.latent._scaling import SCALING
-from maxent.latent._space import Units
 
 Array = NDArray[np.float64]
 
@@ -69,7 +68,7 @@ class Likelihood:
     observed: Any
     penalty: Penalty
     bound: float | Array = np.inf
-    units: Units | None = None
+    units: Any = None
 
     @classmethod
     def standard(

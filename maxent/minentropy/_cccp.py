@@ -62,7 +62,7 @@ def cccp(objective, w, *, tol, qp_tol, max_iter, callback=None, latent_svm=False
                 for other in _other_bounds(bound, before, latent_svm):
                     found = other.minimise(w, f, fall, **accuracy)
                     if found[1] < lower:
-                        new, lower, cuts = *found[:2], None
+                        (new, lower), cuts = found[:2], None
                     if f - lower > tol * total:
                         break
         e = max(f - lower, 0.0)

@@ -212,7 +212,8 @@ class SpreadPrior(ComponentPrior):
         moments = self.family._weighted_moments(X, W, total, smoothing)
         return self.blended(total, *moments)
 
-    fit_some = fit
+    def fit_some(self, X, mass, smoothing=0.0):
+        return self.fit(X, mass, smoothing)
 
     def refitted(self, batch, total, *sums):
         return self.blended(total, *batch._moments_of_sums(total, *sums))

@@ -157,7 +157,9 @@ class GaussianProblem(HiddenChainProblem):
         self._set_prior(shares.argmax(axis=0), len(shares))
         return point
 
-    def start_of(self, weights: Array, batch: Any, is_best: bool) -> tuple[Array, ...]:
+    def start_of(
+        self, weights: Array, batch: Any, is_best: bool
+    ) -> tuple[Array, Array, Array, Array]:
         """Start of a chain whose states are the components of a mixture.
 
         Its moves are those of the rows' posterior shares, and a tenth of even ones, as
