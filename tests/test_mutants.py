@@ -1,6 +1,9 @@
 """Wrong changes that the campaign of `tests/mutants` makes."""
 
 import ast
+import importlib
+import itertools
+import pathlib
 
 import pytest
 from mutants.changes import KINDS, changes_of, compiles, sample
@@ -29,6 +32,14 @@ class A(ABC):
     def h(self, depth=6 + 6):
         """Of depth 6."""
 '''
+
+
+@pytest.fixture
+def campaign(monkeypatch):
+    pytest.importorskip("resource")  # which Windows has not
+    folder = pathlib.Path(__file__).resolve().parent / "mutants"
+    monkeypatch.syspath_prepend(str(folder))  # a script finds the files beside it
+    return importlib.import_module("campaign")
 
 
 @pytest.fixture
@@ -96,3 +107,53 @@ def test_a_sample_depends_on_the_seed_alone():
     assert sample(sources, 20, seed=1) == sample(again, 20, seed=1)
     assert sample(sources, 20, seed=1)[:5] == sample(sources, 5, seed=1)
     assert sample(sources, 20, seed=1) != sample(sources, 20, seed=2)
+
+
+class Trees:
+    """What tests would find: by texts of changes, the tests that fail."""
+
+    def __init__(self, fails):
+        self.fails, self.runs = fails, []
+
+    def run(self, changes, tests, limit, *options):
+        texts = [change.after for change in changes]
+        self.runs.append(texts)
+        found = [test for text in texts for test in self.fails.get(text, [])]
+        ends = [test for test in found if test in ("timeout", "crash: -11")]
+        return ends[:1] or [test for test in found if not tests or test in tests]
+
+
+class Record:
+    """Three tests, which all pass without a change."""
+
+    def __init__(self):
+        seconds = {"a.py::f": 1.0, "a.py::g": 2.0, "a.py::h": 1.0}
+        self.tests = {"a.py": {"seconds": seconds}}
+
+    def seconds(self, test):
+        return self.tests["a.py"]["seconds"][test]
+
+    def is_reliable(self, test):
+        return True
+
+
+def test_survivors_meet_all_tests_together_and_then_those_that_fail(campaign):
+    source = b"a = 1.0\nb = 2.0\nc = 3.0\nd = 4.0\ne = 5.0\n"
+    changes = changes_of("maxent/f.py", source)
+    trees = Trees({"(4.0)": ["a.py::g"], "(6.0)": ["timeout"], "(10.0)": ["a.py::f"]})
+    found = campaign.killed_by_the_rest(changes, Record(), trees)
+    assert {change.after: by for change, by in found.items()} == {
+        "(4.0)": "a.py::g",
+        "(6.0)": "timeout",
+        "(10.0)": "a.py::f",
+    }
+    quiet = Trees({})
+    assert campaign.killed_by_the_rest(changes, Record(), quiet) == {}
+    assert len(quiet.runs) == 1
+
+
+def test_changes_of_one_text_are_not_made_together(campaign, changes):
+    group = campaign.apart(changes)
+    spans = sorted((change.start, change.end) for change in group)
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
+    assert group[0] is changes[0] and len(group) < len(changes)

@@ -1,5 +1,6 @@
 """Hidden Markov models against enumeration, their own laws, and hmmlearn."""
 
+import inspect
 import pickle
 from fractions import Fraction
 
@@ -257,6 +258,13 @@ def test_a_state_of_one_row_keeps_a_share_of_the_spread_within_groups(kind, rng)
     alone = int(fit.mean[:, 0].argmax())
     np.testing.assert_allclose(fit.mean[alone], [1000.0, 1000.0])
     np.testing.assert_allclose(fit.cov[alone], 0.01 / 1.01 * within, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [CategoricalHMM, GaussianHMM])
+def test_fit_many_has_the_defaults_of_fit(kind):
+    one = inspect.signature(kind.fit).parameters
+    for name, many in inspect.signature(kind.fit_many).parameters.items():
+        assert name not in one or many.default == one[name].default, name
 
 
 def test_fit_many_fits_every_sequence_with_its_own_number_of_states(rng):
