@@ -1,7 +1,8 @@
 """Random wrong changes of the package: which of them do the tests notice?
 
     python tests/mutants/campaign.py [--count 300] [--seed 0] [--jobs 1] [--record-only]
-                                     [--files PATTERN ...] [--without-rest] [--again]
+                                     [--files PATTERN ...] [--tests PATTERN ...]
+                                     [--without-rest] [--again]
                                      [--map FOLDER] [--out FILE]
 
 Each change is made in a temporary copy of the checkout and meets the tests that run its
@@ -186,7 +187,9 @@ def killed_by_the_rest(changes, record, trees):
     options = [f"--deselect={t}" for t in tests if not record.is_reliable(t)]
     while left:
         group = apart(left)[:most]
-        failed = trees.run(group, [], limit_of(tests, record), *options)
+        failed = trees.run(
+            group, sorted(record.tests), limit_of(tests, record), *options
+        )
         names = sorted(set(map(function_of, failed)) & set(tests))
         if failed and not names and len(group) > 1:  # no import, no end, or a crash
             most = len(group) // 2
@@ -277,11 +280,9 @@ def main():
 def campaign(options, trees):
     """Record, change, test, report."""
     record = CoverageMap(options.map, ROOT)
-    tests = sorted((ROOT / "tests").rglob("test_*.py"))
-    tree = trees.free[0]
-    record.record(
-        [str(path.relative_to(ROOT)) for path in tests], tree, environment_of(tree)
-    )
+    tests = {path for pattern in options.tests for path in ROOT.glob(pattern)}
+    names = sorted(str(path.relative_to(ROOT)) for path in tests)
+    record.record(names, trees.free[0], environment_of(trees.free[0]))
     if options.record_only:
         return 0
     paths = {path for pattern in options.files for path in ROOT.glob(pattern)}
@@ -359,6 +360,7 @@ def arguments():
     parser.add_argument("--without-rest", action="store_true")
     parser.add_argument("--again", action="store_true", help="run survivors once more")
     parser.add_argument("--files", nargs="+", default=AREAS, help="patterns of sources")
+    parser.add_argument("--tests", nargs="+", default=["tests/**/test_*.py"])
     folder = pathlib.Path("bench_results")
     parser.add_argument("--out", type=pathlib.Path, default=folder / "mutants.jsonl")
     parser.add_argument("--map", type=pathlib.Path, default=folder / "mutants.map")

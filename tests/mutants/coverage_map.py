@@ -71,6 +71,7 @@ class CoverageMap:
         if now != self.sources:  # lines have moved
             (self.folder / "lines").unlink(missing_ok=True)
             self.tests, self.sources = {}, now
+        self.tests = {f: t for f, t in self.tests.items() if (self.root / f).exists()}
         for file in files:
             own = checksum(self.root / file)
             if self.tests.get(file, {}).get("checksum") != own:
