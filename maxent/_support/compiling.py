@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 _announcing: ContextVar[bool] = ContextVar("announcing", default=False)
+_loaded: dict[str, ModuleType] = {}
+_PAUSE = 0.1  # s; a wait without end would not hear Ctrl-C on all systems
 
 
 @contextmanager
@@ -29,12 +33,48 @@ def compiled(name: str) -> ModuleType:
     In a fit with `verbose` one line says that they will be compiled, unless an earlier
     process left them in Numba's cache on disk.
     """
-    full = f"maxent._core.{name}"
-    fresh = full not in sys.modules
-    module = importlib.import_module(full)
-    if fresh and _announcing.get() and not _cached(module, name):
-        print(f"maxent: compiling {name} with Numba (once; kept in its cache on disk)")
-    return module
+    if name not in _loaded:
+        _loaded[name] = module = imported(f"maxent._core.{name}")
+        for function in vars(module).values():
+            own = getattr(function, "_compile_for_args", None)
+            if own is not None:  # Numba asks it for types that are new to a function
+                function._compile_for_args = partial(_apart, own)
+        if _announcing.get() and not _cached(module, name):
+            print(
+                f"maxent: compiling {name} with Numba (once; kept in its cache on disk)"
+            )
+    return _loaded[name]
+
+
+def imported(full: str) -> ModuleType:
+    """A module that is Numba or uses it, imported out of the reach of Ctrl-C."""
+    return _apart(importlib.import_module, full)
+
+
+def _apart(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What function(*args, **kwargs) returns, called by a thread of its own.
+
+    An interrupt amid Numba's imports, or amid a compilation, would leave modules and
+    functions half made, and no later call could mend that. Signals do not reach the
+    thread: they are answered here at once while it goes on to its end, and what needs
+    the same next waits for it.
+    """
+    found: list[Any] = []
+    failed: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            found.append(function(*args, **kwargs))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    while thread.is_alive():
+        thread.join(_PAUSE)
+    if failed:
+        raise failed[0]
+    return found[0]
 
 
 def _cached(module: ModuleType, name: str) -> bool:

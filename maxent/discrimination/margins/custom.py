@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from maxent._support import validation as v
+from maxent._support.compiling import imported
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.discrimination.margins.priors import FixedMargin, HingeMargin
 
@@ -162,7 +163,7 @@ def _compile_scalar(function, name):
     if not callable(function):
         raise TypeError(f"{name} must be a function of one float; got {function!r}.")
     try:
-        import numba
+        numba: Any = imported("numba")
     except ImportError:
         raise ImportError(
             "a CustomMargin compiles its functions with Numba, which is not installed; "
