@@ -152,6 +152,35 @@ def check_class_weight(class_weight: Any) -> Any:
     return class_weight
 
 
+def check_class_keys(class_weight: Any, classes: NDArray[Any]) -> None:
+    """Refuse keys of `class_weight` that are no labels, as "0" for 0."""
+    if not isinstance(class_weight, dict):
+        return
+    known = classes.tolist()
+    wrong = [label for label in class_weight if label not in known]
+    if wrong and len(class_weight) - len(wrong) < len(known):
+        raise ValueError(
+            f"class_weight={shown(class_weight)} has the key {shown(wrong[0])}, "
+            f"which is no class of y; use the classes {shown(known)} as keys."
+        )
+
+
+def class_factors(
+    class_weight: Any, classes: NDArray[Any], total: FloatArray
+) -> FloatArray:
+    """Factor of each class (m,) by which `class_weight` changes weights of its rows.
+
+    That of "balanced" makes the weights of all classes equal, from their sums `total`
+    (m,) over rows, and leaves the sum of all as it is.
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, dict):
+        check_class_keys(class_weight, classes)
+        return np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
+    return total.sum() / (len(classes) * total)
+
+
 def check_callback(callback: Any, third: str = "gap") -> Any:
     """None, or something that can be called."""
     if callback is not None and not callable(callback):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils.class_weight import compute_class_weight
 
 from maxent._support import validation as v
 from maxent._support.estimator_input import check_labels
@@ -38,15 +37,10 @@ def class_rows(name, y, sample_weight, class_weight):
             f"y contains one class only ({classes[present].tolist()}) among rows of "
             f"positive weight; {name} needs two classes: add rows of another."
         )
-    factor = np.ones(len(classes))
-    if isinstance(class_weight, str):  # "balanced" counts rows of positive weight
-        factor[present] = compute_class_weight(
-            class_weight, classes=present, y=codes[keep], sample_weight=sample[keep]
-        )
-    elif class_weight is not None:
-        check_class_keys(class_weight, classes)
-        # scikit-learn's function takes the label "1" for the number
-        factor = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
+    factor, total = np.ones(len(classes)), np.bincount(codes, sample)
+    # "balanced" counts classes with positive weight; keys may be those of all classes
+    which = present if isinstance(class_weight, str) else slice(None)
+    factor[which] = v.class_factors(class_weight, classes[which], total[which])
     # classes without weight can never be predicted
     codes = np.searchsorted(present, codes[keep])
     sample = sample[keep]
@@ -89,19 +83,6 @@ class DistinctRows:
         """Multipliers (n * k,) of all rows from those of the distinct ones."""
         lam = lam.reshape(len(self.weight), -1)
         return (lam[self._place] * self._share[:, None]).ravel()
-
-
-def check_class_keys(class_weight, classes):
-    """Refuse keys of `class_weight` that are no labels, as "0" for 0."""
-    if not isinstance(class_weight, dict):
-        return
-    known = classes.tolist()
-    wrong = [label for label in class_weight if label not in known]
-    if wrong and len(class_weight) - len(wrong) < len(known):
-        raise ValueError(
-            f"class_weight={v.shown(class_weight)} has the key {v.shown(wrong[0])}, "
-            f"which is no class of y; use the classes {v.shown(known)} as keys."
-        )
 
 
 def leave_one_out_bound(result, codes, margin, bias, weight):

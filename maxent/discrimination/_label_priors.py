@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from maxent._support import validation as v
 from maxent._support.estimator_input import check_labels
 from maxent._support.plain_categories import missing_values
-from maxent.discrimination._class_rows import check_class_keys
 
 UNLABELLED = -1
 
@@ -198,10 +197,5 @@ def _class_factors(
 ) -> NDArray[np.float64]:
     """Weights of both classes; "balanced" counts labelled rows."""
     v.check_class_weight(class_weight)
-    if class_weight is None:
-        return np.ones(2)
-    if isinstance(class_weight, dict):
-        check_class_keys(class_weight, classes)
-        return np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
     count = np.array([-np.minimum(evidence, 0.0).sum(), np.maximum(evidence, 0).sum()])
-    return 0.5 * count.sum() / count
+    return v.class_factors(class_weight, classes, count)

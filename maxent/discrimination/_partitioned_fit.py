@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.class_weight import compute_class_weight
 
 from maxent._support import validation as v
 from maxent._support.kernel_parameters import LARGEST_FEATURE
@@ -17,7 +16,6 @@ from maxent._support.partition_checks import (
 )
 from maxent._support.progress import progress_of
 from maxent._support.results import store_certificate
-from maxent.discrimination._class_rows import check_class_keys
 from maxent.discrimination.duals._local_ascent import local_ascent
 from maxent.discrimination.duals._partitioned_linear import solve_partitioned
 from maxent.discrimination.duals._signed_problem import (
@@ -92,15 +90,8 @@ class PartitionedFit:
                 "machine for each class c to y == c, and take the class whose "
                 "decision_function is the largest (user guide, 'Beyond one machine')."
             )
-        if class_weight is None:
-            return classes, np.ones(2)
-        check_class_keys(class_weight, classes)
-        return classes, compute_class_weight(
-            class_weight,
-            classes=classes,
-            y=classes,
-            sample_weight=np.bincount(codes, weights, 2),
-        )
+        total = np.bincount(codes, weights, 2)
+        return classes, v.class_factors(class_weight, classes, total)
 
     def solve(self, rows, tol):
         """DualResult of :class:`PartRows`; stores the fitted state."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
@@ -221,8 +220,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
             X, labels, weight = X[keep], labels[keep], weight[keep]
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self._check_classes()
-        if self.class_weight is not None:
-            weight = weight * self._class_weights(labels, weight)[codes]
+        weight = weight * self._class_factors(np.bincount(codes, weight))[codes]
         origin = origins(X)
         centred = moved(X, origin)
         spread = spreads(origin, *sums_of_columns(centred, weight))
@@ -242,9 +240,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
         self.classes_, codes = np.unique(labels, return_inverse=True)
         self._check_classes()
         weights = np.bincount(codes, weights)
-        factor = np.ones(len(weights))
-        if self.class_weight is not None:
-            factor = self._class_weights(self.classes_, weights)
+        factor = self._class_factors(weights)
         self.n_features_in_ = parts.n_columns
         lengths = [s.n for s in summaries]
         rows = PartitionedRows(
@@ -259,11 +255,9 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
                 f"({v.shown(self.classes_[0])}); add rows of another class."
             )
 
-    def _class_weights(self, y, weight):
-        """Factor of each class."""
-        return compute_class_weight(
-            self.class_weight, classes=self.classes_, y=y, sample_weight=weight
-        )
+    def _class_factors(self, total):
+        """Factor of each class, of a total weight."""
+        return v.class_factors(self.class_weight, self.classes_, total)
 
     def _warn_of_separation(self):
         import warnings

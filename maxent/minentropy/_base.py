@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, assert_all_finite
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from maxent._support import validation as v
@@ -296,9 +295,9 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
                         f"the labels {v.shown(classes.tolist())}; leave it out."
                     )
             return np.array([given.get(k, 1.0) for k in classes.tolist()])[codes]
-        y = y[weight > 0]
-        present, each = np.isin(classes, y), np.ones(len(classes))
-        each[present] = compute_class_weight(given, classes=classes[present], y=y)
+        total, each = np.bincount(codes, weight, len(classes)), np.ones(len(classes))
+        present = total > 0
+        each[present] = v.class_factors(given, classes[present], total[present])
         return each[codes]
 
     def _check_true_outputs(self, features, codes, classes):

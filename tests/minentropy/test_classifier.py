@@ -69,13 +69,16 @@ def test_lists_of_bags_are_like_arrays(rng):
     )
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
 @pytest.mark.parametrize("alpha", [0.5, np.inf])
-def test_weight_two_is_the_bag_twice_and_zero_its_absence(alpha, rng):
+def test_weight_two_is_the_bag_twice_and_zero_its_absence(alpha, class_weight, rng):
     X, y, _ = bags(rng, n=24)
     weight = rng.integers(0, 3, size=24).astype(float)
     weight[:2] = 1.0
+    weight[y == 1] *= 2.0
     rows = np.repeat(np.arange(24), weight.astype(int))
     options = {"init": "path", "tol": 1e-7, "max_iter": 1000, "qp_tol": 1e-10}
+    options["class_weight"] = class_weight
     one = M3EClassifier(alpha, 5.0, **options).fit(X, y, sample_weight=weight)
     other = M3EClassifier(alpha, 5.0, **options).fit(X[rows], y[rows])
     np.testing.assert_allclose(one.objective_, other.objective_, rtol=1e-5)
