@@ -232,7 +232,9 @@ def long_fits():
         ),
         "coordinate-sparse": lambda: of(
             MEDClassifier(C=1e3, solver="coordinate", **linear),
-            sp.random_array((40_000, 5_000), density=0.006, rng=0, format="csr"),
+            sp.random_array(
+                (40_000, 5_000), density=0.006, random_state=0, format="csr"
+            ),
             hard(40_000, 1)[1],
         ),
         "newton": lambda: of(

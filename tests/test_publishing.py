@@ -74,7 +74,7 @@ def test_lowest_versions_are_tested(metadata):
     declared = lowest_of(*needed, *tested)
     lines = text_of("tests/checks/lowest.txt").splitlines()
     pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
-    assert pinned.keys() == declared.keys()
+    assert pinned.keys() - declared.keys() == {"pyparsing"}  # of Matplotlib
     for name, version in declared.items():  # 2.0 is 2.0.0
         assert re.fullmatch(rf"{re.escape(version)}(\.0)*", pinned[name]), name
 

@@ -199,6 +199,7 @@ def _counted(
     owner: NDArray[np.intp], words: NDArray[np.intp], shape: tuple[int, int]
 ) -> sparse.csr_array:
     # indices of 32 bits where they fit: half of scikit-learn takes no others
-    kind = sparse.get_index_dtype(maxval=max(*shape, len(words)))
+    small = max(*shape, len(words)) <= np.iinfo(np.int32).max
+    kind = np.int32 if small else np.int64
     pairs = (np.ones(len(words)), (owner.astype(kind), words.astype(kind)))
     return sparse.coo_array(pairs, shape=shape).tocsr()

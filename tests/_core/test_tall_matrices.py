@@ -154,7 +154,7 @@ def test_lists_may_change_afterwards(rng):
 
 
 def test_sparse_rows_multiply_vectors(rng):
-    A = sp.random_array((50_000, 40), density=0.3, format="csr", rng=rng)
+    A = sp.random_array((50_000, 40), density=0.3, format="csr", random_state=rng)
     matrix = TallMatrix([SparseRows(*csr(A), 40)])
     x, w = rng.normal(size=(1, 40)), rng.normal(size=(1, 50_000))
     for threads in (1, 2):

@@ -10,7 +10,10 @@ from maxent._optimize.mapped_factors import MappedFactors
 
 
 def random_maps(rng, sizes, n):
-    return [sp.random_array((k, n), density=0.2, rng=rng, format="csr") for k in sizes]
+    return [
+        sp.random_array((k, n), density=0.2, random_state=rng, format="csr")
+        for k in sizes
+    ]
 
 
 @pytest.mark.parametrize("biases", [0, 2])

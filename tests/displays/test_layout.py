@@ -310,7 +310,9 @@ def test_class_methods_draw_on_the_axes_given(rng, pyplot):
         assert make().figure_ is not figure
         assert display.plot().figure_ is not figure
         refused(lambda m=make: m(ax="left"), "ax='left' must be Axes")
-        with pytest.raises((AttributeError, TypeError, ValueError), match="no_such"):
+        with pytest.raises(
+            (AttributeError, TypeError, ValueError, UserWarning), match="no_such"
+        ):
             make(no_such=1)
         pyplot.close("all")
 

@@ -183,9 +183,7 @@ def test_columns_of_frames_and_pipelines(rng):
     graph = TreeGraphDisplay.from_estimator(model).plot()
     assert [text.get_text() for text in graph.labels_] == list(frame.columns)
     numbers = rng.normal(size=(60, 5))
-    bins = KBinsDiscretizer(
-        3, encode="ordinal", quantile_method="averaged_inverted_cdf"
-    )
+    bins = KBinsDiscretizer(3, encode="ordinal", strategy="uniform")
     pipe = make_pipeline(bins, MEDTreeClassifier(tol=1e-4)).fit(numbers, y)
     inner = pipe[-1], pipe[:-1].transform(numbers)
     display = EdgeWeightsDisplay.from_estimator(pipe, numbers, y)

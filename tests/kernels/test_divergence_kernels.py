@@ -189,7 +189,7 @@ def test_large_times_need_the_repair_or_the_exact_kernel():
 
 
 def test_heat_kernel_of_many_categories(rng):
-    X = sparse.random_array((20, 40_000), density=1e-3, rng=rng, format="csr")
+    X = sparse.random_array((20, 40_000), density=1e-3, random_state=rng, format="csr")
     X = sparse.csr_array(X / X.sum(axis=1)[:, None])
     K = heat_kernel(X, t=0.2, n_jobs=2)
     assert np.isfinite(K).all() and (K > 0).all()

@@ -233,7 +233,7 @@ def test_scaling_takes_features_less_their_minimum(sparse, rng):
 def test_a_full_column_of_sparse_features_leaves_them_sparse(rng):
     from maxent.latent._space import FeatureSpace
 
-    F = sp.random_array((500, 400), density=0.01, rng=rng, format="csr")
+    F = sp.random_array((500, 400), density=0.01, random_state=rng, format="csr")
     F = sp.hstack([F, np.ones((500, 1))]).tocsr()
     space = FeatureSpace(F)
     assert space.shifted.nnz <= F.nnz and space.shifted[:, [400]].nnz == 0

@@ -152,7 +152,7 @@ def test_parts_are_convex_and_differ_by_the_score(alpha, rng):
 def sparse_rows(rng, n=40, d=6000):
     """One row of output 0, three of output 1, one of which tells."""
     y, sizes = np.arange(n) % 2, np.tile([1, 3], (n, 1))
-    R = sp.random_array((4 * n, d), density=2e-3, rng=rng, format="lil")
+    R = sp.random_array((4 * n, d), density=2e-3, random_state=rng, format="lil")
     R[4 * np.arange(n) + rng.integers(1, 4, size=n), 0] = 2.0 * y
     return (sp.csr_array(R), sizes), y
 
@@ -175,7 +175,7 @@ def test_sparse_rows_stay_sparse(alpha, rng, monkeypatch):
 
 @pytest.mark.parametrize("c", [1.0, 1e4])
 def test_interior_point_of_wide_sparse_rows(c, rng):
-    D = sp.random_array((60, 3000), density=5e-3, rng=rng, format="csr")
+    D = sp.random_array((60, 3000), density=5e-3, random_state=rng, format="csr")
     D = sp.vstack([D, D[:20], sp.csr_array((3, 3000))], format="csr")  # of lower rank
     n = D.shape[0]
     first, other = (

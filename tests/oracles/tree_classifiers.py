@@ -4,6 +4,8 @@ Every sum over trees is a sum over a list, every tree a Bayes net directed away 
 column 0, and every count a loop over rows.
 """
 
+import warnings
+
 import numpy as np
 from scipy.optimize import linprog, minimize
 from scipy.special import gammaln, logsumexp, xlogy
@@ -187,17 +189,23 @@ def primal(blocks, maps, prior, level):
     )
     best = start
     for _ in range(8):
-        found = minimize(
-            value,
-            best,
-            jac=gradient,
-            method="SLSQP",
-            bounds=[(1e-12, 1.0)] * len(start),
-            constraints=[
-                {"type": "eq", "fun": lambda p: rows @ p - 1.0, "jac": lambda p: rows}
-            ],
-            options={"ftol": 1e-15, "maxiter": 3000},
-        )
+        with warnings.catch_warnings():  # SciPy tells of steps that it cuts at bounds
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found = minimize(
+                value,
+                best,
+                jac=gradient,
+                method="SLSQP",
+                bounds=[(1e-12, 1.0)] * len(start),
+                constraints=[
+                    {
+                        "type": "eq",
+                        "fun": lambda p: rows @ p - 1.0,
+                        "jac": lambda p: rows,
+                    }
+                ],
+                options={"ftol": 1e-15, "maxiter": 3000},
+            )
         best = found.x
     assert np.allclose([part.sum() for part in np.split(best, ends)], 1.0)
     return value(best)

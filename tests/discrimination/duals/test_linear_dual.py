@@ -281,14 +281,14 @@ def test_automatic_choice_suits_size_and_storage(rng):
     assert chosen(rng.normal(size=(50, 4))) == "interior"
     assert chosen(rng.normal(size=(2000, 4))) == "newton"
     assert chosen(
-        sp.random_array((2000, 300), density=0.01, rng=rng, format="csr")
+        sp.random_array((2000, 300), density=0.01, random_state=rng, format="csr")
     ) == ("coordinate")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bias", BIASES)
 def test_many_sparse_rows(bias, rng):
-    X = sp.random_array((20_000, 2_000), density=0.01, rng=rng, format="csr")
+    X = sp.random_array((20_000, 2_000), density=0.01, random_state=rng, format="csr")
     w = rng.normal(size=2_000)
     y = np.where(X @ w + 0.3 * rng.normal(size=20_000) > 0, 1.0, -1.0)
     r = solve_linear_dual(X, y, ExponentialMargin(3.0), bias=bias, tol=1e-4)
