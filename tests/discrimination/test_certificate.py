@@ -165,8 +165,8 @@ def test_any_feasible_dual_value_is_below_any_primal_value(
     lam = top * np.array(shares)
     if bias == "flat":  # scale the heavier side down
         up, down = lam[y > 0].sum(), lam[y < 0].sum()
-        lam = lam * np.where(y > 0, min(1, down / up if up else 0), 1)
-        lam = lam * np.where(y < 0, min(1, up / down if down else 0), 1)
+        lam = lam * np.where(y > 0, min(up, down) / up if up else 0, 1)
+        lam = lam * np.where(y < 0, min(up, down) / down if down else 0, 1)
     if bias is None:
         b = 0.0
     w = np.ones(12)

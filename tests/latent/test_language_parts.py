@@ -72,7 +72,9 @@ def test_the_model_of_two_partitions_is_that_of_one_list(method, rng):
     two = model.fit(cut(texts, 4, 3))
     assert two.vocabulary_ == vocabulary and two.converged_
     assert two.objective_ == pytest.approx(objective, abs=1e-9)
-    np.testing.assert_allclose(two.weights_, weights, atol=1e-4)
+    # a gradient of 1e-6 is left, and the prior has a curvature of one in all words
+    n = sum(map(len, texts))
+    np.testing.assert_allclose(two.weights_, weights, rtol=0, atol=2e-6 * n)
 
 
 def test_same_bits_by_any_scheduler_and_for_one_partition(rng):
