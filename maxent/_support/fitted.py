@@ -92,7 +92,8 @@ def fresh_state(fit: _Fit) -> _Fit:
     def fit_afresh(self: Any, *args: Any, **kwargs: Any) -> Any:
         _remove_fitted(self)
         try:
-            return fit(self, *args, **kwargs)
+            with np.errstate(under="ignore"):  # whatever the caller has set
+                return fit(self, *args, **kwargs)
         except BaseException:  # KeyboardInterrupt too
             _remove_fitted(self)
             raise

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._support.underflow import allow_underflow
+
 _LETTERS = "ACGT"
 
 
+@allow_underflow
 def make_motif_occupancy(
     n_samples: int = 2000,
     length: int = 36,
@@ -87,6 +90,7 @@ def make_motif_occupancy(
     return _strings(codes), y, motif
 
 
+@allow_underflow
 def make_planted_motifs(
     n_samples: int = 2000,
     length: int = 36,

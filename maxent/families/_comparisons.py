@@ -20,6 +20,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.typing import FloatArrayOrScalar
+from maxent._support.underflow import allow_underflow
 from maxent.families._batch import Batch
 from maxent.families._inner import inner, paired
 from maxent.families._pairs import mirrored, tiles
@@ -28,6 +29,7 @@ from maxent.families._pairs import mirrored, tiles
 class Comparisons(Batch):
     """Comparisons of two batches of one family; part of `ExponentialFamily`."""
 
+    @allow_underflow
     def kl(self, other: Self) -> FloatArrayOrScalar:
         """Relative entropy KL(p || q) of all pairs.
 
@@ -53,6 +55,7 @@ class Comparisons(Batch):
         out = np.maximum(P._kl(Q), 0.0)  # rounding may leave it just below zero
         return out.reshape(self.batch_shape + other.batch_shape)[()]
 
+    @allow_underflow
     def log_affinity(self, other: Self, rho: float) -> FloatArrayOrScalar:
         """Log-affinity, log of the integral of p^rho q^rho, of all pairs.
 
@@ -90,6 +93,7 @@ class Comparisons(Batch):
         # adding zero: no -0.0 on the diagonal
         return (L.reshape(self.batch_shape + other.batch_shape) + 0.0)[()]
 
+    @allow_underflow
     def affinity_range(self) -> tuple[FloatArrayOrScalar, FloatArrayOrScalar]:
         """Open interval of powers for which the affinity with itself is finite.
 

@@ -28,6 +28,7 @@ from maxent._support.typing import (
     NDArray,
     RandomState,
 )
+from maxent._support.underflow import allow_underflow
 from maxent.families import _checks
 from maxent.families._comparisons import Comparisons
 from maxent.families._inner import inner, paired, weighted_mean
@@ -103,10 +104,12 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
         return _frozen(self._natural())
 
     @functools.cached_property
+    @allow_underflow
     def mean_parameters(self) -> FloatArray:
         """Mean of the statistics, the gradient of the cumulant, (batch, k)."""
         return _frozen(self._mean())
 
+    @allow_underflow
     def cumulant(
         self, natural_parameters: ArrayLike | None = None
     ) -> FloatArrayOrScalar:
@@ -173,6 +176,7 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
             )
 
     # -- one batch -----------------------------------------------------------------
+    @allow_underflow
     def log_prob(self, X: ArrayLike) -> FloatArray:
         """Log-density, or log-probability of discrete data.
 
@@ -198,6 +202,7 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
             X = np.where(np.expand_dims(inside, axes), X, self._inner_point())
         return np.where(inside, self._log_prob(X), -np.inf)
 
+    @allow_underflow
     def entropy(self) -> FloatArrayOrScalar:
         """Entropy in nats, differential for densities.
 
@@ -208,6 +213,7 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
         """
         return np.asarray(self._entropy())[()]
 
+    @allow_underflow
     def moments(self) -> tuple[FloatArrayOrScalar, FloatArrayOrScalar]:
         """Mean and variance of every coordinate.
 
@@ -220,6 +226,7 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
         mean, variance = self._moments()
         return np.asarray(mean)[()], np.asarray(variance)[()]
 
+    @allow_underflow
     def sample(self, n: int, random_state: RandomState = None) -> NDArray[Any]:
         """Independent draws.
 
@@ -237,6 +244,7 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
         return self._sample(v.check_count("n", n), as_generator(random_state))
 
     @classmethod
+    @allow_underflow
     def fit(
         cls,
         X: ArrayLike,

@@ -15,6 +15,7 @@ import numpy as np
 from maxent._core.tall_matrices import TallMatrix
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray, IntArray, MatrixLike
+from maxent._support.underflow import allow_underflow
 from maxent.families.block import Block
 
 
@@ -33,6 +34,7 @@ class ConjugatePrior(ABC):
     #: see :class:`Block`
     _cheap_products = False
 
+    @allow_underflow
     def block(
         self, X: MatrixLike, base_weight: ArrayLike | None = None
     ) -> ConjugateBlock:
@@ -51,6 +53,7 @@ class ConjugatePrior(ABC):
         """
         return ConjugateBlock(self, X, base_weight)
 
+    @allow_underflow
     def posterior(self, X: MatrixLike, weight: ArrayLike | None = None) -> Self:
         """The prior updated with weighted rows.
 
@@ -83,6 +86,7 @@ class ConjugatePrior(ABC):
             )
         return found
 
+    @allow_underflow
     def expected_log_prob(self, X: MatrixLike) -> FloatArray:
         """Expected log-likelihood of rows under this prior.
 
@@ -98,6 +102,7 @@ class ConjugatePrior(ABC):
         """
         return self._expected(self._prepare(X))
 
+    @allow_underflow
     def predictive_log_prob(self, X: MatrixLike) -> FloatArray:
         """Log of the expected likelihood of rows under this prior.
 
@@ -258,6 +263,7 @@ class ConjugateBlock(Block):
         self._last = [(key, posterior), *self._last[:2]]
         return posterior
 
+    @allow_underflow
     def posterior(self, a: FloatArray) -> Any:
         """The posterior at given weights.
 

@@ -19,6 +19,7 @@ from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import MatrixLike
+from maxent._support.underflow import allow_underflow
 from maxent.latent._em_is import checked_likelihood
 from maxent.latent._likelihood import M_STEPS
 from maxent.latent._pool import SELECTIONS, CandidatePool
@@ -198,6 +199,7 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
             )
         return model, X
 
+    @allow_underflow
     def score_samples(self, X: MatrixLike) -> Array:
         """Log-probability of visible rows.
 
@@ -238,6 +240,7 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
         """
         return float(self.score_samples(X).mean())
 
+    @allow_underflow
     def transform(self, X: MatrixLike) -> Array:
         """Probabilities of the hidden units.
 
@@ -256,6 +259,7 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
         parts = model._hidden(*model.matrices(self.lam_), X, share)
         return np.concatenate([mean for _, _, mean, _ in parts])
 
+    @allow_underflow
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the visible units.
 

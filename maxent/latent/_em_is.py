@@ -28,6 +28,7 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.reports import Report, tell
 from maxent._support.results import Status
+from maxent._support.underflow import allow_underflow
 from maxent.latent._likelihood import Likelihood, check_method, m_step
 from maxent.latent._model import LogLinearModel
 from maxent.latent._penalty import ConvexPenalty, make_penalty
@@ -94,6 +95,7 @@ class EMISResult:
         return all(each is Status.CONVERGED for each in every)
 
 
+@allow_underflow
 def em_is(
     model: LogLinearModel,
     data: ArrayLike,

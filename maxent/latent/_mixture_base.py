@@ -22,6 +22,7 @@ from maxent._support.random_state import as_generator
 from maxent._support.reports import relayed
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import MatrixLike
+from maxent._support.underflow import allow_underflow
 from maxent.latent._mixture_em import climb, leader
 from maxent.latent._pool import SELECTIONS, CandidatePool, groups, reasons
 
@@ -225,6 +226,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
                 "Fit it again."
             )
 
+    @allow_underflow
     def score_samples(self, X: MatrixLike) -> Array:
         """Log-density of rows.
 
@@ -259,6 +261,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         """
         return float(self.score_samples(X).mean())
 
+    @allow_underflow
     def predict_proba(self, X: MatrixLike) -> Array:
         """Posterior probabilities of the components.
 
@@ -277,6 +280,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         joint = self._joint_of(X)
         return np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
 
+    @allow_underflow
     def predict(self, X: MatrixLike) -> NDArray[np.intp]:
         """Most probable component of each row.
 
@@ -315,6 +319,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         """
         return self.fit(X, y, sample_weight).predict(X)
 
+    @allow_underflow
     def sample(
         self, n_samples: int = 1, random_state: Any = None
     ) -> tuple[Array, NDArray[np.intp]]:

@@ -18,6 +18,7 @@ from scipy.special import logsumexp, xlogy
 
 from maxent._support import validation as v
 from maxent._support.docs import InheritedDocs
+from maxent._support.underflow import allow_underflow
 from maxent.latent._scaling import scaled
 from maxent.latent._space import (
     FeatureSpace,
@@ -383,10 +384,12 @@ class FiniteLatentModel(LogLinearModel):
         top = logsumexp(u, axis=-1)
         return top, np.exp(u - np.where(np.isfinite(top), top, 0.0)[..., None])
 
+    @allow_underflow
     def partition(self, lam: Array) -> tuple[Array, Array]:
         log_phi, _, mean = self.space.evaluate(lam)
         return log_phi, mean
 
+    @allow_underflow
     def posterior(self, lam: Array, observed: Array) -> tuple[Array, Array]:
         top, rho = self._given(lam)
         rho *= observed[:, None]
@@ -394,15 +397,18 @@ class FiniteLatentModel(LogLinearModel):
         numerator = top[..., seen] @ observed[seen]
         return numerator, self.space.mean(rho.reshape(lam.shape[:-1] + (-1,)))
 
+    @allow_underflow
     def scaled(
         self, lam: Array, target: Array, weight: Array, method: str, bound: float
     ) -> Array:
         return scaled(self.space, lam, target, weight, method, bound)
 
+    @allow_underflow
     def covariance(self, lam: Array) -> Array:
         _, p, mean = self.space.evaluate(lam)
         return self.space.covariance(p, mean)
 
+    @allow_underflow
     def hessian(self, lam: Array, observed: Array) -> Array:
         rho = self._given(lam)[1]
         F = self.space.F.reshape(*self.shape, -1)
@@ -411,6 +417,7 @@ class FiniteLatentModel(LogLinearModel):
         inner = (self.space.F.T * weighted) @ self.space.F
         return inner - (given.T * observed) @ given - self.covariance(lam)
 
+    @allow_underflow
     def dependence(self, lam: Array, observed: Array) -> Array:
         p = self.space.probabilities(lam)[1].reshape(lam.shape[:-1] + self.shape)
 

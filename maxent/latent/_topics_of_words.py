@@ -12,6 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
+from maxent._support.underflow import allow_underflow
 from maxent.latent._trigram_partitions import check_documents, coded
 
 Array = NDArray[np.float64]
@@ -24,6 +25,7 @@ class TopicsOfWords(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     vocabulary_: dict[str, int]
     _scorer: Any  # gives TrigramScores
 
+    @allow_underflow
     def transform(self, X: Sequence[Sequence[str]]) -> Array:
         """Return the shares of the topics in documents.
 

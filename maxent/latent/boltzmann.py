@@ -11,6 +11,7 @@ from scipy.special import expit
 from maxent._support.fitted import check_fitted
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
+from maxent._support.underflow import allow_underflow
 from maxent.latent._boltzmann_base import Machine, Moments
 from maxent.latent._boltzmann_model import BoltzmannModel, check_units
 from maxent.latent._em_is import MStep
@@ -341,6 +342,7 @@ candidate_weights_, n_iter_, converged_, objective_history_, n_features_in_
         self.intercept_visible_ = self.biases_[:J].copy()
         self.intercept_hidden_ = self.biases_[J:].copy()
 
+    @allow_underflow
     def gibbs(self, X: MatrixLike, random_state: Any = None) -> Array:
         """One step of block Gibbs sampling from visible rows.
 

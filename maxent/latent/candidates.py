@@ -16,6 +16,7 @@ from maxent._support.fitted import check_fitted, fresh_state
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
 from maxent._support.threads import with_single_threaded_blas
+from maxent._support.underflow import allow_underflow
 from maxent.latent._em_is import MStep, checked_likelihood
 from maxent.latent._likelihood import check_method
 from maxent.latent._model import FiniteLatentModel, LogLinearModel
@@ -276,6 +277,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         standard, units = model._standard()
         return standard, units.weights_in(self.lam_)
 
+    @allow_underflow
     def joint_proba(self) -> Array:
         """Joint probabilities.
 
@@ -287,6 +289,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         model, lam = self._finite()
         return model.space.probabilities(lam)[1].reshape(model.shape)
 
+    @allow_underflow
     def score_samples(self, X: ArrayLike) -> Array:
         """Log-probability of observed values.
 
@@ -323,6 +326,7 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
         """
         return float(np.mean(self.score_samples(X)))
 
+    @allow_underflow
     def predict_proba(self, X: ArrayLike) -> Array:
         """Probabilities of the hidden values.
 

@@ -31,6 +31,7 @@ from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.results import Status
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import ClassWeight, MatrixLike
+from maxent._support.underflow import allow_underflow
 from maxent.latent._separation import is_separated
 from maxent.latent._softmax import (
     ConditionalDual,
@@ -289,6 +290,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
             stacklevel=user_stacklevel(),
         )
 
+    @allow_underflow
     def decision_function(self, X: MatrixLike) -> Array:
         """Exponents of the classes.
 
@@ -339,6 +341,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
             return self.classes_[(scores > 0).astype(np.intp)]
         return self.classes_[scores.argmax(axis=1)]
 
+    @allow_underflow
     def predict_log_proba(self, X: MatrixLike) -> Array:
         """Logs of the class probabilities.
 
@@ -361,6 +364,7 @@ class MaxEntClassifier(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimat
             scores = np.column_stack([np.zeros_like(scores), scores])
         return scores - logsumexp(scores, axis=1, keepdims=True)
 
+    @allow_underflow
     def predict_proba(self, X: MatrixLike) -> Array:
         """Class probabilities.
 

@@ -19,6 +19,7 @@ from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.results import Status
 from maxent._support.threads import with_single_threaded_blas
+from maxent._support.underflow import allow_underflow
 from maxent.latent._likelihood import Likelihood
 from maxent.latent._ngrams import NGrams
 from maxent.latent._penalty import L2
@@ -363,6 +364,7 @@ class TrigramTopicModel(CandidatePool, TopicsOfWords, BaseEstimator):
         """
         return -float(np.log(self.perplexity(X)))
 
+    @allow_underflow
     def log_prob(self, document: Sequence[str], fold_in: int | None = None) -> Array:
         """Log-probability of each word of a document given the two before it.
 

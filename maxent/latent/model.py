@@ -15,6 +15,7 @@ from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
+from maxent._support.underflow import allow_underflow
 from maxent.latent._space import FeatureSpace, check_features, check_moments
 from maxent.latent.moments import MaxEntResult, fit_maxent
 
@@ -106,6 +107,7 @@ class MaxEntModel:
         return self._space.log_prior
 
     @functools.cached_property
+    @allow_underflow
     def log_partition(self) -> float:
         """log Phi(lam)."""
         space, lam = self._standard
@@ -117,6 +119,7 @@ class MaxEntModel:
         space = self._space.standard
         return space, space.units.weights_in(self.lam)
 
+    @allow_underflow
     def log_prob(self) -> Array:
         """Log-probabilities of all states.
 
@@ -129,12 +132,14 @@ class MaxEntModel:
         return u - logsumexp(u)
 
     @functools.cached_property
+    @allow_underflow
     def prob(self) -> Array:
         """Probabilities of all states."""
         p = np.exp(self.log_prob())
         p.setflags(write=False)
         return p
 
+    @allow_underflow
     def moments(self, features: MatrixLike | None = None) -> Array:
         """Means of features.
 
@@ -157,6 +162,7 @@ class MaxEntModel:
             )
         return F.T @ self.prob
 
+    @allow_underflow
     def covariance(self) -> Array:
         """Covariance of the features.
 
@@ -168,6 +174,7 @@ class MaxEntModel:
         unit = space.units.unit
         return space.covariance(p, space.mean(p)) * unit * unit[:, None]
 
+    @allow_underflow
     def entropy(self) -> float:
         """Entropy, nats.
 
@@ -177,6 +184,7 @@ class MaxEntModel:
         """
         return float(-xlogy(self.prob, self.prob).sum())
 
+    @allow_underflow
     def kl(self, other: MaxEntModel | ArrayLike) -> float:
         """Kullback-Leibler divergence from another distribution over the states.
 
@@ -369,10 +377,12 @@ class SampledMaxEnt(MaxEntModel):
         return model
 
     @property
+    @allow_underflow
     def effective_sample_size(self) -> float:
         """1 / sum p_s^2."""
         return float(1.0 / np.sum(self.prob**2))
 
+    @allow_underflow
     def test_moments(
         self, features: MatrixLike, log_density: ArrayLike, log_base: Any = None
     ) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ from scipy.special import xlogy
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.results import Status
+from maxent._support.underflow import allow_underflow
 from maxent.latent._dual_solvers import FAR, NEWTON_UP_TO, SOLVERS, DualProblem
 from maxent.latent._hull import check_ranges
 from maxent.latent._penalty import ConvexPenalty, make_penalty
@@ -82,6 +83,7 @@ class MaxEntResult:
         return self.status is Status.CONVERGED
 
 
+@allow_underflow
 def fit_maxent(
     features: ArrayLike,
     target: ArrayLike,

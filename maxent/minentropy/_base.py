@@ -34,6 +34,7 @@ from maxent._support.random_state import as_generator
 from maxent._support.results import Status
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import FloatArray, NDArray
+from maxent._support.underflow import allow_underflow
 from maxent.minentropy._features import HiddenFeatures
 from maxent.minentropy._objective import Objective
 from maxent.minentropy._rows import check_alpha
@@ -335,6 +336,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         check_fitted("coef_", self.coef_, (features.d,))
         return self.coef_
 
+    @allow_underflow
     def _scores(self, X):
         features, K = self._bound(X)
         b = v.check_positive("temperature", self.temperature)
@@ -378,6 +380,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         """
         return self.classes_[self._scores(X).argmax(axis=1)]
 
+    @allow_underflow
     def predict_hidden(self, X: Any, y: ArrayLike | None = None) -> NDArray[np.intp]:
         """Return the best hidden value of each sample.
 
@@ -415,6 +418,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
             )
         return order[codes]
 
+    @allow_underflow
     def hidden_proba(self, X: Any, y: ArrayLike | None = None) -> list[FloatArray]:
         """Return the posteriors of the hidden values of each sample.
 

@@ -28,6 +28,7 @@ from maxent._support.callers import user_stacklevel
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback, FloatArray
+from maxent._support.underflow import allow_underflow
 from maxent.minentropy._dual_ascent import solve_ascent
 from maxent.minentropy._margin_dual import Groups, Pair, solve_interior
 from maxent.minentropy._sparse_basis import dense_rows
@@ -76,6 +77,7 @@ class MarginResult:
         return self.status is Status.CONVERGED
 
 
+@allow_underflow
 def solve_margin_qp(
     D: Any,
     ell: ArrayLike,

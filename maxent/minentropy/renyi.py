@@ -18,9 +18,11 @@ from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
 from maxent._support.typing import FloatArray, FloatArrayOrScalar
+from maxent._support.underflow import allow_underflow
 from maxent.minentropy._rows import check_alpha, renyi_rows
 
 
+@allow_underflow
 def renyi_score(
     S: ArrayLike,
     alpha: ArrayLike,
@@ -78,6 +80,7 @@ def renyi_score(
     return (F / b).reshape(shape)[()]
 
 
+@allow_underflow
 def renyi_weights(
     S: ArrayLike,
     alpha: ArrayLike,
@@ -127,6 +130,7 @@ def renyi_weights(
     return np.moveaxis(beta.reshape(rows.shape), -1, axis)
 
 
+@allow_underflow
 def renyi_entropy(
     Q: ArrayLike, alpha: ArrayLike, *, axis: int = -1
 ) -> FloatArrayOrScalar:
@@ -167,6 +171,7 @@ def renyi_entropy(
     return -renyi_score(_log_weights(Q, axis), alpha, axis=axis)
 
 
+@allow_underflow
 def tsallis_entropy(
     Q: ArrayLike, alpha: ArrayLike, *, axis: int = -1
 ) -> FloatArrayOrScalar:
@@ -218,6 +223,7 @@ def tsallis_entropy(
     return np.where(near, H, T)[()]
 
 
+@allow_underflow
 def rao_score(
     S: ArrayLike, similarity: ArrayLike, *, mask: ArrayLike | None = None
 ) -> FloatArrayOrScalar:
@@ -261,6 +267,7 @@ def rao_score(
     return _rao(S, similarity, mask)[0][()]
 
 
+@allow_underflow
 def rao_weights(
     S: ArrayLike, similarity: ArrayLike, *, mask: ArrayLike | None = None
 ) -> FloatArray:
