@@ -156,6 +156,7 @@ class ConvergenceDisplay:
                 f"lam0 has shape {lam.shape}; expected ({model.n_features},), finite."
             )
         n_steps = v.check_count("n_steps", n_steps)
+        lam = likelihood.units.weights_in(lam[None])[0]
         start = np.clip(lam, -likelihood.bound, likelihood.bound)
         histories = {}
         for name in methods:
@@ -245,13 +246,13 @@ def _ascent(likelihood, start, n_steps):
         best.append(max(float(value[0]), best[-1] if best else -np.inf))
         return -value[0], -gradient[0]
 
-    bound = likelihood.bound
+    bound = np.broadcast_to(likelihood.bound, start.shape)
     minimize(
         both,
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=[(-bound, bound)] * len(start) if np.isfinite(bound) else None,
+        bounds=list(zip(-bound, bound)),
         options={"maxiter": n_steps, "maxfun": n_steps, "ftol": 0.0, "gtol": 0.0},
     )
     return best[: n_steps + 1]

@@ -1,5 +1,6 @@
 """Markov chains against enumeration, counts by hand, and their hidden form."""
 
+import os
 import pathlib
 
 import numpy as np
@@ -8,7 +9,6 @@ from models.sequence_cases import random_codes
 from oracles.sequence_models import log_markov
 from refusals import refused
 
-from maxent._support import validation
 from maxent.kernels import product_kernel
 from maxent.models import CategoricalHMM, MarkovChain
 
@@ -138,7 +138,7 @@ def test_bad_input_is_named(call, match):
 
 def test_chains_beyond_the_memory_are_refused_before_any_is_fitted(monkeypatch):
     memory = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}
-    monkeypatch.setattr(validation.os, "sysconf", memory.__getitem__)
+    monkeypatch.setattr(os, "sysconf", memory.__getitem__)
     assert len(MarkovChain.fit_many(["ACGT"] * 3, order=5, alphabet="ACGT")) == 3
     with pytest.raises(MemoryError, match=r"order=5, .* 200 chains .*=1024 needs"):
         MarkovChain.fit_many(["ACGT"] * 200, order=5, alphabet="ACGT")
