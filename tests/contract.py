@@ -10,8 +10,9 @@ SAME_BY_WEIGHT = tuple(
     f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")
 )
 
-# Checks with errors of their own before these versions: one shuffles rows and then takes
-# the class of the first for the negative one, the other subtracts means from integers.
+# Checks with errors of their own before these versions: one shuffles rows and then
+# takes the class of the first for the negative one, the other subtracts means from
+# integers.
 _MENDED = {
     **dict.fromkeys(SAME_BY_WEIGHT, "1.7"),
     "check_positive_only_tag_during_fit": "1.7.2",
