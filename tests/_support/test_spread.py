@@ -20,7 +20,7 @@ from maxent.models import MarkovChain
 
 
 def _functions():
-    """Functions that processes can have: local ones are sent by value."""
+    """What processes can have wherever they started: local names, sent by value."""
 
     def place(number, passing=None, seconds=0.0):
         """The number, the process it was asked in, and the threads of loops there."""
@@ -40,21 +40,20 @@ def _functions():
             raise ZeroDivisionError(f"task {number}")
         return number
 
-    return place, meets, broken
+    class Clock:
+        """The time by which tasks take the seconds that they say, on any machine."""
+
+        now = 1e6
+
+        def perf_counter(self):
+            return self.now
+
+        monotonic = perf_counter
+
+    return place, meets, broken, Clock
 
 
-place, meets, broken = _functions()
-
-
-class Clock:
-    """The time by which tasks take the seconds that they say, on any machine."""
-
-    now = 1e6
-
-    def perf_counter(self):
-        return self.now
-
-    monotonic = perf_counter
+place, meets, broken, Clock = _functions()
 
 
 def asked(found, n):
