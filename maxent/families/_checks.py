@@ -106,6 +106,20 @@ def is_symmetric(array: FloatArray) -> NDArray[np.bool_]:
     return difference <= _ASYMMETRY * scale
 
 
+def least_of_correlation(array: FloatArray) -> FloatArray:
+    """Smallest eigenvalues of matrices (..., n, n) whose diagonals are scaled to one.
+
+    Whether a matrix is positive definite depends on no unit of its axes, but its own
+    eigenvalues do, and rounding of the largest drowns the others. Minus infinity where
+    a diagonal has an entry that is not positive.
+    """
+    var = np.diagonal(array, axis1=-2, axis2=-1)
+    positive = (var > 0).all(axis=-1)
+    scale = np.sqrt(np.where(positive[..., None], var, 1.0))
+    values = np.linalg.eigvalsh(array / scale[..., None] / scale[..., None, :])
+    return np.where(positive, values[..., 0], -np.inf)
+
+
 def positive_definite_array(
     name: str, value: ArrayLike, remedy: str
 ) -> tuple[FloatArray, FloatArray]:

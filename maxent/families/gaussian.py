@@ -245,7 +245,7 @@ class Gaussian(AnyGaussian):
         d = self._d
         h, K = eta[..., :d], -2.0 * eta[..., d:].reshape(eta.shape[:-1] + (d, d))
         K = 0.5 * (K + K.swapaxes(-2, -1))
-        inside = np.linalg.eigvalsh(K)[..., 0] > 0
+        inside = _checks.least_of_correlation(K) > 0
         K = np.where(inside[..., None, None], K, np.eye(d))
         L = np.linalg.cholesky(K)
         z = np.linalg.solve(L, h[..., None])[..., 0]
@@ -301,11 +301,9 @@ class Gaussian(AnyGaussian):
         var = np.diagonal(cov, axis1=-2, axis2=-1)
         d = cov.shape[-1]
         constant = (var <= rounding).any(axis=-1)
-        scale = np.sqrt(np.where(constant[..., None], 1.0, var))
-        correlation = cov / scale[..., None] / scale[..., None, :]
-        smallest = np.linalg.eigvalsh(correlation)[..., 0]
         # of a singular correlation matrix rounding leaves about this much
-        wrong = constant | (smallest <= 10 * d * np.finfo(float).eps)
+        limit = 10 * d * np.finfo(float).eps
+        wrong = constant | (_checks.least_of_correlation(cov) <= limit)
         if wrong.any():
             raise ValueError(
                 f"the scatter of the rows is singular{of_member(wrong)} "

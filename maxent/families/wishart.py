@@ -72,7 +72,7 @@ class _AnyWishart(ExponentialFamily):
             )
         inside = _checks.is_symmetric(X)
         safe = np.where(inside[..., None, None], X, np.eye(X.shape[-1]))
-        return inside & (np.linalg.eigvalsh(safe)[..., 0] > 0)
+        return inside & (_checks.least_of_correlation(safe) > 0)
 
     @classmethod
     def _support_text(cls):
@@ -314,7 +314,7 @@ def _matrix_part(flat, p):
     """Log-determinant of flattened matrices, and which are positive definite."""
     M = flat.reshape(flat.shape[:-1] + (p, p))
     M = 0.5 * (M + M.swapaxes(-2, -1))
-    inside = np.linalg.eigvalsh(M)[..., 0] > 0
+    inside = _checks.least_of_correlation(M) > 0
     M = np.where(inside[..., None, None], M, np.eye(p))
     return log_det(np.linalg.cholesky(M)), inside
 

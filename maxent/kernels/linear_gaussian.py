@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent.families import Gaussian
+from maxent.families._checks import least_of_correlation
 from maxent.kernels._gaussian_parts import GaussianParts, check_powers
 from maxent.kernels._lists import check_models
 from maxent.models.linear_gaussian import LinearGaussianNetwork
@@ -102,8 +103,7 @@ def _gaussians(name, models, first):
         index = np.arange(len(net.offsets))
         shown = np.concatenate([index[net._place[node]] for node in first.observed])
         cov = net.cov[np.ix_(shown, shown)]
-        values = np.linalg.eigvalsh(cov)
-        if values[0] <= 1e-14 * values[-1]:
+        if least_of_correlation(cov) <= 1e-14:
             raise ValueError(
                 f"the covariance of the observed nodes of {name}[{i}] is singular: its "
                 "kernel with itself is infinite for rho >= 1 and zero below, so no rho "

@@ -25,6 +25,7 @@ from scipy.special import xlogy
 from maxent._core.mixture import em_pass
 from maxent._core.threads import threads_worth
 from maxent._support.threads import effective_threads
+from maxent.families._checks import least_of_correlation
 from maxent.latent._mixture_em import Step, mean_posterior_entropy
 
 Array = NDArray[np.float64]
@@ -94,8 +95,7 @@ class GaussianEM:
             return np.full(self.d, math.sqrt(var.mean()))
         if self.kind == "diag":
             return np.sqrt(var)
-        s = np.sqrt(var)
-        if np.linalg.eigvalsh(cov / s[:, None] / s)[0] <= 10 * self.d * 2.3e-16:
+        if least_of_correlation(cov) <= 10 * self.d * 2.3e-16:
             raise ValueError(
                 "the covariance of X is singular: rows lie in a plane. Drop columns, "
                 "add rows, or use covariance_type='diag'."

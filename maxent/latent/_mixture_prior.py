@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
+from maxent.families._checks import is_symmetric, least_of_correlation
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class MixturePrior:
             )
         if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
             raise ValueError("mean and scale must be finite.")
-        if not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale)[0] <= 0:
+        if not is_symmetric(scale) or least_of_correlation(scale) <= 0:
             raise ValueError("scale must be symmetric and positive definite.")
         df = float(d + 2 if self.df is None else v.check_positive("df", self.df))
         if df <= d:

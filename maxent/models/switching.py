@@ -19,6 +19,7 @@ from scipy.special import logsumexp
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences, vector_sequences
+from maxent.families._checks import least_of_correlation
 from maxent.models import _lds_em as lds_em
 from maxent.models import _switching_em as em
 from maxent.models._chain_input import (
@@ -292,8 +293,7 @@ class SwitchingLDS(RegimePaths):
     def _beliefs(self, data, left=SETTLED):
         """Variational distributions at these parameters, from even regimes."""
         for name in ("transition_cov", "initial_cov"):
-            array = getattr(self, name)
-            if np.linalg.eigvalsh(array).min() <= 0:
+            if least_of_correlation(getattr(self, name)).min() <= 0:
                 raise ValueError(
                     f"{name} is singular; the variational distribution of the states "
                     "needs positive definite covariances. Add a ridge to its diagonal."

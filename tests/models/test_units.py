@@ -1,8 +1,13 @@
 """Fits do not depend on the units of the columns."""
 
+import itertools
+
 import numpy as np
 import pytest
 
+from maxent.families import Gaussian, InverseWishart, Wishart
+from maxent.kernels import linear_gaussian_kernel
+from maxent.latent import MixturePrior
 from maxent.models import (
     FactorialHMM,
     LinearDynamicalSystem,
@@ -51,3 +56,37 @@ def m_value(model, x):
     """Log-density, or its bound."""
     bound = getattr(model, "lower_bound", model.log_likelihood)
     return bound(x).sum()
+
+
+def switching_bound(cov, x):
+    """Bound of a switching system whose states are as wide as its observations."""
+    eye, start, turn = np.eye(len(cov)), [0.5, 0.5], [[0.7, 0.3], [0.3, 0.7]]
+    steps = [0.5 * eye, 0.2 * eye], [cov, cov]
+    return SwitchingLDS(start, turn, *steps, eye, cov, x[0], cov).lower_bound([x])[0]
+
+
+DEFINITE = {  # functions of a definite matrix and its rows, and what a unit adds
+    "Gaussian": (lambda S, x: Gaussian(x[0], S).log_prob(x), -1),
+    "Wishart": (lambda S, x: Wishart(5.0, S).log_prob(S[None]), -4),
+    "InverseWishart": (lambda S, x: InverseWishart(5.0, S).log_prob(S[None]), -4),
+    "MixturePrior": (lambda S, x: MixturePrior(x[0], S).df, 0),
+    "SwitchingLDS": (switching_bound, -5),
+    "kernel": (
+        lambda S, x: linear_gaussian_kernel(
+            [LinearGaussianNetwork([("v", 3)], {}, covs={"v": S})]
+        ),
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEFINITE)
+def test_a_matrix_is_definite_in_all_units_or_in_none(name, rng):
+    value, power = DEFINITE[name]
+    for _ in range(3):
+        A, x = rng.normal(size=(3, 7)), rng.normal(size=(5, 3))
+        want = value(A @ A.T, x)
+        for scale in itertools.permutations([1e-8, 1.0, 1e8]):
+            S = A @ A.T * np.multiply.outer(scale, scale)
+            change = power * np.log(scale).sum()
+            assert value(S, x * scale) - change == pytest.approx(want, rel=1e-8)
