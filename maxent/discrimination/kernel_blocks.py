@@ -20,7 +20,7 @@ import numpy as np
 from maxent._support import validation as v
 from maxent._support.kernel_parameters import check_kernel, resolve_gamma
 from maxent._support.threads import effective_threads, single_threaded_blas
-from maxent._support.typing import ArrayLike, Gamma, NamedKernel
+from maxent._support.typing import ArrayLike, FloatArray, Gamma, NamedKernel
 from maxent._support.vector_kernels import VectorKernel, apply_kernel
 from maxent.families.block import Block
 
@@ -48,10 +48,22 @@ class _KernelModel:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.kernel!r}, gamma={self.gamma!r})"
 
+    _at_rest: FloatArray | None = None  # weights of the rows, beside multipliers
+
     @property
     def scales_with_rows(self) -> bool:
         """Whether the rows that the model is bound to set its gamma."""
         return self.kernel != "linear" and isinstance(self.gamma, str)
+
+    def weighted_by(self, X: FloatArray, weight: FloatArray) -> _KernelModel:
+        """The model for these rows, of which one of weight two counts as two rows.
+
+        It does so in the variance behind "scale", and in a centre without multipliers.
+        """
+        gamma = float(resolve_gamma(self.gamma, X, weight))
+        model = type(self)(**{**self.get_spec(), "gamma": gamma})
+        model._at_rest = weight
+        return model
 
     def get_spec(self) -> dict[str, Any]:
         """Parameters by name, enough to build an equal value."""
@@ -102,6 +114,8 @@ class _KernelBlock(Block):
         self.model, self.X = model, X
         self.n_rows = len(X)
         self.parameters = model._parameters(X)
+        at_rest = model._at_rest
+        self.at_rest = np.ones(len(X)) if at_rest is None else at_rest
         everything = np.arange(len(X))
         with single_threaded_blas():
             kernel = VectorKernel(
@@ -148,8 +162,8 @@ class GaussianScores(_KernelModel):
     ----------
     kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
     gamma, degree, coef0
-        As for :class:`MEDClassifier`; the variance behind "scale" is that of the rows
-        without their weights.
+        As for :class:`MEDClassifier`; in a :class:`MEDOutlierDetector` the variance
+        behind "scale" is that of the weighted rows, in `block` that of the rows.
 
     Examples
     --------
@@ -184,8 +198,8 @@ class GaussianCentre(_KernelModel):
     ----------
     kernel : {"linear", "rbf", "poly", "sigmoid"}, default="rbf"
     gamma, degree, coef0
-        As for :class:`MEDClassifier`; the variance behind "scale" is that of the rows
-        without their weights.
+        As for :class:`MEDClassifier`; in a :class:`MEDOutlierDetector` the variance
+        behind "scale" is that of the weighted rows, in `block` that of the rows.
 
     Examples
     --------
@@ -208,7 +222,8 @@ class GaussianCentre(_KernelModel):
         def mean(self, a):
             total = float(a.sum())
             if not a.any():
-                total, a = float(len(a)), np.ones(len(a))
+                a = self.at_rest
+                total = float(a.sum())
             c = self.product(a) / total
             return c - 0.5 * (self.diagonal + float(a @ c) / total)
 
@@ -221,7 +236,7 @@ class GaussianCentre(_KernelModel):
 
         def posterior(self, a):
             # without weights the centre is where `mean` has it
-            return super().posterior(a if a.any() else np.ones(len(a)))
+            return super().posterior(a if a.any() else self.at_rest)
 
         def max_step(self, a, direction):
             change = float(direction.sum())

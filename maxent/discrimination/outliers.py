@@ -375,7 +375,8 @@ n_features_in_
         if self._categorical():
             sizes = [len(known) for known in self.categories_]
             return CATEGORICAL[self._rows_model](1.0, sizes)
-        return self._rows_model
+        weighted = getattr(self._rows_model, "weighted_by", None)
+        return self._rows_model if weighted is None else weighted(X, weight)
 
     def _level(self, level, block, X, weight):
         """The level given, or a quantile of the log-likelihoods of the rows."""
