@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from maxent._support import validation as v
 
 Names = tuple[str, ...]
@@ -48,6 +50,25 @@ def column_names(name: str, data: Any, expected: Names | None = None) -> Names |
             + (f"Pass {label}[{v.shown(list(found))}]." if there else "Rename them.")
         )
     return found
+
+
+def check_names_of_lists(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Check the columns of an estimator's list of frames: those of training, in order.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets the attribute ``feature_names_in_`` where frames have names.
+    X : list of data frames and arrays, or anything else
+    reset : bool
+        True in ``fit``.
+    """
+    known = None if reset else vars(estimator).get("feature_names_in_")
+    names = column_names("X", X, None if known is None else tuple(known))
+    if reset:
+        vars(estimator).pop("feature_names_in_", None)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
 
 
 def columns_of_nodes(name: str, data: Any, nodes: Names) -> Any:

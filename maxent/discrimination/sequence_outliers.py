@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.fitted import check_scores, check_value, fresh_state
+from maxent._support.frames import check_names_of_lists
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
+from maxent._support.sequence_layout import holds_numbers
 from maxent._support.sequences import Sequences, symbol_sequences, vector_sequences
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
@@ -121,6 +123,9 @@ class MEDSequenceOutlierDetector(OutlierBase):
         Their multipliers.
     n_symbols_ : int
         Number of symbols, or length of the vectors.
+    feature_names_in_ : ndarray of str
+        Where vectors are read from data frames: the columns. Frames to judge must have
+        them in the same order.
     alphabet_ : str
         Where strings are read: the letters of the symbols.
     objective_history_ : ndarray (rounds,)
@@ -314,6 +319,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
                 "Write [X] if there is one only."
             )
         if self.emission == "gaussian":
+            check_names_of_lists(self, X, reset=size is None)
             found = vector_sequences(X, n_features=size)
             v.check_range("X", found.values[~np.isnan(found.values[:, 0])])
         else:

@@ -21,7 +21,7 @@ from maxent._support.fitted import (
     check_value,
     fresh_state,
 )
-from maxent._support.frames import column_names
+from maxent._support.frames import check_names_of_lists
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.typing import ArrayLike, FloatArray, RandomState
 from maxent.families import ExponentialFamily
@@ -322,13 +322,8 @@ class ProductKernel(
         """Names of the columns of data frames: those of training, in their order."""
         if hasattr(X, "columns"):
             validated(self, X, skip_check_array=True, reset=reset)
-            return
-        known = None if reset else vars(self).get("feature_names_in_")
-        names = column_names("X", X, None if known is None else tuple(known))
-        if reset:
-            vars(self).pop("feature_names_in_", None)
-            if names is not None:
-                self.feature_names_in_ = np.array(names, dtype=object)
+        else:
+            check_names_of_lists(self, X, reset=reset)
 
     def _fit(self, X):
         rho = check_powers(self.rho)
