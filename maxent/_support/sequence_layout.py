@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -156,7 +157,8 @@ def checked_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:
 def _is_one_array(sequences: Any, name: str) -> bool:
     """Whether this is one array of steps and not a list of sequences."""
     if hasattr(sequences, "ndim"):
-        return sequences.ndim > 2 or sequences.dtype.kind != "O"
+        several = sequences.dtype.kind == "O" and sequences.ndim < 3
+        return not several or (sequences.ndim == 1 and holds_numbers(sequences))
     try:
         return np.ndim(next(iter(sequences), ())) == 0 and len(sequences) > 0
     except TypeError:
@@ -166,6 +168,11 @@ def _is_one_array(sequences: Any, name: str) -> bool:
         ) from None
     except ValueError:  # of a ragged first entry, which is refused by its name
         return False
+
+
+def holds_numbers(array: Any) -> bool:
+    """Whether an array of objects holds numbers, and no sequences or strings."""
+    return array.size > 0 and isinstance(np.asarray(array).flat[0], Number)
 
 
 def joined(parts, dtype):

@@ -22,6 +22,7 @@ from maxent._support.sequence_layout import (
     Sequences,
     arrays_of,
     each_entry,
+    holds_numbers,
     joined,
     listed,
     offsets_of,
@@ -308,6 +309,9 @@ def vector_sequences(
         )
     columns = column_names(name, sequences, columns)
     sequences = listed(sequences, name)
+    objects = isinstance(sequences, np.ndarray) and sequences.dtype.kind == "O"
+    if objects and holds_numbers(sequences):  # as of a frame with columns of many types
+        sequences = v.as_doubles(name, sequences)
     if lengths is None and getattr(sequences, "ndim", 0) == 3:
         sequences = list(sequences)
     if isinstance(sequences, Sequences):

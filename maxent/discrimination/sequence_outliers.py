@@ -438,7 +438,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
 def _is_one(X: Any, axes: int) -> bool:
     """Whether this is an array of one sequence, or a list of numbers."""
     if isinstance(X, np.ndarray):
-        return X.ndim == axes and X.dtype.kind not in "OUS"
+        numbers = X.dtype.kind not in "OUS" or holds_numbers(X)
+        return X.ndim == axes and numbers
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Number)
 
 
