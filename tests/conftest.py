@@ -29,6 +29,11 @@ def pytest_addoption(parser):
         )
     parser.addoption("--seed", type=int, default=None, help="seed of the fixtures")
     parser.addoption(
+        "--every-cell",
+        action="store_true",
+        help="every cell of the table of invariances, on several draws",
+    )
+    parser.addoption(
         "--seeded-only",
         action="store_true",
         help="leave out the tests that are the same for every seed",

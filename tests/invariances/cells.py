@@ -1,0 +1,113 @@
+"""One cell of the table: a subject, a transformation, and what has to come of it."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+from invariances.registry import Documented, Refused, expected, text_of
+from invariances.subjects import SUBJECTS
+from invariances.transformations import TRANSFORMATIONS
+from refusals import NO_SIGNAL
+
+SAME_NUMBERS = 1e-10  # of fits to the same numbers, which take the same steps
+
+
+def applicable(subject):
+    return [t for t in TRANSFORMATIONS if t.group in subject.groups]
+
+
+def every():
+    """All cells."""
+    return [(s, t) for s in SUBJECTS for t in applicable(s)]
+
+
+def few(per_subject=4):
+    """Some cells, the same in every run: of every subject, and of every transformation.
+
+    One of them, where there is one, is of data frames.
+    """
+    chosen, seen = [], set()
+    for subject in SUBJECTS:
+        own = sorted(applicable(subject), key=lambda t: _rank(subject, t))
+        frames = [t for t in own if t.group in ("frames", "names", "whole")][:1]
+        for t in frames + [t for t in own if t not in frames][:per_subject]:
+            chosen.append((subject, t))
+            seen.add((t.group, t.name))
+    for subject, t in sorted(every(), key=lambda cell: _rank(*cell)):
+        if (t.group, t.name) not in seen:
+            chosen.append((subject, t))
+            seen.add((t.group, t.name))
+    return chosen
+
+
+def _rank(*cell):
+    return zlib.crc32(" ".join(part.name for part in cell).encode())
+
+
+def generator(*words):
+    return np.random.default_rng([zlib.crc32(str(word).encode()) for word in words])
+
+
+def quietly(run):
+    """Result of a call that warns of nothing but data without signal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", NO_SIGNAL, UserWarning)
+        return run()
+
+
+def answers(subject, data, **options):
+    fitted = quietly(lambda: subject.fit(data, **options))
+    found = quietly(lambda: subject.answers(fitted, data.query))
+    return {role: data.restored(role, value) for role, value in found.items()}
+
+
+@functools.cache
+def _problem(subject, base, seed, n):
+    """Data before the transformation, and the answers to them."""
+    data = base(subject.kind(generator(seed, subject.kind.__name__), n))
+    return data, answers(subject, data)
+
+
+def compare(subject, transformation, seed=0, n=40):
+    """Largest difference between answers, in units of their size."""
+    data, before = _problem(subject, transformation.base, seed, n)
+    changed = transformation.change(data, generator(seed, transformation.name))
+    after = answers(subject, changed, **transformation.options, **changed.options)
+    return max(difference(after[role], before[role]) for role in before)
+
+
+def difference(found, wanted):
+    found, wanted = (np.asarray(a, dtype=float) for a in (found, wanted))
+    assert found.shape == wanted.shape, (found.shape, wanted.shape)
+    size = 1.0 + np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0.0)
+    same = found == wanted  # infinities too
+    gaps = np.where(same, 0.0, np.abs(np.where(same, 0.0, found - wanted)))
+    return float(np.max(gaps / size, initial=0.0))
+
+
+def check(subject, transformation, seed=0, n=40):
+    """Assert what the registry says of a cell."""
+    outcome = expected(subject, transformation)
+    run = functools.partial(compare, subject, transformation, seed, n)
+    if isinstance(outcome, Refused):
+        with pytest.raises((ValueError, TypeError), match=outcome.match):
+            run()
+        return
+    if isinstance(outcome, Documented):
+        assert outcome.says in text_of(outcome.where), outcome
+        try:
+            gap = run()
+        except (ValueError, UserWarning):  # of convergence too
+            return
+        assert gap > subject.tolerance, "equal, though documented otherwise"
+        return
+    limit = SAME_NUMBERS
+    if transformation.rounding is not None:
+        limit = subject.tolerance + outcome.slack * transformation.rounding
+    gap = run()
+    assert gap <= limit, f"answers differ by {gap:.2g}, and {limit:.2g} is allowed"
