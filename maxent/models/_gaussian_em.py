@@ -133,7 +133,8 @@ class GaussianProblem(HiddenChainProblem):
         self.X, self.rows = X, X[self.shown]
         check_columns(self.rows)
         self.partial = bool(is_partial(self.rows).any())
-        filled = with_column_means(self.rows) if self.partial else self.rows
+        own = self.own[self.shown]
+        filled = with_column_means(self.rows, own) if self.partial else self.rows
         v.check_range("sequences", filled)
         constant = constant_columns(self.rows)
         if constant.any():
@@ -184,8 +185,8 @@ class GaussianProblem(HiddenChainProblem):
         return start, moves, batch.mean, covariances(batch)
 
     def _set_prior(self, labels, n_states):
-        X = with_column_means(self.rows) if self.partial else self.rows
         own = self.own[self.shown]
+        X = with_column_means(self.rows, own) if self.partial else self.rows
         self.prior = prior_of_groups(
             FAMILIES[self.kind], X, own, labels, n_states, self.smoothing
         )
@@ -269,8 +270,8 @@ def clustered_starts(
     problem: GaussianProblem, n_states: int, n_init: int, rng: np.random.Generator
 ) -> list[tuple[Array, Array, Array, Array]]:
     """Starts from mixtures of the rows, and the moves between their components."""
-    X = with_column_means(problem.rows) if problem.partial else problem.rows
     own = problem.own[problem.shown]
+    X = with_column_means(problem.rows, own) if problem.partial else problem.rows
     X, own = X[own > 0], own[own > 0]
     _fitted(problem.kind, X, own)
     if len(X) > _MOST_CLUSTERED:

@@ -24,6 +24,7 @@ from maxent.models._partial import (
     check_columns,
     expected_fit,
     marginal_table,
+    observed_moments,
     refuse_infinite,
     with_column_means,
 )
@@ -81,7 +82,8 @@ class MixtureProblem:
                 f"X[{int(np.argmax(lost))}] is missing (NaN) altogether; drop the row."
             )
         check_columns(X[self.own > 0], "X", "row")
-        constant = np.nanmin(X, axis=0) == np.nanmax(X, axis=0)
+        used = X[self.own > 0]
+        constant = np.nanmin(used, axis=0) == np.nanmax(used, axis=0)
         if constant.any():
             raise ValueError(
                 f"column {int(np.argmax(constant))} of X is constant where it was "
@@ -148,17 +150,18 @@ class MixtureProblem:
             return self.X[used], self.own[used]
         whole = used & ~np.isnan(self.X).any(axis=1)
         X = self.X[whole]
-        if 2 * len(X) >= used.sum() and (X.min(axis=0) < X.max(axis=0)).all():
+        if (
+            2 * self.own[whole].sum() >= self.own.sum()
+            and (X.min(axis=0) < X.max(axis=0)).all()
+        ):
             return X, self.own[whole]
-        return with_column_means(self.X[used]), self.own[used]
+        return with_column_means(self.X[used], self.own[used]), self.own[used]
 
     def _set_prior(self, labels, k):
         """Prior of the components from a partition of the rows."""
         c = self.smoothing
-        if not self.partial:
-            X, own = self.X, self.own
-        else:
-            X, own = with_column_means(self.X), self.own
+        own = self.own
+        X = with_column_means(self.X, own) if self.partial else self.X
         self.prior = prior_of_groups(self.family, X, own, labels, k, c)
 
     def _joint(self, weights, components):
@@ -196,7 +199,7 @@ class MixtureProblem:
 
     def _overall(self, k):
         """Equal Gaussians, with the means and variances of what was observed."""
-        mean, var = np.nanmean(self.X, axis=0), np.nanvar(self.X, axis=0)
+        mean, var = observed_moments(self.X, self.own)
         if self.family is FAMILIES["full"]:
             cov = np.diag(var)
         else:

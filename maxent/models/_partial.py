@@ -61,9 +61,22 @@ def check_columns(X: Array, what: str = "the sequences", unit: str = "step") -> 
         )
 
 
-def with_column_means(X: Array) -> Array:
-    """Rows with the mean of the column where an entry is missing."""
-    return np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+def observed_moments(X: Array, weights: Array) -> tuple[Array, Array]:
+    """Means and variances of the columns, of what was observed in weighted rows.
+
+    A column that rows of weight zero alone show has those of its own entries.
+    """
+    seen = ~np.isnan(X)
+    mass = seen * weights[:, None]
+    mass = np.where(mass.any(axis=0), mass, seen)
+    share = mass / mass.sum(axis=0)
+    mean = (share * np.where(seen, X, 0.0)).sum(axis=0)
+    return mean, (share * np.where(seen, X - mean, 0.0) ** 2).sum(axis=0)
+
+
+def with_column_means(X: Array, weights: Array) -> Array:
+    """Rows with the weighted mean of the column where an entry is missing."""
+    return np.where(np.isnan(X), observed_moments(X, weights)[0], X)
 
 
 def patterns(X: Array) -> Iterator[tuple[Any, Any, NDArray[np.intp]]]:

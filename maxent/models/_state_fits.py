@@ -67,7 +67,7 @@ class Units:
         if not len(seen):
             raise ValueError("every row is missing (NaN); there is nothing to fit.")
         check_columns(seen)
-        v.check_range("sequences", with_column_means(seen))
+        v.check_range("sequences", with_column_means(seen, np.ones(len(seen))))
         self.centre = np.nanmean(seen, axis=0)
         scale = np.nanstd(seen, axis=0)
         varies = (np.nanmin(seen, axis=0) < np.nanmax(seen, axis=0)) & (scale > 0)

@@ -186,7 +186,8 @@ def spread_density(fit, X, w, count):
     """Log-density of the prior of the covariances, groups by the posterior of `fit`."""
     groups = fit.posterior(X).argmax(axis=1)
     full = isinstance(fit.components, Gaussian)
-    X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    mean = np.ma.average(np.ma.masked_invalid(X), axis=0, weights=w)
+    X = np.where(np.isnan(X), mean, X)
     within, sizes, scatters = 0.0, [], []
     for h in np.unique(groups):
         scatter = np.cov(X[groups == h].T, aweights=w[groups == h], bias=True)
