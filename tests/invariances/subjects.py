@@ -60,12 +60,16 @@ KINDS: dict[Callable[..., kinds.Data], str] = {
     kinds.series: f"unit units origin rows columns {TABLES} lists",
     kinds.one_series: "unit units origin columns numbers frames whole",
     kinds.bags: f"unit units origin rows entries columns {TABLES}",
+    kinds.table_with_holes: "unit units origin rows columns memory nested holes names",
+    kinds.series_with_holes: "unit units origin rows columns memory nested holes names",
+    kinds.rows_with_holes: "rows columns memory nested holes names",
+    kinds.codes_with_holes: "rows columns memory nested holes names labels two",
     kinds.coded_bags: f"rows entries columns naturals {TABLES}",
     kinds.symbols: "rows symbols lists",
     kinds.letters: "rows letters naturals memory nested labels two",
     kinds.documents: "rows words lists",
     kinds.instances: "unit units origin rows numbers truths memory nested labels two",
-    kinds.steps: "unit units rows numbers truths memory nested labels two",
+    kinds.steps: "unit units rows numbers memory nested labels two",
     kinds.joint_features: f"unit rows {ARRAYS}",
     kinds.grids: "unit origin rows numbers truths memory nested labels two",
 }
@@ -174,6 +178,18 @@ estimator(
     D.MEDTreeClassifier("dirichlet", ess=20.0, **TIGHT),
 )
 estimator("ChowLiuClassifier", kinds.codes, D.ChowLiuClassifier(), FORMULA)
+KNOWN_MISSING = {"missing": "category"}
+for name, machine in {
+    "ChowLiuClassifier": D.ChowLiuClassifier(**KNOWN_MISSING),
+    "MEDTreeClassifier": D.MEDTreeClassifier(**KNOWN_MISSING, **TIGHT),
+    "MEDBayesNetClassifier": D.MEDBayesNetClassifier(**KNOWN_MISSING, **TIGHT),
+}.items():
+    estimator(f"{name}, with holes", kinds.codes_with_holes, machine)
+estimator(
+    "MEDOutlierDetector, with holes",
+    kinds.rows_with_holes,
+    D.MEDOutlierDetector("multinomial", **KNOWN_MISSING),
+)
 estimator("MEDOutlierDetector, gaussian", kinds.table, D.MEDOutlierDetector())
 estimator(
     "MEDOutlierDetector, kernel centre",
@@ -188,7 +204,8 @@ estimator(
     covers=("GaussianScores",),
 )
 for name in ("multinomial", "tree"):
-    estimator(f"MEDOutlierDetector, {name}", kinds.codes, D.MEDOutlierDetector(name))
+    detector = D.MEDOutlierDetector(name)
+    estimator(f"MEDOutlierDetector, {name}", kinds.coded_signs, detector)
 estimator(
     "MEDOutlierDetector, mixture",
     kinds.two_groups,
@@ -382,9 +399,9 @@ def by_blocks(data):
 
 
 def by_trees(data):
-    X, y = np.asarray(data.X), data.y
-    blocks = [D.SpanningTrees.fit(X[y == sign]).block(X) for sign in (1, -1)]
-    return D.max_margin(blocks, maps_of(y))
+    own = [data.y == sign for sign in (1, -1)]
+    trees = [D.SpanningTrees.fit(data.X, sample_weight=w.astype(float)) for w in own]
+    return D.max_margin([one.block(data.X) for one in trees], maps_of(data.y))
 
 
 subject(
@@ -505,7 +522,23 @@ def model(name, kind, fit, answers=None, tolerance=EM):
 
 M = models
 DRAWN = {"random_state": 0, "tol": 1e-10}
+ABC = {"c": [], "a": ["c"], "d": ["a", "c"]}
 model("Mixture", kinds.two_groups, lambda X, **o: M.Mixture.fit(X, **DRAWN, **o))
+model(
+    "Mixture, with holes",
+    kinds.table_with_holes,
+    lambda X, **o: M.Mixture.fit(X, random_state=0, tol=1e-12, **o),
+)
+model(
+    "LinearGaussianNetwork, with holes",
+    kinds.table_with_holes,
+    lambda X, **o: M.LinearGaussianNetwork.fit(X, ["c", "a", "d"], ABC, **o),
+)
+for name, fit in {
+    "GaussianHMM": lambda X, **o: M.GaussianHMM.fit(X, 2, **DRAWN, **o),
+    "LinearDynamicalSystem": lambda X, **o: M.LinearDynamicalSystem.fit(X, 1, **o),
+}.items():
+    model(f"{name}, with holes", kinds.series_with_holes, fit)
 model(
     "Mixture, Poisson",
     kinds.whole,
@@ -551,7 +584,6 @@ model(
     kinds.series,
     lambda X, **o: M.FactorialHMM.fit(X, [2, 2], random_state=0, **o),
 )
-ABC = {"c": [], "a": ["c"], "d": ["a", "c"]}
 model("BayesNet", kinds.coded_signs, lambda X, **o: M.BayesNet.fit(X, ABC, **o))
 model(
     "BayesNet, hidden",
@@ -691,9 +723,8 @@ kernel(
 kernel(
     "hellinger_distance",
     kinds.bags,
-    lambda X, Y, **o: K.hellinger_distance(gaussians(X), gaussians(Y), **o),
+    lambda X, Y, **o: K.hellinger_distance(gaussians(X), gaussians(Y), **o) ** 2,
     "jobs",
-    tolerance=1e-7,  # the root of one less a kernel
 )
 kernel(
     "kl_kernel",

@@ -53,12 +53,22 @@ def width(data):
 
 def in_units(data, scale):
     """Columns times numbers; of a matrix of second moments, rows too."""
-    d = width(data)
-    logs = np.log(scale) * np.ones(d)
-    if not data.matrices:
-        return data.each(lambda x: x * scale).replace(log_unit=logs.sum())
-    both = np.multiply.outer(scale * np.ones(d), scale * np.ones(d))
-    return data.each(lambda x: x * both).replace(log_unit=(d + 1) * logs.sum())
+    scale = scale * np.ones(width(data))
+    if data.matrices:
+        both = np.multiply.outer(scale, scale)
+        volume = (len(scale) + 1) * np.log(scale).sum()
+        return data.each(lambda x: x * both).replace(volume=volume)
+
+    def volume(x):
+        observed = ~np.isnan(x.reshape(-1, len(scale)))
+        return observed @ np.log(scale)
+
+    volumes = each(volume, data.query)
+    if isinstance(volumes, list):
+        volumes = np.array([rows.sum() for rows in volumes])
+    return data.each(lambda x: x * (scale if x.ndim > 1 else scale[0])).replace(
+        volume=volumes
+    )
 
 
 def each_in_its_unit(data, rng):
@@ -155,6 +165,25 @@ add("copies for weights", "weights", copies, rounding=EPS, base=weighted)
 add("copies merged", "weights", merged, rounding=EPS, base=doubled)
 
 
+def of_weights(form):
+    return lambda data, rng: data.replace(weight=form(data.weight))
+
+
+def series_of(values):
+    """With an index of its own."""
+    pd = pytest.importorskip("pandas")
+    return pd.Series(values, index=np.arange(len(values))[::-1] + 3)
+
+
+for name, form in {
+    "int64": lambda w: w.astype(np.int64),
+    "float32": lambda w: w.astype(np.float32),
+    "in a list": lambda w: w.tolist(),
+    "in a series": series_of,
+}.items():
+    add(f"weights {name}", "weights", of_weights(form), base=weighted)
+
+
 # -- types of numbers ------------------------------------------------------------------
 for dtype in ("float32", "int64", "int16", "longdouble", "object"):
     add(dtype, "numbers", plain(lambda x, t=dtype: x.astype(t)))
@@ -170,9 +199,8 @@ add("float64", "naturals", plain(lambda x: x.astype(float)))
 
 
 def truths(data):
-    """Numbers above their mean, as zeros and ones."""
-    middle = np.mean(data.X, axis=0)
-    return data.each(lambda x: (x > middle).astype(float))
+    """Zeros and ones, bands of the numbers: no column is constant in a class."""
+    return data.each(lambda x: np.floor(x / 24.0) % 2)
 
 
 add("bool", "truths", plain(lambda x: x.astype(bool)), base=truths)
@@ -212,7 +240,7 @@ def framed(make):
 
     def change(data, rng):
         pd = pytest.importorskip("pandas")
-        return data.each(lambda x: make(pd, x, NAMES[: x.shape[1]]))
+        return data.each(lambda x: x if x is None else make(pd, x, NAMES[: x.shape[1]]))
 
     return change
 
@@ -287,6 +315,58 @@ add(
     "names",
     of_query(lambda x: x.rename(columns={"c": "z"})),
 )
+
+
+def of_other_types(data, rng):
+    """Rows to judge of other types than those that were learnt from."""
+    pd = pytest.importorskip("pandas")
+
+    def objects(x):
+        return pd.DataFrame(x, columns=NAMES[: x.shape[1]], dtype=object)
+
+    return framed(frame)(data.replace(query=None), rng).replace(
+        query=each(objects, data.query)
+    )
+
+
+add("pandas, query of objects", "frames", of_other_types)
+
+
+# -- missing values --------------------------------------------------------------------
+def with_none(x):
+    return np.where(np.isnan(x), None, x.astype(object))
+
+
+def nullable(dtype):
+    def make(pd, x, names):
+        return pd.DataFrame(with_none(x), columns=names).astype(dtype)
+
+    return framed(make)
+
+
+def arrow_nulls(pd, x, names):
+    pa = pytest.importorskip("pyarrow")
+    columns = pd.DataFrame(with_none(x), columns=names)
+    return columns.astype(pd.ArrowDtype(pa.float64()))
+
+
+def polars_nulls(pd, x, names):
+    pl = pytest.importorskip("polars")
+    columns = with_none(x).T.tolist()
+    return pl.DataFrame(
+        {
+            name: pl.Series(column, dtype=pl.Float64)
+            for name, column in zip(names, columns)
+        }
+    )
+
+
+add("objects with None", "holes", plain(with_none))
+add("pandas Float64 with NA", "holes", nullable("Float64"))
+add("pandas Int64 with NA", "holes", nullable("Int64"))
+add("pandas objects with None", "holes", nullable("object"))
+add("Arrow nulls", "holes", framed(arrow_nulls))
+add("polars nulls", "holes", framed(polars_nulls))
 
 
 # -- categories ------------------------------------------------------------------------
