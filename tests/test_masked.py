@@ -29,7 +29,7 @@ from maxent.discrimination import (
     solve_kernel_dual,
     solve_linear_dual,
 )
-from maxent.kernels import fisher_kernel, js_kernel
+from maxent.kernels import FisherScores, fisher_kernel, js_kernel
 from maxent.latent import fit_maxent
 from maxent.minentropy import renyi_score, solve_margin_qp
 
@@ -116,6 +116,7 @@ def test_kernel_matrices(machine):
         lambda: renyi_score(masked(X), 2.0),
         lambda: fisher_kernel(masked(X)),
         lambda: js_kernel(masked(SHARES)),
+        lambda: FisherScores("Gaussian").fit(masked(X)),
         lambda: MEDPartialLabelClassifier().fit(X, Y, label_prior=masked(0.5 * ONES)),
         lambda: MEDSequenceOutlierDetector(2).fit(listed(CODES)),
     ],

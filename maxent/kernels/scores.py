@@ -189,7 +189,8 @@ class FisherScores(FittedState, TransformerMixin, BaseEstimator):
         if issubclass(cls, ExponentialFamily):
             if hasattr(X, "columns"):  # models keep the names themselves
                 validated(self, X, skip_check_array=True)
-            return fit_stacks(cls, np.asarray(X)[None], params)[0]
+            v.refuse_sparse("X", X)
+            return fit_stacks(cls, v.as_array("X", X)[None], params)[0]
         return cls.fit(X, **params)
 
     def transform(self, X: Any) -> FloatArray:
