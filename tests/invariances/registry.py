@@ -124,13 +124,12 @@ ROWS = [
     # -- columns that are nodes
     ("BayesNet; MarkovRandomField; bayes_net_kernel", "order of columns", NODES),
     # -- categories
-    (OF_CODES, "*text*", NO_TEXT),
-    (OF_CODES, "polars categories", NO_TEXT),
     ("BayesNet*; MarkovRandomField", "other numbers of categories", CODES),
     (OF_CODES, "other numbers of categories", Refused("cod(e|es)|category")),
+    (OF_CODES, "categories", NO_TEXT),
     # -- sparse rows and blocks of rows
     (SPARSE, "sparse", Equal()),
-    ("*", "sparse", Refused("[Ss]parse")),
+    ("*", "sparse", Refused("is sparse|Sparse data was passed")),
     (WITHOUT_BLOCKS, "dask", ALL_ROWS),
     ("LMEDirichletMixture", "dask", Refused("which LMEDirichletMixture does not fit")),
     (
@@ -177,7 +176,7 @@ ROWS = [
     # the condition is the square of origin over spread
     ("fisher_kernel; FisherFeatures", "origin 1e+06", Equal(slack=1e6)),
     # -- zeros and ones have collinear statistics
-    ("fisher_kernel; FisherFeatures", "bool", Refused("not positive definite")),
+    ("fisher_kernel; FisherFeatures", "truths", Refused("not positive definite")),
     # -- starts that are drawn
     ("LMEGaussianMixture; LMEGaussianMixture, likelihood", "order of rows", STARTS),
     ("LMEGaussianMixture; LMEGaussianMixture, likelihood", "copies*", STARTS),

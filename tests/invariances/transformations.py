@@ -185,7 +185,7 @@ for name, form in {
 
 
 # -- types of numbers ------------------------------------------------------------------
-for dtype in ("float32", "int64", "int16", "longdouble", "object"):
+for dtype in ("float16", "float32", "int64", "int16", "longdouble", "object"):
     add(dtype, "numbers", plain(lambda x, t=dtype: x.astype(t)))
 add("other byte order", "numbers", plain(lambda x: x.astype(x.dtype.newbyteorder())))
 add("float32", "reals", plain(lambda x: x.astype("float32")))
@@ -203,8 +203,16 @@ def truths(data):
     return data.each(lambda x: np.floor(x / 24.0) % 2)
 
 
-add("bool", "truths", plain(lambda x: x.astype(bool)), base=truths)
-add("bool", "bits", plain(lambda x: x.astype(bool)))
+def nullable_truths(x):
+    pd = pytest.importorskip("pandas")
+    if x.ndim != 2:
+        pytest.skip("a frame is a table")
+    return pd.DataFrame(x.astype(bool), columns=NAMES[: x.shape[1]]).astype("boolean")
+
+
+for group, base in (("truths", truths), ("bits", same)):
+    add("bool", group, plain(lambda x: x.astype(bool)), base=base)
+    add("pandas boolean", group, plain(nullable_truths), base=base)
 
 
 # -- memory ----------------------------------------------------------------------------
@@ -377,23 +385,39 @@ def as_text(pd, x, names, dtype):
     return pd.DataFrame(TEXT[x], columns=names).astype(dtype)
 
 
-for dtype in ("object", "str", "category"):
+for dtype in ("object", "str", "string", "category"):
     add(
         f"pandas text {dtype}",
         "categories",
         framed(lambda pd, x, names, t=dtype: as_text(pd, x, names, t)),
         rounding=EPS,
     )
+
+
+def other_levels(pd, x, names):
+    """Categories in another order, with one that no row has."""
+    levels = ["yew", *TEXT[::-1]]
+    return pd.DataFrame(
+        {n: pd.Categorical(TEXT[x[:, j]], levels) for j, n in enumerate(names)}
+    )
+
+
+add("pandas category, other levels", "categories", framed(other_levels), rounding=EPS)
 add("text", "categories", plain(lambda x: TEXT[x]), rounding=EPS)
 add("objects of text", "categories", plain(lambda x: TEXT[x].astype(object)))
 
 
-def polars_categories(pd, x, names):
+def polars_text(pd, x, names, dtype="String"):
     pl = pytest.importorskip("polars")
     columns = {n: pl.Series(TEXT[x[:, j]].tolist()) for j, n in enumerate(names)}
-    return pl.DataFrame(columns).with_columns(pl.all().cast(pl.Categorical))
+    return pl.DataFrame(columns).with_columns(pl.all().cast(getattr(pl, dtype)))
 
 
+def polars_categories(pd, x, names):
+    return polars_text(pd, x, names, "Categorical")
+
+
+add("polars text", "categories", framed(polars_text), rounding=EPS)
 add("polars categories", "categories", framed(polars_categories), rounding=EPS)
 add(
     "other numbers of categories",
@@ -410,8 +434,23 @@ def long_indices(x):
     return x
 
 
+def explicit_zeros(x):
+    """Every entry is stored."""
+    n, d = x.shape
+    columns, ends = np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)
+    return sp.csr_array((x.astype(float).ravel(), columns, ends), shape=(n, d))
+
+
 for form in ("csr_array", "csc_array", "coo_array", "csr_matrix", "lil_array"):
     add(form, "sparse", plain(lambda x, f=form: getattr(sp, f)(x)), rounding=EPS)
+add("dok_array", "sparse", plain(sp.dok_array), rounding=EPS)
+add(
+    "csr_array float32",
+    "sparse",
+    plain(lambda x: sp.csr_array(x.astype("float32"))),
+    rounding=EPS,
+)
+add("csr_array, zeros stored", "sparse", plain(explicit_zeros), rounding=EPS)
 add("csr_array, long indices", "sparse", plain(long_indices), rounding=EPS)
 
 
@@ -443,6 +482,9 @@ add("RowBlocks", "dask", row_blocks, rounding=EPS)
 
 
 # -- labels ----------------------------------------------------------------------------
+WORDS = ["no", "yes", "zoo"]
+
+
 def renamed(names, form=np.asarray):
     """Labels 0, 1, 2 by other names, in any order."""
 
@@ -468,11 +510,16 @@ def pandas_series(dtype):
     return lambda y: pytest.importorskip("pandas").Series(y).astype(dtype)
 
 
+def levels_of(y):
+    """Categories in another order, with one that no row has."""
+    pd = pytest.importorskip("pandas")
+    return pd.Series(pd.Categorical(y, ["yet", *WORDS[::-1]]))
+
+
 def of_polars(y):
     return pytest.importorskip("polars").Series(y.tolist())
 
 
-WORDS = ["no", "yes", "zoo"]
 add("labels of text", "labels", renamed(WORDS))
 add("labels of text, backwards", "labels", renamed(WORDS[::-1]), rounding=EPS)
 add("labels -1, 1, 3", "labels", renamed([-1, 1, 3]))
@@ -480,6 +527,7 @@ add("labels of floats", "labels", renamed([0.5, 1.5, 7.25]))
 add("labels of objects", "labels", renamed(WORDS, lambda y: y.astype(object)))
 add("labels in a list", "labels", renamed(WORDS, lambda y: y.tolist()))
 add("labels of categories", "labels", renamed(WORDS, pandas_series("category")))
+add("labels of categories, other levels", "labels", renamed(WORDS, levels_of))
 add("labels of pandas text", "labels", renamed(WORDS, pandas_series("str")))
 add("labels Int64", "labels", renamed([4, 5, 9], pandas_series("Int64")))
 add("labels of polars", "labels", renamed(WORDS, of_polars))
