@@ -13,6 +13,19 @@ from invariances.subjects import SUBJECTS
 from invariances.transformations import TRANSFORMATIONS
 from refusals import NO_SIGNAL
 
+# groups of transformations of one sort
+SORTS = [
+    words.split()
+    for words in (
+        "frames whole holes categories lists joined",
+        "weights",
+        "unit units origin",
+        "rows columns entries",
+        "labels two targets words letters",
+        "numbers reals naturals truths bits memory nested symbols",
+        "sparse dask jobs weighing",
+    )
+]
 SAME_NUMBERS = 1e-10  # of fits to the same numbers, which take the same steps
 
 
@@ -25,23 +38,24 @@ def every():
     return [(s, t) for s in SUBJECTS for t in applicable(s)]
 
 
-def few(per_subject=4):
-    """Some cells, the same in every run: of every subject, and of every transformation.
+def few():
+    """Some cells, the same in every run: one of each sort for every subject.
 
-    One of them, where there is one, is of data frames.
+    Columns of data frames that are not those of the fit are always among them, and
+    every transformation is with some subject.
     """
-    chosen, seen = [], set()
-    for subject in SUBJECTS:
-        own = sorted(applicable(subject), key=lambda t: _rank(subject, t))
-        frames = [t for t in own if t.group in ("frames", "names", "whole")][:1]
-        for t in frames + [t for t in own if t not in frames][:per_subject]:
-            chosen.append((subject, t))
-            seen.add((t.group, t.name))
-    for subject, t in sorted(every(), key=lambda cell: _rank(*cell)):
+    cells = sorted(every(), key=lambda cell: _rank(*cell))
+    chosen = {}
+    for subject, t in cells:
+        sort = next((k for k, groups in enumerate(SORTS) if t.group in groups), None)
+        own = subject.name, t.name if t.group == "names" else sort
+        chosen.setdefault(own, (subject, t))
+    seen = {(t.group, t.name) for _, t in chosen.values()}
+    for subject, t in cells:
         if (t.group, t.name) not in seen:
-            chosen.append((subject, t))
+            chosen[subject.name, t.group, t.name] = subject, t
             seen.add((t.group, t.name))
-    return chosen
+    return list(chosen.values())
 
 
 def _rank(*cell):

@@ -179,7 +179,7 @@ ROWS = [
     ("fisher_kernel; FisherFeatures", "truths", Refused("not positive definite")),
     # -- starts that are drawn
     ("LMEGaussianMixture; LMEGaussianMixture, likelihood", "order of rows", STARTS),
-    ("LMEGaussianMixture; LMEGaussianMixture, likelihood", "copies*", STARTS),
+    ("LMEGaussianMixture; LMEGaussianMixture, likelihood", "weights", STARTS),
     ("SwitchingLDS", "order of rows", STARTS),
     ("BayesNet, hidden", "order of columns", STARTS),
     (

@@ -90,9 +90,12 @@ SUBJECTS: list[Subject] = []
 
 
 def subject(name, kind, fit, answers, tolerance, more="", covers=()):
-    groups = frozenset(KINDS[kind].split() + more.split())
+    groups = set(KINDS[kind].split() + more.split())
+    groups |= {"weighing"} if "weights" in groups else set()
     covers = (name.split(",")[0].split()[0], *covers)
-    SUBJECTS.append(Subject(name, kind, fit, answers, tolerance, groups, covers))
+    SUBJECTS.append(
+        Subject(name, kind, fit, answers, tolerance, frozenset(groups), covers)
+    )
 
 
 # -- estimators ------------------------------------------------------------------------
@@ -530,6 +533,7 @@ model(
     "Mixture, with holes",
     kinds.table_with_holes,
     lambda X, **o: M.Mixture.fit(X, random_state=0, tol=1e-12, **o),
+    tolerance=1e-5,
 )
 model(
     "LinearGaussianNetwork, with holes",

@@ -181,7 +181,7 @@ for name, form in {
     "in a list": lambda w: w.tolist(),
     "in a series": series_of,
 }.items():
-    add(f"weights {name}", "weights", of_weights(form), base=weighted)
+    add(f"weights {name}", "weighing", of_weights(form), base=weighted)
 
 
 # -- types of numbers ------------------------------------------------------------------
