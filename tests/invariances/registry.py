@@ -77,15 +77,19 @@ WITHOUT_QUERY = (
     "solve_kernel_dual; solve_blocks; max_margin; chow_liu_tree; fit_maxent; "
     "MaxEntModel; SampledMaxEnt; *_entropy"
 )
-# families, conjugate priors, kernels and solvers; models from their constructors
+# models from their constructors, with moments that tests/invariances/subjects.py takes
+FROM_MOMENTS = (
+    "LinearDynamicalSystem, given; SwitchingLDS, given; FactorialHMM, given; lds_*; "
+    "switching_*; factorial_*"
+)
+# families, conjugate priors, kernels and solvers
 FUNCTIONS = (
     "solve_linear_dual; Gaussian; DiagonalGaussian; SphericalGaussian; Multinomial; "
     "Dirichlet; VonMisesFisher; "
     "NormalInverseWishart; DirichletCounts; DirichletProduct; DirichletBayesNet; "
     "DirichletTrees; SpanningTrees; product_kernel; product_kernel_tiles; "
-    "hellinger_distance; k?_kernel; js_kernel; heat_kernel; lds_*; switching_*; "
-    "factorial_*; shared_sample_features; *System, given; *LDS, given; "
-    "FactorialHMM, given"
+    "hellinger_distance; k?_kernel; js_kernel; heat_kernel; shared_sample_features; "
+    f"{FROM_MOMENTS}"
 )
 OF_CODES = (
     "solve_blocks; max_margin; chow_liu_tree; DirichletProduct; DirichletBayesNet; "
@@ -148,6 +152,9 @@ ROWS = [
         "text of letters",
         Refused("pass the letters in order, for instance alphabet='ACGT'"),
     ),
+    # -- what is hidden
+    (FROM_MOMENTS, "masked", Equal()),
+    ("*", "masked", Refused("is a masked array")),
     # -- units
     (DISTANCE_MACHINES, "own unit of each column", DISTANCES),
     (PENALISED, "unit", WEIGHTS),
@@ -180,7 +187,9 @@ ROWS = [
     # -- starts that are drawn
     ("LMEGaussianMixture; LMEGaussianMixture, likelihood", "order of rows", STARTS),
     ("LMEGaussianMixture; LMEGaussianMixture, likelihood", "weights", STARTS),
-    ("SwitchingLDS", "order of rows", STARTS),
+    ("SwitchingLDS; FactorialHMM", "rows", STARTS),
+    ("SwitchingLDS; FactorialHMM", "columns", STARTS),
+    ("M3EModel, chain", "weights", STARTS),
     ("BayesNet, hidden", "order of columns", STARTS),
     (
         "shared_sample_features",

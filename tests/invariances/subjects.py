@@ -212,7 +212,8 @@ for name in ("multinomial", "tree"):
 estimator(
     "MEDOutlierDetector, mixture",
     kinds.two_groups,
-    D.MEDOutlierDetector(D.LatentMixture(random_state=0, tol=1e-9)),
+    D.MEDOutlierDetector(D.LatentMixture(random_state=0, tol=1e-7)),
+    2e-3,  # the root of its tolerance
     covers=("LatentMixture", "MixturePosterior"),
 )
 estimator(
@@ -235,9 +236,9 @@ estimator(
     "MEDPartialLabelClassifier, gaussian",
     kinds.partly,
     D.MEDPartialLabelClassifier(
-        D.MEDGaussianClassifier(prior="weak", **TIGHT), tol=1e-4
+        D.MEDGaussianClassifier(prior="weak", **TIGHT), tol=1e-3, max_rounds=1000
     ),
-    1e-2,  # label means are 1e-4 from their best values
+    2e-2,  # label means are 1e-3 from their best values
 )
 estimator("MaxEntClassifier", kinds.three, latent.MaxEntClassifier(tol=1e-9))
 estimator(

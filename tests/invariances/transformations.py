@@ -232,6 +232,17 @@ def locked_all(data, rng):
     return data.replace(y=y, weight=w)
 
 
+def masked(data, rng):
+    """One entry is hidden, and behind the mask is what was there."""
+    first, *others = data.X if isinstance(data.X, list) else [data.X]
+    mask = np.zeros(first.shape, dtype=bool)
+    mask.flat[1] = True
+    first = np.ma.array(first, mask=mask)
+    return data.replace(X=[first, *others] if isinstance(data.X, list) else first)
+
+
+add("masked", "memory", masked)
+add("masked", "symbols", masked)
 add("Fortran order", "memory", plain(np.asfortranarray))
 add("read-only", "memory", locked_all)
 add("strided", "memory", plain(strided))

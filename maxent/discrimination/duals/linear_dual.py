@@ -194,7 +194,9 @@ def solve_linear_dual(
     Parameters
     ----------
     X : array-like or CSR (n, d)
-        32 and 64 bit sparse indices are accepted.
+        32 and 64 bit sparse indices are accepted. Rows are taken as they are: where
+        columns are 1e6 times their spread from zero, subtract their means, which
+        changes only the bias if that is flat.
     y, margin, bias, sample_weight, tol, init
         As for :func:`solve_dual`.
     max_iter : int, default=1000
