@@ -207,7 +207,7 @@ estimator(
     covers=("GaussianScores",),
 )
 for name in ("multinomial", "tree"):
-    detector = D.MEDOutlierDetector(name)
+    detector = D.MEDOutlierDetector(name, **TIGHT)
     estimator(f"MEDOutlierDetector, {name}", kinds.coded_signs, detector)
 estimator(
     "MEDOutlierDetector, mixture",
@@ -692,6 +692,46 @@ def networks(X):
 def nets(X):
     """Bayes nets of the first and of the second half of the rows."""
     return [M.BayesNet.fit(x, ABC) for x in X]
+
+
+def many(name, kind, fit):
+    """One model of each datum; all judge the query."""
+
+    def answers(fitted, query):
+        found = np.array([log_likelihoods(p, query) for p in fitted])
+        return {"rows log_density": found}
+
+    def log_likelihoods(p, query):
+        found = [p.log_likelihood(x if kind is kinds.bags else [x]) for x in query]
+        return [values.sum() for values in found]
+
+    def run(data, **options):
+        return fit(data.X, **options)
+
+    subject(f"{name}, many", kind, run, answers, EM, "jobs")
+
+
+ONE = {"n_init": 1, **DRAWN}
+many(
+    "GaussianHMM",
+    kinds.series,
+    lambda X, **o: M.GaussianHMM.fit_many(X, n_states=2, **ONE, **o),
+)
+many(
+    "CategoricalHMM",
+    kinds.symbols,
+    lambda X, **o: M.CategoricalHMM.fit_many(X, n_states=1, **alphabet(X), **ONE, **o),
+)
+many(
+    "MarkovChain",
+    kinds.symbols,
+    lambda X, **o: M.MarkovChain.fit_many(X, **alphabet(X), **o),
+)
+many(
+    "Mixture",
+    kinds.bags,
+    lambda X, **o: M.Mixture.fit_many(X, n_components=1, **ONE, **o),
+)
 
 
 def given(name, make, likelihood):
