@@ -45,17 +45,17 @@ def few():
     every transformation is with some subject.
     """
     cells = sorted(every(), key=lambda cell: _rank(*cell))
-    chosen = {}
+    picked = {}
     for subject, t in cells:
         sort = next((k for k, groups in enumerate(SORTS) if t.group in groups), None)
-        own = subject.name, t.name if t.group == "names" else sort
-        chosen.setdefault(own, (subject, t))
-    seen = {(t.group, t.name) for _, t in chosen.values()}
+        place = subject.name, t.name if t.group == "names" else sort
+        picked.setdefault(place, (subject, t))
+    met = {(t.group, t.name) for _, t in picked.values()}
     for subject, t in cells:
-        if (t.group, t.name) not in seen:
-            chosen[subject.name, t.group, t.name] = subject, t
-            seen.add((t.group, t.name))
-    return list(chosen.values())
+        if (t.group, t.name) not in met:
+            picked[subject.name, t.group, t.name] = subject, t
+            met.add((t.group, t.name))
+    return list(picked.values())
 
 
 def _rank(*cell):
@@ -76,8 +76,8 @@ def quietly(run):
 
 def answers(subject, data, **options):
     fitted = quietly(lambda: subject.fit(data, **options))
-    found = quietly(lambda: subject.answers(fitted, data.query))
-    return {role: data.restored(role, value) for role, value in found.items()}
+    values = quietly(lambda: subject.answers(fitted, data.query))
+    return {role: data.restored(role, value) for role, value in values.items()}
 
 
 @functools.cache
@@ -95,12 +95,12 @@ def compare(subject, transformation, seed=0, n=40):
     return max(difference(after[role], before[role]) for role in before)
 
 
-def difference(found, wanted):
-    found, wanted = (np.asarray(a, dtype=float) for a in (found, wanted))
-    assert found.shape == wanted.shape, (found.shape, wanted.shape)
+def difference(answer, wanted):
+    answer, wanted = (np.asarray(a, dtype=float) for a in (answer, wanted))
+    assert answer.shape == wanted.shape, (answer.shape, wanted.shape)
     size = 1.0 + np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0.0)
-    same = found == wanted  # infinities too
-    gaps = np.where(same, 0.0, np.abs(np.where(same, 0.0, found - wanted)))
+    same = answer == wanted  # infinities too
+    gaps = np.where(same, 0.0, np.abs(np.where(same, 0.0, answer - wanted)))
     return float(np.max(gaps / size, initial=0.0))
 
 

@@ -77,10 +77,10 @@ WITHOUT_QUERY = (
     "solve_kernel_dual; solve_blocks; max_margin; chow_liu_tree; fit_maxent; "
     "MaxEntModel; SampledMaxEnt; *_entropy"
 )
-# models from their constructors, with moments that tests/invariances/subjects.py takes
+# models of moments that tests/invariances/subjects takes
 FROM_MOMENTS = (
-    "LinearDynamicalSystem, given; SwitchingLDS, given; FactorialHMM, given; lds_*; "
-    "switching_*; factorial_*"
+    "LinearDynamicalSystem, of moments; SwitchingLDS, of moments; lds_*; switching_*; "
+    "FactorialHMM, of moments; factorial_*"
 )
 # families, conjugate priors, kernels and solvers
 FUNCTIONS = (
