@@ -251,6 +251,13 @@ def one_series(rng, n):
     return Data(X, X)
 
 
+def one_series_with_holes(rng, n):
+    """The first value is among the missing ones."""
+    X = with_holes(one_series(rng, n), rng).X
+    X[0] = np.nan, 3.0
+    return Data(X, X)
+
+
 def bags(rng, n):
     """A few sets of rows, each of its own distribution."""
     out = [numbers(rng, 20)[0] + 6.0 * k for k in range(max(n // 5, 3))]

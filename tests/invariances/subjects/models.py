@@ -13,7 +13,7 @@ from maxent import models as M
 # -- models ----------------------------------------------------------------------------
 def model(name, kind, fit, answers=None, tolerance=EM):
     words = inspect.signature(getattr(models, name.split(",")[0]).fit).parameters
-    if kind is kinds.one_series:
+    if kind in (kinds.one_series, kinds.one_series_with_holes):
         words = {"n_jobs"}
     more = {"weights": "weights", "n_jobs": "jobs", "lengths": "joined"}
     more = " ".join(group for word, group in more.items() if word in words)
@@ -82,12 +82,16 @@ model(
     lambda X, **o: M.SwitchingLDS.fit(X, init=regimes_of(X), tol=1e-3, **o),
     answers=lambda fitted, query: {"log_density": fitted.lower_bound(query)},
 )
-model(
-    "GaussianHMM, one series",
-    kinds.one_series,
-    lambda X, **o: M.GaussianHMM.fit(X, 2, **DRAWN, **o),
-    answers=lambda fitted, query: {"scores": fitted.posterior(query)[0]},
-)
+for name, kind in {
+    "GaussianHMM, one series": kinds.one_series,
+    "GaussianHMM, one series with holes": kinds.one_series_with_holes,
+}.items():
+    model(
+        name,
+        kind,
+        lambda X, **o: M.GaussianHMM.fit(X, 2, **DRAWN, **o),
+        answers=lambda fitted, query: {"scores": fitted.posterior(query)[0]},
+    )
 model(
     "FactorialHMM",
     kinds.series,

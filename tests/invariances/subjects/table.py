@@ -55,6 +55,7 @@ KINDS: dict[Callable[..., kinds.Data], str] = {
     kinds.matrices: f"unit units rows {ARRAYS}",
     kinds.series: f"unit units origin rows columns {TABLES} lists",
     kinds.one_series: "unit units origin columns numbers frames whole",
+    kinds.one_series_with_holes: "memory holes",
     kinds.bags: f"unit units origin rows entries columns {TABLES}",
     kinds.table_with_holes: "unit units origin rows columns memory nested holes names",
     kinds.series_with_holes: "unit units origin rows columns memory nested holes names",
