@@ -261,24 +261,68 @@ class HalfTables:
 
         value : int array (m1 + 1, m2 + 1).
         """
-        log_phi = self.log_partition(weights, bias)
         (X, Y), m = self.tables, len(bias)
+        groups = _by_count(X), _by_count(Y)
+        quarters = self._quarters(weights, bias)
+        if quarters is None:
+            log_phi = self.log_partition(weights, bias)
+            parts = self._counted_blocks(weights, bias, log_phi, *groups)
+        else:
+            log_phi, parts = self._counted_quarters(*quarters, *groups)
         out = np.zeros((n_values, m, m))
-        counts = X.sum(axis=1).astype(int)
-        order = np.argsort(Y.sum(axis=1), kind="stable")
-        sorted_second = Y[order]
-        edges = np.searchsorted(sorted_second.sum(axis=1), np.arange(Y.shape[1] + 2))
-        for part, shift, table in self._blocks(weights, bias):
-            block = table[:, order] * math.exp(shift - log_phi)
-            for k1 in np.unique(counts[part]):
-                rows = counts[part] == k1
-                A, P = X[part][rows], block[rows]
-                for k2 in range(Y.shape[1] + 1):
-                    cols = slice(edges[k2], edges[k2 + 1])
-                    B, Q = sorted_second[cols], P[:, cols]
-                    sums = Q.sum(axis=1), Q.sum(axis=0), A.T @ Q @ B
-                    out[value[k1, k2]] += self._assembled(A, B, *sums, m)
+        for k1, k2, x, *sums in parts:
+            found = self._assembled(X[x], Y[groups[1][k2]], *sums, m)
+            out[value[k1, k2]] += found
         return log_phi, out
+
+    def _counted_blocks(self, weights, bias, log_phi, of_x, of_y):
+        """k1, k2, states x and P(x), P(y), E x y' of these numbers of active units."""
+        X, Y = self.tables
+        for part, shift, table in self._blocks(weights, bias):
+            table *= math.exp(shift - log_phi)
+            for k1, group in enumerate(of_x):
+                at = group[(part.start <= group) & (group < part.stop)]
+                P = table[at - part.start]
+                for k2, y in enumerate(of_y if len(at) else ()):
+                    Q = P[:, y]
+                    yield k1, k2, at, Q.sum(axis=1), Q.sum(axis=0), X[at].T @ Q @ Y[y]
+
+    def _counted_quarters(self, V, W, f, G, shift, of_x, of_y):
+        """log Phi and the same, by products of the quarters."""
+        X, Y = self.tables
+        low = Y.shape[1] // 2
+        L, H = Y[: 1 << low, :low], Y[:: 1 << low, low:]
+        of_l, of_h = _by_count(L), _by_count(H)
+        fV = f[:, None] * V
+        row = np.zeros((len(of_y), len(X)))
+        along = np.zeros((*row.shape, Y.shape[1]))  # sums of P(x, y) y
+        for high, h in enumerate(of_h):
+            with_low = W[:, h] @ G[h]
+            with_low *= fV  # P(x, l) times Phi, of so many active high units
+            for few, l in enumerate(of_l):
+                row[few + high] += with_low[:, l].sum(axis=1)
+                along[few + high, :, :low] += with_low[:, l] @ L[l]
+        for few, l in enumerate(of_l):
+            with_high = fV[:, l] @ G[:, l].T
+            with_high *= W
+            for high, h in enumerate(of_h):
+                along[few + high, :, low:] += with_high[:, h] @ H[h]
+        total = row.sum()
+
+        def parts():
+            for k1, x in enumerate(of_x):
+                col = ((W[x].T @ fV[x]) * G).ravel() / total
+                for k2, y in enumerate(of_y):
+                    cross = X[x].T @ along[k2, x] / total
+                    yield k1, k2, x, row[k2, x] / total, col[y], cross
+
+        return float(shift + math.log(total)), parts()
+
+
+def _by_count(X):
+    """Row numbers of the states with 0, 1, .. active units."""
+    counts = X.sum(axis=1)
+    return [np.flatnonzero(counts == k) for k in range(X.shape[1] + 1)]
 
 
 def split_evenly(m):
