@@ -29,6 +29,7 @@ from maxent._support.linalg import TALL, as_array, row_chunks
 
 _FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
 _FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
+_MATRIX_SIZE = 2000  # multipliers up to which CG may store the Hessian, 32 MB
 _LEAST_PRODUCTS, _MOST_PRODUCTS = 10, 100  # for one system
 _PRODUCT_COLUMNS = 20  # columns of factors whose making and use costs one of them
 _SLOPE_TOL = 1e-4  # of the sum of |mean|: rounding in log Z that leaves a gap of 1e-8
@@ -73,6 +74,11 @@ class BlockSum:
         self._points = []  # the last few: they are asked for again and again
         self.iteration = 1  # for errors
         self._checked = False  # whether means were compared with slopes
+
+    @property
+    def stores_factor(self):
+        """Whether a factor of the Hessian is small enough to be stored."""
+        return self.n * sum(block.rank for block in self.blocks) <= _FACTOR_SIZE
 
     def mean_diagonal(self):
         """The scale of multipliers at which the dual counts as unbounded."""
@@ -276,7 +282,7 @@ class BlockSum:
         mapped = self._mapped if 0 < p < self.n and p * p <= _FACTOR_SIZE else None
         if mapped is not None and mapped.is_worth_it(ranks, _FACTOR_WORK):
             return self._mapped_solver(mapped, lam, diagonal, index, curvatures)
-        if self.n * p > _FACTOR_SIZE or self.n * p * min(self.n, p) > _FACTOR_WORK:
+        if not self.stores_factor or self.n * p * min(self.n, p) > _FACTOR_WORK:
             return self._conjugate_gradients(lam, diagonal, index, curvatures)
         G = self.factor(lam, curvatures)
         if len(diagonal) < self.n:
@@ -304,34 +310,21 @@ class BlockSum:
         return mapped.solver(factors, np.maximum(diagonal, least))
 
     def _conjugate_gradients(self, lam, diagonal, index, curvatures):
-        point, size = self._at(lam), len(diagonal)
-        every = list(zip(self.maps, self._with_extras(point, curvatures), strict=True))
-
-        def product(x):
-            full = np.zeros(self.n)
-            full[index] = np.ravel(x)
-            out = np.zeros(self.n)
-            for A, (block, At, a, extra) in every:
-                along = A @ full
-                part = block.hessian_product(a, along)
-                if extra is not None:
-                    changes = block.slack_changes(along)
-                    part = part + block.slack_gradient(extra * changes)
-                out += At @ part
-            if self.bias is not None:
-                out += self.bias @ (self.bias.T @ full)
-            return out[index] + diagonal * np.ravel(x)
-
-        operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
-        scaled = LinearOperator(
-            (size, size), matvec=lambda x: np.ravel(x) / diagonal, dtype=np.float64
-        )
+        """As `solver`, by products; a small Hessian that blocks make preconditions."""
+        extras = [None] * len(self.blocks) if curvatures is None else curvatures
+        H = FreeHessian(self, lam, np.arange(self.n)[index], diagonal, extras)
+        if H.direct and H.size <= _MATRIX_SIZE:
+            H.assemble()
+        nearly = H.preconditioner(np.arange(H.size))
+        shape = H.size, H.size
+        operator = LinearOperator(shape, matvec=H.product, dtype=np.float64)
+        inverse = LinearOperator(shape, matvec=nearly, dtype=np.float64)
 
         def solve(rhs):
-            columns = rhs.reshape(size, -1)
+            columns = rhs.reshape(H.size, -1)
             out = np.column_stack(
                 [
-                    cg(operator, c, rtol=1e-9, atol=0.0, maxiter=500, M=scaled)[0]
+                    cg(operator, c, rtol=1e-9, atol=0.0, maxiter=500, M=inverse)[0]
                     for c in columns.T
                 ]
             )

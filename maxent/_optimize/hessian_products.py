@@ -64,6 +64,8 @@ class FreeHessian:
     ----------
     products : int
         Products made so far by the blocks.
+    direct : bool
+        Whether blocks make the matrix, as far as is known.
     work : float
         The same with those with a matrix that was made and the making of its factors.
     """
@@ -96,7 +98,7 @@ class FreeHessian:
                 B = B[rows]
             self.parts.append(_Part(block, rows, a, extra, B))
         # the matrix between rows, as of all steps of sequences, may be far larger
-        self._direct = all(len(part.rows) <= _DIRECT_SIZE for part in self.parts)
+        self.direct = all(len(part.rows) <= _DIRECT_SIZE for part in self.parts)
         self._set_diagonal(diagonal)
 
     def _set_diagonal(self, curvature):
@@ -144,9 +146,9 @@ class FreeHessian:
         """Whether products were so many that the matrix is worth its making."""
         if self._low and not self.assembled:
             return self.products >= self._direct_cost * self.assemble_after * self._rank
-        if self.assembled or self.size > (_DIRECT_SIZE if self._direct else _SIZE):
+        if self.assembled or self.size > (_DIRECT_SIZE if self.direct else _SIZE):
             return False
-        cost = self._direct_cost if self._direct else 1.0
+        cost = self._direct_cost if self.direct else 1.0
         return self.products >= cost * self.assemble_after * self.size
 
     def assemble(self):
@@ -163,7 +165,7 @@ class FreeHessian:
             if largest <= _WORST * self.diagonal.min():
                 self._columns = G
             return
-        if not self._direct:
+        if not self.direct:
             columns = [self.product(unit) for unit in np.eye(self.size)]
             matrix = np.array(columns)
             self._matrix = 0.5 * (matrix + matrix.T)
@@ -172,7 +174,7 @@ class FreeHessian:
         for part in self.parts:
             found = part.matrix()
             if found is None:
-                self._direct = False
+                self.direct = False
                 return
             self._check(part, found.ravel(), (None,))
             matrix += found

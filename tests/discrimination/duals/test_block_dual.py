@@ -1,5 +1,7 @@
 """The dual over blocks against a general solver, and its own certificate."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -142,15 +144,33 @@ def test_conjugate_gradients_take_the_same_road(kind, rng, monkeypatch):
     blocks, maps = KINDS[kind](rng, y)
     for bias in BIASES:
         factor = solved(blocks, maps, prior, y, bias)
-        for name in ("_FACTOR_WORK", "_FACTOR_SIZE"):
+        for name, size in itertools.product(("_FACTOR_WORK", "_FACTOR_SIZE"), (0, N)):
             calls = []
             with monkeypatch.context() as patch:
                 patch.setattr(block_sum, name, 0.0)
+                patch.setattr(block_sum, "_MATRIX_SIZE", size)
                 patch.setattr(block_sum, "cg", counted(block_sum.cg, calls))
                 found = solved(blocks, maps, prior, y, bias, tol=1e-9)
             assert calls and found.converged
             agree(found.objective, factor.objective, 1e-8, 1 + factor.objective)
             agree(found.lam, factor.lam, 1e-2, 1.0)
+
+
+def test_blocks_of_few_rows_and_many_parameters_take_few_products(rng, monkeypatch):
+    """Their factors are too large, and the Hessian between their rows is small."""
+    y, prior = labels(), ExponentialMargin(3.0, 2.0)
+    blocks, maps = KINDS["gaussians"](rng, y)
+    calls, products = [], []
+
+    def watched(A, b, **options):
+        calls.append(1)
+        return cg(A, b, callback=products.append, **options)
+
+    cg = block_sum.cg
+    monkeypatch.setattr(block_sum, "_FACTOR_WORK", 0.0)
+    monkeypatch.setattr(block_sum, "cg", watched)
+    assert solved(blocks, maps, prior, y, "flat").converged
+    assert calls and len(products) <= 2 * len(calls)
 
 
 def test_maps_may_be_sparse_and_any_combination(rng):
