@@ -10,6 +10,7 @@ the constraints that violate it most join the next round. J never falls.
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxent._optimize.block_sum import BlockSum
 from maxent._optimize.certificate import DualPoint, certify
@@ -21,6 +22,7 @@ _FIRST = 700  # constraints of the first round; 300 take twice the rounds
 _JOIN = 200  # constraints that may join, or half of those with a multiplier
 _LARGEST = 2000  # multipliers whose matrix may be stored, 32 MB
 _SMALLEST = 600  # columns of the blocks' factors up to which these are cheap enough
+_NOTHING = 1e-12  # gain, in units of 1 + |J|, that is no gain
 _OWN = 0.1  # share of the gap that a round may leave to its own constraints
 
 
@@ -55,9 +57,14 @@ def constraint_rounds(rows, R, E, *, tol, max_iter, init=None, callback=None):
 class _Rounds:
     def __init__(self, rows, R, E, monitor):
         self.rows, self.R, self.E, self.monitor = rows, R, E, monitor
+        # a constraint has two classes of many
+        several = E is not None and E.shape[1] > 1
+        self.incidence = sp.csr_array(E) if several else E
         self.at_zero = rows.slope(np.zeros(len(rows.q)))
-        # beyond as many a factor of the blocks is the cheaper one
-        self.largest = min(_LARGEST, sum(block.rank for block in R.blocks))
+        # Beyond as many a factor of the blocks is the cheaper one, where one is stored;
+        # else Newton systems would take hundreds of products for each of the biases.
+        columns = sum(block.rank for block in R.blocks)
+        self.largest = min(_LARGEST, columns) if R.stores_factor else R.n
 
     def run(self, init, max_iter):
         lam = np.zeros(len(self.rows.q)) if init is None else init
@@ -65,32 +72,46 @@ class _Rounds:
         self.point = self._certified(lam, guess, polish=True)
         working, steps, status = self._working_set(_FIRST), 0, Status.MAX_ITER
         while steps < max_iter:
-            found = self._round(working, steps, max_iter - steps)
-            steps += found.n_iter
-            if self.monitor.converged or self.monitor.stopped:
+            before = self.point.objective
+            steps += self._round(working, steps, max_iter - steps).n_iter
+            still = self.point.objective <= before + _NOTHING * (1.0 + abs(before))
+            if still and not self._has_ended():
+                # These are solved: biases that leave them so may violate others less,
+                # and what the best biases of all constraints violate has to join.
+                lam, bias = self.point.lam, self.point.bias
+                self._record(steps, self._certified(lam, bias, polish=True))
+            if self._has_ended():
                 break
             active = np.count_nonzero(self.point.lam)
-            new = self._working_set(max(_JOIN, active // 2))
-            if not found.n_iter:
-                # other biases have met these constraints, and violate others
-                new = np.union1d(working, new)
-            stalled = found.status is Status.STALLED or len(new) == len(working)
-            if (stalled and not found.n_iter) or len(new) > self.largest:
+            kept = working if still else slice(0)
+            new = self._working_set(max(_JOIN, active // 2), kept)
+            if (still and len(new) == len(working)) or len(new) > self.largest:
                 status = Status.STALLED
                 break
             working = new
         return self._result(steps, status)
 
+    def _has_ended(self):
+        return self.monitor.converged or self.monitor.stopped
+
+    def _record(self, steps, point):
+        """Go to a point; whether that ends the method."""
+        self.point = point
+        return self.monitor.record(steps, point.objective, point.gap, point)
+
     def _certified(self, lam, bias, polish=False):
         """The point of the whole problem at these multipliers."""
-        J, gap, bias, d = certify(self.rows, self.R, lam, self.E, bias, polish=polish)
+        J, gap, bias, d = certify(
+            self.rows, self.R, lam, self.incidence, bias, polish=polish
+        )
         return DualPoint(lam, J, gap, bias, d)
 
-    def _working_set(self, most):
-        """Constraints with a multiplier, and as many as `most` that want one most."""
+    def _working_set(self, most, kept=slice(0)):
+        """Constraints with a multiplier, those kept, and `most` that want one most."""
         wanted = self.point.d + self.at_zero
         wanted[self.point.lam > 0] = np.inf
-        size = np.count_nonzero(self.point.lam) + most
+        wanted[kept] = np.inf
+        size = np.count_nonzero(wanted == np.inf) + most
         if size >= len(wanted):
             return np.arange(len(wanted))
         return np.sort(np.argpartition(-wanted, size)[:size])
@@ -105,10 +126,8 @@ class _Rounds:
             result = report.solution()
             lam = np.zeros(len(rows.q))
             lam[working] = result.lam
-            point = self.point = self._certified(lam, result.bias)
-            done = monitor.record(
-                steps + report.n_iter, point.objective, point.gap, point
-            )
+            point = self._certified(lam, result.bias)
+            done = self._record(steps + report.n_iter, point)
             return done or report.gap <= _OWN * point.gap
 
         return projected_newton(
@@ -118,6 +137,7 @@ class _Rounds:
             tol=0.1 * monitor.tol,
             max_iter=max_iter,
             init=self.point.lam[working],
+            bias=self.point.bias,
             callback=Listener(certified),
         )
 

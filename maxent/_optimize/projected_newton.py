@@ -35,7 +35,7 @@ _NOTHING = 1e-14  # gain, in the same units, that is no gain
 
 
 def projected_newton(
-    rows, R, E, *, tol, max_iter, init=None, callback=None, most=np.inf
+    rows, R, E, *, tol, max_iter, init=None, bias=None, callback=None, most=np.inf
 ):
     """Solve the dual; returns a DualResult (lam, bias vector, certificate).
 
@@ -67,14 +67,17 @@ def projected_newton(
         lam = lam if balanced is None else balanced
         while lam.any() and not R.value_and_margins(lam)[0] < np.inf:
             lam = 0.5 * lam
-    return _ProjectedNewton(rows, R, E, tol, lam, most).run(lam, max_iter, callback)
+    if E is not None and bias is None:
+        bias = np.zeros(E.shape[1])
+    method = _ProjectedNewton(rows, R, E, tol, lam, bias, most)
+    return method.run(lam, max_iter, callback)
 
 
 class _ProjectedNewton:
-    def __init__(self, rows, R, E, tol, lam, most):
+    def __init__(self, rows, R, E, tol, lam, bias, most):
         self.rows, self.R, self.E, self.tol, self.left = rows, R, E, tol, most
         self.closed, self.top = rows.potential.closed, rows.upper
-        self.bias = None if E is None else np.zeros(E.shape[1])
+        self.bias = bias
         self.assemble_after = 1.0
         self.barrier = SlackBarrier(R, lam)
         self.gain = self.residual = np.inf
@@ -252,11 +255,21 @@ class _ProjectedNewton:
         """
         R, rows, barrier = self.R, self.rows, self.barrier
         lam, J = point.lam, point.objective
+        if not step.any():
+            return None
         t = min(1.0, _KEEP * barrier.max_step(changes))
         if barrier.partial:
             t = min(t, _KEEP * R.max_step(lam, step))
+        hopeless = None
         for _ in range(_TRIALS if t > 0 else 0):
-            new = self._feasible(lam, lam + t * step)
+            wanted = lam + t * step
+            # which multipliers are zero decides whether factors can balance the others
+            zeros = wanted <= 0
+            if hopeless is not None and (zeros == hopeless).all():
+                t *= 0.5
+                continue
+            new = self._feasible(lam, wanted)
+            hopeless = zeros if new is None else None
             move = None if new is None else new - lam
             promised = 0.0 if new is None else float(slope @ move)
             if promised > 0 and self._inside(lam, move):

@@ -1,9 +1,12 @@
 """Newton steps on working sets of constraints, against the interior point."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from maxent import MEDBayesNetClassifier, MEDGaussianClassifier
+from maxent._optimize import block_sum
 from maxent._optimize import constraint_rounds as rounds
 from maxent.discrimination.duals import block_dual
 
@@ -101,6 +104,46 @@ def test_more_rows_than_a_factor_has_columns_go_to_the_interior_point(
     assert found.objective_ == pytest.approx(other.objective_, rel=2e-8)
 
 
+def never(*args, **kwargs):
+    raise AssertionError("called")
+
+
+def test_rounds_go_on_where_no_factor_is_stored(rng, small, monkeypatch):
+    """A step of the interior point would take products without end."""
+    X, y = groups(rng)
+    with monkeypatch.context() as patch:
+        patch.setattr(block_dual, "few_can_matter", lambda R: False)
+        other = MEDGaussianClassifier().fit(X, y)
+    monkeypatch.setattr(block_sum, "_FACTOR_SIZE", 0)
+    monkeypatch.setattr(rounds, "_LARGEST", 10)
+    monkeypatch.setattr(block_dual, "_interior", never)
+    found = MEDGaussianClassifier().fit(X, y)
+    assert found.converged_
+    assert found.objective_ == pytest.approx(other.objective_, rel=2e-8)
+
+
+def test_best_biases_of_all_end_rounds_that_cannot_move(rng, small, monkeypatch):
+    """Many biases leave a working set solved, and most violate other constraints."""
+    rows, R, E = problem(rng, monkeypatch)
+    whole = rounds.constraint_rounds(rows, R, E, tol=1e-9, max_iter=200)
+
+    def solved(self, working, steps, max_iter):
+        self.point = self._certified(whole.lam, whole.bias + 1e3)
+        return replace(whole, n_iter=0)
+
+    monkeypatch.setattr(rounds._Rounds, "_round", solved)
+    again = rounds.constraint_rounds(rows, R, E, tol=1e-9, max_iter=9, init=whole.lam)
+    assert again.converged and again.n_iter == 0
+
+
+def test_constraints_join_until_none_is_left(rng, small, monkeypatch):
+    monkeypatch.setattr(rounds, "_FIRST", 15)
+    monkeypatch.setattr(rounds, "_JOIN", 1)
+    found, other = both(MEDGaussianClassifier(), *groups(rng), monkeypatch)
+    assert found.converged_
+    assert found.objective_ == pytest.approx(other.objective_, rel=2e-8)
+
+
 def test_a_callback_ends_the_rounds(rng, small, monkeypatch):
     rows, R, E = problem(rng, monkeypatch)
     calls = []
@@ -119,9 +162,6 @@ def test_a_callback_ends_the_rounds(rng, small, monkeypatch):
 
 
 def test_few_classes_do_without_rounds(rng, monkeypatch):
-    def never(*args, **kwargs):
-        raise AssertionError("a small problem was cut in rounds")
-
     monkeypatch.setattr(block_dual, "constraint_rounds", never)
     X, y = groups(rng, k=3)
     assert MEDGaussianClassifier().fit(X, y).converged_

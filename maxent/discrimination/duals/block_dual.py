@@ -268,6 +268,8 @@ def _by_size(rows, R, E, **options):
     slacks do not follow them. A projected step leaves such multipliers at zero.
     """
     if few_can_matter(R):
+        if not R.stores_factor:  # a step of the interior point could take hours
+            return constraint_rounds(rows, R, E, **options)
         return _in_turn(constraint_rounds, _interior, rows, R, E, **options)
     return _in_turn(_interior, projected_newton, rows, R, E, few=_FEW, **options)
 
