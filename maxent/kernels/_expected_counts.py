@@ -16,12 +16,10 @@ from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent.models._factor_model import FactorModel
 from maxent.models._hidden_chain import HiddenMarkovModel, relative_rows
-from maxent.models._many_chains import expected_counts
+from maxent.models._many_chains import FEW, LONGEST, expected_counts
 from maxent.models.hmm import CategoricalHMM
 
 Array = NDArray[np.float64]
-_LONGEST = 1 << 20  # steps times states of a sequence that shares a vector
-_FEW = 2  # sequences that are faster alone
 
 
 class ChainCounts(NamedTuple):
@@ -46,8 +44,8 @@ def chain_counts(
         np.full(n, np.nan), np.empty((n, S)), np.empty((n, S, S)), np.zeros(by_sequence)
     )
     # eight to a vector, but for the longest
-    short = seen.order[lengths[seen.order] <= _LONGEST // S]
-    if len(short) > _FEW:
+    short = seen.order[lengths[seen.order] <= LONGEST // S]
+    if len(short) > FEW:
         log_lik, out.start[short], out.transition[short], counts = expected_counts(
             seen.row,
             found.offsets[short],

@@ -22,6 +22,8 @@ from maxent.models._chain_input import (
 from maxent.models.em import ROUNDING, EMResult, maximize_by_em, not_finite
 
 LANES = chain.lanes()  # models in one vector of the compiled loops
+LONGEST = 1 << 20  # steps times states of a sequence that shares a vector
+FEW = 2  # sequences that are faster alone
 
 
 def in_vectors(array: Array) -> Array:
@@ -104,24 +106,29 @@ def counts_of_chain(
 ) -> tuple[Array, Array, Array, Array]:
     """As `expected_counts` of one chain, given by logs; what underflows stays in logs.
 
+    Long sequences, and few, take no vector: its other lanes would be idle.
     `log_table` (n, rows, states) has a table for every sequence, the largest entry of a
     row about zero.
     """
     n, S = len(begin), len(log_start)
     start, transition = np.exp(log_start), np.exp(log_transition)
-    log_lik, starts, moves, counts = expected_counts(
-        row,
-        begin,
-        length,
-        np.broadcast_to(start, (n, S)),
-        np.broadcast_to(transition, (n, S, S)),
-        chain.likelihoods(log_table.reshape(-1, S)).reshape(log_table.shape),
-        n_threads,
-    )
-    if chain.underflows(start, log_start) or chain.underflows(
+    log_lik, starts = np.full(n, np.nan), np.empty((n, S))
+    moves, counts = np.empty((n, S, S)), np.empty(log_table.shape)
+    short = slice(np.count_nonzero(length * S > LONGEST), n)
+    faint = chain.underflows(start, log_start) or chain.underflows(
         transition, log_transition
-    ):
-        log_lik[:] = np.nan
+    )
+    if n - short.start > FEW and not faint:
+        table = log_table[short]
+        log_lik[short], starts[short], moves[short], counts[short] = expected_counts(
+            row,
+            begin[short],
+            length[short],
+            np.broadcast_to(start, (n - short.start, S)),
+            np.broadcast_to(transition, (n - short.start, S, S)),
+            chain.likelihoods(table.reshape(-1, S)).reshape(table.shape),
+            n_threads,
+        )
     for i in np.flatnonzero(np.isnan(log_lik)):
         log_lik[i], counts[i], starts[i], moves[i] = _expect_one(
             (start, transition, log_start, log_transition, log_table[i]),

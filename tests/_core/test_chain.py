@@ -6,10 +6,11 @@ from models.sequence_cases import random_chain, random_codes, random_hmm
 from oracles.sequence_models import log_emission_of, posteriors
 from scipy.special import logsumexp
 
+from maxent import MEDSequenceOutlierDetector
 from maxent._core import chain
 from maxent._support.sequences import Sequences
 from maxent.kernels._expected_counts import chain_counts
-from maxent.models import CategoricalHMM
+from maxent.models import CategoricalHMM, _many_chains
 from maxent.models._hidden_chain import Observations
 
 
@@ -206,3 +207,32 @@ def test_expected_counts_together_are_those_of_each_alone(rng):
         alone = chain_counts(model, model._read([x], None))
         for own, one in zip(together, alone, strict=True):
             np.testing.assert_allclose(own[i], one[0], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("longest", [0, 4 * 20, 1 << 20])
+def test_counts_of_a_chain_are_those_of_each_alone(longest, rng, monkeypatch):
+    """Long sequences, and few, take no vector."""
+    model = random_hmm(rng, 4, 3)
+    lengths = np.array([300, 60, 30, 30, 12, 7, 5, 3, 2, 1])
+    X = [rng.integers(3, size=n) for n in lengths]
+    logs = np.log(model.start), np.log(model.transition)
+    symbols = model._log_table(model._read(X, None))
+    monkeypatch.setattr(_many_chains, "LONGEST", longest)
+    places = np.cumsum(lengths) - lengths
+    table = np.repeat(symbols[None], len(X), axis=0)
+    found = _many_chains.counts_of_chain(
+        np.concatenate(X), places, lengths, *logs, table, 2
+    )
+    for i, x in enumerate(X):
+        alone = chain_counts(model, model._read([x], None))
+        for own, one in zip(found, alone, strict=True):
+            np.testing.assert_allclose(own[i], one[0], rtol=1e-10, atol=1e-12)
+
+
+def test_a_long_sequence_takes_no_vector(rng, monkeypatch):
+    def never(*args, **kwargs):
+        raise AssertionError("seven lanes are idle")
+
+    monkeypatch.setattr(_many_chains.chain, "expect_each", never)
+    X = [rng.integers(2, size=3000)]
+    MEDSequenceOutlierDetector(2, n_init=1, tol=0.1, random_state=0).fit(X)
