@@ -182,6 +182,11 @@ class Progress:
         if self.lines is not None:
             self.lines.print(text)
 
+    def mention(self, text: str) -> None:
+        """Print a line of another kind, unless the line before is recent."""
+        if self.lines is not None and self.lines.due:
+            self.lines.print(text)
+
     @property
     def stopped(self) -> bool:
         """Whether a callback has asked to stop."""
@@ -234,9 +239,14 @@ class Lines:
         self.next = now + min(max(now / 20.0, _SHORTEST), _LONGEST)
         print(f"{self.name} {now:8.2f} s  {text}", flush=True)
 
+    @property
+    def due(self) -> bool:
+        """Whether the line before is long ago."""
+        return time.perf_counter() - self.start >= self.next
+
     def show(self, report: Report) -> None:
         """Print a report, unless the line before is recent."""
-        if time.perf_counter() - self.start >= self.next:
+        if self.due:
             where = f"{report.solver} iteration {report.n_iter}"
             self.print(f"{where}: {_state(report)}")
 

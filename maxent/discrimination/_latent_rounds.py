@@ -17,9 +17,10 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,12 @@ class Baseline:
     posterior: Any
 
 
-def bayes(problem: LatentProblem, start: Hidden, weight: FloatArray) -> Baseline:
+def bayes(
+    problem: LatentProblem,
+    start: Hidden,
+    weight: FloatArray,
+    callback: Callable[[int, float, float], object] | None = None,
+) -> Baseline:
     """Variational Bayes from a start: the largest bound of the evidence near it."""
 
     def step(hidden: Hidden) -> tuple[float, Hidden]:
@@ -125,6 +131,7 @@ def bayes(problem: LatentProblem, start: Hidden, weight: FloatArray) -> Baseline
             tol=_BASELINE_TOL,
             max_iter=_BASELINE_STEPS,
             change=lambda a, b: relative_change(a.entropy, b.entropy),
+            callback=callback,
         )
         blocks, maps = problem.blocks(hidden)
         own = weights_of(maps, weight)
@@ -324,14 +331,34 @@ def baselines(
     rngs: Sequence[np.random.Generator],
     weight: FloatArray,
     n_jobs: int | None,
+    progress: Any = None,
 ) -> list[Baseline]:
-    """Bayes posteriors from random starts, the best first, without repetitions."""
-    tasks = [(problem, rng, weight) for rng in rngs]
-    return different(list(spread(_baseline, tasks, n_jobs)))
+    """Bayes posteriors from random starts, the best first, without repetitions.
+
+    In one process `progress` hears of the steps.
+    """
+    from joblib import effective_n_jobs
+
+    if effective_n_jobs(n_jobs) > 1 and len(rngs) > 1:
+        tasks = [(problem, rng, weight) for rng in rngs]
+        return different(list(spread(_baseline, tasks, n_jobs)))
+    found = []
+    for number, rng in enumerate(rngs, 1):
+        heard = None
+        if progress is not None:
+            heard = partial(_mention, progress, f"{number} of {len(rngs)}")
+        found.append(_baseline(problem, rng, weight, heard))
+    return different(found)
 
 
-def _baseline(problem, rng, weight):
-    return bayes(problem, problem.start(rng), weight)
+def _baseline(problem, rng, weight, callback=None):
+    return bayes(problem, problem.start(rng), weight, callback)
+
+
+def _mention(progress, start, n_iter, objective, gain):
+    progress.mention(
+        f"start {start}: step {n_iter} of the Bayes posterior, bound {objective:.6g}"
+    )
 
 
 def best_descent(

@@ -313,7 +313,7 @@ n_features_in_
         problem = MixtureProblem(prior, X, mixture.n_components, weight)
         if settings.level is not None:
             self.level_ = self._level_below(settings.level, problem.largest)
-        starts = baselines(problem, rngs, weight, self.n_jobs)
+        starts = baselines(problem, rngs, weight, self.n_jobs, self._progress)
         if settings.level is None:
             scores = starts[0].posterior.baseline_scores(X)
             self.level_ = self._level_at_quantile(scores, weight)

@@ -281,7 +281,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
         if settings.level is not None:
             self.level_ = self._level_below(settings.level, problem.largest)
         rngs = rng.spawn(1 if n_states == 1 else n_init)
-        starts = baselines(problem, rngs, weight, self.n_jobs)
+        starts = baselines(problem, rngs, weight, self.n_jobs, self._progress)
         if settings.level is None:
             scores = starts[0].hidden.bound / mean
             self.level_ = self._level_at_quantile(scores, weight)

@@ -553,6 +553,10 @@ STEP = re.compile(
     r"|no feasible point yet|not certified yet)"
 )
 SHARE = re.compile(r"\w+ +\d+\.\d\d s  \d+ of \d+ starts have ended")
+START = re.compile(
+    rf"\w+ +\d+\.\d\d s  start \d+ of \d+: step \d+ of the Bayes posterior, "
+    rf"bound {NUMBER}"
+)
 STAGE = re.compile(
     r"TrigramTopicModel +\d+\.\d\d s  (\d+ words, \d+ bigrams, \d+ trigrams"
     r"|factorisation of the counts by \d+ topics|first weights: \d+, init='\w+'"
@@ -573,12 +577,24 @@ def test_lines_of_verbose(capsys, name):
     steps = [line for line in steps if "compil" not in line]
     assert steps
     for line in steps:
-        assert any(kind.fullmatch(line) for kind in (STEP, SHARE, STAGE)), line
+        assert any(kind.fullmatch(line) for kind in (STEP, SHARE, START, STAGE)), line
     end = END.fullmatch(last)
     assert end, last
     assert end[1] == "converged"
     assert last.startswith(type(estimator).__name__)
     assert f"objective {estimator.objective_:.6g}," in last
+
+
+@pytest.mark.parametrize("name", ["mixture", "MEDSequenceOutlierDetector"])
+def test_lines_of_starts(name, capsys, monkeypatch):
+    """The posteriors that rounds begin with may take most of the time."""
+    monkeypatch.setattr(module, "_SHORTEST", 0.0)
+    monkeypatch.setattr(module, "_LONGEST", 0.0)
+    estimator = copy_of(name)[0].set_params(verbose=True)
+    estimator.fit(copy_of(name)[1])
+    lines = capsys.readouterr().out.splitlines()
+    starts = [line for line in lines if START.fullmatch(line)]
+    assert " start 1 of " in starts[0] and len(starts) > 1
 
 
 FITS = {

@@ -36,6 +36,12 @@ def _classes(n, d, m=2, seed=0):
     return X, scores.argmax(axis=1)
 
 
+def _groups(m, rows, d, origin=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(m), rows)
+    return 3.0 * rng.normal(size=(m, d))[y] + rng.normal(size=(len(y), d)) + origin, y
+
+
 def _codes(n, d, r=3, seed=0):
     rng = np.random.default_rng(seed)
     hidden = rng.integers(3, size=n)
@@ -114,6 +120,9 @@ def calls():
         "pairs, two threads": lambda: fit(
             maxent.MEDClassifier(multi_class="ovo", n_jobs=2), *_classes(12_000, 16, 4)
         ),
+        "linear, far from zero": lambda: fit(
+            maxent.MEDClassifier("linear"), *_groups(120, 20, 10, origin=1e12)
+        ),
         "regressor": lambda: fit(
             maxent.MEDRegressor(n_jobs=1),
             *(lambda X, y: (X, X[:, 0] + y))(*_classes(8000, 10)),
@@ -126,6 +135,9 @@ def calls():
             ),
         ),
         "gaussians": lambda: fit(maxent.MEDGaussianClassifier(), *_classes(50_000, 20)),
+        "gaussians, many classes": lambda: fit(
+            maxent.MEDGaussianClassifier(), *_groups(60, 10, 100)
+        ),
         "bayes net": lambda: fit(maxent.MEDBayesNetClassifier(), *_codes(5000, 30)),
         "trees": lambda: fit(maxent.MEDTreeClassifier(), *_codes(1500, 35)),
         "chow-liu": lambda: fit(maxent.ChowLiuClassifier(), *_codes(200_000, 120)),
@@ -136,6 +148,13 @@ def calls():
             maxent.MEDSequenceOutlierDetector(4, alphabet="ACGT", random_state=0),
             _letters(2000, 60),
         ),
+        "outliers, one sequence": lambda: fit(
+            maxent.MEDSequenceOutlierDetector(3, alphabet="ACGT", random_state=0),
+            _letters(1, 1_000_000),
+        ),
+        "hmm, one sequence": lambda: (
+            lambda found: lambda: models.CategoricalHMM.fit(found, 40, random_state=0)
+        )([np.random.default_rng(0).integers(4, size=100_000)]),
         "hmm": lambda: (
             lambda: models.CategoricalHMM.fit(
                 _LETTERS, 8, alphabet="ACGT", n_init=5, random_state=0
@@ -202,6 +221,14 @@ def calls():
         "boltzmann, sampled": lambda: fit(
             latent.LMEBoltzmannMachine(4, moments="sampled", random_state=0),
             np.random.default_rng(0).integers(2, size=(500, 14)),
+        ),
+        "boltzmann, many units": lambda: fit(
+            latent.LMEBoltzmannMachine(12, random_state=0),
+            np.random.default_rng(0).integers(2, size=(20, 14)),
+        ),
+        "restricted boltzmann": lambda: fit(
+            latent.LMERBM(30, random_state=0),
+            np.random.default_rng(0).integers(2, size=(20, 14)),
         ),
         "trigram topics": lambda: fit(
             latent.TrigramTopicModel(10, random_state=0), _documents(2000, 100, 3000)
