@@ -83,7 +83,7 @@ def check_partitions(
     summaries = [summary for _, _, summary in found]
     if not any(summary.n for summary in summaries):
         raise ValueError(f"{weight_name} is zero for every row; keep some rows.")
-    parts.keep_shapes()
+    parts.keep_shapes(finite=True)
     return summaries
 
 

@@ -40,8 +40,11 @@ class Partitions(Protocol):
     lengths: tuple[int, ...]
     n_columns: int
 
-    def keep_shapes(self) -> None:
-        """Refuse, from now on, partitions that are not real and of these sizes."""
+    def keep_shapes(self, finite: bool = False) -> None:
+        """Refuse, from now on, partitions that are not real and of these sizes.
+
+        And those with NaN or infinite entries, if `finite`.
+        """
 
     def map(self, function: Function, *shared: Any) -> list[Any]:
         """Results of ``function(*arrays, *shared)`` for each partition, in order."""
@@ -214,7 +217,7 @@ class LocalPartitions:
             self.n_columns = first.shape[1] if first.ndim == 2 else 1
         self.lengths = lengths
 
-    def keep_shapes(self) -> None:
+    def keep_shapes(self, finite: bool = False) -> None:
         """Rows in memory or in a file stay as they are."""
 
     def holding(self, states: Sequence[Any]) -> Partitions:
@@ -243,12 +246,12 @@ class _DaskPartitions:
 
     def __init__(self, arrays, lengths, n_columns):
         self.arrays, self.lengths, self.n_columns = arrays, tuple(lengths), n_columns
-        self.places: list[tuple[int, int, int] | None] = [None] * len(arrays)
+        self.places: list[tuple[int, int, int, bool] | None] = [None] * len(arrays)
 
-    def keep_shapes(self) -> None:
+    def keep_shapes(self, finite: bool = False) -> None:
         """Blocks are computed anew in every pass, and may come out otherwise."""
         sizes = enumerate(self.lengths)
-        self.places = [(i, rows, self.n_columns) for i, rows in sizes]
+        self.places = [(i, rows, self.n_columns, finite) for i, rows in sizes]
 
     def holding(self, states: Sequence[Any]) -> Partitions:
         parts = zip(states, self.arrays, strict=True)
@@ -296,7 +299,8 @@ class _DaskPartitions:
 def _run(place, function, *args):
     """A function of a partition on one thread, BLAS too: the same bits everywhere.
 
-    Of a partition that keeps its shape `place` has the number, rows and columns.
+    Of a partition that keeps its shape `place` has the number, rows and columns, and
+    whether its entries have to be finite.
     """
     with threads_of(1), single_threaded_blas():
         if place is None:
@@ -309,8 +313,11 @@ def _run(place, function, *args):
             raise
 
 
-def _refuse_other_block(X, rows, columns):
-    """Refuse a block that is complex, or of another shape than before."""
+def _refuse_other_block(X, rows, columns, finite):
+    """Refuse a block that is complex, or of another shape than before, or no numbers.
+
+    A sum is quicker than a look at every entry, and overflows at worst.
+    """
     found = (X.shape[0], X.shape[1] if X.ndim == 2 else 1)
     if X.ndim > 2 or found != (rows, columns) or X.dtype.kind == "c":
         raise ValueError(
@@ -318,6 +325,14 @@ def _refuse_other_block(X, rows, columns):
             f"{columns} real numbers were declared, or there before: give the true "
             "shape, and blocks that are the same in every pass, as by persist()."
         )
+    if finite:
+        entries = X.data if sp.issparse(X) else X
+        with np.errstate(over="ignore", invalid="ignore"):
+            fine = np.isfinite(entries.sum(dtype=np.float64))
+        if not fine:
+            v.check_entries(
+                "X", X, "it was finite before: make every pass compute the same"
+            )
 
 
 def _aligned(value):

@@ -131,7 +131,6 @@ class PartitionedMixture:
 def _e_step(X, _, own, point):
     """(log-likelihood, sums of the family) of the rows; the first sums are counts."""
     own = np.ones(X.shape[0]) if own is None else np.asarray(own, dtype=np.float64)
-    v.check_entries("X", X, "it was finite before: make every pass compute the same")
     X, own = np.asarray(X[own > 0], dtype=np.float64), own[own > 0]
     weights, components = point
     objective, shares = posterior_shares(components.log_prob(X), weights, own)

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxent import MEDOutlierDetector
+from maxent import (
+    MaxEntClassifier,
+    MEDClassifier,
+    MEDGaussianClassifier,
+    MEDOutlierDetector,
+    MEDRegressor,
+)
 from maxent._support.partition_checks import check_partitions, sample_of
 from maxent._support.partitions import (
     LocalPartitions,
@@ -14,6 +20,7 @@ from maxent._support.partitions import (
     partitions_of,
 )
 from maxent._support.row_blocks import RowBlocks
+from maxent.latent import LMEGaussianMixture
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -92,6 +99,42 @@ def test_blocks_that_change_between_passes_are_named(otherwise, passes, data):
             parts.total(total)
         with pytest.raises(ValueError, match=match):
             parts.update(update, None)
+
+
+LOST = {
+    "MEDClassifier": lambda X: MEDClassifier("linear").fit(X, np.arange(103) % 2),
+    "MEDRegressor": lambda X: MEDRegressor("linear").fit(X, np.arange(103) % 5),
+    "MaxEntClassifier": lambda X: MaxEntClassifier().fit(X, np.arange(103) % 2),
+    "mixture": LMEGaussianMixture(2, n_init=2, random_state=0).fit,
+}
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+@pytest.mark.parametrize("passes", [1, 3])
+@pytest.mark.parametrize("fit", LOST.values(), ids=LOST)
+def test_entries_that_are_lost_in_a_later_pass_are_named(fit, passes, wrong, data):
+    def lost(block):
+        block = block.copy()
+        block[7, 2] = wrong
+        return block
+
+    X, _ = data
+    with dask.config.set(scheduler="synchronous"):
+        rows = Changing([X[:50], X[50:]], passes, lost).array()
+        with pytest.raises(
+            ValueError, match=r"partition 1: .*X\[7, 2\]=.*; it was fin"
+        ):
+            fit(rows)
+
+
+def test_blocks_that_do_not_fit_together_are_refused_by_classifiers(data):
+    X, y = data
+    rows = da.concatenate([da.from_array(X[:50]), da.from_array(X[50:])])
+    rows = rows.map_blocks(lambda block: block[:, : len(block) % 4 + 1], dtype=float)
+    with pytest.raises(
+        ValueError, match=r"X is a Dask array with blocks of the shapes"
+    ):
+        MEDGaussianClassifier().fit(rows, y > 0)
 
 
 @pytest.mark.parametrize("size", [2, 10, 103])
