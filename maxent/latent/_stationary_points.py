@@ -251,8 +251,10 @@ def _endless(likelihood, lam, tol, max_iter):
     pull = (np.abs(further) * free).max()
     back = np.where(free > 0, further * (1.0 - 1.0 / pull), further)
     here, there = likelihood.evaluate(np.stack([further, back]))[5]
-    # collinear features may have large weights that cancel: then nothing changes
-    redundant = here > 1e-14 and abs(there - here) <= 1e-6 * here
+    # Collinear features may have large weights that cancel: then nothing changes, which
+    # a gradient below the rounding of log-odds of this size cannot tell.
+    rounding = np.finfo(np.float64).eps * pull
+    redundant = here > rounding and abs(there - here) <= 1e-6 * here
     return bool(there <= tol and not redundant)
 
 

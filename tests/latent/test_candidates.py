@@ -10,6 +10,7 @@ from maxent.latent import (
     LatentMaxEnt,
     LogLinearModel,
     NoAdmissibleCandidateError,
+    _stationary_points,
 )
 from maxent.latent._pool import chosen, groups
 
@@ -109,6 +110,17 @@ def test_weights_that_grow_without_limit_are_rejected(scale, shape):
     penalised = LatentMaxEnt(scale * coins(), sigma2=100.0 / scale**2, **options)
     assert penalised.fit(y).rejected_["unbounded"] == 0
     assert LatentMaxEnt(coins(), bound=20.0, **options).fit(y).converged_
+
+
+@pytest.mark.parametrize("far", [1e2, 1e3, 1e4, 1e5])
+def test_weights_are_endless_however_far_polishing_takes_them(far, monkeypatch):
+    """The gradient that is left so far out is the rounding of the log-odds."""
+    weights = np.array([far, -110.0, np.nextafter(far, np.inf)])  # of a span of one
+    monkeypatch.setattr(_stationary_points, "polished", lambda *given: weights)
+    options = {"method": "newton", "n_init": 5, "random_state": 0}
+    model = LatentMaxEnt(coins(), check_maximum=False, **options)
+    with pytest.raises(NoAdmissibleCandidateError, match="5 unbounded"):
+        model.fit([0] * 50 + [2] * 50)
 
 
 def test_the_choice_with_a_box_is_by_the_entropy(rng):
