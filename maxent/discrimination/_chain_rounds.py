@@ -26,12 +26,8 @@ from maxent.discrimination._latent_rounds import Hidden, LatentProblem
 from maxent.discrimination.chain_posterior import ChainPosterior, expected_logs
 from maxent.families.dirichlet_tables import DirichletTables, check_table
 from maxent.models._categorical_em import random_tables
-from maxent.models._gaussian_em import (
-    GaussianProblem,
-    clustered_starts,
-    gaussian_table,
-    gaussians,
-)
+from maxent.models._chain_search import clustered_starts
+from maxent.models._gaussian_em import GaussianProblem, gaussian_table, gaussians
 from maxent.models._hidden_chain import relative_rows
 from maxent.models._many_chains import counts_of_chain
 from maxent.models.gaussian_hmm import GaussianHMM

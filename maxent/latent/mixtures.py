@@ -27,10 +27,7 @@ _FAMILIES: dict[str, type[Any]] = {
 }
 _KINDS = tuple(_FAMILIES)
 _STARTS = ("split-merge", "random_from_data", "k-means++", "kmeans", "random")
-# Moves between components that gain more nats repair a start; those that gain less
-# would choose among candidates, which is what the entropy is for.
-_REPAIR = 10.0
-_REPAIR_SMOOTHING = 3.0  # rows that the prior of those moves counts as
+_REPAIR_SMOOTHING = 3.0  # rows that the prior of moves between components counts as
 
 
 class LMEGaussianMixture(CandidateMixture):
@@ -60,7 +57,7 @@ class LMEGaussianMixture(CandidateMixture):
     init_params : {"split-merge", "random_from_data", "k-means++", "kmeans", \
 "random"}, default="split-merge"
         Starts: partitions of k-means of which two components are merged and a third one
-        is split where that gains more than 10 nats, so that every start finds groups
+        is split where that gains more than a nat, so that every start finds groups
         that lie apart (two components start as with "random_from_data"); means at
         random rows, at rows far apart or at the centres of k-means, with the pooled
         covariance; or random posteriors.
@@ -249,7 +246,7 @@ class LMEGaussianMixture(CandidateMixture):
         """Partitions of k-means, with components merged and split."""
         y = np.ascontiguousarray(problem.y[:, : problem.n].T)
         family = _FAMILIES[self.covariance_type]
-        options = _REPAIR_SMOOTHING, {}, _REPAIR
+        options = _REPAIR_SMOOTHING, {}
         search = ComponentSearch(y, weight, family, self.n_components, *options)
         points = [search.start(rng).point for rng in rngs]
         theta = np.stack([weights for weights, _ in points])

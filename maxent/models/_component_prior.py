@@ -77,6 +77,10 @@ class ComponentPrior:
         """Members that rows of these total weights (K,), and the prior, determine."""
         return total > 0
 
+    def of_members(self, used: NDArray[np.bool_]) -> ComponentPrior:
+        """Prior of some of the members."""
+        return self
+
     def fit(self, X: Array, mass: Array, **options: Any) -> Any:
         """M step: the members that are determined, from rows with weights (K, n)."""
         return self.family.fit(X, mass, **options)
@@ -163,15 +167,18 @@ class SpreadPrior(ComponentPrior):
     ----------
     family : class
         One of the Gaussians.
-    count : float
-        Pseudo-observations, > 0.
+    count : ndarray (K,)
+        Pseudo-observations of each member, > 0; the largest is that of other ones.
     spread : ndarray
         W, in the shape of one (co)variance of the family.
     """
 
-    def __init__(self, family: type[Any], count: float, spread: Array) -> None:
+    def __init__(self, family: type[Any], count: Array, spread: Array) -> None:
         super().__init__(family)
         self.count, self.spread = count, spread
+
+    def of_members(self, used):
+        return SpreadPrior(self.family, self.count[used], self.spread)
 
     @classmethod
     def of_groups(
@@ -183,29 +190,35 @@ class SpreadPrior(ComponentPrior):
         n_components: int,
         count: float,
     ) -> SpreadPrior:
-        """W pooled within groups, and a count that is lower where groups differ.
+        """W pooled within groups; lower counts for groups of less spread.
 
-        So low that the prior widens no group by more than 4 % of its standard
-        deviations: count W is about 8 % of its scatter at most.
+        So low that the prior widens no group of some rows by more than 4 % of its
+        standard deviations: its count times W is about 8 % of its scatter at most.
+        Full covariances of d columns take (d + 2) / 3 of the count, d + 2 of three.
         """
-        scatters, sizes = [], []
+        counts = np.full(n_components, count)
+        scatters = {}
         for h in range(n_components):
             at = np.flatnonzero((labels == h) & (weights > 0))
             if len(at):
-                sizes.append(weights[at].sum())
-                R = X[at] - weights[at] @ X[at] / sizes[-1]
-                scatters.append(family._spread(R, weights[at], 0.0))
+                size = weights[at].sum()
+                R = X[at] - weights[at] @ X[at] / size
+                scatters[h] = size, family._spread(R, weights[at], 0.0)
         total = weights.sum()
         R = X - weights @ X / total
         spread = _regular(
-            sum(scatters) / total, family._spread(R, weights / total, 0.0)
+            sum(scatter for _, scatter in scatters.values()) / total,
+            family._spread(R, weights / total, 0.0),
         )
-        least = min(count, _LEAST_COUNT)
-        for scatter, size in zip(scatters, sizes):
+        if np.ndim(spread) == 2:
+            counts *= (len(spread) + 2) / 3
+        for h, (size, scatter) in scatters.items():
             if size >= max(_JUDGED, 2 * X.shape[1]):
                 excess = _largest_ratio(spread, scatter) - 1.0 / size
-                count = min(count, _WIDENING / excess) if excess > 0 else count
-        return cls(family, max(count, least), spread)
+                least = min(count, _LEAST_COUNT)
+                if excess > 0:
+                    counts[h] = max(min(counts[h], _WIDENING / excess), least)
+        return cls(family, counts, spread)
 
     def fit(self, X, mass, smoothing=0.0):
         X, W, total = self.family._rows_to_fit(X, mass)
@@ -213,22 +226,33 @@ class SpreadPrior(ComponentPrior):
         return self.blended(total, *moments)
 
     def fit_some(self, X, mass, smoothing=0.0):
-        return self.fit(X, mass, smoothing)
+        most = np.full(len(mass), self.count.max())
+        return SpreadPrior(self.family, most, self.spread).fit(X, mass, smoothing)
 
     def refitted(self, batch, total, *sums):
         return self.blended(total, *batch._moments_of_sums(total, *sums))
 
     def blended(self, total, mean, spread, rounding=0.0):
-        total = total.reshape(-1, *(1,) * (spread.ndim - 1))
-        spread = (total * spread + self.count * self.spread) / (total + self.count)
+        total, count = (
+            a.reshape(-1, *(1,) * (spread.ndim - 1)) for a in (total, self.count)
+        )
+        spread = (total * spread + count * self.spread) / (total + count)
         return regular_gaussians(self.family, mean, spread, rounding)
 
     def log_density(self, batch, log_prob=None):
-        away = batch._mean_distance(self.spread)
-        return -0.5 * self.count * (batch._log_det + away)
+        return self.count * self._of_one_row(batch)
 
     def log_density_of_some(self, batch):
-        return self.log_density(batch)
+        return (
+            self.count if len(batch) == len(self.count) else self.count.max()
+        ) * self._of_one_row(batch)
+
+    def _of_one_row(self, batch):
+        """Log-density of one pseudo-observation, relative to that where S is W."""
+        away = batch._mean_distance(self.spread)
+        own = self.family(np.zeros((1, batch.mean.shape[1])), self.spread[None])
+        greatest = own._log_det + batch.mean.shape[1]
+        return -0.5 * (batch._log_det + away - greatest)
 
 
 def regular_gaussians(family: Any, mean: Array, spread: Array, rounding: Any) -> Any:

@@ -25,13 +25,14 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from maxent._support.threads import single_threaded_loops
-from maxent.models._component_prior import prior_of_groups
+from maxent.models._component_prior import ComponentPrior, prior_of_groups
 
 Array = NDArray[np.float64]
 Point = tuple[Array, Any]
 
 _ROUNDS = 20  # of moves at most
-_STEPS = 5  # of EM before moves, and after them
+_MISSES = 6  # moves of a round that are tried one by one
+_FURTHEST = 100.0  # nats that such a move may lack
 _SPLIT_STEPS = 6  # of EM of the two halves of a component at most
 _NEIGHBOURS = 3  # of each component that it is merged with
 _SAME = 1e-9  # relative difference of the objectives of two starts that are one
@@ -39,7 +40,7 @@ _SMALL = 1e-2  # posterior share below which a row is left out of a move
 
 
 def k_means_labels(
-    X: Array, weights: Array, k: int, rng: np.random.Generator
+    X: Array, weights: Array, k: int, rng: np.random.Generator, steps: int = 50
 ) -> NDArray[np.intp]:
     """Labels (n,) of a random k-means clustering of standardised rows.
 
@@ -55,7 +56,7 @@ def k_means_labels(
     k = min(k, len(np.unique(rows, axis=0)))
     seed = int(rng.integers(2**31))
     with single_threaded_loops():  # whose threads do not survive a fork
-        clusters = KMeans(k, n_init=1, max_iter=50, random_state=seed)
+        clusters = KMeans(k, n_init=1, max_iter=steps, random_state=seed)
         labels = clusters.fit(rows, sample_weight=share * len(rows)).labels_
     return np.asarray(labels, dtype=np.intp)
 
@@ -65,7 +66,31 @@ class Start:
     """A start of EM, and the objective there."""
 
     objective: float
-    point: Point
+    point: Any
+
+
+@dataclass
+class Expectation:
+    """Components of the rows at a point.
+
+    Parameters
+    ----------
+    components : batch of the family
+    log_prob : ndarray (k, n)
+        Log-densities of the rows.
+    log_weights : ndarray (k, 1) or (k, n)
+        Logarithms of the probabilities of the components where the row itself is not
+        known.
+    """
+
+    components: Any
+    log_prob: Array
+    log_weights: Array
+
+    @property
+    def shares(self) -> Array:
+        """Posterior shares (k, n)."""
+        return _shares(self.log_prob + self.log_weights)
 
 
 class ComponentSearch:
@@ -83,9 +108,9 @@ class ComponentSearch:
         Pseudo-counts of the weights of the components, and those of their prior.
     options : dict
         Of the family's `fit`.
-    least_gain : float
-        Nats, of rows of mean weight, that a move must gain.
     """
+
+    n_steps = 10  # of EM before moves, and after them
 
     def __init__(
         self,
@@ -95,11 +120,10 @@ class ComponentSearch:
         n_components: int,
         smoothing: float,
         options: dict[str, Any],
-        least_gain: float = 1.0,
     ) -> None:
         self.X, self.weights, self.k = X, weights, n_components
         self.family, self.smoothing, self.options = family, smoothing, options
-        self.least = least_gain * weights.mean()
+        self.least = weights.mean()  # that a move must gain: one nat of a mean row
         self.known: dict[bytes, Start] = {}
 
     def starts(self, n_init: int, rng: np.random.Generator) -> list[Point]:
@@ -115,22 +139,30 @@ class ComponentSearch:
 
     def start(self, rng: np.random.Generator) -> Start:
         """Random start; that of a partition that was met before is known."""
-        labels = k_means_labels(self.X, self.weights, self.k, rng)
-        _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-        partition = first[inverse].tobytes()  # the same whatever groups are called
-        if partition not in self.known:
-            self.known[partition] = self.start_of(labels)
+        for steps in (50, 1):  # another start where k-means finds the same again
+            labels = k_means_labels(self.X, self.weights, self.k, rng, steps)
+            _, first, inverse = np.unique(
+                labels, return_index=True, return_inverse=True
+            )
+            partition = first[inverse].tobytes()  # the same whatever groups are called
+            if partition not in self.known:
+                self.known[partition] = self.start_of(labels)
+                break
         return self.known[partition]
 
     def start_of(self, labels: NDArray[np.intp]) -> Start:
         """Start from a partition of the rows."""
-        prior, point = self.after_steps(self.shares_of(labels))
+        prior, point = self.after_all_moves(*self.after_steps(self.shares_of(labels)))
+        return Start(self.value(prior, point), point)
+
+    def after_all_moves(self, prior: ComponentPrior, point: Any) -> tuple[Any, Any]:
+        """Prior and point once no move gains."""
         for _ in range(_ROUNDS):
             following = self.after_moves(prior, point)
             if following is None:
                 break
             prior, point = following
-        return Start(self.value(prior, point, self.joint(point)), point)
+        return prior, point
 
     def shares_of(self, labels):
         """Shares (k, n) of groups; those that there are not share the largest ones."""
@@ -143,21 +175,23 @@ class ComponentSearch:
         return shares
 
     # -- EM ----------------------------------------------------------------------------
-    def joint(self, point):
-        """log weights[h] p_h(x), (k, n)."""
+    def expected(self, prior: ComponentPrior, point: Any) -> Expectation:
+        """E step."""
         weights, components = point
         with np.errstate(divide="ignore"):
-            return components.log_prob(self.X) + np.log(weights)[:, None]
+            log_weights = np.log(weights)[:, None]
+        return Expectation(components, components.log_prob(self.X), log_weights)
 
-    def value(self, prior, point, joint):
+    def value(self, prior: ComponentPrior, point: Any) -> float:
         """Objective, without what the prior says of particular rows."""
-        weights, components = point
-        log_prior = prior.log_density_of_some(components).sum()
+        at = self.expected(prior, point)
+        log_prior = prior.log_density_of_some(at.components).sum()
         if self.smoothing:
-            log_prior += self.smoothing * np.log(weights).sum()
-        return float(self.weights @ logsumexp(joint, axis=0) + log_prior)
+            log_prior += self.smoothing * at.log_weights.sum()
+        log_prob = logsumexp(at.log_prob + at.log_weights, axis=0)
+        return float(self.weights @ log_prob + log_prior)
 
-    def maximum(self, prior, shares):
+    def maximum(self, prior: ComponentPrior, shares: Array) -> Any:
         """M step; a component without rows gets a little of all."""
         mass = shares * self.weights
         counts = mass.sum(axis=1)
@@ -166,43 +200,61 @@ class ComponentSearch:
         counts = counts + self.smoothing
         return counts / counts.sum(), components
 
-    def after_steps(self, shares):
+    def step(self, prior: ComponentPrior, point: Any) -> Any:
+        """Point after one step of EM."""
+        return self.maximum(prior, self.expected(prior, point).shares)
+
+    def after_steps(self, shares: Array) -> tuple[ComponentPrior, Any]:
         """Prior by the largest shares (k, n), and a point after a few steps of EM."""
         labels, rows = shares.argmax(axis=0), (self.family, self.X, self.weights)
         prior = prior_of_groups(*rows, labels, self.k, self.smoothing)
         point = self.maximum(prior, shares)
-        for _ in range(_STEPS):
-            point = self.maximum(prior, _shares(self.joint(point)))
+        for _ in range(self.n_steps):
+            point = self.step(prior, point)
         return prior, point
 
     # -- moves -------------------------------------------------------------------------
     def after_moves(self, prior, point):
-        """Prior and point after all moves that gain; None if there are none."""
+        """Prior and point after moves that gain; None if there are none."""
         if self.k < 3:  # two components to merge and another one to split
             return None
-        joint = self.joint(point)
-        shares = _shares(joint)
-        density = prior.log_density_of_some(point[1])
-        splits = [self.split(prior, point, joint, shares, h) for h in range(self.k)]
+        at = self.expected(prior, point)
+        shares = at.shares
+        density = prior.log_density_of_some(at.components)
+        splits = [self.split(prior, at, shares, h) for h in range(self.k)]
         gains = np.array([gain for gain, _ in splits]) - density
-        losses = self.losses(prior, point, joint, shares, density)
-        moves = _best_moves(losses, gains, self.least)
-        if not moves:
-            return None
-        new = shares.copy()
-        for a, b, c in moves:
-            at, half = splits[c][1]
-            new[a] = shares[a] + shares[b]
-            new[b], part = 0.0, half * shares[c, at]
-            new[b, at] = part
-            new[c, at] -= part
-        following = self.after_steps(new)
-        # both by the new prior, which may be another one
-        before = self.value(following[0], point, joint)
-        after = self.value(*following, self.joint(following[1]))
-        return following if after > before + self.least else None
+        losses = sorted(self.losses(prior, at, shares, density))
+        for moves in self.proposals(losses, gains):
+            new = shares.copy()
+            for a, b, c in moves:
+                rows, half = splits[c][1]
+                new[a] = shares[a] + shares[b]
+                new[b], part = 0.0, half * shares[c, rows]
+                new[b, rows] = part
+                new[c, rows] -= part
+            following = self.after_steps(new)
+            if self.value(*following) > self.value(prior, point) + self.least:
+                return following
+        return None
 
-    def split(self, prior, point, joint, shares, h):
+    def proposals(self, losses, gains):
+        """Lists of moves to try: all that surely gain; the nearest misses, one by one.
+
+        The bound of a near miss may be far below what it gains.
+        """
+        moves = _best_moves(losses, gains, self.least)
+        if moves:
+            yield moves
+        single = (
+            (gains[c] - loss, (a, b, c))
+            for loss, a, b in losses
+            for c in range(self.k)
+            if c not in (a, b) and gains[c] - loss > -_FURTHEST * self.least
+        )
+        for _, move in sorted(single, reverse=True)[:_MISSES]:
+            yield [move]
+
+    def split(self, prior, expectation, shares, h):
         """Gain of two components in the place of one, their rows and shares of one."""
         at = np.flatnonzero(shares[h] > _SMALL)
         mass = shares[h, at] * self.weights[at]
@@ -226,13 +278,14 @@ class ComponentSearch:
             if value - last < 0.5 * self.least:
                 break
             last = value
-        own = float(mass @ (joint[h, at] - np.log(point[0][h])))
-        return value - own, (at, half)
+        return value - float(mass @ expectation.log_prob[h, at]), (at, half)
 
-    def losses(self, prior, point, joint, shares, density):
+    def losses(self, prior, expectation, shares, density):
         """(loss, a, b) of one component in the place of two, of near pairs."""
         mass = shares * self.weights
-        for a, b in sorted(_near_pairs(joint, mass)):
+        log_prob = expectation.log_prob
+        log_weights = np.broadcast_to(expectation.log_weights, log_prob.shape)
+        for a, b in sorted(_near_pairs(log_prob, mass)):
             both = mass[a] + mass[b]
             at = np.flatnonzero(both > _SMALL * self.weights)
             both = both[at]
@@ -242,8 +295,9 @@ class ComponentSearch:
                 one = prior.fit_some(self.X[at], both[None], **self.options)
             except ValueError:
                 continue
-            old = np.logaddexp(joint[a, at], joint[b, at])
-            old -= np.log(point[0][a] + point[0][b])
+            pair = log_weights[[a, b]][:, at]
+            old = np.logaddexp(*(log_prob[[a, b]][:, at] + pair))
+            old -= np.logaddexp(*pair)
             loss = float(both @ (old - one.log_prob(self.X[at])[0]))
             new = prior.log_density_of_some(one)[0]
             yield loss + density[a] + density[b] - new, a, b
@@ -269,9 +323,12 @@ def _beyond_the_mean(X, mass):
     return (along > 0).astype(float)
 
 
-def _near_pairs(joint, mass):
+def _near_pairs(log_prob, mass):
     """Pairs of components of which one gives the other's rows the most probability."""
-    k = len(joint)
+    k = len(log_prob)
+    total = mass.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        joint = log_prob + np.log(total / total.sum())[:, None]
     near = mass @ np.maximum(joint, -1e6).T
     np.fill_diagonal(near, -np.inf)
     best = np.argsort(-near, axis=1, kind="stable")[:, : min(_NEIGHBOURS, k - 1)]
@@ -282,7 +339,7 @@ def _best_moves(losses, gains, least):
     """Moves (a, b, c), each component in one, of the smallest losses and best gains."""
     used, moves = set(), []
     order = np.argsort(-gains, kind="stable").tolist()
-    for loss, a, b in sorted(losses):
+    for loss, a, b in losses:
         left = [c for c in order if c not in used and c not in (a, b)]
         if a in used or b in used or not left:
             continue

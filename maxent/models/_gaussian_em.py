@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 
 from maxent._support import validation as v
 from maxent._support.sequences import Sequences
@@ -15,7 +14,6 @@ from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
 from maxent.families.gaussian import AnyGaussian
 from maxent.models._chain_input import Array, with_pseudo_counts
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
-from maxent.models._component_search import ComponentSearch
 from maxent.models._hidden_chain import HiddenChainProblem, Observations
 from maxent.models._partial import (
     check_columns,
@@ -25,8 +23,6 @@ from maxent.models._partial import (
     with_column_means,
 )
 
-_MOST_CLUSTERED = 10000  # rows that a start looks at
-_SEARCH_SMOOTHING = 3.0  # of the mixtures of starts
 FAMILIES: dict[str, type[Any]] = {
     "full": Gaussian,
     "diagonal": DiagonalGaussian,
@@ -158,20 +154,13 @@ class GaussianProblem(HiddenChainProblem):
         self._set_prior(shares.argmax(axis=0), len(shares))
         return point
 
-    def start_of(
-        self, weights: Array, batch: Any, is_best: bool
-    ) -> tuple[Array, Array, Array, Array]:
-        """Start of a chain whose states are the components of a mixture.
+    def moves_of(self, shares: Array) -> tuple[Array, Array]:
+        """Start and transition of states that have shares (k, rows) of the rows.
 
-        Its moves are those of the rows' posterior shares, and a tenth of even ones, as
-        EM could never leave a zero. The best mixture decides about the prior.
+        They are those of the rows' shares, and a tenth of even ones, as EM could never
+        leave a zero.
         """
-        with np.errstate(divide="ignore"):
-            log_weights = np.log(weights)[:, None]
-        shares = softmax(gaussian_table(batch, self.rows).T + log_weights, axis=0)
-        if is_best:
-            self._set_prior(shares.argmax(axis=0), len(weights))
-        after = np.zeros((len(self.X), len(weights)))
+        after = np.zeros((len(self.X), len(shares)))
         after[self.shown] = shares.T * self.own[self.shown, None]
         before = np.zeros_like(after)
         before[self.shown] = shares.T
@@ -179,10 +168,10 @@ class GaussianProblem(HiddenChainProblem):
         start = after[first].sum(axis=0)
         after[first] = 0.0
         moves = before[:-1].T @ after[1:]
-        even = np.full(moves.shape, 1.0 / len(weights))
+        even = np.full(moves.shape, 1.0 / len(shares))
         start = 0.9 * with_pseudo_counts(start, 0.0, even[0]) + 0.1 * even[0]
         moves = 0.9 * with_pseudo_counts(moves, 0.0, even) + 0.1 * even
-        return start, moves, batch.mean, covariances(batch)
+        return start, moves
 
     def _set_prior(self, labels, n_states):
         own = self.own[self.shown]
@@ -213,19 +202,20 @@ class GaussianProblem(HiddenChainProblem):
         total = weights.sum(axis=1)
         used = self.prior.decides(total)  # the others keep what they have
         weights, total = weights[used], total[used]
+        prior = self.prior.of_members(used)
         if self.partial:
             moments = expected_fit(self.rows, weights, mean[used], cov[used])
-            fitted = self.prior.blended(total, *moments)
+            fitted = prior.blended(total, *moments)
         else:
-            fitted = self.prior.fit(self.rows, weights)
+            fitted = prior.fit(self.rows, weights)
         mean[used], cov[used] = fitted.mean, covariances(fitted)
         return mean, cov
 
 
-def _fitted(kind: str, X: Array, weights: Array) -> AnyGaussian:
-    """The family's own fit; what a singular one means here, and the remedy."""
+def check_observations(kind: str, X: Array, weights: Array) -> None:
+    """Refuse observations that have no fit; what that means here, and the remedy."""
     try:
-        return FAMILIES[kind].fit(X, weights)
+        FAMILIES[kind].fit(X, weights)
     except ValueError as error:
         if "singular" not in str(error):
             raise
@@ -264,20 +254,3 @@ def refuse_flat_series(series: list[Sequences]) -> None:
             "Leave these series out, drop the column of all, or add noise of the size "
             "of its resolution to all."
         )
-
-
-def clustered_starts(
-    problem: GaussianProblem, n_states: int, n_init: int, rng: np.random.Generator
-) -> list[tuple[Array, Array, Array, Array]]:
-    """Starts from mixtures of the rows, and the moves between their components."""
-    own = problem.own[problem.shown]
-    X = with_column_means(problem.rows, own) if problem.partial else problem.rows
-    X, own = X[own > 0], own[own > 0]
-    _fitted(problem.kind, X, own)
-    if len(X) > _MOST_CLUSTERED:
-        pick = np.sort(rng.choice(len(X), _MOST_CLUSTERED, replace=False))
-        X, own = X[pick], own[pick] * (own.sum() / own[pick].sum())
-    family = FAMILIES[problem.kind]
-    search = ComponentSearch(X, own, family, n_states, _SEARCH_SMOOTHING, {})
-    points = search.starts(n_init, rng)
-    return [problem.start_of(*point, is_best=point is points[0]) for point in points]

@@ -186,13 +186,14 @@ class MixtureProblem:
         mass = shares * self.own
         total = mass.sum(axis=1)
         used = self.prior.decides(total)
+        prior = self.prior.of_members(used)
         if self.partial:
             old = self._overall(len(mass)) if old is None else old
             before = old[used]
             moments = expected_fit(self.X, mass[used], before.mean, covariances(before))
-            fitted = self.prior.blended(total[used], *moments)
+            fitted = prior.blended(total[used], *moments)
         else:
-            fitted = self.prior.fit(self.X, mass[used], **self.options)
+            fitted = prior.fit(self.X, mass[used], **self.options)
         weights = np.ones(len(mass)) if weights is None else weights
         new = with_pseudo_counts(total, self.smoothing, weights)
         return new, in_place(fitted, old, used)

@@ -253,6 +253,8 @@ class Vectors(Emission):
         mean, cov = map(np.array, emission)
         batch = self._problem.batch_of(mean, cov)
         used = self.prior.decides(sums[0])
-        fitted = self.prior.refitted(batch[used], *(s[used] for s in sums))
+        fitted = self.prior.of_members(used).refitted(
+            batch[used], *(s[used] for s in sums)
+        )
         mean[used], cov[used] = self._problem.arrays_of(fitted)
         return float(self.prior.log_density(batch).sum()), (mean, cov)

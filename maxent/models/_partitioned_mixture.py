@@ -120,7 +120,7 @@ class PartitionedMixture:
             objective += log_of_pseudo_counts(c, weights)
             objective += float(self.prior.log_density(components).sum())
         used = self.prior.decides(total)
-        fitted = self.prior.refitted(
+        fitted = self.prior.of_members(used).refitted(
             components[used], total[used], *(s[used] for s in sums)
         )
         weights = with_pseudo_counts(total, c, weights)

@@ -23,10 +23,10 @@ from maxent.models._chain_input import (
     sequence_weights,
     single_series,
 )
+from maxent.models._chain_search import clustered_starts
 from maxent.models._gaussian_em import (
     FAMILIES,
     GaussianProblem,
-    clustered_starts,
     covariances,
     free_parameters,
     gaussian_table,
@@ -200,9 +200,10 @@ class GaussianHMM(HiddenMarkovModel):
         smoothing : float, default=0.01
             Pseudo-counts >= 0 of every entry of start and transition, and
             pseudo-observations of every state about its own mean: a state that takes n
-            observations with covariance C gets ``(n C + smoothing W) / (n +
-            smoothing)``, W the covariance within the groups of the start, whatever
-            their distance. With 0 the likelihood may be unbounded.
+            observations with covariance C gets ``(n C + c W) / (n + c)``, W the
+            covariance within the groups of the start, whatever their distance, and c
+            `smoothing` or, for full covariances, (d + 2) / 3 of it. With 0 the
+            likelihood may be unbounded.
         zeta : float, default=0.1
             Free parameters per step where `n_states` is None.
         init : GaussianHMM, optional
@@ -210,8 +211,9 @@ class GaussianHMM(HiddenMarkovModel):
             be its own then, and `n_init` is not read. Its probabilities of zero stay
             zero: a left-right chain stays one.
         n_init : int, default=3
-            Starts, as those of :class:`Mixture` for the observations; the run of the
-            greatest objective is kept.
+            Starts, as those of :class:`Mixture` for the observations, the best of them
+            once more by the objective of the chain; the run of the greatest objective
+            is kept.
         tol : float, default=1e-8
             Relative, of all data together and not per value: a run ends once a step
             gains at most ``tol * (1 + |objective|)`` nats, where the objective is their

@@ -256,10 +256,11 @@ class Mixture(Model):
             Rows >= 0 that the prior of every component counts as. They add to the
             counts of the weights; to the covariance of a Gaussian as rows about its own
             mean, spread like those within the groups of the start; to components of
-            other families as rows distributed like those of their group. Groups far
-            apart do not widen each other, and where groups differ in spread the prior
-            of covariances counts less, so that it widens none by more than 4 % of its
-            standard deviations. 0 is maximum likelihood, which may be unbounded.
+            other families as rows distributed like those of their group. A full
+            covariance of d columns gets (d + 2) / 3 times as many. Groups far apart do
+            not widen each other; a group of less spread than the others gets fewer, so
+            that none of some rows is widened by more than 4 % of its standard
+            deviations. 0 is maximum likelihood, which may be unbounded.
         init : Mixture or array-like (n_samples, n_components), optional
             Start of a single run: a mixture, or posterior probabilities of the
             components; `n_components` and `n_init` are then not read. A weight of zero
@@ -305,9 +306,10 @@ class Mixture(Model):
 
             sum_i w_i log p(x_i) + smoothing * sum_h log weights[h] + sum_h log prior_h,
 
-        with, for Gaussians of covariance S_h and up to a constant,
-        ``log prior_h = -c/2 (log|S_h| + tr(S_h^{-1} W))``: W is the covariance within
-        the groups of the best start, and c is `smoothing` or less. The objective never
+        with, for Gaussians of covariance S_h,
+        ``log prior_h = -c_h/2 (tr(S_h^{-1} W) - log|S_h^{-1} W| - d)``: W is the
+        covariance within the groups of the best start, and c_h is what `smoothing`
+        means for component h. The objective never
         falls. Of rows that miss entries, p is the density of what was observed; every
         component fills in the rest at its expectation, with its covariance (entries
         missing at random).

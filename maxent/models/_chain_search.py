@@ -1,0 +1,91 @@
+"""Starts of Gaussian hidden Markov models: mixtures, then moves that heed the order.
+
+Groups that overlap are told apart by the order of the rows, which a mixture does not
+see. So the best start is searched once more with the states' posterior shares. The
+probability of a state where its row is not known comes from all other rows; with it in
+the place of the mixture's weights, gains and losses are those of states that move
+alike. Two halves of a state that move in different ways gain more than that, so the
+nearest misses are tried too, and the objective of the chain decides.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+from scipy.special import logsumexp
+
+from maxent.models._chain_input import Array
+from maxent.models._component_search import ComponentSearch, Expectation
+from maxent.models._gaussian_em import FAMILIES, GaussianProblem, check_observations
+from maxent.models._partial import with_column_means
+
+_MOST_CLUSTERED = 10000  # rows that the mixtures look at
+_SMOOTHING = 3.0  # of the emissions of a search
+
+
+def clustered_starts(
+    problem: GaussianProblem, n_states: int, n_init: int, rng: np.random.Generator
+) -> list[tuple[Array, ...]]:
+    """Starts from mixtures of the rows; the best one after moves of its states."""
+    own = problem.own[problem.shown]
+    X = with_column_means(problem.rows, own) if problem.partial else problem.rows
+    X, own = X[own > 0], own[own > 0]
+    check_observations(problem.kind, X, own)
+    if len(X) > _MOST_CLUSTERED:
+        pick = np.sort(rng.choice(len(X), _MOST_CLUSTERED, replace=False))
+        X, own = X[pick], own[pick] * (own.sum() / own[pick].sum())
+    family = FAMILIES[problem.kind]
+    mixtures = ComponentSearch(X, own, family, n_states, _SMOOTHING, {})
+    chains = ChainSearch(problem, n_states)
+    starts = []
+    for weights, components in mixtures.starts(n_init, rng):
+        prior, point = chains.after_steps(chains.shares_in(weights, components))
+        starts.append((chains.value(prior, point), prior, point))
+    starts.sort(key=lambda start: -start[0])
+    _, prior, point = starts[0]
+    _, point = chains.after_all_moves(prior, point)
+    return [problem.start_at(point), *(point for *_, point in starts[1:])]
+
+
+class ChainSearch(ComponentSearch):
+    """Search for a start of a chain; points are those of its problem."""
+
+    def __init__(self, problem: GaussianProblem, n_states: int) -> None:
+        own = problem.own[problem.shown]
+        X = with_column_means(problem.rows, own) if problem.partial else problem.rows
+        self.problem, self.at = copy(problem), own > 0
+        family = FAMILIES[problem.kind]
+        super().__init__(X[self.at], own[self.at], family, n_states, _SMOOTHING, {})
+
+    def shares_in(self, weights, components):
+        """Posterior shares (k, n) of a mixture."""
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(weights)[:, None]
+        log_prob = components.log_prob(self.X)
+        return Expectation(components, log_prob, log_weights).shares
+
+    def expected(self, prior, point):
+        components = self.problem.batch_of(*point[2:])
+        self.problem.prior = prior
+        counts = self.problem.expected(point)[0].emission[self.problem.shown]
+        log_prob = components.log_prob(self.X)
+        with np.errstate(divide="ignore"):
+            log_shares = np.log(counts[self.at].T / self.weights)
+        others = log_shares - log_prob
+        return Expectation(components, log_prob, others - logsumexp(others, axis=0))
+
+    def value(self, prior, point):
+        self.problem.prior = prior
+        return self.problem.step(point)[0]
+
+    def step(self, prior, point):
+        self.problem.prior = prior
+        return self.problem.step(point)[1]
+
+    def maximum(self, prior, shares):
+        _, components = super().maximum(prior, shares)
+        rows = np.zeros((self.k, len(self.at)))
+        rows[:, self.at] = shares
+        start, moves = self.problem.moves_of(rows)
+        return start, moves, *self.problem.arrays_of(components)
