@@ -46,7 +46,7 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         refuse_texts(X)  # before NumPy makes an array of the longest one's width
     for name, data in zip("Xy", (X, *y)):
         v.refuse_masked(name, data)
-    X, y = v.in_memory("X", X), [v.in_memory("y", one) for one in y]
+    X, y = v.in_memory("X", X), tuple(v.in_memory("y", one) for one in y)
     _refuse_dates(X)
     try:
         return validate_data(estimator, X, *y, **options)

@@ -114,7 +114,7 @@ def least_of_correlation(array: FloatArray) -> FloatArray:
     a diagonal has an entry that is not positive.
     """
     var = np.diagonal(array, axis1=-2, axis2=-1)
-    positive = (var > 0).all(axis=-1)
+    positive = np.asarray((var > 0).all(axis=-1))
     scale = np.sqrt(np.where(positive[..., None], var, 1.0))
     values = np.linalg.eigvalsh(array / scale[..., None] / scale[..., None, :])
     return np.where(positive, values[..., 0], -np.inf)

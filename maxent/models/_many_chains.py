@@ -114,7 +114,7 @@ def counts_of_chain(
     start, transition = np.exp(log_start), np.exp(log_transition)
     log_lik, starts = np.full(n, np.nan), np.empty((n, S))
     moves, counts = np.empty((n, S, S)), np.empty(log_table.shape)
-    short = slice(np.count_nonzero(length * S > LONGEST), n)
+    short = slice(int(np.count_nonzero(length * S > LONGEST)), n)
     faint = chain.underflows(start, log_start) or chain.underflows(
         transition, log_transition
     )
