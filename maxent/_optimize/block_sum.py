@@ -77,7 +77,7 @@ class BlockSum:
 
     @property
     def stores_factor(self):
-        """Whether a factor of the Hessian is small enough to be stored."""
+        """True if a factor of the Hessian is small enough to be stored."""
         return self.n * sum(block.rank for block in self.blocks) <= _FACTOR_SIZE
 
     def mean_diagonal(self):

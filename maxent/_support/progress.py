@@ -241,7 +241,7 @@ class Lines:
 
     @property
     def due(self) -> bool:
-        """Whether the line before is long ago."""
+        """True if the line before is long ago."""
         return time.perf_counter() - self.start >= self.next
 
     def show(self, report: Report) -> None:

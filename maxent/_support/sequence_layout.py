@@ -171,7 +171,7 @@ def _is_one_array(sequences: Any, name: str) -> bool:
 
 
 def holds_numbers(array: Any) -> bool:
-    """Whether an array of objects holds numbers, and no sequences or strings."""
+    """True if an array of objects holds numbers, and no sequences or strings."""
     missing = None, v.pandas_NA()
     entries = (x for x in np.asarray(array).flat if not any(x is m for m in missing))
     return isinstance(next(entries, None), Number)

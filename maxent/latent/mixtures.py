@@ -246,7 +246,8 @@ class LMEGaussianMixture(CandidateMixture):
         """Partitions of k-means, with components merged and split."""
         y = np.ascontiguousarray(problem.y[:, : problem.n].T)
         family = _FAMILIES[self.covariance_type]
-        options = _REPAIR_SMOOTHING, {}
+        # of many starts some find what a single one finds by its near misses
+        options = _REPAIR_SMOOTHING, {}, 0
         search = ComponentSearch(y, weight, family, self.n_components, *options)
         points = [search.start(rng).point for rng in rngs]
         theta = np.stack([weights for weights, _ in points])

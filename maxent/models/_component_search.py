@@ -30,8 +30,8 @@ from maxent.models._component_prior import ComponentPrior, prior_of_groups
 Array = NDArray[np.float64]
 Point = tuple[Array, Any]
 
+_K_MEANS = 50  # steps of a clustering at most
 _ROUNDS = 20  # of moves at most
-_MISSES = 6  # moves of a round that are tried one by one
 _FURTHEST = 100.0  # nats that such a move may lack
 _SPLIT_STEPS = 6  # of EM of the two halves of a component at most
 _NEIGHBOURS = 3  # of each component that it is merged with
@@ -40,7 +40,7 @@ _SMALL = 1e-2  # posterior share below which a row is left out of a move
 
 
 def k_means_labels(
-    X: Array, weights: Array, k: int, rng: np.random.Generator, steps: int = 50
+    X: Array, weights: Array, k: int, rng: np.random.Generator, most_steps: int
 ) -> NDArray[np.intp]:
     """Labels (n,) of a random k-means clustering of standardised rows.
 
@@ -56,7 +56,7 @@ def k_means_labels(
     k = min(k, len(np.unique(rows, axis=0)))
     seed = int(rng.integers(2**31))
     with single_threaded_loops():  # whose threads do not survive a fork
-        clusters = KMeans(k, n_init=1, max_iter=steps, random_state=seed)
+        clusters = KMeans(k, n_init=1, max_iter=most_steps, random_state=seed)
         labels = clusters.fit(rows, sample_weight=share * len(rows)).labels_
     return np.asarray(labels, dtype=np.intp)
 
@@ -108,6 +108,8 @@ class ComponentSearch:
         Pseudo-counts of the weights of the components, and those of their prior.
     options : dict
         Of the family's `fit`.
+    n_misses : int
+        Moves of a round that are tried one by one, though their bound says no.
     """
 
     n_steps = 10  # of EM before moves, and after them
@@ -120,15 +122,22 @@ class ComponentSearch:
         n_components: int,
         smoothing: float,
         options: dict[str, Any],
+        n_misses: int = 6,
     ) -> None:
         self.X, self.weights, self.k = X, weights, n_components
         self.family, self.smoothing, self.options = family, smoothing, options
+        self.n_misses = n_misses
         self.least = weights.mean()  # that a move must gain: one nat of a mean row
         self.known: dict[bytes, Start] = {}
 
     def starts(self, n_init: int, rng: np.random.Generator) -> list[Point]:
         """Random starts, the best first, without those that are the same as others."""
-        found = [self.start(rng) for _ in range(n_init)]
+        found: list[Start] = []
+        for _ in range(n_init):
+            start = self.start(rng)
+            if any(start is other for other in found):  # k-means has found it again
+                start = self.start(rng, 1)
+            found.append(start)
         found.sort(key=lambda start: -start.objective)
         best = [found[0]]
         for start in found[1:]:
@@ -137,17 +146,12 @@ class ComponentSearch:
                 best.append(start)
         return [start.point for start in best]
 
-    def start(self, rng: np.random.Generator) -> Start:
+    def start(self, rng: np.random.Generator, most_steps: int = _K_MEANS) -> Start:
         """Random start; that of a partition that was met before is known."""
-        for steps in (50, 1):  # another start where k-means finds the same again
-            labels = k_means_labels(self.X, self.weights, self.k, rng, steps)
-            _, first, inverse = np.unique(
-                labels, return_index=True, return_inverse=True
-            )
-            partition = first[inverse].tobytes()  # the same whatever groups are called
-            if partition not in self.known:
-                self.known[partition] = self.start_of(labels)
-                break
+        labels = k_means_labels(self.X, self.weights, self.k, rng, most_steps)
+        partition = _partition(labels)
+        if partition not in self.known:
+            self.known[partition] = self.start_of(labels)
         return self.known[partition]
 
     def start_of(self, labels: NDArray[np.intp]) -> Start:
@@ -251,7 +255,7 @@ class ComponentSearch:
             for c in range(self.k)
             if c not in (a, b) and gains[c] - loss > -_FURTHEST * self.least
         )
-        for _, move in sorted(single, reverse=True)[:_MISSES]:
+        for _, move in sorted(single, reverse=True)[: self.n_misses]:
             yield [move]
 
     def split(self, prior, expectation, shares, h):
@@ -301,6 +305,12 @@ class ComponentSearch:
             loss = float(both @ (old - one.log_prob(self.X[at])[0]))
             new = prior.log_density_of_some(one)[0]
             yield loss + density[a] + density[b] - new, a, b
+
+
+def _partition(labels):
+    """Key of a partition, the same whatever its groups are called."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return first[inverse].tobytes()
 
 
 def _shares(joint):
