@@ -16,7 +16,7 @@ from maxent.latent._mixture_em import weight_entropy
 from maxent.latent._mixture_prior import MixturePrior
 from maxent.latent._partitioned_gaussian import PartitionedGaussianEM
 from maxent.latent._pool import Selection
-from maxent.models._component_search import ComponentSearch
+from maxent.models._component_search import ComponentSearch, some_rows
 from maxent.models._gaussian_em import covariances
 
 Array = NDArray[np.float64]
@@ -27,6 +27,8 @@ _FAMILIES: dict[str, type[Any]] = {
 }
 _KINDS = tuple(_FAMILIES)
 _STARTS = ("split-merge", "random_from_data", "k-means++", "kmeans", "random")
+_MOST_SEARCHED = 2000  # rows that the search for starts looks at
+_MOST_OF_GROUP = 100  # or so many for each component, where these are more
 _REPAIR_SMOOTHING = 3.0  # rows that the prior of moves between components counts as
 
 
@@ -245,6 +247,8 @@ class LMEGaussianMixture(CandidateMixture):
     def _repaired_starts(self, problem, weight, rngs):
         """Partitions of k-means, with components merged and split."""
         y = np.ascontiguousarray(problem.y[:, : problem.n].T)
+        most = max(_MOST_SEARCHED, _MOST_OF_GROUP * self.n_components)
+        y, weight = some_rows(y, weight, most, rngs[0])
         family = _FAMILIES[self.covariance_type]
         # of many starts some find what a single one finds by its near misses
         options = _REPAIR_SMOOTHING, {}, 0

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from maxent.models._chain_input import Array
-from maxent.models._component_search import ComponentSearch, Expectation
+from maxent.models._component_search import ComponentSearch, Expectation, some_rows
 from maxent.models._gaussian_em import FAMILIES, GaussianProblem, check_observations
 from maxent.models._partial import with_column_means
 
@@ -32,9 +32,7 @@ def clustered_starts(
     X = with_column_means(problem.rows, own) if problem.partial else problem.rows
     X, own = X[own > 0], own[own > 0]
     check_observations(problem.kind, X, own)
-    if len(X) > _MOST_CLUSTERED:
-        pick = np.sort(rng.choice(len(X), _MOST_CLUSTERED, replace=False))
-        X, own = X[pick], own[pick] * (own.sum() / own[pick].sum())
+    X, own = some_rows(X, own, _MOST_CLUSTERED, rng)
     family = FAMILIES[problem.kind]
     mixtures = ComponentSearch(X, own, family, n_states, _SMOOTHING, {})
     chains = ChainSearch(problem, n_states)

@@ -61,6 +61,16 @@ def k_means_labels(
     return np.asarray(labels, dtype=np.intp)
 
 
+def some_rows(
+    X: Array, weights: Array, most: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """A sample of at most so many rows, in order, and weights of the same sum."""
+    if len(X) <= most:
+        return X, weights
+    pick = np.sort(rng.choice(len(X), most, replace=False))
+    return X[pick], weights[pick] * (weights.sum() / weights[pick].sum())
+
+
 @dataclass
 class Start:
     """A start of EM, and the objective there."""

@@ -13,7 +13,7 @@ from maxent._support.random_state import as_generator
 from maxent.families import ExponentialFamily, _checks
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
-from maxent.models._component_search import ComponentSearch
+from maxent.models._component_search import ComponentSearch, some_rows
 from maxent.models._gaussian_em import (
     FAMILIES,
     check_scatter,
@@ -124,21 +124,13 @@ class MixtureProblem:
     def _starts(self, k, n_init, rng):
         if not self.partial:
             self._check_whole()
-        X, own = self._searched_rows(k, rng)
+        most = max(_MOST_SEARCHED, _MOST_OF_GROUP * k)
+        X, own = some_rows(*self._whole_rows(), most, rng)
         c = self.smoothing or _LEAST_SMOOTHING
         search = ComponentSearch(X, own, self.family, k, c, self.options)
         starts = search.starts(n_init, rng)
         self.start_of_mixture(*starts[0])  # for its prior
         return starts
-
-    def _searched_rows(self, k, rng):
-        """Whole rows of positive weight, a sample of many, and their weights."""
-        X, own = self._whole_rows()
-        most = max(_MOST_SEARCHED, _MOST_OF_GROUP * k)
-        if len(X) > most:
-            pick = np.sort(rng.choice(len(X), most, replace=False))
-            X, own = X[pick], own[pick] * (own.sum() / own[pick].sum())
-        return X, own
 
     def _whole_rows(self):
         """Rows of positive weight without missing entries, and their weights.
