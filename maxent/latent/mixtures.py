@@ -229,7 +229,7 @@ class LMEGaussianMixture(CandidateMixture):
         if self.init_params == "random":
             return self._random_starts(problem, rngs)
         if self.init_params == "split-merge" and self.n_components > 2:
-            return self._repaired_starts(problem, weight, rngs)
+            return self._repaired_starts(problem, X, weight, rngs)
         K, d = self.n_components, problem.d
         y, p = problem.y[:, : problem.n].T, weight / weight.sum()
         theta = np.empty((len(rngs), K))
@@ -244,21 +244,28 @@ class LMEGaussianMixture(CandidateMixture):
         factor = np.broadcast_to(one, (len(rngs), K, *one.shape))
         return problem.pack(theta / theta.sum(axis=1, keepdims=True), mean, factor)
 
-    def _repaired_starts(self, problem, weight, rngs):
-        """Partitions of k-means, with components merged and split."""
-        y = np.ascontiguousarray(problem.y[:, : problem.n].T)
-        most = max(_MOST_SEARCHED, _MOST_OF_GROUP * self.n_components)
-        y, weight = some_rows(y, weight, most, rngs[0])
+    def _repaired_starts(self, problem, X, weight, rngs):
+        """Partitions of k-means, with components merged and split.
+
+        The search sees the columns as they are, among which some may show no group.
+        """
         family = _FAMILIES[self.covariance_type]
+        most = max(_MOST_SEARCHED, _MOST_OF_GROUP * self.n_components)
+        X, weight = some_rows(X, weight, most, rngs[0])
         # of many starts some find what a single one finds by its near misses
         options = _REPAIR_SMOOTHING, {}, 0
-        search = ComponentSearch(y, weight, family, self.n_components, *options)
+        search = ComponentSearch(X, weight, family, self.n_components, *options)
         points = [search.start(rng).point for rng in rngs]
         theta = np.stack([weights for weights, _ in points])
-        mean = np.stack([batch.mean for _, batch in points])
+        mean = np.stack([problem.standardised(batch.mean) for _, batch in points])
         spread = np.stack([covariances(batch) for _, batch in points])
-        if self.covariance_type == "spherical":
-            spread = np.repeat(spread[..., None], problem.d, axis=-1)
+        # one column for every unit vector
+        A = (problem.standardised(np.eye(problem.d)) - problem.standardised(0.0)).T
+        if self.covariance_type == "full":
+            spread = A @ spread @ A.T
+        else:
+            spread = spread if self.covariance_type == "diag" else spread[..., None]
+            spread = spread * np.diag(A) ** 2
         return problem.pack(theta, mean, problem.factors(spread)[0])
 
     def _random_starts(self, problem, rngs):

@@ -25,40 +25,74 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from maxent._support.threads import single_threaded_loops
+from maxent.families import Gaussian
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
 
 Array = NDArray[np.float64]
 Point = tuple[Array, Any]
 
 _K_MEANS = 50  # steps of a clustering at most
+_MOST_COLUMNS = 30  # of which each is clustered alone
+_RESCALINGS = 8  # of the columns by what they vary within groups
 _ROUNDS = 20  # of moves at most
 _FURTHEST = 100.0  # nats that such a move may lack
 _SPLIT_STEPS = 6  # of EM of the two halves of a component at most
 _NEIGHBOURS = 3  # of each component that it is merged with
 _SAME = 1e-9  # relative difference of the objectives of two starts that are one
+_MOST_GROUPED = 2000  # rows in which groups are sought, for labels of all
+_MOST_OF_GROUP = 100  # or so many for each group, where these are more
+_GROUP_SMOOTHING = 3.0
 _SMALL = 1e-2  # posterior share below which a row is left out of a move
 
 
 def k_means_labels(
-    X: Array, weights: Array, k: int, rng: np.random.Generator, most_steps: int
+    X: Array, weights: Array, k: int, rng: np.random.Generator, by_column: bool = False
 ) -> NDArray[np.intp]:
-    """Labels (n,) of a random k-means clustering of standardised rows.
+    """Labels (n,) of a random k-means clustering, the same in all units of columns.
 
-    There are fewer groups than k where there are fewer different rows.
+    The columns are standardised. With `by_column` the first groups are those of the
+    column that shows them best, of the least heavy tails; columns are then scaled by
+    what they vary within the groups, and these found again, until they settle: columns
+    that show groups come to count, noise does not. There are fewer groups than k where
+    there are fewer different rows.
     """
-    from sklearn.cluster import KMeans
-
     rows = X.reshape(len(X), -1)
     share = weights / weights.sum()
-    rows = rows - share @ rows
-    deviation = np.sqrt(share @ np.square(rows))
-    rows = rows / np.where(deviation > 0, deviation, 1.0)
+    rows = _scaled(rows - share @ rows, share)
     k = min(k, len(np.unique(rows, axis=0)))
+    if not by_column or k == 1 or rows.shape[1] == 1:
+        return _clusters(rows, share, k, rng)[0]
+    lightest = np.argsort(share @ rows**4, kind="stable")[:_MOST_COLUMNS]
+    each = [_clusters(rows[:, [j]], share, k, rng) for j in lightest]
+    labels, _ = min(each, key=lambda one: one[1])
+    for _ in range(_RESCALINGS):
+        size = np.bincount(labels, share, minlength=k)
+        total = np.stack([share[labels == h] @ rows[labels == h] for h in range(k)])
+        inside = rows - (total / np.where(size > 0, size, 1.0)[:, None])[labels]
+        rows = _scaled(rows, share, inside)
+        following, _ = _clusters(rows, share, k, rng)
+        if _partition(following) == _partition(labels):
+            break
+        labels = following
+    return labels
+
+
+def _scaled(rows, share, by=None):
+    """Rows in the standard deviations of others, or their own, where not zero."""
+    deviation = np.sqrt(share @ np.square(rows if by is None else by))
+    widest = np.abs(rows).max(axis=0)
+    return rows / np.where(deviation > 1e-9 * widest, deviation, 1.0 + widest)
+
+
+def _clusters(rows, share, k, rng):
+    """Labels of a k-means clustering, and the squares that it leaves."""
+    from sklearn.cluster import KMeans
+
     seed = int(rng.integers(2**31))
     with single_threaded_loops():  # whose threads do not survive a fork
-        clusters = KMeans(k, n_init=1, max_iter=most_steps, random_state=seed)
-        labels = clusters.fit(rows, sample_weight=share * len(rows)).labels_
-    return np.asarray(labels, dtype=np.intp)
+        clusters = KMeans(k, n_init=1, max_iter=_K_MEANS, random_state=seed)
+        clusters.fit(rows, sample_weight=share * len(rows))
+    return np.asarray(clusters.labels_, dtype=np.intp), clusters.inertia_
 
 
 def some_rows(
@@ -69,6 +103,28 @@ def some_rows(
         return X, weights
     pick = np.sort(rng.choice(len(X), most, replace=False))
     return X[pick], weights[pick] * (weights.sum() / weights[pick].sum())
+
+
+def groups_of_rows(
+    X: Array, weights: Array, k: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Labels (n,) of k Gaussian groups of rows (n, d), after moves.
+
+    The search looks at the different rows in sorted order, so that neither the order of
+    rows nor repetitions matter; it leaves constant columns out.
+    """
+    rows, inverse = np.unique(X, axis=0, return_inverse=True)
+    inverse = inverse.ravel()
+    rows = rows[:, rows.min(axis=0) < rows.max(axis=0)]
+    if k == 1 or not rows.size:
+        return np.zeros(len(X), dtype=np.intp)
+    share = np.bincount(inverse, weights) * (len(rows) / weights.sum())
+    most = max(_MOST_GROUPED, _MOST_OF_GROUP * k)
+    some = some_rows(rows, share, most, rng)
+    search = ComponentSearch(*some, Gaussian, k, _GROUP_SMOOTHING, {})
+    shares, components = search.start(rng).point
+    joint = components.log_prob(rows) + np.log(shares)[:, None]
+    return np.asarray(joint.argmax(axis=0)[inverse], dtype=np.intp)
 
 
 @dataclass
@@ -143,11 +199,8 @@ class ComponentSearch:
     def starts(self, n_init: int, rng: np.random.Generator) -> list[Point]:
         """Random starts, the best first, without those that are the same as others."""
         found: list[Start] = []
-        for _ in range(n_init):
-            start = self.start(rng)
-            if any(start is other for other in found):  # k-means has found it again
-                start = self.start(rng, 1)
-            found.append(start)
+        for number in range(n_init):
+            found.append(self.start(rng, by_column=number == 0))
         found.sort(key=lambda start: -start.objective)
         best = [found[0]]
         for start in found[1:]:
@@ -156,9 +209,9 @@ class ComponentSearch:
                 best.append(start)
         return [start.point for start in best]
 
-    def start(self, rng: np.random.Generator, most_steps: int = _K_MEANS) -> Start:
+    def start(self, rng: np.random.Generator, by_column: bool = True) -> Start:
         """Random start; that of a partition that was met before is known."""
-        labels = k_means_labels(self.X, self.weights, self.k, rng, most_steps)
+        labels = k_means_labels(self.X, self.weights, self.k, rng, by_column)
         partition = _partition(labels)
         if partition not in self.known:
             self.known[partition] = self.start_of(labels)

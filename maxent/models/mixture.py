@@ -314,8 +314,9 @@ class Mixture(Model):
         component fills in the rest at its expectation, with its covariance (entries
         missing at random).
 
-        A start takes the partition of k-means in standardised columns, a few steps of
-        EM, and then moves that merge two components and split a third one, as long as
+        A start takes the partition of k-means in standardised columns, the first one in
+        columns that are scaled by what they vary within groups; a few steps of EM, and
+        then moves that merge two components and split a third one, as long as
         they raise the objective (Ueda, Nakano, Ghahramani & Hinton 2000).
 
         References
