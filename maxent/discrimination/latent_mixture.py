@@ -24,6 +24,10 @@ from maxent.discrimination._outlier_models import OutlierModel, check_model
 from maxent.discrimination.kernel_blocks import GaussianCentre, GaussianScores
 from maxent.families.block import as_block
 from maxent.families.dirichlet_tables import DirichletCounts, check_table
+from maxent.models._component_search import groups_of_rows
+
+_REST = 0.1  # of every row, which a start divides among all components
+_REST_OF_GROUPS = 1e-3  # where groups may be far apart
 
 
 class LatentMixture:
@@ -138,6 +142,14 @@ def check_rows(mixture: LatentMixture, n: int) -> None:
             f"n_components={mixture.n_components} is more than the {n} rows of "
             f"positive weight (n_samples={n}); lower it or add rows."
         )
+
+
+def groups(mixture: LatentMixture, X: FloatArray, weight: FloatArray) -> Any:
+    """Groups of the rows, by which a prior is chosen; None of one component."""
+    if mixture.n_components == 1:
+        return None
+    rng = as_generator(mixture.random_state).spawn(mixture.n_init + 1)[-1]
+    return groups_of_rows(X, weight, mixture.n_components, rng)
 
 
 def generators(mixture: LatentMixture) -> list[np.random.Generator]:
@@ -280,20 +292,24 @@ class MixtureProblem(LatentProblem):
         self.shares = DirichletCounts(np.ones(n_components))
 
     def start(self, rng):
-        """Every row with a random share of the nearest of K random rows.
+        """Every row with a random share of one group: Gaussian, or about a random row.
 
         Drawn over the different rows in sorted order, so that neither the order of rows
         nor repetitions matter.
         """
-        rows, inverse = np.unique(self.X, axis=0, return_inverse=True)
-        rows = _numbers(rows, self.sizes)
-        share = np.bincount(inverse.ravel(), self.weight) / self.weight.sum()
-        deviation = np.sqrt(share @ np.square(rows - share @ rows))
-        rows = rows / np.where(deviation > 0, deviation, 1.0)
-        centres = _spread_rows(rows, share, self.K, rng)
-        distance = np.stack([np.square(rows - c).sum(axis=1) for c in centres], axis=1)
-        near = distance == distance.min(axis=1, keepdims=True)
-        Q = (0.1 / self.K + 0.9 * near) * rng.uniform(0.9, 1.1, size=near.shape)
+        rows, first, inverse = np.unique(
+            self.X, axis=0, return_index=True, return_inverse=True
+        )
+        if self.sizes is None:
+            labels = groups_of_rows(self.X, self.weight, self.K, rng)[first]
+            near, rest = labels[:, None] == np.arange(self.K), _REST_OF_GROUPS
+        else:
+            share = np.bincount(inverse.ravel(), self.weight) / self.weight.sum()
+            near = _nearest(_indicators(rows, self.sizes), share, self.K, rng)
+            rest = _REST
+        Q = (rest / self.K + (1.0 - rest) * near) * rng.uniform(
+            0.9, 1.1, size=near.shape
+        )
         return _posterior(np.log(Q)[inverse.ravel()])
 
     def blocks(self, hidden):
@@ -319,6 +335,15 @@ class MixtureProblem(LatentProblem):
 
     def _pseudo_counts(self, blocks, weights):
         return blocks[0].posterior(weights[0]).pseudo_counts[0][0]
+
+
+def _nearest(rows, share, k, rng):
+    """Nearest of k rows drawn far apart, (n, k)."""
+    deviation = np.sqrt(share @ np.square(rows - share @ rows))
+    rows = rows / np.where(deviation > 0, deviation, 1.0)
+    centres = _spread_rows(rows, share, k, rng)
+    distance = np.stack([np.square(rows - c).sum(axis=1) for c in centres], axis=1)
+    return distance == distance.min(axis=1, keepdims=True)
 
 
 def _spread_rows(rows, share, k, rng):
@@ -361,9 +386,7 @@ def _posterior(joint):
     return Hidden(bound, -xlogy(Q, Q).sum(axis=1), Q)
 
 
-def _numbers(rows, sizes):
-    """Rows as points between which distances mean something: codes as indicators."""
-    if sizes is None:
-        return rows.reshape(len(rows), -1)
+def _indicators(rows, sizes):
+    """Codes as indicators, between which distances mean something."""
     each = [np.equal.outer(rows[:, k], np.arange(r)) for k, r in enumerate(sizes)]
     return np.concatenate(each, axis=1).astype(np.float64)

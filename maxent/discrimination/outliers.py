@@ -48,6 +48,7 @@ from maxent.discrimination.latent_mixture import (
     MixtureProblem,
     check_rows,
     generators,
+    groups,
 )
 from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 from maxent.families.block import as_block
@@ -371,7 +372,9 @@ n_features_in_
                     f"other value is an outlier; drop {them}, and compare new values "
                     f"with {one} of training."
                 )
-            return NormalInverseWishart.weak(X, weight)
+            mixture = self._mixture()
+            parts = None if mixture is None else groups(mixture, X, weight)
+            return NormalInverseWishart.weak(X, weight, parts)
         if self._categorical():
             sizes = [len(known) for known in self.categories_]
             return CATEGORICAL[self._rows_model](1.0, sizes)

@@ -33,6 +33,8 @@ from maxent.families._special import log_gamma_ratio
 from maxent.families.conjugate import ConjugatePrior
 
 _LOG_PI = math.log(math.pi)
+_ROUNDING = 1e-24  # variance within groups that is rounding, relative to that of all
+_EXPLAINED = 1e-2
 
 
 class _Rows:
@@ -151,7 +153,12 @@ class NormalInverseWishart(ConjugatePrior):
         return cls._make(np.zeros(d), 0.0, 0.0, np.zeros((d, d)))
 
     @classmethod
-    def weak(cls, X: ArrayLike, weight: ArrayLike | None = None) -> Self:
+    def weak(
+        cls,
+        X: ArrayLike,
+        weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """A proper prior worth one row: mean and variances of the data.
 
         Parameters
@@ -160,6 +167,11 @@ class NormalInverseWishart(ConjugatePrior):
             Every feature must vary.
         weight : array-like (n,), optional
             Weights >= 0 of the rows.
+        groups : array-like of int (n,), optional
+            Labels >= 0 of groups, for a prior that the components of a mixture share:
+            variances are those within groups, and the mean counts as so much less than
+            a row that it may be that of any group. Groups far apart then do not widen
+            each other.
 
         Returns
         -------
@@ -188,8 +200,9 @@ class NormalInverseWishart(ConjugatePrior):
                 f"varies from {low:.17g} to {high:.17g} only, which leaves its "
                 "variance no digits; shift or scale it.",
             )
-        d = len(mean)
-        return cls(mean, 1.0, d + 2.0, np.diag(variance))
+        within = variance if groups is None else _within(X, weight, groups, variance)
+        least = float((within / variance).min())
+        return cls(mean, least, len(mean) + 2.0, np.diag(within))
 
     def _without_rows(self):
         return self._make(
@@ -410,6 +423,19 @@ def _half_numbers(d):
     numbers = 0.5 * np.arange(d)
     numbers.setflags(write=False)
     return numbers
+
+
+def _within(X, weight, groups, variance):
+    """Variances within groups; a hundredth of all where groups explain a feature."""
+    groups = np.asarray(groups)
+    weight = np.ones(len(X)) if weight is None else weight
+    found = np.zeros(X.shape[1])
+    for h in np.unique(groups[weight > 0]):
+        at = groups == h
+        mean = np.average(X[at], axis=0, weights=weight[at])
+        found += weight[at] @ np.square(X[at] - mean)
+    found /= weight.sum()
+    return np.where(found > _ROUNDING * variance, found, _EXPLAINED * variance)
 
 
 def _cholesky(A):

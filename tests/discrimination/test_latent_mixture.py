@@ -454,3 +454,21 @@ def test_a_mixture_may_have_as_many_components_as_rows(rng):
     same = np.zeros((8, 2))
     model = MEDOutlierDetector(LatentMixture(PRIOR, 3, random_state=0))
     assert len(set(outcome(lambda: model.fit(same)).score_samples(same))) == 1
+
+
+@pytest.mark.parametrize("K", [2, 4, 8])
+def test_groups_far_apart_are_components_of_a_detector(K, rng):
+    def rows(n):
+        group = np.repeat(np.arange(K), n)
+        return rng.normal(size=(K * n, 2)) + 10.0 * group[:, None] * [1.0, 0.0], group
+
+    X, group = rows(50)
+    model = LatentMixture(n_components=K, random_state=0)
+    detector = MEDOutlierDetector(model, contamination=0.05).fit(X)
+    part = detector.baseline_.responsibilities(X).argmax(axis=1)
+    pairs = set(zip(part.tolist(), group.tolist()))
+    assert len(pairs) == K  # each component has the rows of one group
+    between = rng.normal(size=(50, 2)) * 0.5 + [5.0, 0.0]
+    between[:, 0] += 10.0 * rng.integers(0, K - 1, size=50)
+    assert (detector.predict(between) == -1).mean() > 0.95
+    assert (detector.predict(rows(50)[0]) == 1).mean() > 0.8

@@ -158,6 +158,27 @@ def test_the_weak_prior_has_the_mean_and_the_variances_of_the_data(rng):
     assert np.count_nonzero(prior.scale - np.diag(np.diag(prior.scale))) == 0
 
 
+def test_the_weak_prior_of_groups_does_not_depend_on_their_distance(rng):
+    X, groups = rng.normal(size=(60, 2)), np.repeat([0, 1, 2], 20)
+    w = rng.integers(1, 4, size=60).astype(float)
+    prior = NormalInverseWishart.weak(X, w, groups)
+    centred = X - np.stack(
+        [np.average(X[groups == g], axis=0, weights=w[groups == g]) for g in groups]
+    )
+    agree(np.diag(prior.scale), np.average(centred**2, axis=0, weights=w), 1e-12)
+    for apart in (10.0, 1e4):
+        far = X + apart * np.outer(groups, [1.0, 0.0])
+        moved = NormalInverseWishart.weak(far, w, groups)
+        agree(moved.scale, prior.scale, 1e-9)
+        # what the distance from the overall mean adds to a group of any size
+        variance = np.average((far - moved.mean) ** 2, axis=0, weights=w)
+        assert (moved.mean_precision * variance <= 1.01 * np.diag(prior.scale)).all()
+    one = NormalInverseWishart.weak(X, w, np.zeros(60, dtype=int))
+    agree(one.scale, NormalInverseWishart.weak(X, w).scale, 1e-12)
+    by_groups = np.column_stack([X[:, 0], 5.0 * groups])  # constant within groups
+    assert (np.diag(NormalInverseWishart.weak(by_groups, w, groups).scale) > 0).all()
+
+
 # -------------------------------------------------------------------------- refusals
 
 
