@@ -36,7 +36,7 @@ _SLOPE_TOL = 1e-4  # of the sum of |mean|: rounding in log Z that leaves a gap o
 
 
 def _is_of_the_package(block):
-    """Whether the tests of this package have compared mean and log Z of a block."""
+    """True if the tests of this package have compared mean and log Z of a block."""
     parts = (block, getattr(block, "prior", block))
     return all(type(part).__module__.startswith("maxent.") for part in parts)
 

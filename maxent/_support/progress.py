@@ -140,7 +140,7 @@ class Progress:
 
     @property
     def observed(self) -> bool:
-        """Whether anybody looks."""
+        """True if anybody looks."""
         return self.lines is not None or self.tasks is not None
 
     def begin(self) -> None:
@@ -189,7 +189,7 @@ class Progress:
 
     @property
     def stopped(self) -> bool:
-        """Whether a callback has asked to stop."""
+        """True if a callback has asked to stop."""
         return self.tasks is not None and self.tasks.stopped
 
     def ended(self, result: DualResult) -> None:

@@ -155,7 +155,7 @@ def checked_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:
 
 
 def _is_one_array(sequences: Any, name: str) -> bool:
-    """Whether this is one array of steps and not a list of sequences."""
+    """True if this is one array of steps and not a list of sequences."""
     if hasattr(sequences, "ndim"):
         several = sequences.dtype.kind == "O" and sequences.ndim < 3
         return not several or (sequences.ndim == 1 and holds_numbers(sequences))
@@ -184,7 +184,7 @@ def joined(parts, dtype):
 
 
 def offsets_of(lengths: NDArray[Any], name: str) -> NDArray[np.intp]:
-    """Where each sequence begins, and the end; none may be empty."""
+    """Rows at which sequences begin, and the end; none may be empty."""
     if not len(lengths):
         raise ValueError(f"there is no sequence: {name} is empty; pass one.")
     if (lengths == 0).any():

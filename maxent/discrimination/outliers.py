@@ -400,7 +400,7 @@ n_features_in_
         self._store_dual(result, margin, keep, blind)
 
     def _model_saw_rows(self, lam):
-        """Whether rows shaped the model itself, beyond their multipliers."""
+        """True if rows shaped the model itself, beyond their multipliers."""
         if isinstance(self.model, str):
             return True  # variances, or the categories
         # without a multiplier a centre is the mean of the rows

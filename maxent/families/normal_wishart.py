@@ -181,7 +181,7 @@ class NormalInverseWishart(ConjugatePrior):
         Raises
         ------
         ValueError
-            If a feature is constant, or nearly.
+            If a feature is constant, or nearly; if `groups` has another length.
         """
         X = v.as_doubles("X", X)
         weight = None if weight is None else v.as_doubles("weight", weight)
@@ -428,6 +428,11 @@ def _half_numbers(d):
 def _within(X, weight, groups, variance):
     """Variances within groups; a hundredth of all where groups explain a feature."""
     groups = np.asarray(groups)
+    if groups.shape != (len(X),):
+        raise ValueError(
+            f"groups has shape {groups.shape}; one label for each of the {len(X)} rows "
+            "of X is expected."
+        )
     weight = np.ones(len(X)) if weight is None else weight
     found = np.zeros(X.shape[1])
     for h in np.unique(groups[weight > 0]):

@@ -177,6 +177,7 @@ def test_the_weak_prior_of_groups_does_not_depend_on_their_distance(rng):
     agree(one.scale, NormalInverseWishart.weak(X, w).scale, 1e-12)
     by_groups = np.column_stack([X[:, 0], 5.0 * groups])  # constant within groups
     assert (np.diag(NormalInverseWishart.weak(by_groups, w, groups).scale) > 0).all()
+    refused(lambda: NormalInverseWishart.weak(X, w, groups[1:]), "groups has shape")
 
 
 # -------------------------------------------------------------------------- refusals
