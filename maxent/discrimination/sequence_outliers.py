@@ -35,6 +35,7 @@ from maxent.discrimination.chain_posterior import ChainPosterior, listed
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.normal_wishart import NormalInverseWishart
 from maxent.models._chain_input import alphabet_size, with_alphabet
+from maxent.models._component_search import groups_of_rows
 
 EMISSIONS = ("categorical", "gaussian")
 COVARIANCES = ("full", "diagonal")
@@ -69,8 +70,8 @@ class MEDSequenceOutlierDetector(OutlierBase):
         plus one.
     pseudo_count : float, default=1.0
         Prior pseudo-count of every entry of the tables of first states, transitions and
-        symbols, > 0. Gaussian states have a prior worth one step, spread like all
-        steps.
+        symbols, > 0. Gaussian states have a prior worth one step, spread like the
+        steps within groups of them.
     normalize : {"length", None}, default="length"
         "length": scores and level are per observed step, so that sequences of different
         length can be compared. None: they are of whole sequences, and long ones have
@@ -277,10 +278,10 @@ class MEDSequenceOutlierDetector(OutlierBase):
         self._check_steps(found, n_states)
         mean = float(weight @ length / weight.sum()) if self.normalize else 1.0
         unit = mean / length
-        problem = self._problem(found, n_states, unit, weight)
+        *rngs, last = rng.spawn(2 if n_states == 1 else n_init + 1)
+        problem = self._problem(found, n_states, unit, weight, last)
         if settings.level is not None:
             self.level_ = self._level_below(settings.level, problem.largest)
-        rngs = rng.spawn(1 if n_states == 1 else n_init)
         starts = baselines(problem, rngs, weight, self.n_jobs, self._progress)
         if settings.level is None:
             scores = starts[0].hidden.bound / mean
@@ -375,7 +376,12 @@ class MEDSequenceOutlierDetector(OutlierBase):
             )
 
     def _problem(
-        self, found: Sequences, n_states: int, unit: FloatArray, weight: FloatArray
+        self,
+        found: Sequences,
+        n_states: int,
+        unit: FloatArray,
+        weight: FloatArray,
+        rng: np.random.Generator,
     ) -> ChainProblem:
         shared = found, n_states, float(self.pseudo_count), unit
         if self.emission == "categorical":
@@ -386,11 +392,12 @@ class MEDSequenceOutlierDetector(OutlierBase):
         observed = self._observed(found)
         X, own = found.values[observed], np.repeat(weight, found.lengths)[observed]
         self.n_symbols_ = X.shape[1]
+        groups = groups_of_rows(X, own, n_states, rng)
         prior: Any = NormalInverseWishart.weak
         if self.covariance_type == "diagonal":
-            prior = [prior(x, own) for x in np.hsplit(X, X.shape[1])]
+            prior = [prior(x, own, groups) for x in np.hsplit(X, X.shape[1])]
         else:
-            prior = prior(X, own)
+            prior = prior(X, own, groups)
         return GaussianChains(*shared, prior, weight, self.n_jobs)
 
     @with_own_threads

@@ -30,11 +30,10 @@ from maxent.families._singular import (
     dependent_features,
 )
 from maxent.families._special import log_gamma_ratio
+from maxent.families._within import variances_within
 from maxent.families.conjugate import ConjugatePrior
 
 _LOG_PI = math.log(math.pi)
-_ROUNDING = 1e-24  # variance within groups that is rounding, relative to that of all
-_EXPLAINED = 1e-2
 
 
 class _Rows:
@@ -200,7 +199,10 @@ class NormalInverseWishart(ConjugatePrior):
                 f"varies from {low:.17g} to {high:.17g} only, which leaves its "
                 "variance no digits; shift or scale it.",
             )
-        within = variance if groups is None else _within(X, weight, groups, variance)
+        within = variance
+        if groups is not None:
+            own = np.ones(len(X)) if weight is None else weight
+            within = variances_within(X, own, groups)
         least = float((within / variance).min())
         return cls(mean, least, len(mean) + 2.0, np.diag(within))
 
@@ -423,24 +425,6 @@ def _half_numbers(d):
     numbers = 0.5 * np.arange(d)
     numbers.setflags(write=False)
     return numbers
-
-
-def _within(X, weight, groups, variance):
-    """Variances within groups; a hundredth of all where groups explain a feature."""
-    groups = np.asarray(groups)
-    if groups.shape != (len(X),):
-        raise ValueError(
-            f"groups has shape {groups.shape}; one label for each of the {len(X)} rows "
-            "of X is expected."
-        )
-    weight = np.ones(len(X)) if weight is None else weight
-    found = np.zeros(X.shape[1])
-    for h in np.unique(groups[weight > 0]):
-        at = groups == h
-        mean = np.average(X[at], axis=0, weights=weight[at])
-        found += weight[at] @ np.square(X[at] - mean)
-    found /= weight.sum()
-    return np.where(found > _ROUNDING * variance, found, _EXPLAINED * variance)
 
 
 def _cholesky(A):

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from maxent.families import ExponentialFamily
+from maxent.families._within import regular_variances
 from maxent.families.gaussian import AnyGaussian
 
 Array = NDArray[np.float64]
@@ -31,9 +32,8 @@ Array = NDArray[np.float64]
 _WIDENING = 0.08  # of a variance by the prior, at most: 4 % of a standard deviation
 _LEAST_COUNT = 1e-3  # keeps a component that takes one row from a variance of zero
 _JUDGED = 20  # rows of a group by whose spread the prior is judged, at least
-_CONSTANT = 1e-24  # variance within groups that is rounding, relative to that of all
 _SINGULAR = 1e-13  # eigenvalue of correlations that is rounding
-_IN_ITS_PLACE = 1e-2
+_IN_ITS_PLACE = 1e-2  # of a correlation matrix
 _BACKGROUND = 1 / 300  # of the pseudo-observations, distributed like all rows
 
 
@@ -289,8 +289,8 @@ def _regular(within: Array, overall: Array) -> Array:
     vary follow from each other.
     """
     if np.ndim(within) < 2:
-        return np.where(within > _CONSTANT * overall, within, _IN_ITS_PLACE * overall)
-    own = np.diag(_regular(np.diag(within), np.diag(overall)))
+        return regular_variances(within, overall)
+    own = np.diag(regular_variances(np.diag(within), np.diag(overall)))
     within = np.where(np.eye(len(own)) > 0, own, within)
     scale = np.sqrt(np.diag(own))
     share, vectors = eigh(within / scale / scale[:, None])
