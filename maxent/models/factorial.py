@@ -419,10 +419,12 @@ class FactorialHMM(InformationCriteria, Model):
         smoothing : float, default=0.1
             Pseudo-counts >= 0 of every start and transition.
         shrinkage : float, default=0.1
-            Pseudo-observations > 0 of the mean of every state, at the data's centre.
+            Precision > 0 of the prior of every state's mean, which is at the data's
+            centre, in units of the variances of the columns.
         ridge : float, default=0.1
             Pseudo-observations >= 0 of the covariance, each with the variances of the
-            columns: the units of the columns do not matter.
+            columns within groups of rows. Neither the units of the columns nor the
+            distance between groups matter.
         method : {"auto", "exact", "meanfield"}, default="auto"
             "exact" maximises the likelihood, by sums over at most 1024 joint states.
             "meanfield" maximises a lower bound, for any number of them; chains may then
@@ -432,7 +434,8 @@ class FactorialHMM(InformationCriteria, Model):
             Start, whose probabilities of zero stay zero; None takes random means and
             beliefs about the states.
         n_init : int, optional
-            Starts; the best is kept. None takes three, or `init` alone.
+            Starts, each the best of five short random runs; the best fit is kept. None
+            takes three, or `init` alone.
         max_iter : int, default=500
             EM steps at most.
         tol : float, default=1e-5

@@ -260,6 +260,16 @@ def test_a_fit_finds_two_independent_switches(rng):
     np.testing.assert_allclose(steps, [1.0, 3.0], atol=0.15)
 
 
+@pytest.mark.parametrize("apart", [20.0, 1000.0])
+def test_the_noise_does_not_grow_with_the_distance_of_states(apart, rng):
+    slow = [np.full((S, S), 0.1 / S) + 0.9 * np.eye(S) for S in (2, 3)]
+    mean = [apart * np.array([[0, 0], [1, 2]]), apart * np.eye(3)[:, :2]]
+    start = [np.full(S, 1.0 / S) for S in (2, 3)]
+    model = FactorialHMM(start, slow, mean, np.eye(2))
+    fitted = FactorialHMM.fit(model.sample(2, 300, rng), init=model)
+    np.testing.assert_allclose(fitted.cov, np.eye(2), atol=0.25)
+
+
 def test_fits_take_three_starts_and_a_given_one_alone(rng):
     x = random_factorial(rng).sample(2, 30, random_state=0)
     model = FactorialHMM.fit(x, [2, 2], random_state=0)
