@@ -1,6 +1,7 @@
 """Shared fixtures: every test must pass for any seed from 0 to 29."""
 
 import os
+import sys
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # processes side by side: no thread spins
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -58,6 +59,14 @@ def pytest_collection_modifyitems(config, items):
 def fixed_draws_of_peers():
     """NumPy's global generator, from which other libraries draw, as in every run."""
     np.random.seed(0)  # noqa: NPY002
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    """Figures of one test are not counted with those of another."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture

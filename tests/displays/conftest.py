@@ -5,8 +5,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def pyplot():
-    """Matplotlib without a window, and without figures left behind."""
+    """Matplotlib without a window."""
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("Agg")
-    yield plt
-    plt.close("all")
+    return plt
