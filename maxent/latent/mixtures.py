@@ -27,8 +27,6 @@ _FAMILIES: dict[str, type[Any]] = {
 }
 _KINDS = tuple(_FAMILIES)
 _STARTS = ("split-merge", "random_from_data", "k-means++", "kmeans", "random")
-_MOST_SEARCHED = 2000  # rows that the search for starts looks at
-_MOST_OF_GROUP = 100  # or so many for each component, where these are more
 _REPAIR_SMOOTHING = 3.0  # rows that the prior of moves between components counts as
 
 
@@ -250,9 +248,8 @@ class LMEGaussianMixture(CandidateMixture):
         The search sees the columns as they are, among which some may show no group.
         """
         family = _FAMILIES[self.covariance_type]
-        most = max(_MOST_SEARCHED, _MOST_OF_GROUP * self.n_components)
-        X, weight = some_rows(X, weight, most, rngs[0])
-        # of many starts some find what a single one finds by its near misses
+        X, weight = some_rows(X, weight, self.n_components, rngs[0])
+        # no near misses are tried: they raise the likelihood, and entropy chooses
         options = _REPAIR_SMOOTHING, {}, 0
         search = ComponentSearch(X, weight, family, self.n_components, *options)
         points = [search.start(rng).point for rng in rngs]

@@ -20,7 +20,6 @@ from maxent.models._component_search import ComponentSearch, Expectation, some_r
 from maxent.models._gaussian_em import FAMILIES, GaussianProblem, check_observations
 from maxent.models._partial import with_column_means
 
-_MOST_CLUSTERED = 10000  # rows that the mixtures look at
 _SMOOTHING = 3.0  # of the emissions of a search
 
 
@@ -32,7 +31,7 @@ def clustered_starts(
     X = with_column_means(problem.rows, own) if problem.partial else problem.rows
     X, own = X[own > 0], own[own > 0]
     check_observations(problem.kind, X, own)
-    X, own = some_rows(X, own, _MOST_CLUSTERED, rng)
+    X, own = some_rows(X, own, n_states, rng, many=True)
     family = FAMILIES[problem.kind]
     mixtures = ComponentSearch(X, own, family, n_states, _SMOOTHING, {})
     chains = ChainSearch(problem, n_states)

@@ -39,8 +39,8 @@ _FURTHEST = 100.0  # nats that such a move may lack
 _SPLIT_STEPS = 6  # of EM of the two halves of a component at most
 _NEIGHBOURS = 3  # of each component that it is merged with
 _SAME = 1e-9  # relative difference of the objectives of two starts that are one
-_MOST_GROUPED = 2000  # rows in which groups are sought, for labels of all
-_MOST_OF_GROUP = 100  # or so many for each group, where these are more
+_SOME = 2000, 100  # rows in which k groups are sought: so many, or k times so many
+_MANY = 10_000, 200  # where one fit depends on them
 _GROUP_SMOOTHING = 3.0
 _SMALL = 1e-2  # posterior share below which a row is left out of a move
 
@@ -96,9 +96,11 @@ def _clusters(rows, share, k, rng):
 
 
 def some_rows(
-    X: Array, weights: Array, most: int, rng: np.random.Generator
+    X: Array, weights: Array, k: int, rng: np.random.Generator, many: bool = False
 ) -> tuple[Array, Array]:
-    """A sample of at most so many rows, in order, and weights of the same sum."""
+    """A sample of rows for a search of k groups, in order; weights of the same sum."""
+    least, each = _MANY if many else _SOME
+    most = max(least, k * each)
     if len(X) <= most:
         return X, weights
     pick = np.sort(rng.choice(len(X), most, replace=False))
@@ -119,8 +121,7 @@ def groups_of_rows(
     if k == 1 or not rows.size:
         return np.zeros(len(X), dtype=np.intp)
     share = np.bincount(inverse, weights) * (len(rows) / weights.sum())
-    most = max(_MOST_GROUPED, _MOST_OF_GROUP * k)
-    some = some_rows(rows, share, most, rng)
+    some = some_rows(rows, share, k, rng)
     search = ComponentSearch(*some, Gaussian, k, _GROUP_SMOOTHING, {})
     shares, components = search.start(rng).point
     joint = components.log_prob(rows) + np.log(shares)[:, None]

@@ -30,8 +30,6 @@ from maxent.models._partial import (
 )
 from maxent.models.base import relative_change
 
-_MOST_SEARCHED = 10_000  # rows that the search for a start looks at
-_MOST_OF_GROUP = 200  # or so many for each component, where these are more
 _LEAST_SMOOTHING = 0.01  # of that search
 
 
@@ -124,8 +122,7 @@ class MixtureProblem:
     def _starts(self, k, n_init, rng):
         if not self.partial:
             self._check_whole()
-        most = max(_MOST_SEARCHED, _MOST_OF_GROUP * k)
-        X, own = some_rows(*self._whole_rows(), most, rng)
+        X, own = some_rows(*self._whole_rows(), k, rng, many=True)
         c = self.smoothing or _LEAST_SMOOTHING
         search = ComponentSearch(X, own, self.family, k, c, self.options)
         starts = search.starts(n_init, rng)

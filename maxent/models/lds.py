@@ -392,8 +392,10 @@ class LinearDynamicalSystem(InformationCriteria, Model):
             Pseudo-observations, >= 0, of each covariance: the identity for
             `transition_cov` and `initial_cov` (states start with variance one), the
             variances of the columns for `observation_cov`: the units of the columns
-            do not matter. 0 is maximum likelihood, which drives `initial_cov` to zero
-            where there is one sequence.
+            do not matter. They widen noise below ``sqrt(prior / n_steps)`` of a
+            column's standard deviation to about that; take a smaller prior for
+            measurements so precise. 0 is maximum likelihood, which drives
+            `initial_cov` to zero where there is one sequence.
         fixed : iterable of str, default=()
             Names of parameters that keep the value they start with.
         stable : bool, default=True

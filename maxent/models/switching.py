@@ -403,7 +403,9 @@ class SwitchingLDS(RegimePaths):
             Lengths of the sequences in one array.
         prior : float, default=0.1
             Pseudo-observations, > 0, of each covariance: the identity for those of the
-            states, the variances of the columns for `observation_cov`.
+            states, the variances of the columns for `observation_cov`. They widen
+            noise below ``sqrt(prior / n_steps)`` of a column's standard deviation to
+            about that; take a smaller prior for measurements so precise.
         smoothing : float, default=1.0
             Pseudo-counts >= 0 of every start and switch.
         stable : bool, default=True

@@ -247,8 +247,7 @@ def test_a_column_without_spread_is_named_whatever_the_smoothing(rng):
 
 
 def test_a_sample_of_many_rows_starts_the_fit(rng, monkeypatch):
-    monkeypatch.setattr("maxent.models._mixture_em._MOST_SEARCHED", 200)
-    monkeypatch.setattr("maxent.models._mixture_em._MOST_OF_GROUP", 50)
+    monkeypatch.setattr("maxent.models._component_search._MANY", (200, 50))
     X = groups_on_a_line(rng, 3, 30.0, n=400)
     fit = Mixture.fit(X, n_components=3, random_state=0)
     mean = np.sort(fit.components.mean[:, 0])
