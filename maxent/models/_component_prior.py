@@ -29,7 +29,7 @@ from maxent.families.gaussian import AnyGaussian
 
 Array = NDArray[np.float64]
 
-_WIDENING = 0.08  # of a variance by the prior, at most: 4 % of a standard deviation
+_WIDENING = 0.06  # of a variance by the prior, at most: 3 % of a standard deviation
 _LEAST_COUNT = 1e-3  # keeps a component that takes one row from a variance of zero
 _JUDGED = 20  # rows of a group by whose spread the prior is judged, at least
 _SINGULAR = 1e-13  # eigenvalue of correlations that is rounding
@@ -192,8 +192,8 @@ class SpreadPrior(ComponentPrior):
     ) -> SpreadPrior:
         """W pooled within groups; lower counts for groups of less spread.
 
-        So low that the prior widens no group of some rows by more than 4 % of its
-        standard deviations: its count times W is about 8 % of its scatter at most.
+        So low that the prior widens no group of some rows by more than 3 % of its
+        standard deviations: its count times W is about 6 % of its scatter at most.
         Full covariances of d columns take (d + 2) / 3 of the count, d + 2 of three.
         """
         counts = np.full(n_components, count)

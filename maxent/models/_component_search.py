@@ -26,6 +26,7 @@ from scipy.special import logsumexp
 
 from maxent._support.threads import single_threaded_loops
 from maxent.families import Gaussian
+from maxent.families._within import variances_within
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
 
 Array = NDArray[np.float64]
@@ -289,7 +290,9 @@ class ComponentSearch:
         at = self.expected(prior, point)
         shares = at.shares
         density = prior.log_density_of_some(at.components)
-        splits = [self.split(prior, at, shares, h) for h in range(self.k)]
+        rows = self.X.reshape(len(self.X), -1)
+        within = variances_within(rows, self.weights, shares.argmax(axis=0))
+        splits = [self.split(prior, at, shares, h, within) for h in range(self.k)]
         gains = np.array([gain for gain, _ in splits]) - density
         losses = sorted(self.losses(prior, at, shares, density))
         for moves in self.proposals(losses, gains):
@@ -322,14 +325,18 @@ class ComponentSearch:
         for _, move in sorted(single, reverse=True)[: self.n_misses]:
             yield [move]
 
-    def split(self, prior, expectation, shares, h):
-        """Gain of two components in the place of one, their rows and shares of one."""
+    def split(self, prior, expectation, shares, h, within):
+        """Gain of two components in the place of one, their rows and shares of one.
+
+        They begin at both sides of its mean, along the axis in which it is widest
+        beside the variances within all components.
+        """
         at = np.flatnonzero(shares[h] > _SMALL)
         mass = shares[h, at] * self.weights[at]
         X, total, last = self.X[at], mass.sum(), -np.inf
         if len(at) < 4:
             return -np.inf, None
-        half = _beyond_the_mean(X, mass)
+        half = _beyond_the_mean(X, mass, within)
         for _ in range(_SPLIT_STEPS):
             both = np.stack([half, 1.0 - half]) * mass
             counts = both.sum(axis=1)
@@ -383,13 +390,15 @@ def _shares(joint):
     return np.exp(joint - np.where(np.isneginf(top), 0.0, top))
 
 
-def _beyond_the_mean(X, mass):
-    """Rows on one side of the mean along the first principal axis, as 0. and 1."""
+def _beyond_the_mean(X, mass, within):
+    """Rows on one side of the mean along the first principal axis, as 0. and 1.
+
+    Columns have these variances as their units.
+    """
     rows = X.reshape(len(X), -1)
     share = mass / mass.sum()
     rows = rows - share @ rows
-    deviation = np.sqrt(share @ np.square(rows))
-    rows = rows / np.where(deviation > 0, deviation, 1.0)
+    rows = rows / np.sqrt(np.where(within > 0, within, 1.0))
     rows = rows * np.sqrt(share)[:, None]
     wide = rows.shape[1] > len(rows)
     _, vectors = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)

@@ -18,7 +18,7 @@ from maxent.families import (
 from maxent.latent import LMEGaussianMixture
 from maxent.models import GaussianHMM, Mixture
 from maxent.models._component_prior import prior_of_groups
-from maxent.models._component_search import ComponentSearch
+from maxent.models._component_search import ComponentSearch, _beyond_the_mean
 
 GAUSSIANS = [Gaussian, DiagonalGaussian, SphericalGaussian]
 
@@ -244,6 +244,15 @@ def test_a_column_without_spread_is_named_whatever_the_smoothing(rng):
             refused(fit, "column 1 of X is constant, .* drop it")
     X[:, 1] = 2 * X[:, 0]
     refused(lambda: Mixture.fit(X), "columns that follow from others")
+
+
+def test_two_groups_of_one_component_are_told_apart_in_columns_of_noise(rng):
+    # the column that shows them is no wider than the others in their own deviations
+    X = rng.normal(size=(100, 10)) * np.exp(rng.normal(size=10))
+    X[:, 0] = 10.0 * np.repeat([0.0, 1.0], 50) + rng.normal(size=100)
+    within = np.square(X[:50].std(axis=0))
+    half = _beyond_the_mean(X, np.ones(100), within)
+    np.testing.assert_array_equal(half == half[0], np.repeat([True, False], 50))
 
 
 def test_a_sample_of_many_rows_starts_the_fit(rng, monkeypatch):
