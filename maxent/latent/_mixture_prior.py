@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
 from maxent.families._checks import is_symmetric, least_of_correlation
+from maxent.families._within import covariance_within
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class MixturePrior:
         cls,
         X: ArrayLike,
         weights: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         *,
         weight_count: float = 1.0,
     ) -> MixturePrior:
@@ -90,6 +92,10 @@ class MixturePrior:
             Rows.
         weights : array-like (n_samples,), optional
             Weights >= 0 of the rows.
+        groups : array-like of int (n_samples,), optional
+            Labels >= 0 of groups. The scale is then the covariance within them, and
+            the mean counts so much less that it may be that of any group: groups far
+            apart do not widen each other.
         weight_count : float, default=1.0
             nu.
 
@@ -102,31 +108,18 @@ class MixturePrior:
         mean = w @ X / w.sum()
         R = X - mean
         cov = (R.T * w) @ R / w.sum()
-        return cls.of_moments(mean, cov, weight_count=weight_count)
-
-    @classmethod
-    def of_moments(
-        cls, mean: ArrayLike, cov: ArrayLike, *, weight_count: float = 1.0
-    ) -> MixturePrior:
-        """Prior as :meth:`weak` makes it, from the mean and covariance of the rows.
-
-        Parameters
-        ----------
-        mean : array-like (d,)
-        cov : array-like (d, d)
-        weight_count : float, default=1.0
-            nu.
-
-        Returns
-        -------
-        MixturePrior
-        """
-        mean, cov = v.as_doubles("mean", mean), v.as_doubles("cov", cov)
+        mean_count = cls.mean_count
+        if groups is not None:
+            overall = np.diag(cov)
+            cov = covariance_within(X, w, groups)
+            varies = overall > 0
+            share = np.diag(cov)[varies] / overall[varies]
+            mean_count *= float(share.min(initial=1.0))
         var = np.diag(cov)
         # constant columns have no unit of their own: they take the mean of the others
         other = var[var > 0].mean() if (var > 0).any() else 1e6
         ridge = 1e-6 * np.where(var > 0, var, other)
-        return cls(mean, cov + np.diag(ridge), weight_count=weight_count)
+        return cls(mean, cov + np.diag(ridge), mean_count, weight_count=weight_count)
 
     def get_spec(self) -> dict[str, Any]:
         """Parameters, as model files keep them.

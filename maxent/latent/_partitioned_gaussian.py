@@ -8,7 +8,6 @@ from maxent._support import validation as v
 from maxent._support.partition_checks import check_partitions, sample_of
 from maxent._support.partitions import partitions_of
 from maxent.latent._gaussian_em import GaussianEM
-from maxent.latent._mixture_prior import MixturePrior
 
 _SAMPLE = 1 << 14  # rows that starts are drawn from, at most
 
@@ -23,7 +22,8 @@ class PartitionedGaussianEM(GaussianEM):
     X, weight : Dask array (n, d), and weights (n,) or None
     K, kind
         As for `GaussianEM`.
-    prior : MixturePrior, "weak" or None
+    prior : MixturePrior, callable or None
+        A callable makes it of the sample and its weights.
     """
 
     def __init__(self, X, weight, K, kind, prior=None):
@@ -37,15 +37,12 @@ class PartitionedGaussianEM(GaussianEM):
         self._set_sizes(W, rows.n_columns, K, kind, 1)
         (total,) = rows.total(_sum)
         centre = total / W
-        weak = isinstance(prior, str)
-        (scatter,) = rows.total(_scatter, centre, self.diagonal and not weak)
-        cov = scatter / W
-        if weak:
-            prior, cov = MixturePrior.of_moments(centre, cov), self._own_part(cov)
+        (scatter,) = rows.total(_scatter, centre, self.diagonal)
         largest = np.max(rows.map(_largest, centre), axis=0)
-        self._set_scale(centre, cov, largest, prior)
         drawn, _, own = sample_of(rows, [s.n for s in found], max(_SAMPLE, K))
         self.sample = np.asarray(drawn, dtype=np.float64), own
+        prior = prior(*self.sample) if callable(prior) else prior
+        self._set_scale(centre, scatter / W, largest, prior)
         self._set_rows(*self.sample)
 
     def _shared(self):

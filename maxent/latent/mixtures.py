@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
+from maxent._support.random_state import as_generator
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
 from maxent.latent._gaussian_em import GaussianEM
 from maxent.latent._mixture_base import CandidateMixture
@@ -16,7 +17,11 @@ from maxent.latent._mixture_em import weight_entropy
 from maxent.latent._mixture_prior import MixturePrior
 from maxent.latent._partitioned_gaussian import PartitionedGaussianEM
 from maxent.latent._pool import Selection
-from maxent.models._component_search import ComponentSearch, some_rows
+from maxent.models._component_search import (
+    ComponentSearch,
+    groups_of_rows,
+    some_rows,
+)
 from maxent.models._gaussian_em import covariances
 
 Array = NDArray[np.float64]
@@ -52,8 +57,9 @@ class LMEGaussianMixture(CandidateMixture):
         Choice among the admitted candidates; see ``select``.
     prior : MixturePrior, "weak" or None, default=None
         Prior of weights, means and covariances: maximum a posteriori estimates, and
-        the regularised entropy for the choice. "weak" is ``MixturePrior.weak(X)``;
-        with it rows may lie in a plane.
+        the regularised entropy for the choice. "weak" is ``MixturePrior.weak(X,
+        sample_weight, groups)`` with groups of a search like that for starts; with it
+        rows may lie in a plane.
     init_params : {"split-merge", "random_from_data", "k-means++", "kmeans", \
 "random"}, default="split-merge"
         Starts: partitions of k-means of which two components are merged and a third one
@@ -210,16 +216,21 @@ class LMEGaussianMixture(CandidateMixture):
         return self.prior is not None
 
     def _problem(self, X, weight):
-        prior = self.prior
-        if isinstance(prior, str):
-            prior = MixturePrior.weak(X, weight)
+        weak = isinstance(self.prior, str)
+        prior = self._weak_prior(X, weight) if weak else self.prior
         return GaussianEM(
             X, weight, self.n_components, self.covariance_type, prior, self.n_jobs
         )
 
+    def _weak_prior(self, X, weight):
+        (rng,) = as_generator(self.random_state).spawn(1)
+        labels = groups_of_rows(X, weight, self.n_components, rng)
+        return MixturePrior.weak(X, weight, labels)
+
     def _part_problem(self, X, sample_weight):
+        prior = self._weak_prior if isinstance(self.prior, str) else self.prior
         problem = PartitionedGaussianEM(
-            X, sample_weight, self.n_components, self.covariance_type, self.prior
+            X, sample_weight, self.n_components, self.covariance_type, prior
         )
         return problem, *problem.sample
 

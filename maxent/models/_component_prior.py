@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from maxent.families import ExponentialFamily
-from maxent.families._within import regular_variances
+from maxent.families._within import regular_covariance
 from maxent.families.gaussian import AnyGaussian
 
 Array = NDArray[np.float64]
@@ -32,8 +32,6 @@ Array = NDArray[np.float64]
 _WIDENING = 0.06  # of a variance by the prior, at most: 3 % of a standard deviation
 _LEAST_COUNT = 1e-3  # keeps a component that takes one row from a variance of zero
 _JUDGED = 20  # rows of a group by whose spread the prior is judged, at least
-_SINGULAR = 1e-13  # eigenvalue of correlations that is rounding
-_IN_ITS_PLACE = 1e-2  # of a correlation matrix
 _BACKGROUND = 1 / 300  # of the pseudo-observations, distributed like all rows
 
 
@@ -206,7 +204,7 @@ class SpreadPrior(ComponentPrior):
                 scatters[h] = size, family._spread(R, weights[at], 0.0)
         total = weights.sum()
         R = X - weights @ X / total
-        spread = _regular(
+        spread = regular_covariance(
             sum(scatter for _, scatter in scatters.values()) / total,
             family._spread(R, weights / total, 0.0),
         )
@@ -279,21 +277,3 @@ def _largest_ratio(spread: Array, scatter: Array) -> float:
         return float(eigh(A, B, eigvals_only=True)[-1])
     except np.linalg.LinAlgError:
         return np.inf
-
-
-def _regular(within: Array, overall: Array) -> Array:
-    """(Co)variances within groups, made regular.
-
-    Where a column does not vary within groups, whose values may be the groups, it has
-    a hundredth of its overall variance; so have directions in which columns that do
-    vary follow from each other.
-    """
-    if np.ndim(within) < 2:
-        return regular_variances(within, overall)
-    own = np.diag(regular_variances(np.diag(within), np.diag(overall)))
-    within = np.where(np.eye(len(own)) > 0, own, within)
-    scale = np.sqrt(np.diag(own))
-    share, vectors = eigh(within / scale / scale[:, None])
-    share = np.where(share > _SINGULAR, share, _IN_ITS_PLACE)
-    half = vectors * np.sqrt(share) * scale[:, None]
-    return np.asarray(half @ half.T)

@@ -529,13 +529,15 @@ def test_objective_is_the_likelihood_and_the_log_prior(make, weak, kind, rng, tm
     units = [100.0, 100.0] if kind == "spherical" else [100.0, 1e-3]
     X = rows(rng) * units + [5.0, 1.0]
     w, d = rng.gamma(1.0, size=len(X)), 2
-    prior = MixturePrior.weak(X, w)
     if not weak:
         scale, df = np.cov(X.T, aweights=w), 5.5
         prior = MixturePrior(X[0], scale, mean_count=0.3, df=df, weight_count=1.5)
     data = make(X) if make != "blocks" else _blocks(X, tmp_path)
     options = {"prior": "weak" if weak else prior, "random_state": 0, "mi_tol": -1.0}
-    model = LMEGaussianMixture(2, kind, 3, **options).fit(data, sample_weight=w)
+    model = LMEGaussianMixture(2, kind, 3, **options)
+    if weak:
+        prior = model._weak_prior(X, w)
+    model.fit(data, sample_weight=w)
     total = (prior.weight_count - 1.0) * np.log(model.weights_).sum()
     for mean, cov in zip(model.means_, model.covariances_, strict=True):
         P = np.linalg.inv(cov if kind == "full" else cov * np.eye(d))
@@ -605,6 +607,19 @@ def test_weak_priors_are_in_the_units_of_each_column(rng):
     np.testing.assert_allclose(moved.scale, scale, rtol=1e-12)
     constant = MixturePrior.weak(np.column_stack([X, np.ones(len(X))]))
     assert np.linalg.eigvalsh(constant.scale)[0] > 0
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("apart", [10.0, 1e4])
+def test_weak_priors_do_not_widen_groups_that_lie_apart(apart, kind, rng):
+    X = rng.normal(size=(240, 2))
+    X[:, 0] += apart * np.repeat(np.arange(4), 60)
+    options = {"prior": "weak", "n_init": 3, "random_state": 0}
+    model = LMEGaussianMixture(4, kind, **options).fit(X)
+    first = np.sort(model.means_[:, 0])
+    np.testing.assert_allclose(first, apart * np.arange(4), atol=0.6)
+    spread = np.sqrt(np.reshape(model.covariances_, (4, -1))[:, 0])
+    np.testing.assert_allclose(spread, 1.0, atol=0.35)
 
 
 @pytest.mark.parametrize("kind", KINDS)
