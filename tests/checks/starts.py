@@ -12,10 +12,14 @@ entropy prefers another candidate to it is no miss of the search. Neither is a n
 in which the default fit misses a group and is at least as likely as the peer. Such
 draws are counted apart.
 
-    python tests/checks/starts.py --draws 300 [--only mixture] [--jobs 2]
+    python tests/checks/starts.py [--draws 300] [--only mixture] [--jobs 2] [--out FILE]
+
+Counts are added to the file as lines of comma-separated values.
 """
 
 import argparse
+import csv
+import os
 import sys
 import time
 import warnings
@@ -311,13 +315,12 @@ def judge(model, cells, outcomes):
     return wrong
 
 
-def run(model, draws, jobs, first=0):
+def run(model, draws, jobs, out=os.devnull):
     """Verdict on all cells of a model."""
     cells, outcomes = list(CELLS[model]()), []
     for cell in cells:
         begin = time.perf_counter()
-        seeds = range(first, first + draws)
-        found = Parallel(jobs)(delayed(one_draw)(cell, seed) for seed in seeds)
+        found = Parallel(jobs)(delayed(one_draw)(cell, k) for k in range(draws))
         found = np.array(found, dtype=float)
         outcomes.append(found)
         ours, peer = found[:, 0].sum(), found[:, 1].sum()
@@ -329,6 +332,11 @@ def run(model, draws, jobs, first=0):
             f"{missed.sum()} that the peer alone found; {seconds:.2f} s each"
         )
         sys.stdout.flush()
+        size = "unequal" if cell.unequal else "equal"
+        line = model, cell.kind, cell.K, cell.d, f"{cell.apart:g}", size, cell.shape
+        with open(out, "a", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*line, draws, int(ours), int(peer), int(likely)])
     return judge(model, cells, outcomes)
 
 
@@ -337,10 +345,11 @@ def main():
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--only", choices=sorted(CELLS), action="append")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", default=os.devnull)
     options = parser.parse_args()
     wrong = []
     for model in options.only or CELLS:
-        wrong += run(model, options.draws, options.jobs)
+        wrong += run(model, options.draws, options.jobs, options.out)
     print("\n".join(wrong) or "all groups found as promised")
     sys.exit(bool(wrong))
 
