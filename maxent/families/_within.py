@@ -18,7 +18,8 @@ def variances_within(
     """Variances (d,) of rows (n, d) within groups, made regular."""
     within = weight @ np.square(_from_means(X, weight, groups))
     overall = weight @ np.square(_from_means(X, weight, np.zeros(len(X), dtype=int)))
-    return regular_covariance(within / weight.sum(), overall / weight.sum())
+    total = weight.sum()
+    return regular_covariance(within / total, overall / total, rounding_of(X))
 
 
 def covariance_within(
@@ -28,7 +29,7 @@ def covariance_within(
     R = _from_means(X, weight, groups)
     all_ = _from_means(X, weight, np.zeros(len(X), dtype=int))
     within, overall = ((A.T * weight) @ A / weight.sum() for A in (R, all_))
-    return regular_covariance(within, overall)
+    return regular_covariance(within, overall, rounding_of(X))
 
 
 def _from_means(X, weight, groups):
@@ -46,7 +47,14 @@ def _from_means(X, weight, groups):
     return R
 
 
-def regular_covariance(within: FloatArray, overall: FloatArray) -> FloatArray:
+def rounding_of(X: FloatArray) -> FloatArray:
+    """Variances (d,) that may be rounding of the entries of rows (n, d)."""
+    return np.square(8.0 * np.finfo(float).eps * np.abs(X).max(axis=0))
+
+
+def regular_covariance(
+    within: FloatArray, overall: FloatArray, rounding: FloatArray
+) -> FloatArray:
     """(Co)variances within groups, made regular.
 
     Where a column does not vary within groups, whose values may be the groups, it has
@@ -54,8 +62,10 @@ def regular_covariance(within: FloatArray, overall: FloatArray) -> FloatArray:
     vary follow from each other.
     """
     if np.ndim(within) < 2:
-        return np.where(within > _CONSTANT * overall, within, _IN_ITS_PLACE * overall)
-    own = regular_covariance(np.diag(within), np.diag(overall))
+        # one variance of all columns varies if one of them does
+        least = np.maximum(_CONSTANT * overall, rounding if np.ndim(within) else 0.0)
+        return np.where(within > least, within, _IN_ITS_PLACE * overall)
+    own = regular_covariance(np.diag(within), np.diag(overall), rounding)
     within = np.where(np.eye(len(own)) > 0, own, within)
     scale = np.sqrt(own)
     unit = np.where(scale > 0, scale, 1.0)

@@ -24,7 +24,11 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from maxent.families import ExponentialFamily
-from maxent.families._within import regular_covariance
+from maxent.families._within import (
+    regular_covariance,
+    rounding_of,
+    variances_within,
+)
 from maxent.families.gaussian import AnyGaussian
 
 Array = NDArray[np.float64]
@@ -32,6 +36,7 @@ Array = NDArray[np.float64]
 _WIDENING = 0.06  # of a variance by the prior, at most: 3 % of a standard deviation
 _LEAST_COUNT = 1e-3  # keeps a component that takes one row from a variance of zero
 _JUDGED = 20  # rows of a group by whose spread the prior is judged, at least
+_PULL = 0.1  # standard errors by which other groups move the mean of a small one
 _BACKGROUND = 1 / 300  # of the pseudo-observations, distributed like all rows
 
 
@@ -111,7 +116,9 @@ class RowsPrior(ComponentPrior):
     """Pseudo-observations distributed like the rows of a component's group.
 
     Families of bounded statistics get a small part that is distributed like all rows,
-    so that no probability becomes zero; so do groups of few rows.
+    so that no probability becomes zero. So do groups of few rows, a part so small that
+    their means move by a tenth of a standard error at most, however far other groups
+    are.
     """
 
     def __init__(
@@ -126,10 +133,19 @@ class RowsPrior(ComponentPrior):
         super().__init__(family)
         self.X, self.labels = X, labels
         size = np.bincount(labels, weights, minlength=n_components)
-        few = family._has_bounded_statistics | (size < _JUDGED)
-        self.shared = np.where(few, _BACKGROUND * count, 0.0)
-        self.shared[size == 0] = count
         self.share = weights / weights.sum()
+        self.shared = np.full(n_components, _BACKGROUND * count)
+        if not family._has_bounded_statistics:
+            rows = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
+            spread = np.sqrt(variances_within(rows, weights, labels))
+            for h in np.flatnonzero(size > 0):
+                at = labels == h
+                away = np.abs(weights[at] @ rows[at] / size[h] - self.share @ rows)
+                standard_error = spread / np.sqrt(size[h])
+                most = _PULL * standard_error * size[h] / np.maximum(away, spread)
+                self.shared[h] = min(self.shared[h], most.min())
+            self.shared[size >= _JUDGED] = 0.0
+        self.shared[size == 0] = count
         unit = (count - self.shared) / np.where(size > 0, size, 1.0)
         self.own = weights * unit[labels]
 
@@ -207,6 +223,7 @@ class SpreadPrior(ComponentPrior):
         spread = regular_covariance(
             sum(scatter for _, scatter in scatters.values()) / total,
             family._spread(R, weights / total, 0.0),
+            rounding_of(X),
         )
         if np.ndim(spread) == 2:
             counts *= (len(spread) + 2) / 3

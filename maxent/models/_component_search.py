@@ -52,10 +52,10 @@ def k_means_labels(
     """Labels (n,) of a random k-means clustering, the same in all units of columns.
 
     The columns are standardised. With `by_column` the first groups are those of the
-    column that shows them best, of the least heavy tails; columns are then scaled by
-    what they vary within the groups, and these found again, until they settle: columns
-    that show groups come to count, noise does not. There are fewer groups than k where
-    there are fewer different rows.
+    column of more than k values that shows them best, of the least heavy tails; columns
+    are then scaled by what they vary within the groups, and these found again, until
+    they settle: columns that show groups come to count, noise does not. There are fewer
+    groups than k where there are fewer different rows.
     """
     rows = X.reshape(len(X), -1)
     share = weights / weights.sum()
@@ -63,8 +63,11 @@ def k_means_labels(
     k = min(k, len(np.unique(rows, axis=0)))
     if not by_column or k == 1 or rows.shape[1] == 1:
         return _clusters(rows, share, k, rng)[0]
-    lightest = np.argsort(share @ rows**4, kind="stable")[:_MOST_COLUMNS]
-    each = [_clusters(rows[:, [j]], share, k, rng) for j in lightest]
+    various = [j for j, x in enumerate(rows.T) if len(np.unique(x)) > k]
+    if not various:
+        return _clusters(rows, share, k, rng)[0]
+    lightest = np.argsort(share @ rows[:, various] ** 4, kind="stable")[:_MOST_COLUMNS]
+    each = [_clusters(rows[:, [various[j]]], share, k, rng) for j in lightest]
     labels, _ = min(each, key=lambda one: one[1])
     for _ in range(_RESCALINGS):
         size = np.bincount(labels, share, minlength=k)
