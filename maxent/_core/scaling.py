@@ -18,6 +18,7 @@ import math
 import numpy as np
 from numba import njit
 
+_REACH, _FAR = 30.0, 300.0  # doubles underflow at exp(-745)
 _STEPS = 200  # Newton needs below 60 (targets 1e8 times off); the rest is a bound
 
 
@@ -61,6 +62,8 @@ def _log_root(a, values, target, gamma):
     goal = math.log(target)
     for _ in range(_STEPS):
         value, slope = _log_sum(a, values, gamma)
+        if slope == 0.0:  # all probability is where the sum of features is zero
+            break
         step = (goal - value) / slope
         gamma += step
         if abs(step) <= 1e-15 * (1.0 + abs(gamma)):
@@ -152,8 +155,6 @@ def _coordinate_root(u, rest, data, states, target, lam, weight):
         top = max(gamma * largest, gamma * least)
         s0, s1, s2 = _column_sums(u, top, data, states, gamma)
         total = s0 + rest * math.exp(-top)
-        if total == 0.0:  # the states that matter have underflowed
-            break
         mean = s1 / total
         slope = s2 / total - mean * mean + weight
         gradient = target - mean - weight * (lam + gamma)
@@ -204,17 +205,25 @@ def coordinate_sweep(u, indptr, states, data, target, weight, bound, lam):
     unnormalised probabilities, of which the sum is near one; `u` and `lam` are changed
     in place. Features of 0 and 1 without penalty take the closed form
     gamma = logit(target) - logit(E f). No weight leaves [-bound[i], bound[i]].
+
+    States whose probability has underflowed are not seen. So a step changes the
+    logarithm of a state by at most _REACH, which climbs too, since the dual is concave
+    in one weight; and the sweep ends where steps add up to _FAR, before such a state
+    could matter.
     """
-    total = u.sum()
+    total, moved = u.sum(), 0.0
     for i in range(len(lam)):
+        if moved > _FAR:
+            break
         lo, hi = indptr[i], indptr[i + 1]
         if lo == hi:
             if weight[i] > 0.0:
                 lam[i] = target[i] / weight[i]
             continue
-        own, binary = 0.0, True
+        own, largest, binary = 0.0, 0.0, True
         for e in range(lo, hi):
             own += u[states[e]]
+            largest = max(largest, data[e])
             binary = binary and data[e] == 1.0
         rest = total - own
         if rest < 1e-3 * total:  # the difference has lost its digits
@@ -228,9 +237,12 @@ def coordinate_sweep(u, indptr, states, data, target, weight, bound, lam):
             gamma = _coordinate_root(
                 u, rest, data[lo:hi], states[lo:hi], target[i], lam[i], weight[i]
             )
+        if own == 0.0 or abs(gamma) < np.inf:
+            gamma = min(max(gamma, -_REACH / largest), _REACH / largest)
         gamma = min(max(lam[i] + gamma, -bound[i]), bound[i]) - lam[i]
         if gamma == 0.0:
             continue
+        moved += abs(gamma) * largest
         lam[i] += gamma
         changed = 0.0
         for e in range(lo, hi):

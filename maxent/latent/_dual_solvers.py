@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 Solution: TypeAlias = tuple[Array, int]  # weights, iterations
 
 NEWTON_UP_TO = 500  # weights: a factorisation of 500 x 500 takes about a millisecond
+_FIRST_REACH = 10.0  # log-odds of two states that a step may change at first
 _MANY = 200  # iterations, after which weights of scaling may still be small
 _ENDLESS = 1e8  # weight times range that no sensible cost of unmet moments explains
 FAR = 1e3  # weight times range; beyond, with an unmet moment, there is no minimum
@@ -48,6 +49,11 @@ class DualProblem:
     ):
         self.space = space.standard
         self.target = self.space.units.moments_in(target)
+        # no weight changes the mean of a constant; its target may be off by rounding
+        low, high = self.space.extremes
+        slack = np.where(self.space.units.origin != 0.0, tol, 0.0)
+        met = (low == high) & (np.abs(self.target - low) <= slack) & penalty.hard
+        self.target = np.where(met, low, self.target)
         self.penalty = penalty.in_units(self.space.units.unit)
         self.tol, self.callback = tol, callback
         self.history: list[tuple[int, float, float]] = []
@@ -95,6 +101,13 @@ class DualProblem:
         far = (np.abs(lam) * self.space.span).max() > limit
         if far and isinstance(self.penalty, Convex):
             check_hull(self.space, self.target, self.penalty, self.tol)
+
+    def log_odds(self, step: Array) -> float:
+        """Largest change of the log-odds of two states by a step of the weights."""
+        change = self.space.weighted_sums(step)
+        if self.space.log_prior is not None:
+            change = change[np.isfinite(self.space.log_prior)]
+        return float(np.ptp(change))
 
     def pull(self, lam: Array) -> float:
         """Largest weight times range, of the moments that must be met."""
@@ -144,7 +157,11 @@ def lbfgs(problem: DualProblem, lam: Array, max_iter: int) -> Solution:
         return _active_newton(problem, penalty.width, lam, max_iter, steps[0])
     if problem.evaluate(lam)[3] <= problem.tol or steps[0] >= max_iter:
         return lam, steps[0]
-    return newton(problem, lam, max_iter, start=steps[0], direct=False)
+    lam, n_iter = newton(problem, lam, max_iter, start=steps[0], direct=False)
+    unmet = n_iter < max_iter and problem.evaluate(lam)[3] > problem.tol
+    if unmet and not problem.stopped and len(lam) <= NEWTON_UP_TO:
+        return newton(problem, lam, max_iter, start=n_iter + 1)
+    return lam, n_iter
 
 
 def newton(
@@ -154,16 +171,32 @@ def newton(
     start: int = 0,
     direct: bool = True,
 ) -> Solution:
-    """Damped Newton; steps by a factorisation, or by conjugate gradients."""
+    """Damped Newton; steps by a factorisation, or by conjugate gradients.
+
+    A step changes the log-odds of two states by at most `reach`, which grows while such
+    steps lower the dual: one that leaves all probability on one state loses the
+    covariance of the features, and with it the way back. Where it is lost, the step is
+    along the gradient.
+    """
+    reach, step_of = _FIRST_REACH, _direct_step if direct else _cg_step
     dual, p, mean, residual = problem.evaluate(lam)
     for n_iter in range(start, max_iter + 1):
         if problem.record(n_iter, lam, dual, residual) or n_iter == max_iter:
             break
         g = problem.gradient(lam, mean)
-        step = (_direct_step if direct else _cg_step)(problem, lam, p, mean, g)
-        new = _line_search(problem, lam, step, dual, g @ step, residual)
+        new = None
+        for step, most in ((step_of(problem, lam, p, mean, g), 1.0), (-g, np.inf)):
+            change = problem.log_odds(step)
+            if not (g @ step < 0.0 and 0.0 < change < np.inf):
+                continue
+            longest = min(most, reach / change)
+            new = _line_search(problem, lam, longest * step, dual, g, residual)
+            if new is not None:
+                break
         if new is None:
             break
+        taken = problem.log_odds(new[0] - lam)
+        reach = max(_FIRST_REACH, (4.0 if taken > 0.9 * reach else 1.0) * reach)
         lam, (dual, p, mean, residual) = new
         if problem.pull(lam) > _ENDLESS and not problem.check_reach():
             break
@@ -194,10 +227,9 @@ def _cg_step(problem, lam, p, mean, g):
     return newton_direction(product, np.ones_like(g), g, small, min(10 * len(g), 500))
 
 
-def _line_search(problem, lam, step, dual, slope, residual):
+def _line_search(problem, lam, step, dual, g, residual):
     """Halve until the dual falls; where it is flat to rounding, the residual."""
-    if not np.isfinite(slope) or slope >= 0:
-        return None
+    slope = g @ step
     t, flat = 1.0, 1e-13 * (1.0 + abs(dual))
     for _ in range(50):
         new = lam + t * step

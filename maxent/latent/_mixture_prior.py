@@ -16,7 +16,7 @@ from maxent.families._checks import is_symmetric, least_of_correlation
 from maxent.families._within import covariance_within
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MixturePrior:
     """Prior of a Gaussian mixture: Dirichlet weights, normal-Wishart components.
 
@@ -74,6 +74,15 @@ class MixturePrior:
         v.check_positive("mean_count", self.mean_count)
         for name, value in (("mean", mean), ("scale", scale), ("df", df)):
             object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        mine, theirs = self.get_spec().values(), other.get_spec().values()
+        return all(map(np.array_equal, mine, theirs))
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.df, self.mean_count, self.weight_count))
 
     @classmethod
     def weak(

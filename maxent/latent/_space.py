@@ -140,14 +140,17 @@ class FeatureSpace:
         for array in arrays:
             array.setflags(write=False)
 
+    def weighted_sums(self, lam: Array) -> Array:
+        """lam . f(x), (..., S)."""
+        lam = np.asarray(lam)
+        if not self.sparse:
+            return np.asarray(lam @ self.F.T)
+        flat = (self.F @ lam.reshape(-1, self.n_features).T).T
+        return np.asarray(flat.reshape(lam.shape[:-1] + (self.n_states,)))
+
     def exponents(self, lam: Array) -> Array:
         """lam . f(x) + log q(x), (..., S)."""
-        lam = np.asarray(lam)
-        if self.sparse:
-            flat = (self.F @ lam.reshape(-1, self.n_features).T).T
-            out = flat.reshape(lam.shape[:-1] + (self.n_states,))
-        else:
-            out = lam @ self.F.T
+        out = self.weighted_sums(lam)
         return out if self.log_prior is None else out + self.log_prior
 
     def probabilities(self, lam: Array) -> tuple[Array, Array]:

@@ -241,6 +241,22 @@ class MaxEntModel:
             len(self.prob), size=v.check_count("n", n), p=self.prob / self.prob.sum()
         )
 
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        F, G = self.features, other.features
+        if F.shape != G.shape or sp.issparse(F) != sp.issparse(G):
+            return False
+        return (
+            np.array_equal(self.lam, other.lam)
+            and np.array_equal(self.log_prior, other.log_prior)
+            and ((F != G).nnz == 0 if sp.issparse(F) else np.array_equal(F, G))
+        )
+
+    def __hash__(self) -> int:
+        # -0.0 equals 0.0
+        return hash((type(self), self.features.shape, (self.lam + 0.0).tobytes()))
+
     def get_spec(self) -> dict[str, Any]:
         """Constructor arguments, as model files keep them.
 

@@ -246,7 +246,10 @@ def _warn(status, residual, tol, n_iter, method):
     elif status is Status.MAX_ITER:
         remedy = f"raise max_iter (now {n_iter}) or tol"
     else:
-        remedy = "rounding allows no further progress: raise tol or scale the features"
+        remedy = (
+            "rounding allows no further progress: raise tol, or allow unmet moments "
+            "with sigma2 < inf"
+        )
     warnings.warn(
         f"fit_maxent (method={method!r}) stopped with status {status.value!r} after "
         f"{n_iter} iterations: residual {residual:.2e} reached, tol={tol:g} asked; "

@@ -609,6 +609,13 @@ def test_weak_priors_are_in_the_units_of_each_column(rng):
     assert np.linalg.eigvalsh(constant.scale)[0] > 0
 
 
+def test_equal_priors_are_equal(rng):
+    X = rows(rng)
+    prior, again = MixturePrior.weak(X), MixturePrior.weak(X)
+    assert prior == again and hash(prior) == hash(again)
+    assert prior != MixturePrior.weak(X[1:]) and prior != "weak"
+
+
 @pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
 @pytest.mark.parametrize("apart", [10.0, 1e4])
 def test_weak_priors_do_not_widen_groups_that_lie_apart(apart, kind, rng):

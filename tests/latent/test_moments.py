@@ -520,3 +520,88 @@ def test_states_without_prior_say_nothing_of_the_units(rng):
     for features in (wild, sp.csr_array(wild)):
         found = fit_maxent(features, eta, log_prior=q)
         np.testing.assert_allclose(found.prob[:-2], fit_maxent(F, eta).prob, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["newton", "lbfgs", "scgis"])
+@pytest.mark.parametrize("target", [0.5, 0.9, 0.99, 1.0 - 1e-6])
+@pytest.mark.parametrize("states", [2, 100, 3000])
+def test_a_rare_feature_has_the_logit_of_its_target(states, target, method):
+    # the first Newton step leaves all probability on the state that has it
+    features = np.eye(states)[:, :1]
+    model = fit_maxent(features, [target], method=method)
+    assert model.converged
+    expected = logit(target) + np.log(states - 1)
+    np.testing.assert_allclose(model.lam, [expected], rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["newton", "lbfgs", "scgis"])
+def test_steep_priors_and_far_starts_are_left_again(method, rng):
+    faces = np.arange(1.0, 7.0)[:, None]
+    die = fit_maxent(faces, [4.5]).lam
+    far = fit_maxent(faces, [4.5], method=method, init=[50.0], max_iter=10_000)
+    np.testing.assert_allclose(far.lam, die, rtol=1e-6)
+    for slope in (-9.0, -3.0, 3.0, 9.0):
+        steep = slope * faces[:, 0]
+        found = fit_maxent(
+            faces, [4.5], method=method, log_prior=steep, max_iter=10_000
+        )
+        np.testing.assert_allclose(found.lam + slope, die, rtol=1e-6, atol=1e-6)
+    for _ in range(20):
+        F, log_prior = rng.normal(size=(30, 4)), 3.0 * rng.normal(size=30)
+        p = rng.dirichlet(np.ones(30)) * 0.9 + 0.1 / 30
+        found = fit_maxent(
+            F, p @ F, log_prior=log_prior, method=method, max_iter=50_000
+        )
+        assert found.converged
+        np.testing.assert_allclose(found.prob @ F, p @ F, atol=1e-6)
+
+
+def test_rare_states_of_another_scale_do_not_end_the_fit():
+    features = [[0, 0], [1, 0], [1000, 1], [0, 1.0]]
+    exact = fit_maxent(features, [1e-3, 5e-7], method="newton")
+    found = fit_maxent(features, [1e-3, 5e-7], method="lbfgs")
+    assert exact.converged and found.converged
+    np.testing.assert_allclose(found.prob, exact.prob, rtol=1e-6)
+
+
+@pytest.mark.parametrize("constant", [1.0, 0.1, 3.0, -7.0, 1e6])
+@pytest.mark.parametrize("method", METHODS)
+def test_the_mean_of_a_constant_may_be_off_by_rounding(method, constant, rng):
+    F = np.column_stack([np.full(6, constant), rng.normal(size=(6, 2))])
+    p = rng.dirichlet(np.ones(6)) * 0.9 + 0.1 / 6
+    alone = fit_maxent(F[:, 1:], p @ F[:, 1:])
+    for change in (0.0, -1e-16, 1e-16, -1e-12, 1e-12):
+        target = p @ F
+        target[0] = constant * (1.0 + change)
+        found = fit_maxent(F, target, method=method, max_iter=100_000)
+        assert found.converged
+        np.testing.assert_allclose(found.prob, alone.prob, atol=1e-7)
+
+
+def test_sequential_scaling_climbs_where_probabilities_underflow():
+    F = np.array([[8.7, 13.0], [0.3, 1.2], [3.1, 1.0]])
+    p = np.array([1e-5, 1e-5, 1.0 - 2e-5])
+    options = {"log_prior": [1.0, 3.0, 0.0], "max_iter": 100_000, "tol": 1e-6}
+    found = fit_maxent(F, p @ F, method="scgis", **options)
+    np.testing.assert_allclose(found.prob, p, rtol=1e-2)
+    G = np.array([[1.0, 2.0], [2.0, 2.0], [3.0, 0.0]])
+    found = fit_maxent(G, [2.8, 4.7], sigma2=1000.0, method="scgis")
+    np.testing.assert_allclose(found.lam, [800.0, 2700.0], rtol=1e-6)
+    for result in (found,):
+        assert np.diff([h[1] for h in result.history]).max() <= 1e-9
+
+
+def test_equal_models_are_equal(rng, tmp_path):
+    F = rng.normal(size=(6, 2))
+    for features in (F, sp.csr_array(F)):
+        model = MaxEntModel(features, [0.5, -1.0], np.arange(6.0))
+        maxent.save(model, tmp_path / "model.npz")
+        for other in (
+            maxent.load(tmp_path / "model.npz"),
+            MaxEntModel(features, [0.5, -1.0], np.arange(6.0)),
+        ):
+            assert other == model and hash(other) == hash(model)
+        assert model != MaxEntModel(features, [0.5, -1.0])
+        assert model != MaxEntModel(features, [0.5, 1.0], np.arange(6.0))
+        assert model != MaxEntModel(2 * features, [0.5, -1.0], np.arange(6.0))
+        assert model != "model"

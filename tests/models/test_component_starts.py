@@ -1,5 +1,6 @@
 """Starts and priors of mixtures: groups are found, and do not widen each other."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -244,6 +245,62 @@ def test_a_column_without_spread_is_named_whatever_the_smoothing(rng):
             refused(fit, "column 1 of X is constant, .* drop it")
     X[:, 1] = 2 * X[:, 0]
     refused(lambda: Mixture.fit(X), "columns that follow from others")
+
+
+@pytest.mark.parametrize("values", [(1013.2, 1013.4), (1.7e9 + 0.1, 1.7e9 + 60.1)])
+@pytest.mark.parametrize("family", GAUSSIANS)
+def test_a_column_of_few_values_far_from_zero_is_fitted(family, values, rng):
+    X = np.column_stack([rng.normal(size=(200, 2)), rng.choice(values, 200)])
+    near = X - [0.0, 0.0, values[0]]
+    for K in (2, 3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fits = [
+                Mixture.fit(x, n_components=K, family=family, random_state=0)
+                for x in (X, near)
+            ]
+        mean = [fit.log_prob(x).mean() for fit, x in zip(fits, (X, near))]
+        assert mean[0] == pytest.approx(mean[1], abs=1e-3)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+@pytest.mark.parametrize("rate", [1e4, 1e8])
+def test_a_group_of_few_counts_is_not_pulled_by_others(rate, n, rng):
+    X = np.append(rng.poisson(3.0, 200), rng.poisson(rate, n))
+    fit = Mixture.fit(X, n_components=2, family=Poisson, random_state=0)
+    own = X[200:].mean()
+    assert abs(fit.components.rate.max() - own) < 0.2 * np.sqrt(own / n)
+
+
+def regimes(rng):
+    """Overlapping states that last: by mean and spread, correlations, and spreads."""
+    z = np.cumsum(rng.random(600) > 0.995) % 2
+    x = rng.normal(size=600)
+    yield z, (0.5 * z + np.where(z, 0.7, 1.0) * x)[:, None]
+    z = np.cumsum(rng.random(800) > 0.98) % 2
+    x = rng.normal(size=(800, 2))
+    yield z, np.column_stack([x[:, 0], np.where(z, 0.6, -0.6) * x[:, 0] + x[:, 1]])
+    z = np.cumsum(rng.random(1500) > 0.97) % 4
+    yield z, np.array([0.5, 1.0, 2.0, 4.0])[z, None] * rng.normal(size=(1500, 1))
+
+
+def misses_the_truth(z, x):
+    """True if a default fit is less likely than that from the true states."""
+    K = int(z.max()) + 1
+    truth = GaussianHMM(
+        np.full(K, 1 / K),
+        np.full((K, K), 0.1 / K) + 0.9 * np.eye(K),
+        [x[z == h].mean(axis=0) for h in range(K)],
+        [np.atleast_2d(np.cov(x[z == h].T)) for h in range(K)],
+    )
+    best = GaussianHMM.fit([x], init=truth).fit_result.objective
+    return GaussianHMM.fit([x], K, random_state=0).fit_result.objective < best - 1.0
+
+
+def test_overlapping_states_that_last_are_found(seed):
+    rng = np.random.default_rng(seed)
+    draws = [draw for _ in range(4) for draw in regimes(rng)]
+    assert sum(misses_the_truth(*draw) for draw in draws) <= 1
 
 
 def test_two_groups_of_one_component_are_told_apart_in_columns_of_noise(rng):
