@@ -244,12 +244,12 @@ class MaxEntModel:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        F, G = self.features, other.features
+        F, G, q, r = self.features, other.features, self.log_prior, other.log_prior
         if F.shape != G.shape or sp.issparse(F) != sp.issparse(G):
             return False
         return (
             np.array_equal(self.lam, other.lam)
-            and np.array_equal(self.log_prior, other.log_prior)
+            and (q is r if q is None or r is None else np.array_equal(q, r))
             and ((F != G).nnz == 0 if sp.issparse(F) else np.array_equal(F, G))
         )
 
