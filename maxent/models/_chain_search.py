@@ -50,8 +50,8 @@ def clustered_starts(
     for weights, components in mixtures.starts(n_init, rng):
         prior, point = chains.after_steps(chains.shares_in(weights, components))
         starts.append((chains.value(prior, point), prior, point))
-    for length in _WINDOWS if n_states > 1 else ():
-        labels = chains.labels_of_windows(length, rng)
+    for number in range(max(n_init, len(_WINDOWS)) if n_states > 1 else 0):
+        labels = chains.labels_of_windows(_WINDOWS[number % len(_WINDOWS)], rng)
         prior, point = chains.after_steps(chains.shares_of(labels))
         starts.append((chains.value(prior, point), prior, point))
     starts.sort(key=lambda start: -start[0])
