@@ -11,10 +11,14 @@ Starts of ours are the same in all units of the columns, those of scikit-learn a
 it gets the columns in their standard deviations, where both libraries see the same
 distances. What it finds in the columns as they are is printed beside it.
 
-    python tests/checks/tables.py [--splits 10] [--n-init 3] [--jobs 2]
+    python tests/checks/tables.py [--splits 10] [--n-init 3] [--jobs 2] [--out FILE]
+
+The means are added to the file as lines of comma-separated values.
 """
 
 import argparse
+import csv
+import os
 import sys
 import warnings
 
@@ -87,6 +91,7 @@ def main():
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--n-init", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--out", default=os.devnull)
     options = parser.parse_args()
     worse, less = set(), []
     for name, X in tables().items():
@@ -106,6 +111,10 @@ def main():
                 f"{as_is[1]:+.3f}{small}",
                 flush=True,
             )
+            with open(options.out, "a", encoding="utf-8", newline="") as file:
+                means = [f"{x:+.3f}" for x in (test, training, *as_is)]
+                line = [name, len(X), d, K, *means, f"{rows:.0f}"]
+                csv.writer(file, lineterminator="\n").writerow(line)
             error = found.std(axis=0, ddof=1) / np.sqrt(options.splits)
             if test + error[0] < -TEST:
                 worse.add(name)
