@@ -156,14 +156,7 @@ class CategoricalHMM(HiddenMarkovModel):
         """Size of the alphabet."""
         return int(self.emission.prob.shape[1])
 
-    def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them.
-
-        Returns
-        -------
-        dict
-            Of arrays, numbers and strings.
-        """
+    def _arguments(self):
         return {**self.parameters(), "emission": self.emission.prob}
 
     # -- data ----------------------------------------------------------------------

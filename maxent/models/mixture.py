@@ -187,14 +187,7 @@ class Mixture(Model):
             X[own] = drawn
         return (X, which) if return_components else X
 
-    def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them.
-
-        Returns
-        -------
-        dict
-            Of arrays, numbers and strings.
-        """
+    def _arguments(self):
         family = type(self.components)
         return {
             "weights": self.weights,
@@ -203,24 +196,14 @@ class Mixture(Model):
         }
 
     @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> Self:
-        """Mixture from what :meth:`get_spec` returned; it is checked again.
-
-        Parameters
-        ----------
-        spec : dict
-            As `get_spec` returns it.
-
-        Returns
-        -------
-        Mixture
-        """
+    def _from_arguments(cls, arguments):
         import maxent.families
 
-        family = getattr(maxent.families, str(spec["family"]), None)
+        name = arguments["family"]
+        family = getattr(maxent.families, str(name), None)
         if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
-            raise ValueError(f"family={v.shown(spec['family'])} is no known family.")
-        return cls(spec["weights"], family(**spec["components"]))
+            raise ValueError(f"family={v.shown(name)} is no known family.")
+        return cls(arguments["weights"], family(**arguments["components"]))
 
     # -- fit -----------------------------------------------------------------------
     @classmethod
