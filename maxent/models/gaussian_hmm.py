@@ -251,7 +251,7 @@ class GaussianHMM(HiddenMarkovModel):
             If the kept run reached `max_iter`, or its objective fell by more than
             rounding.
         UserWarning
-            If none of several sequences has two steps: nothing is learnt of transitions.
+            If none of several sequences has two steps: no transition is learnt.
         """
         model = cls._fit(
             sequences,

@@ -279,8 +279,8 @@ class MarkovChain(InformationCriteria, Model):
         Warns
         -----
         UserWarning
-            If none of several sequences has ``order + 1`` steps: nothing is learnt of
-            transitions.
+            If none of several sequences has ``order + 1`` steps: no transition is
+            learnt.
         """
         return cls._fit(
             sequences,
