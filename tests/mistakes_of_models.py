@@ -163,7 +163,7 @@ FAMILIES = {
 SEQUENCES = {
     "letters without alphabet": (
         *(sequences("A", "C", "G"), E),
-        *("sequences[0]", "'A'", "alphabet='ACGT'"),
+        *("sequences[0]", "'A'", "alphabet='ACG'"),
     ),
     "letter outside the alphabet": (
         *(sequences("ACG", "ACGN", alphabet="ACGT"), E),

@@ -61,7 +61,7 @@ def validate_categories(estimator, X, *y, reset):
     Missing values pass; infinite ones do not.
     """
     if estimator.missing is not None:
-        v.check_choice("missing", estimator.missing, ("category",))
+        v.check_choice("missing", estimator.missing, ("category",), " or None")
     _refuse_strings(X)
     if isinstance(X, (list, tuple)):
         X = _as_objects(X)

@@ -52,6 +52,16 @@ def column_names(name: str, data: Any, expected: Names | None = None) -> Names |
     return found
 
 
+def check_names(name: str, value: Any) -> Names | None:
+    """Names of columns as a specification lists them; None where there are none."""
+    if value is None:
+        return None
+    listed = isinstance(value, (list, tuple))
+    if not (listed and value and all(isinstance(one, str) for one in value)):
+        raise ValueError(f"{name}={v.shown(value)} must be a list of names, or None.")
+    return tuple(map(str, value))
+
+
 def check_names_of_lists(estimator: Any, X: Any, *, reset: bool) -> None:
     """Check the columns of an estimator's list of frames: those of training, in order.
 

@@ -93,9 +93,9 @@ def save(
     Notes
     -----
     Saved are ``get_params(deep=False)`` and the attributes whose names end in ``_``
-    and do not start with it; of a value its parameters, without its `fit_result`.
-    Output settings (``set_output``) and metadata requests are not.  Numbers keep every
-    bit; enumeration members become their values.
+    and do not start with it; of a value its parameters and `feature_names`, without
+    its `fit_result`. Output settings (``set_output``) and metadata requests are not.
+    Numbers keep every bit; enumeration members become their values.
 
     Without `compact` the file of a kernel machine holds its support vectors, which are
     rows of the training data.

@@ -65,6 +65,7 @@ def listed(sequences: Any, name: str) -> Any:
             f"{name} is a Dask collection of type {type(sequences).__name__}, and is "
             f"read in memory here: pass {name}.compute()."
         )
+    refuse_groups(name, sequences)
     if isinstance(sequences, Iterator):
         return list(sequences)
     if isinstance(sequences, tuple):
@@ -81,9 +82,21 @@ def each_entry(data: Any, lengths: ArrayLike | None = None) -> Any:
     What is fitted to each datum has one in every entry: an array (n, n_steps) is n
     sequences there. Anything else, or with lengths, is as it is.
     """
+    refuse_groups("data", data)
     if lengths is None and getattr(data, "ndim", 0) > 1:
         return list(data.to_numpy() if hasattr(data, "to_numpy") else data)
     return data
+
+
+def refuse_groups(name: str, data: Any) -> None:
+    """Refuse what pandas' `groupby` returns, which iterates over labels and groups."""
+    if hasattr(data, "get_group"):
+        kind = type(data).__name__
+        one = "g[columns]" if getattr(data, "ndim", 2) > 1 else "g"
+        raise TypeError(
+            f"{name} is a {kind}, no list of sequences; pass its groups, as "
+            f"[{one}.to_numpy() for _, g in df.groupby(...)]."
+        )
 
 
 def refuse_text_frame(name: str, frame: Any) -> None:

@@ -176,6 +176,7 @@ def _encoded(
             )
     offsets = offsets_of(np.array([len(one) for one in strings]), name)
     if alphabet is None:
+        _refuse_letters(strings, name)
         raise ValueError(
             f"{name}[0]={v.shown(strings[0])} is a string: pass the letters in "
             "order, for instance alphabet='ACGT'."
@@ -200,6 +201,18 @@ def _encoded(
             f"{remedy}letter."
         )
     return found
+
+
+def _refuse_letters(strings: list[str], name: str) -> None:
+    """Refuse strings of a letter each, which are the steps of one sequence."""
+    if max(map(len, strings)) == 1:
+        letters = "".join(sorted(set(strings)))
+        raise ValueError(
+            f"{name} has {len(strings)} strings of one letter each, as {name}[0]="
+            f"{v.shown(strings[0])}. If they are the steps of one sequence, join them: "
+            "[''.join(X)]. If each is a sequence, pass the letters in order, as "
+            f"alphabet={v.shown(letters)}."
+        )
 
 
 def _codes_of(name: str, value: Any) -> NDArray[np.intp]:

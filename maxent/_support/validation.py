@@ -98,14 +98,14 @@ def check_nonnegative(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_count(name: str, value: Any) -> int:
-    """Int of a parameter that must be an integer >= 1."""
+def check_count(name: str, value: Any, least: int = 1) -> int:
+    """Int of a parameter that must be an integer >= `least`."""
     if (
         isinstance(value, (bool, np.bool_))
         or not isinstance(value, numbers.Integral)
-        or int(value) < 1
+        or int(value) < least
     ):
-        raise not_this(name, value, "an integer >= 1")
+        raise not_this(name, value, f"an integer >= {least}")
     return int(value)
 
 
@@ -114,10 +114,10 @@ def check_stop(tol: Any, max_iter: Any) -> tuple[float, int]:
     return check_positive("tol", tol), check_count("max_iter", max_iter)
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
-    """A parameter that must be one of a few words."""
+def check_choice(name: str, value: Any, choices: Iterable[str], more: str = "") -> str:
+    """A parameter that must be one of a few words; `more` as in `unknown`."""
     if not isinstance(value, str) or value not in choices:
-        raise unknown(name, value, choices)
+        raise unknown(name, value, choices, more)
     return value
 
 

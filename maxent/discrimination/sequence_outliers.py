@@ -295,7 +295,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
         v.check_choice("emission", self.emission, EMISSIONS)
         v.check_choice("covariance_type", self.covariance_type, COVARIANCES)
         if self.normalize is not None:
-            v.check_choice("normalize", self.normalize, ("length",))
+            v.check_choice("normalize", self.normalize, ("length",), " or None")
         v.check_positive("pseudo_count", self.pseudo_count)
         if self.n_symbols is not None:
             v.check_count("n_symbols", self.n_symbols)

@@ -152,6 +152,8 @@ class Machine(CandidatePool, TransformerMixin, BaseEstimator):
     def _solver(self):
         return "persistent-chains" if self.moments == "sampled" else "EM"
 
+    _bound = "use a smaller prior_variance, or more data"
+
     @property
     def _more(self):
         sampled = "raise n_updates, n_chains, n_temperatures or sampled_tol"

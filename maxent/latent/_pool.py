@@ -51,7 +51,7 @@ REASONS = {
     "not_converged": ("gradient above tol", "raise max_iter or tol"),
     "unbounded": (
         "a component vanishes or a weight grows without limit",
-        "use a penalty or prior, or more data",
+        "use fewer hidden values, or more data",
     ),
     "independent": (
         "hidden and observed variables are independent",
@@ -160,16 +160,15 @@ def rejections(table: dict[str, NDArray[Any]]) -> dict[str, int]:
 
 
 def check_admitted(
-    name: str, table: dict[str, NDArray[Any]], not_converged: str
+    name: str, table: dict[str, NDArray[Any]], own: dict[str, str]
 ) -> None:
     """Raise with the counts per reason if no candidate is admitted.
 
-    not_converged : what to do about candidates that have not converged.
+    own : what to do about some reasons that depends on the estimator.
     """
     if (table["reason"] == "").any():
         return
-    remedies = {k: remedy for k, (_, remedy) in REASONS.items()}
-    remedies["not_converged"] = not_converged
+    remedies = {k: remedy for k, (_, remedy) in REASONS.items()} | own
     parts = [
         f"{count} {reason} ({REASONS[reason][0]}: {remedies[reason]})"
         for reason, count in rejections(table).items()
@@ -195,10 +194,12 @@ class CandidatePool(CallbacksMixin, FittedState, ABC):
     candidates_: dict[str, NDArray[Any]]
     _solver = "EM"
     _more = REASONS["not_converged"][1]  # what makes a fit converge
+    _bound = REASONS["unbounded"][1]  # what makes its likelihood bounded
 
     def _settle(self, table: dict[str, NDArray[Any]], stopped: bool = False) -> None:
         """Store the table and the choice asked for; say how the fit ended."""
-        check_admitted(type(self).__name__, table, self._more)
+        own = {"not_converged": self._more, "unbounded": self._bound}
+        check_admitted(type(self).__name__, table, own)
         self.candidates_, self.rejected_ = table, rejections(table)
         self._choose(self.selection)
         n = len(table["reason"])

@@ -137,6 +137,8 @@ class LatentMaxEnt(CandidatePool, BaseEstimator):
     (1.83, 0)
     """
 
+    _bound = "use sigma2 < inf, another penalty, a finite bound, or more data"
+
     def __init__(
         self,
         features: ArrayLike | LogLinearModel,

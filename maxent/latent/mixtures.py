@@ -215,6 +215,12 @@ class LMEGaussianMixture(CandidateMixture):
     def _has_prior(self):
         return self.prior is not None
 
+    @property
+    def _bound(self):
+        if self.prior is None:
+            return "use prior='weak', or more data"
+        return "use covariance_type='diag', a stronger MixturePrior, or fewer columns"
+
     def _problem(self, X, weight):
         weak = isinstance(self.prior, str)
         prior = self._weak_prior(X, weight) if weak else self.prior

@@ -240,6 +240,28 @@ def with_alphabet(
     return sequences, "".join(letters) or None
 
 
+def warn_of_short(sequences: Any, lengths: NDArray[np.intp], order: int = 1) -> None:
+    """Warn if none of several sequences is longer than the memory of a chain.
+
+    Nothing is then known of what follows what. Letters of one sequence in a list, or
+    its steps one by one, are the usual cause. Sequences that were read before, by
+    `fit_many` or an estimator, have had their warning there.
+    """
+    longest = int(lengths.max())
+    if len(lengths) == 1 or longest > order or isinstance(sequences, Sequences):
+        return
+    steps = "step" if longest == 1 else "steps"
+    lower = f" Else lower order (now {order})." if order > 1 else ""
+    warnings.warn(
+        f"none of the {len(lengths)} sequences has more than {longest} {steps}, so "
+        "nothing is learnt of the transitions. If they are the steps of one sequence, "
+        "pass that one in a list: [''.join(X)] of letters, [numpy.concatenate(X)] of "
+        f"arrays.{lower}",
+        UserWarning,
+        stacklevel=user_stacklevel(),
+    )
+
+
 def mean_length(found: Sequences) -> int:
     """Mean length of sequences, rounded down."""
     return max(1, int(found.offsets[-1] // len(found)))
@@ -289,10 +311,15 @@ def columns_of_start(init: Any, cls: type) -> tuple[str, ...] | None:
 
 def check_kind(model: Any, name: str, attribute: str) -> None:
     """Refuse what is no fitted model of hmmlearn of this name."""
-    if type(model).__name__ != name or not hasattr(model, attribute):
+    kind = type(model).__name__
+    if kind != name:
         raise TypeError(
-            f"model={v.shown(model)} must be a fitted hmmlearn.hmm.{name}; it has no "
-            f"{attribute}."
+            f"model={v.shown(model)} is of class {kind}; a fitted hmmlearn.hmm.{name} "
+            "is expected, whose emissions are those of this model."
+        )
+    if not hasattr(model, attribute):
+        raise TypeError(
+            f"model={v.shown(model)} must be fitted first; it has no {attribute}."
         )
 
 

@@ -5,6 +5,9 @@ Source: Dempster, Laird & Rubin (1977), section 4.3.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Mapping
+
 import numpy as np
 from scipy.special import logsumexp
 
@@ -37,17 +40,18 @@ class MixtureProblem:
     """One EM step of a mixture, for `maximize_by_em`; points are (weights, batch)."""
 
     def __init__(self, X, weights, family, smoothing, options):
-        check_family(family)
+        self.options = check_family(family, options)
         self.smoothing = v.check_nonnegative("smoothing", smoothing)
         self.X = v.as_doubles("X", X)
         if self.X.ndim == 0 or not len(self.X):
             raise ValueError(f"X has shape {self.X.shape}; there is no row to fit.")
+        check_rows(family, X)
         refuse_infinite(self.X)
         n = len(self.X)
         own = np.ones(n) if weights is None else v.as_doubles("weights", weights)
         self.own, _ = _checks.row_weights(own, (n,))
         self.share = self.own / self.own.sum()
-        self.family, self.options = family, options
+        self.family = family
         self.prior = ComponentPrior(family)  # none until a start is known
         self.partial = family in FAMILIES.values() and bool(np.isnan(self.X).any())
         if self.partial:
@@ -59,7 +63,23 @@ class MixtureProblem:
         if self.family in FAMILIES.values() and not self.options:
             check_scatter(self.family, X, own)
         else:
-            self.family.fit(X, own, **self.options)
+            one = self.family.fit(X, own, **self.options)
+            self._refuse_impossible(one, log_densities(one, self.X))
+
+    def _refuse_impossible(self, components, joint):
+        """Refuse rows that no component can show, which have no posterior."""
+        impossible = np.isneginf(np.atleast_2d(joint)).all(axis=0) & (self.own > 0)
+        if not impossible.any():
+            return
+        at = np.flatnonzero(impossible)
+        named = ", ".join(f"X[{i}]" for i in at[:5]) + ", ..." * (len(at) > 5)
+        family = type(components).__name__
+        raise ValueError(
+            f"{named}: {len(at)} of {len(self.X)} rows have probability 0 under every "
+            f"component, as X[{at[0]}]={v.shown(self.X[at[0]].tolist())}. Drop or "
+            f"correct them; the support of {family}: "
+            f"{components._support_text(**components._fixed())}."
+        )
 
     def _check_partial(self):
         """Refuse what missing entries of rows (n, d) cannot be taken with."""
@@ -99,11 +119,14 @@ class MixtureProblem:
         _checks.simplex_array("init", shares)
         self._set_prior(shares.argmax(axis=1), shares.shape[1])
         empty = self.own @ shares == 0
-        return self.maximum(np.where(empty, 1e-9, shares).T, None)
+        start = self.maximum(np.where(empty, 1e-9, shares).T, None)
+        self._refuse_impossible(start[1], self._joint(*start))
+        return start
 
     def start_of_mixture(self, weights, components):
         """The point of a given mixture."""
         joint = self._joint(weights, components)
+        self._refuse_impossible(components, joint)
         self._set_prior(joint.argmax(axis=0), len(weights))
         return weights, components
 
@@ -219,13 +242,62 @@ def log_densities(components, X):
     return components.log_prob(X)
 
 
-def check_family(family):
-    """Refuse what is no class of exponential families."""
+def check_family(family, options):
+    """The options of a family's `fit`, which must be a class that takes them."""
     if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
         raise TypeError(
             f"family={v.shown(family)} must be a class of maxent.families, such as "
             "maxent.families.Gaussian."
         )
+    options = {} if options is None else options
+    if not (isinstance(options, Mapping) and all(isinstance(k, str) for k in options)):
+        raise TypeError(
+            f"family_options={v.shown(options)} must be a dict of arguments of "
+            f"{family.__name__}.fit, or None."
+        )
+    known = dict(inspect.signature(family.fit).parameters)
+    known = {k: p for k, p in known.items() if k not in ("X", "weights")}
+    unknown = [key for key in options if key not in known]
+    if unknown and all(p.kind is not p.VAR_KEYWORD for p in known.values()):
+        names = ", ".join(known)
+        raise TypeError(
+            f"family_options has {unknown[0]!r}, which {family.__name__}.fit does not "
+            f"take; it takes {names}."
+        )
+    for key, p in known.items():
+        needed = p.default is p.empty and p.kind is p.KEYWORD_ONLY
+        if needed and key not in options:
+            raise TypeError(
+                f"family={family.__name__} needs {key}: pass "
+                f"family_options=dict({key}=...), as {family.__name__}.fit takes it."
+            )
+    return dict(options)
+
+
+def check_rows(family, X):
+    """Refuse data of other axes than rows (n_samples, event) of a family."""
+    event = family._event_to_fit()
+    shape = X.shape if hasattr(X, "shape") else v.as_doubles("X", X).shape
+    if len(shape) == 1 + len(event):
+        return
+    columns = getattr(X, "columns", None)
+    remedy = "Pass one observation per row."
+    if not event and len(shape) == 2:
+        one = "X.ravel()" if shape[1] == 1 else "one column, as X[:, 0]"
+        remedy = f"Pass {one if columns is None else f'X[{columns[0]!r}]'}."
+    elif len(event) == 1 and len(shape) == 1:
+        remedy = "Pass numpy.reshape(X, (-1, 1)) if each row is one number."
+    elif len(shape) == 2 + len(event):
+        rows = ", ".join(map(str, (-1, *shape[2:])))
+        remedy = (
+            f"Pass X.reshape({rows}) to take all its rows together, or "
+            "fit_many(list(X)) for a mixture of each array."
+        )
+    axes = ", ".join(("n_samples", *"k" * len(event)))
+    raise ValueError(
+        f"X has shape {tuple(shape)}, expected ({axes}{',' * (not event)}) for a "
+        f"mixture of {family.__name__}. {remedy}"
+    )
 
 
 def posterior_shares(log_prob, weights, own):

@@ -15,6 +15,7 @@ from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._mixture_em import (
     MixtureProblem,
     check_family,
+    check_rows,
     in_place,
     mixture_change,
     posterior_shares,
@@ -42,10 +43,10 @@ class PartitionedMixture:
     """
 
     def __init__(self, X, weights, family, smoothing, options, starts):
-        check_family(family)
+        self.family, self.options = family, check_family(family, options)
+        check_rows(family, X)
         self.starts = self._checked_starts(*starts, X)
         self.smoothing = v.check_nonnegative("smoothing", smoothing)
-        self.family, self.options = family, dict(options or {})
         if "smoothing" in self.options:
             raise ValueError(
                 "family_options has smoothing, which fits to rows in blocks do not "
@@ -79,7 +80,7 @@ class PartitionedMixture:
                 "blocks."
             )
         wanted, shape = init.components.event_shape, tuple(X.shape[1:])
-        if shape != wanted and X.ndim == 1 + len(wanted):
+        if shape != wanted:
             raise ValueError(
                 f"init is a mixture over {math.prod(wanted)} columns, and X has shape "
                 f"{X.shape}; give a start for the columns of X."

@@ -3,7 +3,8 @@
 A model is a value made by its constructor or by its classmethod `fit`. To add one:
 
 1. list the constructor's arguments in `_names`, check them in ``__init__`` and store
-   them by ``self._set(...)``;
+   them by ``self._set(...)``; override `_arguments` and `_from_arguments` where a
+   model file cannot hold them as they are;
 2. define `log_likelihood` and `sample`;
 3. define ``_fit(cls, data, *, ...)``, which returns the model with its `fit_result` and
    never warns, and the public `fit`, which returns
@@ -24,6 +25,7 @@ import numpy as np
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
+from maxent._support.frames import check_names
 from maxent._support.processes import spread
 from maxent._support.random_state import states_of_many
 from maxent._support.results import Status
@@ -89,8 +91,8 @@ class Model(ABC):
         """Columns of the data frames of the fit of a model of rows or vectors.
 
         Later data frames must have them in the same order. None where the fit had no
-        data frame, and of a model from its constructor or from a file. In networks the
-        nodes are the names.
+        data frame, and of a model from its constructor. In networks the nodes are the
+        names.
         """
         return None if self._columns is None else list(self._columns)
 
@@ -105,14 +107,18 @@ class Model(ABC):
         return {name: getattr(self, name) for name in self._names}
 
     def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them.
+        """Constructor arguments, as model files keep them, and names of columns.
 
         Returns
         -------
         dict
-            Of arrays, numbers and strings.
+            Of arrays, numbers, strings and lists of them; `feature_names` is there if
+            a data frame of the fit has named the columns.
         """
-        return self.parameters()
+        spec = self._arguments()
+        if self._columns is not None:
+            spec["feature_names"] = list(self._columns)
+        return spec
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> Self:
@@ -128,9 +134,20 @@ class Model(ABC):
         model
             Of this class.
         """
-        return cls(**spec)
+        arguments = dict(spec)
+        names = check_names("feature_names", arguments.pop("feature_names", None))
+        return cls._from_arguments(arguments)._with_names(names)
 
     # -- what a model defines ------------------------------------------------------
+    def _arguments(self) -> dict[str, Any]:
+        """Constructor arguments as a file can hold them; equal models have the same."""
+        return self.parameters()
+
+    @classmethod
+    def _from_arguments(cls, arguments: dict[str, Any]) -> Self:
+        """Model from what `_arguments` returned; it is checked again."""
+        return cls(**arguments)
+
     @classmethod
     @abstractmethod
     def _fit(cls, data: Any, **options: Any) -> Self:

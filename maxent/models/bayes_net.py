@@ -153,33 +153,16 @@ class BayesNet(FactorModel):
         return drawn
 
     # -- files -------------------------------------------------------------------------
-    def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them.
-
-        Returns
-        -------
-        dict
-            Of lists, strings and flat arrays.
-        """
+    def _arguments(self):
         return {
             "factors": flat_factors(self.factors),
             "observed": list(self.observed),
         }
 
     @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> Self:
-        """Net from what :meth:`get_spec` returned; it is checked again.
-
-        Parameters
-        ----------
-        spec : dict
-            As `get_spec` returns it.
-
-        Returns
-        -------
-        BayesNet
-        """
-        return cls._from_flat(spec["factors"], {"observed": spec["observed"]})
+    def _from_arguments(cls, arguments):
+        flat = arguments["factors"]
+        return cls._from_flat(flat, {"observed": arguments["observed"]})
 
     # -- fit ---------------------------------------------------------------------------
     @classmethod

@@ -22,6 +22,7 @@ from maxent.models._chain_input import (
     hmmlearn,
     sequence_weights,
     single_series,
+    warn_of_short,
 )
 from maxent.models._chain_search import clustered_starts
 from maxent.models._gaussian_em import (
@@ -249,6 +250,8 @@ class GaussianHMM(HiddenMarkovModel):
         ConvergenceWarning
             If the kept run reached `max_iter`, or its objective fell by more than
             rounding.
+        UserWarning
+            If none of several sequences has two steps: no transition is learnt.
         """
         model = cls._fit(
             sequences,
@@ -309,7 +312,10 @@ class GaussianHMM(HiddenMarkovModel):
             starts = [problem.start_at(point)]
         else:
             own = free_parameters(covariance_type, problem.X.shape[1])
-            starts = clustered_starts(problem, *asked.checked(found, own + 1, capped))
+            n_states, n_init, rng = asked.checked(found, own + 1, capped)
+            if n_states > 1:
+                warn_of_short(sequences, found.lengths)
+            starts = clustered_starts(problem, n_states, n_init, rng)
         model = cls._best_of(problem, starts, {}, tol, max_iter, callback)
         return model._with_names(found.columns)
 
@@ -317,6 +323,9 @@ class GaussianHMM(HiddenMarkovModel):
     def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
         series = single_series(data, options)
         refuse_flat_series(series)
+        if options.get("n_states") != 1 and "init" not in options:
+            lengths = np.array([len(one.values) for one in series])
+            warn_of_short(data, lengths)
         options["capped"] = True
         return series
 

@@ -37,6 +37,7 @@ from maxent.models._chain_input import (
     hmmlearn,
     sequence_weights,
     symbols_of,
+    warn_of_short,
     with_alphabet,
 )
 from maxent.models._criteria import free_probabilities
@@ -156,14 +157,7 @@ class CategoricalHMM(HiddenMarkovModel):
         """Size of the alphabet."""
         return int(self.emission.prob.shape[1])
 
-    def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them.
-
-        Returns
-        -------
-        dict
-            Of arrays, numbers and strings.
-        """
+    def _arguments(self):
         return {**self.parameters(), "emission": self.emission.prob}
 
     # -- data ----------------------------------------------------------------------
@@ -266,6 +260,8 @@ class CategoricalHMM(HiddenMarkovModel):
         ConvergenceWarning
             If the kept run reached `max_iter`, or its objective fell by more than
             rounding.
+        UserWarning
+            If none of several sequences has two steps: no transition is learnt.
         """
         model = cls._fit(
             sequences,
@@ -323,6 +319,8 @@ class CategoricalHMM(HiddenMarkovModel):
             starts = [own_start(init, cls, n_symbols)]
         else:
             n_states, n_init, rng = asked.checked(found, n_symbols)
+            if n_states > 1:
+                warn_of_short(sequences, found.lengths)
             starts = random_tables(found.values, n_states, n_symbols, n_init, rng)
         return cls._best_of(problem, starts, fixed, tol, max_iter, callback)
 
@@ -392,6 +390,8 @@ class CategoricalHMM(HiddenMarkovModel):
         n_symbols = alphabet_size(found, alphabet, n_symbols)
         if n_states is not None:
             n_states = v.check_count("n_states", n_states)
+        if n_states != 1 and init is None:
+            warn_of_short(data, found.lengths)
         asked = RandomStarts(n_states, zeta, n_init, random_state)
         starts = cls._starts_of_each(found, init, n_symbols, asked)
         symbols = alphabet, missing

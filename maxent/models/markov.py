@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -26,6 +25,7 @@ from maxent.models._chain_input import (
     drawn_offsets,
     sequence_weights,
     symbols_of,
+    warn_of_short,
     with_alphabet,
     with_pseudo_counts,
 )
@@ -88,7 +88,7 @@ class MarkovChain(InformationCriteria, Model):
     ) -> None:
         first = _checks.simplex_array("start", start)
         rows = _checks.simplex_array("transition", transition)
-        order = check_order(order)
+        order = v.check_count("order", order, 0)
         n_symbols = rows.shape[-1]
         n_contexts = n_symbols**order
         if rows.shape != (n_contexts, n_symbols) or first.shape != (n_contexts,):
@@ -275,6 +275,12 @@ class MarkovChain(InformationCriteria, Model):
         Returns
         -------
         MarkovChain
+
+        Warns
+        -----
+        UserWarning
+            If none of several sequences has ``order + 1`` steps: no transition is
+            learnt.
         """
         return cls._fit(
             sequences,
@@ -302,7 +308,7 @@ class MarkovChain(InformationCriteria, Model):
         smoothing=0.01,
         start="first",
     ):
-        order = check_order(order)
+        order = v.check_count("order", order, 0)
         smoothing = v.check_nonnegative("smoothing", smoothing)
         v.check_choice("start", start, ("first", "all"))
         sequences, alphabet = with_alphabet(sequences, alphabet, missing, n_symbols)
@@ -312,6 +318,8 @@ class MarkovChain(InformationCriteria, Model):
         O = alphabet_size(found, alphabet, n_symbols)
         n = O**order
         v.check_memory(f"order={order}, the number of contexts", n, 24 * n * O)
+        if order:
+            warn_of_short(sequences, found.lengths, order)
         weights = np.repeat(sequence_weights(weights, len(found)), found.lengths)
         context, at = contexts(found, order, O)
         cells = np.bincount(context * O + found.values[at], weights[at], n * O)
@@ -344,19 +352,14 @@ class MarkovChain(InformationCriteria, Model):
         )
         options["alphabet"] = alphabet
         O = options["n_symbols"] = alphabet_size(found, alphabet, n_symbols)
-        order = check_order(options.get("order", 1))
+        order = v.check_count("order", options.get("order", 1), 0)
         n = O**order
         needed = 24 * n * O + 8 * n * (O + 1) * len(found)
         name = f"order={order}, of {len(found)} chains the number of contexts"
         v.check_memory(name, n, needed)
+        if order:
+            warn_of_short(data, found.lengths, order)
         return found.singles()
-
-
-def check_order(order: Any) -> int:
-    """An integer >= 0."""
-    if isinstance(order, numbers.Integral) and order == 0 and order is not False:
-        return 0
-    return v.check_count("order", order)
 
 
 def contexts(

@@ -17,7 +17,12 @@ from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
 from maxent._support.typing import Callback
 from maxent.families import ExponentialFamily, Gaussian, _checks
-from maxent.models._mixture_em import MixtureProblem, log_densities, mixture_change
+from maxent.models._mixture_em import (
+    MixtureProblem,
+    check_rows,
+    log_densities,
+    mixture_change,
+)
 from maxent.models._partitioned_mixture import PartitionedMixture
 from maxent.models.base import Model, maximize_by_em
 
@@ -89,12 +94,8 @@ class Mixture(Model):
     def _joint(self, X: ArrayLike) -> Array:
         """log weights[h] p_h(x), (n_components, n_samples)."""
         column_names("X", X, self._columns)
+        check_rows(type(self.components), X)
         log_prob = log_densities(self.components, X)
-        if log_prob.ndim != 2:
-            raise ValueError(
-                f"X has shape {np.shape(X)}; rows (n_samples, *{self.event_shape}) are "
-                "expected."
-            )
         return log_prob + self._log_weights[:, None]
 
     def log_prob(self, X: ArrayLike) -> Array:
@@ -187,14 +188,7 @@ class Mixture(Model):
             X[own] = drawn
         return (X, which) if return_components else X
 
-    def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them.
-
-        Returns
-        -------
-        dict
-            Of arrays, numbers and strings.
-        """
+    def _arguments(self):
         family = type(self.components)
         return {
             "weights": self.weights,
@@ -203,24 +197,14 @@ class Mixture(Model):
         }
 
     @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> Self:
-        """Mixture from what :meth:`get_spec` returned; it is checked again.
-
-        Parameters
-        ----------
-        spec : dict
-            As `get_spec` returns it.
-
-        Returns
-        -------
-        Mixture
-        """
+    def _from_arguments(cls, arguments):
         import maxent.families
 
-        family = getattr(maxent.families, str(spec["family"]), None)
+        name = arguments["family"]
+        family = getattr(maxent.families, str(name), None)
         if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
-            raise ValueError(f"family={v.shown(spec['family'])} is no known family.")
-        return cls(spec["weights"], family(**spec["components"]))
+            raise ValueError(f"family={v.shown(name)} is no known family.")
+        return cls(arguments["weights"], family(**arguments["components"]))
 
     # -- fit -----------------------------------------------------------------------
     @classmethod
@@ -365,7 +349,7 @@ class Mixture(Model):
             )
             return parts.fit(cls, tol, max_iter, callback)
         names = column_names("X", X, names)
-        problem = MixtureProblem(X, weights, family, smoothing, family_options or {})
+        problem = MixtureProblem(X, weights, family, smoothing, family_options)
         if isinstance(init, Mixture):
             starts = [problem.start_of_mixture(init.weights, init.components)]
         elif init is not None:

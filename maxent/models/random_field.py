@@ -225,33 +225,16 @@ class MarkovRandomField(FactorModel):
         return plan.draw([table[..., None, None] for table in tables], n, rng)
 
     # -- files -------------------------------------------------------------------------
-    def get_spec(self) -> dict[str, Any]:
-        """Constructor arguments, as model files keep them.
-
-        Returns
-        -------
-        dict
-            Of lists, strings and flat arrays.
-        """
+    def _arguments(self):
         return {
             "log_factors": flat_factors(self.log_factors),
             "observed": list(self.observed),
         }
 
     @classmethod
-    def from_spec(cls, spec: dict[str, Any]) -> Self:
-        """Field from what :meth:`get_spec` returned; it is checked again.
-
-        Parameters
-        ----------
-        spec : dict
-            As `get_spec` returns it.
-
-        Returns
-        -------
-        MarkovRandomField
-        """
-        return cls._from_flat(spec["log_factors"], {"observed": spec["observed"]})
+    def _from_arguments(cls, arguments):
+        flat = arguments["log_factors"]
+        return cls._from_flat(flat, {"observed": arguments["observed"]})
 
     # -- fit ---------------------------------------------------------------------------
     @classmethod

@@ -9,7 +9,12 @@ import pytest
 from refusals import refused
 
 from maxent._support.sequence_files import read_records, read_sequences
-from maxent._support.sequences import decoded, symbol_sequences, vector_sequences
+from maxent._support.sequences import (
+    decoded,
+    each_entry,
+    symbol_sequences,
+    vector_sequences,
+)
 
 CODES = [[0, 1, 2], [2], [1, -1]]
 
@@ -180,3 +185,22 @@ def test_masks_and_lengths_of_their_own_are_refused(rng):
     assert len(vector_sequences([np.ma.masked_array(X)])) == 1
     refused(lambda: vector_sequences([X, X[:4]], [6, 4]), "their own lengths")
     assert len(vector_sequences(X.tolist(), [2, 4])) == 2
+
+
+@pytest.mark.parametrize("read", [symbol_sequences, vector_sequences])
+def test_groups_of_a_frame_are_refused_with_a_remedy(read):
+    frame = pd.DataFrame({"id": [0, 0, 1, 1], "x": [0, 1, 1, 0]})
+    groups = frame.groupby("id")
+    match = r"sequences is a DataFrameGroupBy, .*\[g\[columns\].to_numpy\(\) for _, g"
+    refused(lambda: read(groups), match)
+    refused(lambda: read(groups["x"]), r"a SeriesGroupBy, .*\[g.to_numpy\(\) for _, g")
+    refused(lambda: each_entry(groups), "data is a DataFrameGroupBy")
+    for way in ([g[["x"]].to_numpy() for _, g in groups], [g for _, g in groups["x"]]):
+        assert read(way).values.ravel().tolist() == [0, 1, 1, 0]
+
+
+def test_letters_of_one_sequence_in_a_list_are_refused_with_a_remedy():
+    match = r"has 3 strings of one letter each.*join them: .*, as alphabet='ab'"
+    for letters in (list("aba"), pd.Series(list("aba")), np.array(list("aba"))):
+        refused(lambda letters=letters: symbol_sequences(letters), match)
+    refused(lambda: symbol_sequences(["ab", "a"]), "for instance alphabet='ACGT'")

@@ -533,3 +533,11 @@ def test_rejecting_nearly_all_training_sequences_is_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.set_params(contamination=0.05).fit(X)
+
+
+def test_choices_that_may_be_none_say_so():
+    for normalize in ("l", "steps"):
+        machine = MEDSequenceOutlierDetector(1, alphabet="ab", normalize=normalize)
+        refused(lambda m=machine: m.fit(["ab"] * 9), "use one of 'length' or None")
+    machine = MEDOutlierDetector("multinomial", missing="drop")
+    refused(lambda: machine.fit([[0, 1]] * 9), "use one of 'category' or None")

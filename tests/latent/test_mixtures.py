@@ -324,6 +324,14 @@ def test_degenerate_starts_are_rejected_and_counted(rng):
         LMEGaussianMixture(6, n_init=5, random_state=0).fit(X[:7])
 
 
+def test_the_remedy_of_unbounded_mixtures_works():
+    X = np.repeat([[0.0], [1.0]], 20, axis=0)  # a component on each value shrinks
+    options = {"n_init": 5, "random_state": 0}
+    with pytest.raises(NoAdmissibleCandidateError, match="use prior='weak'"):
+        LMEGaussianMixture(2, **options).fit(X)
+    assert LMEGaussianMixture(2, prior="weak", **options).fit(X).converged_
+
+
 def test_choices_replace_sklearn_in_one_line(rng):
     X = rows(rng)
     model = LMEGaussianMixture(

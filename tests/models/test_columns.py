@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
+import maxent
 from maxent.families import Gaussian, Poisson
 from maxent.kernels import (
     FisherScores,
@@ -16,9 +17,13 @@ from maxent.kernels import (
 )
 from maxent.models import (
     BayesNet,
+    FactorialHMM,
+    GaussianHMM,
+    LinearDynamicalSystem,
     LinearGaussianNetwork,
     MarkovRandomField,
     Mixture,
+    SwitchingLDS,
 )
 
 pandas = pytest.importorskip("pandas")
@@ -146,6 +151,55 @@ def test_mixtures_remember_the_columns_of_data_frames(rng):
     refused(lambda: product_kernel([model, back]), r"P\[1\] was fitted to the columns")
     one = Mixture.fit(pandas.Series([1, 2, 9, 9]), family=Poisson, random_state=0)
     assert one.feature_names is None
+
+
+FITS = {
+    "mixture": lambda X: Mixture.fit(X, random_state=0),
+    "hmm": lambda X: GaussianHMM.fit(X, 2, random_state=0),
+    "lds": lambda X: LinearDynamicalSystem.fit(X, 1, max_iter=5),
+    "switching": lambda X: SwitchingLDS.fit(X, 2, 1, max_iter=3, random_state=0),
+    "factorial": lambda X: FactorialHMM.fit(X, [2, 2], max_iter=3, random_state=0),
+}
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+def test_files_and_specifications_keep_the_columns_of_models(fit, tmp_path, rng):
+    frame = numbers(rng)
+    model, plain = fit(frame), fit(frame.to_numpy())
+    maxent.save(model, tmp_path / "model")
+    for same in (
+        maxent.load(tmp_path / "model"),
+        type(model).from_spec(model.get_spec()),
+    ):
+        assert same == model == plain and hash(same) == hash(plain)
+        assert same.feature_names == model.feature_names == ["c", "a", "b"]
+        few = frame[:8]  # all paths of regimes are summed
+        value = model.log_likelihood(few)
+        np.testing.assert_array_equal(same.log_likelihood(few), value)
+        refused(
+            lambda same=same, few=few: same.log_likelihood(few[["b", "c", "a"]]),
+            "the fit had .* in their order",
+        )
+    # without names: a fit to an array, and files that were written without them
+    assert "feature_names" not in plain.get_spec()
+    maxent.save(plain, tmp_path / "plain")
+    assert maxent.load(tmp_path / "plain").feature_names is None
+    for odd in ("cab", [], [1, 2, 3]):
+        refused(
+            lambda odd=odd: type(model).from_spec(
+                {**plain.get_spec(), "feature_names": odd}
+            ),
+            "feature_names=.* must be a list of names",
+        )
+
+
+def test_names_of_columns_change_no_draws_of_kernels(rng):
+    frame = numbers(rng)
+    models = [[FITS["mixture"](X)] for X in (frame, frame.to_numpy())]
+    left, right = (
+        product_kernel(m, rho=0.7, method="pair_sample", random_state=3) for m in models
+    )
+    np.testing.assert_array_equal(left, right)
 
 
 @pytest.mark.parametrize("model", [Gaussian, Mixture])

@@ -2,6 +2,8 @@
 
 import inspect
 import pickle
+import re
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +24,7 @@ from maxent.models import (
     CategoricalHMM,
     GaussianHMM,
     LinearDynamicalSystem,
+    MarkovChain,
     Mixture,
     states_per_sequence,
 )
@@ -509,7 +512,7 @@ FLAT = [[[0.0], [1.0]], [[7.0], [np.nan], [7.0]]] * 2
         (lambda: CategoricalHMM.fit([[0, 1]], 2, weights=[0.0]), "weights"),
         (lambda: CategoricalHMM.fit([], 2), "there is no sequence"),
         (lambda: CategoricalHMM.fit([[0, 1], []], 2), r"sequences\[1\] is empty"),
-        (lambda: CategoricalHMM.fit(["A", "C"], 2), "alphabet='ACGT'"),
+        (lambda: CategoricalHMM.fit(["A", "C"], 2), "alphabet='AC'"),
         (
             lambda: CategoricalHMM.fit(["AC", "AXC"], 2, alphabet="AC"),
             r"sequences\[1\]\[1\]='X'",
@@ -640,3 +643,55 @@ def test_states_that_differ_from_those_of_the_start_are_refused(rng):
     start = GaussianHMM.fit(series, 2, random_state=0, tol=1e-2)
     with pytest.raises(ValueError, match="n_states=3 but init has 2 states"):
         GaussianHMM.fit(series, 3, init=start)
+
+
+def test_fits_warn_where_no_sequence_has_two_steps(rng):
+    letters = list("aaaabbbb" * 5)
+    rows = [rng.normal(size=(1, 2)) for _ in letters]
+    options = {"random_state": 0, "max_iter": 30, "n_init": 1}
+    letter = {"alphabet": "ab", **options}
+    word = r"none of the 40 sequences has more than 1 step, .*join\(X\)"
+    for call in (
+        lambda: CategoricalHMM.fit(letters, 2, **letter),
+        lambda: CategoricalHMM.fit_many(letters, n_states=2, **letter),
+        lambda: CategoricalHMM.fit([[0]] * 40, 2, **options),
+        lambda: GaussianHMM.fit(rows, 2, **options),
+        lambda: GaussianHMM.fit(np.concatenate(rows), 2, lengths=[1] * 40, **options),
+        lambda: MarkovChain.fit(letters, alphabet="ab"),
+        lambda: MarkovChain.fit_many(letters, alphabet="ab"),
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        caught = [w for w in caught if w.category is UserWarning]
+        assert len(caught) == 1 and caught[0].filename == __file__
+        assert re.search(word, str(caught[0].message))
+    with pytest.warns(UserWarning, match="more than 2 steps.*lower order"):
+        MarkovChain.fit(["ab", "ba"], 2)
+    # one longer sequence, one state, no memory, or a start: there is nothing to say
+    one = CategoricalHMM.fit(["".join(letters)], 2, **options)
+    for quiet in (
+        lambda: CategoricalHMM.fit([*letters, "ab"], 2, **letter),
+        lambda: CategoricalHMM.fit(letters, 1, **letter),
+        lambda: CategoricalHMM.fit(letters, init=one),
+        lambda: GaussianHMM.fit([np.concatenate(rows)], 2, **options),
+        lambda: GaussianHMM.fit(rows, 1, **options),
+        lambda: MarkovChain.fit(letters, 0, alphabet="ab"),
+    ):
+        outcome(quiet)
+
+
+def test_models_of_hmmlearn_of_other_classes_are_named():
+    class GMMHMM:
+        means_ = np.zeros((2, 1, 1))
+
+    class MultinomialHMM:
+        emissionprob_ = np.full((2, 2), 0.5)
+
+    refused(lambda: GaussianHMM.from_hmmlearn(GMMHMM()), "of class GMMHMM; .*Gaussian")
+    refused(
+        lambda: CategoricalHMM.from_hmmlearn(MultinomialHMM()),
+        "of class MultinomialHMM; .*CategoricalHMM",
+    )
+    empty = type("GaussianHMM", (), {})()
+    refused(lambda: GaussianHMM.from_hmmlearn(empty), "fitted first; it has no means_")

@@ -124,7 +124,9 @@ def test_fit_many_is_one_fit_each(rng):
 @pytest.mark.parametrize(
     "call, match",
     [
-        (lambda: MarkovChain([1.0], [[0.5, 0.5]], -1), "order=-1"),
+        (lambda: MarkovChain([1.0], [[0.5, 0.5]], -1), "order=-1 .* >= 0"),
+        (lambda: MarkovChain.fit([[0, 1]], order=-1), "order=-1 .* integer >= 0"),
+        (lambda: MarkovChain.fit_many([[0, 1]], order=1.5), "order=1.5 .* >= 0"),
         (lambda: MarkovChain([1.0], [[0.5, 0.5]], 1), r"start has shape \(1,\)"),
         (lambda: MarkovChain([1.0], [[0.5, 0.4]], 0), "sums to 0.9"),
         (lambda: MarkovChain.fit(["A", "B"], 1), "alphabet="),
@@ -139,9 +141,9 @@ def test_bad_input_is_named(call, match):
 def test_chains_beyond_the_memory_are_refused_before_any_is_fitted(monkeypatch):
     memory = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}
     monkeypatch.setattr(os, "sysconf", memory.__getitem__)
-    assert len(MarkovChain.fit_many(["ACGT"] * 3, order=5, alphabet="ACGT")) == 3
+    assert len(MarkovChain.fit_many(["ACGTAC"] * 3, order=5, alphabet="ACGT")) == 3
     with pytest.raises(MemoryError, match=r"order=5, .* 200 chains .*=1024 needs"):
-        MarkovChain.fit_many(["ACGT"] * 200, order=5, alphabet="ACGT")
-    chains = MarkovChain.fit_many(["ACGT"] * 60, order=5, alphabet="ACGT")
+        MarkovChain.fit_many(["ACGTAC"] * 200, order=5, alphabet="ACGT")
+    chains = MarkovChain.fit_many(["ACGTAC"] * 60, order=5, alphabet="ACGT")
     with pytest.raises(MemoryError, match="60 chains"):  # stacked, and their powers
         product_kernel(chains, horizon=3)

@@ -16,8 +16,10 @@ from maxent.families import (
     Bernoulli,
     Categorical,
     DiagonalGaussian,
+    Exponential,
     Gaussian,
     Multinomial,
+    NegativeBinomial,
     Poisson,
     SphericalGaussian,
 )
@@ -346,3 +348,73 @@ def test_infinite_entries_are_named(family, wrong, rng):
     refused(lambda: Mixture.fit(X, family=family), match)
     X[3, 0] = np.nan
     refused(lambda: Mixture.fit(X, family=family), match)
+
+
+@pytest.mark.parametrize("family", [Poisson, Bernoulli, Categorical, Exponential])
+def test_other_axes_than_rows_of_numbers_are_named(family, rng):
+    x = rng.integers(0, 2, 30) + (family is Exponential)
+    model = Mixture.fit(x, family=family, random_state=0)
+    for X, match in (
+        (x[:, None], r"shape \(30, 1\), expected \(n_samples,\) .*Pass X.ravel\(\)"),
+        (np.stack([x, x], 1), r"shape \(30, 2\).* Pass one column, as X\[:, 0\]"),
+        (x[:, None].tolist(), r"shape \(30, 1\), expected \(n_samples,\)"),
+    ):
+        refused(lambda X=X: Mixture.fit(X, family=family), match)
+        refused(lambda X=X: Mixture.fit(X, init=model), match)
+        refused(lambda X=X: model.log_prob(X), match)
+    # a row for each component is no batch of rows
+    refused(lambda: model.log_prob(np.stack([x, x])), "expected")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"count": x})
+    refused(lambda: Mixture.fit(frame, family=family), r"Pass X\['count'\]")
+    assert Mixture.fit(frame["count"], family=family, random_state=0) == model
+
+
+def test_other_axes_than_rows_of_vectors_are_named(rng):
+    X = rng.normal(size=(1, 50, 2))
+    match = r"shape \(1, 50, 2\), expected \(n_samples, k\).*X.reshape\(-1, 2\)"
+    refused(lambda: Mixture.fit(X), match + r".*fit_many\(list\(X\)\)")
+    refused(lambda: Mixture.fit(X[0, :, 0]), r"numpy.reshape\(X, \(-1, 1\)\)")
+    assert len(Mixture.fit_many(list(X), random_state=0)) == 1
+
+
+def test_rows_that_no_component_can_show_are_named(rng):
+    C = rng.multinomial(10, [0.2, 0.3, 0.5], size=30)
+    wrong = np.array(C)
+    wrong[[4, 9], 0] += [2, 3]
+    options = {"family": Multinomial, "family_options": {"total": 10}}
+    match = r"X\[4\], X\[9\]: 2 of 30 rows have probability 0 .* sum to total=10"
+    refused(lambda: Mixture.fit(wrong, **options), match)
+    model = Mixture.fit(C, **options, random_state=0)
+    refused(lambda: Mixture.fit(wrong, init=model), match)
+    shares = model.posterior(C)
+    refused(lambda: Mixture.fit(wrong, init=shares, **options), match)
+    # rows without weight are not fitted, and keep their places in messages
+    weights = np.ones(30)
+    weights[4] = 0
+    refused(
+        lambda: Mixture.fit(wrong, weights, **options), r"X\[9\]: 1 of 30 rows have"
+    )
+    weights[9] = 0
+    assert Mixture.fit(wrong, weights, **options, random_state=0).n_components == 2
+    never = Mixture([0.5, 0.5], Poisson([0.0, 0.0]))
+    refused(lambda: Mixture.fit([0, 0, 3], init=never), r"X\[2\]: 1 of 3 rows")
+
+
+def test_options_of_families_are_checked(rng):
+    x = rng.poisson(3.0, 30)
+    for family, options, match in (
+        (NegativeBinomial, None, r"NegativeBinomial needs r: .*=dict\(r=...\)"),
+        (NegativeBinomial, {}, r"needs r"),
+        (Poisson, 3, "family_options=3 must be a dict"),
+        (Poisson, ["r"], "must be a dict"),
+        (Poisson, {1: 2}, "must be a dict"),
+        (Poisson, {"r": 2.0}, "'r', which Poisson.fit does not take; .* smoothing"),
+        (Poisson, {"weights": x}, "'weights', which Poisson.fit does not take"),
+    ):
+        refused(
+            lambda f=family, o=options: Mixture.fit(x, family=f, family_options=o),
+            match,
+        )
+    options = {"family": NegativeBinomial, "family_options": {"r": 2.0}}
+    assert Mixture.fit(x, **options, random_state=0).components.r == 2.0
