@@ -11,7 +11,7 @@ import numpy as np
 from maxent._commands.hints import MANY, has_many
 from maxent._commands.options import is_for_sequences
 from maxent._commands.outcome import CommandError
-from maxent._support.cells import short
+from maxent._support.cells import short, whole
 from maxent._support.console import tell
 from maxent._support.data_files import TableError, read_table
 from maxent._support.files import STANDARD_INPUT, plain_name
@@ -27,6 +27,7 @@ __all__ = [
     "read",
     "real_labels",
     "refuse_sequence_options",
+    "weighted_rows",
     "without_row_index",
 ]
 
@@ -97,14 +98,29 @@ def labelled_rows(table, name):
     """The rows of a table that have a label, and how many have none."""
     if table.y is None:
         raise CommandError(f"{name}: no row has a label; choose it by --label")
-    kept = np.array([label is not None for label in table.y.tolist()])
+    return _rows(table, np.array([label is not None for label in table.y.tolist()]))
+
+
+def weighted_rows(args, table):
+    """The rows of a table whose weight is not 0, and how many have none."""
+    kept = np.array(table.beside["weights"].cells) > 0
+    if not kept.any():
+        raise CommandError(f"--weights {args.weights}: all weights are 0")
+    return _rows(table, kept)
+
+
+def _rows(table, kept):
+    """Some rows of a table, read as if there were no others, and how many are not."""
     if kept.all():
         return table, 0
     cells = {
         kind: replace(column, cells=list(itertools.compress(column.cells, kept)))
         for kind, column in table.beside.items()
     }
-    y = np.array(table.y[kept].tolist())
+    labels = [] if table.y is None else table.y[kept].tolist()
+    y = None if {*labels} <= {None} else np.array(labels)
+    if y is not None and y.dtype.kind == "f":
+        y = whole(y)
     return replace(table, X=table.X[kept], y=y, beside=cells), int(np.sum(~kept))
 
 
