@@ -937,3 +937,32 @@ def test_labels_that_the_model_does_not_know_are_counted(run, points, tmp_path):
     (tmp_path / "other.txt").write_text("\n".join(rows) + "\n")
     _, _, err = run("predict", tmp_path / "m", tmp_path / "other.txt")
     assert "; 20 with labels that the model does not know" in err
+
+
+@pytest.mark.parametrize(
+    "assigned, param, value",
+    [
+        *((f"fit_intercept={word}", "fit_intercept", False) for word in ("False", "0")),
+        *((f"fit_intercept={w}", "fit_intercept", True) for w in ("True", "true")),
+        ("C=inf", "C", float("inf")),
+        ("C=Infinity", "C", float("inf")),
+        ("class_weight=None", "class_weight", None),
+    ],
+)
+def test_words_of_python_are_values_of_set(run, tmp_path, assigned, param, value):
+    path, model = tmp_path / "t.csv", tmp_path / "m"
+    path.write_text("a,y\n1,u\n2,v\n3,u\n4,v\n")
+    options = "--estimator", "logistic", "-q", "--set", assigned
+    assert run("fit", path, model, *options) == (0, "", "")
+    assert getattr(load(model), param) == value
+
+
+@pytest.mark.parametrize("word", ["maybe", "FALSE", "no", "null", "0.5", "[true]"])
+def test_switches_are_true_or_false(run, tmp_path, word):
+    path, model = tmp_path / "t.csv", tmp_path / "m"
+    path.write_text("a,y\n1,u\n2,v\n3,u\n4,v\n")
+    options = "--estimator", "logistic", "--set", f"fit_intercept={word}"
+    code, out, err = run("fit", path, model, *options)
+    assert (code, out, model.exists()) == (2, "", False)
+    assert_one_sentence(err, "fit")
+    assert "--set fit_intercept" in err and "must be True or False" in err
