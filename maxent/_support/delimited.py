@@ -1,5 +1,6 @@
 """Delimited text: delimiter and header found, columns chosen, faults named by cell."""
 
+import contextlib
 import csv
 import io
 import itertools
@@ -148,28 +149,58 @@ class CSVReader:
 
     def _even_width(self, delimiter):
         """Cells of each of the first rows, 0 if they differ."""
-        self.delimiter = delimiter
-        try:
-            rows = itertools.islice(self.rows(), _SAMPLE_ROWS)
-            widths = {len(row) for _, row in rows}
-        except TableError:
-            return 0
+        self.delimiter, widths = delimiter, set()
+        with contextlib.suppress(TableError):  # of a later row
+            for _, row in itertools.islice(self.rows(), _SAMPLE_ROWS):
+                widths.add(len(row))
         return widths.pop() if len(widths) == 1 else 0
 
     def rows(self):
-        """Pairs of line number and cells; blank lines are left out."""
-        stream = io.StringIO(self.text, newline=None)
+        """Pairs of line number and cells; blank lines are left out.
+
+        Cells in quotes may hold line breaks; the number is that of a row's last line.
+        """
+        at_end, taken = False, []
+
+        def lines():
+            nonlocal at_end
+            for line in io.StringIO(self.text, newline=None):
+                if self.delimiter is _WHITESPACE:
+                    line = line.replace("\t", " ").strip() + "\n"
+                taken.append(line)
+                yield line
+            at_end = True
+
+        options = {"delimiter": self.delimiter}
         if self.delimiter is _WHITESPACE:
-            lines = (line.replace("\t", " ").strip() for line in stream)
-            reader = csv.reader(lines, delimiter=" ", skipinitialspace=True)
-        else:
-            reader = csv.reader(stream, delimiter=self.delimiter)
+            options = {"delimiter": " ", "skipinitialspace": True}
+        reader = csv.reader(lines(), **options)
         try:
             for row in reader:
+                if at_end:  # the reader has looked for more lines of this row
+                    inside = row[-1].removesuffix("\n").count("\n")
+                    raise TableError(
+                        f"{self.name}, line {reader.line_num - inside}: a quote opens "
+                        f"a cell, {short(row[-1])}, and is not closed; close it, or "
+                        "write two quotes for one that belongs to a text in quotes"
+                    )
+                if len(taken) > 1:  # text behind a quote that closes is an error here
+                    next(csv.reader(taken, strict=True, **options))
+                taken.clear()
                 if row and (len(row) > 1 or row[0].strip()):
                     yield reader.line_num, row
         except csv.Error as error:
-            raise TableError(f"{self.name}, line {reader.line_num}: {error}") from None
+            line = reader.line_num - len(taken) + 1
+            if len(taken) > 1:
+                fault = f"a quote seems not to be closed ({error})"
+            elif "field limit" in str(error):
+                fault = (
+                    f"a cell has more than {csv.field_size_limit()} characters; "
+                    "shorten it, or leave its column out of the file"
+                )
+            else:
+                fault = str(error)
+            raise TableError(f"{self.name}, line {line}: {fault}") from None
 
     def read(
         self,
@@ -283,7 +314,10 @@ class CSVReader:
         columns = [*features, target] if numeric else features
         every = len(columns) == self.width
         # Told which columns to use, NumPy does not notice rows that are too long.
-        labels = None if every else self._scan(None if numeric else target)
+        # It takes a quote for closed where the file ends, which leaves an odd number.
+        labels = None
+        if not every or self.text.count('"') % 2:
+            labels = self._scan(None if numeric else target)
         table = np.loadtxt(
             io.StringIO(self.text, newline=None),
             delimiter=self.delimiter,  # None: any run of blanks
@@ -319,9 +353,13 @@ class CSVReader:
             next(rows)
         for line, row in rows:
             if len(row) != self.width:
+                first = line - sum(cell.count("\n") for cell in row)
+                cause = self.columns.cause()
+                if first < line:
+                    cause = f"; is a quote in line {first} not closed?"
                 raise TableError(
-                    f"{self.name}, line {line}: {len(row)} cells, but the first row "
-                    f"has {self.width}{self.columns.cause()}"
+                    f"{self.name}, line {first}: {len(row)} cells, but the first row "
+                    f"has {self.width}{cause}"
                 )
             yield line, row
 

@@ -218,6 +218,58 @@ def test_every_malformed_csv_is_named(write, text):
     assert "\n" not in message and len(message) < len(str(path)) + 200
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
+@pytest.mark.parametrize("label", ["u", "1"])
+@pytest.mark.parametrize("end", ["\n", "", "\n\n"])
+@pytest.mark.parametrize("header", [True, False])
+def test_the_line_of_a_quote_that_is_not_closed_is_named(
+    write, delimiter, label, end, header
+):
+    first = 2 if delimiter == " " else 1  # blanks are found from a first row
+    for n in (3, 40):  # within the rows that the delimiter is guessed from, and below
+        for line in sorted({first, 2, n}):
+            for cell in range(3):
+                rows = [["3", str(i + 4), label] for i in range(n)]
+                if header:
+                    rows[0] = ["a", "b", "k"]
+                rows[line - 1][cell] = f'"{rows[line - 1][cell]}'
+                text = "\n".join(delimiter.join(row) for row in rows) + end
+                with pytest.raises(TableError, match=rf"line {line}:.* quote .*closed"):
+                    read_table(write(text), format="csv", header=header)
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ('a,k\n1,"u\n2,v\n3,"u"\n4,v\n', 2),  # closed by the quote of a later cell
+        ('a,k\n1,u\n"2,v\n"3",u\n4,v\n', 3),
+        ('a,k\n1,u\n2,"v\n3,"u,v",2\n4,v\n', 3),
+        ('a,k\n1,u\n2,v\n3,"v\n4,u"\n"5",u\n6,"v', 6 + 1),
+        ('a,b,k\n1,2,u\n"2,3,v\n3,4",u\n4,5,u\n', 3),
+        ('a,k\n1,u\n2,"v\n' + "3,v\n" * 40000, 3),
+    ],
+)
+def test_a_quote_that_a_later_one_closes_is_named(write, text, line):
+    with pytest.raises(TableError, match=f"line {line}: .*quote.* not.* closed"):
+        read_table(write(text))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
+def test_cells_in_quotes_may_hold_lines(write, delimiter):
+    rows = [["a", '"b\nc"', "k"], ["1", "2", '"u ""x""\nv\n"'], ["3", '"4"', '"w"']]
+    text = "\n".join(delimiter.join(row) for row in rows)
+    table = read_table(write(text), header=True)
+    assert table.X.tolist() == [[1, 2], [3, 4]]
+    assert table.y.tolist() == ['u "x"\nv', "w"]
+    assert table.feature_names == ["a", "b\nc"]
+
+
+def test_a_very_long_cell_is_named(write):
+    text = f"a,b,k\n1,2,u\n2,{'z' * 140_000},v\n3,1,u\n"
+    with pytest.raises(TableError, match="line 3: a cell has more than 131072 char"):
+        read_table(write(text), ignore=["b"])
+
+
 def test_unknown_label_columns_list_the_known_ones(write):
     path = write("a,b,k\n1,2,3\n")
     with pytest.raises(
