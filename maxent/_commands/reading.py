@@ -214,8 +214,11 @@ def class_labels(table, args):
     if table.y.dtype.kind == "f":
         column = table.label_name or table.label_index
         where = "" if column is None else f" of column {column!r}"
+        fault = "not whole numbers, so no classes"
+        if np.all(table.y == np.trunc(table.y)):
+            fault = "numbers too large to be told apart as classes; write them as text"
         raise CommandError(
-            f"{args.data}: the labels{where} are not whole numbers, so no classes"
+            f"{args.data}: the labels{where} are {fault}"
             f"{_label_hint(table, args)}, or train --estimator regressor"
         )
     n, n_classes = len(table.y), len(np.unique(table.y))

@@ -13,6 +13,7 @@ from maxent._support.cells import (
     Beside,
     Table,
     TableError,
+    all_exact,
     is_missing,
     parse_number,
     short,
@@ -329,6 +330,8 @@ class CSVReader:
         )
         if numeric:
             labels = table[:, target if every else -1].copy()
+            if not all_exact(labels):
+                labels = self._scan(target)
         return np.take(table, features if every else range(len(features)), 1), labels
 
     def _scan(self, target):
@@ -502,7 +505,7 @@ def _numbers_or_text(labels):
     numbers = [parse_number(label) for label in labels]
     if None in numbers or any(map(_PADDED.match, labels)):
         return np.array(labels)
-    return np.array(numbers)
+    return whole(np.array(numbers), lambda: labels)
 
 
 def _any_missing(y):

@@ -103,6 +103,35 @@ def test_labels_are_integers_numbers_or_text(write, cells, kind, values):
     assert y.dtype.kind == kind and y.tolist() == values
 
 
+_LARGE = 2**53
+
+
+@pytest.mark.parametrize("layout", ["{0},{1}", "{1},{0},{0}", "?,{0},{1}", "{1} 1:{0}"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [_LARGE, _LARGE + 1, _LARGE],
+        [-_LARGE - 1, -_LARGE, 3],
+        [2**63 - 1, 2**63 - 2, -(2**63)],
+    ],
+)
+def test_whole_labels_of_64_bits_are_exact(write, layout, labels):
+    rows = "".join(layout.format(i, label) + "\n" for i, label in enumerate(labels))
+    target = 0 if layout.startswith("{1}") else -1
+    table = read_table(write(rows), header=False, label=target, columns="mixed")
+    assert table.y.dtype == np.int64 and table.y.tolist() == labels
+
+
+def test_larger_labels_of_digits_are_text(write):
+    labels = [str(10**30), str(10**30 + 1), "2"]
+    rows = "".join(f"{i},{label}\n" for i, label in enumerate(labels))
+    assert read_table(write(rows)).y.tolist() == labels
+    for cells in (["1e30", "2e30"], ["0.5", str(10**30)], ["1e17", "0.5"]):
+        rows = "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
+        table = read_table(write(rows))
+        assert table.y.dtype == np.float64 and table.y.tolist() == [*map(float, cells)]
+
+
 def test_text_in_a_late_label_makes_all_labels_text(write):
     text = "f,k\n" + "0.5,1\n" * 50 + "0.5,x\n"
     y = read_table(write(text)).y

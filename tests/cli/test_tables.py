@@ -966,3 +966,17 @@ def test_switches_are_true_or_false(run, tmp_path, word):
     assert (code, out, model.exists()) == (2, "", False)
     assert_one_sentence(err, "fit")
     assert "--set fit_intercept" in err and "must be True or False" in err
+
+
+def test_large_whole_numbers_are_classes(run, tmp_path):
+    path, model = tmp_path / "t.csv", tmp_path / "m"
+    for first in (2**53, 2**63 - 2, 10**30):
+        labels = [str(first + i % 2) for i in range(6)]
+        path.write_text(
+            "\n".join(["a,y", *(f"{i % 2},{y}" for i, y in enumerate(labels))])
+        )
+        assert run("fit", path, model, "-q") == (0, "", "")
+        assert column(run("predict", model, path)[1], "prediction") == labels
+    path.write_text("a,y\n1,1e30\n2,2e30\n3,1e30\n")
+    code, _, err = run("fit", path, model)
+    assert code == 2 and "'y' are numbers too large to be told apart" in err
