@@ -10,7 +10,7 @@ import numpy as np
 
 from maxent._commands.hints import MANY, has_many
 from maxent._commands.options import is_for_sequences
-from maxent._commands.outcome import CommandError
+from maxent._commands.outcome import CommandError, quoted
 from maxent._support.cells import short, whole
 from maxent._support.console import tell
 from maxent._support.data_files import TableError, read_table
@@ -154,14 +154,15 @@ def _remedy(args, error):
         return "; --impute fills missing cells"
     if error.column is None:
         return ""
-    others = f"; --ignore {error.column} leaves the column out"
+    column = quoted(error.column)
+    others = f"; --ignore {column} leaves the column out"
     if error.fault == "mixed":
         others = (
-            f"; --text {error.column} takes the column for text, as the estimators "
-            f"bayesnet, tree and chowliu do, and --ignore {error.column} leaves it out"
+            f"; --text {column} takes the column for text, as the estimators "
+            f"bayesnet, tree and chowliu do, and --ignore {column} leaves it out"
         )
     if args.label is None:
-        return f"; if it holds the labels, say --label {error.column}{others}"
+        return f"; if it holds the labels, say --label {column}{others}"
     return others
 
 
@@ -266,7 +267,7 @@ def _label_hint(table, args):
         for name, column in zip(names, table.X.T)
         if any(isinstance(cell, str) for cell in column[:100].tolist())
     ]
-    example = f", such as --label {text[0]}" if text else ""
+    example = f", such as --label {quoted(text[0])}" if text else ""
     return f"; the last column is taken: choose another with --label{example}"
 
 
@@ -298,6 +299,10 @@ def class_weights(text, y):
             raise CommandError(
                 f"--class-weight {text}: {part!r} is not LABEL:WEIGHT with one of the "
                 f"labels {', '.join(known)}; or say balanced"
+            )
+        if known[name.strip()] in weights:
+            raise CommandError(
+                f"--class-weight {text}: {name.strip()} has two weights; leave one out"
             )
         weights[known[name.strip()]] = weight
     return weights

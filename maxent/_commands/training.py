@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from maxent._commands.hints import hint_at_contamination, hint_at_reversal
-from maxent._commands.outcome import CommandError, Outcome, listed, one_line
+from maxent._commands.outcome import CommandError, Outcome, listed, one_line, quoted
 from maxent._commands.reports import (
     Shown,
     certificate,
@@ -115,8 +115,8 @@ def calibrated(args, estimator):
     label = estimator.get_params(deep=False).get("pos_label")
     if label is not None:  # calibration numbers the classes by their order
         raise CommandError(
-            f"--probability does not combine with --positive {label}; rename the "
-            "labels so that the class with the motif is the last in sorted order"
+            f"--probability does not combine with --positive {quoted(label)}; rename "
+            "the labels so that the class with the motif is the last in sorted order"
         )
     if not is_classifier(estimator):
         raise CommandError(
@@ -344,6 +344,7 @@ def write_model(args, estimator, extra, names=None):
     try:
         with _named(estimator, names):
             save(estimator, args.model, extra=extra, compact=compact)
+            args.written = args.model
     except (TypeError, ValueError) as error:
         raise CommandError(error) from error
 

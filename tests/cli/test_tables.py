@@ -980,3 +980,68 @@ def test_large_whole_numbers_are_classes(run, tmp_path):
     path.write_text("a,y\n1,1e30\n2,2e30\n3,1e30\n")
     code, _, err = run("fit", path, model)
     assert code == 2 and "'y' are numbers too large to be told apart" in err
+
+
+@pytest.mark.parametrize(
+    "text, options, remedy",
+    [
+        ("a b,k\nx,u\n2,v\n3,u\n", [], "--text 'a b' takes the column for text"),
+        ("a b,k\nx,u\n2,v\n3,u\n", [], "--ignore 'a b' leaves it out"),
+        ("a b,k\nx,u\n2,v\n3,u\n", [], "say --label 'a b'"),
+        ("a b,k\nx,1.5\ny,2.5\nx,3.5\n", ["--impute"], "such as --label 'a b'"),
+        ("it's,k\nx,u\n2,v\n3,u\n", [], """--ignore 'it'"'"'s' leaves"""),
+    ],
+)
+def test_names_in_remedies_are_quoted_for_the_shell(
+    run, tmp_path, text, options, remedy
+):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    code, _, err = run("fit", path, tmp_path / "m", *options)
+    assert code == 2 and remedy in err
+
+
+def test_classes_with_line_breaks_stay_on_one_line(run, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,k\n1,"u\nx"\n2,v\n3,"u\nx"\n4,v\n5,"u\nx"\n6,v\n')
+    code, out, _ = run("fit", path, tmp_path / "m", "-v", 2)
+    said = pairs(out)
+    assert code == 0 and said["classes"] == "u\\nx (3), v (3)"
+    assert "recall of u\\nx" in said
+    _, out, _ = run("info", tmp_path / "m")
+    assert pairs(out)["classes"] == "u\\nx, v"
+    _, out, _ = run("fit", path, tmp_path / "m", "--json")
+    assert json.loads(out)["classes"] == {"u\nx": 3, "v": 3}
+
+
+def test_a_class_has_one_weight(run, crabs, tmp_path):
+    weights = "male:2,female:1,male:3"
+    options = "--label", "sex", "--class-weight", weights
+    code, _, err = run("fit", crabs, tmp_path / "m", *options)
+    assert code == 2 and f"--class-weight {weights}: male has two weights" in err
+
+
+def test_an_interrupt_behind_the_model_file_says_that_it_is_there(
+    run, crabs, tmp_path, monkeypatch
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    model = tmp_path / "m"
+    with monkeypatch.context() as patch:
+        patch.setattr("maxent._commands.fit.fit_lines", interrupted)
+        code, out, err = run("fit", crabs, model, "--label", "sex")
+    said = f"interrupted; {model} is written all the same\n"
+    assert (code, out, err) == (130, "", f"maxent fit: {said}")
+    assert run("info", model, "-q")[0] == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("maxent._commands.fit.write_model", interrupted)
+        _, _, err = run("fit", crabs, tmp_path / "other", "--label", "sex")
+    assert err == "maxent fit: interrupted\n"
+    out = tmp_path / "p.csv"
+    with monkeypatch.context() as patch:
+        patch.setattr("maxent._commands.predict.report", interrupted)
+        patch.setattr("maxent._commands.predict.error_text", interrupted, raising=False)
+        patch.setattr("maxent._commands.predict.verdict", interrupted, raising=False)
+        _, _, err = run("predict", model, crabs, "-o", out)
+    assert err == f"maxent predict: interrupted; {out} is written all the same\n"
