@@ -31,6 +31,7 @@ _NUMBERED_ROWS = 1000  # that are looked at below numbers which may be names
 # a number with leading zeros, which tell 01 from 1
 _PADDED = re.compile(r'(?:^|[\s,;"])[+-]?0[0-9]', re.MULTILINE)
 _SCALE_COLUMNS = 4  # numbers in a row by which it can be told from data
+_SCALE_ROWS = 10  # below one number fewer
 _MAX_LABEL = 1000  # characters; the array of labels is as wide as the longest
 
 
@@ -468,18 +469,36 @@ def _like_a_scale(first, others):
     """Whether numbers of the first row are like years or wavelengths above a table.
 
     They rise or fall all along, in even steps or in eight columns and more, as those
-    of no other row do.
+    of no other row do. Three numbers in even steps must be far from those below, too.
     """
     columns = [i for i, cell in enumerate(first) if parse_number(cell) is not None]
     kind = _steps_of([first[i] for i in columns])
     known = {"even"} if len(columns) < 2 * _SCALE_COLUMNS else {"even", "monotone"}
-    if len(columns) < _SCALE_COLUMNS or kind not in known or not others:
+    if kind not in known or not others:
+        return False
+    if len(columns) < _SCALE_COLUMNS and not _is_far(columns, first, others):
         return False
     alike = {"even", kind}
     return not any(
         len(row) == len(first) and _steps_of([row[i] for i in columns]) in alike
         for row in others
     )
+
+
+def _is_far(columns, first, others):
+    """Whether three numbers and more of a row are each far from many rows below.
+
+    Far is beyond the range of the column by its width, or above text.
+    """
+    if len(columns) < _SCALE_COLUMNS - 1 or len(others) < _SCALE_ROWS:
+        return False
+    for i in columns:
+        below = [parse_number(row[i]) for row in others if len(row) == len(first)]
+        if below and None not in below:
+            low, high, x = min(below), max(below), parse_number(first[i])
+            if 2 * low - high <= x <= 2 * high - low:
+                return False
+    return True
 
 
 def _recurs(first, others):

@@ -350,6 +350,34 @@ def rows_of(first, n=30):
 
 
 @pytest.mark.parametrize(
+    "first, low, high, n, doubted",
+    [
+        ("2019,2020,2021", 0, 100, 30, True),
+        ("2021,2020,2019", 0, 100, 30, True),
+        ("2019,2020,2022", 0, 100, 30, False),  # no even steps
+        ("2019,2020", 0, 100, 30, False),  # any two numbers are one step
+        ("2019,2020,2021", 0, 100, 5, False),  # few rows to compare with
+        ("2019,2020,2021", 1500, 2500, 30, False),
+        ("101,102,103", 0, 100, 30, False),  # as near as a next number
+        ("1,2,3", 4, 9, 30, False),
+    ],
+)
+def test_three_numbers_far_from_those_below_are_doubted(
+    write, rng, first, low, high, n, doubted
+):
+    width = first.count(",") + 1
+    for label in (None, "uv"):
+        rows = rng.integers(low, high + 1, (n, width)).astype(str).tolist()
+        rows[:2] = [[str(low), *[str(high)] * (width - 1)]] * 2
+        rows[2:4] = [[str(high), *[str(low)] * (width - 1)]] * 2
+        for i, row in enumerate(rows):
+            row[-1] = row[-1] if label is None else label[i % 2]
+        table = read_table(write("\n".join([first, *map(",".join, rows)])))
+        assert len(table.X) == n + 1
+        assert (table.doubt is not None) == doubted
+
+
+@pytest.mark.parametrize(
     "first, doubted",
     [
         ([400, 401, 402, 403], True),
