@@ -68,8 +68,8 @@ class Table:
         columns of numbers (NaN where missing), strings in others (None).
     y : ndarray of shape (n_rows,) or None
         int64 if every label is a whole number, else float64, else strings, as of digits
-        that 64 bits do not hold; an array of
-        objects with None for missing labels where they may be missing.
+        that 64 bits do not hold; an array of objects with None for missing labels where
+        they may be missing.
     feature_names : list of str or None
         From the header of a CSV file.
     label_name : str or None

@@ -105,7 +105,6 @@ def fresh_state(fit: _Fit) -> _Fit:
     return cast(_Fit, fit_afresh)
 
 
-@functools.cache
 def _switches(cls):
     """Names of the parameters whose default is a boolean."""
     parameters = inspect.signature(cls).parameters.values()
