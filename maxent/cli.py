@@ -71,7 +71,9 @@ def _main(argv: Sequence[str] | None) -> int:
     except MemoryError as error:
         return _fail(args, f"not enough memory ({one_line(error) or 'no details'})")
     except KeyboardInterrupt:
-        return _fail(args, "interrupted", code=130)
+        written = vars(args).get("written")
+        kept = "" if written is None else f"; {written} is written all the same"
+        return _fail(args, f"interrupted{kept}", code=130)
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -45,6 +45,10 @@ def frame(**columns):
     return pytest.importorskip("pandas").DataFrame(columns)
 
 
+def twins():
+    return frame(a=X[:, 0], b=X[:, 1], c=X[:, 2]).rename(columns={"c": "a"})
+
+
 def norm_of_difference(a, b):
     return np.exp(-np.sum((a - b) ** 2))
 
@@ -70,6 +74,18 @@ DATA = {
     "X of one axis": (
         *(lambda: MEDClassifier().fit(X[:, 0], Y), E),
         *("X", "(30,)", "X.reshape(-1, 1)"),
+    ),
+    "two columns of one name": (
+        *(lambda: MaxEntClassifier().fit(twins(), Y), E),
+        *("X has the column 'a' 2 times", "[0, 2]", "drop all but one"),
+    ),
+    "two columns of one name to predict": (
+        *(lambda: fitted().predict(twins()), E),
+        *("X has the column 'a' 2 times", "[0, 2]", "drop all but one"),
+    ),
+    "two columns of one name in categories": (
+        *(lambda: MEDTreeClassifier().fit(twins(), Y), E),
+        *("X has the column 'a' 2 times", "[0, 2]", "drop all but one"),
     ),
     "one row to predict": (
         *(lambda: fitted().predict(X[0]), E),

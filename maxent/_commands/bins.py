@@ -5,7 +5,25 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from maxent._support.mixed_columns import is_text_column
 
-__all__ = ["Bins", "are_bins", "binned"]
+__all__ = ["Bins", "are_bins", "binned", "quantiles"]
+
+
+def quantiles(values, n, weights=None):
+    """Quantiles 1/n, ..., (n - 1)/n of numbers, each of which counts by its weight.
+
+    A quantile is the least number up to which that share of the weight lies, and the
+    middle between it and the next number where the share is met exactly: whole weights
+    give the quantiles of rows that are repeated.
+    """
+    values, place = np.unique(values, return_inverse=True)
+    below = n * np.cumsum(np.bincount(place, weights))
+    asked = np.arange(1, n) * (below[-1] / n)
+    # Sums of weights such as 0.1 meet a share up to the rounding of their additions.
+    slack = len(place) * np.finfo(np.float64).eps * asked
+    low = values[np.searchsorted(below, asked - slack)]
+    above = np.searchsorted(below, asked + slack, side="right")
+    high = values[np.minimum(above, len(values) - 1)]
+    return np.where(low == high, low, 0.5 * low + 0.5 * high)
 
 
 class Bins(TransformerMixin, BaseEstimator):
@@ -29,21 +47,25 @@ class Bins(TransformerMixin, BaseEstimator):
     def __init__(self, n_bins):
         self.n_bins = n_bins
 
-    def fit(self, X, y=None):
-        """Find the edges in a table of `mixed_columns`; `y` is not used."""
-        self.bins_ = [self._edges(column) for column in X.T]
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the edges in a table of `mixed_columns`; `y` is not used.
+
+        Weights of rows are > 0.
+        """
+        weights = np.ones(len(X)) if sample_weight is None else sample_weight
+        self.bins_ = [self._edges(column, weights) for column in X.T]
         return self
 
-    def _edges(self, column):
+    def _edges(self, column, weights):
         if is_text_column(column):
             return None
-        values = column[~np.equal(column, None)].astype(np.float64)
-        values = values[~np.isnan(values)]
+        values = column.astype(np.float64)  # None becomes NaN
+        there = ~np.isnan(values)
+        values = values[there]
         different = np.unique(values)
         if len(different) <= self.n_bins:
             return None
-        shares = np.arange(1, self.n_bins) / self.n_bins
-        edges = np.quantile(values, shares, method="averaged_inverted_cdf")
+        edges = quantiles(values, self.n_bins, weights[there])
         edges = np.unique(edges[edges > different[0]])
         return edges if len(edges) else different[1:2]  # of rows nearly all the least
 

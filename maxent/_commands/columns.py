@@ -6,18 +6,17 @@ is made again from them.
 """
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 
-from maxent._commands.bins import are_bins
+from maxent._commands.bins import are_bins, quantiles
 from maxent._commands.outcome import CommandError
 from maxent._support.categories import MISSING, encode_categories
-from maxent._support.mixed_columns import is_text_column
 from maxent._support.validation import check_memory
 
 __all__ = [
+    "Columns",
     "are_columns",
-    "column_state",
     "encode",
-    "make_encoder",
     "restore_encoder",
     "unseen_categories",
 ]
@@ -26,16 +25,62 @@ _SPARSE_SHARE = 0.1  # rows are sparse below this share of numbers and ones,
 _DENSE_BYTES = 2**25  # and where they would take more than this if they were dense
 
 
-def make_encoder(X, drop=None, sparse=True):
-    """An encoder to be fitted on a table with text or missing cells.
+class Columns(TransformerMixin, BaseEstimator):
+    """Medians and categories of a table with text or missing cells.
 
-    Without `sparse` its rows are dense.
+    Parameters
+    ----------
+    text : list of bool
+        Which columns are text.
+    drop : {"first", None}
+        Of scikit-learn's OneHotEncoder.
+    sparse : bool, default=False
+        Whether rows may be CSR.
+
+    Attributes
+    ----------
+    state_ : dict
+        Lists and arrays from which `restore_encoder` makes the encoder.
+    encoder_ : ColumnTransformer
+        Fitted.
     """
-    text = [is_text_column(column) for column in X.T]
-    return _encoder(text, "auto", drop, _SPARSE_SHARE if sparse else 0.0)
+
+    def __init__(self, text, drop=None, sparse=False):
+        self.text = text
+        self.drop = drop
+        self.sparse = sparse
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Learn from a table of `mixed_columns`; `y` is not used.
+
+        Weights of rows are > 0.
+        """
+        X, text = named_missing(X), np.asarray(self.text)
+        numbers = X[:, ~text].astype(np.float64)
+        fill = [_median(column, sample_weight) for column in numbers.T]
+        self.state_ = {
+            "text": [bool(t) for t in text],
+            "fill": np.array(fill) if fill else None,
+            "categories": [np.array(sorted({*column})) for column in X[:, text].T],
+            "drop": self.drop,
+        }
+        self.encoder_ = restore_encoder(self.state_)
+        return self
+
+    def transform(self, X):
+        """The rows as numbers."""
+        return encode(self.encoder_, X, "the table", self.sparse)
 
 
-def _encoder(text, categories, drop, sparse_share=_SPARSE_SHARE):
+def _median(column, weights):
+    """The median of the numbers that are there, 0 of none."""
+    there = ~np.isnan(column)
+    if not there.any():
+        return 0.0
+    return quantiles(column[there], 2, None if weights is None else weights[there])[0]
+
+
+def _encoder(text, categories, drop):
     """Medians for missing numbers, and a column for every category of text.
 
     Missing text is a category of its own; categories unseen in training are zeros.
@@ -62,7 +107,7 @@ def _encoder(text, categories, drop, sparse_share=_SPARSE_SHARE):
                 np.flatnonzero(text),
             ),
         ],
-        sparse_threshold=sparse_share,
+        sparse_threshold=_SPARSE_SHARE,
         verbose_feature_names_out=False,
     )
 
@@ -74,21 +119,8 @@ def named_missing(X):
     return X
 
 
-def column_state(encoder, text):
-    """Return the lists and arrays from which a model file remakes a fitted encoder."""
-    made = encoder.named_transformers_
-    return {
-        "text": [bool(t) for t in text],
-        "fill": made["numbers"].statistics_ if not all(text) else None,
-        "categories": [c.astype(str) for c in made["text"].categories_]
-        if any(text)
-        else [],
-        "drop": encoder.transformers[1][1].drop,
-    }
-
-
 def restore_encoder(state):
-    """The encoder of `column_state`: fitted to a row of its medians and categories."""
+    """The encoder of `Columns`: fitted to a row of its medians and categories."""
     text = state["text"]
     encoder = _encoder(text, state["categories"], state["drop"])
     fill = iter(() if state["fill"] is None else state["fill"].tolist())
@@ -126,7 +158,7 @@ def unseen_categories(X, columns, estimator):
     ----------
     X : ndarray of object (n, d)
     columns : dict
-        As `column_state` makes it, or of an estimator that takes categories itself.
+        The state of `Columns`, or of an estimator that takes categories itself.
     estimator : object
         The latter keeps its categories in `categories_`.
 
@@ -155,7 +187,7 @@ def unseen_categories(X, columns, estimator):
 
 
 def are_columns(state, n):
-    """Whether what a file says of its columns can be one of `column_state`."""
+    """Whether what a file says of its columns can be a state of `Columns`."""
     if not isinstance(state, dict) or not isinstance(state.get("text"), list):
         return False
     text = state["text"]

@@ -7,12 +7,7 @@ import numpy as np
 from maxent._commands import reading
 from maxent._commands.bins import Bins
 from maxent._commands.catalog import CATEGORICAL_MODELS, TABLES
-from maxent._commands.columns import (
-    column_state,
-    encode,
-    make_encoder,
-    named_missing,
-)
+from maxent._commands.columns import Columns, encode
 from maxent._commands.hints import check_text, hint_at_spreads, tell_similar_labels
 from maxent._commands.outcome import (
     CommandError,
@@ -60,7 +55,9 @@ def fit(args):
     table, y, absent = _read(args, spec)
     _set_class_weight(args, estimator, y)
     names, lines = table.feature_names, _size_lines(args, table, absent)
-    weights = _weights(args, table)
+    weights = None
+    if "weights" in table.beside:
+        weights = np.array(table.beside["weights"].cells)
     prepared = _Prepared(args, spec, estimator, table, weights)
     args.words = column_words(table, prepared.names)
     lines += prepared.lines(names)
@@ -86,8 +83,7 @@ def fit(args):
 def _size_lines(args, table, absent):
     """Lines about the size of the table, the rows left out, and a label not chosen."""
     lines = [("rows", table.X.shape[0])]
-    if absent:
-        lines.append(("without a label", Shown(f"{absent} rows, left out", absent)))
+    lines += [(why, Shown(f"{n} rows, left out", n)) for why, n in absent.items() if n]
     lines.append(("features", table.X.shape[1]))
     if args.label is None and table.label_name:
         text = f"{table.label_name} (last column; --label chooses another)"
@@ -119,16 +115,6 @@ def _layout(table):
         "left_out": sorted(left_out),
         "id": None if identifier is None else identifier.place,
     }
-
-
-def _weights(args, table):
-    """Weights of the rows, or None."""
-    if "weights" not in table.beside:
-        return None
-    weights = np.array(table.beside["weights"].cells)
-    if not weights.any():
-        raise CommandError(f"--weights {args.weights}: all weights are 0")
-    return weights
 
 
 def _selected(machine, names):
@@ -197,7 +183,7 @@ def _set_class_weight(args, estimator, y):
 
 
 def _read(args, spec):
-    """The table, its labels or None, and how many rows without one are left out."""
+    """The table, its labels or None, and how many rows are left out, by the reason."""
     columns = "text"
     if takes_categories(args, spec):
         columns = "categories"
@@ -212,9 +198,11 @@ def _read(args, spec):
         ignore=args.ignore,
         beside=reading.beside(args),
     )
-    table, absent = reading.without_row_index(args, table), 0
+    table, absent = reading.without_row_index(args, table), {}
     if args.drop_unlabelled:
-        table, absent = reading.labelled_rows(table, args.data)
+        table, absent["without a label"] = reading.labelled_rows(table, args.data)
+    if args.weights is not None:
+        table, absent["of weight 0"] = reading.weighted_rows(args, table)
     labels = {
         None: lambda: None,
         "numbers": lambda: reading.real_labels(table, args.data),
@@ -283,7 +271,7 @@ class _Prepared:
         if self.missing and target.missing is None:
             target.set_params(missing="category")
         if args.bins is not None:
-            bins = Bins(args.bins).fit(X)
+            bins = Bins(args.bins).fit(X, sample_weight=self.weights)
             self.columns["bins"], self.encoded = bins.bins_, bins.transform(X)
             self.steps.append(("bins", Bins(args.bins)))
 
@@ -291,15 +279,15 @@ class _Prepared:
         self.raw = X
         self._count_missing(X)
         self.text = [is_text_column(column) for column in X.T]
-        encoder = make_encoder(X, spec.drop).fit(named_missing(X))
-        self.columns = column_state(encoder, self.text)
+        made = Columns(self.text, spec.drop).fit(X, sample_weight=self.weights)
+        self.columns, encoder = made.state_, made.encoder_
         # means of columns that are mostly zeros would fill them
         sparse = not args.standardize and takes_sparse(estimator)
         self.encoded = encode(encoder, X, "the table", sparse)
         sparse = not isinstance(self.encoded, np.ndarray)
         if names is not None:
             self.names = encoder.get_feature_names_out(names).tolist()
-        self.steps.append(("encode", make_encoder(X, spec.drop, sparse)))
+        self.steps.append(("encode", Columns(self.text, spec.drop, sparse)))
 
     def _count_missing(self, X):
         flat = X.ravel().tolist()
@@ -347,14 +335,11 @@ def _cross_validate(args, spec, estimator, prepared, y, weights):
 
     if spec.labels is None:
         raise CommandError(f"--cv needs labels, and {args.estimator} takes none")
-    X = prepared.raw
-    if prepared.columns and "categories" in prepared.columns:
-        X = named_missing(X)
     steps = [*prepared.steps, ("machine", estimator)]
-    of_steps = {"scale": prepared.weights, "machine": weights}
+    of_steps = [*(prepared.weights for _ in prepared.steps), weights]
     params = {
-        f"{name}__sample_weight": of_steps[name]
-        for name, _ in steps
-        if of_steps.get(name) is not None
+        f"{name}__sample_weight": own
+        for (name, _), own in zip(steps, of_steps)
+        if own is not None
     }
-    return cross_validate(args, Pipeline(steps), X, y, **params)
+    return cross_validate(args, Pipeline(steps), prepared.raw, y, **params)

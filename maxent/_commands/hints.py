@@ -5,7 +5,7 @@ import re
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._commands.outcome import CommandError, listed
+from maxent._commands.outcome import CommandError, listed, quoted
 from maxent._support.calibrated import CALIBRATED, calibrated_state
 from maxent._support.console import tell
 from maxent._support.mixed_columns import commas_in
@@ -98,7 +98,7 @@ def check_text(name, cells, n_rows, meant):
         what, remedy = _COMMAS[kind]
         text = (
             f"column {name!r} holds numbers with {what}, such as {example}: {remedy}; "
-            f"--text {name} takes them for categories"
+            f"--text {quoted(name)} takes them for categories"
         )
         if most:
             raise CommandError(text)
@@ -107,7 +107,8 @@ def check_text(name, cells, n_rows, meant):
         tell(
             f"maxent fit: warning: column {name!r} holds {found} different texts in "
             f"{len(cells)} cells, each a category of its own;"
-            f"{'' if meant else _looks(cells)} --ignore {name} leaves the column out"
+            f"{'' if meant else _looks(cells)} --ignore {quoted(name)} leaves the "
+            "column out"
         )
 
 
@@ -183,7 +184,7 @@ def hint_at_reversal(estimator):
         "maxent fit: warning: in rows left out of the fits, larger decision values"
         f"{of} go with the other label, so that the probabilities reverse their order: "
         "what was learnt does not hold for other rows; -v 5 shows the error of such "
-        "rows, and another --kernel, -C or --standardize may lower it"
+        "rows, by which options can be chosen"
     )
 
 

@@ -1,6 +1,7 @@
 """How a command ends, and what several commands do before and after their work."""
 
 import os
+import shlex
 from dataclasses import dataclass
 
 from maxent._support.files import STANDARD_INPUT
@@ -13,6 +14,7 @@ __all__ = [
     "check_output",
     "listed",
     "one_line",
+    "quoted",
 ]
 
 
@@ -81,6 +83,11 @@ def one_line(message):
     return " ".join(str(message).split())
 
 
+def quoted(name):
+    """A name, or number, as the shell takes it for one word."""
+    return shlex.quote(str(name))
+
+
 def listed(items, most=12):
     """Items with commas, the first of them if there are many."""
     items = [str(item) for item in items]
@@ -89,6 +96,14 @@ def listed(items, most=12):
 
 
 def aligned(lines):
-    """Pairs of name and value as lines, the values in one column."""
+    """Pairs of name and value as lines, the values in one column.
+
+    Line breaks and other characters that move the cursor are shown as escapes.
+    """
+    lines = [(_visible(name), _visible(value)) for name, value in lines]
     width = max(len(name) for name, _ in lines)
     return "".join(f"{name:<{width}}  {value}\n" for name, value in lines)
+
+
+def _visible(text):
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))

@@ -213,6 +213,7 @@ def write_predictions(args, estimator, method, X, y, ids=None, beside=()):
         names = getattr(estimator, "classes_", np.arange(values.shape[1]))
         header = [f"{word}_{name}" for name in names.tolist()]
     _write_rows(args.output, header, values, ids, beside)
+    args.written = args.output
     found = verdict(machine_of(estimator), labels, y)
     if args.json:
         lines = [("rows", len(values)), *([found] if found else [])]

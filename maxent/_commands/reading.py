@@ -10,8 +10,8 @@ import numpy as np
 
 from maxent._commands.hints import MANY, has_many
 from maxent._commands.options import is_for_sequences
-from maxent._commands.outcome import CommandError
-from maxent._support.cells import short
+from maxent._commands.outcome import CommandError, quoted
+from maxent._support.cells import short, whole
 from maxent._support.console import tell
 from maxent._support.data_files import TableError, read_table
 from maxent._support.files import STANDARD_INPUT, plain_name
@@ -27,6 +27,7 @@ __all__ = [
     "read",
     "real_labels",
     "refuse_sequence_options",
+    "weighted_rows",
     "without_row_index",
 ]
 
@@ -97,14 +98,29 @@ def labelled_rows(table, name):
     """The rows of a table that have a label, and how many have none."""
     if table.y is None:
         raise CommandError(f"{name}: no row has a label; choose it by --label")
-    kept = np.array([label is not None for label in table.y.tolist()])
+    return _rows(table, np.array([label is not None for label in table.y.tolist()]))
+
+
+def weighted_rows(args, table):
+    """The rows of a table whose weight is not 0, and how many have none."""
+    kept = np.array(table.beside["weights"].cells) > 0
+    if not kept.any():
+        raise CommandError(f"--weights {args.weights}: all weights are 0")
+    return _rows(table, kept)
+
+
+def _rows(table, kept):
+    """Some rows of a table, read as if there were no others, and how many are not."""
     if kept.all():
         return table, 0
     cells = {
         kind: replace(column, cells=list(itertools.compress(column.cells, kept)))
         for kind, column in table.beside.items()
     }
-    y = np.array(table.y[kept].tolist())
+    labels = [] if table.y is None else table.y[kept].tolist()
+    y = None if {*labels} <= {None} else np.array(labels)
+    if y is not None and y.dtype.kind == "f":
+        y = whole(y)
     return replace(table, X=table.X[kept], y=y, beside=cells), int(np.sum(~kept))
 
 
@@ -138,14 +154,15 @@ def _remedy(args, error):
         return "; --impute fills missing cells"
     if error.column is None:
         return ""
-    others = f"; --ignore {error.column} leaves the column out"
+    column = quoted(error.column)
+    others = f"; --ignore {column} leaves the column out"
     if error.fault == "mixed":
         others = (
-            f"; --text {error.column} takes the column for text, as the estimators "
-            f"bayesnet, tree and chowliu do, and --ignore {error.column} leaves it out"
+            f"; --text {column} takes the column for text, as the estimators "
+            f"bayesnet, tree and chowliu do, and --ignore {column} leaves it out"
         )
     if args.label is None:
-        return f"; if it holds the labels, say --label {error.column}{others}"
+        return f"; if it holds the labels, say --label {column}{others}"
     return others
 
 
@@ -198,8 +215,11 @@ def class_labels(table, args):
     if table.y.dtype.kind == "f":
         column = table.label_name or table.label_index
         where = "" if column is None else f" of column {column!r}"
+        fault = "not whole numbers, so no classes"
+        if np.all(table.y == np.trunc(table.y)):
+            fault = "numbers too large to be told apart as classes; write them as text"
         raise CommandError(
-            f"{args.data}: the labels{where} are not whole numbers, so no classes"
+            f"{args.data}: the labels{where} are {fault}"
             f"{_label_hint(table, args)}, or train --estimator regressor"
         )
     n, n_classes = len(table.y), len(np.unique(table.y))
@@ -247,7 +267,7 @@ def _label_hint(table, args):
         for name, column in zip(names, table.X.T)
         if any(isinstance(cell, str) for cell in column[:100].tolist())
     ]
-    example = f", such as --label {text[0]}" if text else ""
+    example = f", such as --label {quoted(text[0])}" if text else ""
     return f"; the last column is taken: choose another with --label{example}"
 
 
@@ -279,6 +299,10 @@ def class_weights(text, y):
             raise CommandError(
                 f"--class-weight {text}: {part!r} is not LABEL:WEIGHT with one of the "
                 f"labels {', '.join(known)}; or say balanced"
+            )
+        if known[name.strip()] in weights:
+            raise CommandError(
+                f"--class-weight {text}: {name.strip()} has two weights; leave one out"
             )
         weights[known[name.strip()]] = weight
     return weights

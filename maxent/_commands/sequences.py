@@ -9,7 +9,13 @@ from maxent._commands.catalog import SEQUENCES
 from maxent._commands.hints import tell_similar_labels
 from maxent._commands.letters import IN_FIT, IN_PREDICT, alphabet_of, check_letters
 from maxent._commands.options import OPTIONS
-from maxent._commands.outcome import CommandError, Outcome, check_model_output, listed
+from maxent._commands.outcome import (
+    CommandError,
+    Outcome,
+    check_model_output,
+    listed,
+    quoted,
+)
 from maxent._commands.predict import prediction_method, write_predictions
 from maxent._commands.reading import class_weights, encoding_remedy
 from maxent._commands.reports import report
@@ -117,8 +123,8 @@ def _two_labels(args, given, y):
     if flag is None:
         raise CommandError(
             f"{args.data} has the labels {listed(known)}, and a motif tells two apart; "
-            f"say --positive LABEL, such as --positive {known[-1]}, for the motif of "
-            "one of them against all others"
+            f"say --positive LABEL, such as --positive {quoted(known[-1])}, for the "
+            "motif of one of them against all others"
         )
     return _against_others(y, label)
 

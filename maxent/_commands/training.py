@@ -1,12 +1,14 @@
 """Estimators from options, their fits, and what is said of them."""
 
 import contextlib
+import inspect
+import math
 import warnings
 
 import numpy as np
 
 from maxent._commands.hints import hint_at_contamination, hint_at_reversal
-from maxent._commands.outcome import CommandError, Outcome, listed, one_line
+from maxent._commands.outcome import CommandError, Outcome, listed, one_line, quoted
 from maxent._commands.reports import (
     Shown,
     certificate,
@@ -62,13 +64,29 @@ def make_estimator(name, spec, given, **params):
     for dest, (flag, param, value) in given.items():
         if param not in known or dest in spec.foreign:
             raise CommandError(f"{flag} does not apply to the {name}")
-        params[param] = value
+        default = inspect.signature(cls).parameters[param].default
+        params[param] = _meant(value, default) if dest.startswith("set ") else value
     if "random_state" in known:
         params.setdefault("random_state", 0)
     try:
         return cls(**params)
     except TypeError as error:  # a parameter without a default
         raise CommandError(f"{name}: {_needed(error)}") from error
+
+
+def _meant(value, default):
+    """The value of --set where it is a word that Python writes unlike JSON.
+
+    The default of the parameter tells whether it can be meant: a label may be any text.
+    """
+    words = {}
+    if isinstance(default, bool):
+        words = {"True": True, "False": False}
+    elif default is None:
+        words = {"None": None}
+    if not isinstance(default, (bool, str)):
+        words |= {"inf": math.inf, "-inf": -math.inf}
+    return words.get(value, value) if isinstance(value, str) else value
 
 
 def _needed(error):
@@ -97,8 +115,8 @@ def calibrated(args, estimator):
     label = estimator.get_params(deep=False).get("pos_label")
     if label is not None:  # calibration numbers the classes by their order
         raise CommandError(
-            f"--probability does not combine with --positive {label}; rename the "
-            "labels so that the class with the motif is the last in sorted order"
+            f"--probability does not combine with --positive {quoted(label)}; rename "
+            "the labels so that the class with the motif is the last in sorted order"
         )
     if not is_classifier(estimator):
         raise CommandError(
@@ -326,6 +344,7 @@ def write_model(args, estimator, extra, names=None):
     try:
         with _named(estimator, names):
             save(estimator, args.model, extra=extra, compact=compact)
+            args.written = args.model
     except (TypeError, ValueError) as error:
         raise CommandError(error) from error
 

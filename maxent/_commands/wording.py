@@ -10,7 +10,7 @@ import warnings
 
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS, is_for_sequences
-from maxent._commands.outcome import listed, one_line
+from maxent._commands.outcome import listed, one_line, quoted
 from maxent._support.console import tell
 from maxent._support.persistence import resolve_class
 
@@ -275,5 +275,5 @@ def _with_columns(text, noun, word):
         return text
     if noun == "feature" or None in named:
         return text
-    names = f" by --ignore {','.join(named)}" if named else " (--ignore NAME)"
+    names = f" by --ignore {quoted(','.join(named))}" if named else " (--ignore NAME)"
     return _DROP.sub(lambda m: f"{m[0]}{names}", text)

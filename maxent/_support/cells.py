@@ -9,12 +9,14 @@ __all__ = [
     "Beside",
     "Table",
     "TableError",
+    "all_exact",
     "is_missing",
     "parse_number",
     "short",
     "whole",
 ]
 
+_EXACT = 2**53  # doubles hold every whole number below
 _MISSING_WORDS = frozenset({"", "?", "na", "n/a", "nan", "null"})
 
 
@@ -65,8 +67,9 @@ class Table:
         of text and missing cells may be, and some are: an array of objects, floats in
         columns of numbers (NaN where missing), strings in others (None).
     y : ndarray of shape (n_rows,) or None
-        int64 if every label is a whole number, else float64, else strings; an array of
-        objects with None for missing labels where they may be missing.
+        int64 if every label is a whole number, else float64, else strings, as of digits
+        that 64 bits do not hold; an array of objects with None for missing labels where
+        they may be missing.
     feature_names : list of str or None
         From the header of a CSV file.
     label_name : str or None
@@ -130,8 +133,31 @@ def is_missing(cell):
     return cell.strip().lower() in _MISSING_WORDS
 
 
-def whole(y):
-    """Labels as integers where nothing is lost."""
-    if np.all(y == np.trunc(y)) and np.all(np.abs(y) < 2.0**53):
+def all_exact(y):
+    """Whether no other whole number is read as one of these numbers."""
+    return bool(np.all(np.abs(y) < _EXACT))
+
+
+def whole(y, texts=None):
+    """Labels as integers where nothing is lost.
+
+    Parameters
+    ----------
+    y : ndarray of float64 (n,)
+    texts : callable() -> list of str, optional
+        Gives the texts of the labels, which tell whole numbers apart that doubles do
+        not. Those that 64 bits do not hold stay text.
+    """
+    if not np.all(y == np.trunc(y)):
+        return y
+    if all_exact(y):
         return y.astype(np.int64)
-    return y
+    if texts is None or not np.isfinite(y).all():
+        return y
+    texts = texts()
+    digits = [text.strip().lstrip("+-").isdigit() for text in texts]
+    exact = [int(t) if d else int(x) for t, d, x in zip(texts, digits, y.tolist())]
+    if all(-(2**63) <= number < 2**63 for number in exact):
+        return np.array(exact, dtype=np.int64)
+    beyond = any(d and abs(number) >= _EXACT for d, number in zip(digits, exact))
+    return np.array(texts) if beyond else y

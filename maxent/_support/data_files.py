@@ -224,7 +224,21 @@ def _read_svmlight(name, data, zero_based, n_features):
         shape=(X.shape[0], width),
     )
     X = _with_features(name, X, n_features)
-    return Table(X, whole(np.array(y)), None, None, None, "svmlight", zero_based)
+    return Table(
+        X,
+        whole(np.array(y), lambda: _svmlight_labels(data)),
+        None,
+        None,
+        None,
+        "svmlight",
+        zero_based,
+    )
+
+
+def _svmlight_labels(data):
+    """Texts of the labels."""
+    lines = (line.split(b"#")[0].split() for line in io.BytesIO(data))
+    return [parts[0].decode("latin-1") for parts in lines if parts]
 
 
 def _with_features(name, X, n_features):

@@ -1,5 +1,6 @@
 """Delimited text: delimiter and header found, columns chosen, faults named by cell."""
 
+import contextlib
 import csv
 import io
 import itertools
@@ -12,6 +13,7 @@ from maxent._support.cells import (
     Beside,
     Table,
     TableError,
+    all_exact,
     is_missing,
     parse_number,
     short,
@@ -29,6 +31,7 @@ _NUMBERED_ROWS = 1000  # that are looked at below numbers which may be names
 # a number with leading zeros, which tell 01 from 1
 _PADDED = re.compile(r'(?:^|[\s,;"])[+-]?0[0-9]', re.MULTILINE)
 _SCALE_COLUMNS = 4  # numbers in a row by which it can be told from data
+_SCALE_ROWS = 10  # below one number fewer
 _MAX_LABEL = 1000  # characters; the array of labels is as wide as the longest
 
 
@@ -148,28 +151,58 @@ class CSVReader:
 
     def _even_width(self, delimiter):
         """Cells of each of the first rows, 0 if they differ."""
-        self.delimiter = delimiter
-        try:
-            rows = itertools.islice(self.rows(), _SAMPLE_ROWS)
-            widths = {len(row) for _, row in rows}
-        except TableError:
-            return 0
+        self.delimiter, widths = delimiter, set()
+        with contextlib.suppress(TableError):  # of a later row
+            for _, row in itertools.islice(self.rows(), _SAMPLE_ROWS):
+                widths.add(len(row))
         return widths.pop() if len(widths) == 1 else 0
 
     def rows(self):
-        """Pairs of line number and cells; blank lines are left out."""
-        stream = io.StringIO(self.text, newline=None)
+        """Pairs of line number and cells; blank lines are left out.
+
+        Cells in quotes may hold line breaks; the number is that of a row's last line.
+        """
+        at_end, taken = False, []
+
+        def lines():
+            nonlocal at_end
+            for line in io.StringIO(self.text, newline=None):
+                if self.delimiter is _WHITESPACE:
+                    line = line.replace("\t", " ").strip() + "\n"
+                taken.append(line)
+                yield line
+            at_end = True
+
+        options = {"delimiter": self.delimiter}
         if self.delimiter is _WHITESPACE:
-            lines = (line.replace("\t", " ").strip() for line in stream)
-            reader = csv.reader(lines, delimiter=" ", skipinitialspace=True)
-        else:
-            reader = csv.reader(stream, delimiter=self.delimiter)
+            options = {"delimiter": " ", "skipinitialspace": True}
+        reader = csv.reader(lines(), **options)
         try:
             for row in reader:
+                if at_end:  # the reader has looked for more lines of this row
+                    inside = row[-1].removesuffix("\n").count("\n")
+                    raise TableError(
+                        f"{self.name}, line {reader.line_num - inside}: a quote opens "
+                        f"a cell, {short(row[-1])}, and is not closed; close it, or "
+                        "write two quotes for one that belongs to a text in quotes"
+                    )
+                if len(taken) > 1:  # text behind a quote that closes is an error here
+                    next(csv.reader(taken, strict=True, **options))
+                taken.clear()
                 if row and (len(row) > 1 or row[0].strip()):
                     yield reader.line_num, row
         except csv.Error as error:
-            raise TableError(f"{self.name}, line {reader.line_num}: {error}") from None
+            line = reader.line_num - len(taken) + 1
+            if len(taken) > 1:
+                fault = f"a quote seems not to be closed ({error})"
+            elif "field limit" in str(error):
+                fault = (
+                    f"a cell has more than {csv.field_size_limit()} characters; "
+                    "shorten it, or leave its column out of the file"
+                )
+            else:
+                fault = str(error)
+            raise TableError(f"{self.name}, line {line}: {fault}") from None
 
     def read(
         self,
@@ -283,7 +316,10 @@ class CSVReader:
         columns = [*features, target] if numeric else features
         every = len(columns) == self.width
         # Told which columns to use, NumPy does not notice rows that are too long.
-        labels = None if every else self._scan(None if numeric else target)
+        # It takes a quote for closed where the file ends, which leaves an odd number.
+        labels = None
+        if not every or self.text.count('"') % 2:
+            labels = self._scan(None if numeric else target)
         table = np.loadtxt(
             io.StringIO(self.text, newline=None),
             delimiter=self.delimiter,  # None: any run of blanks
@@ -295,6 +331,8 @@ class CSVReader:
         )
         if numeric:
             labels = table[:, target if every else -1].copy()
+            if not all_exact(labels):
+                labels = self._scan(target)
         return np.take(table, features if every else range(len(features)), 1), labels
 
     def _scan(self, target):
@@ -319,9 +357,13 @@ class CSVReader:
             next(rows)
         for line, row in rows:
             if len(row) != self.width:
+                first = line - sum(cell.count("\n") for cell in row)
+                cause = self.columns.cause()
+                if first < line:
+                    cause = f"; is a quote in line {first} not closed?"
                 raise TableError(
-                    f"{self.name}, line {line}: {len(row)} cells, but the first row "
-                    f"has {self.width}{self.columns.cause()}"
+                    f"{self.name}, line {first}: {len(row)} cells, but the first row "
+                    f"has {self.width}{cause}"
                 )
             yield line, row
 
@@ -427,18 +469,36 @@ def _like_a_scale(first, others):
     """Whether numbers of the first row are like years or wavelengths above a table.
 
     They rise or fall all along, in even steps or in eight columns and more, as those
-    of no other row do.
+    of no other row do. Three numbers in even steps must be far from those below, too.
     """
     columns = [i for i, cell in enumerate(first) if parse_number(cell) is not None]
     kind = _steps_of([first[i] for i in columns])
     known = {"even"} if len(columns) < 2 * _SCALE_COLUMNS else {"even", "monotone"}
-    if len(columns) < _SCALE_COLUMNS or kind not in known or not others:
+    if kind not in known or not others:
+        return False
+    if len(columns) < _SCALE_COLUMNS and not _is_far(columns, first, others):
         return False
     alike = {"even", kind}
     return not any(
         len(row) == len(first) and _steps_of([row[i] for i in columns]) in alike
         for row in others
     )
+
+
+def _is_far(columns, first, others):
+    """Whether three numbers and more of a row are each far from many rows below.
+
+    Far is beyond the range of the column by its width, or above text.
+    """
+    if len(columns) < _SCALE_COLUMNS - 1 or len(others) < _SCALE_ROWS:
+        return False
+    for i in columns:
+        below = [parse_number(row[i]) for row in others if len(row) == len(first)]
+        if below and None not in below:
+            low, high, x = min(below), max(below), parse_number(first[i])
+            if 2 * low - high <= x <= 2 * high - low:
+                return False
+    return True
 
 
 def _recurs(first, others):
@@ -464,7 +524,7 @@ def _numbers_or_text(labels):
     numbers = [parse_number(label) for label in labels]
     if None in numbers or any(map(_PADDED.match, labels)):
         return np.array(labels)
-    return np.array(numbers)
+    return whole(np.array(numbers), lambda: labels)
 
 
 def _any_missing(y):

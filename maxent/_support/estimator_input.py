@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
+from maxent._support.frames import refuse_twins
 from maxent._support.typing import NDArray
 
 # Numbers that are classes have rows enough: 1600 letters, say, of 20 each
@@ -48,6 +49,7 @@ def validated(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         v.refuse_masked(name, data)
     X, y = v.in_memory("X", X), tuple(v.in_memory("y", one) for one in y)
     _refuse_dates(X)
+    refuse_twins("X", X)
     try:
         return validate_data(estimator, X, *y, **options)
     except (TypeError, ValueError, OverflowError) as error:

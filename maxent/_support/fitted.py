@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from maxent._support.progress import CallbacksMixin
 from maxent._support.registry import rebuilt
-from maxent._support.validation import shown
+from maxent._support.validation import check_bool, shown
 
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
@@ -85,12 +86,15 @@ def fresh_state(fit: _Fit) -> _Fit:
 
     What an earlier fit has learnt is removed at the start, and what this one has learnt
     if it fails or is interrupted: then ``predict`` raises NotFittedError instead of
-    mixing two models.
+    mixing two models. Parameters that switch something must be booleans: any text, also
+    "False", would switch it on.
     """
 
     @functools.wraps(fit)
     def fit_afresh(self: Any, *args: Any, **kwargs: Any) -> Any:
         _remove_fitted(self)
+        for name in _switches(type(self)):
+            check_bool(name, getattr(self, name))
         try:
             with np.errstate(under="ignore"):  # whatever the caller has set
                 return fit(self, *args, **kwargs)
@@ -99,6 +103,12 @@ def fresh_state(fit: _Fit) -> _Fit:
             raise
 
     return cast(_Fit, fit_afresh)
+
+
+def _switches(cls):
+    """Names of the parameters whose default is a boolean."""
+    parameters = inspect.signature(cls).parameters.values()
+    return [p.name for p in parameters if isinstance(p.default, bool)]
 
 
 def _is_fitted_name(name):

@@ -73,12 +73,30 @@ def check_names_of_lists(estimator: Any, X: Any, *, reset: bool) -> None:
     reset : bool
         True in ``fit``.
     """
+    refuse_twins("X", X)
     known = None if reset else vars(estimator).get("feature_names_in_")
     names = column_names("X", X, None if known is None else tuple(known))
     if reset:
         vars(estimator).pop("feature_names_in_", None)
         if names is not None:
             estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+def refuse_twins(name: str, data: Any) -> None:
+    """Refuse data frames with two columns of one name."""
+    each = enumerate(data) if isinstance(data, (list, tuple)) else [(None, data)]
+    for k, frame in each:
+        columns = list(frame.columns) if hasattr(frame, "iloc") else []  # of pandas
+        if len({*columns}) == len(columns):
+            continue
+        label = name if k is None else f"{name}[{k}]"
+        twice = next(one for one in columns if columns.count(one) > 1)
+        places = [i for i, one in enumerate(columns) if one == twice]
+        raise ValueError(
+            f"{label} has the column {v.shown(twice)} {len(places)} times, at the "
+            f"places {v.shown(places)} (counted from 0); rename them, or drop all "
+            "but one."
+        )
 
 
 def columns_of_nodes(name: str, data: Any, nodes: Names) -> Any:

@@ -121,6 +121,13 @@ def check_choice(name: str, value: Any, choices: Iterable[str], more: str = "") 
     return value
 
 
+def check_bool(name: str, value: Any) -> bool:
+    """Bool of a parameter that must be a boolean, or an integer such as 0 or 1."""
+    if not isinstance(value, (bool, np.bool_, numbers.Integral)):
+        raise ValueError(f"{name}={shown(value)} must be True or False.")
+    return bool(value)
+
+
 def check_jobs(n_jobs: Any) -> int | None:
     """None, or a number of threads as an int: not 0, negative counts from all CPUs."""
     if n_jobs is None:

@@ -39,8 +39,7 @@ def learn_whitening(R, information, ridge, center):
     factor : ndarray (p, p) lower triangular, or (p,) for a diagonal information
     """
     ridge = v.check_nonnegative("ridge", ridge)
-    if not isinstance(center, (bool, np.bool_)):
-        raise ValueError(f"center={center!r} must be True or False.")
+    center = v.check_bool("center", center)
     n, p = R.shape
     with np.errstate(over="ignore"):
         mean = R.mean(axis=0) if center else np.zeros(p)

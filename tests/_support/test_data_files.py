@@ -103,6 +103,35 @@ def test_labels_are_integers_numbers_or_text(write, cells, kind, values):
     assert y.dtype.kind == kind and y.tolist() == values
 
 
+_LARGE = 2**53
+
+
+@pytest.mark.parametrize("layout", ["{0},{1}", "{1},{0},{0}", "?,{0},{1}", "{1} 1:{0}"])
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [_LARGE, _LARGE + 1, _LARGE],
+        [-_LARGE - 1, -_LARGE, 3],
+        [2**63 - 1, 2**63 - 2, -(2**63)],
+    ],
+)
+def test_whole_labels_of_64_bits_are_exact(write, layout, labels):
+    rows = "".join(layout.format(i, label) + "\n" for i, label in enumerate(labels))
+    target = 0 if layout.startswith("{1}") else -1
+    table = read_table(write(rows), header=False, label=target, columns="mixed")
+    assert table.y.dtype == np.int64 and table.y.tolist() == labels
+
+
+def test_larger_labels_of_digits_are_text(write):
+    labels = [str(10**30), str(10**30 + 1), "2"]
+    rows = "".join(f"{i},{label}\n" for i, label in enumerate(labels))
+    assert read_table(write(rows)).y.tolist() == labels
+    for cells in (["1e30", "2e30"], ["0.5", str(10**30)], ["1e17", "0.5"]):
+        rows = "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
+        table = read_table(write(rows))
+        assert table.y.dtype == np.float64 and table.y.tolist() == [*map(float, cells)]
+
+
 def test_text_in_a_late_label_makes_all_labels_text(write):
     text = "f,k\n" + "0.5,1\n" * 50 + "0.5,x\n"
     y = read_table(write(text)).y
@@ -218,6 +247,58 @@ def test_every_malformed_csv_is_named(write, text):
     assert "\n" not in message and len(message) < len(str(path)) + 200
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
+@pytest.mark.parametrize("label", ["u", "1"])
+@pytest.mark.parametrize("end", ["\n", "", "\n\n"])
+@pytest.mark.parametrize("header", [True, False])
+def test_the_line_of_a_quote_that_is_not_closed_is_named(
+    write, delimiter, label, end, header
+):
+    first = 2 if delimiter == " " else 1  # blanks are found from a first row
+    for n in (3, 40):  # within the rows that the delimiter is guessed from, and below
+        for line in sorted({first, 2, n}):
+            for cell in range(3):
+                rows = [["3", str(i + 4), label] for i in range(n)]
+                if header:
+                    rows[0] = ["a", "b", "k"]
+                rows[line - 1][cell] = f'"{rows[line - 1][cell]}'
+                text = "\n".join(delimiter.join(row) for row in rows) + end
+                with pytest.raises(TableError, match=rf"line {line}:.* quote .*closed"):
+                    read_table(write(text), format="csv", header=header)
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ('a,k\n1,"u\n2,v\n3,"u"\n4,v\n', 2),  # closed by the quote of a later cell
+        ('a,k\n1,u\n"2,v\n"3",u\n4,v\n', 3),
+        ('a,k\n1,u\n2,"v\n3,"u,v",2\n4,v\n', 3),
+        ('a,k\n1,u\n2,v\n3,"v\n4,u"\n"5",u\n6,"v', 6 + 1),
+        ('a,b,k\n1,2,u\n"2,3,v\n3,4",u\n4,5,u\n', 3),
+        ('a,k\n1,u\n2,"v\n' + "3,v\n" * 40000, 3),
+    ],
+)
+def test_a_quote_that_a_later_one_closes_is_named(write, text, line):
+    with pytest.raises(TableError, match=f"line {line}: .*quote.* not.* closed"):
+        read_table(write(text))
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
+def test_cells_in_quotes_may_hold_lines(write, delimiter):
+    rows = [["a", '"b\nc"', "k"], ["1", "2", '"u ""x""\nv\n"'], ["3", '"4"', '"w"']]
+    text = "\n".join(delimiter.join(row) for row in rows)
+    table = read_table(write(text), header=True)
+    assert table.X.tolist() == [[1, 2], [3, 4]]
+    assert table.y.tolist() == ['u "x"\nv', "w"]
+    assert table.feature_names == ["a", "b\nc"]
+
+
+def test_a_very_long_cell_is_named(write):
+    text = f"a,b,k\n1,2,u\n2,{'z' * 140_000},v\n3,1,u\n"
+    with pytest.raises(TableError, match="line 3: a cell has more than 131072 char"):
+        read_table(write(text), ignore=["b"])
+
+
 def test_unknown_label_columns_list_the_known_ones(write):
     path = write("a,b,k\n1,2,3\n")
     with pytest.raises(
@@ -266,6 +347,34 @@ def rows_of(first, n=30):
     rng = np.random.default_rng(0)
     rows = [first, *rng.normal(size=(n, len(first))).round(3).tolist()]
     return "".join(",".join(map(str, row)) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    "first, low, high, n, doubted",
+    [
+        ("2019,2020,2021", 0, 100, 30, True),
+        ("2021,2020,2019", 0, 100, 30, True),
+        ("2019,2020,2022", 0, 100, 30, False),  # no even steps
+        ("2019,2020", 0, 100, 30, False),  # any two numbers are one step
+        ("2019,2020,2021", 0, 100, 5, False),  # few rows to compare with
+        ("2019,2020,2021", 1500, 2500, 30, False),
+        ("101,102,103", 0, 100, 30, False),  # as near as a next number
+        ("1,2,3", 4, 9, 30, False),
+    ],
+)
+def test_three_numbers_far_from_those_below_are_doubted(
+    write, rng, first, low, high, n, doubted
+):
+    width = first.count(",") + 1
+    for label in (None, "uv"):
+        rows = rng.integers(low, high + 1, (n, width)).astype(str).tolist()
+        rows[:2] = [[str(low), *[str(high)] * (width - 1)]] * 2
+        rows[2:4] = [[str(high), *[str(low)] * (width - 1)]] * 2
+        for i, row in enumerate(rows):
+            row[-1] = row[-1] if label is None else label[i % 2]
+        table = read_table(write("\n".join([first, *map(",".join, rows)])))
+        assert len(table.X) == n + 1
+        assert (table.doubt is not None) == doubted
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Shortcuts of validation: what passes, what is refused, and in which words."""
 
 import decimal
+import inspect
 import math
 import re
 
@@ -9,6 +10,8 @@ import pytest
 import scipy.sparse as sp
 from refusals import refused
 
+import maxent
+from maxent import kernels, latent, minentropy
 from maxent._support import fitted
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
@@ -319,3 +322,34 @@ def test_long_values_are_cut_to_a_line():
     assert v.shown(np.ones((30, 30))).endswith("...")
     assert len(v.shown(np.ones((30, 30)))) == 80
     assert "\n" not in v.shown(np.ones((2, 2)))
+
+
+def _switches():
+    """Estimators of the package, unfitted, with a parameter that is a boolean."""
+    homes = maxent, kernels, latent, minentropy
+    found = {name: getattr(home, name) for home in homes for name in home.__all__}
+    for name, cls in sorted(found.items()):
+        if not hasattr(cls, "_get_param_names"):
+            continue
+        parameters = inspect.signature(cls).parameters.values()
+        needed = {p.name: 2 for p in parameters if p.default is p.empty}
+        for p in parameters:
+            if isinstance(p.default, bool):
+                yield pytest.param(cls, needed, p.name, id=f"{name}-{p.name}")
+
+
+@pytest.mark.parametrize("cls, needed, name", [*_switches()])
+@pytest.mark.parametrize("value", ["False", "no", None, 0.5, [True]])
+def test_switches_of_estimators_are_booleans(cls, needed, name, value):
+    estimator = cls(**needed).set_params(**{name: value})
+    more = {"y": [0, 1]} if "y" in inspect.signature(cls.fit).parameters else {}
+    with pytest.raises(ValueError, match=f"{name}=.* must be True or False"):
+        estimator.fit([[0.0], [1.0]], **more)
+
+
+@pytest.mark.parametrize("value", [False, 0, np.False_, np.int64(0)])
+def test_switches_of_other_types_mean_the_same(value):
+    X, y = [[0.0], [1.0], [1.5], [3.0]], [0, 1, 0, 1]
+    found = maxent.MaxEntClassifier(fit_intercept=value).fit(X, y)
+    assert found.intercept_ == [0.0]
+    assert found.coef_ == maxent.MaxEntClassifier(fit_intercept=False).fit(X, y).coef_

@@ -8,7 +8,7 @@ import pytest
 from command_line import assert_one_sentence, pairs, read_rows
 from scipy.stats import rankdata
 
-from maxent._commands.bins import Bins
+from maxent._commands.bins import Bins, quantiles
 from maxent._support.persistence import load
 
 
@@ -100,7 +100,8 @@ def test_rows_without_labels_can_be_left_out(run, tmp_path, options, labels):
     assert_one_sentence(err, "fit")
     code, out, err = run(*common, "--drop-unlabelled")
     said = pairs(out)
-    assert (code, said["rows"], said["sum of weights"]) == (0, "20", "21")
+    assert (code, said["rows"], said["sum of weights"]) == (0, "14", "21")
+    assert said["of weight 0"] == "6 rows, left out"
     assert said["without a label"] == "3 rows, left out"
     partial = "--estimator", "partial", "--drop-unlabelled"
     assert "not apply to the partial" in run("fit", *common[1:3], *partial)[2]
@@ -169,3 +170,90 @@ def test_an_index_of_the_rows_is_no_feature(
     assert ("column 0 (counted from 0) has no name and numbers the" in err) == left_out
     code, out, err = run("predict", tmp_path / "m", tmp_path / "t.csv")
     assert code == 0 and len(predictions(out)) == 30 and err.startswith("error: ")
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 100])
+def test_quantiles_of_weights_are_those_of_repeated_rows(rng, n):
+    for size in range(1, 25):
+        values = rng.integers(-3, 4, size) * 1.0
+        weights = rng.integers(0, 4, size)
+        weights[0] += 1
+        rows = np.sort(np.repeat(values, weights))
+        at = [k * len(rows) for k in range(1, n)]  # n times the share of the rows
+        low = rows[[-(-a // n) - 1 for a in at]]
+        expected = (low + rows[[min(a // n, len(rows) - 1) for a in at]]) / 2
+        for scale in (1.0, 0.1, 1e-9):
+            found = quantiles(values, n, scale * weights)
+            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(quantiles(rows, n), expected)
+
+
+def test_the_median_is_that_of_numpy(rng):
+    for size in range(1, 12):
+        values = rng.normal(size=size)
+        assert quantiles(values, 2) == np.median(values)
+
+
+_NUMBERS = ("classifier", "regressor", "selector", "gaussian", "logistic", "partial")
+_CATEGORIES = ("bayesnet", "tree", "chowliu")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *([name, "--impute"] for name in (*_NUMBERS, "outliers", "mixture")),
+        *([name, "--impute", "--standardize"] for name in _NUMBERS),
+        *([name, "--bins", 3] for name in _CATEGORIES),
+        *(["partial", "--bins", 3, "--machine", name] for name in _CATEGORIES[:2]),
+        ["outliers", "--bins", 3, "--outlier-model", "tree"],
+    ],
+    ids=lambda options: " ".join(map(str, options)),
+)
+def test_rows_count_by_their_weights_in_what_columns_become(
+    run, tmp_path, rng, options
+):
+    """Medians, edges, categories and scales are those of repeated rows."""
+    rows = _random_rows(rng)
+    weights = rng.integers(0, 3, len(rows))
+    weights[:4], weights[4:6] = 2, 0
+    beside = [f"{row},{w}" for row, w in zip(rows, weights)]
+    repeated = [row for row, w in zip(rows, weights) for _ in range(w)]
+    (tmp_path / "w.csv").write_text("\n".join(["a,b,c,k,w", *beside]))
+    (tmp_path / "r.csv").write_text("\n".join(["a,b,c,k", *repeated]))
+    unlabelled = options[0] in ("outliers", "mixture")
+    options = [*options, "--ignore" if unlabelled else "--label", "k", "-q"]
+    learnt = []
+    for data, more in (("w.csv", ["--weights", "w"]), ("r.csv", [])):
+        paths = tmp_path / data, tmp_path / "m"
+        code, _, err = run("fit", *paths, "--estimator", *options, *more)
+        assert code in (0, 1), err
+        learnt.append(_learnt(tmp_path / "m"))
+    assert learnt[0][0] == learnt[1][0]
+    for one, other in zip(learnt[0][1], learnt[1][1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def _random_rows(rng):
+    """Rows of two numbers, a text and a label, that may be missing but the label.
+
+    Texts and numbers of the fifth and sixth row, whose weights are 0, are in no other.
+    """
+    a = rng.integers(0, 9, 40) / 8
+    b = rng.random(40).round(3)
+    text, label = rng.choice(["s", "t", "?"], 40), np.where(a + b > 1, 2, 1)
+    rows = [[str(x), str(y), t, str(k)] for x, y, t, k in zip(a, b, text, label)]
+    for row, lost in zip(rows, rng.random((40, 2)) < 0.2):
+        row[:2] = ["" if gone else cell for gone, cell in zip(lost, row)]
+    rows[0][:3], rows[1][:3] = ["0.5", "0.25", "s"], ["0.25", "", "t"]
+    rows[4] = ["1e9", "-1e9", "strange", "1"]
+    rows[5] = ["", "1e200", "strange", "2"]
+    return [",".join(row) for row in rows]
+
+
+def _learnt(model):
+    """What a model file keeps of columns: names, and lists of numbers."""
+    _, extra = load(model, return_extra=True)
+    columns, scales = extra["columns"], extra["standardize"] or {}
+    words = [columns["text"], [c.tolist() for c in columns.get("categories") or []]]
+    numbers = [columns.get("fill"), *(columns.get("bins") or []), *scales.values()]
+    return words, [part for part in numbers if part is not None]

@@ -91,3 +91,15 @@ def test_probabilities_that_reverse_the_decisions_are_told(run, tmp_path):
             assert warned != rises
             told.add((signal > 0, warned))
     assert told >= {(False, True), (True, False)} and (True, True) not in told
+
+
+def test_the_warning_of_reversed_probabilities_names_options_that_apply(run, tmp_path):
+    data, told = tmp_path / "x.csv", 0
+    for seed in range(6):
+        X = np.random.default_rng(seed).normal(size=(40, 3)).round(3)
+        write_csv(data, X, np.array(["a", "b"] * 20), ["u", "v", "w"], "y")
+        options = "--label", "y", "--estimator", "logistic", "--probability"
+        err = run("fit", data, tmp_path / "m", *options)[2]
+        told += "the probabilities reverse their order" in err
+        assert "--kernel" not in err
+    assert told

@@ -305,15 +305,18 @@ def test_weights_count_rows_as_often(run, weighted, tmp_path):
 
 
 def test_weights_reach_folds_and_probabilities(run, weighted, tmp_path):
-    path, _, X, y, w = weighted
+    path, _, *known = weighted
     beside = "--weights", "w", "--ignore", "name"
+    Z, (X, y, w) = known[0], (part[known[2] > 0] for part in known)
     _, out, _ = run("fit", path, "-v", 4, *beside)
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
     predicted = cross_val_predict(
         MEDClassifier(), X, y, cv=folds, params={"sample_weight": w.astype(float)}
     )
     said = pairs(out)
-    assert said["cross-validation error"].startswith(f"{np.sum(predicted != y)} of 60")
+    assert said["cross-validation error"].startswith(
+        f"{np.sum(predicted != y)} of {len(y)}"
+    )
     for label in ("yes", "no"):
         right, n = np.sum((predicted == y) & (y == label)), np.sum(y == label)
         assert said[f"recall of {label}"] == f"{right} of {n} ({100 * right / n:.2f} %)"
@@ -326,7 +329,7 @@ def test_weights_reach_folds_and_probabilities(run, weighted, tmp_path):
     ).fit(X, y, sample_weight=w.astype(float))
     _, out, _ = run("predict", model, path, "--proba")
     np.testing.assert_allclose(
-        np.array(read_rows(out)[1:], float), expected.predict_proba(X), atol=1e-9
+        np.array(read_rows(out)[1:], float), expected.predict_proba(Z), atol=1e-9
     )
 
 
@@ -934,3 +937,111 @@ def test_labels_that_the_model_does_not_know_are_counted(run, points, tmp_path):
     (tmp_path / "other.txt").write_text("\n".join(rows) + "\n")
     _, _, err = run("predict", tmp_path / "m", tmp_path / "other.txt")
     assert "; 20 with labels that the model does not know" in err
+
+
+@pytest.mark.parametrize(
+    "assigned, param, value",
+    [
+        *((f"fit_intercept={word}", "fit_intercept", False) for word in ("False", "0")),
+        *((f"fit_intercept={w}", "fit_intercept", True) for w in ("True", "true")),
+        ("C=inf", "C", float("inf")),
+        ("C=Infinity", "C", float("inf")),
+        ("class_weight=None", "class_weight", None),
+    ],
+)
+def test_words_of_python_are_values_of_set(run, tmp_path, assigned, param, value):
+    path, model = tmp_path / "t.csv", tmp_path / "m"
+    path.write_text("a,y\n1,u\n2,v\n3,u\n4,v\n")
+    options = "--estimator", "logistic", "-q", "--set", assigned
+    assert run("fit", path, model, *options) == (0, "", "")
+    assert getattr(load(model), param) == value
+
+
+@pytest.mark.parametrize("word", ["maybe", "FALSE", "no", "null", "0.5", "[true]"])
+def test_switches_are_true_or_false(run, tmp_path, word):
+    path, model = tmp_path / "t.csv", tmp_path / "m"
+    path.write_text("a,y\n1,u\n2,v\n3,u\n4,v\n")
+    options = "--estimator", "logistic", "--set", f"fit_intercept={word}"
+    code, out, err = run("fit", path, model, *options)
+    assert (code, out, model.exists()) == (2, "", False)
+    assert_one_sentence(err, "fit")
+    assert "--set fit_intercept" in err and "must be True or False" in err
+
+
+def test_large_whole_numbers_are_classes(run, tmp_path):
+    path, model = tmp_path / "t.csv", tmp_path / "m"
+    for first in (2**53, 2**63 - 2, 10**30):
+        labels = [str(first + i % 2) for i in range(6)]
+        path.write_text(
+            "\n".join(["a,y", *(f"{i % 2},{y}" for i, y in enumerate(labels))])
+        )
+        assert run("fit", path, model, "-q") == (0, "", "")
+        assert column(run("predict", model, path)[1], "prediction") == labels
+    path.write_text("a,y\n1,1e30\n2,2e30\n3,1e30\n")
+    code, _, err = run("fit", path, model)
+    assert code == 2 and "'y' are numbers too large to be told apart" in err
+
+
+@pytest.mark.parametrize(
+    "text, options, remedy",
+    [
+        ("a b,k\nx,u\n2,v\n3,u\n", [], "--text 'a b' takes the column for text"),
+        ("a b,k\nx,u\n2,v\n3,u\n", [], "--ignore 'a b' leaves it out"),
+        ("a b,k\nx,u\n2,v\n3,u\n", [], "say --label 'a b'"),
+        ("a b,k\nx,1.5\ny,2.5\nx,3.5\n", ["--impute"], "such as --label 'a b'"),
+        ("it's,k\nx,u\n2,v\n3,u\n", [], """--ignore 'it'"'"'s' leaves"""),
+    ],
+)
+def test_names_in_remedies_are_quoted_for_the_shell(
+    run, tmp_path, text, options, remedy
+):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    code, _, err = run("fit", path, tmp_path / "m", *options)
+    assert code == 2 and remedy in err
+
+
+def test_classes_with_line_breaks_stay_on_one_line(run, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,k\n1,"u\nx"\n2,v\n3,"u\nx"\n4,v\n5,"u\nx"\n6,v\n')
+    code, out, _ = run("fit", path, tmp_path / "m", "-v", 2)
+    said = pairs(out)
+    assert code == 0 and said["classes"] == "u\\nx (3), v (3)"
+    assert "recall of u\\nx" in said
+    _, out, _ = run("info", tmp_path / "m")
+    assert pairs(out)["classes"] == "u\\nx, v"
+    _, out, _ = run("fit", path, tmp_path / "m", "--json")
+    assert json.loads(out)["classes"] == {"u\nx": 3, "v": 3}
+
+
+def test_a_class_has_one_weight(run, crabs, tmp_path):
+    weights = "male:2,female:1,male:3"
+    options = "--label", "sex", "--class-weight", weights
+    code, _, err = run("fit", crabs, tmp_path / "m", *options)
+    assert code == 2 and f"--class-weight {weights}: male has two weights" in err
+
+
+def test_an_interrupt_behind_the_model_file_says_that_it_is_there(
+    run, crabs, tmp_path, monkeypatch
+):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    model = tmp_path / "m"
+    with monkeypatch.context() as patch:
+        patch.setattr("maxent._commands.fit.fit_lines", interrupted)
+        code, out, err = run("fit", crabs, model, "--label", "sex")
+    said = f"interrupted; {model} is written all the same\n"
+    assert (code, out, err) == (130, "", f"maxent fit: {said}")
+    assert run("info", model, "-q")[0] == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("maxent._commands.fit.write_model", interrupted)
+        _, _, err = run("fit", crabs, tmp_path / "other", "--label", "sex")
+    assert err == "maxent fit: interrupted\n"
+    out = tmp_path / "p.csv"
+    with monkeypatch.context() as patch:
+        patch.setattr("maxent._commands.predict.report", interrupted)
+        patch.setattr("maxent._commands.predict.error_text", interrupted, raising=False)
+        patch.setattr("maxent._commands.predict.verdict", interrupted, raising=False)
+        _, _, err = run("predict", model, crabs, "-o", out)
+    assert err == f"maxent predict: interrupted; {out} is written all the same\n"
