@@ -138,13 +138,13 @@ class RowsPrior(ComponentPrior):
         if not family._has_bounded_statistics:
             rows = np.asarray(X, dtype=np.float64).reshape(len(X), -1)
             spread = np.sqrt(variances_within(rows, weights, labels))
-            for h in np.flatnonzero(size > 0):
+            self.shared[size >= _JUDGED] = 0.0
+            for h in np.flatnonzero((size > 0) & (size < _JUDGED)):
                 at = labels == h
                 away = np.abs(weights[at] @ rows[at] / size[h] - self.share @ rows)
-                standard_error = spread / np.sqrt(size[h])
-                most = _PULL * standard_error * size[h] / np.maximum(away, spread)
-                self.shared[h] = min(self.shared[h], most.min())
-            self.shared[size >= _JUDGED] = 0.0
+                # s pseudo-observations move the mean by about s away / size
+                most = _PULL * np.sqrt(size[h]) * spread[away > 0] / away[away > 0]
+                self.shared[h] = most.min(initial=self.shared[h])
         self.shared[size == 0] = count
         unit = (count - self.shared) / np.where(size > 0, size, 1.0)
         self.own = weights * unit[labels]

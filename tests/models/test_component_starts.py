@@ -284,6 +284,13 @@ def regimes(rng):
     yield z, np.array([0.5, 1.0, 2.0, 4.0])[z, None] * rng.normal(size=(1500, 1))
 
 
+@pytest.mark.parametrize("count", [0, 5])
+def test_counts_that_are_all_the_same_are_fitted(count):
+    for n in (3, 30):
+        fit = Mixture.fit(np.full(n, count), family=Poisson, random_state=0)
+        np.testing.assert_allclose(fit.components.rate, count, atol=1e-6)
+
+
 def misses_the_truth(z, x):
     """True if a default fit is less likely than that from the true states."""
     K = int(z.max()) + 1
