@@ -163,7 +163,8 @@ class DirichletTables(ConjugatePrior):
         down = change < 0
         if not down.any():
             return np.inf
-        return float(np.min(self._alpha[down] / -change[down]))
+        with np.errstate(over="ignore"):  # no limit
+            return float(np.min(self._alpha[down] / -change[down]))
 
     def _why_improper(self, data, weight):
         at = int(np.argmin(self._alpha + _transposed_times(data[0], weight)))

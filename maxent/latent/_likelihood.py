@@ -269,8 +269,12 @@ def _newton_ascent(likelihood, lam, tol, max_iter):
         H = (H - likelihood.penalty.hessian(lam))[np.ix_(free, free)]
         size, axes = np.linalg.eigh(H)
         size = np.maximum(np.abs(size), 1e-10 * max(np.abs(size).max(), 1e-300))
+        along = axes.T @ g[free]
+        # no weight moves by more than five; where nothing curves, along the gradient
+        largest = np.abs(along).max(initial=0.0)
+        size = np.maximum(size, 1e-3 * largest / len(lam))
         step = np.zeros_like(lam)
-        step[free] = axes @ ((axes.T @ g[free]) / size)
+        step[free] = axes @ (along / np.maximum(size, 1e-300))
         step *= min(1.0, 5.0 / max(np.abs(step).max(), 1e-300))
         for t in 0.5 ** np.arange(30):
             new = likelihood.projected(lam + t * step, lam, g)

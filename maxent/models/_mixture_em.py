@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
@@ -49,7 +49,11 @@ class MixtureProblem:
         refuse_infinite(self.X)
         n = len(self.X)
         own = np.ones(n) if weights is None else v.as_doubles("weights", weights)
-        self.own, _ = _checks.row_weights(own, (n,))
+        own, _ = _checks.row_weights(own, (n,))
+        self.n_given, self.given = n, np.flatnonzero(own > 0)  # the others are no rows
+        if len(self.given) < n:
+            self.X, own = self.X[self.given], own[self.given]
+        self.own = own
         self.share = self.own / self.own.sum()
         self.family = family
         self.prior = ComponentPrior(family)  # none until a start is known
@@ -59,25 +63,26 @@ class MixtureProblem:
 
     def _check_whole(self):
         """Refuse rows without a fit of the family, before any start."""
-        X, own = self.X[self.own > 0], self.own[self.own > 0]
         if self.family in FAMILIES.values() and not self.options:
-            check_scatter(self.family, X, own)
+            check_scatter(self.family, self.X, self.own)
         else:
-            one = self.family.fit(X, own, **self.options)
+            one = self.family.fit(self.X, self.own, **self.options)
+            if "n_categories" in one._fixed():  # which a sample may not show
+                self.options |= one._fixed()
             self._refuse_impossible(one, log_densities(one, self.X))
 
     def _refuse_impossible(self, components, joint):
         """Refuse rows that no component can show, which have no posterior."""
-        impossible = np.isneginf(np.atleast_2d(joint)).all(axis=0) & (self.own > 0)
+        impossible = np.isneginf(np.atleast_2d(joint)).all(axis=0)
         if not impossible.any():
             return
-        at = np.flatnonzero(impossible)
-        named = ", ".join(f"X[{i}]" for i in at[:5]) + ", ..." * (len(at) > 5)
-        family = type(components).__name__
+        rows = self.given[impossible]
+        named = ", ".join(f"X[{i}]" for i in rows[:5]) + ", ..." * (len(rows) > 5)
+        family, first = type(components).__name__, self.X[impossible][0].tolist()
         raise ValueError(
-            f"{named}: {len(at)} of {len(self.X)} rows have probability 0 under every "
-            f"component, as X[{at[0]}]={v.shown(self.X[at[0]].tolist())}. Drop or "
-            f"correct them; the support of {family}: "
+            f"{named}: {len(rows)} of {self.n_given} rows have probability 0 under "
+            f"every component, as X[{rows[0]}]={v.shown(first)}. Drop or correct them; "
+            f"the support of {family}: "
             f"{components._support_text(**components._fixed())}."
         )
 
@@ -97,11 +102,11 @@ class MixtureProblem:
         lost = np.isnan(X).all(axis=1)
         if lost.any():
             raise ValueError(
-                f"X[{int(np.argmax(lost))}] is missing (NaN) altogether; drop the row."
+                f"X[{self.given[np.argmax(lost)]}] is missing (NaN) altogether; drop "
+                "the row."
             )
-        check_columns(X[self.own > 0], "X", "row")
-        used = X[self.own > 0]
-        constant = np.nanmin(used, axis=0) == np.nanmax(used, axis=0)
+        check_columns(X, "X", "row")
+        constant = np.nanmin(X, axis=0) == np.nanmax(X, axis=0)
         if constant.any():
             raise ValueError(
                 f"column {int(np.argmax(constant))} of X is constant where it was "
@@ -111,12 +116,13 @@ class MixtureProblem:
     def start_of_shares(self, init):
         """The point of given posterior probabilities (n_samples, n_components)."""
         shares = v.as_doubles("init", init)
-        if shares.ndim != 2 or len(shares) != len(self.X):
+        if shares.ndim != 2 or len(shares) != self.n_given:
             raise ValueError(
-                f"init has shape {shares.shape}; ({len(self.X)}, n_components) is "
+                f"init has shape {shares.shape}; ({self.n_given}, n_components) is "
                 "expected."
             )
         _checks.simplex_array("init", shares)
+        shares = shares[self.given]
         self._set_prior(shares.argmax(axis=1), shares.shape[1])
         empty = self.own @ shares == 0
         start = self.maximum(np.where(empty, 1e-9, shares).T, None)
@@ -134,11 +140,10 @@ class MixtureProblem:
         """Checked arguments, and the points that they ask for, each a different one."""
         k = v.check_count("n_components", n_components)
         n_init = v.check_count("n_init", n_init)
-        rows = int(np.count_nonzero(self.own))
-        if k > rows:
+        if k > len(self.X):
             raise ValueError(
-                f"n_components={k} is more than the {rows} rows of positive weight; "
-                "lower it or add rows."
+                f"n_components={k} is more than the {len(self.X)} rows of positive "
+                "weight; lower it or add rows."
             )
         return self._starts(k, n_init, as_generator(random_state))
 
@@ -149,25 +154,33 @@ class MixtureProblem:
         c = self.smoothing or _LEAST_SMOOTHING
         search = ComponentSearch(X, own, self.family, k, c, self.options)
         starts = search.starts(n_init, rng)
-        self.start_of_mixture(*starts[0])  # for its prior
-        return starts
+        self._set_prior(self._joint(*starts[0]).argmax(axis=0), k)
+        return [self._start_of_sample(*start) for start in starts]
+
+    def _start_of_sample(self, weights, components):
+        """The point, or one step from it where a sample has missed rare values."""
+        joint = self._joint(weights, components)
+        missed = np.isneginf(joint).all(axis=0)
+        if not missed.any():
+            return weights, components
+        joint[:, missed] = 0.0
+        return self.maximum(softmax(joint, axis=0), None)
 
     def _whole_rows(self):
-        """Rows of positive weight without missing entries, and their weights.
+        """Rows without missing entries, and their weights.
 
         Where few rows have none, the others are filled in with the means of columns.
         """
-        used = self.own > 0
         if not self.partial:
-            return self.X[used], self.own[used]
-        whole = used & ~np.isnan(self.X).any(axis=1)
+            return self.X, self.own
+        whole = ~np.isnan(self.X).any(axis=1)
         X = self.X[whole]
         if (
             2 * self.own[whole].sum() >= self.own.sum()
             and (X.min(axis=0) < X.max(axis=0)).all()
         ):
             return X, self.own[whole]
-        return with_column_means(self.X[used], self.own[used]), self.own[used]
+        return with_column_means(self.X, self.own), self.own
 
     def _set_prior(self, labels, k):
         """Prior of the components from a partition of the rows."""

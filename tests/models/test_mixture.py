@@ -418,3 +418,27 @@ def test_options_of_families_are_checked(rng):
         )
     options = {"family": NegativeBinomial, "family_options": {"r": 2.0}}
     assert Mixture.fit(x, **options, random_state=0).components.r == 2.0
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_rows_of_weight_zero_show_no_category(smoothing):
+    X, w = np.array([1, 1, 2, 0, 1, 3]), np.array([2.0, 1.0, 1.0, 3.0, 0.0, 0.0])
+    options = {"family": Categorical, "smoothing": smoothing, "random_state": 0}
+    fit = Mixture.fit(X, w, **options)
+    assert fit.components.prob.shape == (2, 3)
+    np.testing.assert_array_equal(
+        fit.components.prob, Mixture.fit(X[:4], w[:4], **options).components.prob
+    )
+    shares = np.random.default_rng(0).dirichlet(np.ones(2), 6)
+    fit = Mixture.fit(X, w, init=shares, **options)
+    other = Mixture.fit(X[:4], w[:4], init=shares[:4], **options)
+    np.testing.assert_array_equal(fit.weights, other.weights)
+
+
+def test_a_sample_of_rows_may_lack_a_category(rng, monkeypatch):
+    monkeypatch.setattr("maxent.models._component_search._MANY", (200, 50))
+    X = rng.integers(0, 4, 2000)
+    X[rng.integers(2000)] = 9
+    fit = Mixture.fit(X, family=Categorical, random_state=0)
+    assert fit.components.prob.shape == (2, 10)
+    assert np.isfinite(fit.log_prob(X)).all()
