@@ -67,9 +67,13 @@ class MixtureProblem:
             check_scatter(self.family, self.X, self.own)
         else:
             one = self.family.fit(self.X, self.own, **self.options)
-            if "n_categories" in one._fixed():  # which a sample may not show
-                self.options |= one._fixed()
+            self._keep_categories(one)
             self._refuse_impossible(one, log_densities(one, self.X))
+
+    def _keep_categories(self, components):
+        """Take the number of categories, which not all rows need show."""
+        if "n_categories" in components._fixed():
+            self.options |= components._fixed()
 
     def _refuse_impossible(self, components, joint):
         """Refuse rows that no component can show, which have no posterior."""
@@ -131,6 +135,7 @@ class MixtureProblem:
 
     def start_of_mixture(self, weights, components):
         """The point of a given mixture."""
+        self._keep_categories(components)
         joint = self._joint(weights, components)
         self._refuse_impossible(components, joint)
         self._set_prior(joint.argmax(axis=0), len(weights))
