@@ -86,7 +86,7 @@ def binned(X, bins):
 
 
 def are_bins(bins, text):
-    """Whether what a file says of bins can be those of its columns, some of text."""
+    """True if what a file says of bins can be those of its columns, some of text."""
     return (
         isinstance(bins, list)
         and len(bins) == len(text)

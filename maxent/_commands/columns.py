@@ -187,7 +187,7 @@ def unseen_categories(X, columns, estimator):
 
 
 def are_columns(state, n):
-    """Whether what a file says of its columns can be a state of `Columns`."""
+    """True if what a file says of its columns can be a state of `Columns`."""
     if not isinstance(state, dict) or not isinstance(state.get("text"), list):
         return False
     text = state["text"]

@@ -92,7 +92,7 @@ def _size_lines(args, table, absent):
 
 
 def _extra(args, table, prepared):
-    """What `predict` needs to know beside the estimator."""
+    """Facts that `predict` needs beside the estimator."""
     return {
         "feature_names": table.feature_names,
         "label": table.label_index if table.label_name is None else table.label_name,
@@ -105,7 +105,7 @@ def _extra(args, table, prepared):
 
 
 def _layout(table):
-    """Which columns of the file training has left out, so that `predict` may, too."""
+    """Columns of the file that training left out, so that `predict` may, too."""
     if table.width is None:
         return None
     left_out = {*range(table.width)} - {*table.positions, table.label_index}
@@ -137,7 +137,7 @@ def _spec(args):
 
 
 def takes_categories(args, spec):
-    """Whether the estimator takes text and missing cells as they are."""
+    """True if the estimator takes text and missing cells as they are."""
     if args.estimator == "partial":
         spec = TABLES[vars(args).get("machine", "classifier")]
     chosen = vars(args).get("outlier_model")
@@ -216,7 +216,7 @@ def _read(args, spec):
 
 
 def _labelled(args, spec):
-    """Whether `read_table` finds labels, or only in a part of the rows."""
+    """True if all rows have labels, "partly" if some may, False if none do."""
     if args.drop_unlabelled and spec.labels not in ("classes", "numbers"):
         raise CommandError(f"--drop-unlabelled does not apply to the {args.estimator}")
     if args.drop_unlabelled or spec.labels == "partly":

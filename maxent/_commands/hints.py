@@ -52,7 +52,7 @@ _ALIKE = [  # texts, what they look like, and the remedy
 
 
 def has_many(n_different, n_rows):
-    """Whether texts of a column are too many to be meant as categories or classes."""
+    """True if texts of a column are too many to be meant as categories or classes."""
     return n_different > MANY and 5 * n_different > n_rows
 
 
@@ -113,7 +113,7 @@ def check_text(name, cells, n_rows, meant):
 
 
 def _looks(cells):
-    """What nearly all texts look like, and what to do about it."""
+    """Clause on what nearly all texts look like, with a remedy; empty for none."""
     texts = sorted(set(cells))
     for pattern, what, remedy in _ALIKE:
         like = [text for text in texts if re.fullmatch(pattern, text)]

@@ -442,5 +442,5 @@ def given_options(args: argparse.Namespace) -> dict[str, tuple[str, str, Any]]:
 
 
 def is_for_sequences(dest: str) -> bool:
-    """Whether an option means nothing for a table."""
+    """True if an option means nothing for a table."""
     return dest in _ONLY_SEQUENCES

@@ -24,7 +24,7 @@ class CommandError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended.
+    """Outcome of a command.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def check_model_output(path, *inputs):
 
 
 def _is_model(path):
-    """Whether a file has the members of a model file, whatever is in them."""
+    """True if a file has the members of a model file, whatever is in them."""
     import zipfile
 
     try:

@@ -258,7 +258,7 @@ def _load(path):
 
 
 def _agrees(extra, n):
-    """Whether what a file says of its columns fits an estimator of n features."""
+    """True if what a file says of its columns fits an estimator of n features."""
     if not isinstance(n, (int, np.integer)):
         return False
     names, scales, columns = (
@@ -276,7 +276,7 @@ def _agrees(extra, n):
 
 
 def _is_layout(layout):
-    """Whether what a file says of columns left out can be from `fit`."""
+    """True if what a file says of columns left out can be from `fit`."""
     if not isinstance(layout, dict) or not isinstance(layout.get("width"), int):
         return False
     left_out, known = layout.get("left_out"), layout.get("id")

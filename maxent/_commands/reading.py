@@ -83,7 +83,7 @@ def without_row_index(args, table):
 
 
 def _counts_rows(numbers):
-    """Whether all are whole and different, as numbers of rows or of a part of them."""
+    """True if all are whole and different, as numbers of rows or of a part of them."""
     try:
         numbers = numbers.astype(np.float64)
     except ValueError:
@@ -167,7 +167,7 @@ def _remedy(args, error):
 
 
 def holds_sequences(args):
-    """Whether the data file holds sequences: --format, its ending or first lines."""
+    """True if the data file holds sequences: --format, its ending or first lines."""
     if args.format != "auto":
         return args.format == "sequences"
     if plain_name(args.data).lower().endswith(SEQUENCE_SUFFIXES):
@@ -258,7 +258,7 @@ def _tell_many_classes(table, args, n_classes):
 
 
 def _label_hint(table, args):
-    """How to choose another column, with one of text if there is any."""
+    """Hint at the choice of another column, with one of text if there is any."""
     if args.label is not None or table.format != "csv":
         return "; choose the labels' column with --label"
     names = table.feature_names or [str(i) for i in range(table.X.shape[1] + 1)]

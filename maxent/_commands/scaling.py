@@ -39,7 +39,7 @@ def standardized(X, scales):
 
 
 def are_scales(scales, n):
-    """Whether what a file says of its scales can be one of `scales_of`."""
+    """True if what a file says of its scales can be one of `scales_of`."""
     if not isinstance(scales, dict):
         return False
     mean, scale = scales.get("mean"), scales.get("scale")

@@ -157,7 +157,7 @@ def with_class_weights(args, estimator, y, weights=None):
 
 
 def takes_sparse(estimator):
-    """Whether the estimator takes sparse rows."""
+    """True if the estimator takes sparse rows."""
     from sklearn.utils import get_tags
 
     return get_tags(estimator).input_tags.sparse

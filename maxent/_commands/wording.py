@@ -123,7 +123,7 @@ def probability_remedy(machine):
 
 
 def column_words(table, encoded=None):
-    """How messages call each feature, and what --ignore calls it.
+    """Names of the features in messages, and those that --ignore takes.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def _uniform(state, c):
 
 @njit(cache=True, nogil=True)
 def _on(logit, u):
-    """Whether a unit of this log-odds is on, for u uniform."""
+    """True if a unit of this log-odds is on, for u uniform."""
     return u * (1.0 + math.exp(-logit)) < 1.0
 
 

@@ -27,7 +27,7 @@ _OWN = 0.1  # share of the gap that a round may leave to its own constraints
 
 
 def few_can_matter(R):
-    """Whether a working set is likely to be much smaller than the blocks' factors."""
+    """True if a working set is likely to be much smaller than the blocks' factors."""
     several = len(R.blocks) > 2 and R.n > 2 * _FIRST
     return several and sum(block.rank for block in R.blocks) > _SMALLEST
 

@@ -139,11 +139,11 @@ class FreeHessian:
 
     @property
     def assembled(self):
-        """Whether the matrix was made, or a factor of few columns."""
+        """True if the matrix was made, or a factor of few columns."""
         return self._matrix is not None or self._columns is not None
 
     def should_assemble(self):
-        """Whether products were so many that the matrix is worth its making."""
+        """True if products were so many that the matrix is worth its making."""
         if self._low and not self.assembled:
             return self.products >= self._direct_cost * self.assemble_after * self._rank
         if self.assembled or self.size > (_DIRECT_SIZE if self.direct else _SIZE):

@@ -33,7 +33,7 @@ def start_inside(rows, R, E, init=None):
 
 
 def has_upper_duals(rows, R):
-    """Whether upper ends of the multipliers have slacks and duals of their own.
+    """True if upper ends of the multipliers have slacks and duals of their own.
 
     Ends that are attained have. An open end has a barrier, -weight log(1 - u) say; a
     weak one is felt next to the end only, where Newton steps without a dual run into it

@@ -63,7 +63,7 @@ class MappedFactors:
         return float(np.tril(self.meeting * np.outer(ranks, ranks)).sum())
 
     def is_worth_it(self, ranks, most):
-        """Whether this is much less work than the dense product, and no more than that.
+        """True if this is much less work than the dense product, and no more than that.
 
         Parameters
         ----------

@@ -101,23 +101,23 @@ class Potential:
 
     @cached_property
     def finite_at_zero(self):
-        """Whether g'(0) is finite, so that multipliers may be exactly zero."""
+        """True if g'(0) is finite, so that multipliers may be exactly zero."""
         return math.isfinite(self.slope_at_zero)
 
     @cached_property
     def has_end(self):
-        """Whether the end of the domain is attained: g(upper) is finite."""
+        """True if the end of the domain is attained: g(upper) is finite."""
         finite = math.isfinite(self.upper)
         return finite and math.isfinite(self._at(_VALUE, self.upper))
 
     @cached_property
     def closed(self):
-        """Whether it is attained with a finite slope, as in a box."""
+        """True if it is attained with a finite slope, as in a box."""
         return self.has_end and math.isfinite(self._at(_SLOPE, self.upper))
 
     @cached_property
     def finite_loss(self):
-        """Whether G is finite everywhere: the slope of g has no lower bound."""
+        """True if G is finite everywhere: the slope of g has no lower bound."""
         if math.isfinite(self.upper):
             return True
         # slopes that fall as slowly as -log u still fall by hundreds here
@@ -125,13 +125,13 @@ class Potential:
 
     @cached_property
     def smooth(self):
-        """Whether G has a continuous derivative: g is strictly concave."""
+        """True if G has a continuous derivative: g is strictly concave."""
         top = self.upper if math.isfinite(self.upper) else 1e3
         return self.finite_loss and bool((self.curvature(_GRID * top) > 0).all())
 
     @cached_property
     def curved(self):
-        """Whether G is curved everywhere: neither flat nor linear in any range."""
+        """True if G is curved everywhere: neither flat nor linear in any range."""
         return self.smooth and not (self.finite_at_zero or self.closed)
 
     @cached_property
@@ -143,7 +143,7 @@ class Potential:
 
     @cached_property
     def linear(self):
-        """Whether g is linear, so that G is a hinge, or infinite beyond its corner."""
+        """True if g is linear, so that G is a hinge, or infinite beyond its corner."""
         if not self.finite_at_zero:
             return False
         u = _GRID * (self.upper if math.isfinite(self.upper) else 1e3)
@@ -152,7 +152,7 @@ class Potential:
 
     @cached_property
     def hard(self):
-        """Whether it is linear without an end: margins that must be met."""
+        """True if it is linear without an end: margins that must be met."""
         return self.linear and not self.finite_loss
 
     def start_inside(self, scale):

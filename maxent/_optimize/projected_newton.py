@@ -105,7 +105,7 @@ class _ProjectedNewton:
         return monitor.result(n_iter, Status.CONVERGED if monitor.converged else status)
 
     def _progresses(self, n_iter, point):
-        """Whether gap, objective or barrier have changed within the last steps."""
+        """True if gap, objective or barrier have changed within the last steps."""
         J, gap, mu = point.objective, point.gap, self.barrier.mu
         last, last_J, last_gap, last_mu = self.last_progress
         if gap < 0.99 * last_gap or last_J + 1e-12 * (1.0 + abs(J)) < J or mu < last_mu:
@@ -290,7 +290,7 @@ class _ProjectedNewton:
         return None
 
     def _inside(self, lam, move):
-        """Whether a move ends inside the domain, before anything is computed there."""
+        """True if a move ends inside the domain, before anything is computed there."""
         if not self.barrier.max_step(self.barrier.changes(move)) > 1.0:
             return False
         return not self.barrier.partial or self.R.max_step(lam, move) > 1.0

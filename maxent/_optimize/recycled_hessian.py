@@ -35,7 +35,7 @@ class RecycledHessian:
 
     @classmethod
     def serves(cls, R):
-        """Whether its products are cheap enough, and its matrix small."""
+        """True if its products are cheap enough, and its matrix small."""
         cheap = all(block.cheap_products for block in R.blocks)
         ranks = sum(block.rank for block in R.blocks)
         return cheap and R.n <= _LARGEST and ranks >= R.n

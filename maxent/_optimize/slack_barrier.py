@@ -61,7 +61,7 @@ class SlackBarrier:
         self.z = [self.mu / s for s in self.slacks]
 
     def is_solved(self, residual):
-        """Whether the gap of the barrier's problem, besides that of s z, is small."""
+        """True if the gap of the barrier's problem, besides that of s z, is small."""
         size = self.mu * self.count
         return residual <= 0.1 * size and self.complementarity() <= 2.0 * size
 

@@ -21,5 +21,5 @@ def user_stacklevel():
 
 
 def _is_inside(filename):
-    """Whether code is of this package, or of one that calls it back."""
+    """True if code is of this package, or of one that calls it back."""
     return filename.startswith(_PACKAGE) or f"{os.sep}joblib{os.sep}" in filename

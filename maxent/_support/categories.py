@@ -222,7 +222,7 @@ def _warn_of_numbers(quantities, n, names):
 
 
 def _are_quantities(known, count):
-    """Whether the values of a column are measured, or number its rows.
+    """True if the values of a column are measured, or number its rows.
 
     More than half of the rows hold a number that no other row holds; of integers, also
     more than 10. Of numbers that are no integers more than 50 are enough, as in long

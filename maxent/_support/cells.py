@@ -125,7 +125,7 @@ def parse_number(cell):
 
 
 def is_missing(cell):
-    """Whether a cell stands for a missing value: empty, ?, NA, N/A, NaN or null.
+    """True if a cell stands for a missing value: empty, ?, NA, N/A, NaN or null.
 
     >>> is_missing(" ? "), is_missing("0")
     (True, False)
@@ -134,7 +134,7 @@ def is_missing(cell):
 
 
 def all_exact(y):
-    """Whether no other whole number is read as one of these numbers."""
+    """True if no other whole number is read as one of these numbers."""
     return bool(np.all(np.abs(y) < _EXACT))
 
 

@@ -78,7 +78,7 @@ def _apart(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _cached(module: ModuleType, name: str) -> bool:
-    """Whether Numba's cache has an index file of this module."""
+    """True if Numba's cache has an index file of this module."""
     for value in vars(module).values():
         cache = getattr(value, "_cache", None)
         if cache is not None and getattr(cache, "cache_path", None):

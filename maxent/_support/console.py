@@ -78,7 +78,7 @@ class Messages:
         """Do nothing: `write` flushes."""
 
     def isatty(self):
-        """Whether standard error is a terminal."""
+        """True if standard error is a terminal."""
         return sys.stderr is not None and sys.stderr.isatty()
 
 

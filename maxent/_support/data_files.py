@@ -161,7 +161,7 @@ def _refuse_columns(name, label, ignore, beside, text):
 
 
 def _contents(path):
-    """How messages call a file, and its bytes without UTF-8's byte-order mark."""
+    """Name of a file for messages, and its bytes without a byte-order mark."""
     try:
         name, data = read_bytes(path)
     except ValueError as error:

@@ -70,7 +70,7 @@ class CSVReader:
                 )
 
     def _is_header(self, line, first, others, expected):
-        """Whether the first row holds names: no number in it, or those expected."""
+        """True if the first row holds names: no number in it, or those expected."""
         text = [parse_number(cell) is None for cell in first]
         if expected and {*expected} <= {cell.strip() for cell in first}:
             return True
@@ -105,7 +105,7 @@ class CSVReader:
         return False
 
     def _names_by_number(self, line, first):
-        """Whether a first row with the numbers 0, 1, ... in it holds names of columns.
+        """True if a first row with the numbers 0, 1, ... in it holds names of columns.
 
         Pandas writes them so. They are names where a cell is unlike those below it.
         """
@@ -434,19 +434,19 @@ def _with_points(text, delimiter):
 
 
 def _counts_columns(first):
-    """Whether the numbers of a row are 0, 1, ... in this order."""
+    """True if the numbers of a row are 0, 1, ... in this order."""
     numbers = [cell.strip() for cell in first if parse_number(cell) is not None]
     return len(first) > 1 and numbers == [str(i) for i in range(len(numbers))]
 
 
 def _counts_up(row):
-    """Whether the numbers of a row go on by one."""
+    """True if the numbers of a row go on by one."""
     numbers = [x for x in map(parse_number, row) if x is not None]
     return all(b - a == 1 for a, b in itertools.pairwise(numbers))
 
 
 def _is_name(cell, below):
-    """Whether a cell of text is one above numbers, or above a few texts that recur.
+    """True if a cell of text is one above numbers, or above a few texts that recur.
 
     An empty cell is that of an index, whose numbers are whole and different.
     """
@@ -458,7 +458,7 @@ def _is_name(cell, below):
 
 
 def _is_number_above(cell, below):
-    """Whether a few cells recur below, not this one, or no number there is whole."""
+    """True if a few cells recur below, not this one, or no number there is whole."""
     few = 2 * len({*below}) <= len(below) and cell not in below
     if few or len(below) < 2 or None in map(parse_number, below):
         return few
@@ -466,7 +466,7 @@ def _is_number_above(cell, below):
 
 
 def _like_a_scale(first, others):
-    """Whether numbers of the first row are like years or wavelengths above a table.
+    """True if numbers of the first row are like years or wavelengths above a table.
 
     They rise or fall all along, in even steps or in eight columns and more, as those
     of no other row do. Three numbers in even steps must be far from those below, too.
@@ -486,7 +486,7 @@ def _like_a_scale(first, others):
 
 
 def _is_far(columns, first, others):
-    """Whether three numbers and more of a row are each far from many rows below.
+    """True if three numbers and more of a row are each far from many rows below.
 
     Far is beyond the range of the column by its width, or above text.
     """
@@ -502,14 +502,14 @@ def _is_far(columns, first, others):
 
 
 def _recurs(first, others):
-    """Whether more than half of the cells of a row stand below it, too."""
+    """True if more than half of the cells of a row stand below it, too."""
     columns = [{cell.strip() for cell in column} for column in zip(*others)]
     again = [cell.strip() in column for cell, column in zip(first, columns)]
     return 2 * sum(again) > len(first)
 
 
 def _steps_of(cells):
-    """How numbers go on: "even", "monotone" or None."""
+    """Kind of steps between numbers: "even", "monotone" or None."""
     numbers = [parse_number(cell) for cell in cells]
     if None in numbers or len(numbers) < 2 or not np.isfinite(numbers).all():
         return None

@@ -21,7 +21,7 @@ _ITEM_SIZES = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8)}
 
 
 def is_portable(dtype):
-    """Whether a model file may hold arrays of this dtype (of either byte order)."""
+    """True if a model file may hold arrays of this dtype (of either byte order)."""
     if dtype.kind == "U":
         return dtype.itemsize > 0
     return dtype.itemsize in _ITEM_SIZES.get(dtype.kind, ())

@@ -300,7 +300,7 @@ def _explain_entry(X: Any) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether an entry is a finite number, or text that scikit-learn reads as one."""
+    """True if an entry is a finite number, or text that scikit-learn reads as one."""
     try:
         return bool(np.isfinite(float(value)))
     except (TypeError, ValueError, OverflowError):

@@ -112,7 +112,7 @@ def _switches(cls):
 
 
 def _is_fitted_name(name):
-    """Whether scikit-learn's convention makes this the name of a fitted attribute."""
+    """True if scikit-learn's convention makes this the name of a fitted attribute."""
     return name.endswith("_") and not name.startswith("_")
 
 
@@ -191,7 +191,7 @@ def check_value(name, value):
 
 
 def _held(value, where):
-    """Whether a value has the attribute that a path starts with; not so if None."""
+    """True if a value has the attribute that a path starts with; not so if None."""
     name = where.replace("[", ".").partition(".")[0]
     return vars(value).get(name) is not None
 
@@ -238,7 +238,7 @@ def _same_arrays(before, now):
 
 
 def _alike(rebuilt, found):
-    """Whether an array is the rebuilt one up to rounding."""
+    """True if an array is the rebuilt one up to rounding."""
     if not isinstance(found, np.ndarray) or found.shape != rebuilt.shape:
         return False
     if rebuilt.dtype.kind != "f":

@@ -91,7 +91,7 @@ class WholeGram(_Store):
 
     @staticmethod
     def pays(kernel):
-        """Whether a kernel value costs more than to keep it in double precision."""
+        """True if a kernel value costs more than to keep it in double precision."""
         return not kernel.has_tiles or kernel.X.shape[1] >= 64
 
     def release(self):

@@ -83,7 +83,7 @@ def encode_integers(X, categories, codes):
 
 
 def _are_near(least, most):
-    """Whether integers are near enough to zero for their differences."""
+    """True if integers are near enough to zero for their differences."""
     return least > -_FAR and most < _FAR
 
 

@@ -172,7 +172,7 @@ def check_callable(kernel, X):
 
 
 def _takes_single_rows(kernel, rows):
-    """Whether a function that fails on blocks has a number for a pair of rows."""
+    """True if a function that fails on blocks has a number for a pair of rows."""
     if not isinstance(rows, np.ndarray):
         return False
     try:

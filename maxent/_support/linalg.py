@@ -118,7 +118,7 @@ def transposed_times(Z, x):
 
 
 def _is_tall(Z, x):
-    """Whether Z is no array, or the product is worth threads and x has few columns."""
+    """True if Z is no array, or the product is worth threads and x has few columns."""
     few = x.ndim == 1 or x.shape[1] <= _FEW_VECTORS
     return isinstance(Z, TallMatrix) or (
         few and Z.size >= TALL and Z.flags.c_contiguous

@@ -71,7 +71,7 @@ def _is_finite(cell):
 
 
 def is_text_column(column):
-    """Whether a column of `mixed_columns` holds text."""
+    """True if a column of `mixed_columns` holds text."""
     return any(isinstance(cell, str) for cell in column.tolist())
 
 

@@ -14,7 +14,7 @@ from maxent._support.partitions import Partitions, is_partitioned, partitions_of
 
 
 def data_is_partitioned(X: Any, y: Any, sample_weight: Any) -> bool:
-    """Whether to fit by partitions; refuses targets in partitions of other rows."""
+    """True if to fit by partitions; refuses targets in partitions of other rows."""
     if is_partitioned(X):
         return True
     for name, value in (("y", y), ("sample_weight", sample_weight)):

@@ -66,7 +66,7 @@ class Partitions(Protocol):
 
 
 def is_partitioned(X: Any) -> bool:
-    """Whether X comes in partitions: a Dask collection, or `RowBlocks`."""
+    """True if X comes in partitions: a Dask collection, or `RowBlocks`."""
     if isinstance(X, RowBlocks):
         return True
     return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "to_delayed")

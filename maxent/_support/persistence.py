@@ -223,7 +223,7 @@ def load(path: PathLike, *, return_extra: bool = False) -> Any:
 
 
 def _changes_of_features(extra: dict[str, Any]) -> str:
-    """What the command line did to the features before the fit, or nothing."""
+    """Words for what the command line did to the features; empty for nothing."""
     changes = []
     columns = extra.get("columns")
     if isinstance(columns, dict) and "categories" in columns:
@@ -252,7 +252,7 @@ def _state_of(
 
 
 def _value_state(value: Any) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
-    """The same of a value: its specification takes the place of the parameters."""
+    """State of a value: its specification takes the place of the parameters."""
     name = type(value).__name__
     if name not in VALUES or resolve(VALUES[name]) is not type(value):
         return None

@@ -49,7 +49,7 @@ def missing_values(X: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _differs_from_itself(value):
-    """Whether a value is NaN or NaT."""
+    """True if a value is NaN or NaT."""
     if isinstance(value, str):
         return False
     found = value != value

@@ -111,7 +111,7 @@ class _Others(threading.Thread):
         self._begun, self._over = threading.Event(), threading.Event()
 
     def begins(self, k, worth):
-        """Whether tasks are done there, from the k-th on if not yet but worth it."""
+        """True if tasks are done there, from the k-th on if not yet but worth it."""
         with self._lock:
             self._waited.set()
             if self._from is None and worth:
@@ -129,7 +129,7 @@ class _Others(threading.Thread):
 
     @property
     def began(self):
-        """Whether there are such tasks."""
+        """True if there are such tasks."""
         return self._from is not None
 
     def end(self):

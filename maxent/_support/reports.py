@@ -78,7 +78,7 @@ def tell(callback: Callable[[int, Any, Any], object] | None, report: Report) -> 
 
 
 def asks_to_stop(answer: object) -> bool:
-    """Whether what a callback returned ends the method.
+    """True if what a callback returned ends the method.
 
     True alone does, so that a function that returns something else, as
     ``list.append`` in a lambda may, stops nothing by accident.

@@ -214,7 +214,7 @@ class Monitor:
 
     @property
     def stopped(self):
-        """Whether the callback has asked to stop, and there is a point to return to."""
+        """True if the callback has asked to stop, and there is a point to return to."""
         return self.stopping and self.best is not None
 
     def announce(self, n_iter):
@@ -285,7 +285,7 @@ class Monitor:
         return within and certified.objective > -np.inf
 
     def _is_better(self, new):
-        """Whether the certification just made comes before the best one so far."""
+        """True if the certification just made comes before the best one so far."""
         best = not self.converged, self.rank(self.best)
         return (not self._met, self.rank(new)) < best
 
@@ -298,7 +298,7 @@ class Monitor:
 
     @property
     def converged(self):
-        """Whether the best certification meets the tolerances."""
+        """True if the best certification meets the tolerances."""
         return self.best is not None and self._meets(self.best)
 
 

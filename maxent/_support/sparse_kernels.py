@@ -9,7 +9,7 @@ from maxent._core import gram as _gram
 
 
 def norms_cancel(gamma, xx, zz):
-    """Whether squared distances from squared norms are too rough for an RBF kernel.
+    """True if squared distances from squared norms are too rough for an RBF kernel.
 
     Kernel values are exp(-gamma |x - z|^2), where distances of rows near each other
     cancel to the rounding of the norms. NaN and infinite norms cancel as well.

@@ -27,12 +27,12 @@ def shown(value: object) -> str:
 
 
 def is_real(value: object) -> bool:
-    """Whether a value is one real number; booleans and arrays are not."""
+    """True if a value is one real number; booleans and arrays are not."""
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
 
 
 def closest(word: str, words: Iterable[str]) -> str:
-    """How an error suggests the word that a misspelled one resembles, or nothing."""
+    """Clause that suggests the word which a misspelled one resembles, or none."""
     import difflib
 
     words = list(words)
@@ -302,7 +302,7 @@ def as_doubles(name: str, value: Any) -> FloatArray:
 
 
 def _first_no_number(name: str, array: NDArray[Any]) -> str:
-    """How an error names the first object that is no number, or nothing."""
+    """Clause that names the first object that is no number; empty without one."""
     if array.dtype.kind == "O" and array.ndim:
         for at, entry in np.ndenumerate(array):
             try:

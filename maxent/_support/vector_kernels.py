@@ -125,12 +125,12 @@ class VectorKernel:
 
     @property
     def has_tiles(self):
-        """Whether compiled code computes the values from dense rows."""
+        """True if compiled code computes the values from dense rows."""
         return self.spec is not None and not self.sparse
 
     @property
     def semidefinite(self):
-        """Whether every matrix of this kernel is known to be positive semidefinite."""
+        """True if every matrix of this kernel is known to be positive semidefinite."""
         if self.kernel == "poly":
             return self.spec[2] >= 0
         return isinstance(self.kernel, str) and self.kernel in ("linear", "rbf")

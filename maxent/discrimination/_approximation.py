@@ -180,7 +180,7 @@ def _estimate(whole, own, n):
 
 
 def is_approximated(data):
-    """Whether rows to fit are features in place of kernel values."""
+    """True if rows to fit are features in place of kernel values."""
     return isinstance(data, NystroemFeatures)
 
 

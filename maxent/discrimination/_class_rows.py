@@ -109,7 +109,7 @@ def leave_one_out_bound(result, codes, margin, bias, weight):
 
 
 def others_keep_the_machine(result, codes, margin, bias, weight):
-    """Whether the machine without a row of multiplier zero is the same machine.
+    """True if the machine without a row of multiplier zero is the same machine.
 
     It then has that row right (JMJ 1999, Lemma 1), if kernel and weights stay as they
     are, every row of no loss is on its side, and the optimum has one bias. Parameters
@@ -126,7 +126,7 @@ def others_keep_the_machine(result, codes, margin, bias, weight):
 
 
 def _settles_the_bias(lam, codes, margin, weight):
-    """Whether rows whose loss is curved tie the biases of all classes together.
+    """True if rows whose loss is curved tie the biases of all classes together.
 
     Where they do not, the bias may move when a row without a multiplier is left out,
     and misjudge that row.

@@ -227,7 +227,7 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
             )
 
     def _by_predictive(self):
-        """Whether predictive densities and Bayes' rule decide."""
+        """True if predictive densities and Bayes' rule decide."""
         v.check_choice("likelihood", self.likelihood, ("expected", "predictive"))
         return self.likelihood == "predictive"
 
@@ -291,11 +291,11 @@ class GenerativeClassifier(CertifiedState, ProbabilitiesMixin, ClassModels):
         return np.append(result.bias, 0.0)
 
     def _prior_saw_no_row(self):
-        """Whether the classes start from a prior that the rows did not shape."""
+        """True if the classes start from a prior that the rows did not shape."""
         return self.tempering == 0
 
     def _bound_holds(self, given):
-        """Whether prior and level saw no row, and the bias is the dual's own."""
+        """True if prior and level saw no row, and the bias is the dual's own."""
         return given and self._prior_saw_no_row() and not self._by_training_errors()
 
     def _bias_prior(self):

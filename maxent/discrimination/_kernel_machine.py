@@ -61,7 +61,7 @@ class KernelMachineMixin(CertifiedState):
         return tags
 
     def _has_kernel(self, name):
-        """Whether the kernel is the named one; it may also be a function."""
+        """True if the kernel is the named one; it may also be a function."""
         return isinstance(self.kernel, str) and self.kernel == name
 
     def _spare_attributes(self):
@@ -77,7 +77,7 @@ class KernelMachineMixin(CertifiedState):
         )
 
     def _is_compact(self):
-        """Whether the machine was loaded from a compact model file."""
+        """True if the machine was loaded from a compact model file."""
         state = vars(self)
         return "coef_" in state and not any(name in state for name in _OF_ROWS)
 

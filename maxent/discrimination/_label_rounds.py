@@ -148,7 +148,7 @@ def _moved(costs, state, best, step):
 
 
 def _stops(callback, state, tol, last):
-    """Whether the callback asks to end here."""
+    """True if the callback asks to end here."""
     if callback is None:
         return False
     report = Report(

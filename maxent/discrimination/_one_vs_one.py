@@ -151,7 +151,7 @@ class OneVsOneFit:
         return total
 
     def _has_few_rows(self):
-        """Whether working sets are faster for every pair of a linear machine."""
+        """True if working sets are faster for every pair of a linear machine."""
         sizes = np.sort(np.diff(self.ends, prepend=0))
         many = self.m >= _MANY_CLASSES and self.model.solver == "auto"
         return many and sizes[-2:].sum() <= _SHORT

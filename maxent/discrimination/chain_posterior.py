@@ -29,7 +29,7 @@ def listed(X: Any, axes: int) -> Any:
 
 
 def _are_columns(emission: Any) -> bool:
-    """Whether every state has as many posteriors of single columns."""
+    """True if every state has as many posteriors of single columns."""
     sizes = {len(one) if isinstance(one, (list, tuple)) else 0 for one in emission}
     return (
         len(sizes) == 1
@@ -110,7 +110,7 @@ class ChainPosterior:
 
     @property
     def is_gaussian(self) -> bool:
-        """Whether sequences are of vectors."""
+        """True if sequences are of vectors."""
         return isinstance(self.emission, list)
 
     @property

@@ -52,7 +52,7 @@ class _KernelModel:
 
     @property
     def scales_with_rows(self) -> bool:
-        """Whether the rows that the model is bound to set its gamma."""
+        """True if the rows that the model is bound to set its gamma."""
         return self.kernel != "linear" and isinstance(self.gamma, str)
 
     def weighted_by(self, X: FloatArray, weight: FloatArray) -> _KernelModel:

@@ -46,7 +46,7 @@ _KINDS = {
 
 
 def _has_probabilities(self):
-    """Whether the machine has probabilities."""
+    """True if the machine has probabilities."""
     machine = vars(self).get("estimator_", self._machine())
     if hasattr(machine, "predict_proba"):
         return True

@@ -443,7 +443,7 @@ class MEDSequenceOutlierDetector(OutlierBase):
 
 
 def _is_one(X: Any, axes: int) -> bool:
-    """Whether this is an array of one sequence, or a list of numbers."""
+    """True if this is an array of one sequence, or a list of numbers."""
     if isinstance(X, np.ndarray):
         numbers = X.dtype.kind not in "OUS" or holds_numbers(X)
         return X.ndim == axes and numbers

@@ -333,7 +333,7 @@ n_iter_, converged_, n_features_in_
         return super()._log_class_shares(pairs)
 
     def _bound_holds(self, given):
-        """Whether the level saw no row; tables and prior are taken as they are."""
+        """True if the level saw no row; tables and prior are taken as they are."""
         return given
 
     def _bias_prior(self):

@@ -32,7 +32,7 @@ _STYLE = {"frameon": False, "fontsize": "small", "borderaxespad": 0.0}
 
 
 def has_layout_engine(ax: Axes) -> bool:
-    """Whether the figure makes room by itself when it is drawn."""
+    """True if the figure makes room by itself when it is drawn."""
     from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
     engine = ax.figure.get_layout_engine()
@@ -40,7 +40,7 @@ def has_layout_engine(ax: Axes) -> bool:
 
 
 def is_constrained(ax: Axes) -> bool:
-    """Whether the figure has a constrained layout, which knows scales and legends."""
+    """True if the figure has a constrained layout, which knows scales and legends."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     return isinstance(ax.figure.get_layout_engine(), ConstrainedLayoutEngine)

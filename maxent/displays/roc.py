@@ -268,7 +268,7 @@ class ROCComparisonDisplay:
         return self
 
     def _is_hidden_by(self, legend: Legend) -> bool:
-        """Whether a legend lies on a curve or reaches out of the axes."""
+        """True if a legend lies on a curve or reaches out of the axes."""
         box, frame = legend.get_window_extent(), self.ax_.get_window_extent()
         if box.x0 < frame.x0 or box.y1 > frame.y1:
             return True

@@ -319,7 +319,7 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
     # -- a fit from sums over parts of the rows ------------------------------------
     @classmethod
     def _sums_suffice(cls) -> bool:
-        """Whether maximum-likelihood fits are functions of sums over rows."""
+        """True if maximum-likelihood fits are functions of sums over rows."""
         summary = cls._summary.__func__  # type: ignore[attr-defined]
         base = ExponentialFamily._summary.__func__  # type: ignore[attr-defined]
         return summary is base

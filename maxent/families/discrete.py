@@ -320,7 +320,7 @@ def _log_power_product(log_p, log_q):
 
 
 def _are_few(log_p):
-    """Whether so few entries are positive that sparse products are faster."""
+    """True if so few entries are positive that sparse products are faster."""
     return np.count_nonzero(log_p > -np.inf) <= _SPARSE * log_p.size
 
 

@@ -334,7 +334,7 @@ def inverse_products(factor, matrix):
 
 
 def _is_shared(matrices):
-    """Whether a batch (n, d, d) was broadcast from one matrix."""
+    """True if a batch (n, d, d) was broadcast from one matrix."""
     return len(matrices) > 0 and matrices.strides[0] == 0
 
 

@@ -191,7 +191,7 @@ def check_like(name: str, models: Any, like: Any, method: str) -> None:
 
 
 def is_sequence_model(model: Any) -> bool:
-    """Whether a model is of sequences: as its route says, or as `sample` does."""
+    """True if a model is of sequences: as its route says, or as `sample` does."""
     own = _own_route(model)
     if own is not None:
         return own.sequences

@@ -290,7 +290,7 @@ _SCORERS: dict[type[Any], Callable[..., Scorer]] = {
 
 
 def has_scores(cls: type[Any]) -> bool:
-    """Whether the models of a class have scores."""
+    """True if the models of a class have scores."""
     return issubclass(cls, tuple(_SCORERS))
 
 

@@ -81,7 +81,7 @@ def whiten(U, mean, factor):
 
 
 def is_estimated(information):
-    """Whether the information is taken from scores; refuses unknown names."""
+    """True if the information is taken from scores; refuses unknown names."""
     if isinstance(information, str) and information not in _NAMES:
         raise v.unknown("information", information, _NAMES, _ARRAYS)
     return isinstance(information, str) and information in _ESTIMATED

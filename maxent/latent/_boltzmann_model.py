@@ -306,13 +306,13 @@ class BoltzmannModel(LogLinearModel):
 
     @property
     def _by_halves(self):
-        """Whether the feature sum follows from the number of active units."""
+        """True if the feature sum follows from the number of active units."""
         full = self.free[~np.eye(self.M, dtype=bool)].all()
         return full and len(self.biased) in (0, self.M)
 
     @property
     def _splits(self):
-        """Whether means can be split by the feature sum, for method='iis'."""
+        """True if means can be split by the feature sum, for method='iis'."""
         return self._by_halves or self.M <= 20
 
     def _by_sum(self, lam):

@@ -184,7 +184,7 @@ class CandidateMixture(CandidatePool, DensityMixin, BaseEstimator):
         return False
 
     def _survives(self, problem, runs, i):
-        """Whether a perturbed run comes back to the same objective."""
+        """True if a perturbed run comes back to the same objective."""
         rng = np.random.default_rng(0)
         phi = runs.phi[i]
         moved = phi + 1e-3 * self._direction(problem, phi, rng.normal(size=phi.shape))

@@ -131,7 +131,7 @@ def groups(
 
 
 def _matched(a: Array | None, b: Array | None, signed: bool) -> bool:
-    """Whether rows (K, P) are equal in some order; without any it is not known."""
+    """True if rows (K, P) are equal in some order; without any it is not known."""
     if a is None or b is None:
         return True
     scale = 1.0 + np.abs(b)
@@ -155,7 +155,7 @@ def chosen(table: dict[str, NDArray[Any]], selection: str) -> int:
 
 
 def rejections(table: dict[str, NDArray[Any]]) -> dict[str, int]:
-    """How many candidates each gate rejected."""
+    """Numbers of candidates that the gates rejected."""
     return {name: int((table["reason"] == name).sum()) for name in REASONS}
 
 
@@ -182,7 +182,7 @@ def check_admitted(
 
 
 class CandidatePool(CallbacksMixin, FittedState, ABC):
-    """What estimators with candidates share: the table, the gates, the choice.
+    """Base of estimators with candidates: the table, the gates, the choice.
 
     A subclass sets `candidates_` and `_keep(i)`, which makes candidate i the model.
     """
@@ -237,7 +237,7 @@ class CandidatePool(CallbacksMixin, FittedState, ABC):
         """Take candidate i as the fitted model."""
 
     def _of_candidates(self) -> dict[str, Any]:
-        """What is kept of every candidate beside the table, by name."""
+        """Arrays kept of every candidate beside the table, by name."""
         return {k: x for k, x in vars(self).items() if k.startswith("candidate_")}
 
     def _check_candidates(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether linear functions of the features separate the classes of training rows.
+"""True if linear functions of the features separate the classes of training rows.
 
 If they do, or if some rows lie beyond a boundary that all others are on or beyond, the
 likelihood of multinomial logistic regression has no maximum: it grows along a direction
@@ -21,7 +21,7 @@ _EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1
 
 
 def is_separated(X, y, W, b, intercept):
-    """Whether the likelihood of the rows has no maximum.
+    """True if the likelihood of the rows has no maximum.
 
     Nothing is found of rows that are separated in part, beyond the size of the program.
 
@@ -65,7 +65,7 @@ def _differences(X, y, K, intercept):
 
 
 def _has_direction(A):
-    """Whether some B has A B >= 0, > 0 in some rows."""
+    """True if some B has A B >= 0, > 0 in some rows."""
     found = linprog(
         -np.asarray(A.sum(axis=0)).ravel(),
         A_ub=-A,

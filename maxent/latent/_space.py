@@ -32,7 +32,7 @@ _LEAST_SPREAD = 1e-6
 
 @dataclass(frozen=True)
 class Units:
-    """How features of order one belong to those of the caller, f = origin + unit f'.
+    """Map of features of order one to those of the caller, f = origin + unit f'.
 
     Weights of f' are lam' = unit lam; probabilities, entropies and duals are the same.
 

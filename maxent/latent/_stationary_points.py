@@ -236,7 +236,7 @@ def _joined(histories):
 
 
 def _endless(likelihood, lam, tol, max_iter):
-    """Whether weights (N,) of a stationary point grow without limit.
+    """True if weights (N,) of a stationary point grow without limit.
 
     Where the likelihood has no maximum but at infinity, its gradient falls below any
     tolerance at weights of the order of log(1/tol) over the range of the features, and
@@ -289,7 +289,7 @@ def _curvature(likelihood, lam, tol, max_iter):
 
 
 def _survives(likelihood, lam, tol, max_iter):
-    """Whether a perturbed run comes back to the same likelihood."""
+    """True if a perturbed run comes back to the same likelihood."""
     rng = np.random.default_rng(0)
     moved = lam + 1e-3 * (1.0 + np.abs(lam)) * rng.normal(size=lam.shape)
     moved = np.clip(moved, -likelihood.bound, likelihood.bound)

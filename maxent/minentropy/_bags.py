@@ -10,7 +10,7 @@ from maxent.minentropy._features import listed_masks
 
 
 def holds_bags(X):
-    """Whether X is a list of matrices or an array of three axes."""
+    """True if X is a list of matrices or an array of three axes."""
     if hasattr(X, "ndim"):
         return X.ndim == 3 or bool(
             X.ndim == 1 and X.dtype == object and X.size and np.ndim(X[0]) > 0
@@ -26,7 +26,7 @@ def holds_bags(X):
 
 
 def _tells(bag):
-    """Whether a bag has instances, or something else that is to be refused by name."""
+    """True if a bag has instances, or something else that is to be refused by name."""
     return sp.issparse(bag) or not hasattr(bag, "__len__") or len(bag) > 0
 
 

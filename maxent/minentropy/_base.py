@@ -244,7 +244,7 @@ class MinEntropyBase(CallbacksMixin, FittedState, ClassifierMixin, BaseEstimator
         return classes
 
     def _one_sided(self, K):
-        """Whether one class of two has scores and the other one's are zero."""
+        """True if one class of two has scores and the other one's are zero."""
         mode = v.check_choice("mode", self.mode, ("auto", "blocks", "one_sided"))
         if mode == "one_sided" and K != 2:
             raise ValueError(

@@ -137,7 +137,7 @@ class _Model:
         )
 
     def _is_true(self):
-        """Whether the decrease comes true by a tenth."""
+        """True if the decrease comes true by a tenth."""
         fall = self.f - self.objective.value(self.new)
         return fall >= _ENOUGH * (self.f - self.lower) > 0
 

@@ -39,7 +39,7 @@ class HiddenFeatures(ABC):
     @property
     @abstractmethod
     def is_visible(self) -> bool:
-        """Whether every output has one hidden value: nothing is hidden."""
+        """True if every output has one hidden value: nothing is hidden."""
 
     @abstractmethod
     def renyi(

@@ -65,12 +65,12 @@ class Groups:
 
     @property
     def single(self) -> bool:
-        """Whether every group has one row."""
+        """True if every group has one row."""
         return len(self.starts) == len(self.of_row)
 
     @cached_property
     def lone(self) -> NDArray[np.bool_]:
-        """Whether a group has one row."""
+        """True if a group has one row."""
         return np.diff(self.starts, append=len(self.of_row)) == 1
 
     @cached_property

@@ -59,7 +59,7 @@ class LearnResult:
 
     @property
     def converged(self):
-        """Whether the tolerance is met."""
+        """True if the tolerance is met."""
         return self.status is Status.CONVERGED
 
 

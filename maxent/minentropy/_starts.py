@@ -165,7 +165,7 @@ def _run(name, objective, settings, rng, callback, before):
 
 
 def _is_trapped(objective, zero, settings):
-    """Whether e_1(0) is small: the averages of features do not tell outputs apart."""
+    """True if e_1(0) is small: the averages of features do not tell outputs apart."""
     f, problem = objective.at_order(np.zeros(objective.features.K)).linearised(zero)
     if not f > 0:
         return False

@@ -73,7 +73,7 @@ class MarginResult:
 
     @property
     def converged(self) -> bool:
-        """Whether the tolerance is met."""
+        """True if the tolerance is met."""
         return self.status is Status.CONVERGED
 
 

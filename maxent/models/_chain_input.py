@@ -269,7 +269,7 @@ def mean_length(found: Sequences) -> int:
 
 @dataclass(frozen=True)
 class RandomStarts:
-    """What a fit without `init` is told about its starts."""
+    """Arguments about the starts of a fit without `init`."""
 
     n_states: int | None
     zeta: float

@@ -122,7 +122,7 @@ def mean_field_moments(q: list[Array], by_step: bool) -> Moments:
 
 
 def is_exact(method: str, sizes: tuple[int, ...]) -> bool:
-    """Whether a fit sums over joint states."""
+    """True if a fit sums over joint states."""
     v.check_choice("method", method, ("auto", "exact", "meanfield"))
     count = math.prod(sizes)
     if method == "exact" and count > _MOST_STATES:
@@ -175,6 +175,9 @@ class FactorialProblem:
 
     def _set_scale(self, n_groups, rng):
         """V of the prior."""
+        if self.ridge == 0.0:
+            self.scale = np.zeros((self.x.shape[1], self.x.shape[1]))
+            return
         own = np.ones(len(self.x))
         X = with_column_means(self.x, own) if self.partial else self.x
         n_groups = min(n_groups, _MOST_GROUPS, max(1, len(X) // _LEAST_GROUP))

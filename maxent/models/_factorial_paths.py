@@ -30,7 +30,7 @@ MOST_STATES = 1024  # joint states: their square is the cost of an exact step
 
 
 def _is_exact(model: Any, method: str) -> bool:
-    """Whether to go through the joint states."""
+    """True if to go through the joint states."""
     v.check_choice("method", method, ("auto", "exact", "meanfield"))
     count = math.prod(model.n_states)
     if method == "exact" and count > MOST_STATES:

@@ -139,7 +139,7 @@ def _e_step(X, _, own, point):
 
 
 def _outside(X, _, own, components):
-    """What is wrong with a row that no component can have, or None."""
+    """Message about a row that no component can have, or None."""
     X = np.asarray(X if own is None else X[own > 0], dtype=np.float64)
     try:
         components._check_support(

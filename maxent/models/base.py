@@ -74,7 +74,7 @@ class Model(ABC):
 
     @property
     def fit_result(self) -> EMResult | None:
-        """How the fit ended; None of a model that no iterative fit has made."""
+        """Record of the fit; None of a model that no iterative fit has made."""
         return self.__dict__.get("_fit_result")
 
     def _with_names(self, names: tuple[str, ...] | None) -> Self:
@@ -312,7 +312,7 @@ def _short(value: Any) -> str:
 
 
 def _is_open(result: EMResult | None) -> TypeGuard[EMResult]:
-    """Whether a fit ended without converging, and no callback has stopped it."""
+    """True if a fit ended without converging, and no callback has stopped it."""
     return not (result is None or result.converged or result.status is Status.STOPPED)
 
 

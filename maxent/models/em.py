@@ -105,7 +105,7 @@ class MonotoneMonitor(Monitor):
         return certified.point
 
     def fell(self) -> bool:
-        """Whether the last objective is below the one before by more than rounding."""
+        """True if the last objective is below the one before by more than rounding."""
         _, objective, gain = self.history[-1]
         return gain < -ROUNDING * (1.0 + abs(objective))
 

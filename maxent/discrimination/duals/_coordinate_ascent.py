@@ -123,7 +123,7 @@ class _Epochs:
         return times * self.tol * (1 + abs(self.objective))
 
     def nearly_done(self):
-        """Whether the estimated gap is close to the tolerance."""
+        """True if the estimated gap is close to the tolerance."""
         return self.total <= self._allowed(2.0)
 
     def multipliers(self):

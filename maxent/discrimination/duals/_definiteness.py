@@ -25,7 +25,7 @@ NOISE = 1e-5
 
 
 def has_negative_curvature(kernel, bias, curvature):
-    """Whether a sample of the rows shows a dual that is not concave.
+    """True if a sample of the rows shows a dual that is not concave.
 
     Curvature of the rows' own terms makes up for as much in the kernel; half of it is
     counted, so that the gap is right within a factor of two.

@@ -174,7 +174,7 @@ class LinearProblem:
 
     @property
     def _all_at_once(self):
-        """Whether a pass takes all rows together: parts of sparse ones are copies."""
+        """True if a pass takes all rows together: parts of sparse ones are copies."""
         return self.sparse and self.one_to_one
 
     def _pieces(self):

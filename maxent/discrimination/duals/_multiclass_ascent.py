@@ -72,7 +72,7 @@ def solve_coordinate(
 
 
 def _out_of_reach(history, tol, bound):
-    """Whether the gap, falling as it last did, is not to meet tol in time.
+    """True if the gap, falling as it last did, is not to meet tol in time.
 
     Asked of a quarter of the bound on the sweeps at least; the pace is that of the
     latter half.
@@ -123,7 +123,7 @@ class _CoordinateAscent:
         return np.isfinite(self.objective)
 
     def nearly_done(self):
-        """Whether the terms met are within the tolerance."""
+        """True if the terms met are within the tolerance."""
         return self.total <= self.tol * (1 + max(self.objective, 0.0))
 
     def check(self, n_iter, monitor):

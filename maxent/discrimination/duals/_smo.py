@@ -133,7 +133,7 @@ class WorkingSets(ActiveRows):
         return b + middle, CORE_STATUS[code]
 
     def ended(self):
-        """Whether no further step may be taken."""
+        """True if no further step may be taken."""
         return self.steps >= self.max_iter or self.monitor.stopping
 
     # -- solution -----------------------------------------------------------------

@@ -288,7 +288,7 @@ def _newton_then_interior(rows, R, E, **options):
 
 
 def _are_unbounded(blocks):
-    """Whether all weights are in the domain, as far as the blocks tell."""
+    """True if all weights are in the domain, as far as the blocks tell."""
     return all(block.slacks(np.zeros(block.n_rows)) is None for block in blocks)
 
 

@@ -132,7 +132,7 @@ def _with_fallback(linear, solver, tol, max_iter, init, callback, seed):
 
 
 def _interior_is_cheap(linear):
-    """Whether the interior point takes seconds, and its features little memory."""
+    """True if the interior point takes seconds, and its features little memory."""
     n, d = linear.X.shape
     most = 1e7 if linear.sparse else 4e7
     return n * d * min(n, d) <= 4e9 and n * d <= most

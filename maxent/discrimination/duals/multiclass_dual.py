@@ -116,7 +116,7 @@ def solve_multiclass(
 
 
 def _has_negative_curvature(kernel, c, bias):
-    """Whether the dual is not concave, as far as a sample of the rows tells.
+    """True if the dual is not concave, as far as a sample of the rows tells.
 
     beta is linear in the multipliers of a row, with |beta|^2 <= m |lam|^2.
     """

@@ -150,7 +150,7 @@ class TreeRows:
         return out
 
     def may_store_features(self):
-        """Whether rows by edges fit the space meant for them."""
+        """True if rows by edges fit the space meant for them."""
         return self.n_rows * self.own.n * (self.own.n - 1) // 2 <= _FEATURES
 
     def keep_features(self):
