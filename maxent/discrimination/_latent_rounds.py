@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from maxent._support.callers import user_stacklevel
-from maxent._support.processes import end_tasks, spread
+from maxent._support.processes import spread
 from maxent._support.reports import Report, tell
 from maxent._support.results import DualResult, Monitor, Status
 from maxent._support.threads import single_threaded_blas
@@ -415,7 +415,7 @@ class _Starts:
             progress.say(f"{number} of {len(starts)} starts have ended")
             if progress.stopped:
                 break
-        end_tasks(found, progress.stopped)
+        found.close()
         return results
 
     def _found(self, starts, settings):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support.compiling import compiled
-from maxent._support.processes import end_tasks, spread
+from maxent._support.processes import spread
 from maxent._support.progress import Progress
 from maxent._support.reports import Report, relayed, tell
 from maxent._support.results import Status
@@ -120,7 +120,7 @@ def parts_of(
         with progress.group("candidates"):
             parts.append(next(found))
         progress.say(f"{sum(map(len, chunks[: len(parts)]))} of {n} starts have ended")
-    end_tasks(found, progress.stopped)
+    found.close()
     return parts
 
 

@@ -3,7 +3,6 @@
 import os
 import time
 import warnings
-from itertools import pairwise
 
 import joblib
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.base import clone
 
 from maxent import LMEBoltzmannMachine, MEDOutlierDetector
 from maxent._support import processes
-from maxent._support.processes import end_tasks, spread
+from maxent._support.processes import spread
 from maxent._support.threads import effective_threads
 from maxent.discrimination import LatentMixture
 from maxent.kernels import product_kernel_tiles
@@ -28,13 +27,6 @@ def _functions():
             passing.now += seconds
         return number, os.getpid(), effective_threads()
 
-    def meets(number, folder):
-        """As `place`, where the first task ends once another has begun."""
-        (folder / str(number)).touch()
-        while number == 0 and len(list(folder.iterdir())) < 2:
-            time.sleep(0.01)
-        return place(number)
-
     def broken(number):
         if number == 2:
             raise ZeroDivisionError(f"task {number}")
@@ -48,12 +40,10 @@ def _functions():
         def perf_counter(self):
             return self.now
 
-        monotonic = perf_counter
-
-    return place, meets, broken, Clock
+    return place, broken, Clock
 
 
-place, meets, broken, Clock = _functions()
+place, broken, Clock = _functions()
 
 
 def asked(found, n):
@@ -61,12 +51,6 @@ def asked(found, n):
     found = list(found)
     assert [number for number, *_ in found] == list(range(n))
     return [pid for _, pid, _ in found]
-
-
-@pytest.fixture(autouse=True)
-def fresh(monkeypatch):
-    """No process was at work before, as far as is known."""
-    monkeypatch.setattr(processes, "_pool", processes._Pool())
 
 
 @pytest.fixture
@@ -77,55 +61,37 @@ def clock(monkeypatch):
 
 
 @pytest.fixture
-def costs(monkeypatch):
-    """Set the seconds that processes must save: not yet running, or at rest.
-
-    The first task is waited for in real time, about as long: in hundreds of seconds
-    that ends by itself on no machine, however busy.
-    """
-
-    def set_to(cold, warm):
-        monkeypatch.setattr(processes, "_COLD", cold)
-        monkeypatch.setattr(processes, "_WARM", warm)
-
-    return set_to
+def worth(monkeypatch):
+    """Set the seconds that processes must save."""
+    return lambda seconds: monkeypatch.setattr(processes, "_WORTH", seconds)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
-def test_short_tasks_are_done_here(n_jobs, costs):
-    costs(1e4, 1e4)
+def test_short_tasks_are_done_here(n_jobs, worth):
+    worth(1e4)
     tasks = [(k,) for k in range(20)]
     assert set(asked(spread(place, tasks, n_jobs), 20)) == {os.getpid()}
     assert list(spread(place, [], n_jobs)) == []
 
 
-def test_long_tasks_go_to_processes_while_the_first_one_runs(costs, tmp_path):
-    costs(0.05, 0.05)
-    pids = asked(spread(meets, [(k, tmp_path) for k in range(5)], 2), 5)
+def test_long_tasks_go_to_processes_but_the_first(clock):
+    tasks = [(k, clock, 400.0) for k in range(5)]
+    pids = asked(spread(place, tasks, 2), 5)
     assert pids[0] == os.getpid() and os.getpid() not in pids[1:]
 
 
-def test_tasks_that_turn_out_long_go_to_processes(costs, clock):
-    costs(5e3, 5e3)
-    tasks = [(k, clock, 400.0) for k in range(40)]
-    pids = asked(spread(place, tasks, 2), 40)
-    here = [pid == os.getpid() for pid in pids]
-    assert here[0] and not here[-1]
-    assert sum(a != b for a, b in pairwise(here)) == 1  # once
-
-
-@pytest.mark.parametrize("cost", [0.0, 100.0])
-def test_errors_are_those_of_the_task(cost, costs):
-    costs(cost, cost)
+@pytest.mark.parametrize("cost", [-1.0, 100.0])
+def test_errors_are_those_of_the_task(cost, worth):
+    worth(cost)
     found = spread(broken, [(k,) for k in range(5)], 2)
     assert next(found) == 0
     with pytest.raises(ZeroDivisionError, match="task 2"):
         list(found)
 
 
-@pytest.mark.parametrize("cost", [0.0, 100.0])
-def test_tasks_are_given_up(cost, costs, tmp_path):
-    costs(cost, cost)
+@pytest.mark.parametrize("cost", [-1.0, 100.0])
+def test_tasks_are_given_up(cost, worth, tmp_path):
+    worth(cost)
 
     def noted(number):
         (tmp_path / str(number)).touch()
@@ -134,29 +100,18 @@ def test_tasks_are_given_up(cost, costs, tmp_path):
 
     found = spread(noted, [(k,) for k in range(100)], 2)
     assert [next(found) for _ in range(3)] == [0, 1, 2]
-    end_tasks(found, True)
+    found.close()
     assert 3 <= len(list(tmp_path.iterdir())) < 50
     assert asked(spread(place, [(k,) for k in range(3)], 2), 3)  # the pool recovers
 
 
-def test_a_context_of_joblib_is_heeded(costs):
-    costs(0.0, 0.0)
+def test_a_context_of_joblib_is_heeded(worth):
+    worth(-1.0)
     tasks = [(k,) for k in range(6)]
     with joblib.parallel_config(backend="threading", n_jobs=2):
         assert set(asked(spread(place, tasks, None), 6)) == {os.getpid()}
     assert set(asked(spread(place, tasks, None), 6)) == {os.getpid()}
     assert len(set(asked(spread(place, tasks, 2), 6))) > 1
-
-
-def test_processes_start_once_they_would_have_saved_their_start(costs, clock):
-    costs(5e3, 500.0)
-    tasks = [(k, clock, 400.0) for k in range(10)]  # they save half of it
-    here = [set(asked(spread(place, tasks, 2), 10)) == {os.getpid()} for _ in range(4)]
-    assert here == [True, True, False, False]
-    costs(5e3, 5e3)
-    tasks = [(k,) for k in range(10)]  # what is not worth it is not counted
-    for _ in range(3):
-        assert set(asked(spread(place, tasks, 2), 10)) == {os.getpid()}
 
 
 def test_loops_of_tasks_done_here_take_one_thread():
@@ -195,11 +150,10 @@ def test_where_tasks_are_done_changes_no_bit(name, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         alone = call(1)
-        monkeypatch.setattr(processes, "_COLD", 0.0)
-        monkeypatch.setattr(processes, "_WARM", 0.0)
-        begun, begin = [], processes._Others._begin
+        monkeypatch.setattr(processes, "_WORTH", -1.0)
+        began, begin = [], processes._in_processes
         monkeypatch.setattr(
-            processes._Others, "_begin", lambda self: begun.append(1) or begin(self)
+            processes, "_in_processes", lambda *a: began.append(1) or begin(*a)
         )
         np.testing.assert_array_equal(call(2), alone)
-    assert begun
+    assert began
