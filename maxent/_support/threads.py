@@ -15,11 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from maxent._core.threads import (
-    has_openmp,
-    leave_out_switches,
-    openmp_max_threads,
-)
+from maxent._core.threads import has_openmp, openmp_max_threads
 from maxent._support.validation import check_jobs
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -185,8 +181,6 @@ def in_threads(work, n_items, n_threads):
     except BaseException:  # a signal, between items or while waiting
         stop.set()
         raise
-    if others:
-        leave_out_switches()
     if failures:
         raise failures[0]
 

@@ -1,15 +1,12 @@
 """The thread policy: who may say how many, and one thread for BLAS."""
 
-import math
 import os
 import subprocess
 import sys
 import threading
 
-import numpy as np
 import pytest
 from maxent._core.threads import (
-    contended,
     has_openmp,
     openmp_max_threads,
     threads_worth,
@@ -191,79 +188,6 @@ def test_waiting_threads_spin_briefly_unless_the_user_says_otherwise(asked, tmp_
     done = subprocess.run([sys.executable, "-c", script], **options)
     assert done.returncode == 0, done.stderr
     assert f"GOMP_SPINCOUNT = '{asked or 10000}'" in done.stderr
-
-
-def history(ms, per_second, times, full=0.0):
-    """Calls `ms` apart, with so many involuntary switches a second between them."""
-    return np.tile([ms, 1e-3 * ms * per_second, full], (times, 1))
-
-
-@pytest.mark.parametrize("ms", [0.5, 3.0, 40.0, 1e3, 1e5])
-def test_the_switches_of_an_idle_machine_are_not_contention(ms):
-    assert not any(contended(history(ms, 60.0, 3000)))
-
-
-@pytest.mark.parametrize("ms", [0.5, 3.0, 20.0])
-@pytest.mark.parametrize("per_second", [250.0, 700.0])
-def test_contention_is_seen_soon_and_tried_again_ever_more_rarely(ms, per_second):
-    found = np.array(contended(history(ms, per_second, round(20e3 / ms))))
-    assert found.argmax() * ms <= 50.0
-    change = np.flatnonzero(np.diff(found, prepend=False)) * ms
-    rests, tries = change[1::2] - change[:-1:2], change[2::2] - change[1:-1:2]
-    assert rests[0] <= 50.0 + ms and 300.0 < rests.max() <= 400.0 + ms
-    assert (np.diff(rests) >= -ms).all()
-    assert tries.max() <= 50.0
-    assert found.mean() > 0.85
-
-
-def test_contention_that_ends_is_forgotten():
-    both = np.concatenate([history(2.0, 500.0, 1000), history(2.0, 20.0, 1000)])
-    found = contended(both)
-    assert any(found[:1000]) and not any(found[1201:])  # a rest is 400 ms at most
-    again = contended(np.concatenate([both, history(2.0, 500.0, 34)]))[2000:]
-    assert 25 <= sum(again) <= 26  # it rests briefly, as at the first time
-
-
-def test_processors_that_are_full_are_seen_at_once():
-    busy = history(20.0, 0.0, 50, full=1.0)
-    assert all(contended(busy))
-    after = contended(np.concatenate([busy, history(20.0, 20.0, 50)]))[50:]
-    assert after[0] and not any(after[3:])  # within 50 ms
-    # threads that wait at first are no reason to wait while nothing says so later
-    assert not any(contended(history(20.0, 20.0, 50)))
-
-
-@pytest.mark.parametrize("ms", [0.5, 3.0, 20.0])
-def test_threads_of_the_system_that_run_for_a_moment_cost_a_moment(ms):
-    """Processors that are full at one look and not at the next."""
-    look = history(ms, 20.0, 500)
-    look[100, 2] = look[300, 2] = 1.0
-    found = np.flatnonzero(contended(look))
-    alone = math.ceil(3.0 / ms)
-    assert found.tolist() == [*range(100, 100 + alone), *range(300, 300 + alone)]
-    look[100 + alone, 2] = 1.0  # found again at the second look: 50 ms
-    found = np.flatnonzero(contended(look))
-    assert (found < 300).sum() == alone + math.ceil(50.0 / ms)
-
-
-@openmp
-@pytest.mark.timed
-@pytest.mark.skipif(sys.platform != "linux", reason="counts of Linux")
-def test_short_loops_go_on_alone_where_threads_share_a_processor():
-    code = """
-import os, time
-import numpy as np
-os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-from maxent import MEDClassifier
-from maxent._core.threads import threads_worth
-X = np.random.default_rng(0).normal(size=(1500, 20))
-machine = MEDClassifier(n_jobs=2).fit(X, X[:, 0] > 0.3)
-end = time.monotonic() + 20.0
-while threads_worth(2, 2, 1e7) == 2 and time.monotonic() < end:
-    machine.decision_function(X)
-print(threads_worth(2, 2, 1e7), threads_worth(2, 2, 1e9), time.monotonic() < end)
-"""
-    assert run("-c", code).split() == ["1", "2", "True"]
 
 
 def test_too_little_work_is_not_worth_threads():
