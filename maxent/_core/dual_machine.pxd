@@ -25,7 +25,6 @@ cdef struct DualMachine:
     float* lanes            # extremes of v + up by chunks and lanes of the last sweep
     float* below            # and of -(v + low)
     void* memory            # of these arrays
-    void* team              # thread that takes half of the sweeps (sweeps.h), or NULL
     Py_ssize_t next         # row with the largest v + up,
     float top               # and that
     Py_ssize_t steps

@@ -36,17 +36,18 @@ from maxent._core.potentials cimport (
 cdef extern from "vector.h" nogil:
     const int MX_LANES
     const int MX_SWEEP_CHUNK
-
-cdef extern from "sweeps.h" nogil:
-    ctypedef struct mx_sweeps:
-        pass
-    Py_ssize_t mx_sweeps_update(
-        mx_sweeps* s, float* v, const float* up, const float* low, const float* ki,
-        const float* kj, float ci, float cj, Py_ssize_t n, float* above, float* below,
-        float* top, float* bottom) noexcept
-    Py_ssize_t mx_sweeps_select(
-        mx_sweeps* s, const float* v, const float* low, const float* e,
-        const float* ki, float vi, float ei, Py_ssize_t n, float* lanes) noexcept
+    void mx_smo_update(
+        float* v, const float* up, const float* low, const float* ki, const float* kj,
+        float ci, float cj, Py_ssize_t n, float* above, float* below) noexcept
+    Py_ssize_t mx_smo_extremes(
+        const float* v, const float* up, Py_ssize_t n, const float* above,
+        const float* below, float* top, float* bottom) noexcept
+    void mx_smo_gains(
+        const float* v, const float* low, const float* e, const float* ki, float vi,
+        float ei, Py_ssize_t n, float* lanes) noexcept
+    Py_ssize_t mx_smo_largest(
+        const float* v, const float* low, const float* e, const float* ki, float vi,
+        float ei, Py_ssize_t n, const float* lanes) noexcept
 
 cdef float BARRED = 1e30       # stands for infinity in `up` and `low`
 cdef double HUGE_MULTIPLIER = 1e13
@@ -237,7 +238,15 @@ cdef void dual_read(const DualMachine* machine, double* residual) noexcept nogil
             &machine.prior, &machine.rows[t], machine.a[t])
 
 
-cdef void set_gap(DualMachine* machine, float top, float bottom) noexcept nogil:
+cdef void sweep(
+    DualMachine* machine, const float* ki, const float* kj, float ci, float cj
+) noexcept nogil:
+    """v -= ci ki + cj kj; find the extremes of v and what follows from them."""
+    cdef float top = 0, bottom = 0
+    mx_smo_update(machine.v, machine.up, machine.low, ki, kj, ci, cj, machine.size,
+                  machine.lanes, machine.below)
+    machine.next = mx_smo_extremes(machine.v, machine.up, machine.size, machine.lanes,
+                                   machine.below, &top, &bottom)
     machine.top = top
     machine.violation = <double>top - <double>bottom
     machine.middle = 0.5 * (<double>top + <double>bottom)
@@ -248,12 +257,8 @@ cdef void set_gap(DualMachine* machine, float top, float bottom) noexcept nogil:
 
 
 cdef void dual_refresh(DualMachine* machine) noexcept nogil:
-    """Find the extremes of v and what follows from them."""
-    cdef float top = 0, bottom = 0
-    machine.next = mx_sweeps_update(
-        <mx_sweeps*>machine.team, machine.v, machine.up, machine.low, machine.K,
-        machine.K, 0, 0, machine.size, machine.lanes, machine.below, &top, &bottom)
-    set_gap(machine, top, bottom)
+    """Find the extremes of v after changes from outside."""
+    sweep(machine, machine.K, machine.K, 0, 0)
 
 
 cdef bint all_numbers(const DualMachine* machine) noexcept nogil:
@@ -305,9 +310,10 @@ cdef Py_ssize_t partner(DualMachine* machine, Py_ssize_t i) noexcept nogil:
     cdef Py_ssize_t j
     cdef int _
     for _ in range(RENEWALS + 1):
-        j = mx_sweeps_select(
-            <mx_sweeps*>machine.team, v, machine.low, machine.e, ki, vi, machine.e[i],
-            machine.size, machine.lanes)
+        mx_smo_gains(v, machine.low, machine.e, ki, vi, machine.e[i], machine.size,
+                     machine.lanes)
+        j = mx_smo_largest(v, machine.low, machine.e, ki, vi, machine.e[i],
+                           machine.size, machine.lanes)
         if j < 0 or not (machine.steep[0] or machine.steep[1]):
             return j
         machine.excess = <double>vi - (<double>v[j] + <double>machine.low[j])
@@ -340,7 +346,7 @@ cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
     cdef double* a = machine.a
     cdef Py_ssize_t i, j, last = machine.steps + steps
     cdef double tau, ai, aj, excess, eta
-    cdef float vi, top = 0, bottom = 0
+    cdef float vi
     cdef int status
     while True:
         status = dual_finished(machine, tol)
@@ -372,8 +378,5 @@ cdef int dual_pairs(DualMachine* machine, double tol, Py_ssize_t steps) noexcept
         machine.work += 1.
         dual_move(machine, i, ai, ki[i])
         dual_move(machine, j, aj, kj[j])
-        machine.next = mx_sweeps_update(
-            <mx_sweeps*>machine.team, v, machine.up, machine.low, ki, kj, <float>tau,
-            <float>-tau, machine.size, machine.lanes, machine.below, &top, &bottom)
+        sweep(machine, ki, kj, <float>tau, <float>-tau)
         machine.steps += 1
-        set_gap(machine, top, bottom)

@@ -25,18 +25,6 @@ from maxent._core.potentials cimport (
     potential_slope,
     unpack_potential,
 )
-from maxent._core.threads cimport team
-
-cdef extern from "sweeps.h" nogil:
-    ctypedef struct mx_sweeps:
-        pass
-    void mx_sweeps_run(
-        void (*run)(void* task, mx_sweeps* s) noexcept nogil, void* task,
-        bint two) noexcept
-    bint mx_sweeps_begin(
-        mx_sweeps* s, void (*help)(void* task) noexcept nogil, void* task) noexcept
-    Py_ssize_t mx_sweeps_claim(mx_sweeps* s) noexcept
-    void mx_sweeps_wait(mx_sweeps* s) noexcept
 
 cdef extern from "vector.h" nogil:
     void mx_add_row(
@@ -48,10 +36,7 @@ cdef extern from "vector.h" nogil:
 
 cdef enum:
     WINDOW = 16                # examples whose scores are read at a time
-    CHUNK = 1024               # scores of a class that are written at a time
-    SHARED = 1024              # examples whose scores a second thread helps to write
     SLICE = 10000000           # work between looks for an interrupt
-    SLICE_NS = 10000000        # its time, about
 
 
 cdef void improve(
@@ -161,77 +146,31 @@ cdef struct Block:
     double* score              # (m,) of the example visited
     double* moved              # (m,) change of its beta
     float* near                # (m, WINDOW) changes of the scores of the examples ahead
-    mx_sweeps* team
-    Moves due                  # what the last window changes
-    char apart[128]            # the other thread does not read what follows
     Moves found                # what this window changes
     double total, largest
     Py_ssize_t next, visits    # place in the order, examples improved
 
 
-cdef inline Py_ssize_t chunks_of(const Block* b) noexcept nogil:
-    return (b.q + CHUNK - 1) // CHUNK
-
-
-cdef void add_span(
-    const Block* b, Py_ssize_t first, Py_ssize_t length) noexcept nogil:
-    """Add what is due to some scores of all classes."""
-    cdef const Moves* due = &b.due
+cdef void add_found(Block* b) noexcept nogil:
+    """Add what a window changes to the scores of all examples, class by class."""
+    cdef const Moves* found = &b.found
     cdef Py_ssize_t k, i
     cdef const float* rows[WINDOW]
     for k in range(b.m):
-        for i in range(due.count[k]):
-            rows[i] = due.row[due.which[k * WINDOW + i]] + first
-        mx_add_rows(b.change + k * b.q + first, rows, due.multiple + k * WINDOW,
-                    due.count[k], length)
-
-
-cdef inline void add_chunk(const Block* b, Py_ssize_t at) noexcept nogil:
-    add_span(b, at * CHUNK, min(<Py_ssize_t>CHUNK, b.q - at * CHUNK))
-
-
-cdef void add_from_below(void* task) noexcept nogil:
-    """Add what is due to chunk after chunk while another thread comes from above."""
-    cdef Block* b = <Block*>task
-    cdef Py_ssize_t at = 0
-    while mx_sweeps_claim(b.team) < chunks_of(b):
-        add_chunk(b, at)
-        at += 1
-
-
-cdef void add_due(Block* b, bint helped) noexcept nogil:
-    """Add what is due to all chunks, or to those that a second thread leaves."""
-    cdef Py_ssize_t at = chunks_of(b)
-    if b.due.n_rows == 0:
-        return
-    if helped:
-        while mx_sweeps_claim(b.team) < chunks_of(b):
-            at -= 1
-            add_chunk(b, at)
-        mx_sweeps_wait(b.team)
-    else:
-        add_span(b, 0, b.q)
-    b.due.n_rows = 0
+        for i in range(found.count[k]):
+            rows[i] = found.row[found.which[k * WINDOW + i]]
+        mx_add_rows(b.change + k * b.q, rows, found.multiple + k * WINDOW,
+                    found.count[k], b.q)
 
 
 cdef void read_window(Block* b, Py_ssize_t count) noexcept nogil:
-    """Changes of the scores of the next examples, those that are due included."""
-    cdef const Moves* due = &b.due
-    cdef Py_ssize_t k, l, t, i
-    cdef float values[WINDOW * WINDOW]
-    cdef const float* rows[WINDOW]
+    """Changes of the scores of the next examples."""
+    cdef Py_ssize_t k, l, t
     for l in range(count):
         t = b.order[b.next + l]
         for k in range(b.m):
             b.near[k * WINDOW + l] = b.change[k * b.q + t]
             MX_PREFETCH(b.F + k * b.q + t)
-        for i in range(due.n_rows):
-            values[i * WINDOW + l] = due.row[i][t]
-    for k in range(b.m if due.n_rows else 0):
-        for i in range(due.count[k]):
-            rows[i] = values + due.which[k * WINDOW + i] * WINDOW
-        mx_add_rows(b.near + k * WINDOW, rows, due.multiple + k * WINDOW, due.count[k],
-                    count)
 
 
 cdef void visit_one(Block* b, Py_ssize_t l, Py_ssize_t count) noexcept nogil:
@@ -272,32 +211,25 @@ cdef void visit_one(Block* b, Py_ssize_t l, Py_ssize_t count) noexcept nogil:
     found.n_rows += 1
 
 
-cdef void visit_block(void* task, mx_sweeps* sweeps) noexcept nogil:
+cdef void visit_block(Block* b) noexcept nogil:
     """Visit the examples of a block in order, for a slice of work.
 
     Their scores are read a window at a time, and what a window changes is added to all
-    scores together: by a second thread while the next window is visited.
+    scores together.
     """
-    cdef Block* b = <Block*>task
     cdef Py_ssize_t k, l, count, work = 0
-    cdef bint helped
-    b.team = sweeps
     while b.next < b.n_order and work <= SLICE:
         count = min(<Py_ssize_t>WINDOW, b.n_order - b.next)
         read_window(b, count)
-        helped = b.due.n_rows > 0 and mx_sweeps_begin(sweeps, add_from_below, b)
         b.found.n_rows = 0
         for k in range(b.m):
             b.found.count[k] = 0
         for l in range(count):
             visit_one(b, l, count)
         b.next += count
-        add_due(b, helped)
-        b.due, b.found = b.found, b.due
-        work += b.m * (count + b.due.n_rows * (b.q // 8))
-        if sweeps == NULL:
-            add_due(b, False)
-    add_due(b, False)
+        if b.found.n_rows:
+            add_found(b)
+        work += b.m * (count + b.found.n_rows * (b.q // 8))
 
 
 def joint_block(
@@ -316,7 +248,6 @@ def joint_block(
     double[::1] bias,             # IN/OUT (m,)
     double skip,                  # IN     violation up to which a visit is spared
     double least,                 # IN     share of a multiplier as good as zero
-    int n_threads=1,              # IN     -2: two, however short the work
 ):
     """One pass; (Fenchel-Young sum on arrival, visits, largest violation).
 
@@ -332,8 +263,8 @@ def joint_block(
         raise ValueError("the change needs the shape of F")
     if q == 0 or order.shape[0] == 0:
         return 0., 0, 0.
-    memory = malloc(2 * m * sizeof(double) + 2 * (m + most) * sizeof(Py_ssize_t)
-                    + 3 * most * sizeof(float))
+    memory = malloc(2 * m * sizeof(double) + (m + most) * sizeof(Py_ssize_t)
+                    + 2 * most * sizeof(float))
     if memory == NULL:
         raise MemoryError
     b.prior = unpack_potential(spec)
@@ -347,19 +278,14 @@ def joint_block(
     b.score = <double*>memory
     b.moved = b.score + m
     b.found.count = <Py_ssize_t*>(b.moved + m)
-    b.due.count = b.found.count + m
-    b.found.which = b.due.count + m
-    b.due.which = b.found.which + most
-    b.found.multiple = <float*>(b.due.which + most)
-    b.due.multiple = b.found.multiple + most
-    b.near = b.due.multiple + most
-    b.due.n_rows = 0
+    b.found.which = b.found.count + m
+    b.found.multiple = <float*>(b.found.which + most)
+    b.near = b.found.multiple + most
     b.total = b.largest = 0.
     try:
         while b.next < b.n_order:
             with nogil:
-                mx_sweeps_run(visit_block, &b, n_threads == -2 or (
-                    q >= SHARED and team(n_threads, 2, SLICE_NS) > 1))
+                visit_block(&b)
             PyErr_CheckSignals()
     finally:
         free(memory)

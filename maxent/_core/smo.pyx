@@ -7,7 +7,7 @@ kink at zero.
 
 A step moves one pair of multipliers.  Where no cache holds K, pairs are also taken from
 small blocks of the worst rows, many steps in a round, so that the rows of K are read
-once for all of them; whichever way gains more for its work goes on.
+once for all of them.  The step type with the larger gain per unit of work is used next.
 
 Source: pairs by second-order information after Fan, Chen & Lin (2005), blocks after
 Joachims (1999), Making large-scale SVM learning practical.
@@ -46,16 +46,8 @@ cdef extern from "<math.h>" nogil:
 cdef extern from "vector.h" nogil:
     const int MX_LANES
     const int MX_SWEEP_CHUNK
-
-cdef extern from "sweeps.h" nogil:
-    const int MX_SHARED_ROWS
-    ctypedef struct mx_sweeps:
-        pass
-    void mx_sweeps_run(
-        void (*run)(void* task, mx_sweeps* s) noexcept nogil, void* task,
-        bint two) noexcept
-    void mx_sweeps_apply(
-        mx_sweeps* s, float* v, const float* const* rows, const float* c, Py_ssize_t m,
+    void mx_smo_apply(
+        float* v, const float* const* rows, const float* c, Py_ssize_t m,
         Py_ssize_t n) noexcept
 
 cdef enum:
@@ -170,8 +162,7 @@ cdef bint put_block(DualMachine* machine, Block* block, Py_ssize_t m) noexcept n
             block.source[moved] = machine.K + t * machine.ld
             dual_move(machine, t, block.a[s], block.source[moved][t])
             moved += 1
-    mx_sweeps_apply(<mx_sweeps*>machine.team, machine.v, block.source, block.change,
-                    moved, machine.size)
+    mx_smo_apply(machine.v, block.source, block.change, moved, machine.size)
     dual_refresh(machine)
     return moved > 0
 
@@ -245,32 +236,6 @@ cdef int dual_run(DualMachine* machine, double tol, Py_ssize_t steps) noexcept n
         machine.turn += 1
 
 
-cdef struct Slice:
-    DualMachine* machine
-    double tol
-    Py_ssize_t steps
-    int status
-
-
-cdef void run_slice(void* task, mx_sweeps* sweeps) noexcept nogil:
-    cdef Slice* part = <Slice*>task
-    part.machine.team = sweeps
-    part.status = dual_run(part.machine, part.tol, part.steps)
-    part.machine.team = NULL
-
-
-cdef int run_with(
-    DualMachine* machine, double tol, Py_ssize_t steps, int n_threads) noexcept nogil:
-    """As dual_run, half of the sweeps by a second thread if there is one to spare.
-
-    With -2 threads there always is.
-    """
-    cdef Slice part = Slice(machine, tol, steps, DUAL_RUNNING)
-    mx_sweeps_run(run_slice, &part, machine.size >= MX_SHARED_ROWS and (
-        n_threads == -2 or team(n_threads, 2, SLICE_NS) > 1))
-    return part.status
-
-
 def padded(Py_ssize_t n):
     """Columns that the Gram matrix given to `smo` needs for n rows."""
     return dual_padded(n)
@@ -293,7 +258,6 @@ def smo(
     const signed char[::1] sides,  # IN     (n,)
     double tol,
     Py_ssize_t max_iter,
-    int n_threads=1,
 ):
     """Returns (steps taken, optimality gap reached, middle of the gap, status, whether
     a pair was met along which K has negative curvature)."""
@@ -312,7 +276,7 @@ def smo(
         while status == DUAL_RUNNING:
             part = min(slice_, max_iter - machine.steps)
             with nogil:
-                status = run_with(&machine, tol, part, n_threads)
+                status = dual_run(&machine, tol, part)
             if machine.steps >= max_iter:
                 break
             PyErr_CheckSignals()

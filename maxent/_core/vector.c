@@ -228,14 +228,14 @@ INLINE mx_size best_slot(const float *lanes, mx_size chunks, float *value) {
 
 CLONES void mx_smo_update(float *restrict v, const float *restrict up,
                           const float *restrict low, const float *restrict ki,
-                          const float *restrict kj, float ci, float cj, mx_size first,
-                          mx_size last, float *restrict above, float *restrict below) {
-    for (mx_size start = first; start < last; start += CHUNK) {
-        mx_size stop = start + CHUNK < last ? start + CHUNK : last;
+                          const float *restrict kj, float ci, float cj, mx_size n,
+                          float *restrict above, float *restrict below) {
+    for (mx_size start = 0; start < n; start += CHUNK) {
+        mx_size stop = start + CHUNK < n ? start + CHUNK : n;
         mx_size slots = start / CHUNK * LANES;
         float hi[LANES], lo[LANES];
         for (int l = 0; l < LANES; l++) hi[l] = lo[l] = -INFINITY;
-        mx_size ahead = stop + AHEAD <= last ? AHEAD : 0; /* not beyond the row */
+        mx_size ahead = stop + AHEAD <= n ? AHEAD : 0; /* not beyond the row */
         for (mx_size t = start; t < stop; t += LANES) {
             MX_PREFETCH(kj + t + ahead);
             for (int l = 0; l < LANES; l++) {
@@ -268,7 +268,7 @@ CLONES mx_size mx_smo_extremes(const float *restrict v, const float *restrict up
 /* Eight rows at a time keep the memory busy; where fewer are left, the first of them
  * fills up, with nothing. All is in multiples of LANES: loops of that length are vectors. */
 CLONES void mx_smo_apply(float *restrict v, const float *const *rows, const float *c,
-                         mx_size m, mx_size first, mx_size stop) {
+                         mx_size m, mx_size n) {
     for (mx_size s = 0; s < m; s += 8) {
         const float *k[8];
         float x[8];
@@ -276,7 +276,7 @@ CLONES void mx_smo_apply(float *restrict v, const float *const *rows, const floa
             k[i] = s + i < m ? rows[s + i] : rows[s];
             x[i] = s + i < m ? c[s + i] : 0.0f;
         }
-        for (mx_size start = first; start < stop; start += LANES)
+        for (mx_size start = 0; start < n; start += LANES)
             for (mx_size t = start; t < start + LANES; t++)
                 v[t] -= ((x[0] * k[0][t] + x[1] * k[1][t]) +
                          (x[2] * k[2][t] + x[3] * k[3][t])) +
@@ -328,12 +328,12 @@ INLINE float gain_of(float v, float low, float e, float k, float vi, float ei) {
 
 CLONES void mx_smo_gains(const float *restrict v, const float *restrict low,
                          const float *restrict e, const float *restrict ki, float vi,
-                         float ei, mx_size first, mx_size last, float *restrict lanes) {
-    for (mx_size start = first; start < last; start += CHUNK) {
-        mx_size stop = start + CHUNK < last ? start + CHUNK : last;
+                         float ei, mx_size n, float *restrict lanes) {
+    for (mx_size start = 0; start < n; start += CHUNK) {
+        mx_size stop = start + CHUNK < n ? start + CHUNK : n;
         float hi[LANES];
         for (int l = 0; l < LANES; l++) hi[l] = 0.0f;
-        mx_size ahead = stop + AHEAD <= last ? AHEAD : 0;
+        mx_size ahead = stop + AHEAD <= n ? AHEAD : 0;
         for (mx_size t = start; t < stop; t += LANES) {
             MX_PREFETCH(ki + t + ahead);
             for (int l = 0; l < LANES; l++) {
@@ -348,9 +348,10 @@ CLONES void mx_smo_gains(const float *restrict v, const float *restrict low,
 CLONES mx_size mx_smo_largest(const float *restrict v, const float *restrict low,
                               const float *restrict e, const float *restrict ki,
                               float vi, float ei, mx_size n,
-                              const float *restrict lanes, float *restrict gain) {
-    mx_size slot = best_slot(lanes, (n + CHUNK - 1) / CHUNK, gain);
-    if (!(*gain > 0.0f)) return -1;
+                              const float *restrict lanes) {
+    float gain;
+    mx_size slot = best_slot(lanes, (n + CHUNK - 1) / CHUNK, &gain);
+    if (!(gain > 0.0f)) return -1;
     mx_size t = slot / LANES * CHUNK + slot % LANES, at = t;
     mx_size stop = t + CHUNK < n ? t + CHUNK : n;
     float best = -1.0f;

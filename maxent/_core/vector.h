@@ -46,11 +46,10 @@ void mx_split_row(const double *x, mx_size n, float *high, float *low);
 double mx_split_apply(const float *high, const float *low, const double *a, double ai,
                       mx_size n, double *out);
 
-/* Working-set sweeps (see sweeps.h and smo.pyx) over n rows, a multiple of MX_LANES, or
- * over a part of them, from a multiple of MX_SWEEP_CHUNK.
+/* Working-set sweeps (see dual_machine.pyx) over n rows, a multiple of MX_LANES.
  * v -= ci * ki + cj * kj, with the extremes of v + up and -(v + low) by chunk and lane */
 void mx_smo_update(float *v, const float *up, const float *low, const float *ki,
-                   const float *kj, float ci, float cj, mx_size first, mx_size last,
+                   const float *kj, float ci, float cj, mx_size n,
                    float *above, float *below);
 /* from these top = max(v + up), bottom = min(v + low); returns argmax, of several the one
  * with the lowest remainder by MX_LANES, and of these the first */
@@ -58,14 +57,14 @@ mx_size mx_smo_extremes(const float *v, const float *up, mx_size n, const float 
                         const float *below, float *top, float *bottom);
 /* v -= sum_s c[s] rows[s] over m rows of the kernel */
 void mx_smo_apply(float *v, const float *const *rows, const float *c, mx_size m,
-                  mx_size first, mx_size last);
+                  mx_size n);
 /* largest gains (vi - v - low)^2 / (ei + e - 2 ki) over v + low < vi by chunk and lane */
 void mx_smo_gains(const float *v, const float *low, const float *e, const float *ki,
-                  float vi, float ei, mx_size first, mx_size last, float *lanes);
-/* from these the largest gain and its position, likewise, or -1 */
+                  float vi, float ei, mx_size n, float *lanes);
+/* from these the position of the largest gain, likewise, or -1 */
 mx_size mx_smo_largest(const float *v, const float *low, const float *e,
                        const float *ki, float vi, float ei, mx_size n,
-                       const float *lanes, float *gain);
+                       const float *lanes);
 /* v += c row */
 void mx_add_row(float *v, const float *row, float c, mx_size n);
 /* the same for m rows, one after another */

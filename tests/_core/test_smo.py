@@ -51,7 +51,7 @@ class Problem:
         K = self.K[:, : self.n].astype(float)
         return self.target - K @ self.a
 
-    def solve(self, tol=1e-4, max_iter=10**6, bias=0.0, n_threads=1):
+    def solve(self, tol=1e-4, max_iter=10**6, bias=0.0):
         rate, level = self.margin.rate, self.margin.level
         self.left = self.residual() - bias  # changed in place
         return smo(
@@ -65,7 +65,6 @@ class Problem:
             self.sides,
             tol,
             max_iter,
-            n_threads,
         )
 
     def optimality_gap(self):
@@ -411,30 +410,3 @@ def test_compress_in_place_moves_no_row_that_is_still_to_be_read(rng, n_threads,
 
 
 # --------------------------------------------------------------- sweeps by two threads
-
-
-@pytest.mark.parametrize(
-    "margin", [ExponentialMargin(5.0), LogisticMargin(), HingeMargin()], ids=by_name
-)
-@pytest.mark.parametrize("equal", [False, True])
-def test_halves_of_the_sweeps_by_a_second_thread_change_no_bit(margin, equal, rng):
-    """4500 rows are enough to share; equal ones tie, in either half and across them."""
-    n, found = 4500, []
-    first = Problem(rng, n, margin)
-    if equal:
-        at = np.arange(n) % 700
-        first.K[:n, :n] = first.K[np.ix_(at, at)]
-        signs = np.where(first.sides == POSITIVE, 1.0, -1.0)[at]
-        first.sides = np.where(signs > 0, POSITIVE, NEGATIVE).astype(np.int8)
-        if margin.name == "logistic":
-            size = 0.1 * min((signs > 0).sum(), (signs < 0).sum())
-            first.a = signs * size / np.where(signs > 0, *np.bincount(signs > 0)[::-1])
-    start = first.a.copy()
-    for threads in (1, -2, -2):
-        first.a = start.copy()
-        answer = first.solve(tol=1e-3, max_iter=3000, n_threads=threads)
-        found.append((answer, first.a, first.left))
-    for answer, a, left in found[1:]:
-        assert answer == found[0][0] and answer[0] > 100
-        np.testing.assert_array_equal(a, found[0][1])
-        np.testing.assert_array_equal(left, found[0][2])

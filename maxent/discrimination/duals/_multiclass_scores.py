@@ -153,7 +153,6 @@ class KernelScores(Quadratic):
                 bias,
                 skip,
                 self.least,
-                self.kernel.n_threads,
             )
             first = terms if first is None else first
             if visits < _FEW * q:

@@ -123,7 +123,6 @@ class WorkingSets(ActiveRows):
             with_bias_row(p.sides, BOTH).astype(np.int8),
             kkt,
             max(self.max_iter - self.steps, 0),
-            self.kernel.n_threads,
         )
         self.steps += steps
         self.indefinite = self.indefinite or indefinite
