@@ -10,7 +10,6 @@ import numpy as np
 
 from maxent._core import gram as _gram
 from maxent._core.smo import compress, padded
-from maxent._support.arenas import Arena
 
 _IDLE = 0.05  # share of the rows held that may be of no use
 
@@ -21,19 +20,13 @@ class _Store:
     def __init__(self, capacity, extra):
         self.extra = extra
         n = capacity + extra
-        self.arena = Arena((n, padded(n)))
-        self.matrix = self.arena.matrix
+        self.matrix = np.zeros((n, padded(n)), dtype=np.float32)
 
     def clear_extra(self, n):
         """Zeros in the free row and column of the leading n rows."""
         if self.extra:
             self.matrix[0, : n + 1] = 0.0
             self.matrix[: n + 1, 0] = 0.0
-
-    def release(self):
-        """Give the memory back; the store must not be used after this."""
-        self.matrix = None
-        self.arena.give_back()
 
     def part(self, positions):
         """PartGram of some rows, copied from this matrix."""
@@ -67,8 +60,7 @@ class WholeGram(_Store):
         inner = self.matrix[extra:, extra:]
         if kernel.has_tiles:
             self.exact = None
-            self.low_arena = Arena((1, n * (n + 1) // 2))
-            self.low = self.low_arena.matrix[0]
+            self.low = np.empty(n * (n + 1) // 2, dtype=np.float32)
             _gram.gram_split(
                 kernel.spec,
                 kernel.X,
@@ -93,13 +85,6 @@ class WholeGram(_Store):
     def pays(kernel):
         """True if a kernel value costs more than to keep it in double precision."""
         return not kernel.has_tiles or kernel.X.shape[1] >= 64
-
-    def release(self):
-        """Give the memory back; the store must not be used after this."""
-        super().release()
-        if self.exact is None:
-            self.low = None
-            self.low_arena.give_back()
 
     def product(self, a):
         """K a in double precision, (n,)."""
@@ -239,12 +224,6 @@ class ClassGrams:
         self.first[thread] = i
         return kernel, PairGram(kernel, *parts, self.stores[thread], held=held)
 
-    def release(self):
-        """Give the memory back."""
-        if self.within is not None:
-            for store in (*self.within, *self.stores):
-                store.release()
-
 
 class PairGram(_Store):
     """The matrix of the rows of two classes, as working sets take it.
@@ -265,7 +244,7 @@ class PairGram(_Store):
 
     def __init__(self, kernel, one, other, store, held=False):
         self.kernel, self.one, self.other = kernel, one, other
-        self.extra, self.arena, self.matrix = store.extra, store.arena, store.matrix
+        self.extra, self.matrix = store.extra, store.matrix
         n, p = len(kernel), len(one.rows)
         self.rows = np.arange(n)
         self.split = p
@@ -292,9 +271,6 @@ class PairGram(_Store):
             if len(others):
                 out[at] += self.kernel.apply(others, a[others, None], rows=at)[:, 0]
         return out
-
-    def release(self):
-        """The memory is another's."""
 
 
 def _with_extra(positions, extra):

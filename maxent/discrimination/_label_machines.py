@@ -234,9 +234,7 @@ class KernelMachines:
 
     def close(self):
         """Give memory back."""
-        if self._held is not None:
-            self._held.release()
-            self._held = None
+        self._held = None
 
 
 class SelectionMachines:

@@ -144,8 +144,6 @@ class OneVsOneFit:
                 if stop or result.status is Status.STOPPED:
                     total.status, holds = Status.STOPPED, False
                     break
-        if grams is not None:
-            grams.release()
         if holds:
             self.loo_bound = float((self.multipliers != 0).any(axis=0).mean())
         return total

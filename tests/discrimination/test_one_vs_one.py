@@ -237,11 +237,9 @@ def test_matrices_for_several_threads_have_memory_of_their_own(extra, rng):
     own, second = grams.pair(1, 2, 1)
     assert own.n_threads == 1 and first.matrix is not second.matrix
     np.testing.assert_array_equal(first.matrix, kept)
-    grams.release()
     # without room for two pairs at a time there is one; its kernel has all threads
     little = ClassGrams(kernel, ends, 0.05, extra, n_threads=2)
     assert little.at_once == 1 and little.pair(0, 1)[0].n_threads == 2
-    little.release()
 
 
 def test_pairs_side_by_side_are_those_one_by_one(rng):

@@ -162,10 +162,7 @@ class WorkingSets(ActiveRows):
             b, status = self.approach_at_once(store, a, f, b)
         else:
             b, status = self.approach_by_subsets(store, a, f, b, cold)
-        result = self.finish(store, a, f, b, status)
-        if result.status not in _FAILED and store is not self.gram:
-            store.release()
-        return result
+        return self.finish(store, a, f, b, status)
 
     def approach_at_once(self, store, a, f, b):
         """First machine from a matrix of all rows."""
@@ -181,11 +178,7 @@ class WorkingSets(ActiveRows):
             if isinstance(store, PartGram):
                 store.keep(stay)
             else:
-                part = store.part(stay)
-                b, status = self.run(part, a, f, b, self.kkt)
-                if status not in _FAILED:
-                    part.release()
-                return b, status
+                store = store.part(stay)
         return self.run(store, a, f, b, self.kkt)
 
     def approach_by_subsets(self, store, a, f, b, cold):
