@@ -30,7 +30,7 @@ VECTOR = CORE + "vector.c"
 EXTENSIONS = {
     "potentials": [VECTOR],
     "threads": [],
-    "gram": [VECTOR, CORE + "row_products.c"],
+    "gram": [VECTOR],
     "tall_matrices": [CORE + "tall_loops.c"],
     "signed_rows": [VECTOR],
     "uncertain_labels": [],
@@ -141,7 +141,6 @@ def main():
                 CORE + "dispatch.h",
                 *(source.removesuffix("c") + "h" for source in sources),
                 CORE + "pair_filter.h",
-                CORE + "row_products_body.h",
                 CORE + "lanes.h",
                 CORE + "chain_loops.h",
                 CORE + "potentials.pxd",

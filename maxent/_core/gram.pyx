@@ -37,16 +37,6 @@ cdef extern from "vector.h" nogil:
         const float* high, const float* low, const double* a, double ai, Py_ssize_t n,
         double* out) noexcept
 
-cdef extern from "row_products.h" nogil:
-    int MX_PRODUCT_ROWS
-    int mx_has_row_products() noexcept
-    void mx_row_products_f32(
-        const float* X, Py_ssize_t rows, const float* Z, Py_ssize_t cols, Py_ssize_t d,
-        float* out, Py_ssize_t ld) noexcept
-    void mx_row_products_f64(
-        const double* X, Py_ssize_t rows, const double* Z, Py_ssize_t cols,
-        Py_ssize_t d, double* out, Py_ssize_t ld) noexcept
-
 # A tile of doubles and its factors stay in a 1 MiB second-level cache. The last tile of
 # a triangle is as wide as a chunk of rows: not narrower than TILE_ROWS.
 cdef enum:
@@ -104,12 +94,7 @@ cdef void inner_products(
     cdef real one = 1, zero = 0
     cdef char* tn = b"T"
     cdef char* nn = b"N"
-    if rows >= MX_PRODUCT_ROWS and mx_has_row_products():
-        if real is float:
-            mx_row_products_f32(X, rows, Z, cols, d, out, ld)
-        else:
-            mx_row_products_f64(X, rows, Z, cols, d, out, ld)
-    elif real is float:
+    if real is float:
         sgemm(tn, nn, &m, &n, &k, &one, <float*>Z, &lead, <float*>X, &lead,
               &zero, out, &ldc)
     else:
