@@ -139,6 +139,7 @@ def main():
             depends=[
                 CORE + "vector.h",
                 CORE + "dispatch.h",
+                CORE + "sizes.h",
                 *(source.removesuffix("c") + "h" for source in sources),
                 CORE + "pair_filter.h",
                 CORE + "lanes.h",

@@ -1,4 +1,6 @@
 /* See chain_loops.h. */
+#include "chain_loops.h"
+
 #include "lanes.h"
 
 #define RING MX_CHAIN_RING

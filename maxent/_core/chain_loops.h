@@ -2,18 +2,12 @@
  * vector.  See chain.pyx for what they compute. */
 #ifndef MAXENT_CHAIN_LOOPS_H
 #define MAXENT_CHAIN_LOOPS_H
-#include "vector.h"
+#include "sizes.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Lanes of a vector; arrays over lanes have this as their last axis. */
-#if defined(__GNUC__)
-#define MX_CHAIN_LANES 8
-#else
-#define MX_CHAIN_LANES 1
-#endif
 #define MX_CHAIN_RING 32 /* steps between two additions to the transition counts */
 
 /* A hidden Markov model and what its steps show; row -1 of `table` is all ones. */

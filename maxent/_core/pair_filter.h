@@ -4,7 +4,7 @@
 #define MAXENT_PAIR_FILTER_H
 #include <stddef.h>
 
-#include "chain_loops.h"
+#include "sizes.h"
 
 #ifdef __cplusplus
 extern "C" {

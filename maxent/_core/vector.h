@@ -3,14 +3,13 @@
  * would cancel the rounding constant inside exp. */
 #ifndef MAXENT_VECTOR_H
 #define MAXENT_VECTOR_H
-#include <stddef.h>
 #include <stdint.h>
+
+#include "sizes.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef ptrdiff_t mx_size;
 
 /* The sweeps of the working-set solver work on lengths that are multiples of
  * MX_LANES and report through MX_LANES scratch floats a chunk and extreme. */
