@@ -24,42 +24,42 @@ from setuptools.errors import CompileError, LinkError
 
 CORE = "maxent/_core/"
 SHARED = "maxent._core._cyutility"  # Cython's memoryview code, once for all modules
-VECTOR = CORE + "vector.c"
+RBF_LOOPS = CORE + "machines/rbf_loops.c"
 
-# name -> extra C sources
+# path below _core -> extra C sources
 EXTENSIONS = {
-    "potentials": [VECTOR],
+    "potentials": [RBF_LOOPS],
     "threads": [],
-    "gram": [VECTOR],
+    "machines/gram": [RBF_LOOPS],
     "tall_matrices": [CORE + "tall_loops.c"],
-    "signed_rows": [VECTOR],
-    "uncertain_labels": [],
-    "dual_machine": [VECTOR],
-    "smo": [VECTOR],
-    "coordinate": [],
-    "joint": [VECTOR],
-    "triangles": [VECTOR],
+    "machines/signed_rows": [RBF_LOOPS],
+    "machines/uncertain_labels": [],
+    "machines/dual_machine": [RBF_LOOPS],
+    "machines/smo": [RBF_LOOPS],
+    "machines/coordinate": [],
+    "machines/multiclass": [RBF_LOOPS],
+    "triangles": [RBF_LOOPS],
     "maximum_tree": [],
     "elimination": [],
-    "star_mesh": [VECTOR],
-    "laplacian": [VECTOR],
+    "star_mesh": [RBF_LOOPS],
+    "laplacian": [RBF_LOOPS],
     "tree_covariance": [],
-    "tree_sampling": [VECTOR],
+    "tree_sampling": [RBF_LOOPS],
     "category_codes": [],
     "column_groups": [],
-    "letter_bits": [VECTOR],
+    "letter_bits": [RBF_LOOPS],
     "tables": [],
     "tree_tables": [],
     "normal_wishart": [],
     "statespace": [],
     "expected_states": [],
     "system_pairs": [CORE + "pair_filter.c"],
-    "chain": [VECTOR, CORE + "chain_loops.c"],
+    "chain": [RBF_LOOPS, CORE + "chain_loops.c"],
     "chain_em": [CORE + "chain_loops.c"],
-    "chain_pairs": [VECTOR, CORE + "kernel_loops.c"],
-    "mixture": [VECTOR],
-    "sparse_gram": [],
-    "entropies": [VECTOR],
+    "chain_pairs": [RBF_LOOPS, CORE + "kernel_loops.c"],
+    "mixture": [RBF_LOOPS],
+    "machines/sparse_gram": [],
+    "entropies": [RBF_LOOPS],
     "latent_trees": [],
     "margin_ascent": [],
     "motifs": [],
@@ -133,11 +133,11 @@ def main():
     extensions = [Extension(SHARED, [f"{CORE}_cyutility.c"], **flags)]
     extensions += [
         Extension(
-            f"maxent._core.{name}",
+            f"maxent._core.{name.replace('/', '.')}",
             [f"{CORE}{name}.pyx", *sources],
             include_dirs=[CORE],
             depends=[
-                CORE + "vector.h",
+                CORE + "machines/rbf_loops.h",
                 CORE + "dispatch.h",
                 CORE + "sizes.h",
                 *(source.removesuffix("c") + "h" for source in sources),

@@ -89,7 +89,7 @@ SUMS = """# cython: language_level=3
 from libc.stdlib cimport free, malloc
 from maxent._core.chain cimport aligned, forward_one, mx_chain
 from maxent._core.chain_pairs cimport MX_CHAIN_LANES, kernel_lanes, mx_chain_pairs
-from maxent._core.dual_rows cimport DualRow, row_upper
+from maxent._core.machines.dual_rows cimport DualRow, row_upper
 from maxent._core.potentials cimport Potential, unpack_potential
 from maxent._core.statespace cimport filter_scratch
 from maxent._core.system_pairs cimport pair_scratch

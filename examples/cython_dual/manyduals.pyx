@@ -8,7 +8,7 @@ potentials of the margin priors and the dual of kernel machines.
 import numpy as np
 
 from libc.stdlib cimport free, malloc
-from maxent._core.dual_machine cimport (
+from maxent._core.machines.dual_machine cimport (
     DUAL_CONVERGED,
     DUAL_RUNNING,
     DualMachine,
@@ -17,7 +17,7 @@ from maxent._core.dual_machine cimport (
     dual_padded,
 )
 from maxent._core.potentials cimport Potential, fenchel_young, unpack_potential
-from maxent._core.smo cimport dual_run
+from maxent._core.machines.smo cimport dual_run
 
 
 cdef int solve_one(

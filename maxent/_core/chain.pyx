@@ -20,7 +20,7 @@ import numpy as np
 
 from maxent._core.threads cimport team
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     void mx_exp_shifted(
         const double* x, double shift, double top, Py_ssize_t n, double* out) noexcept
 

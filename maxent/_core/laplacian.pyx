@@ -31,7 +31,7 @@ from maxent._core.triangles cimport (
     weight_range,
 )
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     void mx_edge_row(
         double* w, const double* g, const double* diagonal, double own,
         Py_ssize_t n) noexcept

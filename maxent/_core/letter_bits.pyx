@@ -1,6 +1,6 @@
 """Categorical columns of few letters as rows of bits, counted 64 at a time."""
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     Py_ssize_t mx_count_both(
         const uint64_t* a, const uint64_t* b, Py_ssize_t words) noexcept
 

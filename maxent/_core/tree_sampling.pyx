@@ -27,7 +27,7 @@ from maxent._core.triangles cimport (
     mirror,
 )
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     void mx_exp_shifted(
         const double* x, double shift, double top, Py_ssize_t n, double* out) noexcept
 

@@ -7,7 +7,7 @@ return.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     void mx_exp_shifted(
         const double* x, double shift, double top, Py_ssize_t n, double* out) noexcept
     void mx_triangle_range(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._core import gram as _gram
-from maxent._core.smo import compress, padded
+from maxent._core.machines import gram as _gram
+from maxent._core.machines.smo import compress, padded
 
 _IDLE = 0.05  # share of the rows held that may be of no use
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._core import gram as _gram
+from maxent._core.machines import gram as _gram
 
 
 def norms_cancel(gamma, xx, zz):
@@ -71,7 +71,7 @@ def _selected(rows, selection):
 def _sum_near_differences(squares, gamma, xx, zz, X, Z):
     """Squared distances of sparse rows that may be near, summed from differences.
 
-    As the tiles of :mod:`maxent._core.gram` do it for dense rows.
+    As the tiles of :mod:`maxent._core.machines.gram` do it for dense rows.
     """
     most = max(np.diff(X.indptr).max(initial=1), np.diff(Z.indptr).max(initial=1))
     size = gamma * (xx[:, None] + zz[None, :])

@@ -11,7 +11,7 @@ import copy
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._core import gram as _gram
+from maxent._core.machines import gram as _gram
 from maxent._support import validation as v
 from maxent._support.kernel_parameters import (
     LARGEST_FEATURE,
@@ -113,7 +113,7 @@ class VectorKernel:
         Returns
         -------
         tuple (gamma, rows, ...) or None
-            The argument `raw` of the functions of :mod:`maxent._core.gram`.
+            The argument `raw` of the functions of :mod:`maxent._core.machines.gram`.
         """
         if self.raw is None:
             return None

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_expit, xlogy
 
-from maxent._core.uncertain_labels import least_losses
+from maxent._core.machines.uncertain_labels import least_losses
 from maxent._optimize.rows import Rows
 
 

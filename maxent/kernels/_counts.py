@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxent._core import sparse_gram
+from maxent._core.machines import sparse_gram
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import refuse_texts

@@ -25,7 +25,7 @@ from sklearn.base import (
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from maxent._core import gram as _gram
+from maxent._core.machines import gram as _gram
 from maxent._support import validation as v
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import FittedState, check_fitted, check_scores, fresh_state

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from maxent._core.joint import joint_dense
+from maxent._core.machines.multiclass import joint_dense
 from problems import PRIORS, by_name
 
 from maxent import MEDClassifier

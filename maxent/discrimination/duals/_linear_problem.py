@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._core.coordinate import scale_rows
+from maxent._core.machines.coordinate import scale_rows
 from maxent._optimize.bias import best_bias
 from maxent._optimize.certificate import repair_equality
 from maxent._support import linalg

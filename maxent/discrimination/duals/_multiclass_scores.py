@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from maxent._core.joint import joint_block, joint_csr, joint_dense
-from maxent._core.smo import least_share
+from maxent._core.machines.multiclass import joint_block, joint_csr, joint_dense
+from maxent._core.machines.smo import least_share
 from maxent._optimize.certificate import certify
 from maxent._optimize.quadratics import Quadratic
 from maxent._support.gram_store import PartGram

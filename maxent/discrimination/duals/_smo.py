@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._core.smo import smo
+from maxent._core.machines.smo import smo
 from maxent._optimize.rows import BOTH
 from maxent._support.gram_store import PartGram, WholeGram
 from maxent._support.results import (

@@ -1,8 +1,8 @@
 /* Loops that the compiler vectorises, one translation unit, dispatched at run time
  * by CPU where the tool chain offers it.  No -ffast-math anywhere: reassociation
  * would cancel the rounding constant inside exp. */
-#ifndef MAXENT_VECTOR_H
-#define MAXENT_VECTOR_H
+#ifndef MAXENT_RBF_LOOPS_H
+#define MAXENT_RBF_LOOPS_H
 #include <stdint.h>
 
 #include "sizes.h"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from maxent._core.coordinate import epoch_csr, epoch_dense
+from maxent._core.machines.coordinate import epoch_csr, epoch_dense
 from problems import PRIORS, best_multiplier, by_name
 
 from maxent.discrimination import ExponentialMargin, UniformExponentialMargin

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from maxent._core import gram as core
+from maxent._core.machines import gram as core
 
 LINEAR, RBF, POLYNOMIAL, SIGMOID = range(4)
 SPECS = {

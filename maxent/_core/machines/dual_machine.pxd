@@ -1,6 +1,6 @@
 """The machine of the kernel dual, callable without the GIL; see :mod:`.smo`."""
 
-from maxent._core.dual_rows cimport DualRow
+from maxent._core.machines.dual_rows cimport DualRow
 from maxent._core.potentials cimport Potential
 
 cdef enum DualStatus:

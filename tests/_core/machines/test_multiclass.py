@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from maxent._core.joint import joint_block, joint_csr, joint_dense
-from maxent._core.smo import least_share
+from maxent._core.machines.multiclass import joint_block, joint_csr, joint_dense
+from maxent._core.machines.smo import least_share
 from problems import PRIORS, best_multiplier, by_name
 
 priors = pytest.mark.parametrize("margin", PRIORS, ids=by_name)

@@ -18,7 +18,7 @@ from maxent._core.potentials cimport (
     unpack_potential,
 )
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     void mx_softplus_sigmoid(
         const double* x, Py_ssize_t n, double* value, double* slope) noexcept
 

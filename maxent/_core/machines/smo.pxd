@@ -9,6 +9,6 @@
     dual_close(&machine)
 """
 
-from maxent._core.dual_machine cimport DualMachine
+from maxent._core.machines.dual_machine cimport DualMachine
 
 cdef int dual_run(DualMachine* machine, double tol, Py_ssize_t steps) noexcept nogil

@@ -17,7 +17,7 @@ from scipy.linalg.cython_blas cimport dgemm, dgemv, sgemm, sgemv
 
 from maxent._core.threads cimport team
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     void mx_transpose_16(
         const float* source, Py_ssize_t ld_source, float* to, Py_ssize_t ld_to,
         bint past_cache) noexcept

@@ -18,7 +18,7 @@ from libc.math cimport INFINITY, fabs, fmax, fmin, isfinite
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from maxent._core.dual_rows cimport (
+from maxent._core.machines.dual_rows cimport (
     DualRow,
     row_bounded,
     row_curvature,
@@ -33,7 +33,7 @@ from maxent._core.potentials cimport (
     potential_value,
 )
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     const int MX_LANES
     const int MX_SWEEP_CHUNK
     void mx_smo_update(

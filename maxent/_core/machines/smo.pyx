@@ -19,7 +19,7 @@ from libc.math cimport fmax
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from maxent._core.dual_machine cimport (
+from maxent._core.machines.dual_machine cimport (
     DUAL_CONVERGED,
     DUAL_NONFINITE,
     DUAL_RUNNING,
@@ -36,14 +36,14 @@ from maxent._core.dual_machine cimport (
     dual_refresh,
     dual_pairs,
 )
-from maxent._core.dual_rows cimport DualRow
+from maxent._core.machines.dual_rows cimport DualRow
 from maxent._core.potentials cimport Potential, unpack_potential
 from maxent._core.threads cimport team
 
 cdef extern from "<math.h>" nogil:
     float fminf(float x, float y) noexcept
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     const int MX_LANES
     const int MX_SWEEP_CHUNK
     void mx_smo_apply(

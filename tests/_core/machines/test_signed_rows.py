@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from maxent._core import signed_rows
+from maxent._core.machines import signed_rows
 from maxent._optimize.certificate import certify
 from maxent._optimize.rows import BOTH, NEGATIVE, POSITIVE
 from maxent.discrimination.duals._signed_problem import Certifier, SignedProblem

@@ -1,6 +1,6 @@
-/* See vector.h.  Every loop body is branch-free so that the compiler vectorises it;
+/* See rbf_loops.h.  Every loop body is branch-free so that the compiler vectorises it;
  * reductions keep explicit lanes because floating point may not be reassociated. */
-#include "vector.h"
+#include "rbf_loops.h"
 
 #include "dispatch.h"
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from maxent._core.smo import compress, padded, smo
+from maxent._core.machines.smo import compress, padded, smo
 from problems import PRIORS, by_name, two_classes
 from scipy.spatial.distance import cdist
 

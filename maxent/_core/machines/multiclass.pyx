@@ -17,7 +17,7 @@ Source: Jaakkola, Meila & Jebara (1999), eq. (4)-(5).
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdlib cimport free, malloc
 
-from maxent._core.coordinate cimport index_t
+from maxent._core.machines.coordinate cimport index_t
 from maxent._core.potentials cimport (
     Potential,
     coordinate_optimum,
@@ -26,7 +26,7 @@ from maxent._core.potentials cimport (
     unpack_potential,
 )
 
-cdef extern from "vector.h" nogil:
+cdef extern from "machines/rbf_loops.h" nogil:
     void mx_add_row(
         float* v, const float* row, float c, Py_ssize_t n) noexcept
     void MX_PREFETCH(const void* address) noexcept
