@@ -87,8 +87,8 @@ def test_another_module_sums_over_trees_without_the_gil(built, rng, tmp_path):
 
 SUMS = """# cython: language_level=3
 from libc.stdlib cimport free, malloc
-from maxent._core.chain cimport aligned, forward_one, mx_chain
-from maxent._core.chain_pairs cimport MX_CHAIN_LANES, kernel_lanes, mx_chain_pairs
+from maxent._core.chains.chain cimport aligned, forward_one, mx_chain
+from maxent._core.chains.chain_pairs cimport MX_CHAIN_LANES, kernel_lanes, mx_chain_pairs
 from maxent._core.machines.dual_rows cimport DualRow, row_upper
 from maxent._core.potentials cimport Potential, unpack_potential
 from maxent._core.statespace cimport filter_scratch

@@ -21,7 +21,7 @@ def get_include() -> str:
     --------
     >>> import os
     >>> import maxent
-    >>> os.path.exists(os.path.join(maxent.get_include(), "chain_loops.h"))
+    >>> os.path.exists(os.path.join(maxent.get_include(), "chains", "chain_loops.h"))
     True
     """
     return str(Path(__file__).resolve().parents[1] / "_core")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import chain
+from maxent._core.chains import chain
 from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent.models._factor_model import FactorModel

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import chain_pairs
+from maxent._core.chains import chain_pairs
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent.families import Categorical
 from maxent.models._many_chains import LANES, in_vectors

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxent._core import chain
+from maxent._core.chains import chain
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.letters import codes_beside, counted, in_both_cases

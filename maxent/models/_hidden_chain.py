@@ -17,7 +17,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxent._core import chain
+from maxent._core.chains import chain
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads

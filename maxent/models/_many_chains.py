@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import chain, chain_em
+from maxent._core.chains import chain, chain_em
 from maxent._support.results import Status
 from maxent._support.sequences import Sequences
 from maxent.models._chain_input import (

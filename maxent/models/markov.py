@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxent._core import chain
+from maxent._core.chains import chain
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.sequences import (

@@ -5,7 +5,7 @@ import pytest
 from models.sequence_cases import random_gaussian_hmm, random_hmm
 from oracles.sequence_models import log_kernel, scalar_gaussian_kernel
 
-from maxent._core import chain_pairs
+from maxent._core.chains import chain_pairs
 from maxent.families import Categorical
 from maxent.kernels._hmm import letters_at_ends, log_hmm_kernel
 from maxent.models import CategoricalHMM, GaussianHMM

@@ -7,7 +7,7 @@ from oracles.sequence_models import log_emission_of, posteriors
 from scipy.special import logsumexp
 
 from maxent import MEDSequenceOutlierDetector
-from maxent._core import chain
+from maxent._core.chains import chain
 from maxent._support.sequences import Sequences
 from maxent.kernels._expected_counts import chain_counts
 from maxent.models import CategoricalHMM, _many_chains

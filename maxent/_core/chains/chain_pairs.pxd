@@ -4,7 +4,7 @@ One model with as many others as a vector has lanes; chain_pairs.pyx says how ar
 lie.
 """
 
-cdef extern from "kernel_loops.h" nogil:
+cdef extern from "chains/kernel_loops.h" nogil:
     cdef enum:
         MX_CHAIN_LANES
 

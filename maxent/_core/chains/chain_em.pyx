@@ -13,7 +13,7 @@ from libc.math cimport INFINITY, fabs, fmax, isfinite, log
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from maxent._core.chain cimport (
+from maxent._core.chains.chain cimport (
     MX_CHAIN_LANES,
     MX_CHAIN_RING,
     aligned,

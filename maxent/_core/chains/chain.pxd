@@ -7,7 +7,7 @@ largest of their row, so that a step costs no exponential.
 
 from libc.stdint cimport uintptr_t
 
-cdef extern from "chain_loops.h" nogil:
+cdef extern from "chains/chain_loops.h" nogil:
     cdef enum:
         MX_CHAIN_LANES
         MX_CHAIN_RING

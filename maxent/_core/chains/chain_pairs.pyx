@@ -19,7 +19,7 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from maxent._core.chain cimport aligned, log_total
+from maxent._core.chains.chain cimport aligned, log_total
 from maxent._core.threads cimport team
 
 cdef enum:
