@@ -91,8 +91,8 @@ from maxent._core.chains.chain cimport aligned, forward_one, mx_chain
 from maxent._core.chains.chain_pairs cimport MX_CHAIN_LANES, kernel_lanes, mx_chain_pairs
 from maxent._core.machines.dual_rows cimport DualRow, row_upper
 from maxent._core.potentials cimport Potential, unpack_potential
-from maxent._core.statespace cimport filter_scratch
-from maxent._core.system_pairs cimport pair_scratch
+from maxent._core.systems.statespace cimport filter_scratch
+from maxent._core.systems.system_pairs cimport pair_scratch
 
 
 def log_likelihood(const double[::1] start, const double[:, ::1] wide,

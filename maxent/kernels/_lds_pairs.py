@@ -1,8 +1,9 @@
 """All pairs of linear dynamical systems, packed for the compiled filter.
 
 The law of (x_0, ..., x_T) is Gaussian; its log-determinants and distances come from
-filters (`maxent._core.statespace`). Orthogonal coordinates of the states in which the
-observation matrix is lower triangular save a part of the work and change nothing.
+filters (`maxent._core.systems.statespace`). Orthogonal coordinates of the states in
+which the observation matrix is lower triangular save a part of the work and change
+nothing.
 
 Source: Jebara, Kondor & Howard (2004), section 4.5, with the joint law in the place of
 the marginal ones; see the errata page of the documentation.
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import statespace, system_pairs
+from maxent._core.systems import statespace, system_pairs
 from maxent._support.callers import user_stacklevel
 from maxent._support.threads import effective_threads
 from maxent.kernels._gaussian_parts import GaussianParts

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import expected_states
+from maxent._core.systems import expected_states
 from maxent._support.threads import effective_threads
 from maxent.kernels._score_blocks import (
     Coordinates,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import expected_states
+from maxent._core.systems import expected_states
 from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent.models import _state_space as checks

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import statespace
+from maxent._core.systems import statespace
 from maxent._support.sequences import Sequences
 from maxent.models import _state_space as checks
 from maxent.models._partial import is_partial, masked

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._core import expected_states
+from maxent._core.systems import expected_states
 from maxent._support.sequences import Sequences
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks

@@ -11,14 +11,14 @@ from libc.math cimport isnan
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from maxent._core.small_matrices cimport (
+from maxent._core.systems.small_matrices cimport (
     congruence,
     factor,
     product_t,
     solve_lower,
     solve_upper,
 )
-from maxent._core.statespace cimport (
+from maxent._core.systems.statespace cimport (
     System,
     filter_scratch,
     kalman_filter,

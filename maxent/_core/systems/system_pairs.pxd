@@ -3,7 +3,7 @@
 One system with as many others as MX_PAIRS says; the header says how arrays lie.
 """
 
-cdef extern from "pair_filter.h" nogil:
+cdef extern from "systems/pair_filter.h" nogil:
     enum: MX_PAIRS
     ctypedef struct mx_pairs:
         Py_ssize_t n

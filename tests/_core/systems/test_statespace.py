@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from models.state_space_cases import random_lds
 
-from maxent._core import expected_states, statespace, system_pairs
+from maxent._core.systems import expected_states, statespace, system_pairs
 
 
 def test_arrays_that_do_not_fit_are_refused(rng):

@@ -18,7 +18,7 @@ from libc.math cimport isnan
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from maxent._core.small_matrices cimport (
+from maxent._core.systems.small_matrices cimport (
     congruence,
     factor,
     product,
