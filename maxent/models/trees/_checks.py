@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._core.triangles import first_suspect
+from maxent._core.trees.triangles import first_suspect
 from maxent._support import validation as v
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent._support.validation import check_memory

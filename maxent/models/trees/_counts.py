@@ -11,9 +11,9 @@ import functools
 
 import numpy as np
 
-from maxent._core import laplacian as _laplacian
-from maxent._core import tree_tables as _tree_tables
-from maxent._core.tables import Columns
+from maxent._core.trees import laplacian as _laplacian
+from maxent._core.trees import tree_tables as _tree_tables
+from maxent._core.trees.tables import Columns
 from maxent._support.codes import CategoryIndex, transposed_codes
 from maxent._support.threads import effective_threads, single_threaded_blas
 

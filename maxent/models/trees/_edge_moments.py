@@ -10,8 +10,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpstrf
 
-from maxent._core import laplacian as _laplacian
-from maxent._core import tree_tables as _tree_tables
+from maxent._core.trees import laplacian as _laplacian
+from maxent._core.trees import tree_tables as _tree_tables
 from maxent._support.threads import single_threaded_blas
 from maxent.models.trees._checks import refuse
 

@@ -6,8 +6,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from maxent._core import maximum_tree as _maximum_tree
-from maxent._core.tables import Columns
+from maxent._core.trees import maximum_tree as _maximum_tree
+from maxent._core.trees.tables import Columns
 from maxent._support import validation as v
 from maxent._support.codes import category_offsets, encode_columns
 from maxent._support.threads import effective_threads

@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 
-from maxent._core import laplacian as _laplacian
-from maxent._core import tree_covariance as _covariance
-from maxent._core import tree_sampling as _sampling
+from maxent._core.trees import laplacian as _laplacian
+from maxent._core.trees import tree_covariance as _covariance
+from maxent._core.trees import tree_sampling as _sampling
 from maxent._support import validation as v
 from maxent._support.random_state import draw_seed
 from maxent._support.threads import effective_threads, single_threaded_blas

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from maxent._core.tables import Columns
+from maxent._core.trees.tables import Columns
 
 # letters of the columns; rows below and above the number at which columns are grouped
 LETTERS = {

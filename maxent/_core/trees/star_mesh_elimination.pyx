@@ -15,7 +15,7 @@ as much as a Cholesky factor and its inverse.  Few nodes go row by row.
 from libc.math cimport INFINITY, exp, log, log1p, sqrt
 from scipy.linalg.cython_blas cimport dgemv, dsymm, dsymv, dsyrk
 
-from maxent._core.triangles cimport (
+from maxent._core.trees.triangles cimport (
     TREES_DISCONNECTED,
     TREES_OK,
     inner,

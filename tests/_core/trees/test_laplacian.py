@@ -5,7 +5,7 @@ import pytest
 from oracles import spanning_trees as oracle
 from oracles.tree_cases import low_ends, symmetric, wide
 
-from maxent._core import laplacian
+from maxent._core.trees import laplacian
 from maxent._support.threads import single_threaded_blas
 
 STAR_MESH, CHOLESKY = 0, 1

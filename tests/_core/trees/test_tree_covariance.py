@@ -5,7 +5,7 @@ import pytest
 from oracles import spanning_trees as oracle
 from oracles.tree_cases import symmetric, wide
 
-from maxent._core import tree_covariance
+from maxent._core.trees import tree_covariance
 from maxent._support.threads import single_threaded_blas
 from maxent.discrimination import spanning_tree_log_partition
 

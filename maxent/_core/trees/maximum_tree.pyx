@@ -9,7 +9,7 @@ from libc.math cimport INFINITY
 from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcpy
 
-from maxent._core.triangles cimport (
+from maxent._core.trees.triangles cimport (
     TREES_DISCONNECTED,
     TREES_NO_MEMORY,
     TREES_OK,

@@ -6,7 +6,7 @@ h (h + 1) / 2 + g, which may be shared out among threads; table is scratch of
 groups.largest^2 doubles, one a thread.
 """
 
-from maxent._core.column_groups cimport Groups
+from maxent._core.trees.column_groups cimport Groups
 
 # counts (D, D) += the weighted counts (1 a row where weight is NULL) of all pairs of
 # columns of the index-th pair of groups, both triangles

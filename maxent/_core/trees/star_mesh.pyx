@@ -19,9 +19,17 @@ from libc.math cimport INFINITY, log
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from maxent._core.elimination cimport bring_back, eliminate, panel_memory
-from maxent._core.maximum_tree cimport TreeEdge, maximum_spanning_tree, merge_order
-from maxent._core.triangles cimport (
+from maxent._core.trees.maximum_tree cimport (
+    TreeEdge,
+    maximum_spanning_tree,
+    merge_order,
+)
+from maxent._core.trees.star_mesh_elimination cimport (
+    bring_back,
+    eliminate,
+    panel_memory,
+)
+from maxent._core.trees.triangles cimport (
     TREES_DISCONNECTED,
     TREES_ILL_CONDITIONED,
     TREES_NO_MEMORY,

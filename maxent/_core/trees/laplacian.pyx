@@ -17,8 +17,8 @@ from libc.stdlib cimport free, malloc
 from scipy.linalg.cython_blas cimport dsyrk, dtrsm
 from scipy.linalg.cython_lapack cimport dpotrf, dpotri
 
-from maxent._core.star_mesh cimport star_mesh, star_mesh_resistances
-from maxent._core.triangles cimport (
+from maxent._core.trees.star_mesh cimport star_mesh, star_mesh_resistances
+from maxent._core.trees.triangles cimport (
     TREES_DISCONNECTED,
     TREES_ILL_CONDITIONED,
     TREES_NO_MEMORY,

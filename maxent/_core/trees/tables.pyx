@@ -18,7 +18,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from maxent._core.column_groups cimport (
+from maxent._core.trees.column_groups cimport (
     Groups,
     combine_codes,
     count_groups,
@@ -28,7 +28,7 @@ from maxent._core.column_groups cimport (
     put_together,
     take_apart,
 )
-from maxent._core.letter_bits cimport BIT_LETTERS, count_bits, write_bits
+from maxent._core.trees.letter_bits cimport BIT_LETTERS, count_bits, write_bits
 from maxent._core.threads cimport team
 
 cdef enum:

@@ -18,9 +18,9 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcpy
 
-from maxent._core.elimination cimport log_eliminate
-from maxent._core.maximum_tree cimport part_of
-from maxent._core.triangles cimport (
+from maxent._core.trees.maximum_tree cimport part_of
+from maxent._core.trees.star_mesh_elimination cimport log_eliminate
+from maxent._core.trees.triangles cimport (
     TREES_NO_MEMORY,
     TREES_OK,
     look_for_interrupts,

@@ -22,10 +22,10 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 from scipy.linalg.cython_blas cimport dsymm
 
-from maxent._core.elimination cimport log_row_sum
-from maxent._core.laplacian cimport tree_green
-from maxent._core.star_mesh cimport star_mesh_log_resistances
-from maxent._core.triangles cimport (
+from maxent._core.trees.laplacian cimport tree_green
+from maxent._core.trees.star_mesh cimport star_mesh_log_resistances
+from maxent._core.trees.star_mesh_elimination cimport log_row_sum
+from maxent._core.trees.triangles cimport (
     TREES_DISCONNECTED,
     TREES_ILL_CONDITIONED,
     TREES_NO_MEMORY,

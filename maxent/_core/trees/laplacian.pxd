@@ -5,7 +5,7 @@ edge.  Functions return a TreeStatus; with `interruptible` they look for Ctrl-C 
 blocks (which takes the GIL for a moment) and return -1 with the exception set.
 """
 
-from maxent._core.triangles cimport (
+from maxent._core.trees.triangles cimport (
     TREES_DISCONNECTED,
     TREES_ILL_CONDITIONED,
     TREES_NO_MEMORY,
