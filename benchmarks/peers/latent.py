@@ -148,7 +148,7 @@ def text(options, report):
 
 def states(options, report):
     """One pass over all states."""
-    from maxent._core import states as core
+    from maxent._core.compiled_by_numba import binary_units as core
 
     rng = np.random.default_rng(0)
     for M in (8, 16 if options.quick else 20):

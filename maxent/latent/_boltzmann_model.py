@@ -175,7 +175,7 @@ class BoltzmannModel(LogLinearModel):
             pair[np.diag_indices(L)] = share @ mean
             yield slice(0, len(V)), np.logaddexp(0.0, u).sum(axis=1), mean, pair
             return
-        H = compiled("states").all_states(L)
+        H = compiled("binary_units").all_states(L)
         own = H @ b[J:] + 0.5 * ((H @ W[J:, J:]) * H).sum(axis=1)
         rows = max(_ROWS >> L, 1)
         for lo in range(0, len(V), rows):
@@ -203,7 +203,7 @@ class BoltzmannModel(LogLinearModel):
                 return -xlogy(p, p) - xlogy(1 - p, 1 - p)
 
             return float((entropy(w @ mean) - w @ entropy(mean)).max())
-        H = compiled("states").all_states(self.L)
+        H = compiled("binary_units").all_states(self.L)
         u = (observed.rows @ W[:J, J:]) @ H.T
         u += H @ b[J:] + 0.5 * ((H @ W[J:, J:]) * H).sum(axis=1)
         P = np.exp(u - logsumexp(u, axis=1, keepdims=True))
@@ -233,7 +233,7 @@ class BoltzmannModel(LogLinearModel):
         return self.restricted and min(self.J, self.L) < self.M - 2
 
     def _all_sums(self, W, b):
-        return compiled("states").pair_moments(W, b)
+        return compiled("binary_units").pair_moments(W, b)
 
     def _layer_sums(self, W, b):
         """Enumerate the smaller layer; the other is independent given it."""
@@ -241,7 +241,7 @@ class BoltzmannModel(LogLinearModel):
         small, large = np.arange(J, M), np.arange(J)
         if self.J < self.L:
             small, large = large, small
-        S = compiled("states").all_states(len(small))
+        S = compiled("binary_units").all_states(len(small))
         second, log_phi = np.zeros((M, M)), -np.inf
         rows = max((1 << 20) // max(len(large), 1), 1)
         for lo in range(0, len(S), rows):
@@ -285,7 +285,7 @@ class BoltzmannModel(LogLinearModel):
         if self._space is None:
             if not self.has_hessian:
                 raise ValueError(self._no_table())
-            X = compiled("states").all_states(self.M)
+            X = compiled("binary_units").all_states(self.M)
             F = np.hstack([X[:, self.i] * X[:, self.j], X[:, self.biased]])
             self._space = FeatureSpace(F)
         return self._space
@@ -317,7 +317,7 @@ class BoltzmannModel(LogLinearModel):
 
     def _by_sum(self, lam):
         """Means split by the value of the feature sum: (N, K), and its values."""
-        states, (W, b) = compiled("states"), self.matrices(lam)
+        states, (W, b) = compiled("binary_units"), self.matrices(lam)
         first, second = states.split_evenly(self.M)
         biased = len(self.biased)
         if self._by_halves and self.M >= states.HALVES_FROM:
@@ -358,7 +358,7 @@ class BoltzmannModel(LogLinearModel):
     # -- draws -------------------------------------------------------------------------
     def sample(self, lam: Array, n: int, rng: np.random.Generator) -> Array:
         """Visible rows, exact."""
-        states, (W, b) = compiled("states"), self.matrices(lam)
+        states, (W, b) = compiled("binary_units"), self.matrices(lam)
         if self._by_layer:
             J = self.J
             small, large = np.arange(J, self.M), np.arange(J)

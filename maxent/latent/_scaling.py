@@ -27,7 +27,7 @@ def steps_of(
     """
     out = np.empty(lam.shape)
     n_values = a.shape[-1]
-    compiled("scaling").scaling_steps(
+    compiled("iterative_scaling").scaling_steps(
         np.ascontiguousarray(a.reshape(-1, n_values)),
         values,
         np.ascontiguousarray(target).reshape(-1),
@@ -50,7 +50,7 @@ def histogram(space: FeatureSpace, p: Array) -> Array:
     F = space.shifted
     flat = np.ascontiguousarray(p.reshape(-1, space.n_states))
     out = np.zeros((len(flat), space.n_features, len(values)))
-    add = compiled("scaling").moments_by_sum
+    add = compiled("iterative_scaling").moments_by_sum
     for row, room in zip(flat, out):
         add(row, F.indptr, F.indices, F.data, bucket, room)
     return out.reshape(p.shape[:-1] + out.shape[1:])
@@ -84,7 +84,7 @@ def swept(space, lam, target, weight, bound=np.inf):
     flat = np.array(lam, dtype=np.float64).reshape(-1, space.n_features)
     goals = np.broadcast_to(target, lam.shape).reshape(flat.shape)
     bounds = np.ascontiguousarray(np.broadcast_to(bound, lam.shape[-1:]), dtype=float)
-    sweep = compiled("scaling").coordinate_sweep
+    sweep = compiled("iterative_scaling").coordinate_sweep
     for row, own, goal in zip(flat, u.reshape(len(flat), -1), goals):
         sweep(
             np.ascontiguousarray(own),

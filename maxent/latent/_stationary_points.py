@@ -60,7 +60,7 @@ def candidates(
 ) -> tuple[dict[str, NDArray[Any]], Array, Array]:
     """Table of the stationary points from starts (R, N), weights, best objectives."""
     if method in ("gis", "iis", "scgis"):
-        compiled("scaling")  # announced here, not in a process
+        compiled("iterative_scaling")  # announced here, not in a process
     options = (method, inner, em_iter, tol, max_iter, check_maximum)
     size = batch_size(len(starts))
     chunks = [starts[lo : lo + size] for lo in range(0, len(starts), size)]

@@ -43,7 +43,7 @@ class Potentials:
     """Exponentials of the weights by order, (n, T), and sums of a few documents."""
 
     def __init__(self, grams: NGrams, tables: tuple[Array, Array, Array]):
-        self.grams, self.core = grams, compiled("trigram_topics")
+        self.grams, self.core = grams, compiled("trigram_sums")
         words, bigrams, trigrams = tables  # own column first, then topics
         u = words[:, :1] + words[:, 1:]
         pair = bigrams[:, :1] + bigrams[:, 1:]
@@ -174,7 +174,7 @@ class TrigramTopics(LogLinearModel):
     def _features(self, spreads, documents):
         """Means of all features: those of a topic feed the features of lower order."""
         words, pairs, triples = spreads
-        core = compiled("trigram_topics")
+        core = compiled("trigram_sums")
         core.add_rows(triples, self.grams.t_vw, pairs)
         core.add_rows(pairs, self.grams.second, words)
         out = np.empty(self.n_features)

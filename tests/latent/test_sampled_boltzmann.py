@@ -7,7 +7,7 @@ import pytest
 from oracles.latent import boltzmann, coupling
 
 import maxent
-from maxent._core import gibbs
+from maxent._core.compiled_by_numba import gibbs
 from maxent.latent import (
     LMERBM,
     LMEBoltzmannMachine,

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from maxent._core import scaling
+from maxent._core.compiled_by_numba import iterative_scaling
 
 
 def steps(a, values, target, lam, weight):
     out = np.empty(len(a))
-    scaling.scaling_steps(
+    iterative_scaling.scaling_steps(
         a, values, *(np.asarray(x, dtype=float) for x in (target, lam, weight)), out
     )
     return out

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from maxent._core import trigram_topics as core
+from maxent._core.compiled_by_numba import trigram_sums as core
 from maxent.latent import _trigram_tables
 from maxent.latent._ngrams import Counts, NGrams
 from maxent.latent._trigram_tables import Potentials, TrigramTopics
