@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from maxent._commands.bins import are_bins, quantiles
 from maxent._commands.outcome import CommandError
-from maxent._support.categories import MISSING, encode_categories
+from maxent._inputs.categories import MISSING, encode_categories
 from maxent._support.validation import check_memory
 
 __all__ = [

@@ -30,14 +30,14 @@ from maxent._commands.training import (
     with_class_weights,
     write_model,
 )
-from maxent._support.console import tell
-from maxent._support.persistence import resolve_class
-from maxent._support.sequence_files import (
+from maxent._inputs.sequence_files import (
     checked_labels,
     identifiers,
     last_words,
     read_records,
 )
+from maxent._support.console import tell
+from maxent._support.persistence import resolve_class
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
 _NAMES = {"seq", "sequence", "sequences", "label", "labels", "class"}  # of columns

@@ -10,14 +10,12 @@ __all__ = [
     "Table",
     "TableError",
     "all_exact",
-    "is_missing",
     "parse_number",
     "short",
     "whole",
 ]
 
 _EXACT = 2**53  # doubles hold every whole number below
-_MISSING_WORDS = frozenset({"", "?", "na", "n/a", "nan", "null"})
 
 
 class TableError(ValueError):
@@ -122,15 +120,6 @@ def parse_number(cell):
         return float(cell)
     except ValueError:
         return None
-
-
-def is_missing(cell):
-    """True if a cell stands for a missing value: empty, ?, NA, N/A, NaN or null.
-
-    >>> is_missing(" ? "), is_missing("0")
-    (True, False)
-    """
-    return cell.strip().lower() in _MISSING_WORDS
 
 
 def all_exact(y):

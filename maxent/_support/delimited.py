@@ -14,12 +14,12 @@ from maxent._support.cells import (
     Table,
     TableError,
     all_exact,
-    is_missing,
     parse_number,
     short,
     whole,
 )
 from maxent._support.column_choice import ColumnNames
+from maxent._support.files import is_missing
 from maxent._support.mixed_columns import cell_fault, fault_kind, mixed_columns
 
 __all__ = ["CSVReader"]

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent._support.partitions import Partitions, blocks_of_rows, check_blocks
-from maxent._support.sequence_layout import checked_lengths
 
 
 def sequence_partitions(X: Any, lengths: ArrayLike | None, weights: Any) -> Partitions:
@@ -61,3 +60,16 @@ def _nearest(ends: NDArray[np.intp], bounds: NDArray[np.intp]) -> NDArray[np.int
     before = np.maximum(at - 1, 0)
     at = np.where(bounds - ends[before] < ends[at] - bounds, before, at)
     return np.unique(np.r_[at, len(ends) - 1])
+
+
+def checked_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:
+    """Lengths >= 1 of sequences that have n rows together."""
+    given = np.atleast_1d(v.as_doubles("lengths", lengths))
+    if given.ndim != 1 or not (given == np.floor(given)).all() or (given < 1).any():
+        raise ValueError(f"lengths={v.shown(lengths)} must hold integers >= 1.")
+    if given.sum() != n:
+        raise ValueError(
+            f"lengths add up to {given.sum():g} but sequences has {n} rows; "
+            "give the number of rows of every sequence."
+        )
+    return given.astype(np.intp)

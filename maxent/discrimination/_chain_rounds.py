@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent._support.typing import FloatArray
 from maxent.discrimination._latent_rounds import Hidden, LatentProblem

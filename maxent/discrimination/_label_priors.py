@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._inputs.plain_categories import missing_values
 from maxent._support import validation as v
 from maxent._support.estimator_input import check_labels
-from maxent._support.plain_categories import missing_values
 
 UNLABELLED = -1
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import psi
 
+from maxent._inputs.sequences import symbol_sequences, vector_sequences
 from maxent._support import validation as v
-from maxent._support.sequences import symbol_sequences, vector_sequences
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families.dirichlet_tables import check_table
 from maxent.families.normal_wishart import NormalInverseWishart

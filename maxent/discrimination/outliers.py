@@ -9,16 +9,16 @@ import scipy.sparse as sp
 from scipy.special import logsumexp, psi
 from sklearn.utils.validation import check_is_fitted
 
-from maxent._support import validation as v
-from maxent._support.categories import (
+from maxent._inputs.categories import (
     encode_categories,
     learn_categories,
     validate_categories,
 )
+from maxent._inputs.plain_categories import missing_values
+from maxent._support import validation as v
 from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted, check_scores, check_value, fresh_state
-from maxent._support.plain_categories import missing_values
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (

@@ -9,13 +9,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._inputs.sequence_layout import holds_numbers
+from maxent._inputs.sequences import Sequences, symbol_sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.fitted import check_scores, check_value, fresh_state
 from maxent._support.frames import check_names_of_lists
 from maxent._support.progress import with_progress
 from maxent._support.random_state import as_generator
-from maxent._support.sequence_layout import holds_numbers
-from maxent._support.sequences import Sequences, symbol_sequences, vector_sequences
 from maxent._support.threads import with_own_threads
 from maxent._support.typing import (
     ArrayLike,

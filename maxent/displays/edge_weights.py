@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maxent._inputs.categories import encode_categories, validate_categories
 from maxent._support import validation as v
-from maxent._support.categories import encode_categories, validate_categories
 from maxent.discrimination._tree_parameters import check_edge_prior
 from maxent.discrimination.trees import MEDTreeClassifier
 from maxent.displays._axes import figure_of, make_axes

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._core.chains import chain
-from maxent._support.sequences import Sequences
+from maxent._inputs.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent.models._factor_model import FactorModel
 from maxent.models._hidden_chain import HiddenMarkovModel, relative_rows

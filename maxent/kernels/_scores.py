@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._inputs.sequences import Sequences, symbol_sequences
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences, symbol_sequences
 from maxent.families import (
     ExponentialFamily,
 )

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import FloatArray
 from maxent.families import Categorical

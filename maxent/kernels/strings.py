@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from maxent._inputs.sequences import Sequences, symbol_sequences
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences, symbol_sequences
 from maxent._support.typing import FloatArray
 from maxent.kernels._counts import sparse_products
 from maxent.kernels._scaling import scaled_by

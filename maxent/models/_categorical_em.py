@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._inputs.sequences import Sequences
 from maxent._support.random_state import as_generator
-from maxent._support.sequences import Sequences
 from maxent._support.typing import RandomState
 from maxent.models._chain_input import (
     Array,

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from maxent._support.sequences import Sequences
+from maxent._inputs.sequences import Sequences
 from maxent.models._hidden_chain import Observations, logs_of
 from maxent.models._settling import SETTLED, settle
 

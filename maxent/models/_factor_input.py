@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._inputs.codes import check_codes
 from maxent._support import validation as v
-from maxent._support.codes import check_codes
 from maxent.families.dirichlet_nets import parents_first
 
 Array = NDArray[np.float64]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences
 from maxent.families._within import variances_within
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._component_search import groups_of_rows

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._support.sequences import Sequences
+from maxent._inputs.sequences import Sequences
 from maxent.families import Gaussian
 from maxent.models._coupled_chains import total_means
 from maxent.models._hidden_chain import Observations, logs_of

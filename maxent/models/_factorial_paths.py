@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences
 from maxent.families import Gaussian
 from maxent.models._coupled_chains import total_means
 from maxent.models._factorial_em import even_beliefs, settled_chains

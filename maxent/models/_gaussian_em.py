@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
-from maxent._support.sequences import Sequences
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
 from maxent.families.gaussian import AnyGaussian
 from maxent.models._chain_input import Array, with_pseudo_counts

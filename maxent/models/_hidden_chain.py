@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._core.chains import chain
+from maxent._inputs.sequences import Sequences
 from maxent._support.random_state import as_generator
-from maxent._support.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent._support.typing import Callback
 from maxent.models._chain_input import (

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._core.systems import expected_states
-from maxent._support.sequences import Sequences
+from maxent._inputs.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent.models import _state_space as checks
 from maxent.models._partial import expected_observations, is_partial

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._core.chains import chain, chain_em
+from maxent._inputs.sequences import Sequences
 from maxent._support.results import Status
-from maxent._support.sequences import Sequences
 from maxent.models._chain_input import (
     Array,
     log_of_pseudo_counts,

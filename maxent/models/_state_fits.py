@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
-from maxent._support.sequences import Sequences
 from maxent.models import _lds_em as em
 from maxent.models import _switching_em as switching_em
 from maxent.models._partial import check_columns, with_column_means

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._core.systems import statespace
-from maxent._support.sequences import Sequences
+from maxent._inputs.sequences import Sequences
 from maxent.models import _state_space as checks
 from maxent.models._partial import is_partial, masked
 from maxent.models._state_space import Arrays

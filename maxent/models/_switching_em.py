@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._core.systems import expected_states
-from maxent._support.sequences import Sequences
+from maxent._inputs.sequences import Sequences
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import (

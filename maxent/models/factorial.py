@@ -14,9 +14,9 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._inputs.sequences import Sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
-from maxent._support.sequences import Sequences, vector_sequences
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import (
     check_chain,

@@ -8,15 +8,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxent._support import validation as v
-from maxent._support.partitions import is_partitioned
-from maxent._support.random_state import states_of_many
-from maxent._support.sequences import (
+from maxent._inputs.sequences import (
     check_alphabet,
     decoded,
     each_entry,
     symbol_sequences,
 )
+from maxent._support import validation as v
+from maxent._support.partitions import is_partitioned
+from maxent._support.random_state import states_of_many
 from maxent._support.threads import effective_threads
 from maxent._support.typing import Callback
 from maxent.families import Categorical, _checks

@@ -15,9 +15,9 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._inputs.sequences import Sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
-from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families import Gaussian
 from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._core.chains import chain
-from maxent._support import validation as v
-from maxent._support.random_state import as_generator
-from maxent._support.sequences import (
+from maxent._inputs.sequences import (
     Sequences,
     check_alphabet,
     decoded,
     each_entry,
     symbol_sequences,
 )
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
 from maxent.families import _checks
 from maxent.models._chain_input import (
     Array,

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from maxent._inputs.sequences import Sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
-from maxent._support.sequences import Sequences, vector_sequences
 from maxent.families._checks import least_of_correlation
 from maxent.models import _lds_em as lds_em
 from maxent.models import _switching_em as em

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import roc_auc_score
 
 from maxent import MEDOutlierDetector, MEDSequenceOutlierDetector, load, save
-from maxent._support.sequences import symbol_sequences, vector_sequences
+from maxent._inputs.sequences import symbol_sequences, vector_sequences
 from maxent.discrimination import ChainPosterior, ExponentialMargin
 from maxent.discrimination._chain_rounds import CategoricalChains, GaussianChains
 from maxent.discrimination._latent_rounds import RoundSettings, descend

@@ -10,7 +10,7 @@ from oracles import sequence_models as oracle
 from scipy import stats
 from scipy.special import logsumexp
 
-from maxent._support.sequences import symbol_sequences
+from maxent._inputs.sequences import symbol_sequences
 from maxent.discrimination._chain_rounds import CategoricalChains
 from maxent.discrimination.chain_posterior import ChainPosterior, expected_logs
 from maxent.kernels import factorial_hmm_kernel, product_kernel

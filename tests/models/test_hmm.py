@@ -18,7 +18,7 @@ from oracles.sequence_models import log_emission_of, posteriors
 from refusals import outcome, refused
 from sklearn.exceptions import ConvergenceWarning
 
-from maxent._support.sequences import symbol_sequences
+from maxent._inputs.sequences import symbol_sequences
 from maxent.families import Categorical
 from maxent.models import (
     CategoricalHMM,

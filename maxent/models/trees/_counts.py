@@ -14,7 +14,7 @@ import numpy as np
 from maxent._core.trees import laplacian as _laplacian
 from maxent._core.trees import tree_tables as _tree_tables
 from maxent._core.trees.tables import Columns
-from maxent._support.codes import CategoryIndex, transposed_codes
+from maxent._inputs.codes import CategoryIndex, transposed_codes
 from maxent._support.threads import effective_threads, single_threaded_blas
 
 _FEATURES = 4_000_000  # entries of rows by edges that may be stored: 32 MB

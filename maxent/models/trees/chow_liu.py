@@ -8,8 +8,8 @@ import numpy as np
 
 from maxent._core.trees import maximum_tree as _maximum_tree
 from maxent._core.trees.tables import Columns
+from maxent._inputs.codes import category_offsets, encode_columns
 from maxent._support import validation as v
-from maxent._support.codes import category_offsets, encode_columns
 from maxent._support.threads import effective_threads
 from maxent._support.typing import ArrayLike, FloatArray, IntArray
 from maxent._support.validation import check_memory

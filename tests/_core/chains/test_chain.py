@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 
 from maxent import MEDSequenceOutlierDetector
 from maxent._core.chains import chain
-from maxent._support.sequences import Sequences
+from maxent._inputs.sequences import Sequences
 from maxent.kernels._expected_counts import chain_counts
 from maxent.models import CategoricalHMM, _many_chains
 from maxent.models._hidden_chain import Observations

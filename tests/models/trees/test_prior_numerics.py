@@ -11,7 +11,7 @@ from oracles.tree_problems import make
 from refusals import refused
 
 from maxent import MEDOutlierDetector, load, save
-from maxent._support.codes import CategoryIndex
+from maxent._inputs.codes import CategoryIndex
 from maxent.discrimination import (
     DirichletTrees,
     ExponentialMargin,

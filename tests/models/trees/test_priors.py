@@ -7,7 +7,7 @@ from oracles.block_cases import agree, gradient_by_differences, inside
 from oracles.tree_problems import make, problem
 from scipy.special import logsumexp
 
-from maxent._support.codes import CategoryIndex
+from maxent._inputs.codes import CategoryIndex
 from maxent.discrimination import (
     DirichletTrees,
     SpanningTrees,

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from refusals import refused
 
-from maxent._support.sequence_files import read_records, read_sequences
-from maxent._support.sequences import (
+from maxent._inputs.sequence_files import read_records, read_sequences
+from maxent._inputs.sequences import (
     decoded,
     each_entry,
     symbol_sequences,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._core import category_codes as _category_codes
+from maxent._inputs.integer_tables import BLOCK, NS, as_integers, rows_of_block
 from maxent._support import validation as v
-from maxent._support.integer_tables import BLOCK, NS, as_integers, rows_of_block
 from maxent._support.threads import share_out
 from maxent._support.validation import check_memory
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._support import validation as v
 from maxent._support.frames import Names
 from maxent._support.partitions import is_partitioned
+from maxent._support.sequence_partitions import checked_lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,19 +153,6 @@ def _refuse_own_lengths(sequences, lengths, name):
             f"{name} is a list of sequences, which have their own lengths: leave "
             "lengths out, or pass one array of all steps beside it."
         )
-
-
-def checked_lengths(lengths: ArrayLike, n: int) -> NDArray[np.intp]:
-    """Lengths >= 1 of sequences that have n rows together."""
-    given = np.atleast_1d(v.as_doubles("lengths", lengths))
-    if given.ndim != 1 or not (given == np.floor(given)).all() or (given < 1).any():
-        raise ValueError(f"lengths={v.shown(lengths)} must hold integers >= 1.")
-    if given.sum() != n:
-        raise ValueError(
-            f"lengths add up to {given.sum():g} but sequences has {n} rows; "
-            "give the number of rows of every sequence."
-        )
-    return given.astype(np.intp)
 
 
 def _is_one_array(sequences: Any, name: str) -> bool:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from maxent._core import category_codes
-from maxent._support.categories import encode_categories, learn_categories
-from maxent._support.codes import check_codes, transposed_codes
+from maxent._inputs.categories import encode_categories, learn_categories
+from maxent._inputs.codes import check_codes, transposed_codes
 from maxent._support.threads import threads_of
 
 TYPES = [np.int8, np.uint8, np.int16, np.int64, np.uint64, np.float64]

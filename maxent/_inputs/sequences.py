@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maxent._support import validation as v
-from maxent._support.frames import Names, column_names
-from maxent._support.sequence_files import read_sequences
-from maxent._support.sequence_layout import (
+from maxent._inputs.sequence_files import read_sequences
+from maxent._inputs.sequence_layout import (
     Sequences,
     arrays_of,
     each_entry,
@@ -27,6 +25,8 @@ from maxent._support.sequence_layout import (
     listed,
     offsets_of,
 )
+from maxent._support import validation as v
+from maxent._support.frames import Names, column_names
 
 __all__ = [
     "MISSING",

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._support.cells import is_missing
-from maxent._support.files import decode_text, read_bytes
+from maxent._support.files import decode_text, is_missing, read_bytes
 
 
 def read_sequences(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
