@@ -53,7 +53,7 @@ _HOMES = {
     ),
     "_support.headers": ("get_include",),
     "_support.persistence": ("load", "save"),
-    "_support.row_blocks": ("RowBlocks",),
+    "_partitions.row_blocks": ("RowBlocks",),
 }
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         load as load,
         save as save,
     )
-    from maxent._support.row_blocks import RowBlocks as RowBlocks
+    from maxent._partitions.row_blocks import RowBlocks as RowBlocks
     from maxent.discrimination import (
         ChowLiuClassifier as ChowLiuClassifier,
         MEDBayesNetClassifier as MEDBayesNetClassifier,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._partitions.partitions import is_partitioned
+from maxent._partitions.sequence_partitions import checked_lengths
 from maxent._support import validation as v
 from maxent._support.frames import Names
-from maxent._support.partitions import is_partitioned
-from maxent._support.sequence_partitions import checked_lengths
 
 
 @dataclass(frozen=True, eq=False)

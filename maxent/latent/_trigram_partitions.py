@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxent._partitions.partitions import is_partitioned, item_partitions
 from maxent._support import validation as v
-from maxent._support.partitions import is_partitioned, item_partitions
 from maxent.latent._ngrams import Codes, NGrams
 from maxent.latent._trigram_tables import (
     TokenCounts,

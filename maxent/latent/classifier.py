@@ -10,6 +10,12 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxent._partitions.partition_checks import (
+    check_partitions,
+    data_is_partitioned,
+    labelled_partitions,
+)
+from maxent._partitions.partitions import is_partitioned, mapped
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
 from maxent._support.column_names import names_of_columns
@@ -21,12 +27,6 @@ from maxent._support.fitted import (
     check_scores,
     fresh_state,
 )
-from maxent._support.partition_checks import (
-    check_partitions,
-    data_is_partitioned,
-    labelled_partitions,
-)
-from maxent._support.partitions import is_partitioned, mapped
 from maxent._support.progress import CallbacksMixin, progress_of, with_progress
 from maxent._support.results import Status
 from maxent._support.threads import with_single_threaded_blas

@@ -21,9 +21,9 @@ from maxent._inputs.sequences import (
     symbol_sequences,
     vector_sequences,
 )
+from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
 from maxent._support.callers import user_stacklevel
-from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import as_generator
 from maxent.families import Categorical, _checks
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from maxent._inputs.sequences import Sequences, symbol_sequences, vector_sequences
+from maxent._partitions.sequence_partitions import sequence_partitions
 from maxent._support import validation as v
-from maxent._support.sequence_partitions import sequence_partitions
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._hidden_chain import HiddenChainProblem
 from maxent.models._partial import is_partial

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxent._inputs.sequences import Sequences, vector_sequences
+from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
-from maxent._support.partitions import is_partitioned
 from maxent._support.typing import Callback
 from maxent.families import _checks
 from maxent.models._chain_input import (

@@ -14,8 +14,8 @@ from maxent._inputs.sequences import (
     each_entry,
     symbol_sequences,
 )
+from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
-from maxent._support.partitions import is_partitioned
 from maxent._support.random_state import states_of_many
 from maxent._support.threads import effective_threads
 from maxent._support.typing import Callback

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxent._partitions.partitions import Partitions, blocks_of_rows, check_blocks
 from maxent._support import validation as v
-from maxent._support.partitions import Partitions, blocks_of_rows, check_blocks
 
 
 def sequence_partitions(X: Any, lengths: ArrayLike | None, weights: Any) -> Partitions:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._partitions.partitions import Partitions, is_partitioned, partitions_of
 from maxent._support import validation as v
 from maxent._support.estimator_input import check_labels
-from maxent._support.partitions import Partitions, is_partitioned, partitions_of
 
 
 def data_is_partitioned(X: Any, y: Any, sample_weight: Any) -> bool:

@@ -18,8 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from maxent._partitions.row_blocks import RowBlocks
 from maxent._support import validation as v
-from maxent._support.row_blocks import RowBlocks
 from maxent._support.threads import single_threaded_blas, threads_of
 
 _FAN_IN = 16  # results added at a time; a tree of sums keeps little in memory

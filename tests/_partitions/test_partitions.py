@@ -11,15 +11,15 @@ from maxent import (
     MEDOutlierDetector,
     MEDRegressor,
 )
-from maxent._support.partition_checks import check_partitions, sample_of
-from maxent._support.partitions import (
+from maxent._partitions.partition_checks import check_partitions, sample_of
+from maxent._partitions.partitions import (
     LocalPartitions,
     _aligned,
     is_partitioned,
     mapped,
     partitions_of,
 )
-from maxent._support.row_blocks import RowBlocks
+from maxent._partitions.row_blocks import RowBlocks
 from maxent.latent import LMEGaussianMixture
 
 da = pytest.importorskip("dask.array")
