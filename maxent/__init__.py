@@ -10,8 +10,6 @@ from maxent._support.lazy import lazy_exports
 
 TYPE_CHECKING = False  # see maxent._support.lazy
 
-__version__ = "0.1.0"
-
 _SUBPACKAGES = (
     "datasets",
     "discrimination",
@@ -51,8 +49,9 @@ _HOMES = {
         "M3EModel",
         "M3EMotifClassifier",
     ),
+    "_version": ("__version__",),
     "_support.headers": ("get_include",),
-    "_support.persistence": ("load", "save"),
+    "_persistence.persistence": ("load", "save"),
     "_partitions.row_blocks": ("RowBlocks",),
 }
 
@@ -68,7 +67,8 @@ if TYPE_CHECKING:
         models as models,
     )
     from maxent._support.headers import get_include as get_include
-    from maxent._support.persistence import (
+    from maxent._version import __version__ as __version__
+    from maxent._persistence.persistence import (
         load as load,
         save as save,
     )
@@ -103,5 +103,5 @@ if TYPE_CHECKING:
     )
 else:
     __all__, __getattr__, __dir__ = lazy_exports(
-        __name__, _HOMES, subpackages=_SUBPACKAGES, more=("__version__",)
+        __name__, _HOMES, subpackages=_SUBPACKAGES
     )

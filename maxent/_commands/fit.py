@@ -31,8 +31,8 @@ from maxent._commands.training import (
     write_model,
 )
 from maxent._commands.wording import column_words
+from maxent._persistence.persistence import resolve_class
 from maxent._support.mixed_columns import is_text_column
-from maxent._support.persistence import resolve_class
 
 _OF_THE_WHOLE = ("method", "step", "class_prior", "max_rounds", "tol")  # of partial
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._commands.outcome import CommandError, listed, quoted
-from maxent._support.calibrated import CALIBRATED, calibrated_state
+from maxent._persistence.calibrated import CALIBRATED, calibrated_state
 from maxent._support.console import tell
 from maxent._support.mixed_columns import commas_in
 

@@ -31,10 +31,10 @@ from maxent._commands.wording import (
     probability_remedy,
     warnings_told,
 )
-from maxent._support.calibrated import CALIBRATED
+from maxent._persistence.calibrated import CALIBRATED
+from maxent._persistence.persistence import ModelFileError, load
 from maxent._support.console import show, tell
 from maxent._support.files import STANDARD_INPUT, whole_file
-from maxent._support.persistence import ModelFileError, load
 from maxent._support.validation import shown
 
 __all__ = ["predict", "prediction_method", "write_predictions"]

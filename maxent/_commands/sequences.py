@@ -36,8 +36,8 @@ from maxent._inputs.sequence_files import (
     last_words,
     read_records,
 )
+from maxent._persistence.persistence import resolve_class
 from maxent._support.console import tell
-from maxent._support.persistence import resolve_class
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
 _NAMES = {"seq", "sequence", "sequences", "label", "labels", "class"}  # of columns

@@ -19,9 +19,9 @@ from maxent._commands.reports import (
     verdict,
 )
 from maxent._commands.wording import in_shell, warnings_told
-from maxent._support.calibrated import CALIBRATED
+from maxent._persistence.calibrated import CALIBRATED
+from maxent._persistence.persistence import resolve_class, save
 from maxent._support.console import Messages, tell
-from maxent._support.persistence import resolve_class, save
 from maxent._support.validation import check_memory
 
 __all__ = [

@@ -1,9 +1,6 @@
-"""Files to write and to read, and the registry of classes that they may hold."""
+"""Files to read."""
 
 import pytest
-from _support.model_files import STUB
-
-from maxent._support import persistence
 
 
 @pytest.fixture
@@ -18,15 +15,3 @@ def write(tmp_path):
         return path
 
     return write
-
-
-@pytest.fixture
-def path(tmp_path):
-    """Where a model file may be written."""
-    return tmp_path / "model.npz"
-
-
-@pytest.fixture
-def registry(monkeypatch):
-    """Model files may hold the stub of `model_files`."""
-    monkeypatch.setitem(persistence.CLASSES, "Stub", STUB)

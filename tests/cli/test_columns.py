@@ -9,7 +9,7 @@ from command_line import assert_one_sentence, pairs, read_rows
 from scipy.stats import rankdata
 
 from maxent._commands.bins import Bins, quantiles
-from maxent._support.persistence import load
+from maxent._persistence.persistence import load
 
 
 def predictions(out):

@@ -23,7 +23,7 @@ from maxent import MEDClassifier, MEDTreeClassifier, TrigramTopicModel
 from maxent._commands import columns, reports, usage
 from maxent._commands.catalog import SEQUENCES, TABLES
 from maxent._commands.options import OPTIONS
-from maxent._support.persistence import load, resolve_class, save
+from maxent._persistence.persistence import load, resolve_class, save
 
 COLORS = ["<missing>", "blue", "green", "red"]
 DOORS = ["2", "3", "5more", "<missing>"]
@@ -203,7 +203,7 @@ def test_densities_need_no_column_that_others_determine(run, cars, tmp_path):
     ],
 )
 def test_contradictory_columns_are_one_sentence(run, crabs, tmp_path, columns):
-    from maxent._support.persistence import save
+    from maxent._persistence.persistence import save
     from maxent.datasets import load_crabs
 
     X, y = load_crabs(return_X_y=True)

@@ -7,13 +7,13 @@ import sys
 
 import numpy as np
 import pytest
-from _support.model_files import Stub, fitted
+from _persistence.model_files import Stub, fitted
 
-from maxent._support import files
-from maxent._support.persistence import (
+from maxent._persistence.persistence import (
     load,
     save,
 )
+from maxent._support import files
 
 pytestmark = pytest.mark.usefixtures("registry")
 

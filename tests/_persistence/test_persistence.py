@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from _support.model_files import Derived, Stub, fitted, same
+from _persistence.model_files import Derived, Stub, fitted, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -17,9 +17,9 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC
 
-from maxent._support import model_file, persistence
-from maxent._support.calibrated import calibrated_state, restore_calibrated
-from maxent._support.persistence import (
+from maxent._persistence import model_file, persistence
+from maxent._persistence.calibrated import calibrated_state, restore_calibrated
+from maxent._persistence.persistence import (
     load,
     read_model,
     save,

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from maxent._support.archive import checksum
+from maxent._persistence.archive import checksum
 
 STUB = f"{__name__}:Stub"  # for the registry of classes
 

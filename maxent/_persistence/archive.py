@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 
-from maxent._support.encoding import MAX_NDIM, is_portable
+from maxent._persistence.encoding import MAX_NDIM, is_portable
 
 # Sizes of arrays are bounded by the file itself: members are stored uncompressed.
 MAX_ARRAYS = 10_000

@@ -15,25 +15,25 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from maxent._support import validation as v
-from maxent._support.archive import ModelFileError
-from maxent._support.calibrated import (
+from maxent._persistence.archive import ModelFileError
+from maxent._persistence.calibrated import (
     CALIBRATED,
     calibrated_state,
     restore_calibrated,
 )
-from maxent._support.encoding import Encoder
-from maxent._support.model_file import (
+from maxent._persistence.encoding import Encoder
+from maxent._persistence.model_file import (
     FITTED_NAME,
     FORMAT_VERSION,
     ModelFile,
     check_path,
-    maxent_version,
     read_model,
     write_model,
 )
+from maxent._support import validation as v
 from maxent._support.registry import CLASSES, VALUES, rebuilt, resolve
 from maxent._support.typing import PathLike
+from maxent._version import __version__
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -278,7 +278,7 @@ def _make_estimator(name: Any, params: dict[str, Any], fitted: dict[str, Any]) -
     unknown = sorted(set(params) - set(cls._get_param_names()))
     if unknown:
         raise ModelFileError(
-            f"{name} of maxent {maxent_version()} has no parameter {unknown[0]!r}"
+            f"{name} of maxent {__version__} has no parameter {unknown[0]!r}"
         )
     try:
         estimator = cls(**params)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _support.model_files import resign
+from _persistence.model_files import resign
 from numba import njit
 
 from maxent import (
@@ -13,8 +13,8 @@ from maxent import (
     load,
     save,
 )
-from maxent._support import persistence
-from maxent._support.persistence import ModelFileError, read_model
+from maxent._persistence import persistence
+from maxent._persistence.persistence import ModelFileError, read_model
 from maxent._support.registry import resolve
 from maxent.discrimination import (
     CustomMargin,

@@ -26,25 +26,25 @@ from typing import Any, BinaryIO, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._support import validation as v
-from maxent._support.archive import (
+from maxent._persistence.archive import (
     ModelFileError,
     checksum,
     members_of,
     read_array,
     write_arrays,
 )
-from maxent._support.encoding import Decoder, Encoder
+from maxent._persistence.encoding import Decoder, Encoder
+from maxent._support import validation as v
 from maxent._support.files import whole_file
 from maxent._support.registry import CLASSES, VALUES
 from maxent._support.typing import PathLike
+from maxent._version import __version__
 
 __all__ = [
     "FITTED_NAME",
     "FORMAT_VERSION",
     "ModelFile",
     "check_path",
-    "maxent_version",
     "read_model",
     "write_model",
 ]
@@ -107,7 +107,7 @@ def write_model(
     metadata = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "maxent_version": maxent_version(),
+        "maxent_version": __version__,
         "class": class_name,
         "params": encoder.mapping(params, f"parameter {{}} of {class_name}"),
         "fitted": encoder.mapping(fitted, f"attribute {{}} of {class_name}"),
@@ -189,21 +189,6 @@ def read_model(
             ) from error
 
 
-def maxent_version() -> str:
-    """The version of this package, as files and messages give it."""
-    import maxent
-
-    version = getattr(maxent, "__version__", None)
-    if version is None:
-        from importlib import metadata
-
-        try:
-            version = metadata.version("maxent")
-        except metadata.PackageNotFoundError:
-            version = "unknown"
-    return version
-
-
 def _read_archive(
     stream: BinaryIO,
     make: Callable[[str, Any], Any],
@@ -213,7 +198,7 @@ def _read_archive(
     class_name = metadata["class"]
     if class_name not in CLASSES and class_name not in VALUES:
         raise ModelFileError(
-            f"it holds the class {class_name!r}, which maxent {maxent_version()} does "
+            f"it holds the class {class_name!r}, which maxent {__version__} does "
             f"not load; known are {', '.join(sorted([*CLASSES, *VALUES]))}"
         )
     decoder = Decoder(arrays, make, make_estimator)
@@ -271,7 +256,7 @@ def _metadata(
     if version > FORMAT_VERSION:
         raise ModelFileError(
             f"written in format {version} by maxent {metadata.get('maxent_version')}; "
-            f"maxent {maxent_version()} reads formats up to {FORMAT_VERSION}, upgrade "
+            f"maxent {__version__} reads formats up to {FORMAT_VERSION}, upgrade "
             "it"
         )
     return metadata

@@ -7,10 +7,10 @@ import zipfile
 
 import numpy as np
 import pytest
-from _support.model_files import Stub, fitted, resign, rewrite, same
+from _persistence.model_files import Stub, fitted, resign, rewrite, same
 from scipy import sparse
 
-from maxent._support.persistence import (
+from maxent._persistence.persistence import (
     ModelFileError,
     load,
     save,
