@@ -17,6 +17,7 @@ from maxent._commands.outcome import (
 )
 from maxent._commands.reports import Shown, report
 from maxent._commands.scaling import scales_of, standardized
+from maxent._commands.tables.mixed_columns import is_text_column
 from maxent._commands.training import (
     as_taken,
     calibrated,
@@ -32,7 +33,6 @@ from maxent._commands.training import (
 )
 from maxent._commands.wording import column_words
 from maxent._persistence.persistence import resolve_class
-from maxent._support.mixed_columns import is_text_column
 
 _OF_THE_WHOLE = ("method", "step", "class_prior", "max_rounds", "tol")  # of partial
 

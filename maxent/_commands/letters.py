@@ -1,8 +1,8 @@
 """Alphabets of sequences: from the options, or from the letters of the file."""
 
+from maxent._commands.console import tell
 from maxent._commands.outcome import CommandError, listed
 from maxent._inputs.letters import codes_beside, counted, in_both_cases
-from maxent._support.console import tell
 
 __all__ = ["IN_FIT", "IN_PREDICT", "alphabet_of", "check_letters"]
 

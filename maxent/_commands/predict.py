@@ -16,6 +16,7 @@ from maxent._commands.columns import (
     restore_encoder,
     unseen_categories,
 )
+from maxent._commands.console import show, tell
 from maxent._commands.outcome import CommandError, Outcome, check_output
 from maxent._commands.reports import report, verdict
 from maxent._commands.scaling import are_scales, standardized
@@ -33,7 +34,6 @@ from maxent._commands.wording import (
 )
 from maxent._persistence.calibrated import CALIBRATED
 from maxent._persistence.persistence import ModelFileError, load
-from maxent._support.console import show, tell
 from maxent._support.files import STANDARD_INPUT, whole_file
 from maxent._support.validation import shown
 

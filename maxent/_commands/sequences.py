@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 from maxent._commands.catalog import SEQUENCES
+from maxent._commands.console import tell
 from maxent._commands.hints import tell_similar_labels
 from maxent._commands.letters import IN_FIT, IN_PREDICT, alphabet_of, check_letters
 from maxent._commands.options import OPTIONS
@@ -37,7 +38,6 @@ from maxent._inputs.sequence_files import (
     read_records,
 )
 from maxent._persistence.persistence import resolve_class
-from maxent._support.console import tell
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
 _NAMES = {"seq", "sequence", "sequences", "label", "labels", "class"}  # of columns

@@ -9,10 +9,10 @@ import re
 import warnings
 
 from maxent._commands.catalog import SEQUENCES, TABLES
+from maxent._commands.console import tell
 from maxent._commands.options import OPTIONS, is_for_sequences
 from maxent._commands.outcome import listed, one_line, quoted
 from maxent._persistence.persistence import resolve_class
-from maxent._support.console import tell
 
 __all__ = ["column_words", "in_shell", "probability_remedy", "warnings_told"]
 

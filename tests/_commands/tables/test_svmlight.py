@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from _support.table_cases import dense
+from _commands.tables.table_cases import dense
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from maxent._support import data_files as tables
-from maxent._support.data_files import TableError, read_table
+from maxent._commands.tables import data_files as tables
+from maxent._commands.tables.data_files import TableError, read_table
 
 # ----------------------------------------------------------------------- svmlight
 

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from maxent._support.cells import (
+from maxent._commands.tables.cells import (
     Beside,
     Table,
     TableError,
@@ -18,9 +18,9 @@ from maxent._support.cells import (
     short,
     whole,
 )
-from maxent._support.column_choice import ColumnNames
+from maxent._commands.tables.column_choice import ColumnNames
+from maxent._commands.tables.mixed_columns import cell_fault, fault_kind, mixed_columns
 from maxent._support.files import is_missing
-from maxent._support.mixed_columns import cell_fault, fault_kind, mixed_columns
 
 __all__ = ["CSVReader"]
 

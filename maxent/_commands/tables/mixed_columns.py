@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from maxent._support.cells import parse_number, short
+from maxent._commands.tables.cells import parse_number, short
 from maxent._support.files import is_missing
 
 __all__ = ["cell_fault", "commas_in", "fault_kind", "is_text_column", "mixed_columns"]

@@ -10,12 +10,12 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
-from _support.table_cases import dense
+from _commands.tables.table_cases import dense
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maxent._commands.tables.data_files import TableError, read_table
 from maxent._support import files
-from maxent._support.data_files import TableError, read_table
 
 # --------------------------------------------------------------------------- CSV
 

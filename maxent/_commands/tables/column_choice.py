@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from maxent._support.cells import TableError, short
+from maxent._commands.tables.cells import TableError, short
 
 __all__ = ["Choice", "ColumnNames"]
 
