@@ -20,7 +20,6 @@ import scipy.sparse as sp
 from maxent._optimize.kernel_descent import KernelDescent
 from maxent._optimize.rows import NEGATIVE, POSITIVE, Rows
 from maxent._support import validation as v
-from maxent._support.gram_store import WholeGram
 from maxent._support.threads import threads_of
 from maxent.discrimination._approximation import refuse_approximation
 from maxent.discrimination._far_rows import near_zero
@@ -32,6 +31,7 @@ from maxent.discrimination.duals._signed_problem import (
     clip_signed_to_domain,
 )
 from maxent.discrimination.duals.class_pairs import ClassPairs
+from maxent.discrimination.grams.gram_store import WholeGram
 
 _MAX_CHANGE = 0.5  # of a decision value: longer steps leave the nearest minimum
 

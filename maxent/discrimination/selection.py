@@ -22,7 +22,6 @@ from maxent._support.fitted import (
     check_scores,
     fresh_state,
 )
-from maxent._support.kernel_parameters import LARGEST_FEATURE
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.results import store_certificate, warn_not_converged
 from maxent._support.threads import with_own_threads
@@ -41,6 +40,7 @@ from maxent.discrimination._far_rows import at_zero, near_zero
 from maxent.discrimination._margin_parameters import classification_margin
 from maxent.discrimination._probabilities import ProbabilitiesMixin
 from maxent.discrimination.duals._selection_dual import solve_selection
+from maxent.discrimination.grams.kernel_parameters import LARGEST_FEATURE
 from maxent.discrimination.margins.base import MarginPrior
 
 # Of nine rows to one, three draws of ten features chose none or half of the right ones

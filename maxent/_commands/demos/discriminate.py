@@ -130,9 +130,9 @@ def _draw_boundary(axes, X, y):
 
 
 def _draw_path(axes, X, y, train, test):
-    from maxent._support.kernel_parameters import resolve_gamma
-    from maxent._support.vector_kernels import VectorKernel
     from maxent.discrimination import ExponentialMargin, dual_path
+    from maxent.discrimination.grams.kernel_parameters import resolve_gamma
+    from maxent.discrimination.grams.vector_kernels import VectorKernel
     from maxent.displays import DualPathDisplay
 
     kernel = VectorKernel(X, "rbf", gamma=resolve_gamma("scale", X[train]))

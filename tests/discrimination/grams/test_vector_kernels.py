@@ -11,8 +11,12 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC
 
 from maxent import MEDClassifier
-from maxent._support.kernel_parameters import KERNEL_NAMES, call_kernel, resolve_gamma
-from maxent._support.vector_kernels import VectorKernel, apply_kernel
+from maxent.discrimination.grams.kernel_parameters import (
+    KERNEL_NAMES,
+    call_kernel,
+    resolve_gamma,
+)
+from maxent.discrimination.grams.vector_kernels import VectorKernel, apply_kernel
 
 OPTIONS = {"gamma": 0.3, "degree": 3, "coef0": 0.5}
 NAMED = ["linear", "rbf", "poly", "sigmoid"]

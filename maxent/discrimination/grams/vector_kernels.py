@@ -13,19 +13,19 @@ import scipy.sparse as sp
 
 from maxent._core.machines import gram as _gram
 from maxent._support import validation as v
-from maxent._support.kernel_parameters import (
+from maxent._support.threads import effective_threads
+from maxent.discrimination.grams.kernel_parameters import (
     LARGEST_FEATURE,
     call_kernel,
     check_callable,
     check_kernel,
 )
-from maxent._support.sparse_kernels import (
+from maxent.discrimination.grams.sparse_kernels import (
     norms_cancel,
     on_shared_columns,
     sparse_norms,
     transform_inner_products,
 )
-from maxent._support.threads import effective_threads
 
 _KINDS = {"linear": 0, "rbf": 1, "poly": 2, "sigmoid": 3}
 

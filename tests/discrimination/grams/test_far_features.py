@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from maxent import MEDClassifier
-from maxent._support.gram_store import PartGram, WholeGram
-from maxent._support.vector_kernels import VectorKernel, apply_kernel
 from maxent.discrimination import GaussianCentre, GaussianScores
+from maxent.discrimination.grams.gram_store import PartGram, WholeGram
+from maxent.discrimination.grams.vector_kernels import VectorKernel, apply_kernel
 
 GAMMA = 0.5
 N, D = 300, 4
