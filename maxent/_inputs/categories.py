@@ -10,10 +10,9 @@ import numpy as np
 from maxent._inputs.integer_tables import count_integers, encode_integers
 from maxent._inputs.plain_categories import missing_values, plain_categories
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.typing import NDArray
+from maxent._support.validation import called, names_of_columns, user_stacklevel
 
 _MOST_FRACTIONS = 50  # that are categories
 _FEW_VALUES = 10  # integers that may occur once each and be categories

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.column_names import called
 from maxent._support.estimator_input import TIMES
 from maxent._support.typing import NDArray
+from maxent._support.validation import called
 
 _AS_TEXT = ("Interval", "Period")  # of pandas, which pandas.cut makes, say
 

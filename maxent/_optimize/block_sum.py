@@ -24,8 +24,8 @@ from maxent._optimize.maps import Diagonal
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._optimize.recycled_hessian import RecycledHessian
 from maxent._support import validation as v
-from maxent._support.answers import check_answer
 from maxent._support.linalg import TALL, as_array, row_chunks
+from maxent._support.validation import check_answer
 
 _FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
 _FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored

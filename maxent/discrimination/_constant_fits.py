@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from maxent._support.callers import user_stacklevel
+from maxent._support.validation import user_stacklevel
 from maxent.discrimination.grams.kernel_parameters import resolve_gamma
 
 _ROWS = 50  # of the smallest targets, and of the largest

@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._support import validation as v
-from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import CertifiedState, check_fitted
 from maxent._support.progress import progress_of
@@ -19,6 +18,7 @@ from maxent._support.threads import (
     threads_of,
 )
 from maxent._support.typing import FloatArray, IntArray
+from maxent._support.validation import names_of_columns
 from maxent.discrimination._approximation import (
     NystroemFeatures,
     check_approximation,

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxent._support.reports import Report, tell
-from maxent._support.results import Status
+from maxent._support.results import Report, Status, tell
 from maxent.discrimination._label_rounds import Rounds, objective_of, one_round
 
 _GRADIENT = 1e-5  # norm asked for, relative to the root of the objective

@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.reports import Report, tell
-from maxent._support.results import Status
+from maxent._support.results import Report, Status, tell
+from maxent._support.validation import user_stacklevel
 
 _LOOSE = 10.0  # times the tolerance of the estimator while label means move by one
 _WAIT = 2  # rounds before machines descend without label means

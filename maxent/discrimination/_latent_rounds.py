@@ -25,12 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from maxent._support.callers import user_stacklevel
 from maxent._support.processes import spread
-from maxent._support.reports import Report, tell
-from maxent._support.results import DualResult, Monitor, Status
+from maxent._support.results import DualResult, Monitor, Report, Status, tell
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback, FloatArray
+from maxent._support.validation import user_stacklevel
 from maxent.discrimination.duals.block_dual import solve_blocks
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.block import Block

@@ -16,8 +16,15 @@ import numpy as np
 
 from maxent._optimize.rows import NEGATIVE, POSITIVE
 from maxent._support.fitted import check_fitted
-from maxent._support.reports import Listener, Report, relayed, tell
-from maxent._support.results import DualResult, Status, store_certificate
+from maxent._support.results import (
+    DualResult,
+    Listener,
+    Report,
+    Status,
+    relayed,
+    store_certificate,
+    tell,
+)
 from maxent._support.threads import (
     effective_threads,
     in_threads,

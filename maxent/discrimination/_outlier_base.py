@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.fitted import CertifiedState, check_fitted
 from maxent._support.results import Status, store_certificate
 from maxent._support.typing import ArrayLike, FloatArray, IntArray, NDArray
+from maxent._support.validation import user_stacklevel
 from maxent.discrimination._generative_base import (
     say_how_it_ended,
     weighted_percentile,

@@ -16,7 +16,6 @@ from maxent._inputs.categories import (
 )
 from maxent._inputs.plain_categories import missing_values
 from maxent._support import validation as v
-from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted, check_scores, check_value, fresh_state
 from maxent._support.progress import progress_of, with_progress
@@ -28,6 +27,7 @@ from maxent._support.typing import (
     MarginName,
     NDArray,
 )
+from maxent._support.validation import called, names_of_columns
 from maxent.discrimination._generative_base import say_how_it_ended
 from maxent.discrimination._latent_rounds import baselines
 from maxent.discrimination._margin_parameters import at_level

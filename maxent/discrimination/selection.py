@@ -12,8 +12,6 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import (
     CertifiedState,
@@ -35,6 +33,7 @@ from maxent._support.typing import (
     MatrixLike,
     NDArray,
 )
+from maxent._support.validation import names_of_columns, user_stacklevel
 from maxent.discrimination._class_rows import class_rows, labels_of, leave_one_out_bound
 from maxent.discrimination._far_rows import at_zero, near_zero
 from maxent.discrimination._margin_parameters import classification_margin

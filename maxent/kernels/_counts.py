@@ -24,9 +24,9 @@ from scipy import sparse
 
 from maxent._core.machines import sparse_gram
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import refuse_texts
 from maxent._support.threads import effective_threads
+from maxent._support.validation import user_stacklevel
 from maxent.kernels._length_law import LengthLaw
 
 Array = NDArray[np.float64]

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._core.systems import statespace, system_pairs
-from maxent._support.callers import user_stacklevel
 from maxent._support.threads import effective_threads
+from maxent._support.validation import user_stacklevel
 from maxent.kernels._gaussian_parts import GaussianParts
 from maxent.models._state_space import Arrays
 

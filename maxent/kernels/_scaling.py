@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-from maxent._support.callers import user_stacklevel
+from maxent._support.validation import user_stacklevel
 
 Array = NDArray[np.float64]
 # tuned on series and strings of 100 to 3000 steps: where the nearest data had kernels

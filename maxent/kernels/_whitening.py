@@ -9,7 +9,7 @@ from scipy.linalg import eigvalsh, solve_triangular
 from scipy.linalg.lapack import dpocon, dpotrf
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
+from maxent._support.validation import user_stacklevel
 
 _ESTIMATED = ("empirical", "diagonal")
 _NAMES = (*_ESTIMATED, "identity")

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
+from maxent._support.validation import user_stacklevel
 from maxent.kernels._scaling import scaled_by
 
 

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted, check_scores, fresh_state
 from maxent._support.progress import with_progress
@@ -20,6 +19,7 @@ from maxent._support.random_state import as_generator
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import MatrixLike
 from maxent._support.underflow import allow_underflow
+from maxent._support.validation import user_stacklevel
 from maxent.latent._em_is import checked_likelihood
 from maxent.latent._likelihood import M_STEPS
 from maxent.latent._pool import SELECTIONS, CandidatePool

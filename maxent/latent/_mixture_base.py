@@ -14,15 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._partitions.partitions import is_partitioned, mapped
 from maxent._support import validation as v
-from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.fitted import check_fitted, check_scores, fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator
-from maxent._support.reports import relayed
+from maxent._support.results import relayed
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import MatrixLike
 from maxent._support.underflow import allow_underflow
+from maxent._support.validation import names_of_columns
 from maxent.latent._mixture_em import climb, leader
 from maxent.latent._pool import SELECTIONS, CandidatePool, groups, reasons
 

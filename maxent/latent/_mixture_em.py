@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from maxent._support.reports import Listener, Report, tell
+from maxent._support.results import Listener, Report, tell
 from maxent.latent._em_is import ROUNDING
 
 Array = NDArray[np.float64]

@@ -34,7 +34,7 @@ from scipy.special import logit
 
 from maxent._support.compiling import compiled
 from maxent._support.progress import Progress
-from maxent._support.reports import Report, tell
+from maxent._support.results import Report, tell
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback
 from maxent.latent._chains import Chains, annealed, second_moments

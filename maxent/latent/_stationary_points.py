@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from maxent._support.compiling import compiled
 from maxent._support.processes import spread
 from maxent._support.progress import Progress
-from maxent._support.reports import Report, relayed, tell
-from maxent._support.results import Status
+from maxent._support.results import Report, Status, relayed, tell
 from maxent._support.threads import single_threaded_blas
 from maxent.latent._em_is import run, summary
 from maxent.latent._hull import reach_within

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from maxent._support.reports import Report, relayed, tell
-from maxent._support.results import Status
+from maxent._support.results import Report, Status, relayed, tell
 from maxent._support.typing import Callback
 from maxent.latent._em_is import EMISResult, run, single, summary
 from maxent.latent._likelihood import Likelihood

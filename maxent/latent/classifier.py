@@ -17,8 +17,6 @@ from maxent._partitions.partition_checks import (
 )
 from maxent._partitions.partitions import is_partitioned, mapped
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.column_names import names_of_columns
 from maxent._support.estimator_input import check_labels, validated
 from maxent._support.fitted import (
     FittedState,
@@ -32,6 +30,7 @@ from maxent._support.results import Status
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import ClassWeight, MatrixLike
 from maxent._support.underflow import allow_underflow
+from maxent._support.validation import names_of_columns, user_stacklevel
 from maxent.latent._separation import is_separated
 from maxent.latent._softmax import (
     ConditionalDual,

@@ -13,13 +13,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.fitted import fresh_state
 from maxent._support.progress import progress_of, with_progress
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.results import Status
 from maxent._support.threads import with_single_threaded_blas
 from maxent._support.underflow import allow_underflow
+from maxent._support.validation import user_stacklevel
 from maxent.latent._likelihood import Likelihood
 from maxent.latent._ngrams import NGrams
 from maxent.latent._penalty import L2

@@ -24,11 +24,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.results import Status
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback, FloatArray
 from maxent._support.underflow import allow_underflow
+from maxent._support.validation import user_stacklevel
 from maxent.minentropy._dual_ascent import solve_ascent
 from maxent.minentropy._margin_dual import Groups, Pair, solve_interior
 from maxent.minentropy._sparse_basis import dense_rows

@@ -23,8 +23,8 @@ from maxent._inputs.sequences import (
 )
 from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
 from maxent._support.random_state import as_generator
+from maxent._support.validation import user_stacklevel
 from maxent.families import Categorical, _checks
 
 Array = NDArray[np.float64]

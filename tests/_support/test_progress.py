@@ -39,7 +39,7 @@ from maxent import (
 )
 from maxent._support import progress as module
 from maxent._support.registry import CLASSES
-from maxent._support.reports import Report
+from maxent._support.results import Report
 from maxent.discrimination import (
     ExponentialMargin,
     LatentMixture,

@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from maxent._support.callers import user_stacklevel
 from maxent._support.registry import CLASSES, resolve
+from maxent._support.validation import user_stacklevel
 from maxent.discrimination import LatentMixture
 
 _rng = np.random.default_rng(3)

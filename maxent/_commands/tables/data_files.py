@@ -15,8 +15,8 @@ import numpy as np
 
 from maxent._commands.tables.cells import Table, TableError, parse_number, short, whole
 from maxent._commands.tables.delimited import CSVReader
-from maxent._support.callers import user_stacklevel
 from maxent._support.files import decode_text, plain_name, read_bytes
+from maxent._support.validation import user_stacklevel
 
 __all__ = ["Table", "TableError", "read_table"]
 

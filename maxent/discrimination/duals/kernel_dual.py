@@ -10,8 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from maxent._support import validation as v
-from maxent._support.reports import asks_to_stop
-from maxent._support.results import DualResult
+from maxent._support.results import DualResult, asks_to_stop
 from maxent._support.typing import (
     ArrayLike,
     Bias,

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxent._support import validation as v
-from maxent._support.callers import user_stacklevel
-from maxent._support.column_names import called
+from maxent._support.validation import called, user_stacklevel
 
 KERNEL_NAMES = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 _ALONE = 1e-8  # share of the variance of all entries that is left to the others
