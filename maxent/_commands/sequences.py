@@ -17,7 +17,7 @@ from maxent._commands.outcome import (
     listed,
     quoted,
 )
-from maxent._commands.predict import prediction_method, write_predictions
+from maxent._commands.predictions import prediction_method, write_predictions
 from maxent._commands.reading import class_weights, encoding_remedy
 from maxent._commands.reports import report
 from maxent._commands.training import (
