@@ -40,13 +40,16 @@ CLASSES = {
 VALUES = {
     name: f"maxent.{module}:{name}"
     for module, names in {
-        "discrimination.chain_posterior": ("ChainPosterior",),
+        "discrimination.detection.chain_posterior": ("ChainPosterior",),
         "discrimination.kernel_blocks": (
             "GaussianCentre",
             "GaussianScores",
             "KernelPosterior",
         ),
-        "discrimination.latent_mixture": ("LatentMixture", "MixturePosterior"),
+        "discrimination.detection.latent_mixture": (
+            "LatentMixture",
+            "MixturePosterior",
+        ),
         "discrimination.margins.priors": (
             "ErlangMargin",
             "ExponentialMargin",

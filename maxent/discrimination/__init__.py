@@ -26,10 +26,10 @@ _HOMES = {
     "selection": ("MEDFeatureSelector",),
     "duals.block_dual": ("solve_blocks",),
     "kernel_blocks": ("GaussianCentre", "GaussianScores"),
-    "latent_mixture": ("LatentMixture", "MixturePosterior"),
-    "outliers": ("MEDOutlierDetector",),
-    "sequence_outliers": ("MEDSequenceOutlierDetector",),
-    "chain_posterior": ("ChainPosterior",),
+    "detection.latent_mixture": ("LatentMixture", "MixturePosterior"),
+    "detection.outliers": ("MEDOutlierDetector",),
+    "detection.sequence_outliers": ("MEDSequenceOutlierDetector",),
+    "detection.chain_posterior": ("ChainPosterior",),
     "partial_labels": ("MEDPartialLabelClassifier",),
     "generative": ("MEDGaussianClassifier", "MEDBayesNetClassifier"),
     "maxent.models.trees.partition": (
@@ -51,7 +51,9 @@ if TYPE_CHECKING:
         DualResult as DualResult,
         Status as Status,
     )
-    from maxent.discrimination.chain_posterior import ChainPosterior as ChainPosterior
+    from maxent.discrimination.detection.chain_posterior import (
+        ChainPosterior as ChainPosterior,
+    )
     from maxent.discrimination.chow_liu import ChowLiuClassifier as ChowLiuClassifier
     from maxent.discrimination.classifier import MEDClassifier as MEDClassifier
     from maxent.discrimination.duals.block_dual import solve_blocks as solve_blocks
@@ -75,7 +77,7 @@ if TYPE_CHECKING:
         GaussianCentre as GaussianCentre,
         GaussianScores as GaussianScores,
     )
-    from maxent.discrimination.latent_mixture import (
+    from maxent.discrimination.detection.latent_mixture import (
         LatentMixture as LatentMixture,
         MixturePosterior as MixturePosterior,
     )
@@ -92,13 +94,15 @@ if TYPE_CHECKING:
         UniformExponentialMargin as UniformExponentialMargin,
         margin_from_spec as margin_from_spec,
     )
-    from maxent.discrimination.outliers import MEDOutlierDetector as MEDOutlierDetector
+    from maxent.discrimination.detection.outliers import (
+        MEDOutlierDetector as MEDOutlierDetector,
+    )
     from maxent.discrimination.partial_labels import (
         MEDPartialLabelClassifier as MEDPartialLabelClassifier,
     )
     from maxent.discrimination.regressor import MEDRegressor as MEDRegressor
     from maxent.discrimination.selection import MEDFeatureSelector as MEDFeatureSelector
-    from maxent.discrimination.sequence_outliers import (
+    from maxent.discrimination.detection.sequence_outliers import (
         MEDSequenceOutlierDetector as MEDSequenceOutlierDetector,
     )
     from maxent.discrimination.trees import MEDTreeClassifier as MEDTreeClassifier

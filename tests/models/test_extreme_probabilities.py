@@ -11,8 +11,11 @@ from scipy import stats
 from scipy.special import logsumexp
 
 from maxent._inputs.sequences import symbol_sequences
-from maxent.discrimination._chain_rounds import CategoricalChains
-from maxent.discrimination.chain_posterior import ChainPosterior, expected_logs
+from maxent.discrimination.detection._chain_rounds import CategoricalChains
+from maxent.discrimination.detection.chain_posterior import (
+    ChainPosterior,
+    expected_logs,
+)
 from maxent.kernels import factorial_hmm_kernel, product_kernel
 from maxent.models import FactorialHMM, GaussianHMM, MarkovChain
 from maxent.models._coupled_chains import total_means

@@ -24,14 +24,14 @@ from maxent._support.typing import (
     NDArray,
     RandomState,
 )
-from maxent.discrimination._chain_rounds import (
+from maxent.discrimination.detection._chain_rounds import (
     CategoricalChains,
     ChainProblem,
     GaussianChains,
 )
-from maxent.discrimination._latent_rounds import baselines
-from maxent.discrimination._outlier_base import OutlierBase
-from maxent.discrimination.chain_posterior import ChainPosterior, listed
+from maxent.discrimination.detection._latent_rounds import baselines
+from maxent.discrimination.detection._outlier_base import OutlierBase
+from maxent.discrimination.detection.chain_posterior import ChainPosterior, listed
 from maxent.discrimination.margins.base import MarginPrior
 from maxent.families.normal_wishart import NormalInverseWishart
 from maxent.models._chain_input import alphabet_size, with_alphabet

@@ -23,16 +23,16 @@ from maxent.discrimination import (
     GaussianScores,
     LatentMixture,
     MixturePosterior,
-    _latent_rounds,
 )
-from maxent.discrimination._latent_rounds import (
+from maxent.discrimination.detection import _latent_rounds
+from maxent.discrimination.detection._latent_rounds import (
     Hidden,
     RoundSettings,
     bayes,
     best_descent,
     descend,
 )
-from maxent.discrimination.latent_mixture import MixtureProblem
+from maxent.discrimination.detection.latent_mixture import MixtureProblem
 from maxent.families import (
     DirichletBayesNet,
     DirichletCounts,

@@ -18,8 +18,11 @@ from sklearn.metrics import roc_auc_score
 from maxent import MEDOutlierDetector, MEDSequenceOutlierDetector, load, save
 from maxent._inputs.sequences import symbol_sequences, vector_sequences
 from maxent.discrimination import ChainPosterior, ExponentialMargin
-from maxent.discrimination._chain_rounds import CategoricalChains, GaussianChains
-from maxent.discrimination._latent_rounds import RoundSettings, descend
+from maxent.discrimination.detection._chain_rounds import (
+    CategoricalChains,
+    GaussianChains,
+)
+from maxent.discrimination.detection._latent_rounds import RoundSettings, descend
 from maxent.families import DirichletCounts, NormalInverseWishart
 from maxent.models import CategoricalHMM, GaussianHMM
 

@@ -22,8 +22,11 @@ from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent._support.threads import effective_threads
 from maxent._support.typing import FloatArray
-from maxent.discrimination._latent_rounds import Hidden, LatentProblem
-from maxent.discrimination.chain_posterior import ChainPosterior, expected_logs
+from maxent.discrimination.detection._latent_rounds import Hidden, LatentProblem
+from maxent.discrimination.detection.chain_posterior import (
+    ChainPosterior,
+    expected_logs,
+)
 from maxent.families.dirichlet_tables import DirichletTables, check_table
 from maxent.models._categorical_em import random_tables
 from maxent.models._chain_search import clustered_starts

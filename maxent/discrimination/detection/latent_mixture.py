@@ -19,8 +19,8 @@ from scipy.special import logsumexp, psi, softmax, xlogy
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent._support.typing import ArrayLike, FloatArray, RandomState
-from maxent.discrimination._latent_rounds import Hidden, LatentProblem
-from maxent.discrimination._outlier_models import OutlierModel, check_model
+from maxent.discrimination.detection._latent_rounds import Hidden, LatentProblem
+from maxent.discrimination.detection._outlier_models import OutlierModel, check_model
 from maxent.discrimination.kernel_blocks import GaussianCentre, GaussianScores
 from maxent.families.block import as_block
 from maxent.families.dirichlet_tables import DirichletCounts, check_table

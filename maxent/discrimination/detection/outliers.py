@@ -29,20 +29,18 @@ from maxent._support.typing import (
 )
 from maxent._support.validation import called, names_of_columns
 from maxent.discrimination._generative_base import say_how_it_ended
-from maxent.discrimination._latent_rounds import baselines
 from maxent.discrimination._margin_parameters import at_level
-from maxent.discrimination._outlier_base import OutlierBase, idle
-from maxent.discrimination._outlier_models import (
+from maxent.discrimination._tree_parameters import check_two_features
+from maxent.discrimination.detection._latent_rounds import baselines
+from maxent.discrimination.detection._outlier_base import OutlierBase, idle
+from maxent.discrimination.detection._outlier_models import (
     CATEGORICAL,
     MODELS,
     BlockScorer,
     OutlierModel,
     check_model,
 )
-from maxent.discrimination._tree_parameters import check_two_features
-from maxent.discrimination.duals.block_dual import solve_blocks
-from maxent.discrimination.kernel_blocks import GaussianCentre, GaussianScores
-from maxent.discrimination.latent_mixture import (
+from maxent.discrimination.detection.latent_mixture import (
     LatentMixture,
     MixturePosterior,
     MixtureProblem,
@@ -50,6 +48,8 @@ from maxent.discrimination.latent_mixture import (
     generators,
     groups,
 )
+from maxent.discrimination.duals.block_dual import solve_blocks
+from maxent.discrimination.kernel_blocks import GaussianCentre, GaussianScores
 from maxent.discrimination.margins.base import MarginPrior, check_positive_mean
 from maxent.families.block import as_block
 from maxent.families.normal_wishart import NormalInverseWishart

@@ -20,19 +20,19 @@ from maxent.discrimination._generative_base import (
     say_how_it_ended,
     weighted_percentile,
 )
-from maxent.discrimination._latent_rounds import (
+from maxent.discrimination._margin_parameters import (
+    at_level,
+    free_margin,
+    generative_margin,
+)
+from maxent.discrimination.detection._latent_rounds import (
     Baseline,
     LatentProblem,
     RoundSettings,
     best_descent,
     warn_of_rounds,
 )
-from maxent.discrimination._margin_parameters import (
-    at_level,
-    free_margin,
-    generative_margin,
-)
-from maxent.discrimination._outlier_models import (
+from maxent.discrimination.detection._outlier_models import (
     check_contamination,
     threshold_of_share,
 )
