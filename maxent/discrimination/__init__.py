@@ -30,7 +30,7 @@ _HOMES = {
     "detection.outliers": ("MEDOutlierDetector",),
     "detection.sequence_outliers": ("MEDSequenceOutlierDetector",),
     "detection.chain_posterior": ("ChainPosterior",),
-    "partial_labels": ("MEDPartialLabelClassifier",),
+    "labels.partial_labels": ("MEDPartialLabelClassifier",),
     "generative": ("MEDGaussianClassifier", "MEDBayesNetClassifier"),
     "maxent.models.trees.partition": (
         "spanning_tree_log_partition",
@@ -97,7 +97,7 @@ if TYPE_CHECKING:
     from maxent.discrimination.detection.outliers import (
         MEDOutlierDetector as MEDOutlierDetector,
     )
-    from maxent.discrimination.partial_labels import (
+    from maxent.discrimination.labels.partial_labels import (
         MEDPartialLabelClassifier as MEDPartialLabelClassifier,
     )
     from maxent.discrimination.regressor import MEDRegressor as MEDRegressor

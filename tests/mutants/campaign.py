@@ -43,13 +43,12 @@ from coverage_map import CoverageMap, function_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-LABELS = "_label* partial_labels _joint_labels"
 AREAS = [
     *(
         f"maxent/{part}/**/*.py"
         for part in ("models", "kernels", "latent", "minentropy")
     ),
-    *(f"maxent/discrimination/**/{name}.py" for name in LABELS.split()),
+    "maxent/discrimination/labels/*.py",
     "maxent/discrimination/detection/*.py",
 ]
 FIRST = 20.0  # seconds of tests that a change meets before all others

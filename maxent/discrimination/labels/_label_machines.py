@@ -23,7 +23,6 @@ from maxent._support import validation as v
 from maxent._support.threads import threads_of
 from maxent.discrimination._approximation import refuse_approximation
 from maxent.discrimination._far_rows import near_zero
-from maxent.discrimination._label_costs import LabelCosts
 from maxent.discrimination._margin_parameters import at_level, classification_margin
 from maxent.discrimination.duals._selection_dual import solve_selection
 from maxent.discrimination.duals._signed_problem import (
@@ -32,6 +31,7 @@ from maxent.discrimination.duals._signed_problem import (
 )
 from maxent.discrimination.duals.class_pairs import ClassPairs
 from maxent.discrimination.grams.gram_store import WholeGram
+from maxent.discrimination.labels._label_costs import LabelCosts
 
 _MAX_CHANGE = 0.5  # of a decision value: longer steps leave the nearest minimum
 

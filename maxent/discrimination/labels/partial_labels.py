@@ -20,21 +20,25 @@ from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray, MatrixLike, NDArray
 from maxent.discrimination._class_rows import labels_of
 from maxent.discrimination._generative_base import GenerativeClassifier
-from maxent.discrimination._joint_labels import enumerate_labels
-from maxent.discrimination._label_descent import descend
-from maxent.discrimination._label_machines import (
+from maxent.discrimination.classifier import MEDClassifier
+from maxent.discrimination.duals._definiteness import warn_indefinite
+from maxent.discrimination.labels._joint_labels import enumerate_labels
+from maxent.discrimination.labels._label_machines import (
     BlockMachines,
     KernelMachines,
     SelectionMachines,
 )
-from maxent.discrimination._label_priors import (
+from maxent.discrimination.labels._label_priors import (
     UNLABELLED,
     label_priors,
     with_unlabelled,
 )
-from maxent.discrimination._label_rounds import alternate, warn_of_drift, warn_unsettled
-from maxent.discrimination.classifier import MEDClassifier
-from maxent.discrimination.duals._definiteness import warn_indefinite
+from maxent.discrimination.labels._label_rounds import (
+    alternate,
+    descend,
+    warn_of_drift,
+    warn_unsettled,
+)
 from maxent.discrimination.selection import MEDFeatureSelector
 
 _METHODS = ("alternating", "direct", "exact")

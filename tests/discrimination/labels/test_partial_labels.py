@@ -22,9 +22,9 @@ from maxent.discrimination import (
     LaplaceMargin,
     LogisticMargin,
 )
-from maxent.discrimination._label_costs import LabelCosts
-from maxent.discrimination._label_machines import KernelMachines
-from maxent.discrimination._label_priors import label_priors
+from maxent.discrimination.labels._label_costs import LabelCosts
+from maxent.discrimination.labels._label_machines import KernelMachines
+from maxent.discrimination.labels._label_priors import label_priors
 
 MARGINS = [
     ExponentialMargin(10.0),

@@ -18,7 +18,7 @@ from maxent import (
 )
 from maxent._optimize.kernel_descent import KernelDescent
 from maxent.discrimination import ExponentialMargin
-from maxent.discrimination._joint_labels import JointLabels
+from maxent.discrimination.labels._joint_labels import JointLabels
 
 ESTIMATORS = {
     "selector": MEDFeatureSelector(0.5, threshold=0.0),
