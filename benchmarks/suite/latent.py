@@ -73,7 +73,7 @@ class Annealing(Measured):
         self.work()  # compiled before it is timed
 
     def work(self, tol=None):
-        from maxent.latent._chains import annealed
+        from maxent.latent.boltzmann._chains import annealed
 
         rng = np.random.default_rng(0)
         return annealed(self.W, self.b, self.b, 400, 500, rng)

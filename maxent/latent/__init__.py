@@ -11,7 +11,7 @@ _HOMES = {
     "_pool": ("NoAdmissibleCandidateError",),
     "_mixture_prior": ("MixturePrior",),
     "classifier": ("MaxEntClassifier",),
-    "boltzmann": ("LMEBoltzmannMachine", "LMERBM"),
+    "boltzmann.machines": ("LMEBoltzmannMachine", "LMERBM"),
     "dirichlet": ("LMEDirichletMixture",),
     "language": ("TrigramTopicModel",),
     "model": ("MaxEntModel", "SampledMaxEnt"),
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from maxent.latent._pool import (
         NoAdmissibleCandidateError as NoAdmissibleCandidateError,
     )
-    from maxent.latent.boltzmann import LMEBoltzmannMachine as LMEBoltzmannMachine
-    from maxent.latent.boltzmann import LMERBM as LMERBM
+    from maxent.latent.boltzmann.machines import (
+        LMEBoltzmannMachine as LMEBoltzmannMachine,
+    )
+    from maxent.latent.boltzmann.machines import LMERBM as LMERBM
     from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
     from maxent.latent.classifier import MaxEntClassifier as MaxEntClassifier
     from maxent.latent.dirichlet import LMEDirichletMixture as LMEDirichletMixture

@@ -50,7 +50,7 @@ WORK = {
     ),
     "LMEBoltzmannMachine": (
         [({"n_hidden": 1, **FEW}, BITS, None)],
-        "latent._boltzmann_base:candidates",
+        "latent.boltzmann._boltzmann_base:candidates",
     ),
     "LMEDirichletMixture": (
         [({"n_components": 2, **FEW}, SHARES, None)],
@@ -62,7 +62,7 @@ WORK = {
     ),
     "LMERBM": (
         [({"n_hidden": 1, **FEW}, BITS, None)],
-        "latent._boltzmann_base:candidates",
+        "latent.boltzmann._boltzmann_base:candidates",
     ),
     "LatentMaxEnt": (
         [({"features": COINS, **FEW}, HEADS, None)],

@@ -8,10 +8,10 @@ import pytest
 from oracles.latent import boltzmann, coupling
 
 from maxent.latent import LMERBM, FiniteLatentModel, LMEBoltzmannMachine
-from maxent.latent._boltzmann_model import BoltzmannModel
 from maxent.latent._likelihood import Likelihood
 from maxent.latent._penalty import L2
 from maxent.latent._pool import groups
+from maxent.latent.boltzmann._boltzmann_model import BoltzmannModel
 
 
 def free_weights(kind, J, L, rng):

@@ -8,17 +8,13 @@ from oracles.latent import boltzmann, coupling
 
 import maxent
 from maxent._core.compiled_by_numba import gibbs
-from maxent.latent import (
-    LMERBM,
-    LMEBoltzmannMachine,
-    NoAdmissibleCandidateError,
-    _chains,
-)
-from maxent.latent._boltzmann_model import BoltzmannModel
-from maxent.latent._chains import Chains, annealed
+from maxent.latent import LMERBM, LMEBoltzmannMachine, NoAdmissibleCandidateError
 from maxent.latent._likelihood import Likelihood
 from maxent.latent._penalty import L2
-from maxent.latent._sampled_ascent import Ascent, Sampling, evaluated, start
+from maxent.latent.boltzmann import _chains
+from maxent.latent.boltzmann._boltzmann_model import BoltzmannModel
+from maxent.latent.boltzmann._chains import Chains, annealed
+from maxent.latent.boltzmann._sampled_ascent import Ascent, Sampling, evaluated, start
 
 # Standard errors that an estimate may be off: they come from 20 groups, and many
 # entries are compared at a time, for any seed.

@@ -37,9 +37,9 @@ from maxent._support.progress import Progress
 from maxent._support.results import Report, tell
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import Callback
-from maxent.latent._chains import Chains, annealed, second_moments
 from maxent.latent._likelihood import Likelihood
 from maxent.latent._stationary_points import gated, parts_of
+from maxent.latent.boltzmann._chains import Chains, annealed, second_moments
 
 Array = NDArray[np.float64]
 BURN_IN = 100  # sweeps before the first update, and before the means are taken

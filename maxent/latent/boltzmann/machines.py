@@ -12,10 +12,10 @@ from maxent._support.fitted import check_fitted
 from maxent._support.random_state import as_generator
 from maxent._support.typing import MatrixLike
 from maxent._support.underflow import allow_underflow
-from maxent.latent._boltzmann_base import Machine, Moments
-from maxent.latent._boltzmann_model import BoltzmannModel, check_units
 from maxent.latent._em_is import MStep
 from maxent.latent._pool import Selection
+from maxent.latent.boltzmann._boltzmann_base import Machine, Moments
+from maxent.latent.boltzmann._boltzmann_model import BoltzmannModel, check_units
 
 Array = NDArray[np.float64]
 

@@ -23,13 +23,13 @@ from maxent._support.validation import user_stacklevel
 from maxent.latent._em_is import checked_likelihood
 from maxent.latent._likelihood import M_STEPS
 from maxent.latent._pool import SELECTIONS, CandidatePool
-from maxent.latent._sampled_ascent import (
+from maxent.latent._stationary_points import candidates, take_best
+from maxent.latent.boltzmann._sampled_ascent import (
     Sampling,
     sampled_candidates,
     take_sampled,
     visible_draws,
 )
-from maxent.latent._stationary_points import candidates, take_best
 
 Array = NDArray[np.float64]
 Moments = Literal["exact", "sampled"]
