@@ -32,7 +32,7 @@ CLASSES = {
     "MaxEntClassifier": "maxent.latent.classifier:MaxEntClassifier",
     "Pipeline": "sklearn.pipeline:Pipeline",
     "ProductKernel": "maxent.kernels.transformer:ProductKernel",
-    "TrigramTopicModel": "maxent.latent.language:TrigramTopicModel",
+    "TrigramTopicModel": "maxent.latent.language.trigram_topics:TrigramTopicModel",
 }
 
 # The only classes of values; each is rebuilt by `from_spec` or by its constructor, and

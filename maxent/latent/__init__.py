@@ -13,7 +13,7 @@ _HOMES = {
     "classifier": ("MaxEntClassifier",),
     "boltzmann.machines": ("LMEBoltzmannMachine", "LMERBM"),
     "dirichlet": ("LMEDirichletMixture",),
-    "language": ("TrigramTopicModel",),
+    "language.trigram_topics": ("TrigramTopicModel",),
     "model": ("MaxEntModel", "SampledMaxEnt"),
     "mixtures": ("LMEGaussianMixture",),
     "candidates": ("LatentMaxEnt",),
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
     from maxent.latent.classifier import MaxEntClassifier as MaxEntClassifier
     from maxent.latent.dirichlet import LMEDirichletMixture as LMEDirichletMixture
-    from maxent.latent.language import TrigramTopicModel as TrigramTopicModel
+    from maxent.latent.language.trigram_topics import (
+        TrigramTopicModel as TrigramTopicModel,
+    )
     from maxent.latent.mixtures import LMEGaussianMixture as LMEGaussianMixture
     from maxent.latent.model import MaxEntModel as MaxEntModel
     from maxent.latent.model import SampledMaxEnt as SampledMaxEnt

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from maxent._core.compiled_by_numba import trigram_sums as core
-from maxent.latent import _trigram_tables
-from maxent.latent._ngrams import Counts, NGrams
-from maxent.latent._trigram_tables import Potentials, TrigramTopics
+from maxent.latent.language import _trigram_tables
+from maxent.latent.language._ngrams import Counts, NGrams
+from maxent.latent.language._trigram_tables import Potentials, TrigramTopics
 
 
 def problem(rng, V=3, T=3, topics=((0, 2), (1,))):

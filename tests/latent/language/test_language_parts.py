@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from maxent.latent import TrigramTopicModel
-from maxent.latent._ngrams import NGrams
-from maxent.latent._trigram_partitions import Documents, PartitionedTopics
+from maxent.latent.language._ngrams import NGrams
+from maxent.latent.language._trigram_partitions import Documents, PartitionedTopics
 
 bag = pytest.importorskip("dask.bag")
 dask = pytest.importorskip("dask")

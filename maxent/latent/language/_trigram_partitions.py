@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from maxent._partitions.partitions import is_partitioned, item_partitions
 from maxent._support import validation as v
-from maxent.latent._ngrams import Codes, NGrams
-from maxent.latent._trigram_tables import (
+from maxent.latent.language._ngrams import Codes, NGrams
+from maxent.latent.language._trigram_tables import (
     TokenCounts,
     Totals,
     TrigramTopics,

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxent._support import validation as v
 from maxent._support.underflow import allow_underflow
-from maxent.latent._trigram_partitions import check_documents, coded
+from maxent.latent.language._trigram_partitions import check_documents, coded
 
 Array = NDArray[np.float64]
 

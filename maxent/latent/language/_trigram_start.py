@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from maxent.latent._trigram_tables import NGrams, TrigramTopics
+from maxent.latent.language._trigram_tables import NGrams, TrigramTopics
 
 Array = NDArray[np.float64]
 PERTURBATION = 0.5  # standard deviation of what is added to the words' topic weights

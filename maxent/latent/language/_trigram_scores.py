@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
 from maxent._support.threads import single_threaded_blas
-from maxent.latent._ngrams import Codes, NGrams
-from maxent.latent._trigram_tables import Potentials, TrigramTopics
+from maxent.latent.language._ngrams import Codes, NGrams
+from maxent.latent.language._trigram_tables import Potentials, TrigramTopics
 
 Array = NDArray[np.float64]
 _FOLD_STEPS = 10  # iterations of L-BFGS for words to come

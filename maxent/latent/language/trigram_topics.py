@@ -21,19 +21,19 @@ from maxent._support.threads import with_single_threaded_blas
 from maxent._support.underflow import allow_underflow
 from maxent._support.validation import user_stacklevel
 from maxent.latent._likelihood import Likelihood
-from maxent.latent._ngrams import NGrams
 from maxent.latent._penalty import L2
 from maxent.latent._pool import SELECTIONS, CandidatePool, Selection
-from maxent.latent._topics_of_words import TopicsOfWords, checked_finite
-from maxent.latent._trigram_fit import METHODS, climb
-from maxent.latent._trigram_partitions import (
+from maxent.latent.language._ngrams import NGrams
+from maxent.latent.language._topics_of_words import TopicsOfWords, checked_finite
+from maxent.latent.language._trigram_fit import METHODS, climb
+from maxent.latent.language._trigram_partitions import (
     Documents,
     check_document,
     check_documents,
     coded,
 )
-from maxent.latent._trigram_scores import scores_of
-from maxent.latent._trigram_start import Factors, first_weights, perturbed
+from maxent.latent.language._trigram_scores import scores_of
+from maxent.latent.language._trigram_start import Factors, first_weights, perturbed
 
 Array = NDArray[np.float64]
 UNKNOWN = "<unk>"

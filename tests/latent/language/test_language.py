@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import maxent
 from maxent.latent import TrigramTopicModel
-from maxent.latent._ngrams import NGrams
-from maxent.latent._trigram_scores import TrigramScores, _places
-from maxent.latent._trigram_start import frequencies
-from maxent.latent._trigram_tables import TrigramTopics
+from maxent.latent.language._ngrams import NGrams
+from maxent.latent.language._trigram_scores import TrigramScores, _places
+from maxent.latent.language._trigram_start import frequencies
+from maxent.latent.language._trigram_tables import TrigramTopics
 
 
 def documents(rng, n=6):
@@ -206,7 +206,7 @@ def test_a_refit_that_fails_leaves_no_model(error, rng, monkeypatch):
         raise error("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr("maxent.latent.language.climb", fail)
+        patch.setattr("maxent.latent.language.trigram_topics.climb", fail)
         with pytest.raises(error, match="no"):
             model.fit(documents(rng))
     with pytest.raises(NotFittedError):
