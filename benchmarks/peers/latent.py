@@ -51,8 +51,8 @@ def restarts(options, report):
     from sklearn.mixture import GaussianMixture
 
     from maxent.latent import LMEGaussianMixture
-    from maxent.latent._gaussian_em import GaussianEM
-    from maxent.latent._mixture_em import climb
+    from maxent.latent.mixtures._gaussian_em import GaussianEM
+    from maxent.latent.mixtures.lme_mixture_em import climb
 
     X, R = planar(), 30 if options.quick else 300
     w = np.ones(len(X))

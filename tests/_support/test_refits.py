@@ -54,11 +54,11 @@ WORK = {
     ),
     "LMEDirichletMixture": (
         [({"n_components": 2, **FEW}, SHARES, None)],
-        "latent._mixture_base:climb",
+        "latent.mixtures._mixture_base:climb",
     ),
     "LMEGaussianMixture": (
         [({"n_components": 2, **FEW}, CLUSTERS, None)],
-        "latent._mixture_base:climb",
+        "latent.mixtures._mixture_base:climb",
     ),
     "LMERBM": (
         [({"n_hidden": 1, **FEW}, BITS, None)],

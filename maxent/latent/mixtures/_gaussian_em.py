@@ -26,7 +26,7 @@ from maxent._core.mixture import em_pass
 from maxent._core.threads import threads_worth
 from maxent._support.threads import effective_threads
 from maxent.families._checks import least_of_correlation
-from maxent.latent._mixture_em import Step, mean_posterior_entropy
+from maxent.latent.mixtures.lme_mixture_em import Step, mean_posterior_entropy
 
 Array = NDArray[np.float64]
 _LOG_2PI = math.log(2.0 * math.pi)

@@ -19,9 +19,9 @@ from maxent.latent import (
     MixturePrior,
     NoAdmissibleCandidateError,
 )
-from maxent.latent._gaussian_em import GaussianEM, _inverses
-from maxent.latent._mixture_em import climb
-from maxent.latent.dirichlet import DirichletEM
+from maxent.latent.mixtures._gaussian_em import GaussianEM, _inverses
+from maxent.latent.mixtures.dirichlet import DirichletEM
+from maxent.latent.mixtures.lme_mixture_em import climb
 
 KINDS = ["full", "diag", "spherical"]
 

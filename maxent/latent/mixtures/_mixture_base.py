@@ -23,8 +23,8 @@ from maxent._support.threads import with_single_threaded_blas
 from maxent._support.typing import MatrixLike
 from maxent._support.underflow import allow_underflow
 from maxent._support.validation import names_of_columns
-from maxent.latent._mixture_em import climb, leader
 from maxent.latent._pool import SELECTIONS, CandidatePool, groups, reasons
+from maxent.latent.mixtures.lme_mixture_em import climb, leader
 
 Array = NDArray[np.float64]
 _SADDLE = 1e-6  # how far above 1 the share of missing information is at a saddle

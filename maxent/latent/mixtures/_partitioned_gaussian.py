@@ -7,7 +7,7 @@ import numpy as np
 from maxent._partitions.partition_checks import check_partitions, sample_of
 from maxent._partitions.partitions import partitions_of
 from maxent._support import validation as v
-from maxent.latent._gaussian_em import GaussianEM
+from maxent.latent.mixtures._gaussian_em import GaussianEM
 
 _SAMPLE = 1 << 14  # rows that starts are drawn from, at most
 

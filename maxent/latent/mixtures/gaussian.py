@@ -11,12 +11,12 @@ from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
 from maxent._support.random_state import as_generator
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
-from maxent.latent._gaussian_em import GaussianEM
-from maxent.latent._mixture_base import CandidateMixture
-from maxent.latent._mixture_em import weight_entropy
-from maxent.latent._mixture_prior import MixturePrior
-from maxent.latent._partitioned_gaussian import PartitionedGaussianEM
 from maxent.latent._pool import Selection
+from maxent.latent.mixtures._gaussian_em import GaussianEM
+from maxent.latent.mixtures._mixture_base import CandidateMixture
+from maxent.latent.mixtures._mixture_prior import MixturePrior
+from maxent.latent.mixtures._partitioned_gaussian import PartitionedGaussianEM
+from maxent.latent.mixtures.lme_mixture_em import weight_entropy
 from maxent.models._component_search import (
     ComponentSearch,
     groups_of_rows,

@@ -13,10 +13,14 @@ from maxent._support.fitted import check_fitted
 from maxent.families import Dirichlet
 from maxent.families._checks import ROW_TOLERANCE
 from maxent.families._matching import dirichlet_from_mean_logs
-from maxent.latent._gaussian_em import largest_ratio
-from maxent.latent._mixture_base import CandidateMixture
-from maxent.latent._mixture_em import Step, mean_posterior_entropy, weight_entropy
 from maxent.latent._pool import Selection
+from maxent.latent.mixtures._gaussian_em import largest_ratio
+from maxent.latent.mixtures._mixture_base import CandidateMixture
+from maxent.latent.mixtures.lme_mixture_em import (
+    Step,
+    mean_posterior_entropy,
+    weight_entropy,
+)
 
 Array = NDArray[np.float64]
 _VANISHED = 1e-10  # share of the weight
