@@ -8,6 +8,7 @@ from maxent._commands import reading
 from maxent._commands.bins import Bins
 from maxent._commands.catalog import CATEGORICAL_MODELS, TABLES
 from maxent._commands.columns import Columns, encode
+from maxent._commands.feature_scales import scales_of, standardized
 from maxent._commands.hints import check_text, hint_at_spreads, tell_similar_labels
 from maxent._commands.outcome import (
     CommandError,
@@ -16,7 +17,6 @@ from maxent._commands.outcome import (
     listed,
 )
 from maxent._commands.reports import Shown, report
-from maxent._commands.scaling import scales_of, standardized
 from maxent._commands.tables.mixed_columns import is_text_column
 from maxent._commands.training import (
     as_taken,

@@ -11,9 +11,9 @@ from maxent._commands.columns import (
     unseen_categories,
 )
 from maxent._commands.console import tell
+from maxent._commands.feature_scales import are_scales, standardized
 from maxent._commands.outcome import CommandError, check_output
 from maxent._commands.predictions import prediction_method, write_predictions
-from maxent._commands.scaling import are_scales, standardized
 from maxent._commands.training import (
     as_taken,
     machine_of,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
-from maxent.kernels._scaling import exponential
+from maxent.kernels._unit_diagonal import exponential
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _LOG_2 = math.log(2.0)

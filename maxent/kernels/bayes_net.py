@@ -21,7 +21,7 @@ from maxent._support import validation as v
 from maxent._support.random_state import one_seed
 from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_models
-from maxent.kernels._scaling import exponential, log_scaled
+from maxent.kernels._unit_diagonal import exponential, log_scaled
 from maxent.models._elimination import MAX_TABLE, Elimination, Scope, TooLargeError
 from maxent.models._factor_input import Names
 from maxent.models._factor_model import FactorModel

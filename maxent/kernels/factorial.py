@@ -24,7 +24,7 @@ from maxent._support.random_state import one_seed
 from maxent.families import Gaussian
 from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_horizons, check_models
-from maxent.kernels._scaling import exponential, log_scaled
+from maxent.kernels._unit_diagonal import exponential, log_scaled
 from maxent.models._coupled_chains import (
     CoupledChains,
     exact_log_sums,

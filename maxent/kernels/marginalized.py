@@ -20,8 +20,8 @@ from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import FloatArray
 from maxent.families import Categorical
 from maxent.kernels._expected_counts import chain_counts
-from maxent.kernels._scaling import scaled_by
 from maxent.kernels._scores import refuse_impossible
+from maxent.kernels._unit_diagonal import scaled_by
 from maxent.models import CategoricalHMM, GaussianHMM, Mixture
 from maxent.models._hidden_chain import HiddenMarkovModel
 

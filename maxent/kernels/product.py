@@ -22,7 +22,7 @@ from maxent.kernels._routes import (
     is_sequence_model,
     routes_of,
 )
-from maxent.kernels._scaling import exponential, log_scaled
+from maxent.kernels._unit_diagonal import exponential, log_scaled
 from maxent.kernels.sampling import SharedSample, check_sample, one_order
 from maxent.models.base import Model
 

@@ -10,7 +10,7 @@ from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray
 from maxent._support.validation import user_stacklevel
-from maxent.kernels._scaling import scaled_by
+from maxent.kernels._unit_diagonal import scaled_by
 
 
 def repair_kernel(K: ArrayLike, *, normalize: bool = False) -> FloatArray:

@@ -17,7 +17,7 @@ from maxent._inputs.sequences import Sequences, symbol_sequences
 from maxent._support import validation as v
 from maxent._support.typing import FloatArray
 from maxent.kernels._counts import sparse_products
-from maxent.kernels._scaling import scaled_by
+from maxent.kernels._unit_diagonal import scaled_by
 from maxent.models._chain_input import alphabet_size
 from maxent.models.markov import contexts
 

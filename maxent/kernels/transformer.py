@@ -31,7 +31,7 @@ from maxent.kernels._length_law import LengthLaw
 from maxent.kernels._lists import check_horizons, listed
 from maxent.kernels._neighbours import bags_around, pooled, single_rows
 from maxent.kernels._routes import check_like
-from maxent.kernels._scaling import exponential, warn_of_diagonal
+from maxent.kernels._unit_diagonal import exponential, warn_of_diagonal
 from maxent.kernels.product import Method, Problem
 
 # rows by which the kernel of more data than that is judged before it is computed

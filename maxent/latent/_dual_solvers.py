@@ -20,7 +20,7 @@ from maxent.latent._hull import check_dual, check_hull, check_reach, reach_withi
 from maxent.latent._penalty import L2, Box, Convex, Penalty
 from maxent.latent._quasi_newton import lbfgs as quasi_newton
 from maxent.latent._quasi_newton import newton_step
-from maxent.latent._scaling import scaled
+from maxent.latent._scaling_steps import scaled
 from maxent.latent._space import FeatureSpace
 
 Array = NDArray[np.float64]

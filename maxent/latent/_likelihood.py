@@ -21,7 +21,7 @@ from maxent._support import validation as v
 from maxent.latent._model import LogLinearModel, Posterior
 from maxent.latent._penalty import L2, Box, Penalty
 from maxent.latent._quasi_newton import lbfgs, newton_step
-from maxent.latent._scaling import SCALING
+from maxent.latent._scaling_steps import SCALING
 
 Array = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from scipy.special import logsumexp, xlogy
 from maxent._support import validation as v
 from maxent._support.docs import InheritedDocs
 from maxent._support.underflow import allow_underflow
-from maxent.latent._scaling import scaled
+from maxent.latent._scaling_steps import scaled
 from maxent.latent._space import (
     FeatureSpace,
     Units,

@@ -25,7 +25,7 @@ from maxent._support.validation import user_stacklevel
 from maxent.latent._dual_solvers import FAR, NEWTON_UP_TO, SOLVERS, DualProblem
 from maxent.latent._hull import check_ranges
 from maxent.latent._penalty import ConvexPenalty, make_penalty
-from maxent.latent._scaling import SCALING
+from maxent.latent._scaling_steps import SCALING
 from maxent.latent._space import FeatureSpace, check_moments
 
 Method = Literal["auto", "gis", "iis", "scgis", "lbfgs", "newton"]
