@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,12 +14,23 @@ from maxent.models import _lds_em as em
 from maxent.models import _switching_em as switching_em
 from maxent.models._partial import check_columns, with_column_means
 
-if TYPE_CHECKING:
-    from maxent.models.lds import LinearDynamicalSystem
-    from maxent.models.switching import SwitchingLDS
-
 # Parameters of linear or of switching systems
 SystemT = TypeVar("SystemT", em.Parameters, switching_em.Parameters)
+
+
+class Start(Protocol):
+    """A model that a fit starts from."""
+
+    n_states: int
+
+    @property
+    def _parameters(self) -> Any: ...
+
+
+class LinearStart(Start, Protocol):
+    """The same, of linear systems."""
+
+    n_steps: int | None
 
 
 def check_fixed(fixed: Iterable[str], names: Sequence[str]) -> frozenset[str]:
@@ -34,9 +45,7 @@ def check_fixed(fixed: Iterable[str], names: Sequence[str]) -> frozenset[str]:
     return frozenset(fixed)
 
 
-def n_states_of(
-    init: LinearDynamicalSystem | SwitchingLDS | None, n_states: int | None
-) -> int:
+def n_states_of(init: Start | None, n_states: int | None) -> int:
     """Return the number of states, from `init` or as given; refuse disagreement."""
     if init is None:
         if n_states is None:
@@ -111,7 +120,7 @@ def lds_starts(
     data: Sequences,
     n: int,
     units: Units,
-    init: LinearDynamicalSystem | None,
+    init: LinearStart | None,
     n_init: int,
     fixed: frozenset[str],
     random_state: Any,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from maxent._support import validation as v
 from maxent.models import _lds_em as lds_em
 from maxent.models import _switching_em as em
-from maxent.models._state_fits import Units
-
-if TYPE_CHECKING:
-    from maxent.models.switching import SwitchingLDS
+from maxent.models._state_fits import Start, Units
 
 
-def regimes_of(init: SwitchingLDS | None, n_regimes: int | None) -> int:
+class SwitchingStart(Start, Protocol):
+    """A switching system that a fit starts from."""
+
+    n_regimes: int
+
+
+def regimes_of(init: SwitchingStart | None, n_regimes: int | None) -> int:
     """Return the number of regimes, from `init` or as given; refuse disagreement."""
     if init is None:
         if n_regimes is None:
@@ -33,7 +36,7 @@ def switching_start(
     K: int,
     n: int,
     units: Units,
-    init: SwitchingLDS | None,
+    init: SwitchingStart | None,
     rng: np.random.Generator,
     law: lds_em.CovariancePrior,
 ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
