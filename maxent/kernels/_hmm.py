@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from maxent._core.chains import chain_pairs
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent.families import Categorical
-from maxent.models._many_chains import LANES, in_vectors
+from maxent.models.chains._many_chains import LANES, in_vectors
 
 Array = NDArray[np.float64]
 

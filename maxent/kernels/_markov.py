@@ -19,7 +19,7 @@ from maxent._support import validation as v
 from maxent.families import Categorical
 from maxent.families._pairs import tiles
 from maxent.kernels._routes import Array, Call, ModelRoute
-from maxent.models.markov import MarkovChain
+from maxent.models.chains.markov import MarkovChain
 
 # The product of a sum above _FADED with entries of both chains above _TINY does not
 # underflow. What is below them may be all that the zeros of later steps leave.

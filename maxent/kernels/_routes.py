@@ -33,13 +33,15 @@ _HERE = "maxent.kernels."
 ROUTES = {
     "maxent.families.base.ExponentialFamily": _HERE + "_family_routes:FamilyRoute",
     "maxent.models.mixture.Mixture": _HERE + "_family_routes:MixtureRoute",
-    "maxent.models.markov.MarkovChain": _HERE + "_markov:MarkovRoute",
-    "maxent.models._hidden_chain.HiddenMarkovModel": _HERE + "_model_routes:HMMRoute",
+    "maxent.models.chains.markov.MarkovChain": _HERE + "_markov:MarkovRoute",
+    "maxent.models.chains._hidden_chain.HiddenMarkovModel": _HERE
+    + "_model_routes:HMMRoute",
     "maxent.models.linear_gaussian.LinearGaussianNetwork": _HERE
     + "_model_routes:NetworkRoute",
     "maxent.models.lds.LinearDynamicalSystem": _HERE + "_model_routes:SystemRoute",
     "maxent.models.switching.SwitchingLDS": _HERE + "_model_routes:SwitchingRoute",
-    "maxent.models.factorial.FactorialHMM": _HERE + "_model_routes:FactorialRoute",
+    "maxent.models.chains.factorial.FactorialHMM": _HERE
+    + "_model_routes:FactorialRoute",
     "maxent.models._factor_model.FactorModel": _HERE + "_model_routes:FactorRoute",
 }
 SAMPLERS = {

@@ -49,12 +49,12 @@ from maxent.models import (
     SwitchingLDS,
 )
 from maxent.models._elimination import MAX_TABLE
-from maxent.models._gaussian_em import FAMILIES, covariances
-from maxent.models._hidden_chain import HiddenMarkovModel
 from maxent.models._partial import expected_statistics
 from maxent.models.bayes_net import BayesNet
-from maxent.models.hmm import CategoricalHMM
-from maxent.models.markov import contexts, first_symbols
+from maxent.models.chains._gaussian_emissions import FAMILIES, covariances
+from maxent.models.chains._hidden_chain import HiddenMarkovModel
+from maxent.models.chains.hmm import CategoricalHMM
+from maxent.models.chains.markov import contexts, first_symbols
 from maxent.models.random_field import MarkovRandomField
 
 

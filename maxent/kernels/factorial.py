@@ -25,14 +25,14 @@ from maxent.families import Gaussian
 from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_horizons, check_models
 from maxent.kernels._unit_diagonal import exponential, log_scaled
-from maxent.models._coupled_chains import (
+from maxent.models._settling import FOR_BOUNDS
+from maxent.models.chains._coupled_chains import (
     CoupledChains,
     exact_log_sums,
     random_beliefs,
     total_means,
 )
-from maxent.models._settling import FOR_BOUNDS
-from maxent.models.factorial import MOST_STATES, FactorialHMM
+from maxent.models.chains.factorial import MOST_STATES, FactorialHMM
 
 Array = NDArray[np.float64]
 

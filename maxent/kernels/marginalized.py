@@ -23,7 +23,7 @@ from maxent.kernels._expected_counts import chain_counts
 from maxent.kernels._scores import refuse_impossible
 from maxent.kernels._unit_diagonal import scaled_by
 from maxent.models import CategoricalHMM, GaussianHMM, Mixture
-from maxent.models._hidden_chain import HiddenMarkovModel
+from maxent.models.chains._hidden_chain import HiddenMarkovModel
 
 Array = NDArray[np.float64]
 LatentModel: TypeAlias = Mixture | CategoricalHMM | GaussianHMM

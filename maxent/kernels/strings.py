@@ -19,7 +19,7 @@ from maxent._support.typing import FloatArray
 from maxent.kernels._counts import sparse_products
 from maxent.kernels._unit_diagonal import scaled_by
 from maxent.models._chain_input import alphabet_size
-from maxent.models.markov import contexts
+from maxent.models.chains.markov import contexts
 
 _MOST_WORDS = 2**62  # that 64-bit integers can number
 

@@ -25,8 +25,12 @@ from maxent.models._component_search import (
     k_means_labels,
     some_rows,
 )
-from maxent.models._gaussian_em import FAMILIES, GaussianProblem, check_observations
 from maxent.models._partial import with_column_means
+from maxent.models.chains._gaussian_emissions import (
+    FAMILIES,
+    GaussianProblem,
+    check_observations,
+)
 
 _SMOOTHING = 3.0  # of the emissions of a search
 _WINDOWS = 5, 20, 80  # rows

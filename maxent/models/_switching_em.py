@@ -30,12 +30,12 @@ from maxent.models._chain_input import (
     log_of_pseudo_counts,
     with_pseudo_counts,
 )
-from maxent.models._hidden_chain import Observations, logs_of
 from maxent.models._partial import (
     expected_observations,
     is_partial,
     masked_observations,
 )
+from maxent.models.chains._hidden_chain import Observations, logs_of
 
 Array = NDArray[np.float64]
 _LOG_2PI = math.log(2.0 * math.pi)

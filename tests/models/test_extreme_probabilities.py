@@ -18,7 +18,7 @@ from maxent.discrimination.detection.chain_posterior import (
 )
 from maxent.kernels import factorial_hmm_kernel, product_kernel
 from maxent.models import FactorialHMM, GaussianHMM, MarkovChain
-from maxent.models._coupled_chains import total_means
+from maxent.models.chains._coupled_chains import total_means
 
 NATS = (5.0, 340.0, 700.0)  # that entries of a row lie apart
 ROUNDING = 1e-10  # of sums of logs of some thousand nats

@@ -28,12 +28,16 @@ from maxent.discrimination.detection.chain_posterior import (
     expected_logs,
 )
 from maxent.families.dirichlet_tables import DirichletTables, check_table
-from maxent.models._categorical_em import random_tables
 from maxent.models._chain_search import clustered_starts
-from maxent.models._gaussian_em import GaussianProblem, gaussian_table, gaussians
-from maxent.models._hidden_chain import relative_rows
-from maxent.models._many_chains import counts_of_chain
-from maxent.models.gaussian_hmm import GaussianHMM
+from maxent.models.chains._categorical_emissions import random_tables
+from maxent.models.chains._gaussian_emissions import (
+    GaussianProblem,
+    gaussian_table,
+    gaussians,
+)
+from maxent.models.chains._hidden_chain import relative_rows
+from maxent.models.chains._many_chains import counts_of_chain
+from maxent.models.chains.gaussian_hmm import GaussianHMM
 
 _CHUNK = 1 << 22  # doubles of the tables of one pass
 _SMOOTHING = 0.01  # of the clusterings that Gaussian states start from

@@ -22,7 +22,7 @@ from maxent.models._component_search import (
     groups_of_rows,
     some_rows,
 )
-from maxent.models._gaussian_em import covariances
+from maxent.models.chains._gaussian_emissions import covariances
 
 Array = NDArray[np.float64]
 _FAMILIES: dict[str, type[Any]] = {

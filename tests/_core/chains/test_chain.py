@@ -10,8 +10,9 @@ from maxent import MEDSequenceOutlierDetector
 from maxent._core.chains import chain
 from maxent._inputs.sequences import Sequences
 from maxent.kernels._expected_counts import chain_counts
-from maxent.models import CategoricalHMM, _many_chains
-from maxent.models._hidden_chain import Observations
+from maxent.models import CategoricalHMM
+from maxent.models.chains import _many_chains
+from maxent.models.chains._hidden_chain import Observations
 
 
 def run(start, transition, log_tables, weights=True, n_jobs=1):

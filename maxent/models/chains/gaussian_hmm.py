@@ -25,7 +25,7 @@ from maxent.models._chain_input import (
     warn_of_short,
 )
 from maxent.models._chain_search import clustered_starts
-from maxent.models._gaussian_em import (
+from maxent.models.chains._gaussian_emissions import (
     FAMILIES,
     GaussianProblem,
     covariances,
@@ -34,8 +34,8 @@ from maxent.models._gaussian_em import (
     gaussians,
     refuse_flat_series,
 )
-from maxent.models._hidden_chain import HiddenMarkovModel, Observations
-from maxent.models._partitioned_chains import PartitionedChains, Vectors
+from maxent.models.chains._hidden_chain import HiddenMarkovModel, Observations
+from maxent.models.chains._partitioned_chains import PartitionedChains, Vectors
 
 _REMEDY = "Add a ridge to its diagonal, or pass variances (n_states, d)."
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from maxent.models._many_chains import LANES, in_vectors, out_of_vectors
+from maxent.models.chains._many_chains import LANES, in_vectors, out_of_vectors
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 17])

@@ -19,7 +19,7 @@ from maxent.models._chain_input import (
     log_of_pseudo_counts,
     with_pseudo_counts,
 )
-from maxent.models._hidden_chain import HiddenChainProblem
+from maxent.models.chains._hidden_chain import HiddenChainProblem
 
 Tables = tuple[Array, Array, Array]  # start, transition, emission
 

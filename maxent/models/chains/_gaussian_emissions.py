@@ -14,7 +14,6 @@ from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
 from maxent.families.gaussian import AnyGaussian
 from maxent.models._chain_input import Array, with_pseudo_counts
 from maxent.models._component_prior import ComponentPrior, prior_of_groups
-from maxent.models._hidden_chain import HiddenChainProblem, Observations
 from maxent.models._partial import (
     check_columns,
     expected_fit,
@@ -22,6 +21,7 @@ from maxent.models._partial import (
     marginal_table,
     with_column_means,
 )
+from maxent.models.chains._hidden_chain import HiddenChainProblem, Observations
 
 FAMILIES: dict[str, type[Any]] = {
     "full": Gaussian,

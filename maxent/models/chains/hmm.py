@@ -20,13 +20,6 @@ from maxent._support.random_state import states_of_many
 from maxent._support.threads import effective_threads
 from maxent._support.typing import Callback
 from maxent.families import Categorical, _checks
-from maxent.models._categorical_em import (
-    CategoricalProblem,
-    own_start,
-    random_tables,
-    starts_of_each,
-    symbols_of_start,
-)
 from maxent.models._chain_input import (
     Array,
     RandomStarts,
@@ -41,10 +34,17 @@ from maxent.models._chain_input import (
     with_alphabet,
 )
 from maxent.models._criteria import free_probabilities
-from maxent.models._hidden_chain import HiddenMarkovModel, Observations
-from maxent.models._many_chains import fit_tables
-from maxent.models._partitioned_chains import PartitionedChains, Symbols
 from maxent.models.base import starts_of_many, warn_of_many
+from maxent.models.chains._categorical_emissions import (
+    CategoricalProblem,
+    own_start,
+    random_tables,
+    starts_of_each,
+    symbols_of_start,
+)
+from maxent.models.chains._hidden_chain import HiddenMarkovModel, Observations
+from maxent.models.chains._many_chains import fit_tables
+from maxent.models.chains._partitioned_chains import PartitionedChains, Symbols
 
 
 class CategoricalHMM(HiddenMarkovModel):

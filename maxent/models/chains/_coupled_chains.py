@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from maxent._inputs.sequences import Sequences
-from maxent.models._hidden_chain import Observations, logs_of
 from maxent.models._settling import SETTLED, settle
+from maxent.models.chains._hidden_chain import Observations, logs_of
 
 Array = NDArray[np.float64]
 _SURE = 1e-280  # a sum above it has lost nothing to underflow

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent.families import Gaussian
-from maxent.models._coupled_chains import total_means
-from maxent.models._factorial_em import even_beliefs, settled_chains
-from maxent.models._factorial_exact import (
+from maxent.models._partial import patterns
+from maxent.models.chains._coupled_chains import total_means
+from maxent.models.chains._factorial_em import even_beliefs, settled_chains
+from maxent.models.chains._factorial_exact import (
     joint_chain,
     joint_indicators,
     joint_table,
 )
-from maxent.models._hidden_chain import Observations
-from maxent.models._partial import patterns
+from maxent.models.chains._hidden_chain import Observations
 
 Array = NDArray[np.float64]
 MOST_STATES = 1024  # joint states: their square is the cost of an exact step

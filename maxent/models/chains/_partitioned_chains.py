@@ -11,8 +11,8 @@ from maxent._inputs.sequences import Sequences, symbol_sequences, vector_sequenc
 from maxent._partitions.sequence_partitions import sequence_partitions
 from maxent._support import validation as v
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
-from maxent.models._hidden_chain import HiddenChainProblem
 from maxent.models._partial import is_partial
+from maxent.models.chains._hidden_chain import HiddenChainProblem
 from maxent.models.em import maximize_by_em
 
 _SAMPLE = 1 << 14  # steps of the sequences of the start, about

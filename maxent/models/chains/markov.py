@@ -31,7 +31,7 @@ from maxent.models._chain_input import (
 )
 from maxent.models._criteria import InformationCriteria
 from maxent.models.base import Model
-from maxent.models.hmm import CategoricalHMM
+from maxent.models.chains.hmm import CategoricalHMM
 
 
 class MarkovChain(InformationCriteria, Model):

@@ -28,7 +28,7 @@ from maxent.models import (
     Mixture,
     states_per_sequence,
 )
-from maxent.models._many_chains import fit_tables
+from maxent.models.chains._many_chains import fit_tables
 
 KINDS = ("full", "diagonal", "spherical")
 sizes = pytest.mark.parametrize(

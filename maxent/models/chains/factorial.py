@@ -25,13 +25,20 @@ from maxent.models._chain_input import (
     drawn_paths,
     single_series,
 )
-from maxent.models._coupled_chains import exact_log_sums, random_beliefs, total_means
 from maxent.models._criteria import (
     InformationCriteria,
     covariance_parameters,
     free_probabilities,
 )
-from maxent.models._factorial_em import (
+from maxent.models._settling import FOR_BOUNDS
+from maxent.models._state_fits import Units
+from maxent.models.base import Model, maximize_by_em
+from maxent.models.chains._coupled_chains import (
+    exact_log_sums,
+    random_beliefs,
+    total_means,
+)
+from maxent.models.chains._factorial_em import (
     FactorialProblem,
     even_beliefs,
     is_exact,
@@ -39,12 +46,9 @@ from maxent.models._factorial_em import (
     settled_chains,
     sizes_of,
 )
-from maxent.models._factorial_exact import joint_table
-from maxent.models._factorial_paths import best_paths, state_probabilities
-from maxent.models._hidden_chain import logs_of
-from maxent.models._settling import FOR_BOUNDS
-from maxent.models._state_fits import Units
-from maxent.models.base import Model, maximize_by_em
+from maxent.models.chains._factorial_exact import joint_table
+from maxent.models.chains._factorial_paths import best_paths, state_probabilities
+from maxent.models.chains._hidden_chain import logs_of
 
 Array = NDArray[np.float64]
 MOST_STATES = 1_000_000  # joint states that are summed over

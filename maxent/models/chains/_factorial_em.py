@@ -16,8 +16,6 @@ from maxent._support import validation as v
 from maxent.families._within import variances_within
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._component_search import groups_of_rows
-from maxent.models._coupled_chains import CoupledChains, random_beliefs
-from maxent.models._factorial_exact import Expected, Moments, expected_jointly
 from maxent.models._partial import (
     filling,
     is_partial,
@@ -25,6 +23,8 @@ from maxent.models._partial import (
     with_column_means,
 )
 from maxent.models._settling import SETTLED
+from maxent.models.chains._coupled_chains import CoupledChains, random_beliefs
+from maxent.models.chains._factorial_exact import Expected, Moments, expected_jointly
 
 Array = NDArray[np.float64]
 _STARTS = 3

@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 
 from maxent.kernels import factorial_hmm_kernel
 from maxent.models import FactorialHMM, GaussianHMM
-from maxent.models._coupled_chains import CoupledChains, random_beliefs
-from maxent.models._factorial_em import even_beliefs, settled_chains
+from maxent.models.chains._coupled_chains import CoupledChains, random_beliefs
+from maxent.models.chains._factorial_em import even_beliefs, settled_chains
 
 pytestmark = pytest.mark.filterwarnings("ignore:FactorialHMM.fit")
 
