@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from maxent._core.chains import chain
 from maxent._inputs.sequences import Sequences
 from maxent._support.threads import effective_threads
-from maxent.models._factor_model import FactorModel
 from maxent.models.chains._hidden_chain import HiddenMarkovModel, relative_rows
 from maxent.models.chains._many_chains import FEW, LONGEST, expected_counts
 from maxent.models.chains.hmm import CategoricalHMM
+from maxent.models.networks._factor_model import FactorModel
 
 Array = NDArray[np.float64]
 

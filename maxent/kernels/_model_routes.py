@@ -22,7 +22,7 @@ from maxent.kernels.factorial import factorial_hmm_kernel, refuse_too_many_state
 from maxent.kernels.lds import lds_affinity_parts
 from maxent.kernels.linear_gaussian import linear_gaussian_parts
 from maxent.kernels.switching import SwitchingPaths, log_kernels
-from maxent.models._factor_model import FactorModel
+from maxent.models.networks._factor_model import FactorModel
 
 
 class HMMRoute(ModelRoute):

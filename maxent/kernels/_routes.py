@@ -36,13 +36,14 @@ ROUTES = {
     "maxent.models.chains.markov.MarkovChain": _HERE + "_markov:MarkovRoute",
     "maxent.models.chains._hidden_chain.HiddenMarkovModel": _HERE
     + "_model_routes:HMMRoute",
-    "maxent.models.linear_gaussian.LinearGaussianNetwork": _HERE
+    "maxent.models.networks.linear_gaussian.LinearGaussianNetwork": _HERE
     + "_model_routes:NetworkRoute",
     "maxent.models.lds.LinearDynamicalSystem": _HERE + "_model_routes:SystemRoute",
     "maxent.models.switching.SwitchingLDS": _HERE + "_model_routes:SwitchingRoute",
     "maxent.models.chains.factorial.FactorialHMM": _HERE
     + "_model_routes:FactorialRoute",
-    "maxent.models._factor_model.FactorModel": _HERE + "_model_routes:FactorRoute",
+    "maxent.models.networks._factor_model.FactorModel": _HERE
+    + "_model_routes:FactorRoute",
 }
 SAMPLERS = {
     "shared_sample": _HERE + "_sampling_routes:SharedSampleRoute",

@@ -48,14 +48,14 @@ from maxent.models import (
     Mixture,
     SwitchingLDS,
 )
-from maxent.models._elimination import MAX_TABLE
 from maxent.models._partial import expected_statistics
-from maxent.models.bayes_net import BayesNet
 from maxent.models.chains._gaussian_emissions import FAMILIES, covariances
 from maxent.models.chains._hidden_chain import HiddenMarkovModel
 from maxent.models.chains.hmm import CategoricalHMM
 from maxent.models.chains.markov import contexts, first_symbols
-from maxent.models.random_field import MarkovRandomField
+from maxent.models.networks._elimination import MAX_TABLE
+from maxent.models.networks.bayes_net import BayesNet
+from maxent.models.networks.random_field import MarkovRandomField
 
 
 class FamilyScorer(Scorer):

@@ -22,12 +22,17 @@ from maxent._support.random_state import one_seed
 from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_models
 from maxent.kernels._unit_diagonal import exponential, log_scaled
-from maxent.models._elimination import MAX_TABLE, Elimination, Scope, TooLargeError
-from maxent.models._factor_input import Names
-from maxent.models._factor_model import FactorModel
-from maxent.models._mean_field import best_bounds, numbered_clusters
-from maxent.models.bayes_net import BayesNet
-from maxent.models.random_field import MarkovRandomField
+from maxent.models.networks._elimination import (
+    MAX_TABLE,
+    Elimination,
+    Scope,
+    TooLargeError,
+)
+from maxent.models.networks._factor_input import Names
+from maxent.models.networks._factor_model import FactorModel
+from maxent.models.networks._mean_field import best_bounds, numbered_clusters
+from maxent.models.networks.bayes_net import BayesNet
+from maxent.models.networks.random_field import MarkovRandomField
 
 Array = NDArray[np.float64]
 Method = Literal["auto", "exact", "meanfield"]

@@ -11,7 +11,7 @@ from maxent.families import Gaussian
 from maxent.families._checks import least_of_correlation
 from maxent.kernels._gaussian_parts import GaussianParts, check_powers
 from maxent.kernels._lists import check_models
-from maxent.models.linear_gaussian import LinearGaussianNetwork
+from maxent.models.networks.linear_gaussian import LinearGaussianNetwork
 
 
 def linear_gaussian_kernel(

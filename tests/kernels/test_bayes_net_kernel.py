@@ -21,7 +21,8 @@ from refusals import refused
 from maxent.families import Bernoulli, Categorical
 from maxent.kernels import bayes_net_kernel, product_kernel
 from maxent.kernels._hmm import log_hmm_kernel
-from maxent.models import BayesNet, MarkovChain, MarkovRandomField, _elimination
+from maxent.models import BayesNet, MarkovChain, MarkovRandomField
+from maxent.models.networks import _elimination
 
 RHO = (0.25, 0.5, 0.8, 1.0, 1.7)
 SHOWN = {"x": 2, "y": 3, "z": 2}

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from models.networks.test_linear_gaussian import random_net
 from models.sequence_cases import random_gaussian_hmm
 from models.state_space_cases import random_factorial, random_lds
-from models.test_linear_gaussian import random_net
 from oracles import state_space as dense
 from oracles.sequence_models import posteriors
 from refusals import refused

@@ -22,17 +22,17 @@ from maxent._support import validation as v
 from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.families import _checks
-from maxent.models import _factor_input as given
 from maxent.models._chain_input import (
     check_init,
     log_of_pseudo_counts,
     with_pseudo_counts,
 )
-from maxent.models._elimination import MAX_TABLE
-from maxent.models._factor_input import Array, Names
-from maxent.models._factor_model import FactorModel, flat_factors
-from maxent.models._factor_rows import Counts, Rows
 from maxent.models.base import maximize_by_em
+from maxent.models.networks import _factor_input as given
+from maxent.models.networks._elimination import MAX_TABLE
+from maxent.models.networks._factor_input import Array, Names
+from maxent.models.networks._factor_model import FactorModel, flat_factors
+from maxent.models.networks._factor_rows import Counts, Rows
 
 Factors = Iterable[tuple[str | Sequence[str], ArrayLike]]
 

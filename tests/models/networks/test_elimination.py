@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from models.factor_cases import random_field
 from oracles import factors as brute
 
-from maxent.models._elimination import Elimination, TooLargeError, _min_fill
+from maxent.models.networks._elimination import Elimination, TooLargeError, _min_fill
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 1, "e": 2}
 

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._support import validation as v
 from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
-from maxent.models._elimination import MAX_TABLE, Elimination, Scope
-from maxent.models._factor_input import Array, Names, codes_of, node_names
-from maxent.models._factor_rows import Rows
 from maxent.models.base import Model
+from maxent.models.networks._elimination import MAX_TABLE, Elimination, Scope
+from maxent.models.networks._factor_input import Array, Names, codes_of, node_names
+from maxent.models.networks._factor_rows import Rows
 
 
 class FactorModel(Model):

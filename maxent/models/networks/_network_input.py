@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from maxent._support import validation as v
 from maxent.families import _checks
 from maxent.models import _state_space as checks
-from maxent.models._factor_input import node_names
+from maxent.models.networks._factor_input import node_names
 
 Array = NDArray[np.float64]
 

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
-from maxent.models._elimination import Elimination, Scope
-from maxent.models._factor_input import node_names
 from maxent.models._settling import SWEEPS
+from maxent.models.networks._elimination import Elimination, Scope
+from maxent.models.networks._factor_input import node_names
 
 Array = NDArray[np.float64]
 

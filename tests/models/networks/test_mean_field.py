@@ -10,9 +10,9 @@ from models.factor_cases import random_field
 from oracles import factors as brute
 
 from maxent.models import MarkovRandomField
-from maxent.models._elimination import MAX_TABLE
-from maxent.models._mean_field import MeanField, numbered_clusters
 from maxent.models.chains._coupled_chains import CoupledChains, total_means
+from maxent.models.networks._elimination import MAX_TABLE
+from maxent.models.networks._mean_field import MeanField, numbered_clusters
 
 SIZES = {"a": 2, "b": 3, "c": 2, "d": 2, "e": 3}
 CLUSTERS = {

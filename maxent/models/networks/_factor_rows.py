@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from maxent.models._elimination import Elimination, Scope
-from maxent.models._factor_input import Array, Codes
+from maxent.models.networks._elimination import Elimination, Scope
+from maxent.models.networks._factor_input import Array, Codes
 
 
 class Rows:

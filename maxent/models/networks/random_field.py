@@ -23,13 +23,17 @@ from maxent._support import validation as v
 from maxent._support.frames import columns_of_nodes
 from maxent._support.random_state import as_generator
 from maxent.families import _checks
-from maxent.models import _factor_input as given
-from maxent.models._elimination import MAX_TABLE, Elimination, TooLargeError
-from maxent.models._factor_input import Array, Names
-from maxent.models._factor_model import FactorModel, flat_factors, sorted_factors
-from maxent.models._factor_rows import Counts, Rows
-from maxent.models._mean_field import best_bounds, numbered_clusters
 from maxent.models.base import maximize_by_em
+from maxent.models.networks import _factor_input as given
+from maxent.models.networks._elimination import MAX_TABLE, Elimination, TooLargeError
+from maxent.models.networks._factor_input import Array, Names
+from maxent.models.networks._factor_model import (
+    FactorModel,
+    flat_factors,
+    sorted_factors,
+)
+from maxent.models.networks._factor_rows import Counts, Rows
+from maxent.models.networks._mean_field import best_bounds, numbered_clusters
 
 LogFactors = Iterable[tuple[str | Sequence[str], ArrayLike]]
 
