@@ -38,8 +38,10 @@ ROUTES = {
     + "_model_routes:HMMRoute",
     "maxent.models.networks.linear_gaussian.LinearGaussianNetwork": _HERE
     + "_model_routes:NetworkRoute",
-    "maxent.models.lds.LinearDynamicalSystem": _HERE + "_model_routes:SystemRoute",
-    "maxent.models.switching.SwitchingLDS": _HERE + "_model_routes:SwitchingRoute",
+    "maxent.models.systems.lds.LinearDynamicalSystem": _HERE
+    + "_model_routes:SystemRoute",
+    "maxent.models.systems.switching.SwitchingLDS": _HERE
+    + "_model_routes:SwitchingRoute",
     "maxent.models.chains.factorial.FactorialHMM": _HERE
     + "_model_routes:FactorialRoute",
     "maxent.models.networks._factor_model.FactorModel": _HERE

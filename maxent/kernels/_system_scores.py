@@ -22,13 +22,13 @@ from maxent.kernels._score_blocks import (
     probabilities,
     symmetric,
 )
-from maxent.models import _lds_em as lds_em
-from maxent.models import _switching_em as switching_em
-from maxent.models._lds_em import Products, n_products, residual_scatter
 from maxent.models._partial import is_partial
-from maxent.models._state_posterior import refuse_failure
-from maxent.models._switching_em import regime_products
 from maxent.models.chains._factorial_em import even_beliefs, log_bounds, settled_chains
+from maxent.models.systems import _lds_em as lds_em
+from maxent.models.systems import _switching_em as switching_em
+from maxent.models.systems._lds_em import Products, n_products, residual_scatter
+from maxent.models.systems._state_posterior import refuse_failure
+from maxent.models.systems._switching_em import regime_products
 
 Array = NDArray[np.float64]
 

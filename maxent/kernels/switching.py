@@ -16,7 +16,7 @@ from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lds_pairs import pair_parts
 from maxent.kernels._lists import check_horizons, check_models
 from maxent.kernels._unit_diagonal import exponential, log_scaled
-from maxent.models.switching import SwitchingLDS
+from maxent.models.systems.switching import SwitchingLDS
 
 Array = NDArray[np.float64]
 

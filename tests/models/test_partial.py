@@ -19,7 +19,7 @@ from maxent.models import (
     Mixture,
     SwitchingLDS,
 )
-from maxent.models._lds_em import expected_products
+from maxent.models.systems._lds_em import expected_products
 
 KINDS = ("full", "diagonal", "spherical")
 

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from maxent._core.systems import expected_states
 from maxent._inputs.sequences import Sequences
-from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import (
     check_chain,
@@ -36,6 +35,7 @@ from maxent.models._partial import (
     masked_observations,
 )
 from maxent.models.chains._hidden_chain import Observations, logs_of
+from maxent.models.systems import _lds_em as em
 
 Array = NDArray[np.float64]
 _LOG_2PI = math.log(2.0 * math.pi)

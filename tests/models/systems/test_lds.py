@@ -8,7 +8,7 @@ from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent.models import LinearDynamicalSystem
-from maxent.models._lds_em import CovariancePrior
+from maxent.models.systems._lds_em import CovariancePrior
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:LinearDynamicalSystem:sklearn.exceptions.ConvergenceWarning"

@@ -20,19 +20,19 @@ from maxent._inputs.sequences import Sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families._checks import least_of_correlation
-from maxent.models import _lds_em as lds_em
-from maxent.models import _switching_em as em
 from maxent.models._chain_input import (
     columns_of_start,
     drawn_offsets,
     single_series,
 )
-from maxent.models._regime_paths import RegimePaths
 from maxent.models._settling import FOR_BOUNDS, SETTLED, settle
-from maxent.models._state_fits import Units, n_states_of
-from maxent.models._state_posterior import draw
-from maxent.models._switching_starts import regimes_of, switching_start
 from maxent.models.base import maximize_by_em
+from maxent.models.systems import _lds_em as lds_em
+from maxent.models.systems import _switching_em as em
+from maxent.models.systems._regime_paths import RegimePaths
+from maxent.models.systems._state_fits import Units, n_states_of
+from maxent.models.systems._state_posterior import draw
+from maxent.models.systems._switching_starts import regimes_of, switching_start
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,9 +10,9 @@ import numpy as np
 from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
-from maxent.models import _lds_em as em
-from maxent.models import _switching_em as switching_em
 from maxent.models._partial import check_columns, with_column_means
+from maxent.models.systems import _lds_em as em
+from maxent.models.systems import _switching_em as switching_em
 
 # Parameters of linear or of switching systems
 SystemT = TypeVar("SystemT", em.Parameters, switching_em.Parameters)

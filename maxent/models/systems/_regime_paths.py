@@ -12,7 +12,7 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.models import _state_space as checks
 from maxent.models.base import Model
-from maxent.models.lds import LinearDynamicalSystem
+from maxent.models.systems.lds import LinearDynamicalSystem
 
 _MOST_PATHS = 2**16  # paths that are enumerated
 

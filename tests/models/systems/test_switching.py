@@ -17,13 +17,9 @@ from maxent.kernels import (
     switching,
     switching_lds_kernel,
 )
-from maxent.models import (
-    LinearDynamicalSystem,
-    SwitchingLDS,
-    _settling,
-    _switching_em,
-)
-from maxent.models._lds_em import CovariancePrior
+from maxent.models import LinearDynamicalSystem, SwitchingLDS, _settling
+from maxent.models.systems import _switching_em
+from maxent.models.systems._lds_em import CovariancePrior
 
 pytestmark = pytest.mark.filterwarnings("ignore:SwitchingLDS.fit")
 

@@ -24,8 +24,8 @@ from maxent._inputs.sequences import Sequences
 from maxent._support.threads import effective_threads
 from maxent.models import _state_space as checks
 from maxent.models._partial import expected_observations, is_partial
-from maxent.models._state_posterior import refuse_failure, smoothed
 from maxent.models._state_space import Arrays, compiled, spectral_radius
+from maxent.models.systems._state_posterior import refuse_failure, smoothed
 
 _LOG_2PI = math.log(2.0 * math.pi)
 _HALVINGS = 40  # of the step towards an unstable transition matrix

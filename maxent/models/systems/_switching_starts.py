@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
-from maxent.models import _lds_em as lds_em
-from maxent.models import _switching_em as em
-from maxent.models._state_fits import Start, Units
+from maxent.models.systems import _lds_em as lds_em
+from maxent.models.systems import _switching_em as em
+from maxent.models.systems._state_fits import Start, Units
 
 
 class SwitchingStart(Start, Protocol):

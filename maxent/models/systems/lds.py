@@ -19,7 +19,6 @@ from maxent._inputs.sequences import Sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import Gaussian
-from maxent.models import _lds_em as em
 from maxent.models import _state_space as checks
 from maxent.models._chain_input import (
     columns_of_start,
@@ -27,14 +26,20 @@ from maxent.models._chain_input import (
     single_series,
 )
 from maxent.models._criteria import InformationCriteria, covariance_parameters
-from maxent.models._state_fits import Units, check_fixed, lds_starts, n_states_of
-from maxent.models._state_posterior import (
+from maxent.models.base import Model, maximize_by_em
+from maxent.models.systems import _lds_em as em
+from maxent.models.systems._state_fits import (
+    Units,
+    check_fixed,
+    lds_starts,
+    n_states_of,
+)
+from maxent.models.systems._state_posterior import (
     StatePosterior,
     draw,
     filtered_terms,
     smoothed,
 )
-from maxent.models.base import Model, maximize_by_em
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
