@@ -28,8 +28,8 @@ from maxent.discrimination.detection.chain_posterior import (
     expected_logs,
 )
 from maxent.families.dirichlet_tables import DirichletTables, check_table
-from maxent.models._chain_search import clustered_starts
 from maxent.models.chains._categorical_emissions import random_tables
+from maxent.models.chains._chain_search import clustered_starts
 from maxent.models.chains._gaussian_emissions import (
     GaussianProblem,
     gaussian_table,

@@ -31,6 +31,7 @@ from maxent.models._criteria import (
     free_probabilities,
 )
 from maxent.models._settling import FOR_BOUNDS
+from maxent.models._units import Units
 from maxent.models.base import Model, maximize_by_em
 from maxent.models.chains._coupled_chains import (
     exact_log_sums,
@@ -48,7 +49,6 @@ from maxent.models.chains._factorial_em import (
 from maxent.models.chains._factorial_exact import joint_table
 from maxent.models.chains._factorial_paths import best_paths, state_probabilities
 from maxent.models.chains._hidden_chain import logs_of
-from maxent.models.systems._state_fits import Units
 
 Array = NDArray[np.float64]
 MOST_STATES = 1_000_000  # joint states that are summed over

@@ -24,7 +24,7 @@ from maxent.models._chain_input import (
     single_series,
     warn_of_short,
 )
-from maxent.models._chain_search import clustered_starts
+from maxent.models.chains._chain_search import clustered_starts
 from maxent.models.chains._gaussian_emissions import (
     FAMILIES,
     GaussianProblem,

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxent._support import validation as v
+from maxent.models._units import Units
 from maxent.models.systems import _lds_em as lds_em
 from maxent.models.systems import _switching_em as em
-from maxent.models.systems._state_fits import Start, Units
+from maxent.models.systems._state_fits import Start
 
 
 class SwitchingStart(Start, Protocol):

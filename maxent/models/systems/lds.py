@@ -26,10 +26,10 @@ from maxent.models._chain_input import (
     single_series,
 )
 from maxent.models._criteria import InformationCriteria, covariance_parameters
+from maxent.models._units import Units
 from maxent.models.base import Model, maximize_by_em
 from maxent.models.systems import _lds_em as em
 from maxent.models.systems._state_fits import (
-    Units,
     check_fixed,
     lds_starts,
     n_states_of,

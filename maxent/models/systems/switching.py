@@ -26,11 +26,12 @@ from maxent.models._chain_input import (
     single_series,
 )
 from maxent.models._settling import FOR_BOUNDS, SETTLED, settle
+from maxent.models._units import Units
 from maxent.models.base import maximize_by_em
 from maxent.models.systems import _lds_em as lds_em
 from maxent.models.systems import _switching_em as em
 from maxent.models.systems._regime_paths import RegimePaths
-from maxent.models.systems._state_fits import Units, n_states_of
+from maxent.models.systems._state_fits import n_states_of
 from maxent.models.systems._state_posterior import draw
 from maxent.models.systems._switching_starts import regimes_of, switching_start
 
