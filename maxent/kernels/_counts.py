@@ -27,7 +27,7 @@ from maxent._support import validation as v
 from maxent._support.estimator_input import refuse_texts
 from maxent._support.threads import effective_threads
 from maxent._support.validation import user_stacklevel
-from maxent.kernels._length_law import LengthLaw
+from maxent.kernels.pairs._length_law import LengthLaw
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]

@@ -24,7 +24,7 @@ from maxent._inputs.sequences import symbol_sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.registry import VALUES, resolve
 from maxent.families import ExponentialFamily
-from maxent.kernels._hmm import stacked
+from maxent.kernels.pairs._hmm import stacked
 from maxent.models._chain_input import alphabet_size
 from maxent.models.base import Model
 

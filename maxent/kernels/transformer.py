@@ -26,12 +26,12 @@ from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.typing import ArrayLike, FloatArray, RandomState
 from maxent.families import ExponentialFamily
 from maxent.kernels import _counts, _fits
-from maxent.kernels._gaussian_parts import check_powers
-from maxent.kernels._length_law import LengthLaw
 from maxent.kernels._lists import check_horizons, listed
 from maxent.kernels._neighbours import bags_around, pooled, single_rows
-from maxent.kernels._routes import check_like
 from maxent.kernels._unit_diagonal import exponential, warn_of_diagonal
+from maxent.kernels.pairs._gaussian_parts import check_powers
+from maxent.kernels.pairs._length_law import LengthLaw
+from maxent.kernels.pairs._routes import check_like
 from maxent.kernels.product import Method, Problem
 
 # rows by which the kernel of more data than that is judged before it is computed

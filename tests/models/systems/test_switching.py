@@ -14,9 +14,9 @@ from maxent.kernels import (
     SwitchingPaths,
     lds_kernel,
     product_kernel,
-    switching,
     switching_lds_kernel,
 )
+from maxent.kernels.pairs import switching
 from maxent.models import LinearDynamicalSystem, SwitchingLDS, _settling
 from maxent.models.systems import _switching_em
 from maxent.models.systems._lds_em import CovariancePrior

@@ -29,7 +29,7 @@ from maxent.kernels._lists import check_models, listed
 
 Array = NDArray[np.float64]
 
-_HERE = "maxent.kernels."
+_HERE = "maxent.kernels.pairs."
 ROUTES = {
     "maxent.families.base.ExponentialFamily": _HERE + "_family_routes:FamilyRoute",
     "maxent.models.mixture.Mixture": _HERE + "_family_routes:MixtureRoute",

@@ -20,7 +20,7 @@ from refusals import refused
 
 from maxent.families import Bernoulli, Categorical
 from maxent.kernels import bayes_net_kernel, product_kernel
-from maxent.kernels._hmm import log_hmm_kernel
+from maxent.kernels.pairs._hmm import log_hmm_kernel
 from maxent.models import BayesNet, MarkovChain, MarkovRandomField
 from maxent.models.networks import _elimination
 

@@ -7,7 +7,7 @@ from oracles.sequence_models import log_kernel, scalar_gaussian_kernel
 
 from maxent._core.chains import chain_pairs
 from maxent.families import Categorical
-from maxent.kernels._hmm import letters_at_ends, log_hmm_kernel
+from maxent.kernels.pairs._hmm import letters_at_ends, log_hmm_kernel
 from maxent.models import CategoricalHMM, GaussianHMM
 
 RHO = (0.25, 0.5, 0.8, 1.0, 1.7)

@@ -12,10 +12,10 @@ from scipy.special import logsumexp
 
 from maxent._support import validation as v
 from maxent._support.random_state import one_seed, stream_of
-from maxent.kernels._gaussian_parts import check_one_power
-from maxent.kernels._lds_pairs import pair_parts
 from maxent.kernels._lists import check_horizons, check_models
 from maxent.kernels._unit_diagonal import exponential, log_scaled
+from maxent.kernels.pairs._gaussian_parts import check_one_power
+from maxent.kernels.pairs._lds_pairs import pair_parts
 from maxent.models.systems.switching import SwitchingLDS
 
 Array = NDArray[np.float64]

@@ -18,7 +18,7 @@ import numpy as np
 from maxent._support import validation as v
 from maxent.families import Categorical
 from maxent.families._pairs import tiles
-from maxent.kernels._routes import Array, Call, ModelRoute
+from maxent.kernels.pairs._routes import Array, Call, ModelRoute
 from maxent.models.chains.markov import MarkovChain
 
 # The product of a sum above _FADED with entries of both chains above _TINY does not

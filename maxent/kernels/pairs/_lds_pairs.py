@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from maxent._core.systems import statespace, system_pairs
 from maxent._support.threads import effective_threads
 from maxent._support.validation import user_stacklevel
-from maxent.kernels._gaussian_parts import GaussianParts
+from maxent.kernels.pairs._gaussian_parts import GaussianParts
 from maxent.models._state_space import Arrays
 
 # Steps from which covariances that have converged are held; before, the test for it

@@ -6,8 +6,8 @@ from models.state_space_cases import random_lds
 from oracles import state_space as dense
 from refusals import refused
 
-from maxent.kernels import _lds_pairs as pairs
 from maxent.kernels import lds_affinity_parts, lds_kernel
+from maxent.kernels.pairs import _lds_pairs as pairs
 from maxent.models import LinearDynamicalSystem
 
 POWERS = [0.1, 0.25, 0.5, 1.0, 2.0]

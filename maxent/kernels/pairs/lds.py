@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent.families._pairs import sum_log_det
-from maxent.kernels._gaussian_parts import GaussianParts, check_powers
-from maxent.kernels._lds_pairs import pair_parts, warn_of_growth
 from maxent.kernels._lists import check_horizons, check_models
+from maxent.kernels.pairs._gaussian_parts import GaussianParts, check_powers
+from maxent.kernels.pairs._lds_pairs import pair_parts, warn_of_growth
 from maxent.models.systems.lds import LinearDynamicalSystem
 
 Method = Literal["joint", "per_step"]

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent.families import Gaussian
 from maxent.families._checks import least_of_correlation
-from maxent.kernels._gaussian_parts import GaussianParts, check_powers
 from maxent.kernels._lists import check_models
+from maxent.kernels.pairs._gaussian_parts import GaussianParts, check_powers
 from maxent.models.networks.linear_gaussian import LinearGaussianNetwork
 
 

@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from maxent._support import validation as v
 from maxent._support.random_state import one_seed
 from maxent.families import Gaussian
-from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_horizons, check_models
 from maxent.kernels._unit_diagonal import exponential, log_scaled
+from maxent.kernels.pairs._gaussian_parts import check_one_power
 from maxent.models._settling import FOR_BOUNDS
 from maxent.models.chains._coupled_chains import (
     CoupledChains,

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from maxent._support import validation as v
 from maxent._support.random_state import one_seed
-from maxent.kernels._gaussian_parts import check_one_power
 from maxent.kernels._lists import check_models
 from maxent.kernels._unit_diagonal import exponential, log_scaled
+from maxent.kernels.pairs._gaussian_parts import check_one_power
 from maxent.models.networks._elimination import (
     MAX_TABLE,
     Elimination,

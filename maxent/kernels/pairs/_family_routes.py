@@ -20,10 +20,10 @@ from maxent._support.threads import single_threaded_blas
 from maxent.families import ExponentialFamily, Multinomial
 from maxent.families._pairs import mirrored
 from maxent.families.gaussian import AnyGaussian
-from maxent.kernels._gaussian_parts import GaussianParts
-from maxent.kernels._hmm import stacked
-from maxent.kernels._length_law import LengthLaw
-from maxent.kernels._routes import Array, Call, Route, refuse_infinite
+from maxent.kernels.pairs._gaussian_parts import GaussianParts
+from maxent.kernels.pairs._hmm import stacked
+from maxent.kernels.pairs._length_law import LengthLaw
+from maxent.kernels.pairs._routes import Array, Call, Route, refuse_infinite
 
 _BLOCK = 16  # distributions whose affinities with themselves are read off one Gram
 _MOST_PAIRS = 1 << 22  # of components at a time

@@ -6,22 +6,22 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from maxent.kernels._gaussian_parts import GaussianParts
-from maxent.kernels._hmm import log_hmm_kernel
 from maxent.kernels._lists import check_columns, check_models
-from maxent.kernels._markov import check_letters
-from maxent.kernels._routes import (
+from maxent.kernels.pairs._gaussian_parts import GaussianParts
+from maxent.kernels.pairs._hmm import log_hmm_kernel
+from maxent.kernels.pairs._markov import check_letters
+from maxent.kernels.pairs._routes import (
     Array,
     Call,
     ModelRoute,
     Route,
     refuse_infinite,
 )
-from maxent.kernels.bayes_net import bayes_net_kernel
-from maxent.kernels.factorial import factorial_hmm_kernel, refuse_too_many_states
-from maxent.kernels.lds import lds_affinity_parts
-from maxent.kernels.linear_gaussian import linear_gaussian_parts
-from maxent.kernels.switching import SwitchingPaths, log_kernels
+from maxent.kernels.pairs.bayes_net import bayes_net_kernel
+from maxent.kernels.pairs.factorial import factorial_hmm_kernel, refuse_too_many_states
+from maxent.kernels.pairs.lds import lds_affinity_parts
+from maxent.kernels.pairs.linear_gaussian import linear_gaussian_parts
+from maxent.kernels.pairs.switching import SwitchingPaths, log_kernels
 from maxent.models.networks._factor_model import FactorModel
 
 
