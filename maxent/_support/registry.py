@@ -10,7 +10,7 @@ CLASSES = {
     "CalibratedClassifierCV": "sklearn.calibration:CalibratedClassifierCV",
     "ChowLiuClassifier": "maxent.discrimination:ChowLiuClassifier",
     "FisherFeatures": "maxent.kernels:FisherFeatures",
-    "FisherScores": "maxent.kernels.scores:FisherScores",
+    "FisherScores": "maxent.kernels.scores.fisher_scores:FisherScores",
     "LMEBoltzmannMachine": "maxent.latent.boltzmann.machines:LMEBoltzmannMachine",
     "LMEDirichletMixture": "maxent.latent.mixtures.dirichlet:LMEDirichletMixture",
     "LMEGaussianMixture": "maxent.latent.mixtures.gaussian:LMEGaussianMixture",

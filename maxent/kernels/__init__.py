@@ -7,8 +7,8 @@ from maxent._support.lazy import lazy_exports
 TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
     "pairs._gaussian_parts": ("GaussianParts",),
-    "fisher": ("FisherFeatures", "fisher_kernel"),
-    "scores": ("FisherScores",),
+    "scores.fisher": ("FisherFeatures", "fisher_kernel"),
+    "scores.fisher_scores": ("FisherScores",),
     "pairs.linear_gaussian": ("linear_gaussian_kernel",),
     "pairs.switching": ("SwitchingPaths", "switching_lds_kernel"),
     "pairs.factorial": ("factorial_hmm_kernel",),
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from maxent.kernels.pairs.factorial import (
         factorial_hmm_kernel as factorial_hmm_kernel,
     )
-    from maxent.kernels.fisher import FisherFeatures as FisherFeatures
-    from maxent.kernels.fisher import fisher_kernel as fisher_kernel
+    from maxent.kernels.scores.fisher import FisherFeatures as FisherFeatures
+    from maxent.kernels.scores.fisher import fisher_kernel as fisher_kernel
     from maxent.kernels.pairs.lds import lds_affinity_parts as lds_affinity_parts
     from maxent.kernels.pairs.lds import lds_kernel as lds_kernel
     from maxent.kernels.pairs.linear_gaussian import (
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from maxent.kernels.repair import repair_kernel as repair_kernel
     from maxent.kernels.sampling import SharedSample as SharedSample
     from maxent.kernels.sampling import shared_sample_features as shared_sample_features
-    from maxent.kernels.scores import FisherScores as FisherScores
+    from maxent.kernels.scores.fisher_scores import FisherScores as FisherScores
     from maxent.kernels.strings import spectrum_features as spectrum_features
     from maxent.kernels.strings import spectrum_kernel as spectrum_kernel
     from maxent.kernels.pairs.switching import SwitchingPaths as SwitchingPaths

@@ -19,9 +19,9 @@ from maxent._support import validation as v
 from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import FloatArray
 from maxent.families import Categorical
-from maxent.kernels._expected_counts import chain_counts
-from maxent.kernels._scores import refuse_impossible
 from maxent.kernels._unit_diagonal import scaled_by
+from maxent.kernels.scores._expected_counts import chain_counts
+from maxent.kernels.scores._scores import refuse_impossible
 from maxent.models import CategoricalHMM, GaussianHMM, Mixture
 from maxent.models.chains._hidden_chain import HiddenMarkovModel
 

@@ -34,7 +34,7 @@ FEW = {"n_init": 3, "random_state": 0}
 # for every class: estimators with rows and labels, and where its work is done
 WORK = {
     "ChowLiuClassifier": ([({}, CODES, TWO)], "chow_liu:most_likely_tree"),
-    "FisherFeatures": ([({}, REAL, None)], "kernels.fisher:learn_whitening"),
+    "FisherFeatures": ([({}, REAL, None)], "kernels.scores.fisher:learn_whitening"),
     "M3EClassifier": ([({"n_init": 1}, REAL, THREE)], "minentropy._base:learn"),
     "M3EGridClassifier": (
         [({"template": (1, 2), "init": "path"}, REAL.reshape(60, 1, 3), TWO)],

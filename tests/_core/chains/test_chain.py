@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from maxent import MEDSequenceOutlierDetector
 from maxent._core.chains import chain
 from maxent._inputs.sequences import Sequences
-from maxent.kernels._expected_counts import chain_counts
+from maxent.kernels.scores._expected_counts import chain_counts
 from maxent.models import CategoricalHMM
 from maxent.models.chains import _many_chains
 from maxent.models.chains._hidden_chain import Observations

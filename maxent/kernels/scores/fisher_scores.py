@@ -16,7 +16,7 @@ from maxent._support.threads import single_threaded_blas
 from maxent._support.typing import FloatArray, NDArray
 from maxent.families import ExponentialFamily
 from maxent.kernels._fits import fit_stacks
-from maxent.kernels._scores import (
+from maxent.kernels.scores._scores import (
     Coordinates,
     Scorer,
     has_scores,

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernels.score_cases import MANY, _nothing, assert_kernels_agree, scores_of
+from kernels.scores.score_cases import MANY, _nothing, assert_kernels_agree, scores_of
 
 from maxent.kernels import FisherFeatures, fisher_kernel
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maxent._core.systems import expected_states
 from maxent._support.threads import effective_threads
-from maxent.kernels._score_blocks import (
+from maxent.kernels.scores._score_blocks import (
     Coordinates,
     Scorer,
     cov_score,

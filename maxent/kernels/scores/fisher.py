@@ -31,7 +31,7 @@ from maxent._support.estimator_input import validated
 from maxent._support.fitted import FittedState, check_fitted, check_scores, fresh_state
 from maxent._support.threads import effective_threads, single_threaded_blas
 from maxent._support.typing import ArrayLike, FloatArray, NDArray, Numbers
-from maxent.kernels._whitening import is_estimated, learn_whitening, whiten
+from maxent.kernels.scores._whitening import is_estimated, learn_whitening, whiten
 
 Information: TypeAlias = Literal["empirical", "diagonal", "identity"]
 

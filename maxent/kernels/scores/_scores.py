@@ -25,8 +25,8 @@ from maxent._support import validation as v
 from maxent.families import (
     ExponentialFamily,
 )
-from maxent.kernels._expected_counts import chain_counts, factor_counts
-from maxent.kernels._score_blocks import (
+from maxent.kernels.scores._expected_counts import chain_counts, factor_counts
+from maxent.kernels.scores._score_blocks import (
     Array,
     Coordinates,
     Scorer,
@@ -34,7 +34,7 @@ from maxent.kernels._score_blocks import (
     logit_scores,
     probabilities,
 )
-from maxent.kernels._system_scores import (
+from maxent.kernels.scores._system_scores import (
     FactorialScorer,
     NetworkScorer,
     SwitchingScorer,

@@ -7,7 +7,13 @@ import pytest
 from contract import contract
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernels.score_cases import MANY, assert_kernels_agree, dense, random_spd, scores_of
+from kernels.scores.score_cases import (
+    MANY,
+    assert_kernels_agree,
+    dense,
+    random_spd,
+    scores_of,
+)
 from oracles import fisher as oracle
 from processes import run as run_python
 from scipy.special import expit, logit
