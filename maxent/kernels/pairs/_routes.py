@@ -48,8 +48,8 @@ ROUTES = {
     + "_model_routes:FactorRoute",
 }
 SAMPLERS = {
-    "shared_sample": _HERE + "_sampling_routes:SharedSampleRoute",
-    "pair_sample": _HERE + "_sampling_routes:PairSampleRoute",
+    "shared_sample": "maxent.kernels._sampling_routes:SharedSampleRoute",
+    "pair_sample": "maxent.kernels._sampling_routes:PairSampleRoute",
 }
 
 
