@@ -8,7 +8,6 @@ import numpy as np
 from maxent._commands.catalog import SEQUENCES
 from maxent._commands.console import tell
 from maxent._commands.hints import tell_similar_labels
-from maxent._commands.letters import IN_FIT, IN_PREDICT, alphabet_of, check_letters
 from maxent._commands.options import OPTIONS
 from maxent._commands.outcome import (
     CommandError,
@@ -31,6 +30,7 @@ from maxent._commands.training import (
     with_class_weights,
     write_model,
 )
+from maxent._inputs.letters import codes_beside, counted, in_both_cases
 from maxent._inputs.sequence_files import (
     checked_labels,
     identifiers,
@@ -40,6 +40,9 @@ from maxent._inputs.sequence_files import (
 from maxent._persistence.persistence import resolve_class
 
 MODELS = {"hmm": "CategoricalHMM", "markov": "MarkovChain"}
+_IN_FIT = "add it to --alphabet, or name it in --unknown if it is an unknown letter"
+_IN_PREDICT = "drop the sequence, or fit again with it in --alphabet or --unknown"
+_ONE_CASE = "such as by awk '!/^>/{$0=toupper($0)}1'"  # headers have the labels
 _NAMES = {"seq", "sequence", "sequences", "label", "labels", "class"}  # of columns
 _OTHERS = ("M3EMotifClassifier", "MEDSequenceOutlierDetector")
 _OWN = {  # options of one model only: its parameter
@@ -90,7 +93,7 @@ def fit(args):
         trained = _Kernel(args, given, params, X, y)
     else:
         trained = _Direct(args, spec, given, params, X, y)
-    check_letters(args.data, X, places, *trained.letters, IN_FIT)
+    _check_letters(args.data, X, places, *trained.letters, _IN_FIT)
     if args.estimator == "motif":
         _check_lengths(args.data, X, places, trained.fitted, ", or a smaller --width")
     checked = [] if args.cv is None else _cross_validate(args, trained, X, y)
@@ -219,7 +222,7 @@ class _Direct:
         said = [
             given.pop(d)[2] if d in given else None for d in ("alphabet", "unknown")
         ]
-        params["alphabet"], params["missing"] = alphabet_of(X, *said)
+        params["alphabet"], params["missing"] = _alphabet_of(X, *said)
         machine = make_estimator(args.estimator, spec, given, **params)
         self.letters = _letters_of(machine)
         self.weights = with_class_weights(args, machine, y)
@@ -250,7 +253,7 @@ def predict(args, estimator, model):
     _refuse_table_options(args)
     method = prediction_method(args, estimator)
     X, y, places, ids = _read(args, labelled=False if args.no_label else "auto")
-    check_letters(args.data, X, places, *_letters_of(estimator), IN_PREDICT)
+    _check_letters(args.data, X, places, *_letters_of(estimator), _IN_PREDICT)
     _check_lengths(args.data, X, places, estimator, "")
     classes = getattr(estimator, "classes_", None)
     beside = _places(args, estimator, X) if args.places else []
@@ -307,7 +310,7 @@ def _letters_of(estimator):
 def _make_kernel(given, X):
     """The kernel between models of the sequences, from the options."""
     kind = given.get("sequence_model", "hmm")
-    own = alphabet_of(X, given.get("alphabet"), given.get("unknown"))
+    own = _alphabet_of(X, given.get("alphabet"), given.get("unknown"))
     params = dict(zip(("alphabet", "missing"), own))
     for name, (owner, param) in _OWN.items():
         if name in given:
@@ -390,3 +393,62 @@ def _labels(path, found, labels, labelled):
         return checked_labels(path, found, labels, optional=labelled == "auto")
     except ValueError as error:
         raise CommandError(error) from None
+
+
+def _alphabet_of(X, alphabet, unknown):
+    """Letters of the sequences, and those that stand for unknown ones.
+
+    Without `unknown`, N and the other codes of IUPAC are unknown letters of nucleic
+    acids, and what of them occurs is told. Without `alphabet` it is the rest.
+
+    Parameters
+    ----------
+    X : list of str
+    alphabet, unknown : str or None
+        As the user gives them.
+
+    Returns
+    -------
+    alphabet, unknown : str
+    """
+    counts = counted(X)
+    if unknown is None:
+        letters = counts if alphabet is None else dict.fromkeys(alphabet, 1)
+        unknown = "".join(a for a in codes_beside(letters) if a not in (alphabet or ""))
+        found = [f"{a} ({counts[a]})" for a in unknown if counts[a]]
+        if found:
+            tell(
+                f"maxent fit: {listed(found)} stand for unknown bases; name them in "
+                "--alphabet if they are letters of their own"
+            )
+    if alphabet is None:
+        alphabet = "".join(sorted({*counts} - {*unknown}))
+        _warn_of_cases(alphabet)
+    return alphabet, unknown
+
+
+def _warn_of_cases(letters):
+    """Lower-case letters in files of genomes mark repeats, not other symbols."""
+    twice = in_both_cases(letters)
+    if twice:
+        tell(
+            f"maxent fit: warning: {', '.join(twice)} occur in lower case too, which "
+            f"counts as another letter; write the letters in one case, {_ONE_CASE}, or "
+            "name both by --alphabet"
+        )
+
+
+def _check_letters(path, X, places, alphabet, missing, remedy):
+    """Refuse letters that a model does not know; their place is named."""
+    known = {*(alphabet or ""), *missing}
+    for text, place in zip(X, places):
+        unknown = {*text} - known
+        if alphabet is not None and unknown:
+            letter = min(unknown, key=text.index)
+            if letter.swapcase() in known:
+                remedy = f"write the letters in one case, {_ONE_CASE}"
+            raise CommandError(
+                f"{path}, {place} has the letter {letter!r} at place "
+                f"{text.index(letter) + 1}, which is not in the alphabet {alphabet!r}; "
+                f"{remedy}"
+            )
