@@ -49,10 +49,10 @@ _HOMES = {
         "M3EModel",
         "M3EMotifClassifier",
     ),
-    "_version": ("__version__",),
-    "_support.headers": ("get_include",),
-    "_persistence.persistence": ("load", "save"),
     "_partitions.row_blocks": ("RowBlocks",),
+    "_persistence.persistence": ("load", "save"),
+    "_support.headers": ("get_include",),
+    "_version": ("__version__",),
 }
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ if TYPE_CHECKING:
         minentropy as minentropy,
         models as models,
     )
-    from maxent._support.headers import get_include as get_include
-    from maxent._version import __version__ as __version__
+    from maxent._partitions.row_blocks import RowBlocks as RowBlocks
     from maxent._persistence.persistence import (
         load as load,
         save as save,
     )
-    from maxent._partitions.row_blocks import RowBlocks as RowBlocks
+    from maxent._support.headers import get_include as get_include
+    from maxent._version import __version__ as __version__
     from maxent.discrimination import (
         ChowLiuClassifier as ChowLiuClassifier,
         MEDBayesNetClassifier as MEDBayesNetClassifier,

@@ -23,7 +23,6 @@ _HOMES = {
 if TYPE_CHECKING:
     from maxent.latent._em_is import EMISResult as EMISResult
     from maxent.latent._em_is import em_is as em_is
-    from maxent.latent.mixtures._mixture_prior import MixturePrior as MixturePrior
     from maxent.latent._model import FiniteLatentModel as FiniteLatentModel
     from maxent.latent._model import LogLinearModel as LogLinearModel
     from maxent.latent._pool import (
@@ -35,11 +34,12 @@ if TYPE_CHECKING:
     from maxent.latent.boltzmann.machines import LMERBM as LMERBM
     from maxent.latent.candidates import LatentMaxEnt as LatentMaxEnt
     from maxent.latent.classifier import MaxEntClassifier as MaxEntClassifier
-    from maxent.latent.mixtures.dirichlet import (
-        LMEDirichletMixture as LMEDirichletMixture,
-    )
     from maxent.latent.language.trigram_topics import (
         TrigramTopicModel as TrigramTopicModel,
+    )
+    from maxent.latent.mixtures._mixture_prior import MixturePrior as MixturePrior
+    from maxent.latent.mixtures.dirichlet import (
+        LMEDirichletMixture as LMEDirichletMixture,
     )
     from maxent.latent.mixtures.gaussian import LMEGaussianMixture as LMEGaussianMixture
     from maxent.latent.model import MaxEntModel as MaxEntModel

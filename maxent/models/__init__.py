@@ -24,22 +24,22 @@ _HOMES = {
 
 if TYPE_CHECKING:
     from maxent.models._chain_input import states_per_sequence as states_per_sequence
-    from maxent.models.systems._state_posterior import StatePosterior as StatePosterior
     from maxent.models.base import Model as Model
-    from maxent.models.networks.bayes_net import BayesNet as BayesNet
-    from maxent.models.em import EMResult as EMResult
     from maxent.models.chains.factorial import FactorialHMM as FactorialHMM
     from maxent.models.chains.gaussian_hmm import GaussianHMM as GaussianHMM
     from maxent.models.chains.hmm import CategoricalHMM as CategoricalHMM
-    from maxent.models.systems.lds import LinearDynamicalSystem as LinearDynamicalSystem
+    from maxent.models.chains.markov import MarkovChain as MarkovChain
+    from maxent.models.em import EMResult as EMResult
+    from maxent.models.mixture import Mixture as Mixture
+    from maxent.models.networks.bayes_net import BayesNet as BayesNet
     from maxent.models.networks.linear_gaussian import (
         LinearGaussianNetwork as LinearGaussianNetwork,
     )
-    from maxent.models.chains.markov import MarkovChain as MarkovChain
-    from maxent.models.mixture import Mixture as Mixture
     from maxent.models.networks.random_field import (
         MarkovRandomField as MarkovRandomField,
     )
+    from maxent.models.systems._state_posterior import StatePosterior as StatePosterior
+    from maxent.models.systems.lds import LinearDynamicalSystem as LinearDynamicalSystem
     from maxent.models.systems.switching import SwitchingLDS as SwitchingLDS
     from maxent.models.systems.switching import SwitchingPosterior as SwitchingPosterior
 else:
