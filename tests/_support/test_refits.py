@@ -83,12 +83,12 @@ WORK = {
     ),
     "MEDPartialLabelClassifier": (
         [({}, REAL, np.where(np.arange(60) % 3, TWO, -1))],
-        "partial_labels:alternate",
+        "discrimination.labels.partial_labels:alternate",
     ),
     "MEDRegressor": ([({}, REAL, REAL[:, 1])], "_kernel_machine:solve_signed"),
     "MEDSequenceOutlierDetector": (
         [({"n_init": 2, "random_state": 0}, CODES, None)],
-        "_latent_rounds:solve_blocks",
+        "discrimination.detection._latent_rounds:solve_blocks",
     ),
     "MEDTreeClassifier": ([({"level": 3.0}, CODES, TWO)], "trees:solve_blocks"),
     "MaxEntClassifier": ([({}, REAL, THREE)], "latent.classifier:newton_cg"),
