@@ -67,7 +67,7 @@ VALUES = {
         "models.networks.random_field": ("MarkovRandomField",),
         "models.systems.switching": ("SwitchingLDS",),
         "latent.mixtures._mixture_prior": ("MixturePrior",),
-        "latent._model": ("FiniteLatentModel",),
+        "latent._log_linear": ("FiniteLatentModel",),
         "latent.model": ("MaxEntModel", "SampledMaxEnt"),
         "models.trees.dirichlet_trees": ("DirichletTrees",),
         "models.trees.spanning_trees": ("SpanningTrees",),

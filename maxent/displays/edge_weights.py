@@ -26,7 +26,7 @@ from maxent.displays._trees import (
     class_title,
     default_names,
 )
-from maxent.models.trees._checks import check_edge_values, check_square
+from maxent.models.trees._tree_input import check_edge_values, check_square
 from maxent.models.trees.chow_liu import chow_liu_tree
 from maxent.models.trees.dirichlet_trees import DirichletTrees
 

@@ -16,7 +16,7 @@ from scipy import sparse
 from maxent._inputs.sequences import Sequences, symbol_sequences
 from maxent._support import validation as v
 from maxent._support.typing import FloatArray
-from maxent.kernels._counts import sparse_products
+from maxent.kernels._document_counts import sparse_products
 from maxent.kernels._unit_diagonal import scaled_by
 from maxent.models._chain_input import alphabet_size
 from maxent.models.chains.markov import contexts

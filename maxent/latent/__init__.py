@@ -6,7 +6,7 @@ from maxent._support.lazy import lazy_exports
 
 TYPE_CHECKING = False  # see maxent._support.lazy
 _HOMES = {
-    "_model": ("FiniteLatentModel", "LogLinearModel"),
+    "_log_linear": ("FiniteLatentModel", "LogLinearModel"),
     "_em_is": ("EMISResult", "em_is"),
     "_pool": ("NoAdmissibleCandidateError",),
     "mixtures._mixture_prior": ("MixturePrior",),
@@ -23,8 +23,8 @@ _HOMES = {
 if TYPE_CHECKING:
     from maxent.latent._em_is import EMISResult as EMISResult
     from maxent.latent._em_is import em_is as em_is
-    from maxent.latent._model import FiniteLatentModel as FiniteLatentModel
-    from maxent.latent._model import LogLinearModel as LogLinearModel
+    from maxent.latent._log_linear import FiniteLatentModel as FiniteLatentModel
+    from maxent.latent._log_linear import LogLinearModel as LogLinearModel
     from maxent.latent._pool import (
         NoAdmissibleCandidateError as NoAdmissibleCandidateError,
     )

@@ -29,7 +29,7 @@ from maxent._support.results import Report, Status, tell
 from maxent._support.underflow import allow_underflow
 from maxent._support.validation import user_stacklevel
 from maxent.latent._likelihood import Likelihood, check_method, m_step
-from maxent.latent._model import LogLinearModel
+from maxent.latent._log_linear import LogLinearModel
 from maxent.latent._penalty import ConvexPenalty, make_penalty
 
 Array = NDArray[np.float64]

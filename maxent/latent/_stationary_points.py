@@ -18,7 +18,7 @@ from maxent._support.threads import single_threaded_blas
 from maxent.latent._em_is import run, summary
 from maxent.latent._hull import reach_within
 from maxent.latent._likelihood import Likelihood, polished
-from maxent.latent._model import LogLinearModel
+from maxent.latent._log_linear import LogLinearModel
 from maxent.latent._penalty import Box
 from maxent.latent._pool import groups, reasons
 

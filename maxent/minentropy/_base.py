@@ -37,7 +37,7 @@ from maxent._support.underflow import allow_underflow
 from maxent._support.validation import user_stacklevel
 from maxent.minentropy._features import HiddenFeatures
 from maxent.minentropy._objective import Objective
-from maxent.minentropy._rows import check_alpha
+from maxent.minentropy._ragged_rows import check_alpha
 from maxent.minentropy._starts import Settings, learn
 from maxent.minentropy._trust_ball import TrustBall
 from maxent.minentropy.renyi import type_to_order

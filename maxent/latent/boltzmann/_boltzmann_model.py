@@ -17,7 +17,7 @@ from scipy.special import expit, logsumexp, softmax, xlogy
 from maxent._support import validation as v
 from maxent._support.compiling import compiled
 from maxent._support.linalg import row_chunks, weighted_gram
-from maxent.latent._model import LogLinearModel
+from maxent.latent._log_linear import LogLinearModel
 from maxent.latent._scaling_steps import bounded, scaled, steps_of
 from maxent.latent._space import FeatureSpace
 

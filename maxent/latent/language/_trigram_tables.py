@@ -23,7 +23,7 @@ from scipy.linalg.blas import dgemm
 
 from maxent._support.compiling import compiled
 from maxent._support.threads import single_threaded_blas
-from maxent.latent._model import LogLinearModel, Posterior
+from maxent.latent._log_linear import LogLinearModel, Posterior
 from maxent.latent._scaling_steps import bounded, steps_of
 from maxent.latent.language._ngrams import Counts, NGrams
 

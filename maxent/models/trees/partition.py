@@ -29,7 +29,7 @@ from maxent._support.typing import (
     RandomState,
 )
 from maxent._support.validation import check_memory
-from maxent.models.trees._checks import check_edge_values, check_log_weights, refuse
+from maxent.models.trees._tree_input import check_edge_values, check_log_weights, refuse
 
 Method: TypeAlias = Literal["auto", "star-mesh", "cholesky"]
 _METHODS = {"auto": 0, "star-mesh": 0, "cholesky": 1}
