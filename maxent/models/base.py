@@ -6,19 +6,20 @@ A model is a value made by its constructor or by its classmethod `fit`. To add o
    them by ``self._set(...)``; override `_arguments` and `_from_arguments` where a
    model file cannot hold them as they are;
 2. define `log_likelihood` and `sample`;
-3. define ``_fit(cls, data, *, ...)``, which returns the model with its `fit_result` and
-   never warns, and the public `fit`, which returns
-   ``cls._fit(...)._warned(tol, max_iter)``; `fit_many` then works.
+3. define ``fit(cls, data, *, ...)``, which returns the model with its `fit_result`, by
+   ``model._warned(tol, max_iter)``; `fit_many` then works, and warns once for all.
 
 `maximize_by_em` is the one EM loop.
 """
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
@@ -46,6 +47,20 @@ __all__ = [
 ]
 
 
+# True where the caller warns of fits that do not converge, once for all
+_collects: contextvars.ContextVar[bool] = contextvars.ContextVar("fits", default=False)
+
+
+@contextlib.contextmanager
+def without_warnings() -> Iterator[None]:
+    """Context in which fits of models do not warn of how they ended."""
+    token = _collects.set(True)
+    try:
+        yield
+    finally:
+        _collects.reset(token)
+
+
 class Model(ABC):
     """Immutable probabilistic model; base class.
 
@@ -58,7 +73,7 @@ class Model(ABC):
     """
 
     _names: ClassVar[tuple[str, ...]] = ()  # the constructor's arguments
-    _random: ClassVar[bool] = True  # whether `_fit` takes random_state
+    _random: ClassVar[bool] = True  # True if `fit` takes random_state
 
     def _set(self, **parameters: Any) -> None:
         """Store checked parameters; arrays are kept as they are, read-only."""
@@ -150,17 +165,22 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def _fit(cls, data: Any, **options: Any) -> Self:
-        """Fit that never warns; its outcome is in `fit_result`."""
+    def fit(cls, data: Any, **options: Any) -> Self:
+        """Fit; it ends with `_warned`."""
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:
-        """The data of `fit_many`, each as `_fit` takes it.
+        """The data of `fit_many`, each as `fit` takes it.
 
         They are read and checked here, before any fit. Options that belong to all data
         together are taken out of `options`, or get the value that all fits share.
         """
         return data if isinstance(data, (list, tuple)) else list(data)
+
+    @classmethod
+    def _options_of(cls, datum: Any, options: dict[str, Any]) -> dict[str, Any]:
+        """Options of the fit to one datum, in a dict of their own."""
+        return dict(options)
 
     # -- fits ----------------------------------------------------------------------
     @classmethod
@@ -210,7 +230,7 @@ class Model(ABC):
             Once, with the number of fits that did not converge.
         """
         n_jobs = v.check_jobs(n_jobs)
-        known = inspect.signature(cls._fit).parameters
+        known = inspect.signature(cls.fit).parameters
         given = options if init is None else {**options, "init": init}
         unknown = given.keys() - known
         if unknown and all(p.kind is not p.VAR_KEYWORD for p in known.values()):
@@ -222,6 +242,8 @@ class Model(ABC):
         if init is not None:
             for own, start in zip(each, starts_of_many(init, len(data))):
                 own["init"] = start
+        else:
+            each = [cls._options_of(datum, options) for datum in data]
         if cls._random:
             for own, seed in zip(each, states_of_many(random_state, len(data))):
                 own["random_state"] = seed
@@ -233,7 +255,7 @@ class Model(ABC):
     def _warned(self, tol: float, max_iter: int) -> Self:
         """This model, after a warning if its fit did not converge."""
         result = self.fit_result
-        if _is_open(result):
+        if _is_open(result) and not _collects.get():
             _warn(type(self).__name__, result, tol, max_iter)
         return self
 
@@ -267,7 +289,8 @@ class Model(ABC):
 def _fit_one(cls, i, datum, options):
     """Fit of datum i, which an error names."""
     try:
-        return cls._fit(datum, **options)
+        with without_warnings():
+            return cls.fit(datum, **options)
     except (ValueError, FloatingPointError) as error:
         error.args = (f"data[{i}]: {error}",)
         raise

@@ -311,28 +311,6 @@ class Mixture(Model):
         model-based clustering, Journal of Classification 24; Ueda, Nakano, Ghahramani &
         Hinton (2000), SMEM algorithm for mixture models, Neural Computation 12.
         """
-        model = cls._fit(
-            X,
-            weights,
-            n_components=n_components,
-            family=family,
-            smoothing=smoothing,
-            init=init,
-            n_init=n_init,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            random_state=random_state,
-            family_options=family_options,
-        )
-        return model._warned(tol, max_iter)
-
-    @classmethod
-    def _fit(
-        cls, X, weights=None, *, n_components=2, family=Gaussian, smoothing=3.0,
-        init=None, n_init=3, tol=1e-8, max_iter=2000, callback=None, random_state=None,
-        family_options=None,
-    ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
         if weights is not None and np.ndim(weights) == 0:
             raise ValueError(
@@ -347,7 +325,7 @@ class Mixture(Model):
             parts = PartitionedMixture(
                 X, weights, family, smoothing, family_options, starts
             )
-            return parts.fit(cls, tol, max_iter, callback)
+            return parts.fit(cls, tol, max_iter, callback)._warned(tol, max_iter)
         names = column_names("X", X, names)
         problem = MixtureProblem(X, weights, family, smoothing, family_options)
         if isinstance(init, Mixture):
@@ -360,7 +338,7 @@ class Mixture(Model):
         best, result = maximize_by_em(
             problem.step, starts, change=mixture_change, **options
         )
-        return cls(*best)._with_result(result)._with_names(names)
+        return cls(*best)._with_result(result)._with_names(names)._warned(tol, max_iter)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

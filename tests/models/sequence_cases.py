@@ -3,6 +3,13 @@
 import numpy as np
 
 from maxent.models import CategoricalHMM, GaussianHMM
+from maxent.models.base import without_warnings
+
+
+def quiet(fit, *args, **options):
+    """Fit without a warning, however it ends."""
+    with without_warnings():
+        return fit(*args, **options)
 
 
 def random_chain(rng, n_states, sparse=False):

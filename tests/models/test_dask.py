@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from models.sequence_cases import random_gaussian_hmm, random_hmm
+from models.sequence_cases import quiet, random_gaussian_hmm, random_hmm
 from sklearn.exceptions import ConvergenceWarning
 
 from maxent import RowBlocks
@@ -75,9 +75,14 @@ def test_a_mixture_of_blocks_is_that_of_one_array(family, smoothing, rng):
     start = Mixture.fit(
         X, n_components=2, family=family, random_state=0, tol=1e-2, **options
     )
-    whole = Mixture._fit(X, weights, init=start, max_iter=5, **options)
-    parts = Mixture._fit(
-        rechunked(X, (7, 30, 23)), weights, init=start, max_iter=5, **options
+    whole = quiet(Mixture.fit, X, weights, init=start, max_iter=5, **options)
+    parts = quiet(
+        Mixture.fit,
+        rechunked(X, (7, 30, 23)),
+        weights,
+        init=start,
+        max_iter=5,
+        **options,
     )
     for (n, one, _), (k, other, _) in zip(
         whole.fit_result.history, parts.fit_result.history, strict=True
@@ -104,7 +109,9 @@ def test_a_component_without_rows_stays(rng):
     X = np.array([0.0, 1.0, 0.0, 1.0, 1.0])
     start = Mixture([0.5, 0.5], Poisson([0.6, 3.0]))
     start = Mixture([1.0, 0.0], start.components)
-    found = Mixture._fit(rechunked(X, (2, 3)), init=start, smoothing=0.0, max_iter=2)
+    found = quiet(
+        Mixture.fit, rechunked(X, (2, 3)), init=start, smoothing=0.0, max_iter=2
+    )
     assert found.components.rate[1] == 3.0 and found.weights[1] == 0.0
 
 
@@ -113,7 +120,9 @@ def test_same_bits_by_any_scheduler(rng):
     found = []
     for scheduler in ("threads", "synchronous"):
         with dask.config.set(scheduler=scheduler):
-            found.append(Mixture._fit(X, n_components=2, random_state=0, max_iter=20))
+            found.append(
+                quiet(Mixture.fit, X, n_components=2, random_state=0, max_iter=20)
+            )
     np.testing.assert_array_equal(found[0].components.cov, found[1].components.cov)
 
 
@@ -125,8 +134,8 @@ def test_a_gaussian_hmm_of_blocks_is_that_of_one_array(kind, rng):
     X[[2, 20]] = np.nan
     weights = rng.uniform(0.5, 2.0, len(lengths))
     given = {"lengths": lengths, "weights": weights, "init": start, "max_iter": 6}
-    whole = GaussianHMM._fit(X, **given)
-    parts = GaussianHMM._fit(rechunked(X, (11, 25, 24)), **given)
+    whole = quiet(GaussianHMM.fit, X, **given)
+    parts = quiet(GaussianHMM.fit, rechunked(X, (11, 25, 24)), **given)
     assert_same_chain(parts, whole)
     np.testing.assert_allclose(parts.mean, whole.mean, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(parts.cov, whole.cov, rtol=1e-6, atol=1e-9)
@@ -147,9 +156,9 @@ def test_a_categorical_hmm_of_blocks_is_that_of_one_array(smoothing, rng):
     X = np.concatenate(start.sample(30, lengths, random_state=1))
     X[::17] = -1
     given = {"lengths": lengths, "init": start, "max_iter": 6, "smoothing": smoothing}
-    whole = CategoricalHMM._fit(X, **given)
+    whole = quiet(CategoricalHMM.fit, X, **given)
     sizes = (len(X) // 3, len(X) // 3, len(X) - 2 * (len(X) // 3))
-    parts = CategoricalHMM._fit(rechunked(X, sizes), **given)
+    parts = quiet(CategoricalHMM.fit, rechunked(X, sizes), **given)
     assert_same_chain(parts, whole)
     np.testing.assert_allclose(parts.emission.prob, whole.emission.prob, atol=1e-8)
 
@@ -167,10 +176,12 @@ def test_rows_in_blocks_need_no_dask(rng, tmp_path):
     X = vectors(rng, 90)
     np.save(tmp_path / "X.npy", X)
     rows, blocks = RowBlocks(tmp_path / "X.npy", 40), rechunked(X, (40, 40, 10))
-    fits = [Mixture._fit(data, random_state=0, max_iter=5) for data in (rows, blocks)]
+    fits = [
+        quiet(Mixture.fit, data, random_state=0, max_iter=5) for data in (rows, blocks)
+    ]
     assert fits[0].components.cov.tobytes() == fits[1].components.cov.tobytes()
     given = {"n_states": 2, "lengths": [25, 30, 35], "random_state": 0, "max_iter": 5}
-    fits = [GaussianHMM._fit(data, **given) for data in (rows, blocks)]
+    fits = [quiet(GaussianHMM.fit, data, **given) for data in (rows, blocks)]
     assert fits[0].mean.tobytes() == fits[1].mean.tobytes()
 
 

@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from families.family_cases import MAKERS
+from models.sequence_cases import quiet
 from refusals import refused
 from scipy import stats
 from scipy.special import logsumexp
@@ -96,7 +97,8 @@ def problems(rng, n):
             (rng.poisson(3.0, size=rows) + 1.0 * (k % 2), Poisson, {}),
             (rng.integers(0, 4, rows), Categorical, {"n_categories": 4}),
         ][k % 5]
-        yield Mixture._fit(
+        yield quiet(
+            Mixture.fit,
             X,
             rng.uniform(0.1, 2.0, size=rows),
             family=family,
@@ -175,9 +177,9 @@ def test_em_with_missing_entries_never_falls_and_has_its_objective(family, rng):
         w, c = rng.uniform(0.1, 1.0, len(X)), float(rng.choice([0.01, 0.5]))
         options = {"family": family, "smoothing": c, "random_state": k, "tol": 1e-13}
         options |= {"n_components": int(rng.integers(1, 4)), "n_init": 1}
-        fit = Mixture._fit(X, w, max_iter=60, **options)
+        fit = quiet(Mixture.fit, X, w, max_iter=60, **options)
         assert worst_step([fit]) > -1e-12
-        again = Mixture._fit(X, w, init=fit, smoothing=c, max_iter=1)
+        again = quiet(Mixture.fit, X, w, init=fit, smoothing=c, max_iter=1)
         log_lik = w @ [marginal_log_prob(fit, x)[0] for x in X]
         found = again.fit_result.objective_history[0]
         log_prior = c * np.log(fit.weights).sum() + spread_density(fit, X, w, c)
@@ -220,7 +222,7 @@ def test_missing_entries_of_wide_rows_make_no_matrix_of_the_columns(family, rng)
     tracemalloc.start()
     try:
         options = {"family": family, "n_components": 2, "max_iter": 3, "n_init": 1}
-        fit = Mixture._fit(X, random_state=0, **options)
+        fit = quiet(Mixture.fit, X, random_state=0, **options)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

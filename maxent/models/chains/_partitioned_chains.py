@@ -12,6 +12,7 @@ from maxent._partitions.sequence_partitions import sequence_partitions
 from maxent._support import validation as v
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
 from maxent.models._partial import is_partial
+from maxent.models.base import without_warnings
 from maxent.models.chains._hidden_chain import HiddenChainProblem
 from maxent.models.em import maximize_by_em
 
@@ -102,17 +103,18 @@ class PartitionedChains:
         init = self.init
         values, lengths, weights = self.sample()
         if init is None:
-            init = cls._fit(
-                values,
-                lengths=lengths,
-                weights=weights,
-                smoothing=self.smoothing,
-                tol=tol,
-                max_iter=max_iter,
-                callback=callback,
-                **self.options,
-                **more,
-            )
+            with without_warnings():
+                init = cls.fit(
+                    values,
+                    lengths=lengths,
+                    weights=weights,
+                    smoothing=self.smoothing,
+                    tol=tol,
+                    max_iter=max_iter,
+                    callback=callback,
+                    **self.options,
+                    **more,
+                )
         start = init.start, init.transition, *init._emission_arrays()
         self.emission.set_prior(start, self.emission.read(values, lengths), weights)
         best, result = maximize_by_em(

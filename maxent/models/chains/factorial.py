@@ -457,28 +457,6 @@ class FactorialHMM(InformationCriteria, Model):
             If `max_iter` steps were not enough, or the objective fell by more than
             rounding.
         """
-        return cls._fit(
-            sequences,
-            n_states,
-            lengths,
-            smoothing=smoothing,
-            shrinkage=shrinkage,
-            ridge=ridge,
-            method=method,
-            init=init,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            random_state=random_state,
-        )._warned(tol, max_iter)
-
-    @classmethod
-    def _fit(
-        cls, sequences, n_states=None, lengths=None, *, smoothing=0.1, shrinkage=0.1,
-        ridge=0.1, method="auto", init=None, n_init=None, max_iter=500, tol=1e-5,
-        callback=None, random_state=None,
-    ):  # fmt: skip
         v.check_stop(tol, max_iter)
         columns = columns_of_start(init, cls)
         sizes = sizes_of(init, n_states)
@@ -508,7 +486,7 @@ class FactorialHMM(InformationCriteria, Model):
         mean = [W * units.scale + units.centre / len(mean) for W in mean]
         cov = cov * np.outer(units.scale, units.scale)
         model = cls(start, transition, mean, cov)._with_result(result)
-        return model._with_names(data.columns)
+        return model._with_names(data.columns)._warned(tol, max_iter)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

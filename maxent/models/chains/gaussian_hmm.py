@@ -18,6 +18,7 @@ from maxent.models._chain_input import (
     check_chain,
     check_init,
     check_kind,
+    chosen_states,
     columns_of_start,
     hmmlearn,
     sequence_weights,
@@ -253,31 +254,6 @@ class GaussianHMM(HiddenMarkovModel):
         UserWarning
             If none of several sequences has two steps: no transition is learnt.
         """
-        model = cls._fit(
-            sequences,
-            n_states,
-            lengths=lengths,
-            weights=weights,
-            covariance_type=covariance_type,
-            smoothing=smoothing,
-            zeta=zeta,
-            init=init,
-            n_init=n_init,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        return model._warned(tol, max_iter)
-
-    @classmethod
-    def _fit(
-        cls, sequences, n_states=None, *, lengths=None, weights=None,
-        covariance_type="full", smoothing=0.01, zeta=0.1, init=None, n_init=3,
-        tol=1e-8, max_iter=2000, callback=None, random_state=None, n_jobs=None,
-        capped=False,
-    ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
         smoothing = v.check_nonnegative("smoothing", smoothing)
         asked = RandomStarts(n_states, zeta, n_init, random_state)
@@ -294,7 +270,7 @@ class GaussianHMM(HiddenMarkovModel):
             parts = PartitionedChains(
                 kind, sequences, lengths, weights, smoothing, init, options
             )
-            return parts.fit(cls, {}, tol, max_iter, callback)
+            return parts.fit(cls, {}, tol, max_iter, callback)._warned(tol, max_iter)
         d = None if init is None else init.n_features
         found = vector_sequences(
             sequences,
@@ -312,12 +288,12 @@ class GaussianHMM(HiddenMarkovModel):
             starts = [problem.start_at(point)]
         else:
             own = free_parameters(covariance_type, problem.X.shape[1])
-            n_states, n_init, rng = asked.checked(found, own + 1, capped)
+            n_states, n_init, rng = asked.checked(found, own + 1)
             if n_states > 1:
                 warn_of_short(sequences, found.lengths)
             starts = clustered_starts(problem, n_states, n_init, rng)
         model = cls._best_of(problem, starts, {}, tol, max_iter, callback)
-        return model._with_names(found.columns)
+        return model._with_names(found.columns)._warned(tol, max_iter)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
@@ -326,8 +302,19 @@ class GaussianHMM(HiddenMarkovModel):
         if options.get("n_states") != 1 and "init" not in options:
             lengths = np.array([len(one.values) for one in series])
             warn_of_short(data, lengths)
-        options["capped"] = True
         return series
+
+    @classmethod
+    def _options_of(cls, datum: Sequences, options: dict[str, Any]) -> dict[str, Any]:
+        options = dict(options)
+        if options.get("n_states") is None:
+            kind = options.get("covariance_type", "full")
+            v.check_choice("covariance_type", kind, tuple(FAMILIES))
+            own = free_parameters(kind, datum.values.shape[1])
+            zeta = options.get("zeta", 0.1)
+            n_steps = len(datum.values)
+            options["n_states"] = chosen_states(n_steps, own + 1, zeta, capped=True)
+        return options
 
     # -- hmmlearn --------------------------------------------------------------------
     @classmethod

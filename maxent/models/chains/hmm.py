@@ -263,32 +263,6 @@ class CategoricalHMM(HiddenMarkovModel):
         UserWarning
             If none of several sequences has two steps: no transition is learnt.
         """
-        model = cls._fit(
-            sequences,
-            n_states,
-            lengths=lengths,
-            weights=weights,
-            alphabet=alphabet,
-            missing=missing,
-            n_symbols=n_symbols,
-            smoothing=smoothing,
-            zeta=zeta,
-            init=init,
-            n_init=n_init,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        return model._warned(tol, max_iter)
-
-    @classmethod
-    def _fit(
-        cls, sequences, n_states=None, *, lengths=None, weights=None, alphabet=None,
-        missing="", n_symbols=None, smoothing=0.01, zeta=0.1, init=None, n_init=3,
-        tol=1e-8, max_iter=2000, callback=None, random_state=None, n_jobs=None,
-    ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
         smoothing = v.check_nonnegative("smoothing", smoothing)
         asked = RandomStarts(n_states, zeta, n_init, random_state)
@@ -306,7 +280,9 @@ class CategoricalHMM(HiddenMarkovModel):
             )
             if n_symbols is None:
                 n_symbols = int(parts.largest) + 1
-            return parts.fit(cls, fixed, tol, max_iter, callback, n_symbols=n_symbols)
+            return parts.fit(
+                cls, fixed, tol, max_iter, callback, n_symbols=n_symbols
+            )._warned(tol, max_iter)
         found = symbol_sequences(
             sequences, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
         )
@@ -322,7 +298,9 @@ class CategoricalHMM(HiddenMarkovModel):
             if n_states > 1:
                 warn_of_short(sequences, found.lengths)
             starts = random_tables(found.values, n_states, n_symbols, n_init, rng)
-        return cls._best_of(problem, starts, fixed, tol, max_iter, callback)
+        return cls._best_of(problem, starts, fixed, tol, max_iter, callback)._warned(
+            tol, max_iter
+        )
 
     @classmethod
     def fit_many(  # type: ignore[override]  # names what `options` are in the base

@@ -282,32 +282,6 @@ class MarkovChain(InformationCriteria, Model):
             If none of several sequences has ``order + 1`` steps: no transition is
             learnt.
         """
-        return cls._fit(
-            sequences,
-            order,
-            lengths=lengths,
-            weights=weights,
-            alphabet=alphabet,
-            missing=missing,
-            n_symbols=n_symbols,
-            smoothing=smoothing,
-            start=start,
-        )
-
-    @classmethod
-    def _fit(
-        cls,
-        sequences,
-        order=1,
-        *,
-        lengths=None,
-        weights=None,
-        alphabet=None,
-        missing="",
-        n_symbols=None,
-        smoothing=0.01,
-        start="first",
-    ):
         order = v.check_count("order", order, 0)
         smoothing = v.check_nonnegative("smoothing", smoothing)
         v.check_choice("start", start, ("first", "all"))

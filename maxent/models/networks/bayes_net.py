@@ -254,28 +254,6 @@ class BayesNet(FactorModel):
         array([[0.667, 0.333],
                [0.   , 1.   ]])
         """
-        return cls._fit(
-            X,
-            parents,
-            observed,
-            n_categories=n_categories,
-            weights=weights,
-            smoothing=smoothing,
-            init=init,
-            n_init=n_init,
-            tol=tol,
-            max_iter=max_iter,
-            max_table=max_table,
-            callback=callback,
-            random_state=random_state,
-        )._warned(tol, max_iter)
-
-    @classmethod
-    def _fit(
-        cls, X, parents, observed=None, *, n_categories=None, weights=None,
-        smoothing=0.01, init=None, n_init=3, tol=1e-8, max_iter=2000,
-        max_table=MAX_TABLE, callback=None, random_state=None,
-    ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
         parents = given.check_structure(parents)
         shown = given.check_observed(observed, tuple(parents))
@@ -292,7 +270,7 @@ class BayesNet(FactorModel):
         problem = _Problem(X, parents, shown, sizes, weights, smoothing, max_table)
         if problem.counts.complete:
             tables = problem.step(problem.uniform())[1]
-            return cls(problem.factors(tables), shown)
+            return cls(problem.factors(tables), shown)._warned(tol, max_iter)
         n_init = v.check_count("n_init", n_init)
         if init is not None:
             own = {nodes[-1]: table for nodes, table in init.factors}
@@ -304,7 +282,11 @@ class BayesNet(FactorModel):
         best, result = maximize_by_em(
             problem.step, starts, tol=tol, max_iter=max_iter, callback=callback
         )
-        return cls(problem.factors(best), shown)._with_result(result)
+        return (
+            cls(problem.factors(best), shown)
+            ._with_result(result)
+            ._warned(tol, max_iter)
+        )
 
 
 class _Problem:

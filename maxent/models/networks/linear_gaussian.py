@@ -361,25 +361,6 @@ class LinearGaussianNetwork(Model):
             If the kept run reached `max_iter`, or its objective fell by more than
             rounding.
         """
-        return cls._fit(
-            X,
-            order,
-            parents,
-            observed,
-            weights=weights,
-            prior=prior,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            random_state=random_state,
-        )._warned(tol, max_iter)
-
-    @classmethod
-    def _fit(
-        cls, X, order, parents, observed=None, *, weights=None, prior=0.0, n_init=1,
-        max_iter=1000, tol=1e-6, callback=None, random_state=None,
-    ):  # fmt: skip
         v.check_stop(tol, max_iter)
         nodes = net_input.check_order(order)
         problem = _Problem(
@@ -399,7 +380,11 @@ class LinearGaussianNetwork(Model):
         scale = problem.scale
         B, S = B * scale[:, None] / scale, S * np.outer(scale, scale)
         offsets = b * scale + (np.eye(len(b)) - B) @ problem.centre
-        return cls(nodes, B, offsets, S, problem.observed)._with_result(result)
+        return (
+            cls(nodes, B, offsets, S, problem.observed)
+            ._with_result(result)
+            ._warned(tol, max_iter)
+        )
 
 
 class _Problem:

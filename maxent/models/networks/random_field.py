@@ -328,27 +328,6 @@ class MarkovRandomField(FactorModel):
         array([[0.5 , 0.25],
                [0.  , 0.25]])
         """
-        return cls._fit(
-            X,
-            scopes,
-            observed,
-            n_categories=n_categories,
-            weights=weights,
-            smoothing=smoothing,
-            n_init=n_init,
-            tol=tol,
-            max_iter=max_iter,
-            max_table=max_table,
-            callback=callback,
-            random_state=random_state,
-        )._warned(tol, max_iter)
-
-    @classmethod
-    def _fit(
-        cls, X, scopes, observed=None, *, n_categories=None, weights=None,
-        smoothing=0.01, n_init=3, tol=1e-8, max_iter=2000, max_table=MAX_TABLE,
-        callback=None, random_state=None,
-    ):  # fmt: skip
         tol, max_iter = v.check_stop(tol, max_iter)
         scopes = [scopes] if isinstance(scopes, str) else list(scopes)
         found = [given.node_names(f"scopes[{k}]", own) for k, own in enumerate(scopes)]
@@ -370,7 +349,11 @@ class MarkovRandomField(FactorModel):
             callback=callback,
             change=_change,
         )
-        return cls(list(zip(problem.names, best)), shown)._with_result(result)
+        return (
+            cls(list(zip(problem.names, best)), shown)
+            ._with_result(result)
+            ._warned(tol, max_iter)
+        )
 
 
 class _Problem:

@@ -437,28 +437,6 @@ class LinearDynamicalSystem(InformationCriteria, Model):
             If `max_iter` steps were not enough, or the objective fell by more than
             rounding.
         """
-        return cls._fit(
-            sequences,
-            n_states,
-            lengths,
-            prior=prior,
-            fixed=fixed,
-            stable=stable,
-            init=init,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            n_jobs=n_jobs,
-            callback=callback,
-            random_state=random_state,
-        )._warned(tol, max_iter)
-
-    @classmethod
-    def _fit(
-        cls, sequences, n_states=None, lengths=None, *, prior=0.1, fixed=(),
-        stable=True, init=None, n_init=1, max_iter=5000, tol=2e-5, n_jobs=None,
-        callback=None, random_state=None,
-    ):  # fmt: skip
         v.check_stop(tol, max_iter)
         columns = columns_of_start(init, cls)
         prior = v.check_nonnegative("prior", prior)
@@ -488,7 +466,7 @@ class LinearDynamicalSystem(InformationCriteria, Model):
             size=units.observed,
         )
         model = cls(**units.outward(best)._asdict())._with_result(result)
-        return model._with_names(data.columns)
+        return model._with_names(data.columns)._warned(tol, max_iter)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

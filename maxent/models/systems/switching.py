@@ -433,28 +433,6 @@ class SwitchingLDS(RegimePaths):
             If `max_iter` steps were not enough, or the objective fell by more than
             rounding.
         """
-        return cls._fit(
-            sequences,
-            n_regimes,
-            n_states,
-            lengths,
-            prior=prior,
-            smoothing=smoothing,
-            stable=stable,
-            init=init,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            random_state=random_state,
-        )._warned(tol, max_iter)
-
-    @classmethod
-    def _fit(
-        cls, sequences, n_regimes=None, n_states=None, lengths=None, *, prior=0.1,
-        smoothing=1.0, stable=True, init=None, n_init=1, max_iter=500, tol=1e-4,
-        callback=None, random_state=None,
-    ):  # fmt: skip
         v.check_stop(tol, max_iter)
         columns = columns_of_start(init, cls)
         prior = v.check_positive("prior", prior)
@@ -488,7 +466,12 @@ class SwitchingLDS(RegimePaths):
             size=units.observed,
         )
         best = units.outward(em.Parameters(*best))
-        return cls(**best._asdict())._with_result(result)._with_names(data.columns)
+        return (
+            cls(**best._asdict())
+            ._with_result(result)
+            ._with_names(data.columns)
+            ._warned(tol, max_iter)
+        )
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> Sequence[Any]:

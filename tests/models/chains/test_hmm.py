@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from models.sequence_cases import (
+    quiet,
     random_chain,
     random_codes,
     random_gaussian_hmm,
@@ -126,12 +127,17 @@ def em_problems(rng, n):
             d, kind = int(rng.integers(1, 3)), KINDS[k // 2 % 3]
             X = [rng.normal(size=(int(rng.integers(2, 30)), d)) for _ in range(4)]
             X[0][0] = np.nan
-            yield GaussianHMM._fit(
-                X, S, covariance_type=kind, smoothing=max(c, 0.01), **more
+            yield quiet(
+                GaussianHMM.fit,
+                X,
+                S,
+                covariance_type=kind,
+                smoothing=max(c, 0.01),
+                **more,
             )
         else:
             X = random_codes(rng, int(rng.integers(1, 12)), 3, high=30)
-            yield CategoricalHMM._fit(X, S, n_symbols=3, smoothing=c, **more)
+            yield quiet(CategoricalHMM.fit, X, S, n_symbols=3, smoothing=c, **more)
 
 
 def test_em_never_falls(rng):
@@ -344,8 +350,13 @@ def test_many_fits_at_once_are_the_fits_one_by_one(sparse, rng):
     points = [[(m.start, m.transition, m.emission.prob)] for m in starts]
     many = fit_tables(X, points, 0.1, 1e-7, 300, 1)
     for codes, init, (point, result) in zip(X, starts, many):
-        one = CategoricalHMM._fit(
-            [codes], init=init, smoothing=0.1, tol=1e-7, max_iter=300
+        one = quiet(
+            CategoricalHMM.fit,
+            [codes],
+            init=init,
+            smoothing=0.1,
+            tol=1e-7,
+            max_iter=300,
         )
         for a, b in zip(point, (one.start, one.transition, one.emission.prob)):
             np.testing.assert_allclose(a, b, atol=1e-9)
@@ -425,8 +436,13 @@ def test_many_fits_of_sequences_that_underflow(rng):
     X = symbol_sequences([[0, 1] * 5, [0, 0, 1]], n_symbols=2)
     many = fit_tables(X, [init, init], 0.0, 1e-12, 5, 1)
     for codes, (_, result) in zip(X, many):
-        one = CategoricalHMM._fit(
-            [codes], init=CategoricalHMM(*init[0]), smoothing=0.0, tol=1e-12, max_iter=5
+        one = quiet(
+            CategoricalHMM.fit,
+            [codes],
+            init=CategoricalHMM(*init[0]),
+            smoothing=0.0,
+            tol=1e-12,
+            max_iter=5,
         )
         np.testing.assert_allclose(
             result.objective, one.fit_result.objective, rtol=1e-12
@@ -670,7 +686,7 @@ def test_fits_warn_where_no_sequence_has_two_steps(rng):
         MarkovChain.fit(["ab", "ba"], 2)
     # one longer sequence, one state, no memory, or a start: there is nothing to say
     one = CategoricalHMM.fit(["".join(letters)], 2, **options)
-    for quiet in (
+    for call in (
         lambda: CategoricalHMM.fit([*letters, "ab"], 2, **letter),
         lambda: CategoricalHMM.fit(letters, 1, **letter),
         lambda: CategoricalHMM.fit(letters, init=one),
@@ -678,7 +694,7 @@ def test_fits_warn_where_no_sequence_has_two_steps(rng):
         lambda: GaussianHMM.fit(rows, 1, **options),
         lambda: MarkovChain.fit(letters, 0, alphabet="ab"),
     ):
-        outcome(quiet)
+        outcome(call)
 
 
 def test_models_of_hmmlearn_of_other_classes_are_named():

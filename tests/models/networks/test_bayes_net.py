@@ -11,7 +11,7 @@ from models.factor_cases import (
     random_net,
     random_rows,
 )
-from models.sequence_cases import random_hmm
+from models.sequence_cases import quiet, random_hmm
 from oracles import factors as brute
 from refusals import refused
 from sklearn.exceptions import ConvergenceWarning
@@ -178,7 +178,7 @@ def test_objective_never_falls_and_is_that_of_the_model(smoothing, rng):
         truth = random_net(rng, SIZES, ["a", "c", "e"])
         X = truth.sample(50, rng).astype(float)
         X[rng.random(X.shape) < 0.1] = np.nan
-        net = BayesNet._fit(
+        net = quiet(BayesNet.fit,
             X, truth.parents, truth.observed, n_categories=truth.n_categories,
             smoothing=smoothing, n_init=2, max_iter=60, random_state=rng,
         )  # fmt: skip
@@ -194,7 +194,7 @@ def test_objective_never_falls_and_is_that_of_the_model(smoothing, rng):
 
 def worst_step(seed):
     def fit(net, X, **options):
-        return BayesNet._fit(X, net.parents, **options)
+        return quiet(BayesNet.fit, X, net.parents, **options)
 
     return random_fit(seed, random_net, fit)
 
@@ -389,7 +389,7 @@ def test_a_start_may_name_its_nodes_in_another_order(rng):
     options = {"observed": ["b", "c"], "init": net, "max_iter": 1, "tol": 1e-300}
     order = dict(reversed(net.parents.items()))
     found, other = (
-        BayesNet._fit(X, parents, **options) for parents in (net.parents, order)
+        quiet(BayesNet.fit, X, parents, **options) for parents in (net.parents, order)
     )
     assert list(other.parents) == list(order)
     assert found.fit_result.objective == pytest.approx(other.fit_result.objective)

@@ -11,6 +11,7 @@ from models.factor_cases import (
     random_net,
     random_rows,
 )
+from models.sequence_cases import quiet
 from oracles import factors as brute
 from refusals import refused
 from scipy.special import logsumexp
@@ -99,7 +100,7 @@ def test_objective_never_falls_and_is_that_of_the_model(smoothing, rng):
         X = truth.sample(40, rng)
         X[rng.random(X.shape) < 0.1] = -1
         scopes = [nodes for nodes, _ in truth.log_factors]
-        field = MarkovRandomField._fit(
+        field = quiet(MarkovRandomField.fit,
             X, scopes, truth.observed, n_categories=truth.n_categories,
             smoothing=smoothing, n_init=2, max_iter=40, random_state=rng,
         )  # fmt: skip
@@ -116,7 +117,7 @@ def test_objective_never_falls_and_is_that_of_the_model(smoothing, rng):
 def worst_step(seed):
     def fit(field, X, **options):
         scopes = [nodes for nodes, _ in field.log_factors]
-        return MarkovRandomField._fit(X, scopes, **options)
+        return quiet(MarkovRandomField.fit, X, scopes, **options)
 
     return random_fit(seed, random_field, fit)
 
