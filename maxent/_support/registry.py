@@ -72,6 +72,7 @@ VALUES = {
         "models.trees.dirichlet_trees": ("DirichletTrees",),
         "models.trees.spanning_trees": ("SpanningTrees",),
         "models.chains.gaussian_hmm": ("GaussianHMM",),
+        "models.chains.hidden_markov": ("HiddenMarkovModel",),
         "models.chains.hmm": ("CategoricalHMM",),
         "models.chains.markov": ("MarkovChain",),
         "models.mixture": ("Mixture",),
@@ -98,6 +99,17 @@ VALUES = {
 def rebuilt(cls: type[Any], spec: Any) -> Any:
     """Value of a class from what its ``get_spec`` returned."""
     return cls.from_spec(spec) if hasattr(cls, "from_spec") else cls(**spec)
+
+
+def family_named(name: Any) -> type[Any]:
+    """The family of distributions of this name."""
+    from maxent.families import ExponentialFamily
+
+    home = VALUES.get(str(name))
+    family = resolve(home) if home else None
+    if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
+        raise ValueError(f"family={name!r} is no known family.")
+    return family
 
 
 def resolve(home: str) -> type[Any]:

@@ -345,6 +345,11 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
         """Maximum-likelihood fits from sums of `_part_sums`; total (batch,) > 0."""
         return self._solve(sums[0] / total[:, None], total)
 
+    def _n_free(self) -> int:
+        """Number of free parameters of all members of the batch."""
+        sizes = (np.size(getattr(self, name)) for name, _ in self._core)
+        return int(sum(sizes))
+
     # -- what a family states ------------------------------------------------------
     @classmethod
     @abstractmethod

@@ -106,6 +106,9 @@ class VonMisesFisher(ExponentialFamily):
     def _statistics(cls, X):
         return X
 
+    def _n_free(self):
+        return self.mean_direction.size  # of unit length, and the concentration
+
     def _natural(self):
         return self.concentration[..., None] * self.mean_direction
 

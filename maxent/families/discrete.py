@@ -182,6 +182,9 @@ class Categorical(ExponentialFamily):
     def _statistics(cls, X, n_categories):
         return (X[..., None] == np.arange(n_categories)).astype(np.float64)
 
+    def _n_free(self):
+        return int(np.count_nonzero(self.prob)) - int(np.prod(self.batch_shape))
+
     def _natural(self):
         return self._log_prob_table
 

@@ -286,6 +286,9 @@ class Gaussian(AnyGaussian):
         log_det = 2.0 * np.log(np.diagonal(L)).sum()
         return log_det, squared_distances(x, y)
 
+    def _n_free(self):
+        return self.mean.size + self.mean.size * (self._d + 1) // 2
+
     @classmethod
     def _spread_shape(cls, d):
         return (d, d)
@@ -348,3 +351,8 @@ def of_member(wrong):
     """Which member of a batch of fits, as an error says it."""
     at = _checks.first(wrong)
     return f" for member {_checks.label('', at)} of the batch" if at else ""
+
+
+def covariances(batch: Any) -> FloatArray:
+    """Covariance matrices (..., d, d), or the variances of diagonal and equal ones."""
+    return np.asarray(batch.cov if isinstance(batch, Gaussian) else batch.var)

@@ -101,6 +101,9 @@ class Multinomial(ExponentialFamily):
     def _statistics(cls, X, total):
         return X
 
+    def _n_free(self):
+        return int(np.count_nonzero(self.prob)) - int(np.prod(self.batch_shape))
+
     def _natural(self):
         return self._draw._log_prob_table
 

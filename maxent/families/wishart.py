@@ -139,6 +139,10 @@ class Wishart(_AnyWishart):
         logs = log_det(np.linalg.cholesky(X))
         return np.concatenate([logs[..., None], flattened(X)], axis=-1)
 
+    def _n_free(self):
+        p = self.scale.shape[-1]
+        return self.df.size * (1 + p * (p + 1) // 2)
+
     def _natural(self):
         p = self._p
         matrix = -0.5 * flattened(precisions(self._factor))

@@ -22,11 +22,11 @@ from maxent.families import Categorical
 from maxent.kernels._unit_diagonal import scaled_by
 from maxent.kernels.scores._expected_counts import chain_counts
 from maxent.kernels.scores._scores import refuse_impossible
-from maxent.models import CategoricalHMM, GaussianHMM, Mixture
-from maxent.models.chains._hidden_chain import HiddenMarkovModel
+from maxent.models import CategoricalHMM, Mixture
+from maxent.models.chains.hidden_markov import HiddenMarkovModel
 
 Array = NDArray[np.float64]
-LatentModel: TypeAlias = Mixture | CategoricalHMM | GaussianHMM
+LatentModel: TypeAlias = Mixture | HiddenMarkovModel
 Order: TypeAlias = Literal[1, 2]
 
 
@@ -95,7 +95,9 @@ def marginalized_features(
     """
     if order not in (1, 2):
         raise ValueError(f"order={v.shown(order)} is not known; use 1 or 2.")
-    if order == 2 and not isinstance(model, CategoricalHMM):
+    is_chain = isinstance(model, HiddenMarkovModel)
+    symbols = is_chain and model._emissions.shared
+    if order == 2 and not symbols:
         raise ValueError(
             f"order=2 counts pairs of symbols; model is a {type(model).__name__}, use "
             "order=1 or a CategoricalHMM."
@@ -103,11 +105,11 @@ def marginalized_features(
     with single_threaded_blas():
         if isinstance(model, Mixture):
             return _of_rows(model, data)
-        if isinstance(model, CategoricalHMM):
+        if symbols:
             found = model._read(data, None)
             by_order = _of_symbols if order == 1 else _of_symbol_pairs
             return by_order(model, found, n_jobs)
-        if isinstance(model, HiddenMarkovModel):
+        if is_chain:
             return _of_vectors(model, model._read(data, None), n_jobs)
     raise TypeError(
         f"model={v.shown(model)} has no marginalised kernel; use a CategoricalHMM, a "

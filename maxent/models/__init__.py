@@ -10,6 +10,7 @@ _HOMES = {
     "base": ("Model",),
     "chains.markov": ("MarkovChain",),
     "mixture": ("Mixture",),
+    "chains.hidden_markov": ("HiddenMarkovModel",),
     "chains.hmm": ("CategoricalHMM",),
     "chains.gaussian_hmm": ("GaussianHMM",),
     "_chain_input": ("states_per_sequence",),
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from maxent.models.base import Model as Model
     from maxent.models.chains.factorial import FactorialHMM as FactorialHMM
     from maxent.models.chains.gaussian_hmm import GaussianHMM as GaussianHMM
+    from maxent.models.chains.hidden_markov import (
+        HiddenMarkovModel as HiddenMarkovModel,
+    )
     from maxent.models.chains.hmm import CategoricalHMM as CategoricalHMM
     from maxent.models.chains.markov import MarkovChain as MarkovChain
     from maxent.models.em import EMResult as EMResult

@@ -277,7 +277,7 @@ class RandomStarts:
     random_state: Any
 
     def checked(
-        self, found: Sequences, n_symbols: int
+        self, found: Sequences, n_symbols: int, capped: bool
     ) -> tuple[int, int, np.random.Generator]:
         """Numbers of states and of starts, and the generator of the starts.
 
@@ -285,7 +285,7 @@ class RandomStarts:
         """
         n_states = self.n_states
         if n_states is None:
-            n_states = chosen_states(mean_length(found), n_symbols, self.zeta)
+            n_states = chosen_states(mean_length(found), n_symbols, self.zeta, capped)
         n_states = v.check_count("n_states", n_states)
         rng = as_generator(self.random_state)
         return n_states, v.check_count("n_init", self.n_init), rng

@@ -15,23 +15,16 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import ExponentialFamily, _checks
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
-from maxent.models._component_prior import ComponentPrior, prior_of_groups
 from maxent.models._component_search import ComponentSearch, some_rows
-from maxent.models._partial import (
-    check_columns,
-    expected_fit,
-    marginal_table,
-    observed_moments,
-    refuse_infinite,
-    with_column_means,
-)
-from maxent.models.base import relative_change
-from maxent.models.chains._gaussian_emissions import (
-    FAMILIES,
+from maxent.models._components import (
+    Components,
+    arrays_of,
     check_scatter,
-    covariances,
-    gaussians,
+    log_densities,
+    takes_gaps,
 )
+from maxent.models._partial import check_columns, refuse_infinite
+from maxent.models.base import relative_change
 
 _LEAST_SMOOTHING = 0.01  # of that search
 
@@ -53,17 +46,14 @@ class MixtureProblem:
         self.n_given, self.given = n, np.flatnonzero(own > 0)  # the others are no rows
         if len(self.given) < n:
             self.X, own = self.X[self.given], own[self.given]
-        self.own = own
-        self.share = self.own / self.own.sum()
-        self.family = family
-        self.prior = ComponentPrior(family)  # none until a start is known
-        self.partial = family in FAMILIES.values() and bool(np.isnan(self.X).any())
-        if self.partial:
+        self.own, self.family = own, family
+        self.components = Components(family, self.X, own, self.options)
+        if self.components.partial:
             self._check_partial()
 
     def _check_whole(self):
         """Refuse rows without a fit of the family, before any start."""
-        if self.family in FAMILIES.values() and not self.options:
+        if takes_gaps(self.family) and not self.options:
             check_scatter(self.family, self.X, self.own)
         else:
             one = self.family.fit(self.X, self.own, **self.options)
@@ -153,7 +143,7 @@ class MixtureProblem:
         return self._starts(k, n_init, as_generator(random_state))
 
     def _starts(self, k, n_init, rng):
-        if not self.partial:
+        if not self.components.partial:
             self._check_whole()
         X, own = some_rows(*self._whole_rows(), k, rng, many=True)
         c = self.smoothing or _LEAST_SMOOTHING
@@ -176,7 +166,7 @@ class MixtureProblem:
 
         Where few rows have none, the others are filled in with the means of columns.
         """
-        if not self.partial:
+        if not self.components.partial:
             return self.X, self.own
         whole = ~np.isnan(self.X).any(axis=1)
         X = self.X[whole]
@@ -185,27 +175,25 @@ class MixtureProblem:
             and (X.min(axis=0) < X.max(axis=0)).all()
         ):
             return X, self.own[whole]
-        return with_column_means(self.X, self.own), self.own
+        return self.components.filled(), self.own
 
     def _set_prior(self, labels, k):
         """Prior of the components from a partition of the rows."""
-        c = self.smoothing
-        own = self.own
-        X = with_column_means(self.X, own) if self.partial else self.X
-        self.prior = prior_of_groups(self.family, X, own, labels, k, c)
+        self.components.set_prior(labels, k, self.smoothing)
 
     def _joint(self, weights, components):
         with np.errstate(divide="ignore"):
-            return log_densities(components, self.X) + np.log(weights)[:, None]
+            return self.components.log_prob(components) + np.log(weights)[:, None]
 
     def step(self, point):
         """Objective at a point, and the point after one EM step."""
         weights, components = point
-        log_prob = log_densities(components, self.X)
+        log_prob = self.components.log_prob(components)
         objective, shares = posterior_shares(log_prob, weights, self.own)
         if self.smoothing:
             objective += log_of_pseudo_counts(self.smoothing, weights)
-            objective += float(self.prior.log_density(components, log_prob).sum())
+            prior = self.components.prior.log_density(components, log_prob)
+            objective += float(prior.sum())
         return objective, self.maximum(shares, components, weights)
 
     def maximum(self, shares, old, weights=None):
@@ -214,50 +202,9 @@ class MixtureProblem:
         A component whose weight is zero, of the old ones (n_components,), keeps it.
         """
         mass = shares * self.own
-        total = mass.sum(axis=1)
-        used = self.prior.decides(total)
-        prior = self.prior.of_members(used)
-        if self.partial:
-            old = self._overall(len(mass)) if old is None else old
-            before = old[used]
-            moments = expected_fit(self.X, mass[used], before.mean, covariances(before))
-            fitted = prior.blended(total[used], *moments)
-        else:
-            fitted = prior.fit(self.X, mass[used], **self.options)
         weights = np.ones(len(mass)) if weights is None else weights
-        new = with_pseudo_counts(total, self.smoothing, weights)
-        return new, in_place(fitted, old, used)
-
-    def _overall(self, k):
-        """Equal Gaussians, with the means and variances of what was observed."""
-        mean, var = observed_moments(self.X, self.own)
-        if self.family is FAMILIES["full"]:
-            cov = np.diag(var)
-        else:
-            cov = var if self.family is FAMILIES["diagonal"] else var.mean()
-        return gaussians(np.tile(mean, (k, 1)), np.tile(cov, (k,) + (1,) * cov.ndim))
-
-
-def in_place(fitted, old, used):
-    """Members of the fit where used; a component without a row stays as it is."""
-    if used.all():
-        return fitted
-    place = np.where(used, np.cumsum(used) - 1, 0)
-    return merged(fitted[place], old, used)
-
-
-def log_densities(components, X):
-    """Log-densities (n_components, n) of rows; of Gaussians, of what is not NaN."""
-    X = v.as_doubles("X", X)
-    if (
-        isinstance(components, tuple(FAMILIES.values()))
-        and X.shape[1:] == components.event_shape
-        and np.isnan(X).any()
-    ):
-        refuse_infinite(X)
-        mean, cov = components.mean, covariances(components)
-        return marginal_table(gaussians, mean, cov, X).T
-    return components.log_prob(X)
+        new = with_pseudo_counts(mass.sum(axis=1), self.smoothing, weights)
+        return new, self.components.fit(mass, old)
 
 
 def check_family(family, options):
@@ -330,22 +277,7 @@ def posterior_shares(log_prob, weights, own):
     return log_likelihood, shares
 
 
-def merged(new, old, used):
-    """Members of `new` where used, else of `old`."""
-    parts = {}
-    for name, value in new.parameters().items():
-        if isinstance(value, np.ndarray) and value.shape[:1] == used.shape:
-            axes = (slice(None),) + (None,) * (value.ndim - 1)
-            value = np.where(used[axes], value, getattr(old, name))
-        parts[name] = value
-    return type(new)(**parts)
-
-
 def mixture_change(old, new):
     """Relative change of weights and parameters."""
-
-    def arrays(point):
-        inside = point[1].parameters().values()
-        return (point[0], *(a for a in inside if isinstance(a, np.ndarray)))
-
-    return relative_change(arrays(old), arrays(new))
+    old, new = ((weights, *arrays_of(batch)) for weights, batch in (old, new))
+    return relative_change(old, new)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxent._support import validation as v
 from maxent.families import _checks
+from maxent.families.gaussian import covariances
 from maxent.models._state_space import Arrays
 
 Array = NDArray[np.float64]
@@ -93,11 +94,9 @@ def patterns(X: Array) -> Iterator[tuple[Any, Any, NDArray[np.intp]]]:
 
 
 # -- Gaussian emissions ----------------------------------------------------------------
-def marginal_table(gaussians: Any, mean: Array, cov: Array, X: Array) -> Array:
-    """Log-densities (n, states) of what is observed of every row.
-
-    `gaussians` makes a batch from means and covariances of the kind of `cov`.
-    """
+def marginal_table(gaussians: Any, X: Array) -> Array:
+    """Log-densities (n, members) of what is observed of every row."""
+    mean, cov = gaussians.mean, covariances(gaussians)
     out = np.zeros((len(X), len(mean)))
     for o, _, rows in patterns(X):
         own = cov
@@ -105,7 +104,8 @@ def marginal_table(gaussians: Any, mean: Array, cov: Array, X: Array) -> Array:
             own = cov[:, o[:, None], o]
         elif cov.ndim == 2:
             own = cov[:, o]
-        out[rows] = gaussians(mean[:, o], own).log_prob(X[np.ix_(rows, o)]).T
+        part = type(gaussians)(mean[:, o], own)
+        out[rows] = part.log_prob(X[np.ix_(rows, o)]).T
     return out
 
 
@@ -133,19 +133,19 @@ def fillings(
             yield rows, m, expected, var
 
 
-def expected_statistics(emission: Any, mean: Array, cov: Array, X: Array) -> Array:
-    """Expected statistics (states, n, k) of rows given what is observed of them.
+def expected_statistics(gaussians: Any, X: Array) -> Array:
+    """Expected statistics (members, n, k) of rows given what is observed of them.
 
-    `emission` is the batch of Gaussians with these means and covariances. A row of NaN
-    has the mean statistics of each state.
+    A row of NaN has the mean statistics of each member.
     """
+    mean, cov = gaussians.mean, covariances(gaussians)
     S, d = mean.shape
     lost = np.asarray(np.isnan(X).all(axis=1))
     filled = np.repeat(np.where(lost[:, None], 0.0, X)[None], S, axis=0)
     found = list(fillings(X, mean, cov))
     for rows, m, expected, _ in found:
         filled[np.ix_(np.arange(S), rows, m)] = expected
-    T = np.array(emission.sufficient_statistics(filled))
+    T = np.array(gaussians.sufficient_statistics(filled))
     for rows, m, _, left in found:
         # second moments stand behind the coordinates: of all pairs, each, or their sum
         if cov.ndim == 3:
@@ -155,29 +155,27 @@ def expected_statistics(emission: Any, mean: Array, cov: Array, X: Array) -> Arr
         if cov.ndim == 1:
             at, more = np.zeros(1, np.intp), more.sum(axis=1, keepdims=True)
         T[np.ix_(np.arange(S), rows, d + at)] += more[:, None]
-    T[:, lost] = emission.mean_parameters[:, None]
+    T[:, lost] = gaussians.mean_parameters[:, None]
     return T
 
 
-def expected_fit(
-    X: Array, weights: Array, mean: Array, cov: Array
-) -> tuple[Array, Array]:
-    """Weighted means and covariances of rows filled in by each state, one M step.
+def expected_fit(X: Array, weights: Array, gaussians: Any) -> tuple[Array, Array]:
+    """Weighted means and covariances of rows filled in by each member, one M step.
 
     Parameters
     ----------
     X : ndarray (n, d)
-    weights : ndarray (states, n)
+    weights : ndarray (members, n)
         Of positive sums.
-    mean : ndarray (states, d)
-    cov : ndarray (states, d, d), (states, d) or (states,)
-        Those by which rows are filled in.
+    gaussians : batch (members,)
+        Those that fill the rows in.
 
     Returns
     -------
     mean, cov : ndarray
-        As given.
+        In the shapes of the batch.
     """
+    mean, cov = gaussians.mean, covariances(gaussians)
     S, d = mean.shape
     filled = np.repeat(X[None], S, axis=0)
     full = cov.ndim == 3

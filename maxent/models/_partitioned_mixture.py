@@ -12,11 +12,11 @@ from maxent._support import validation as v
 from maxent._support.random_state import as_generator
 from maxent.families import Categorical, _checks
 from maxent.models._chain_input import log_of_pseudo_counts, with_pseudo_counts
+from maxent.models._components import in_place
 from maxent.models._mixture_em import (
     MixtureProblem,
     check_family,
     check_rows,
-    in_place,
     mixture_change,
     posterior_shares,
 )
@@ -102,7 +102,7 @@ class PartitionedMixture:
             self._check_rows(start[1])
         else:
             start = problem.start_of_mixture(init.weights, init.components)
-        self.prior = problem.prior
+        self.prior = problem.components.prior
         best, result = maximize_by_em(self.step, [start], **options)
         return cls(*best)._with_result(result)
 

@@ -61,6 +61,11 @@ def without_warnings() -> Iterator[None]:
         _collects.reset(token)
 
 
+def one_of_many() -> bool:
+    """True in a fit that is one of many, whose warnings are collected."""
+    return _collects.get()
+
+
 class Model(ABC):
     """Immutable probabilistic model; base class.
 
@@ -177,11 +182,6 @@ class Model(ABC):
         """
         return data if isinstance(data, (list, tuple)) else list(data)
 
-    @classmethod
-    def _options_of(cls, datum: Any, options: dict[str, Any]) -> dict[str, Any]:
-        """Options of the fit to one datum, in a dict of their own."""
-        return dict(options)
-
     # -- fits ----------------------------------------------------------------------
     @classmethod
     def fit_many(
@@ -242,8 +242,6 @@ class Model(ABC):
         if init is not None:
             for own, start in zip(each, starts_of_many(init, len(data))):
                 own["init"] = start
-        else:
-            each = [cls._options_of(datum, options) for datum in data]
         if cls._random:
             for own, seed in zip(each, states_of_many(random_state, len(data))):
                 own["random_state"] = seed
@@ -255,7 +253,7 @@ class Model(ABC):
     def _warned(self, tol: float, max_iter: int) -> Self:
         """This model, after a warning if its fit did not converge."""
         result = self.fit_result
-        if _is_open(result) and not _collects.get():
+        if _is_open(result) and not one_of_many():
             _warn(type(self).__name__, result, tol, max_iter)
         return self
 

@@ -15,14 +15,11 @@ from maxent._partitions.partitions import is_partitioned
 from maxent._support import validation as v
 from maxent._support.frames import column_names
 from maxent._support.random_state import as_generator
+from maxent._support.registry import family_named
 from maxent._support.typing import Callback
 from maxent.families import ExponentialFamily, Gaussian, _checks
-from maxent.models._mixture_em import (
-    MixtureProblem,
-    check_rows,
-    log_densities,
-    mixture_change,
-)
+from maxent.models._components import log_densities
+from maxent.models._mixture_em import MixtureProblem, check_rows, mixture_change
 from maxent.models._partitioned_mixture import PartitionedMixture
 from maxent.models.base import Model, maximize_by_em
 
@@ -198,12 +195,7 @@ class Mixture(Model):
 
     @classmethod
     def _from_arguments(cls, arguments):
-        import maxent.families
-
-        name = arguments["family"]
-        family = getattr(maxent.families, str(name), None)
-        if not (isinstance(family, type) and issubclass(family, ExponentialFamily)):
-            raise ValueError(f"family={v.shown(name)} is no known family.")
+        family = family_named(arguments["family"])
         return cls(arguments["weights"], family(**arguments["components"]))
 
     # -- fit -----------------------------------------------------------------------

@@ -28,16 +28,12 @@ from maxent.discrimination.detection.chain_posterior import (
     expected_logs,
 )
 from maxent.families.dirichlet_tables import DirichletTables, check_table
-from maxent.models.chains._categorical_emissions import random_tables
-from maxent.models.chains._chain_search import clustered_starts
-from maxent.models.chains._gaussian_emissions import (
-    GaussianProblem,
-    gaussian_table,
-    gaussians,
-)
+from maxent.models._components import log_densities
+from maxent.models.chains._emissions import Rows
 from maxent.models.chains._hidden_chain import relative_rows
 from maxent.models.chains._many_chains import counts_of_chain
-from maxent.models.chains.gaussian_hmm import GaussianHMM
+from maxent.models.chains._random_tables import random_tables
+from maxent.models.chains.gaussian_hmm import FAMILIES
 
 _CHUNK = 1 << 22  # doubles of the tables of one pass
 _SMOOTHING = 0.01  # of the clusterings that Gaussian states start from
@@ -278,11 +274,10 @@ class GaussianChains(ChainProblem):
         return np.bincount(self.owner, (shown * logs).sum(axis=1), minlength=self.n)
 
     def _random(self, rng):
-        seen = GaussianHMM._observations(self.found)
-        kind = "diagonal" if self.diagonal else "full"
-        problem = GaussianProblem(seen, self.weight, _SMOOTHING, kind)
-        start, transition, mean, cov = clustered_starts(problem, self.S, 1, rng)[0]
-        logs = gaussian_table(gaussians(mean, cov), self.X)
+        states = Rows(FAMILIES["diagonal" if self.diagonal else "full"])
+        problem = states.problem(self.found, self.weight, _SMOOTHING)
+        start, transition, emission = states.starts(problem, self.S, 1, rng)[0]
+        logs = np.ascontiguousarray(log_densities(emission, self.X).T)
         return np.log(start), np.log(transition), logs
 
     def blocks(self, hidden):

@@ -34,7 +34,7 @@ ROUTES = {
     "maxent.families.base.ExponentialFamily": _HERE + "_family_routes:FamilyRoute",
     "maxent.models.mixture.Mixture": _HERE + "_family_routes:MixtureRoute",
     "maxent.models.chains.markov.MarkovChain": _HERE + "_markov:MarkovRoute",
-    "maxent.models.chains._hidden_chain.HiddenMarkovModel": _HERE
+    "maxent.models.chains.hidden_markov.HiddenMarkovModel": _HERE
     + "_model_routes:HMMRoute",
     "maxent.models.networks.linear_gaussian.LinearGaussianNetwork": _HERE
     + "_model_routes:NetworkRoute",

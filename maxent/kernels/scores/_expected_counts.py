@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from maxent._core.chains import chain
 from maxent._inputs.sequences import Sequences
 from maxent._support.threads import effective_threads
-from maxent.models.chains._hidden_chain import HiddenMarkovModel, relative_rows
+from maxent.models.chains._hidden_chain import relative_rows
 from maxent.models.chains._many_chains import FEW, LONGEST, expected_counts
-from maxent.models.chains.hmm import CategoricalHMM
+from maxent.models.chains.hidden_markov import HiddenMarkovModel
 from maxent.models.networks._factor_model import FactorModel
 
 Array = NDArray[np.float64]
@@ -36,8 +36,8 @@ def chain_counts(
 ) -> ChainCounts:
     """Expected counts of states, of their pairs, and of what they show."""
     n, S, lengths = len(found), model.n_states, found.lengths
-    symbols = isinstance(model, CategoricalHMM)
     seen = model._observations(found)
+    symbols = seen.shared
     log_table, top = relative_rows(model._log_table(found), seen.shared)
     by_sequence = (n, *log_table.shape) if symbols else log_table.shape
     out = ChainCounts(

@@ -48,10 +48,9 @@ from maxent.models import (
     Mixture,
     SwitchingLDS,
 )
+from maxent.models._components import takes_gaps
 from maxent.models._partial import expected_statistics
-from maxent.models.chains._gaussian_emissions import FAMILIES, covariances
-from maxent.models.chains._hidden_chain import HiddenMarkovModel
-from maxent.models.chains.hmm import CategoricalHMM
+from maxent.models.chains.hidden_markov import HiddenMarkovModel
 from maxent.models.chains.markov import contexts, first_symbols
 from maxent.models.networks._elimination import MAX_TABLE
 from maxent.models.networks.bayes_net import BayesNet
@@ -127,12 +126,10 @@ class ChainScorer(Scorer):
         refuse_impossible(counts.log_likelihood)
         start = counts.start - M.start
         transition = logit_scores(counts.transition, M.transition)
-        if isinstance(M, CategoricalHMM):
+        if M._emissions.shared:
             emission = logit_scores(counts.emission.swapaxes(1, 2), M.emission.prob)
-        else:
-            lost = np.isnan(found.values).all(axis=1)  # with expected counts of zero
-            X = np.where(lost[:, None], 0.0, found.values)
-            T = _statistics(M.emission, X)
+        else:  # lost steps have expected counts of zero
+            T = _statistics(M.emission, M._emissions.filled(M.emission, found))
             emission = emission_scores(M.emission, T, counts.emission, found.offsets)
         return counts.log_likelihood, [start, transition, emission]
 
@@ -254,10 +251,8 @@ def emission_scores(
 
 def _statistics(P: Any, X: Array) -> Array:
     """Sufficient statistics (n, k) of rows, or (states, n, k) where some have NaN."""
-    gaussians: tuple[type, ...] = tuple(FAMILIES.values())
-    if np.isnan(X).any() and isinstance(P, gaussians):
-        given: Any = P
-        return expected_statistics(given, given.mean, covariances(given), X)
+    if takes_gaps(type(P)) and np.isnan(X).any():
+        return expected_statistics(P, X)
     return np.asarray(P.sufficient_statistics(X), dtype=np.float64)
 
 

@@ -11,6 +11,7 @@ from maxent._support import validation as v
 from maxent._support.fitted import check_fitted
 from maxent._support.random_state import as_generator
 from maxent.families import DiagonalGaussian, Gaussian, SphericalGaussian
+from maxent.families.gaussian import covariances
 from maxent.latent._pool import Selection
 from maxent.latent.mixtures._gaussian_em import GaussianEM
 from maxent.latent.mixtures._mixture_base import CandidateMixture
@@ -22,7 +23,6 @@ from maxent.models._component_search import (
     groups_of_rows,
     some_rows,
 )
-from maxent.models.chains._gaussian_emissions import covariances
 
 Array = NDArray[np.float64]
 _FAMILIES: dict[str, type[Any]] = {

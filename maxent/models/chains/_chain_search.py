@@ -1,4 +1,4 @@
-"""Starts of Gaussian hidden Markov models: mixtures and windows, then moves of states.
+"""Starts of hidden Markov models of rows: mixtures and windows, then moves of states.
 
 Groups that overlap are told apart by the order of the rows, which a mixture does not
 see. States that last show their means, spreads and correlations in windows of rows,
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from maxent.families import ExponentialFamily
 from maxent.models._chain_input import Array
 from maxent.models._component_search import (
     ComponentSearch,
@@ -25,12 +26,7 @@ from maxent.models._component_search import (
     k_means_labels,
     some_rows,
 )
-from maxent.models._partial import with_column_means
-from maxent.models.chains._gaussian_emissions import (
-    FAMILIES,
-    GaussianProblem,
-    check_observations,
-)
+from maxent.models.chains._hidden_chain import Point
 
 _SMOOTHING = 3.0  # of the emissions of a search
 _WINDOWS = 5, 20, 80  # rows
@@ -39,16 +35,16 @@ _LEAST_VARIANCE = 1e-3  # of a window, relative to that of all rows
 
 
 def clustered_starts(
-    problem: GaussianProblem, n_states: int, n_init: int, rng: np.random.Generator
-) -> list[tuple[Array, ...]]:
+    problem: Any, n_states: int, n_init: int, rng: np.random.Generator
+) -> list[Point]:
     """Starts from mixtures of the rows and from windows; the best one after moves."""
-    own = problem.own[problem.shown]
-    X = with_column_means(problem.rows, own) if problem.partial else problem.rows
-    X, own = X[own > 0], own[own > 0]
-    check_observations(problem.kind, X, own)
+    components = problem.components
+    family, options = components.family, components.options
+    used = components.weights > 0
+    X, own = components.filled()[used], components.weights[used]
+    check_observations(family, X, own, options)
     X, own = some_rows(X, own, n_states, rng, many=True)
-    family = FAMILIES[problem.kind]
-    mixtures = ComponentSearch(X, own, family, n_states, _SMOOTHING, {})
+    mixtures = ComponentSearch(X, own, family, n_states, _SMOOTHING, options)
     chains = ChainSearch(problem, n_states)
     starts = []
     for weights, components in mixtures.starts(n_init, rng):
@@ -67,12 +63,13 @@ def clustered_starts(
 class ChainSearch(ComponentSearch):
     """Search for a start of a chain; points are those of its problem."""
 
-    def __init__(self, problem: GaussianProblem, n_states: int) -> None:
-        own = problem.own[problem.shown]
-        X = with_column_means(problem.rows, own) if problem.partial else problem.rows
-        self.problem, self.at = copy(problem), own > 0
-        family = FAMILIES[problem.kind]
-        super().__init__(X[self.at], own[self.at], family, n_states, _SMOOTHING, {})
+    def __init__(self, problem: Any, n_states: int) -> None:
+        self.problem = copy(problem)
+        self.problem.components = components = copy(problem.components)
+        self.at = components.weights > 0
+        X, own = components.filled()[self.at], components.weights[self.at]
+        rest = n_states, _SMOOTHING, components.options
+        super().__init__(X, own, components.family, *rest)
 
     def labels_of_windows(self, length: int, rng: np.random.Generator) -> NDArray[Any]:
         """Labels (n,) of a clustering of windows of so many rows of a sequence.
@@ -88,7 +85,8 @@ class ChainSearch(ComponentSearch):
         begin, window = np.flatnonzero(begins), np.cumsum(begins) - 1
         mass = np.add.reduceat(self.weights, begin)
         share = self.weights / self.weights.sum()
-        R = self.X - share @ self.X
+        X = self.X.reshape(len(self.X), -1)
+        R = X - share @ X
         R = R / np.sqrt(share @ np.square(R))
 
         def mean(A):
@@ -112,8 +110,8 @@ class ChainSearch(ComponentSearch):
         return Expectation(components, log_prob, log_weights).shares
 
     def expected(self, prior, point):
-        components = self.problem.batch_of(*point[2:])
-        self.problem.prior = prior
+        components = point[2]
+        self.problem.components.prior = prior
         counts = self.problem.expected(point)[0].emission[self.problem.shown]
         log_prob = components.log_prob(self.X)
         with np.errstate(divide="ignore"):
@@ -122,11 +120,11 @@ class ChainSearch(ComponentSearch):
         return Expectation(components, log_prob, others - logsumexp(others, axis=0))
 
     def value(self, prior, point):
-        self.problem.prior = prior
+        self.problem.components.prior = prior
         return self.problem.step(point)[0]
 
     def step(self, prior, point):
-        self.problem.prior = prior
+        self.problem.components.prior = prior
         return self.problem.step(point)[1]
 
     def maximum(self, prior, shares):
@@ -134,4 +132,23 @@ class ChainSearch(ComponentSearch):
         rows = np.zeros((self.k, len(self.at)))
         rows[:, self.at] = shares
         start, moves = self.problem.moves_of(rows)
-        return start, moves, *self.problem.arrays_of(components)
+        return start, moves, components
+
+
+def check_observations(
+    family: type[ExponentialFamily], X: Array, weights: Array, options: dict[str, Any]
+) -> None:
+    """Refuse observations that have no fit; what that means here, and the remedy."""
+    try:
+        family.fit(X, weights, **options)
+    except ValueError as error:
+        if "singular" not in str(error):
+            raise
+        d = X.shape[1]
+        raise ValueError(
+            f"the covariance of a state, or of all observations ({len(X)} rows of {d} "
+            f"columns), is singular: full ones need at least {d + 1} rows that are not "
+            "in one plane. Give more observations, drop columns that follow from the "
+            "others, or use covariance_type='diagonal'. smoothing > 0 helps where the "
+            "observations together are not in one plane."
+        ) from error

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxent._inputs.sequences import Sequences, vector_sequences
-from maxent._partitions.partitions import is_partitioned
+from maxent._inputs.sequences import Sequences
 from maxent._support import validation as v
 from maxent._support.typing import Callback
-from maxent.families import _checks
+from maxent.families import (
+    DiagonalGaussian,
+    Gaussian,
+    SphericalGaussian,
+    _checks,
+)
+from maxent.families.gaussian import AnyGaussian, covariances
 from maxent.models._chain_input import (
     Array,
     RandomStarts,
     check_chain,
     check_init,
     check_kind,
-    chosen_states,
-    columns_of_start,
     hmmlearn,
-    sequence_weights,
     single_series,
     warn_of_short,
 )
-from maxent.models.chains._chain_search import clustered_starts
-from maxent.models.chains._gaussian_emissions import (
-    FAMILIES,
-    GaussianProblem,
-    covariances,
-    free_parameters,
-    gaussian_table,
-    gaussians,
-    refuse_flat_series,
-)
-from maxent.models.chains._hidden_chain import HiddenMarkovModel, Observations
-from maxent.models.chains._partitioned_chains import PartitionedChains, Vectors
+from maxent.models._components import constant_columns
+from maxent.models.chains._emissions import Rows
+from maxent.models.chains.hidden_markov import HiddenMarkovModel
 
+FAMILIES: dict[str, type[Any]] = {
+    "full": Gaussian,
+    "diagonal": DiagonalGaussian,
+    "spherical": SphericalGaussian,
+}
 _REMEDY = "Add a ridge to its diagonal, or pass variances (n_states, d)."
 
 
@@ -112,7 +111,7 @@ class GaussianHMM(HiddenMarkovModel):
             )
         if cov.ndim == 3:
             cov, _ = _checks.positive_definite_array("cov", cov, _REMEDY)
-        emission = gaussians(mean, cov)
+        emission = _gaussians(mean, cov)
         if emission.batch_shape != first.shape:
             raise ValueError(
                 f"mean and cov are of {emission.batch_shape} states; start has "
@@ -134,35 +133,17 @@ class GaussianHMM(HiddenMarkovModel):
         kinds = {3: "full", 2: "diagonal", 1: "spherical"}
         return kinds[self.cov.ndim]  # type: ignore[return-value]
 
-    # -- data ----------------------------------------------------------------------
-    def _read(self, sequences, lengths, partly=False):
-        return vector_sequences(
-            sequences,
-            lengths,
-            n_features=self.n_features,
-            partly=partly,
-            columns=self._columns,
-        )
+    def _arguments(self):
+        return self.parameters()
 
-    def _emission_arrays(self):
-        return self.mean, self.cov
+    @classmethod
+    def _from_arguments(cls, arguments):
+        return cls(**arguments)
 
-    @property
-    def _emission_parameters(self):
-        each = free_parameters(self.covariance_type, self.n_features)
-        return self.n_states * each
-
-    @staticmethod
-    def _observations(sequences):
-        row = np.arange(len(sequences.values), dtype=np.intp)
-        row[np.isnan(sequences.values).all(axis=1)] = -1
-        return Observations(sequences, row, shared=False)
-
-    def _log_table(self, sequences):
-        return gaussian_table(self.emission, sequences.values)
-
-    def _written(self, values):
-        return values
+    @classmethod
+    def _of_point(cls, point, emissions):
+        start, transition, emission = point
+        return cls(start, transition, emission.mean, covariances(emission))
 
     # -- fits ----------------------------------------------------------------------
     @classmethod
@@ -254,67 +235,33 @@ class GaussianHMM(HiddenMarkovModel):
         UserWarning
             If none of several sequences has two steps: no transition is learnt.
         """
-        tol, max_iter = v.check_stop(tol, max_iter)
-        smoothing = v.check_nonnegative("smoothing", smoothing)
-        asked = RandomStarts(n_states, zeta, n_init, random_state)
         v.check_choice("covariance_type", covariance_type, tuple(FAMILIES))
-        if init is not None:
-            check_init(init, cls, n_states)
-            covariance_type = init.covariance_type
-        if is_partitioned(sequences):
-            kind = Vectors(
-                GaussianProblem, cls._observations, covariance_type, smoothing
-            )
-            options = {"covariance_type": covariance_type, "n_jobs": n_jobs}
-            options |= vars(asked)
-            parts = PartitionedChains(
-                kind, sequences, lengths, weights, smoothing, init, options
-            )
-            return parts.fit(cls, {}, tol, max_iter, callback)._warned(tol, max_iter)
-        d = None if init is None else init.n_features
-        found = vector_sequences(
-            sequences,
-            lengths,
-            n_features=d,
-            partly=True,
-            columns=columns_of_start(init, cls),
-        )
-        weights = sequence_weights(weights, len(found))
-        problem = GaussianProblem(
-            cls._observations(found), weights, smoothing, covariance_type, n_jobs
-        )
-        if init is not None:
-            point = init.start, init.transition, init.mean, init.cov
-            starts = [problem.start_at(point)]
+        if init is None:
+            emissions = Rows(FAMILIES[covariance_type])
         else:
-            own = free_parameters(covariance_type, problem.X.shape[1])
-            n_states, n_init, rng = asked.checked(found, own + 1)
-            if n_states > 1:
-                warn_of_short(sequences, found.lengths)
-            starts = clustered_starts(problem, n_states, n_init, rng)
-        model = cls._best_of(problem, starts, {}, tol, max_iter, callback)
-        return model._with_names(found.columns)._warned(tol, max_iter)
+            check_init(init, cls, n_states)
+            emissions = init._emissions
+        model = cls._fitted(
+            emissions,
+            sequences,
+            RandomStarts(n_states, zeta, n_init, random_state),
+            lengths=lengths,
+            weights=weights,
+            smoothing=smoothing,
+            init=init,
+            ends=(tol, max_iter, callback),
+            n_jobs=n_jobs,
+        )
+        return model._warned(tol, max_iter)
 
     @classmethod
     def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
         series = single_series(data, options)
-        refuse_flat_series(series)
+        _refuse_flat_series(series)
         if options.get("n_states") != 1 and "init" not in options:
             lengths = np.array([len(one.values) for one in series])
             warn_of_short(data, lengths)
         return series
-
-    @classmethod
-    def _options_of(cls, datum: Sequences, options: dict[str, Any]) -> dict[str, Any]:
-        options = dict(options)
-        if options.get("n_states") is None:
-            kind = options.get("covariance_type", "full")
-            v.check_choice("covariance_type", kind, tuple(FAMILIES))
-            own = free_parameters(kind, datum.values.shape[1])
-            zeta = options.get("zeta", 0.1)
-            n_steps = len(datum.values)
-            options["n_states"] = chosen_states(n_steps, own + 1, zeta, capped=True)
-        return options
 
     # -- hmmlearn --------------------------------------------------------------------
     @classmethod
@@ -358,3 +305,39 @@ class GaussianHMM(HiddenMarkovModel):
         out.means_, out.n_features = np.array(self.mean), self.n_features
         out.covars_ = np.array(self.cov)
         return out
+
+
+def _gaussians(mean: ArrayLike, cov: ArrayLike) -> AnyGaussian:
+    """Batch of Gaussians of the kind that the axes of `cov` say."""
+    shape = v.as_doubles("cov", cov).shape
+    kinds: dict[int, Callable[[ArrayLike, ArrayLike], AnyGaussian]]
+    kinds = {1: SphericalGaussian, 2: DiagonalGaussian, 3: Gaussian}
+    family = kinds.get(len(shape))
+    if family is None:
+        raise ValueError(
+            f"cov has shape {shape}; (n_states, d, d), (n_states, d) or (n_states,) is "
+            "expected."
+        )
+    return family(mean, cov)
+
+
+def _refuse_flat_series(series: list[Sequences]) -> None:
+    """Refuse series that have no variance in a column, all of them in one message."""
+    flat = []
+    for i, one in enumerate(series):
+        rows = one.values[~np.isnan(one.values).all(axis=1)]
+        if len(rows) < 2 or np.isnan(rows).all(axis=0).any():
+            continue  # its fit says what is wrong
+        constant = constant_columns(rows)
+        if constant.any():
+            flat.append((i, int(np.argmax(constant))))
+    if flat:
+        i, j = flat[0]
+        others = ", ".join(str(k) for k, _ in flat[:10])
+        more = ", ..." if len(flat) > 10 else ""
+        raise ValueError(
+            f"data[{i}]: column {j} is constant, so its variance is zero. Series with "
+            f"such a column: {others}{more} ({len(flat)} of {len(series)}). "
+            "Leave these series out, drop the column of all, or add noise of the size "
+            "of its resolution to all."
+        )

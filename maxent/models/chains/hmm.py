@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxent._inputs.sequences import (
-    check_alphabet,
-    decoded,
-    each_entry,
-    symbol_sequences,
-)
-from maxent._partitions.partitions import is_partitioned
+from maxent._inputs.sequences import check_alphabet, each_entry, symbol_sequences
 from maxent._support import validation as v
 from maxent._support.random_state import states_of_many
 from maxent._support.threads import effective_threads
@@ -28,23 +23,18 @@ from maxent.models._chain_input import (
     check_init,
     check_kind,
     hmmlearn,
-    sequence_weights,
-    symbols_of,
     warn_of_short,
     with_alphabet,
 )
-from maxent.models._criteria import free_probabilities
 from maxent.models.base import starts_of_many, warn_of_many
-from maxent.models.chains._categorical_emissions import (
-    CategoricalProblem,
+from maxent.models.chains._emissions import Symbols
+from maxent.models.chains._many_chains import fit_tables
+from maxent.models.chains._random_tables import (
     own_start,
-    random_tables,
     starts_of_each,
     symbols_of_start,
 )
-from maxent.models.chains._hidden_chain import HiddenMarkovModel, Observations
-from maxent.models.chains._many_chains import fit_tables
-from maxent.models.chains._partitioned_chains import PartitionedChains, Symbols
+from maxent.models.chains.hidden_markov import HiddenMarkovModel
 
 
 class CategoricalHMM(HiddenMarkovModel):
@@ -160,27 +150,19 @@ class CategoricalHMM(HiddenMarkovModel):
     def _arguments(self):
         return {**self.parameters(), "emission": self.emission.prob}
 
-    # -- data ----------------------------------------------------------------------
-    def _read(self, sequences, lengths, partly=False):
-        return symbols_of(self, sequences, lengths)
+    @classmethod
+    def _from_arguments(cls, arguments):
+        return cls(**arguments)
 
-    def _emission_arrays(self):
-        return (self.emission.prob,)
+    @functools.cached_property
+    def _emissions(self):
+        return Symbols(self.n_symbols, self.alphabet, self.missing)
 
-    @property
-    def _emission_parameters(self):
-        return free_probabilities(self.emission.prob)
-
-    @staticmethod
-    def _observations(sequences):
-        return Observations(sequences, sequences.values, shared=True)
-
-    def _log_table(self, sequences):
-        with np.errstate(divide="ignore"):
-            return np.log(self.emission.prob.T)
-
-    def _written(self, values):
-        return values if self.alphabet is None else decoded(values, self.alphabet)
+    @classmethod
+    def _of_point(cls, point, emissions):
+        start, transition, emission = point
+        names = emissions.alphabet, emissions.missing
+        return cls._from_tables(start, transition, emission.prob, *names)
 
     # -- fits ----------------------------------------------------------------------
     @classmethod
@@ -263,44 +245,26 @@ class CategoricalHMM(HiddenMarkovModel):
         UserWarning
             If none of several sequences has two steps: no transition is learnt.
         """
-        tol, max_iter = v.check_stop(tol, max_iter)
-        smoothing = v.check_nonnegative("smoothing", smoothing)
-        asked = RandomStarts(n_states, zeta, n_init, random_state)
         alphabet, missing, n_symbols = symbols_of_start(
             init, cls, alphabet, missing, n_symbols
         )
-        sequences, alphabet = with_alphabet(sequences, alphabet, missing, n_symbols)
-        fixed = {"alphabet": alphabet, "missing": missing}
-        if is_partitioned(sequences):
-            n_symbols = len(alphabet) if n_symbols is None and alphabet else n_symbols
-            kind = Symbols(CategoricalProblem, cls._observations, n_symbols, smoothing)
-            options = {**vars(asked), "n_jobs": n_jobs}
-            parts = PartitionedChains(
-                kind, sequences, lengths, weights, smoothing, init, options
-            )
-            if n_symbols is None:
-                n_symbols = int(parts.largest) + 1
-            return parts.fit(
-                cls, fixed, tol, max_iter, callback, n_symbols=n_symbols
-            )._warned(tol, max_iter)
-        found = symbol_sequences(
-            sequences, lengths, alphabet=alphabet, n_symbols=n_symbols, missing=missing
-        )
-        n_symbols = alphabet_size(found, alphabet, n_symbols)
-        weights = sequence_weights(weights, len(found))
-        seen = cls._observations(found)
-        problem = CategoricalProblem(seen, weights, smoothing, n_jobs)
         if init is not None:
             check_init(init, cls, n_states)
-            starts = [own_start(init, cls, n_symbols)]
-        else:
-            n_states, n_init, rng = asked.checked(found, n_symbols)
-            if n_states > 1:
-                warn_of_short(sequences, found.lengths)
-            starts = random_tables(found.values, n_states, n_symbols, n_init, rng)
-        return cls._best_of(problem, starts, fixed, tol, max_iter, callback)._warned(
-            tol, max_iter
+            own_start(init, cls, n_symbols if alphabet is None else len(alphabet))
+        sequences, alphabet = with_alphabet(sequences, alphabet, missing, n_symbols)
+        emissions = Symbols(n_symbols, alphabet, missing)
+        model = cls._fitted(
+            emissions,
+            sequences,
+            RandomStarts(n_states, zeta, n_init, random_state),
+            lengths=lengths,
+            weights=weights,
+            smoothing=smoothing,
+            init=init,
+            ends=(tol, max_iter, callback),
+            n_jobs=n_jobs,
         )
+        return model._warned(tol, max_iter)
 
     @classmethod
     def fit_many(  # type: ignore[override]  # names what `options` are in the base

@@ -1,4 +1,4 @@
-"""EM of hidden Markov models with categorical emissions."""
+"""Starts of hidden Markov models of symbols: random tables, or those of a model."""
 
 from __future__ import annotations
 
@@ -16,27 +16,9 @@ from maxent.models._chain_input import (
     RandomStarts,
     check_init,
     chosen_states,
-    log_of_pseudo_counts,
-    with_pseudo_counts,
 )
-from maxent.models.chains._hidden_chain import HiddenChainProblem
 
 Tables = tuple[Array, Array, Array]  # start, transition, emission
-
-
-class CategoricalProblem(HiddenChainProblem):
-    """EM of a table of emission probabilities (n_states, n_symbols)."""
-
-    def log_table(self, emission: Sequence[Array]) -> tuple[Array, float]:
-        (table,) = emission
-        with np.errstate(divide="ignore"):
-            return np.log(table.T), log_of_pseudo_counts(self.smoothing, table)
-
-    def fit_emission(
-        self, counts: Array, emission: Sequence[Array]
-    ) -> tuple[Array, ...]:
-        (table,) = emission
-        return (with_pseudo_counts(counts.T, self.smoothing, table),)
 
 
 def random_tables(

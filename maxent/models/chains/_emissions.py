@@ -1,0 +1,448 @@
+"""What the states of a hidden Markov model show: symbols, or rows of any other family.
+
+Symbols share the rows of one table of log-likelihoods; each step of the others has its
+own. Rows of Gaussians may miss entries.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxent._inputs.sequences import (
+    Sequences,
+    decoded,
+    symbol_sequences,
+    vector_sequences,
+)
+from maxent._support import validation as v
+from maxent.families import Categorical, ExponentialFamily
+from maxent.models._chain_input import (
+    Array,
+    alphabet_size,
+    log_of_pseudo_counts,
+    with_pseudo_counts,
+)
+from maxent.models._components import (
+    Components,
+    constant_columns,
+    in_place,
+    log_densities,
+    takes_gaps,
+)
+from maxent.models._partial import check_columns, is_partial
+from maxent.models.chains._chain_search import clustered_starts
+from maxent.models.chains._hidden_chain import HiddenChainProblem, Observations, Point
+from maxent.models.chains._random_tables import random_tables
+
+
+class Emissions(ABC):
+    """How sequences are read, and which problem EM has; holds settings, no data."""
+
+    shared: ClassVar[bool]  # True if sequences share rows of the table
+
+    @abstractmethod
+    def read(
+        self, sequences: Any, lengths: ArrayLike | None = None, partly: bool = True
+    ) -> Sequences:
+        """Checked sequences; `partly` with rows missing in part where there may be."""
+
+    @abstractmethod
+    def observations(self, found: Sequences) -> Observations:
+        """Sequences as rows of `log_table`."""
+
+    @abstractmethod
+    def log_table(self, emission: Any, found: Sequences) -> Array:
+        """Log-likelihoods (rows, n_states) of what the steps show."""
+
+    @abstractmethod
+    def written(self, values: NDArray[Any]) -> Any:
+        """One drawn sequence as `sample` returns it."""
+
+    @abstractmethod
+    def problem(
+        self,
+        found: Sequences,
+        weights: Array,
+        smoothing: float,
+        n_jobs: int | None = None,
+    ) -> HiddenChainProblem:
+        """EM of sequences."""
+
+    @abstractmethod
+    def size_of_one(self, problem: Any) -> int:
+        """What the number of states that suits a length depends on."""
+
+    @abstractmethod
+    def starts(
+        self, problem: Any, n_states: int, n_init: int, rng: np.random.Generator
+    ) -> Iterable[Point]:
+        """Points to start from."""
+
+    # -- sequences in blocks -----------------------------------------------------------
+    @abstractmethod
+    def check_start(self, init: Any, sequences: Any) -> None:
+        """Refuse a start for steps of another width, before a pass over them."""
+
+    @abstractmethod
+    def read_block(self, values: Any, lengths: Any) -> Sequences:
+        """Checked sequences of a partition."""
+
+    @abstractmethod
+    def facts(self, found: Sequences, weights: Array) -> tuple[float, float]:
+        """(weight of the steps that were observed, largest code)."""
+
+    @abstractmethod
+    def learn(self, largest: float) -> None:
+        """Take note of the largest code of all partitions."""
+
+    @abstractmethod
+    def part(self, found: Sequences, weights: Array) -> HiddenChainProblem:
+        """EM of a partition, without the prior."""
+
+    @abstractmethod
+    def maximum(self, problem: Any, sums: Any, emission: Any) -> tuple[float, Any]:
+        """Log-density of the prior of a problem, and the M step from sums."""
+
+
+# -- symbols ---------------------------------------------------------------------------
+class Symbols(Emissions):
+    """Tables (n_states, n_symbols) of probabilities."""
+
+    shared = True
+
+    def __init__(
+        self, n_symbols: int | None, alphabet: str | None = None, missing: str = ""
+    ) -> None:
+        self.n_symbols, self.alphabet, self.missing = n_symbols, alphabet, missing
+
+    def read(self, sequences, lengths=None, partly=True):
+        return symbol_sequences(
+            sequences,
+            lengths,
+            alphabet=self.alphabet,
+            n_symbols=self.n_symbols,
+            missing=self.missing,
+        )
+
+    def observations(self, found):
+        return Observations(found, found.values, shared=True)
+
+    def log_table(self, emission, found):
+        with np.errstate(divide="ignore"):
+            return np.log(emission.prob.T)
+
+    def written(self, values):
+        return values if self.alphabet is None else decoded(values, self.alphabet)
+
+    def problem(self, found, weights, smoothing, n_jobs=None):
+        return SymbolProblem(self.observations(found), weights, smoothing, n_jobs)
+
+    def size_of_one(self, problem):
+        return alphabet_size(problem.seen.sequences, self.alphabet, self.n_symbols)
+
+    def starts(self, problem, n_states, n_init, rng):
+        codes, n_symbols = problem.seen.sequences.values, self.size_of_one(problem)
+        for start, move, prob in random_tables(codes, n_states, n_symbols, n_init, rng):
+            yield start, move, tables(prob)
+
+    def check_start(self, init, sequences):
+        """Symbols have one width; those beyond the start's are found by the rows."""
+
+    def read_block(self, values, lengths):
+        v.refuse_sparse("sequences", values)
+        if np.asarray(values).dtype.kind not in "iuf":
+            raise ValueError(
+                f"sequences has dtype {values.dtype}; a Dask array holds codes 0, 1, "
+                "..., and -1 where missing."
+            )
+        return symbol_sequences(values, lengths, n_symbols=self.n_symbols)
+
+    def facts(self, found, weights):
+        own = np.repeat(weights, found.lengths) * (found.values >= 0)
+        return float(own.sum()), float(found.values.max(initial=0))
+
+    def learn(self, largest):
+        if self.n_symbols is None:
+            self.n_symbols = (
+                int(largest) + 1 if self.alphabet is None else len(self.alphabet)
+            )
+
+    def part(self, found, weights):
+        return self.problem(found, weights, 0.0, 1)
+
+    def maximum(self, problem, sums, emission):
+        log_prior = log_of_pseudo_counts(problem.smoothing, emission.prob)
+        return log_prior, problem.fit_emission(sums[0], emission)
+
+
+class SymbolProblem(HiddenChainProblem):
+    """EM of tables; every entry that is not zero at the start has pseudo-counts."""
+
+    def log_table(self, emission):
+        with np.errstate(divide="ignore"):
+            table = np.log(emission.prob.T)
+        return table, log_of_pseudo_counts(self.smoothing, emission.prob)
+
+    def fit_emission(self, counts, emission):
+        return tables(with_pseudo_counts(counts.T, self.smoothing, emission.prob))
+
+    def sums(self, counts, emission):
+        return (counts,)
+
+    def start_at(self, point: Point) -> Point:
+        """The point: pseudo-counts depend on no data."""
+        return point
+
+
+def tables(prob: Array) -> Categorical:
+    """Batch of tables that are known to be valid, as EM leaves them."""
+    return Categorical._from_valid({"prob": np.array(prob)}, {})
+
+
+# -- rows ------------------------------------------------------------------------------
+class Rows(Emissions):
+    """Any family whose events are numbers or vectors; a step of NaN shows nothing.
+
+    Parameters
+    ----------
+    family : class
+    options : dict, optional
+        Further arguments of its `fit`.
+    event_shape : tuple of int, optional
+        Of a given batch.
+    columns : tuple of str, optional
+        Names that the columns of data frames must have.
+    """
+
+    shared = False
+
+    def __init__(
+        self,
+        family: type[ExponentialFamily],
+        options: dict[str, Any] | None = None,
+        event_shape: tuple[int, ...] | None = None,
+        columns: tuple[str, ...] | None = None,
+    ) -> None:
+        self.family, self.options = family, options
+        self.event_shape, self.columns = event_shape, columns
+        self.is_scalar = not family._event_to_fit()
+
+    def read(self, sequences, lengths=None, partly=True):
+        width = None
+        if self.is_scalar:
+            width = 1
+        elif self.event_shape is not None:
+            (width,) = self.event_shape
+        found = vector_sequences(
+            sequences,
+            lengths,
+            n_features=width,
+            partly=partly and takes_gaps(self.family),
+            columns=self.columns,
+        )
+        self._check_support(found)
+        return found
+
+    def _check_support(self, found):
+        """Refuse rows outside the support, which no state can show."""
+        if takes_gaps(self.family):
+            return
+        shown = np.flatnonzero(~np.isnan(found.values).all(axis=1))
+        fixed = {} if self.options is None else self.options
+        known = {k: fixed[k] for k in self.family._common if k in fixed}
+        inside = self.family._inside(self._events(found)[shown], **known)
+        if not inside.all():
+            step = int(shown[np.argmin(inside)])
+            i, t = found.place(step)
+            raise ValueError(
+                f"sequences[{i}][{t}]={v.shown(found.values[step].tolist())} is "
+                f"outside the support of {self.family.__name__}: "
+                f"{self.family._support_text(**known)}."
+            )
+
+    def _events(self, found):
+        return found.values[:, 0] if self.is_scalar else found.values
+
+    def filled(self, emission: Any, found: Sequences) -> Array:
+        """Events (n_steps, event) with a row of the support where nothing was seen."""
+        lost = np.isnan(found.values).all(axis=1)
+        X = np.where(lost[:, None], emission._inner_point(), found.values)
+        return X[:, 0] if self.is_scalar else X
+
+    def observations(self, found):
+        row = np.arange(len(found.values), dtype=np.intp)
+        row[np.isnan(found.values).all(axis=1)] = -1
+        return Observations(found, row, shared=False)
+
+    def log_table(self, emission, found):
+        shown = ~np.isnan(found.values).all(axis=1)
+        return by_step(log_densities(emission, self._events(found)[shown]), shown)
+
+    def written(self, values):
+        return values
+
+    def problem(self, found, weights, smoothing, n_jobs=None):
+        problem = self._problem(found, weights, smoothing, n_jobs)
+        problem.check()
+        return problem
+
+    def size_of_one(self, problem):
+        return problem.components.one()._n_free() + 1
+
+    def starts(self, problem, n_states, n_init, rng):
+        return clustered_starts(problem, n_states, n_init, rng)
+
+    def _problem(self, found, weights, smoothing, n_jobs):
+        seen, rows = self.observations(found), self._events(found)
+        return RowProblem(
+            seen, rows, weights, smoothing, self.family, self.options, n_jobs
+        )
+
+    def check_start(self, init, sequences):
+        columns = sequences.shape[1] if sequences.ndim == 2 else 1
+        (width,) = init.emission.event_shape or (1,)
+        if columns != width:
+            raise ValueError(
+                f"init has {width} features, and sequences has shape "
+                f"{sequences.shape}; give a start for the columns of the sequences."
+            )
+
+    def read_block(self, values, lengths):
+        found = vector_sequences(values, lengths, partly=True)
+        part = is_partial(found.values)
+        if part.any():
+            i, t = found.place(int(np.argmax(part)))
+            raise ValueError(
+                f"sequences[{i}][{t}] is NaN in part; fits to Dask arrays take rows "
+                "that are NaN as a whole: fill in the missing part or drop the row."
+            )
+        self._check_support(found)
+        return found
+
+    def facts(self, found, weights):
+        v.check_range("sequences", np.nan_to_num(found.values, nan=0.0))
+        own = np.repeat(weights, found.lengths) * ~np.isnan(found.values[:, 0])
+        return float(own.sum()), 0.0
+
+    def learn(self, largest):
+        """Rows have no codes."""
+
+    def part(self, found, weights):
+        # what is refused of all data may be right for a part of them
+        return self._problem(found, weights, 0.0, 1)
+
+    def maximum(self, problem, sums, emission):
+        prior = problem.components.prior
+        used = prior.decides(sums[0])
+        fitted = prior.of_members(used).refitted(
+            emission[used], *(s[used] for s in sums)
+        )
+        log_prior = float(prior.log_density(emission).sum())
+        return log_prior, in_place(fitted, emission, used)
+
+
+class RowProblem(HiddenChainProblem):
+    """EM of rows of a family; rows missing in part are filled in by each state."""
+
+    def __init__(
+        self,
+        seen: Observations,
+        rows: Array,
+        weights: Array,
+        smoothing: float,
+        family: type[ExponentialFamily],
+        options: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(seen, weights, smoothing, n_jobs)
+        self.shown = seen.row >= 0
+        own = np.repeat(weights, seen.sequences.lengths)[self.shown]
+        self.components = Components(family, rows[self.shown], own, options)
+
+    def check(self) -> None:
+        """Refuse rows that have no fit."""
+        rows, own = self.components.X, self.components.weights
+        if not own.any():
+            raise ValueError(
+                "every observation is missing or has weight 0: there is nothing to fit."
+            )
+        if not takes_gaps(self.components.family):
+            return
+        check_columns(rows)
+        v.check_range("sequences", self.components.filled())
+        constant = constant_columns(rows)
+        if constant.any():
+            if len(rows) == 1:
+                raise ValueError("there is one observation; a variance needs two.")
+            raise ValueError(
+                f"column {int(np.argmax(constant))} of the sequences is constant, so "
+                "its variance is zero; drop the column, or add noise of the size of "
+                "its resolution."
+            )
+
+    def log_table(self, emission):
+        log_prob = self.components.log_prob(emission)
+        log_prior = self.components.prior.log_density(emission).sum()
+        return by_step(log_prob, self.shown), float(log_prior)
+
+    def fit_emission(self, counts, emission):
+        return self.components.fit(counts[self.shown].T, emission)
+
+    def sums(self, counts, emission):
+        return emission._part_sums(self.components.X, counts[self.shown].T)
+
+    def start_at(self, point: Point) -> Point:
+        """The point, whose states' most likely rows decide about the prior."""
+        shares = self.expected(point)[0].emission[self.shown].T
+        self.components.set_prior(shares.argmax(axis=0), len(shares), self.smoothing)
+        return point
+
+    def moves_of(self, shares: Array) -> tuple[Array, Array]:
+        """Start and transition of states that have shares (k, rows) of the rows.
+
+        They are those of the rows' shares, and a tenth of even ones, as EM could never
+        leave a zero.
+        """
+        after = np.zeros((len(self.shown), len(shares)))
+        after[self.shown] = shares.T * self.components.weights[:, None]
+        before = np.zeros_like(after)
+        before[self.shown] = shares.T
+        first = self.seen.sequences.offsets[:-1]
+        start = after[first].sum(axis=0)
+        after[first] = 0.0
+        moves = before[:-1].T @ after[1:]
+        even = np.full(moves.shape, 1.0 / len(shares))
+        start = 0.9 * with_pseudo_counts(start, 0.0, even[0]) + 0.1 * even[0]
+        moves = 0.9 * with_pseudo_counts(moves, 0.0, even) + 0.1 * even
+        return start, moves
+
+
+def by_step(log_prob: Array, shown: NDArray[np.bool_]) -> Array:
+    """Table (n_steps, k) of log-densities (k, rows) of the steps that were observed."""
+    if shown.all():
+        return np.ascontiguousarray(log_prob.T)
+    out = np.zeros((len(shown), len(log_prob)))
+    out[shown] = log_prob.T
+    return out
+
+
+def emissions_of(emission: Any, columns: tuple[str, ...] | None = None) -> Emissions:
+    """Emissions of a batch of a family."""
+    if isinstance(emission, Categorical):
+        return Symbols(emission.prob.shape[-1])
+    fixed = emission._fixed() or None
+    return Rows(type(emission), fixed, emission.event_shape, columns)
+
+
+def emissions_to_fit(
+    family: type[ExponentialFamily], options: dict[str, Any]
+) -> Emissions:
+    """Emissions of fits of a family with these further arguments."""
+    if issubclass(family, Categorical):
+        return Symbols(options.get("n_categories"))
+    return Rows(family, options)

@@ -1,0 +1,492 @@
+"""Hidden Markov models over the distributions of any family."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxent._inputs.sequences import Sequences, each_entry
+from maxent._partitions.partitions import is_partitioned
+from maxent._support import validation as v
+from maxent._support.random_state import as_generator
+from maxent._support.registry import family_named
+from maxent._support.typing import Callback
+from maxent.families import Categorical, ExponentialFamily, Gaussian
+from maxent.models._chain_input import (
+    Array,
+    RandomStarts,
+    alphabet_size,
+    check_chain,
+    check_init,
+    drawn_offsets,
+    drawn_paths,
+    sequence_weights,
+    warn_of_short,
+)
+from maxent.models._criteria import InformationCriteria, free_probabilities
+from maxent.models._mixture_em import check_family
+from maxent.models.base import Model, one_of_many
+from maxent.models.chains._emissions import (
+    Emissions,
+    emissions_of,
+    emissions_to_fit,
+)
+from maxent.models.chains._hidden_chain import (
+    Observations,
+    Point,
+    fitted_chain,
+    logs_of,
+)
+from maxent.models.chains._partitioned_chains import PartitionedChains
+
+
+class HiddenMarkovModel(InformationCriteria, Model):
+    """Hidden Markov model whose states show rows of any family.
+
+    Parameters
+    ----------
+    start : array-like (n_states,)
+        Probabilities of the first state.
+    transition : array-like (n_states, n_states)
+        ``transition[i, j]``: probability of state j after state i; rows sum to one.
+    emission : family batch (n_states,)
+        Distributions of what the states show: numbers, vectors, or the codes of a
+        Categorical.
+
+    Attributes
+    ----------
+    start, transition : ndarray
+    emission : ExponentialFamily
+    fit_result : EMResult or None
+        How the fit ended.
+
+    See Also
+    --------
+    CategoricalHMM : Symbols, with letters.
+    GaussianHMM : Vectors, with entries missing in part.
+
+    Notes
+    -----
+    A step of NaN (code -1 of symbols) shows nothing and leaves its state free.
+
+    References
+    ----------
+    Rabiner (1989), sections III and V; Jebara, Kondor & Howard (2004), section 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxent.families import Poisson
+    >>> from maxent.models import HiddenMarkovModel
+    >>> stay = [[0.95, 0.05], [0.05, 0.95]]
+    >>> model = HiddenMarkovModel([0.5, 0.5], stay, Poisson([2.0, 20.0]))
+    >>> counts = model.sample(1, 400, random_state=0)
+    >>> fitted = HiddenMarkovModel.fit(counts, 2, family=Poisson, random_state=0)
+    >>> np.sort(fitted.emission.rate).round(0)
+    array([ 2., 20.])
+    """
+
+    _names = ("start", "transition", "emission")
+    start: Array
+    transition: Array
+    emission: Any
+
+    def __init__(
+        self, start: ArrayLike, transition: ArrayLike, emission: ExponentialFamily
+    ) -> None:
+        first, rows = check_chain(start, transition)
+        if not isinstance(emission, ExponentialFamily):
+            raise TypeError(
+                f"emission={v.shown(emission)} must be a batch of a family, for "
+                "instance maxent.families.Poisson(rates)."
+            )
+        if emission.batch_shape != first.shape or len(emission.event_shape) > 1:
+            raise ValueError(
+                f"emission is a batch of shape {emission.batch_shape} of events of "
+                f"shape {emission.event_shape}; numbers or vectors for each of the "
+                f"{len(first)} states are expected."
+            )
+        self._set(start=first, transition=rows, emission=emission)
+
+    @property
+    def n_states(self) -> int:
+        """Number of hidden states."""
+        return len(self.start)
+
+    def _arguments(self):
+        return {
+            **self.parameters(),
+            "family": type(self.emission).__name__,
+            "emission": self.emission.parameters(),
+        }
+
+    @classmethod
+    def _from_arguments(cls, arguments):
+        arguments = dict(arguments)
+        family = family_named(arguments.pop("family"))
+        return cls(**{**arguments, "emission": family(**arguments["emission"])})
+
+    # -- data ----------------------------------------------------------------------
+    @functools.cached_property
+    def _emissions(self) -> Emissions:
+        """How sequences of this model are read, and what they show."""
+        return emissions_of(self.emission, self._columns)
+
+    def _read(
+        self, sequences: Any, lengths: ArrayLike | None = None, partly: bool = False
+    ) -> Sequences:
+        """Sequences that fit this model; `partly` with rows missing in part."""
+        return self._emissions.read(sequences, lengths, partly)
+
+    def _observations(self, sequences: Sequences) -> Observations:
+        """Sequences as rows of `_log_table`."""
+        return self._emissions.observations(sequences)
+
+    def _log_table(self, sequences: Sequences) -> Array:
+        """Log-likelihoods (rows, n_states) of what the steps show."""
+        return self._emissions.log_table(self.emission, sequences)
+
+    # -- inference -----------------------------------------------------------------
+    def log_likelihood(
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        n_jobs: int | None = None,
+    ) -> Array:
+        """Log-likelihood of every sequence.
+
+        Parameters
+        ----------
+        sequences : list of sequences, array-like, or path of symbols
+            As for `fit`.
+        lengths : array-like of int, optional
+            Lengths of the sequences in one array.
+        n_jobs : int, optional
+            Threads; the result has the same bits for any number.
+
+        Returns
+        -------
+        ndarray (n_sequences,)
+            In nats; -inf of a sequence that the model cannot produce.
+        """
+        found, seen = self._seen(sequences, lengths)
+        table = self._log_table(found)
+        counts = seen.expect(self.start, self.transition, table, None, n_jobs)
+        return counts.log_likelihood
+
+    def posterior(
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        n_jobs: int | None = None,
+    ) -> list[Array]:
+        """Posterior probabilities of the states at every step.
+
+        Parameters
+        ----------
+        sequences, lengths, n_jobs
+            As for `log_likelihood`.
+
+        Returns
+        -------
+        list of ndarray (n_steps, n_states)
+            One for each sequence; rows sum to one.
+
+        Raises
+        ------
+        ValueError
+            If the model cannot produce a sequence; it is named.
+        """
+        found, seen = self._seen(sequences, lengths)
+        # a row for every step, those without an observation included
+        table, row = self._log_table(found), seen.row
+        log_table = np.zeros((len(row), self.n_states))
+        log_table[row >= 0] = table[row[row >= 0]]
+        steps = Observations(found, np.arange(len(row)), shared=False)
+        counts = steps.expect(
+            self.start, self.transition, log_table, np.ones(len(found)), n_jobs
+        )
+        impossible = np.isneginf(counts.log_likelihood)
+        if impossible.any():
+            raise ValueError(
+                f"sequences[{int(np.argmax(impossible))}] has probability 0 under the "
+                "model, so its states have no posterior; fit with smoothing > 0."
+            )
+        return list(Sequences(counts.emission, found.offsets))
+
+    def viterbi(
+        self,
+        sequences: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        n_jobs: int | None = None,
+    ) -> tuple[list[NDArray[np.intp]], Array]:
+        """Most likely state path of every sequence.
+
+        Parameters
+        ----------
+        sequences, lengths, n_jobs
+            As for `log_likelihood`.
+
+        Returns
+        -------
+        paths : list of ndarray of int (n_steps,)
+            Ties go to the state of the lowest number.
+        log_prob : ndarray (n_sequences,)
+            Log-probability of path and sequence together.
+        """
+        found, seen = self._seen(sequences, lengths)
+        table = self._log_table(found)
+        chain_in_logs = logs_of(self.start, self.transition)
+        path, log_prob = seen.viterbi(*chain_in_logs, table, n_jobs)
+        return list(Sequences(path, found.offsets)), log_prob
+
+    def _read_all(self, sequences, lengths):
+        return self._read(sequences, lengths, partly=True)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters; probabilities of zero are none."""
+        chain = free_probabilities(self.start) + free_probabilities(self.transition)
+        return chain + self.emission._n_free()
+
+    def _seen(self, sequences, lengths):
+        found = self._read_all(sequences, lengths)
+        return found, self._observations(found)
+
+    @overload
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = ...,
+        *,
+        return_states: Literal[False] = ...,
+    ) -> list[Any]: ...
+    @overload
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = ...,
+        *,
+        return_states: Literal[True],
+    ) -> tuple[list[Any], list[NDArray[np.intp]]]: ...
+    def sample(
+        self,
+        n: int,
+        length: ArrayLike,
+        random_state: Any = None,
+        *,
+        return_states: bool = False,
+    ) -> Any:
+        """Draw sequences.
+
+        Parameters
+        ----------
+        n : int
+            Number of sequences, >= 1.
+        length : int or array-like of int (n,)
+            Steps of each, >= 1.
+        random_state : int, Generator, RandomState or None, default=None
+            The same seed gives the same draws.
+        return_states : bool, default=False
+            Return the hidden states too.
+
+        Returns
+        -------
+        sequences : list
+            Arrays, or strings of a model with an alphabet.
+        states : list of ndarray of int (n_steps,)
+            Only if `return_states`.
+        """
+        rng = as_generator(random_state)
+        offsets = drawn_offsets(n, length)
+        states = drawn_paths(self.start, self.transition, offsets, rng)
+        values = None
+        for k in range(self.n_states):
+            own = np.flatnonzero(states == k)
+            if len(own):
+                drawn = self.emission[k].sample(len(own), rng)
+                if values is None:
+                    values = np.empty((len(states), *drawn.shape[1:]), drawn.dtype)
+                values[own] = drawn
+        assert values is not None  # there is a step, and it is in some state
+        sequences = [self._emissions.written(x) for x in Sequences(values, offsets)]
+        if return_states:
+            return sequences, list(Sequences(states, offsets))
+        return sequences
+
+    # -- fits ----------------------------------------------------------------------
+    @classmethod
+    def fit(
+        cls,
+        sequences: Any,
+        n_states: int | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
+        family: type[ExponentialFamily] = Gaussian,
+        smoothing: float = 0.01,
+        zeta: float = 0.1,
+        init: HiddenMarkovModel | None = None,
+        n_init: int = 3,
+        tol: float = 1e-8,
+        max_iter: int = 2000,
+        callback: Callback | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        family_options: dict[str, Any] | None = None,
+    ) -> Self:
+        """Fit by EM (Baum-Welch) from several starts by clustering.
+
+        Parameters
+        ----------
+        sequences : list of array-like (n_steps, event), or array-like (n, event)
+            Numbers, vectors, or codes of a Categorical; NaN (code -1) where nothing was
+            observed.
+        n_states : int, optional
+            None takes :func:`states_per_sequence` of the mean length, with the free
+            parameters of an emission plus one in the place of the alphabet's size; more
+            than 20 are refused by `fit`, and `fit_many` takes 20.
+        lengths : array-like of int, optional
+            Lengths of the sequences in one array.
+        weights : array-like (n_sequences,), optional
+            Weights >= 0; weight 2 equals the sequence twice.
+        family : class, default=Gaussian
+            Of what the states show; any with a `fit` to weighted rows.
+        smoothing : float, default=0.01
+            Pseudo-counts >= 0 of every entry of start and transition, and
+            pseudo-observations of every state: of Gaussians about the state's own mean,
+            of other families distributed like the rows of its group at the start.
+        zeta : float, default=0.1
+            Free parameters per step where `n_states` is None.
+        init : HiddenMarkovModel, optional
+            Start of a single run, whose family is kept; `n_states` must be its own
+            then, and `n_init` is not read. Its probabilities of zero stay zero.
+        n_init : int, default=3
+            Starts, as those of :class:`Mixture` for the observations and by windows of
+            rows, the best of them once more by the objective of the chain; random
+            tables of symbols. The run of the greatest objective is kept.
+        tol : float, default=1e-8
+            Relative, of all data together and not per value: a run ends once a step
+            gains at most ``tol * (1 + |objective|)`` nats, where the objective is their
+            log-likelihood plus the logarithm of the prior, up to a constant.
+        max_iter : int, default=2000
+            EM steps of a run at most.
+        callback : callable(n_iter, objective, gain), optional
+            Called after every E step of every start; True ends the fit with the best
+            parameters until then.
+        random_state : int, Generator, RandomState or None, default=None
+            Source of the starts.
+        n_jobs : int, optional
+            Threads of the E step.
+        family_options : dict, optional
+            Further arguments of the family's `fit`, such as ``n_categories``.
+
+        Returns
+        -------
+        HiddenMarkovModel
+            Its `fit_result` has the objective after every step.
+
+        Raises
+        ------
+        ValueError
+            If a row is outside the support of the family, `n_states` is None for series
+            that are too long for it, or a state has no maximum-likelihood fit with
+            ``smoothing=0``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the kept run reached `max_iter`, or its objective fell by more than
+            rounding.
+        UserWarning
+            If none of several sequences has two steps: no transition is learnt.
+        """
+        if init is None:
+            emissions = emissions_to_fit(family, check_family(family, family_options))
+        else:
+            check_init(init, cls, n_states)
+            emissions = init._emissions
+        model = cls._fitted(
+            emissions,
+            sequences,
+            RandomStarts(n_states, zeta, n_init, random_state),
+            lengths=lengths,
+            weights=weights,
+            smoothing=smoothing,
+            init=init,
+            ends=(tol, max_iter, callback),
+            n_jobs=n_jobs,
+        )
+        return model._warned(tol, max_iter)
+
+    @classmethod
+    def _fitted(
+        cls, emissions, sequences, asked, *, lengths, weights, smoothing, init, ends,
+        n_jobs,
+    ):  # fmt: skip
+        """Model of a fit, from arguments that are checked here."""
+        ends = (*v.check_stop(*ends[:2]), ends[2])
+        smoothing = v.check_nonnegative("smoothing", smoothing)
+        own = None if init is None else (init.start, init.transition, init.emission)
+        if is_partitioned(sequences):
+            parts = PartitionedChains(
+                emissions, sequences, lengths, weights, smoothing, init, asked
+            )
+
+            def start(found, weights):
+                if own is not None:
+                    return own
+                problem = emissions.problem(found, weights, smoothing, n_jobs)
+                starts = cls._starts(emissions, problem, asked, found)
+                return fitted_chain(problem, starts, *ends)[0]
+
+            point, result = parts.fit(start, *ends)
+            return cls._of_point(point, emissions)._with_result(result)
+        found = emissions.read(sequences, lengths)
+        weights = sequence_weights(weights, len(found))
+        problem = emissions.problem(found, weights, smoothing, n_jobs)
+        if own is None:
+            starts = cls._starts(emissions, problem, asked, sequences)
+        else:
+            starts = [problem.start_at(own)]
+        point, result = fitted_chain(problem, starts, *ends)
+        model = cls._of_point(point, emissions)._with_result(result)
+        return model._with_names(found.columns)
+
+    @staticmethod
+    def _starts(emissions, problem, asked, sequences):
+        """Starts of a fit without `init`; `sequences` as they were given."""
+        found = problem.seen.sequences
+        size = emissions.size_of_one(problem)
+        n_states, n_init, rng = asked.checked(found, size, one_of_many())
+        if n_states > 1:
+            warn_of_short(sequences, found.lengths)
+        return emissions.starts(problem, n_states, n_init, rng)
+
+    @classmethod
+    def _of_point(cls, point: Point, emissions: Emissions) -> Self:
+        """Model of a point of EM."""
+        return cls(*point)
+
+    @classmethod
+    def _each(cls, data: Any, options: dict[str, Any]) -> list[Sequences]:
+        lengths = options.pop("lengths", None)
+        data = each_entry(data, lengths)
+        family = options.get("family", Gaussian)
+        own = check_family(family, options.get("family_options"))
+        emissions = emissions_to_fit(family, own)
+        found = emissions.read(data, lengths)
+        if issubclass(family, Categorical):  # all models have the same symbols
+            size = alphabet_size(found, None, emissions.n_symbols)
+            options["family_options"] = {**own, "n_categories": size}
+        if options.get("n_states") != 1:
+            warn_of_short(data, found.lengths)
+        return found.singles()
