@@ -81,6 +81,8 @@ class ExponentialFamily(InheritedDocs, Comparisons, ABC):
 
     # no row, however far from the others, moves a fit without limit
     _has_bounded_statistics: ClassVar[bool] = False
+    # the posterior predictive of one draw, by pseudo-counts, is in the family
+    _is_predictive: ClassVar[bool] = False
 
     @property
     def event_shape(self) -> tuple[int, ...]:

@@ -51,6 +51,7 @@ class Bernoulli(ExponentialFamily):
     Bernoulli(prob=0.666667)
     """
 
+    _is_predictive = True
     _core: tuple[tuple[str, int], ...] = (("prob", 0),)
     _has_bounded_statistics = True
     prob: FloatArray
@@ -155,6 +156,7 @@ class Categorical(ExponentialFamily):
            [0.25, 0.5 ]])
     """
 
+    _is_predictive = True
     _core: tuple[tuple[str, int], ...] = (("prob", 1),)
     _has_bounded_statistics = True
     prob: FloatArray

@@ -59,6 +59,7 @@ class Multinomial(ExponentialFamily):
            [0.154, 0.308, 0.538]])
     """
 
+    _is_predictive = True
     _core: tuple[tuple[str, int], ...] = (("prob", 1),)
     _has_bounded_statistics = True
     _common: tuple[str, ...] = ("total",)

@@ -23,33 +23,14 @@ from maxent._inputs.sequence_layout import (
 from maxent._inputs.sequences import symbol_sequences, vector_sequences
 from maxent._support import validation as v
 from maxent._support.registry import VALUES, resolve
-from maxent.families import ExponentialFamily
+from maxent.families import Categorical, ExponentialFamily
 from maxent.kernels.pairs._hmm import stacked
 from maxent.models._chain_input import alphabet_size
-from maxent.models.base import Model
+from maxent.models.base import FitsOfEach, Model
 
-# names of the parameters that are a prior; estimate="ml" sets them to zero
-PRIORS = {
-    "LinearDynamicalSystem": ("prior",),
-}
-NEED_PRIORS = ("SwitchingLDS", "FactorialHMM")
-SYMBOLS = ("CategoricalHMM", "MarkovChain")
-SERIES = ("GaussianHMM", "LinearDynamicalSystem", "SwitchingLDS", "FactorialHMM")
 ESTIMATES = ("ml", "map", "predictive")
-# looser than a single fit asks for: on series of 60 to 150 steps machines on models of
-# tol=1e-8 were no better, in two to four times the time; with 1e-4 some were worse
-TOLERANCES = {"GaussianHMM": {"tol": 1e-5}, "LinearDynamicalSystem": {"tol": 1e-4}}
-# models whose size has no default, and one that may be a start
-SIZES: dict[str, dict[str, Any]] = {
-    "LinearDynamicalSystem": {"n_states": 2},
-    "SwitchingLDS": {"n_regimes": 2, "n_states": 2},
-    "FactorialHMM": {"n_states": [2, 2]},
-}
 # arguments of fits that are not those of each single one
 _OF_ALL_DATA = ("lengths", "random_state", "n_jobs")
-# whose posterior predictive of one draw is in the family: pseudo-counts, by default
-# those of the uniform prior
-PREDICTIVE = ("multinomial", "Categorical", "Multinomial", "Bernoulli", "MarkovChain")
 
 
 def model_class(model: Any) -> type[Any]:
@@ -60,46 +41,64 @@ def model_class(model: Any) -> type[Any]:
     else:
         cls = model
     is_family = isinstance(cls, type) and issubclass(cls, ExponentialFamily)
-    known = isinstance(cls, type) and cls.__name__ in (*SYMBOLS, *SERIES, "Mixture")
-    if not is_family and not known:
+    is_model = isinstance(cls, type) and issubclass(cls, Model) and cls._data
+    if not is_family and not is_model:
+        known = ", ".join(map(repr, _models()))
         raise ValueError(
-            f"model={v.shown(model)} is not known; use 'multinomial', "
-            f"{', '.join(map(repr, (*SYMBOLS, *SERIES, 'Mixture')))} or a family such "
-            "as 'Gaussian', or None for data that are models."
+            f"model={v.shown(model)} is not known; use 'multinomial', {known} or a "
+            "family such as 'Gaussian', or None for data that are models."
         )
     assert isinstance(cls, type)
     return cls
 
 
-def fit_options(name: str, estimate: str, params: dict[str, Any]) -> dict[str, Any]:
+def kind_of_data(cls: type[Any]) -> str:
+    """What one model is fitted to: "symbols", "series" or "rows"."""
+    return cls._data if issubclass(cls, Model) else "rows"
+
+
+def _models() -> list[str]:
+    """Names of the classes of models of which there can be one for each datum."""
+    classes = (resolve(home) for home in VALUES.values() if "maxent.models." in home)
+    return sorted(c.__name__ for c in classes if issubclass(c, Model) and c._data)
+
+
+def fit_options(
+    cls: type[Any], estimate: str, params: dict[str, Any]
+) -> dict[str, Any]:
     """Arguments of a fit, with the prior that an estimate asks for."""
     v.check_choice("estimate", estimate, ESTIMATES)
-    params = {**TOLERANCES.get(name, {}), **params}
-    priors = PRIORS.get(name, ("smoothing",))
-    if estimate == "ml" and name in NEED_PRIORS:
+    name = cls.__name__
+    fits = (
+        cls._fits_of_each
+        if issubclass(cls, Model)
+        else FitsOfEach(is_predictive=cls._is_predictive)
+    )
+    params = {**fits.looser, **params}
+    if estimate == "ml" and fits.needs_prior:
         raise ValueError(
             f"estimate='ml' of a {name} has no finite maximum, so its fits need a "
             "prior; use estimate='map'."
         )
-    size = SIZES.get(name, {})
+    size = fits.sizes
     if size and params.get("init") is None and params.get(next(iter(size))) is None:
         raise ValueError(
             f"model={name!r} has no default size; give it, for instance by "
             f"model_params={size}."
         )
     if estimate == "ml":
-        given = [p for p in priors if p in params]
-        if given:
+        if fits.prior in params:
             raise ValueError(
-                f"estimate='ml' has no prior, but model_params has {given[0]}="
-                f"{v.shown(params[given[0]])}; leave it out, or use estimate='map'."
+                f"estimate='ml' has no prior, but model_params has {fits.prior}="
+                f"{v.shown(params[fits.prior])}; leave it out, or use estimate='map'."
             )
-        return {**params, **dict.fromkeys(priors, 0.0)}
+        return {**params, fits.prior: 0.0}
     if estimate == "predictive":
-        if name not in PREDICTIVE:
+        if not fits.is_predictive:
             raise ValueError(
                 f"estimate='predictive' of {name} is not a {name} again; use 'map'. "
-                f"It is for {', '.join(PREDICTIVE)}."
+                f"It is for multinomial, Categorical, Multinomial, Bernoulli, "
+                "MarkovChain."
             )
         return {"smoothing": 1.0, **params}
     return params
@@ -122,11 +121,11 @@ def check_params(cls: type[Any], params: dict[str, Any]) -> None:
 
 def with_symbols(cls: type[Any], data: Any, options: dict[str, Any]) -> dict[str, Any]:
     """The options, and the number of symbols or categories of all data."""
-    if cls.__name__ == "Categorical" and options.get("n_categories") is None:
+    if cls is Categorical and options.get("n_categories") is None:
         most = max(0.0, *(float(np.max(bag)) for bag in data))
         # the fit refuses more
         return {**options, "n_categories": int(most) + 1} if most < 1e7 else options
-    if cls.__name__ not in SYMBOLS or options.get("alphabet") is not None:
+    if kind_of_data(cls) != "symbols" or options.get("alphabet") is not None:
         return options
     n_symbols = alphabet_size(data, None, options.get("n_symbols"))
     return {**options, "n_symbols": n_symbols}
@@ -144,13 +143,14 @@ def read_data(
     Sequences of sequence models, an array (n, d) of single rows, or a list of bags.
     Rows have the shape `row_shape`, if it is known, and otherwise one shape.
     """
-    if cls.__name__ in SYMBOLS:
+    kind = kind_of_data(cls)
+    if kind == "symbols":
         words = ("alphabet", "n_symbols", "missing")
         given = {word: options[word] for word in words if word in options}
         if not isinstance(X, (str, os.PathLike, Sequences)):
             X = list(_entries(X))
         return symbol_sequences(X, name="X", **given)
-    if cls.__name__ in SERIES:
+    if kind == "series":
         width = None if row_shape is None else row_shape[0]
         if not isinstance(X, (os.PathLike, Sequences)):
             X = list(_entries(X))
@@ -264,7 +264,7 @@ def fit_stacks(cls: type[Any], X: Any, options: dict[str, Any]) -> Any:
 
     Families of numbers take every column as an independent coordinate: batch (n, d).
     """
-    core = len(cls._event_to_fit()) if cls.__name__ != "Multinomial" else 1
+    core = len(cls._event_to_fit())
     if X.ndim == core + 3:
         X = np.moveaxis(X, 1, 2)
     return cls.fit(np.ascontiguousarray(X), **options)

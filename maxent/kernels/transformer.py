@@ -24,7 +24,7 @@ from maxent._support.fitted import (
 from maxent._support.frames import check_names_of_lists
 from maxent._support.random_state import as_generator, draw_seed
 from maxent._support.typing import ArrayLike, FloatArray, RandomState
-from maxent.families import ExponentialFamily
+from maxent.families import ExponentialFamily, Multinomial
 from maxent.kernels import _document_counts, _fits
 from maxent.kernels._lists import check_horizons, listed
 from maxent.kernels._neighbours import bags_around, pooled, single_rows
@@ -358,7 +358,7 @@ class ProductKernel(
             return listed("X", X)
         params = dict(self.model_params or {})
         _fits.check_params(cls, params)
-        self.options_ = _fits.fit_options(cls.__name__, self.estimate, params)
+        self.options_ = _fits.fit_options(cls, self.estimate, params)
         if self.neighbours is not None:
             X = bags_around(self.rows_, None, self.neighbours)
         else:
@@ -369,7 +369,7 @@ class ProductKernel(
 
     def _horizon(self, cls, X):
         """T; None of models that are not of sequences."""
-        sequences = cls is not None and cls.__name__ in (*_fits.SYMBOLS, *_fits.SERIES)
+        sequences = cls is not None and _fits.kind_of_data(cls) != "rows"
         if isinstance(self.horizon, str):
             v.check_choice("horizon", self.horizon, ("mean",))
             if not sequences:
@@ -427,7 +427,7 @@ class ProductKernel(
                 "whose length is model_params={'total': ...}."
             )
         params = dict(self.model_params or {})
-        self.options_ = _fits.fit_options("multinomial", self.estimate, params)
+        self.options_ = _fits.fit_options(Multinomial, self.estimate, params)
         unknown = set(self.options_) - {"smoothing", "total"}
         if unknown:
             raise ValueError(

@@ -19,7 +19,8 @@ import contextvars
 import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
@@ -45,6 +46,31 @@ __all__ = [
     "starts_of_many",
     "warn_of_many",
 ]
+
+
+@dataclass(frozen=True)
+class FitsOfEach:
+    """Options of fits of one model to each datum, as kernels between models want them.
+
+    Attributes
+    ----------
+    prior : str
+        Argument that is zero for maximum likelihood.
+    needs_prior : bool
+        True if the likelihood has no finite maximum.
+    looser : dict
+        Arguments with which the fits are as good as with the defaults, and faster.
+    sizes : dict
+        Arguments about the size that have no default, with examples.
+    is_predictive : bool
+        True if the posterior predictive, by pseudo-counts, is such a model again.
+    """
+
+    prior: str = "smoothing"
+    needs_prior: bool = False
+    looser: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    is_predictive: bool = False
 
 
 # True where the caller warns of fits that do not converge, once for all
@@ -79,6 +105,9 @@ class Model(ABC):
 
     _names: ClassVar[tuple[str, ...]] = ()  # the constructor's arguments
     _random: ClassVar[bool] = True  # True if `fit` takes random_state
+    # data of one model in a kernel between models: "symbols", "series", "rows"; or none
+    _data: ClassVar[str] = ""
+    _fits_of_each: ClassVar[FitsOfEach] = FitsOfEach()
 
     def _set(self, **parameters: Any) -> None:
         """Store checked parameters; arrays are kept as they are, read-only."""

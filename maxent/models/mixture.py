@@ -55,6 +55,7 @@ class Mixture(Model):
     array([ 1., 20.])
     """
 
+    _data = "rows"
     _names = ("weights", "components")
     weights: Array
     components: Any  # an ExponentialFamily with attributes of its own

@@ -24,6 +24,7 @@ from maxent.families import (
 from maxent.models import (
     CategoricalHMM,
     FactorialHMM,
+    HiddenMarkovModel,
     LinearGaussianNetwork,
     MarkovChain,
     Mixture,
@@ -57,6 +58,9 @@ MODELS = {
     ),
     "FactorialHMM": random_factorial,
     "GaussianHMM": lambda rng: random_gaussian_hmm(rng, 2, 2, "spherical"),
+    "HiddenMarkovModel": lambda rng: HiddenMarkovModel(
+        *random_chain(rng, 2), Poisson([1.0, 9.0])
+    ),
     "LinearDynamicalSystem": lambda rng: random_lds(rng, 2, 3, steps=4),
     "LinearGaussianNetwork": lambda rng: LinearGaussianNetwork.fit(
         rng.normal(size=(9, 3)), ["a", ("b", 2)], {"b": ["a"]}

@@ -32,7 +32,7 @@ from maxent.models._criteria import (
 )
 from maxent.models._settling import FOR_BOUNDS
 from maxent.models._units import Units
-from maxent.models.base import Model, maximize_by_em
+from maxent.models.base import FitsOfEach, Model, maximize_by_em
 from maxent.models.chains._coupled_chains import (
     exact_log_sums,
     random_beliefs,
@@ -105,6 +105,8 @@ class FactorialHMM(InformationCriteria, Model):
     True
     """
 
+    _data = "series"
+    _fits_of_each = FitsOfEach(needs_prior=True, sizes={"n_states": [2, 2]})
     _names = ("start", "transition", "mean", "cov")
 
     n_steps = None

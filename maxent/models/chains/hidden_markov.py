@@ -89,6 +89,7 @@ class HiddenMarkovModel(InformationCriteria, Model):
     array([ 2., 20.])
     """
 
+    _data = "series"
     _names = ("start", "transition", "emission")
     start: Array
     transition: Array

@@ -87,6 +87,7 @@ class CategoricalHMM(HiddenMarkovModel):
     True
     """
 
+    _data = "symbols"
     _names = ("start", "transition", "emission", "alphabet", "missing")
     emission: Categorical
     alphabet: str | None

@@ -30,7 +30,7 @@ from maxent.models._chain_input import (
     with_pseudo_counts,
 )
 from maxent.models._criteria import InformationCriteria
-from maxent.models.base import Model
+from maxent.models.base import FitsOfEach, Model
 from maxent.models.chains.hmm import CategoricalHMM
 
 
@@ -70,6 +70,8 @@ class MarkovChain(InformationCriteria, Model):
     array([-0.693,   -inf])
     """
 
+    _data = "symbols"
+    _fits_of_each = FitsOfEach(is_predictive=True)
     _names = ("start", "transition", "order", "alphabet", "missing")
     _random: ClassVar[bool] = False
     start: Array

@@ -27,7 +27,7 @@ from maxent.models._chain_input import (
 )
 from maxent.models._criteria import InformationCriteria, covariance_parameters
 from maxent.models._units import Units
-from maxent.models.base import Model, maximize_by_em
+from maxent.models.base import FitsOfEach, Model, maximize_by_em
 from maxent.models.systems import _lds_em as em
 from maxent.models.systems._state_fits import (
     check_fixed,
@@ -121,6 +121,8 @@ class LinearDynamicalSystem(InformationCriteria, Model):
     True
     """
 
+    _data = "series"
+    _fits_of_each = FitsOfEach("prior", looser={"tol": 1e-4}, sizes={"n_states": 2})
     _names = em.Parameters._fields
 
     transition: NDArray[np.float64]

@@ -27,7 +27,7 @@ from maxent.models._chain_input import (
 )
 from maxent.models._settling import FOR_BOUNDS, SETTLED, settle
 from maxent.models._units import Units
-from maxent.models.base import maximize_by_em
+from maxent.models.base import FitsOfEach, maximize_by_em
 from maxent.models.systems import _lds_em as lds_em
 from maxent.models.systems import _switching_em as em
 from maxent.models.systems._regime_paths import RegimePaths
@@ -125,6 +125,8 @@ class SwitchingLDS(RegimePaths):
     (9, 2)
     """
 
+    _data = "series"
+    _fits_of_each = FitsOfEach(needs_prior=True, sizes={"n_regimes": 2, "n_states": 2})
     _names = em.Parameters._fields
 
     n_steps = None  # systems do not vary with time beyond their regimes

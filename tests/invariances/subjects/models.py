@@ -66,6 +66,11 @@ model(
 )
 model("GaussianHMM", kinds.series, lambda X, **o: M.GaussianHMM.fit(X, 2, **DRAWN, **o))
 model(
+    "HiddenMarkovModel",
+    kinds.series,
+    lambda X, **o: M.HiddenMarkovModel.fit(X, 2, **DRAWN, **o),
+)
+model(
     "LinearDynamicalSystem",
     kinds.series,
     lambda X, **o: M.LinearDynamicalSystem.fit(X, 1, random_state=0, **o),
