@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from maxent._support.threads import threads_of
@@ -14,7 +14,7 @@ _WORTH = 0.5  # seconds that processes must save: about what their start takes
 
 def spread(
     function: Callable[..., Any], tasks: Sequence[Any], n_jobs: int | None
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """Yield ``function(*task)`` of all tasks, in their order.
 
     The first task is done here, and tells how long the others would take. Results must
