@@ -14,18 +14,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, cg
 
 from maxent._core.tall_matrices import DenseRows, TallMatrix
-from maxent._optimize.few_products import FewProducts
-from maxent._optimize.hessian_products import FreeHessian
+from maxent._optimize.hessian_products import FreeHessian, RecycledHessian
 from maxent._optimize.mapped_factors import MappedFactors
 from maxent._optimize.maps import Diagonal
+from maxent._optimize.newton_system import NewtonSystem
 from maxent._optimize.quadratics import LowRankQuadratic
-from maxent._optimize.recycled_hessian import RecycledHessian
 from maxent._support import validation as v
 from maxent._support.answers import check_answer
-from maxent._support.linalg import TALL, as_array, row_chunks
+from maxent._support.linalg import TALL, weighted_gram
 
 _FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
 _FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
@@ -248,7 +246,7 @@ class BlockSum:
         return zip(self.blocks, self.transposed, point.weights, extras, strict=True)
 
     def solver(self, lam, diagonal, index=slice(None), curvatures=None, accuracy=None):
-        """Function that solves (Hessian + diag) x = rhs, over the rows at `index`.
+        """Newton system of the Hessian and a diagonal, over the rows at `index`.
 
         `curvatures` of blocks, None for none, are added to the Hessian along slacks.
         With an accuracy, an error of x that will do as a share of x, blocks with cheap
@@ -257,12 +255,11 @@ class BlockSum:
         exact = functools.partial(self._exact, lam, diagonal, index, curvatures)
         if accuracy is None or not all(block.cheap_products for block in self.blocks):
             return exact()
-        extras = [None] * len(self.blocks) if curvatures is None else curvatures
-        H = FreeHessian(self, lam, np.arange(self.n)[index], diagonal, extras)
-        return FewProducts(
-            H.product,
-            lambda r: (r.T / H.diagonal).T,
-            exact,
+        H = FreeHessian(self, lam, np.arange(self.n)[index], diagonal, curvatures)
+        return NewtonSystem(
+            product=H.product,
+            precondition=H.preconditioner(np.arange(H.size)),
+            factor=exact,
             most=self._most_products(),
             accuracy=accuracy,
         )
@@ -283,21 +280,17 @@ class BlockSum:
         if mapped is not None and mapped.is_worth_it(ranks, _FACTOR_WORK):
             return self._mapped_solver(mapped, lam, diagonal, index, curvatures)
         if not self.stores_factor or self.n * p * min(self.n, p) > _FACTOR_WORK:
-            return self._conjugate_gradients(lam, diagonal, index, curvatures)
+            return self._by_products(lam, diagonal, index, curvatures)
         G = self.factor(lam, curvatures)
+        quadratic = LowRankQuadratic(G)
         if len(diagonal) < self.n:
-            quadratic = LowRankQuadratic(G).restricted(index, lam)
-        else:
-            quadratic = LowRankQuadratic(G)
+            quadratic = quadratic.restricted(index, lam)
         try:
             return quadratic.solver(lam, diagonal)
         except np.linalg.LinAlgError:
-            # equal rows and no curvature of their own: any split of their
-            # multipliers will do, and a proximal term chooses one
-            chunks = row_chunks(self.n, 1000 * p)
-            squares = [np.square(as_array(G, at)).sum(axis=1) for at in chunks]
-            largest = np.concatenate(squares)[index].max(initial=0.0)
-            least = 1e-12 * float(largest)
+            # Equal rows without curvature of their own leave the split of their
+            # multipliers open, and a proximal term chooses one.
+            least = 1e-12 * float(weighted_gram(G, np.ones(self.n)).trace())
             return quadratic.solver(lam, np.maximum(diagonal, least))
 
     def _mapped_solver(self, mapped, lam, diagonal, index, curvatures):
@@ -305,32 +298,21 @@ class BlockSum:
         if len(diagonal) < self.n:
             mapped = mapped.restricted(index)
         least = 0.0
-        if not diagonal.all():  # as below
+        if not diagonal.all():  # as above
             least = 1e-12 * max(float(np.square(F).sum(axis=1).max()) for F in factors)
         return mapped.solver(factors, np.maximum(diagonal, least))
 
-    def _conjugate_gradients(self, lam, diagonal, index, curvatures):
+    def _by_products(self, lam, diagonal, index, curvatures):
         """As `solver`, by products; a small Hessian that blocks make preconditions."""
-        extras = [None] * len(self.blocks) if curvatures is None else curvatures
-        H = FreeHessian(self, lam, np.arange(self.n)[index], diagonal, extras)
+        H = FreeHessian(self, lam, np.arange(self.n)[index], diagonal, curvatures)
         if H.direct and H.size <= _MATRIX_SIZE:
-            H.assemble()
-        nearly = H.preconditioner(np.arange(H.size))
-        shape = H.size, H.size
-        operator = LinearOperator(shape, matvec=H.product, dtype=np.float64)
-        inverse = LinearOperator(shape, matvec=nearly, dtype=np.float64)
-
-        def solve(rhs):
-            columns = rhs.reshape(H.size, -1)
-            out = np.column_stack(
-                [
-                    cg(operator, c, rtol=1e-9, atol=0.0, maxiter=500, M=inverse)[0]
-                    for c in columns.T
-                ]
-            )
-            return out.reshape(rhs.shape)
-
-        return solve
+            H.assembled_matrix()
+        return NewtonSystem(
+            product=H.product,
+            precondition=H.preconditioner(np.arange(H.size)),
+            most=500,
+            accuracy=1e-9,
+        )
 
     def restricted(self, index, lam):
         """Newton systems over a subset of the multipliers, at lam."""

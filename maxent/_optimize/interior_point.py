@@ -20,9 +20,8 @@ import numpy as np
 
 from maxent._optimize.certificate import DualPoint, certify, repair_equality
 from maxent._optimize.interior_start import has_upper_duals, start_inside
-from maxent._optimize.newton_step import (
+from maxent._optimize.newton_system import (
     NEAREST_END,
-    bordered,
     equality_residual,
     longest_step,
 )
@@ -198,7 +197,7 @@ class _InteriorPoint:
         diagonal = self.rows.curvature(state.lam) + state.z / state.lam
         if self.has_end:
             diagonal = diagonal + state.t / state.upper_slack
-        return bordered(self.domain.solver(state.lam, diagonal), self.E)
+        return self.domain.solver(state.lam, diagonal).bordered(self.E)
 
     def _predict(self, state, solve, products):
         """Targets of the step, from the affine one (Mehrotra 1992).

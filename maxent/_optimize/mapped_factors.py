@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._optimize.newton_system import NewtonSystem
 from maxent._support.linalg import blocked_cholesky, solve_lower
 
 _WORTH = 0.5  # share of the multiplications of the dense product below which this pays
@@ -76,12 +77,12 @@ class MappedFactors:
         return less and work + p**3 / 3.0 <= most
 
     def solver(self, factors, diagonal):
-        """Function that solves (G G' + diag) x = rhs, for factors F_s."""
+        """Newton system (G G' + diag) x = rhs, for factors F_s."""
         ends = np.cumsum([0] + [F.shape[1] for F in factors])
         places = [slice(lo, hi) for lo, hi in itertools.pairwise(ends)]
         last = slice(ends[-1], ends[-1] + self.bias.shape[1])
         if not last.stop:
-            return lambda rhs: (rhs.T / diagonal).T
+            return NewtonSystem(lambda rhs: (rhs.T / diagonal).T)
         L = blocked_cholesky(self._inner(factors, places, last, diagonal))
 
         def down(x):  # G' x
@@ -98,7 +99,7 @@ class MappedFactors:
             x = (rhs.T / diagonal).T
             return x - (up(solve_lower(L, down(x))).T / diagonal).T
 
-        return solve
+        return NewtonSystem(solve)
 
     def _inner(self, factors, places, last, diagonal):
         """I + G' D^-1 G, its lower triangle."""

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._optimize.certificate import DualPoint, certify, repair_equality
-from maxent._optimize.newton_step import (
+from maxent._optimize.newton_system import (
     NEAREST_END,
-    bordered,
     equality_residual,
     longest_step,
 )
@@ -114,8 +113,8 @@ def _newton(lam, index, best, rows, R, E):
         diagonal = part.curvature(lam[index])
         scale = 1e-12 * max(float(np.abs(diagonal).max(initial=0.0)), 1e-3)
         try:
-            solve = bordered(restricted.solver(lam[index], diagonal + scale), Ef)
-            step, db = solve(rhs, equality_residual(E, lam))
+            system = restricted.solver(lam[index], diagonal + scale)
+            step, db = system.bordered(Ef)(rhs, equality_residual(E, lam))
         except np.linalg.LinAlgError:
             return None
         a = longest_step(lam[index], step, part.upper)
