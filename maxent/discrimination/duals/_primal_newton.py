@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from maxent._optimize.truncated_newton import newton_direction
 from maxent._support.results import Monitor, Status
 
 _SAMPLED = 4096  # a fiftieth of the rows from which on a sample gives the start
@@ -173,3 +174,67 @@ class NewtonRun:
             self.evaluate(trial, True)
         self.slow = self.slow + 1 if t < 0.5 else 0
         return Status.STALLED if self.slow > self.patience else Status.MAX_ITER
+
+
+class TruncatedRun:
+    """Newton steps by products with the Hessian, damped like those of NewtonRun.
+
+    Parameters
+    ----------
+    problem : object with `precision`, `curved_pass` and `hessian_product`
+    x : ndarray
+        Weights and biases to start from.
+    """
+
+    def __init__(self, problem, x):
+        self.problem = problem
+        self.free = np.isfinite(problem.precision)
+        self.penalty = np.where(self.free, problem.precision, 0.0)
+        self.iteration, self.decrement = 0, np.inf
+        self._move(x, *self._evaluate(x))
+
+    def _evaluate(self, x):
+        value, lam, gradient, diagonal = self.problem.curved_pass(x)
+        total = value + 0.5 * float(self.penalty @ x**2)
+        gradient = np.where(self.free, gradient + self.penalty * x, 0.0)
+        diagonal = np.where(self.free, diagonal + self.penalty, 1.0)
+        return total, lam, gradient, np.maximum(diagonal, 1e-12)
+
+    def _move(self, x, total, lam, gradient, diagonal):
+        self.x, self.total, self.lam = x, total, lam
+        self.gradient, self.diagonal = gradient, diagonal
+
+    def restart(self):
+        """Begin anew at the same point, where the losses have changed."""
+        self.decrement = np.inf
+        self._move(self.x, *self._evaluate(self.x))
+
+    def step(self):
+        """One step; Status.MAX_ITER while there is more to gain, else STALLED."""
+        self.iteration += 1
+        g = self.gradient
+        size = float(g @ (g / self.diagonal))
+        # Far from the optimum less will do; a third of it takes half as many products
+        # again.
+        share = min(0.3, 3.0 * np.sqrt(size / (1.0 + abs(self.total))))
+
+        def product(v):
+            out = self.problem.hessian_product(v) + self.penalty * v
+            return np.where(self.free, out, 0.0)
+
+        step = newton_direction(
+            product, self.diagonal, g, lambda r, z: float(r @ z) <= share**2 * size
+        )
+        slope = float(g @ step)
+        self.decrement = -slope
+        if -slope <= 1e-20 * (1 + abs(self.total)):
+            return Status.STALLED
+        t = 1.0
+        for _ in range(40):
+            trial = self.x + t * step
+            found = self._evaluate(trial)
+            if found[0] <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
+                self._move(trial, *found)
+                return Status.MAX_ITER
+            t *= 0.5
+        return Status.STALLED
