@@ -71,7 +71,7 @@ class BlockSum:
         self.n = maps[0].shape[1]
         self._points = []  # the last few: they are asked for again and again
         self.iteration = 1  # for errors
-        self._checked = False  # whether means were compared with slopes
+        self._checked = False  # True once means were compared with slopes
 
     @property
     def stores_factor(self):
@@ -123,11 +123,11 @@ class BlockSum:
             margins += self.bias @ total
         return float(value), margins
 
-    def check_answer(self, block, name, found, shape):
+    def check_answer(self, block, name, answer, shape):
         """Refuse what is no array of finite numbers of this shape (None: any size)."""
         check_answer(
             f"{type(block).__name__}.{name}",
-            found,
+            answer,
             shape,
             f"at iteration {self.iteration}, at weights inside its domain",
         )

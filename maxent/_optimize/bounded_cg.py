@@ -49,7 +49,7 @@ class _BoundedQuadratic:
         self.free = np.ones(H.size, dtype=bool)
         self.target = None
         self.gain, self.alone = 0.0, False  # at the last release, and of one entry
-        # entries held at a bound by a large slope say nothing about the others' scale
+        # Entries held at a bound by a large slope say nothing about the others' scale.
         held = ((low >= 0) & (slope < 0)) | ((high <= 0) & (slope > 0))
         self.held = held if not held.all() else np.zeros(H.size, dtype=bool)
 
@@ -74,7 +74,7 @@ class _BoundedQuadratic:
         return self.x
 
     def _release(self):
-        """Free entries at a bound that the slope there would leave; whether any.
+        """Free entries at a bound that the slope there would leave; True if any.
 
         Only the one of the steepest slope, where the last release has gained nothing:
         the others may stand in its way.
@@ -147,7 +147,7 @@ class _BoundedQuadratic:
             if (self.slope + residual) @ y >= (self.slope + self.residual) @ self.x:
                 self.x, self.residual, self.free = y, residual, free
                 return
-        # all at once would lower the objective: only as far as the first bound
+        # The whole cut move would lower the objective: stop at the first bound.
         room = np.full(len(move), np.inf)
         down, up = move < 0, move > 0
         room[down] = (self.low - self.x)[down] / move[down]

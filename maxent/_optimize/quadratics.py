@@ -27,7 +27,7 @@ class Quadratic:
     """Base class of quadratics: no bounds, and a cost of the second degree."""
 
     homogeneous = True
-    bounds_dual = False  # whether its domain does, whatever the levels
+    bounds_dual = False  # True if the domain bounds the dual at any level
     blocks = ()
 
     def max_step(self, lam, direction):
@@ -95,13 +95,13 @@ class LowRankQuadratic(Quadratic):
     def value_and_margins(self, lam):
         """R(lam) and its gradient."""
         w = self.along(lam)
-        key, _, found = self._last
-        if found is None:
+        key, _, answer = self._last
+        if answer is None:
             value, slope = self._value_and_slope(w)
-            found = value, times(self.Z, slope)
-            found[1].setflags(write=False)
-            self._last = key, w, found
-        return found
+            answer = value, times(self.Z, slope)
+            answer[1].setflags(write=False)
+            self._last = key, w, answer
+        return answer
 
     def _value_and_slope(self, w):
         """R as a function of w = Z' lam, and its gradient there."""

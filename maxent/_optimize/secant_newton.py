@@ -62,13 +62,13 @@ def secant_newton(rows, R, E, *, tol, max_iter, init=None, callback=None):
     largest = float(np.where(np.isfinite(rows.upper), rows.upper, 0.0).max())
     stages = max(0, math.ceil(math.log2(max(largest, 1.0) / _START)))
     stages = stages if init is None else 0
-    own, monitor = _SecantNewton(rows, R, E), Monitor(tol, callback, solver="newton")
+    whole, monitor = _SecantNewton(rows, R, E), Monitor(tol, callback, solver="newton")
     lam, inside = init, np.zeros(len(rows.q))
     b = None if E is None else np.zeros(E.shape[1])
     n_iter = 0
     for s in 2.0 ** np.arange(stages, -1, -1):
         easier = _SecantNewton(replace(rows, weight=rows.weight / s), R, E)
-        problem = own if s == 1.0 else easier
+        problem = whole if s == 1.0 else easier
         point = problem.at(_start(problem.rows, R, lam, inside), b)
         status = Status.MAX_ITER
         while n_iter < max_iter and status is not Status.STALLED:
@@ -76,11 +76,11 @@ def secant_newton(rows, R, E, *, tol, max_iter, init=None, callback=None):
             new = None if point.objective == -np.inf else problem.improved(point)
             status = Status.STALLED if new is None else status
             point = point if new is None else new
-            asked = point if problem is own else own.at(point.lam, point.bias)
-            if monitor.record(n_iter, asked.objective, asked.gap, asked):
+            reported = point if problem is whole else whole.at(point.lam, point.bias)
+            if monitor.record(n_iter, reported.objective, reported.gap, reported):
                 return monitor.result(n_iter, monitor.status)
             if (
-                problem is not own
+                problem is not whole
                 and relative_gap(point.gap, point.objective) <= _ROUGH
             ):
                 break
@@ -115,10 +115,10 @@ class _SecantNewton:
 
     def improved(self, point):
         """A point of larger value; None if rounding allows none."""
-        found = self._step(point)
-        if found is None:
+        steps = self._step(point)
+        if steps is None:
             return None
-        step, db = found
+        step, db = steps
         full = slope_low = float((point.d + self.rows.slope(point.lam)) @ step)
         low, high, slope_high, t, best = 0.0, 1.0, None, 1.0, None
         for _ in range(_TRIALS):
