@@ -1,9 +1,8 @@
 """Interior points for the multi-class dual.
 
-Newton systems are those of the features of a linear kernel, where they are narrow, or
-of the matrix of the constraints. From a start only the constraints in play have one,
-which shrinking finds (Joachims 1999): most wrong classes of most rows have no
-multiplier.
+Newton systems go through the features of a linear kernel, where they are narrow, or
+through the matrix of the constraints. From a start it is that of the constraints in
+play alone (Joachims 1999): most wrong classes of most rows have no multiplier.
 
 Source: Jaakkola, Meila & Jebara (1999), eq. (4)-(5); Joachims (1999), Making
 large-scale SVM learning practical.

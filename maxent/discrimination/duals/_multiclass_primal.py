@@ -160,7 +160,7 @@ class _PrimalLoss:
         """
         m, D = self.shape
         H = np.zeros((m, D, m, D))
-        own = np.einsum("kikj->kij", H)
+        diagonal = np.einsum("kikj->kij", H)
         curvature = curvature.reshape(self.c.n, m - 1).astype(np.float32)
         for k, (rows, Z) in enumerate(self._by_class):
             others = np.insert(curvature[rows], k, 0.0, axis=1)
@@ -170,8 +170,8 @@ class _PrimalLoss:
                 G += (Z[part].T @ weighted.reshape(len(weighted), -1)).reshape(G.shape)
             H[k] -= G
             H[:, :, k] -= G.transpose(1, 0, 2)
-            own += G.transpose(1, 0, 2)
-            own[k] += G.sum(axis=1)
+            diagonal += G.transpose(1, 0, 2)
+            diagonal[k] += G.sum(axis=1)
         return H.reshape(self.size, self.size)
 
     def certified(self, x, lam):

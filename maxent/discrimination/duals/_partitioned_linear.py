@@ -45,7 +45,7 @@ _NEWTON_COLUMNS = 2000  # up to which the Hessian is formed
 
 @dataclass(frozen=True)
 class PartRows:
-    """What a partition needs to know to make its constraint rows.
+    """Settings with which a partition makes its constraint rows.
 
     Attributes
     ----------
@@ -140,12 +140,12 @@ def solve_partitioned(
 
 def _coordinate_start(start):
     """Weights and bias (d + 1,) of a machine trained on a sample of the rows."""
-    found = coordinate_ascent(start, 0.1, 20, None, None, 0)
-    return np.append(found.coef, found.bias)
+    rough = coordinate_ascent(start, 0.1, 20, None, None, 0)
+    return np.append(rough.coef, rough.bias)
 
 
 class _PartitionedProblem:
-    """What solvers of the primal ask of a LinearProblem, by passes over partitions."""
+    """A LinearProblem for solvers of the primal, by passes over partitions."""
 
     def __init__(self, parts, rows):
         self.parts, self.rows = parts, rows
@@ -163,9 +163,9 @@ class _PartitionedProblem:
 
     def curved_pass(self, x):
         """As `loss_pass`; keeps curvatures in the partitions, and has the diagonal."""
-        # without the old curvatures: a step would wait for all steps before it
-        self.curvatures, found = self.parts.update(_curved_loss, None, self.rows, x)
-        value, gradient, diagonal, *balance = found
+        # With the old curvatures as an input, a step would wait for all before it.
+        self.curvatures, sums = self.parts.update(_curved_loss, None, self.rows, x)
+        value, gradient, diagonal, *balance = sums
         return value, balance, gradient, diagonal
 
     def hessian_product(self, x):
@@ -175,8 +175,8 @@ class _PartitionedProblem:
 
     def loss_pass(self, x, hessian=False):
         """As that of LinearProblem; in place of multipliers their balance."""
-        found = self.parts.total(_loss, self.rows, x, hessian)
-        value, gradient, H, *balance = found
+        sums = self.parts.total(_loss, self.rows, x, hessian)
+        value, gradient, H, *balance = sums
         return value, balance, gradient, H
 
     def certified(self, x, balance):
@@ -219,7 +219,7 @@ def balancing(balance):
     """
     up, down, squares = balance
     lack = up - down
-    # no room is larger than the root of the sum of squares
+    # No room is larger than the root of the sum of squares.
     if abs(lack) <= 0.5 * np.sqrt(squares):
         return lack / squares if squares else 0.0, 1.0, 1.0
     if up == 0 or down == 0:

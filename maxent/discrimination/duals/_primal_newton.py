@@ -18,7 +18,7 @@ _STEPS = 200  # losses as sharp as hinges need them; the interior point is faste
 def primal_newton(linear, tol, max_iter, init, callback):
     """Newton's method whose Hessian is computed anew only when it has aged.
 
-    A random part of the rows gives the start, and the Hessian until it is found to be
+    A random part of the rows gives the start, and the Hessian until it proves to be
     too coarse, so that passes over all rows are few.
     """
     d = linear.X.shape[1]
@@ -45,16 +45,16 @@ def newton_ascent(linear, run, tol, max_iter, callback):
     last, status = min(max_iter, _STEPS), Status.MAX_ITER
     while run.iteration < last and status is Status.MAX_ITER:
         status = run.step()
-        # the gap is half the squared gradient, or more for the equality's repair
+        # The gap is half the squared gradient, or more after repair of the equality.
         left = run.gradient[run.free]
         small = left @ left <= 1.5 * tol * (1 + abs(run.total))
         stop = status is not Status.MAX_ITER or run.iteration == last
         if small or stop or run.iteration % 10 == 0:
-            found = linear.certified(run.x, run.lam)
-            J, gap, point = found.objective, found.gap, found.point
+            here = linear.certified(run.x, run.lam)
+            J, gap, point = here.objective, here.gap, here.point
             if monitor.record(run.iteration, J, gap, point):
                 status = monitor.status
-    best = found if monitor.best is None else monitor.best
+    best = here if monitor.best is None else monitor.best
     bound = last if last < max_iter else None
     return monitor.result(run.iteration, status, best, max_iter=bound)
 
@@ -118,7 +118,7 @@ class NewtonRun:
             free = self.free
             A = H[np.ix_(free, free)]
             A.flat[:: len(A) + 1] += self.penalty[free]
-            # unit diagonal, so that no column's scale drowns another in the ridge
+            # Scale to unit diagonal so that the ridge acts on all columns alike.
             self.unit = 1.0 / np.sqrt(np.maximum(A.diagonal(), 1e-7))
             A *= self.unit
             A *= self.unit[:, None]
@@ -150,14 +150,14 @@ class NewtonRun:
         step[self.free] = -self.unit * cho_solve(self.factor, scaled)
         slope = float(self.gradient @ step)
         if -slope > 0.1 * self.decrement and not self.fresh:
-            # little gained since the last step: the Hessian has aged
+            # The Hessian has aged if little was gained since the last step.
             self.decrement = np.inf
             self.evaluate(self.x, True)
             return Status.MAX_ITER
         self.decrement = -slope
         if -slope <= 1e-20 * (1 + abs(self.total)):
             return Status.STALLED
-        # far from the optimum the next Hessian is wanted anyway
+        # Far from the optimum a new Hessian is needed anyway.
         far = self.fresh and -slope > 1e-2 * (1 + abs(self.total))
         t = 1.0
         for _ in range(40):
@@ -214,8 +214,8 @@ class TruncatedRun:
         self.iteration += 1
         g = self.gradient
         size = float(g @ (g / self.diagonal))
-        # Far from the optimum less will do; a third of it takes half as many products
-        # again.
+        # Far from the optimum a rough direction is enough; a third of this share takes
+        # 1.4 times as many products (linear machines of 10 and 26 classes).
         share = min(0.3, 3.0 * np.sqrt(size / (1.0 + abs(self.total))))
 
         def product(v):
@@ -232,9 +232,9 @@ class TruncatedRun:
         t = 1.0
         for _ in range(40):
             trial = self.x + t * step
-            found = self._evaluate(trial)
-            if found[0] <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
-                self._move(trial, *found)
+            evaluated = self._evaluate(trial)
+            if evaluated[0] <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
+                self._move(trial, *evaluated)
                 return Status.MAX_ITER
             t *= 0.5
         return Status.STALLED

@@ -101,7 +101,7 @@ def solve_multiclass(
 
     callback = relayed(callback, lambda report: report.translated(finished))
     with single_threaded_blas():
-        # a dual that is not concave: ascent ends at a stationary point
+        # Ascent ends at a stationary point of a dual that is not concave.
         steady = indefinite and solver == "auto"
         solvers = ("coordinate",) if steady else problem.solvers(solver)
         result = problem.solve(solvers, max_iter, callback)
@@ -115,9 +115,11 @@ def _has_negative_curvature(kernel, c, bias):
     beta is linear in the multipliers of a row, with |beta|^2 <= m |lam|^2.
     """
     potential, m = c.rows.potential, c.m
-    own = potential.least_curvature / (c.weight * c.margin.rate**2)
+    curvature = potential.least_curvature / (c.weight * c.margin.rate**2)
     with single_threaded_blas():
-        return has_negative_curvature(kernel, bias, own / (CLASS_WEIGHT_VARIANCE * m))
+        return has_negative_curvature(
+            kernel, bias, curvature / (CLASS_WEIGHT_VARIANCE * m)
+        )
 
 
 class _Problem:
@@ -138,7 +140,7 @@ class _Problem:
         self.size = len(constraints.example)
         self.linear = kernel.kernel == "linear"
         self.width = constraints.m * kernel.X.shape[1]  # of features of constraints
-        # constraints whose matrix there is room, and time, for
+        # Constraints whose matrix there is room, and time, for.
         room = int(np.sqrt(max(cache_size, 100.0) / 24e-6))
         self.limit = min(room, _INTERIOR_LIMIT)
 
@@ -170,7 +172,7 @@ class _Problem:
         """
         g, kernel = self.constraints.rows.potential, self.kernel
         if asked != "auto":
-            # On the active constraints rounding is less.
+            # A second run, on the active constraints alone, loses fewer digits.
             return (asked, "interior") if asked == "interior" else (asked,)
         if not self.linear or kernel.sparse or g.hard:
             return "coordinate", "interior"
