@@ -81,8 +81,38 @@ def _approximate_run(linear):
     return run
 
 
-class NewtonRun:
-    """Damped Newton steps on the conjugate loss plus the Gaussian penalty.
+class _DampedSteps:
+    """Points of a descent on the conjugate loss plus the Gaussian penalty.
+
+    A subclass has `evaluate`, the objective at a point and more, and `accept`, which
+    goes to a point with these.
+    """
+
+    def __init__(self, linear):
+        self.linear, self.iteration, self.decrement = linear, 0, np.inf
+        self.free = np.isfinite(linear.precision)
+        self.penalty = np.where(self.free, linear.precision, 0.0)
+
+    def _descend(self, step, slope):
+        """Go along a step until the loss has fallen enough; the share of it, or 0."""
+        t = 1.0
+        for _ in range(40):
+            trial = self.x + t * step
+            there = self.evaluate(trial)
+            if there[0] <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
+                self.accept(trial, *there)
+                return t
+            t *= 0.5
+        return 0.0
+
+    def _is_flat(self, slope):
+        """Note the gain that a step promises; True if rounding hides it."""
+        self.decrement = -slope
+        return -slope <= 1e-20 * (1 + abs(self.total))
+
+
+class NewtonRun(_DampedSteps):
+    """Damped Newton steps by a factor of the Hessian, which serves until it has aged.
 
     Parameters
     ----------
@@ -96,20 +126,15 @@ class NewtonRun:
     """
 
     def __init__(self, linear, x, sample=None, patience=10):
-        self.linear, precision = linear, linear.precision
-        self.free = np.isfinite(precision)
-        self.penalty = np.where(self.free, precision, 0.0)
-        self.x = x
-        self.iteration, self.slow = 0, 0
-        self.patience = patience
-        self.decrement, self.factor = np.inf, None
+        super().__init__(linear)
+        self.x, self.slow, self.patience, self.factor = x, 0, patience, None
         if sample is None or sample.factor is None:
             self.evaluate(x, True)
             return
         self.factor, self.unit, self.fresh = sample.factor, sample.unit, False
-        self.accept(x, *self.evaluate(x, False))
+        self.accept(x, *self.evaluate(x))
 
-    def evaluate(self, x, hessian):
+    def evaluate(self, x, hessian=False):
         """Objective at x; with the Hessian's factor if asked for."""
         value, lam, gradient, H = self.linear.loss_pass(x, hessian)
         total = value + 0.5 * float(self.penalty @ x**2)
@@ -154,60 +179,51 @@ class NewtonRun:
             self.decrement = np.inf
             self.evaluate(self.x, True)
             return Status.MAX_ITER
-        self.decrement = -slope
-        if -slope <= 1e-20 * (1 + abs(self.total)):
+        if self._is_flat(slope):
             return Status.STALLED
         # Far from the optimum a new Hessian is needed anyway.
         far = self.fresh and -slope > 1e-2 * (1 + abs(self.total))
-        t = 1.0
-        for _ in range(40):
-            trial = self.x + t * step
-            total, lam, gradient = self.evaluate(trial, False)
-            if total <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
-                break
-            t *= 0.5
-        else:
+        t = self._descend(step, slope)
+        if not t:
             return Status.STALLED
-        self.accept(trial, total, lam, gradient)
         self.fresh = False
         if far or t < 1.0:
-            self.evaluate(trial, True)
+            self.evaluate(self.x, True)
         self.slow = self.slow + 1 if t < 0.5 else 0
         return Status.STALLED if self.slow > self.patience else Status.MAX_ITER
 
 
-class TruncatedRun:
-    """Newton steps by products with the Hessian, damped like those of NewtonRun.
+class TruncatedRun(_DampedSteps):
+    """Damped Newton steps by products with the Hessian.
 
     Parameters
     ----------
-    problem : object with `precision`, `curved_pass` and `hessian_product`
+    linear : object with `precision`, `curved_pass` and `hessian_product`
     x : ndarray
         Weights and biases to start from.
     """
 
-    def __init__(self, problem, x):
-        self.problem = problem
-        self.free = np.isfinite(problem.precision)
-        self.penalty = np.where(self.free, problem.precision, 0.0)
-        self.iteration, self.decrement = 0, np.inf
-        self._move(x, *self._evaluate(x))
+    def __init__(self, linear, x):
+        super().__init__(linear)
+        self.accept(x, *self.evaluate(x))
 
-    def _evaluate(self, x):
-        value, lam, gradient, diagonal = self.problem.curved_pass(x)
+    def evaluate(self, x):
+        """Objective at x, multipliers, gradient, and the diagonal of the Hessian."""
+        value, lam, gradient, diagonal = self.linear.curved_pass(x)
         total = value + 0.5 * float(self.penalty @ x**2)
         gradient = np.where(self.free, gradient + self.penalty * x, 0.0)
         diagonal = np.where(self.free, diagonal + self.penalty, 1.0)
         return total, lam, gradient, np.maximum(diagonal, 1e-12)
 
-    def _move(self, x, total, lam, gradient, diagonal):
+    def accept(self, x, total, lam, gradient, diagonal):
+        """Move to a point whose loss is known."""
         self.x, self.total, self.lam = x, total, lam
         self.gradient, self.diagonal = gradient, diagonal
 
     def restart(self):
         """Begin anew at the same point, where the losses have changed."""
         self.decrement = np.inf
-        self._move(self.x, *self._evaluate(self.x))
+        self.accept(self.x, *self.evaluate(self.x))
 
     def step(self):
         """One step; Status.MAX_ITER while there is more to gain, else STALLED."""
@@ -219,22 +235,13 @@ class TruncatedRun:
         share = min(0.3, 3.0 * np.sqrt(size / (1.0 + abs(self.total))))
 
         def product(v):
-            out = self.problem.hessian_product(v) + self.penalty * v
+            out = self.linear.hessian_product(v) + self.penalty * v
             return np.where(self.free, out, 0.0)
 
         step = newton_direction(
             product, self.diagonal, g, lambda r, z: float(r @ z) <= share**2 * size
         )
         slope = float(g @ step)
-        self.decrement = -slope
-        if -slope <= 1e-20 * (1 + abs(self.total)):
+        if self._is_flat(slope) or not self._descend(step, slope):
             return Status.STALLED
-        t = 1.0
-        for _ in range(40):
-            trial = self.x + t * step
-            evaluated = self._evaluate(trial)
-            if evaluated[0] <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
-                self._move(trial, *evaluated)
-                return Status.MAX_ITER
-            t *= 0.5
-        return Status.STALLED
+        return Status.MAX_ITER
