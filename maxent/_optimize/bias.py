@@ -204,8 +204,8 @@ def _bounded_step(E, grad, curvature, reach):
 def equality_multipliers(rows, d, E, guess, total=None):
     """Biases of the smallest gap; of several, for hinges, by a linear program."""
     if rows.potential.linear and (E.shape[1] > 1 or total is not None):
-        found, _ = hinge_bias_lp(rows, d, E, total)
-        return guess if found is None else found
+        best, _ = hinge_bias_lp(rows, d, E, total)
+        return guess if best is None else best
     return best_bias_of(rows, d, E, guess, total)
 
 
@@ -217,13 +217,13 @@ def max_margin_bias(d, E):
     if (d <= 0).all():
         return np.zeros(E.shape[1])
     k = E.shape[1]
-    found = linprog(
+    program = linprog(
         np.append(np.zeros(k), -1.0),
         A_ub=np.column_stack([-E, np.ones(len(d))]),
         b_ub=-d,
         bounds=[(None, None)] * (k + 1),
     )
-    return found.x[:k] if found.success else np.zeros(k)
+    return program.x[:k] if program.success else np.zeros(k)
 
 
 def hinge_bias_lp(rows, d, E, total=None):
@@ -233,10 +233,10 @@ def hinge_bias_lp(rows, d, E, total=None):
     = total``, zero by default, and lam within its bounds. None for both if it is not
     solved.
     """
-    found = linprog(
+    program = linprog(
         -d,
         A_eq=E.T,
         b_eq=np.zeros(E.shape[1]) if total is None else total,
         bounds=np.column_stack([np.zeros_like(d), rows.upper]),
     )
-    return (-found.eqlin.marginals, found.x) if found.success else (None, None)
+    return (-program.eqlin.marginals, program.x) if program.success else (None, None)

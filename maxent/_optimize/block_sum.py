@@ -14,17 +14,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, cg
 
 from maxent._core.tall_matrices import DenseRows, TallMatrix
-from maxent._optimize.few_products import FewProducts
-from maxent._optimize.hessian_products import FreeHessian
+from maxent._optimize.hessian_products import FreeHessian, RecycledHessian
 from maxent._optimize.mapped_factors import MappedFactors
 from maxent._optimize.maps import Diagonal
+from maxent._optimize.newton_system import NewtonSystem
 from maxent._optimize.quadratics import LowRankQuadratic
 from maxent._support import validation as v
-from maxent._support.linalg import TALL, as_array, row_chunks
+from maxent._support.linalg import TALL, weighted_gram
 from maxent._support.validation import check_answer
 
 _FACTOR_WORK = 3e10  # multiplications of a factorisation beyond which CG is faster
@@ -32,9 +30,6 @@ _FACTOR_SIZE = 1e8  # entries of the Hessian's factor that may be stored
 _MATRIX_SIZE = 2000  # multipliers up to which CG may store the Hessian, 32 MB
 _LEAST_PRODUCTS, _MOST_PRODUCTS = 10, 100  # for one system
 _PRODUCT_COLUMNS = 20  # columns of factors whose making and use costs one of them
-_RECYCLED_SIZE = 2500  # multipliers whose matrix may be stored, 50 MB
-_RECYCLED_PRODUCTS = 15  # per right-hand side; three sides cost about half a matrix
-_RECYCLED_ACCURACY = 1e-5  # of a step; its error shows in the next residual
 _SLOPE_TOL = 1e-4  # of the sum of |mean|: rounding in log Z that leaves a gap of 1e-8
 
 
@@ -76,7 +71,7 @@ class BlockSum:
         self.n = maps[0].shape[1]
         self._points = []  # the last few: they are asked for again and again
         self.iteration = 1  # for errors
-        self._checked = False  # whether means were compared with slopes
+        self._checked = False  # True once means were compared with slopes
 
     @property
     def stores_factor(self):
@@ -128,11 +123,11 @@ class BlockSum:
             margins += self.bias @ total
         return float(value), margins
 
-    def check_answer(self, block, name, found, shape):
+    def check_answer(self, block, name, answer, shape):
         """Refuse what is no array of finite numbers of this shape (None: any size)."""
         check_answer(
             f"{type(block).__name__}.{name}",
-            found,
+            answer,
             shape,
             f"at iteration {self.iteration}, at weights inside its domain",
         )
@@ -251,7 +246,7 @@ class BlockSum:
         return zip(self.blocks, self.transposed, point.weights, extras, strict=True)
 
     def solver(self, lam, diagonal, index=slice(None), curvatures=None, accuracy=None):
-        """Function that solves (Hessian + diag) x = rhs, over the rows at `index`.
+        """Newton system of the Hessian and a diagonal, over the rows at `index`.
 
         `curvatures` of blocks, None for none, are added to the Hessian along slacks.
         With an accuracy, an error of x that will do as a share of x, blocks with cheap
@@ -260,12 +255,11 @@ class BlockSum:
         exact = partial(self._exact, lam, diagonal, index, curvatures)
         if accuracy is None or not all(block.cheap_products for block in self.blocks):
             return exact()
-        extras = [None] * len(self.blocks) if curvatures is None else curvatures
-        H = FreeHessian(self, lam, np.arange(self.n)[index], diagonal, extras)
-        return FewProducts(
-            H.product,
-            lambda r: (r.T / H.diagonal).T,
-            exact,
+        H = FreeHessian(self, lam, np.arange(self.n)[index], diagonal, curvatures)
+        return NewtonSystem(
+            product=H.product,
+            precondition=H.preconditioner(np.arange(H.size)),
+            factor=exact,
             most=self._most_products(),
             accuracy=accuracy,
         )
@@ -286,21 +280,17 @@ class BlockSum:
         if mapped is not None and mapped.is_worth_it(ranks, _FACTOR_WORK):
             return self._mapped_solver(mapped, lam, diagonal, index, curvatures)
         if not self.stores_factor or self.n * p * min(self.n, p) > _FACTOR_WORK:
-            return self._conjugate_gradients(lam, diagonal, index, curvatures)
+            return self._by_products(lam, diagonal, index, curvatures)
         G = self.factor(lam, curvatures)
+        quadratic = LowRankQuadratic(G)
         if len(diagonal) < self.n:
-            quadratic = LowRankQuadratic(G).restricted(index, lam)
-        else:
-            quadratic = LowRankQuadratic(G)
+            quadratic = quadratic.restricted(index, lam)
         try:
             return quadratic.solver(lam, diagonal)
         except np.linalg.LinAlgError:
-            # equal rows and no curvature of their own: any split of their
-            # multipliers will do, and a proximal term chooses one
-            chunks = row_chunks(self.n, 1000 * p)
-            squares = [np.square(as_array(G, at)).sum(axis=1) for at in chunks]
-            largest = np.concatenate(squares)[index].max(initial=0.0)
-            least = 1e-12 * float(largest)
+            # Equal rows without curvature of their own leave the split of their
+            # multipliers open, and a proximal term chooses one.
+            least = 1e-12 * float(weighted_gram(G, np.ones(self.n)).trace())
             return quadratic.solver(lam, np.maximum(diagonal, least))
 
     def _mapped_solver(self, mapped, lam, diagonal, index, curvatures):
@@ -308,32 +298,21 @@ class BlockSum:
         if len(diagonal) < self.n:
             mapped = mapped.restricted(index)
         least = 0.0
-        if not diagonal.all():  # as below
+        if not diagonal.all():  # as above
             least = 1e-12 * max(float(np.square(F).sum(axis=1).max()) for F in factors)
         return mapped.solver(factors, np.maximum(diagonal, least))
 
-    def _conjugate_gradients(self, lam, diagonal, index, curvatures):
+    def _by_products(self, lam, diagonal, index, curvatures):
         """As `solver`, by products; a small Hessian that blocks make preconditions."""
-        extras = [None] * len(self.blocks) if curvatures is None else curvatures
-        H = FreeHessian(self, lam, np.arange(self.n)[index], diagonal, extras)
+        H = FreeHessian(self, lam, np.arange(self.n)[index], diagonal, curvatures)
         if H.direct and H.size <= _MATRIX_SIZE:
-            H.assemble()
-        nearly = H.preconditioner(np.arange(H.size))
-        shape = H.size, H.size
-        operator = LinearOperator(shape, matvec=H.product, dtype=np.float64)
-        inverse = LinearOperator(shape, matvec=nearly, dtype=np.float64)
-
-        def solve(rhs):
-            columns = rhs.reshape(H.size, -1)
-            out = np.column_stack(
-                [
-                    cg(operator, c, rtol=1e-9, atol=0.0, maxiter=500, M=inverse)[0]
-                    for c in columns.T
-                ]
-            )
-            return out.reshape(rhs.shape)
-
-        return solve
+            H.assembled_matrix()
+        return NewtonSystem(
+            product=H.product,
+            precondition=H.preconditioner(np.arange(H.size)),
+            most=500,
+            accuracy=1e-9,
+        )
 
     def restricted(self, index, lam):
         """Newton systems over a subset of the multipliers, at lam."""
@@ -356,63 +335,3 @@ class _Restricted:
 
     def solver(self, lam, diagonal):
         return self.R.solver(self.lam, diagonal, self.index)
-
-
-class RecycledHessian:
-    """Newton systems of an interior point by a Hessian of some steps before.
-
-    Blocks over trees make a product with their Hessian in about the time of a gradient,
-    and the matrix in a hundred times as much. Between the steps of an interior point
-    the diagonal of the potentials changes by orders of magnitude and the Hessian of the
-    blocks little: an old one, with the new diagonal, is a preconditioner under which
-    conjugate gradients end after a few products. Where they do not, the matrix is made
-    anew.
-
-    Parameters
-    ----------
-    R : BlockSum
-    """
-
-    def __init__(self, R):
-        self.R, self.matrix = R, None
-
-    @classmethod
-    def serves(cls, R):
-        """True if its products are cheap enough, and its matrix small."""
-        cheap = all(block.cheap_products for block in R.blocks)
-        ranks = sum(block.rank for block in R.blocks)
-        return cheap and R.n <= _RECYCLED_SIZE and ranks >= R.n
-
-    def solver(self, lam, diagonal, index, curvatures):
-        """Function that solves (Hessian + diag) x = rhs; None without a factor."""
-        at = np.arange(self.R.n)[index]
-        extras = [None] * len(self.R.blocks) if curvatures is None else curvatures
-        H = FreeHessian(self.R, lam, at, diagonal, extras)
-        if self.matrix is None:
-            return self._renewed(H, lam, extras, at)
-        try:
-            factor = self._factor(at, H.diagonal)
-        except LinAlgError:
-            return self._renewed(H, lam, extras, at)
-        precondition = partial(cho_solve, factor, check_finite=False)
-        renewed = partial(self._renewed, H, lam, extras, at)
-        return FewProducts(
-            H.product,
-            precondition,
-            renewed,
-            most=_RECYCLED_PRODUCTS,
-            accuracy=_RECYCLED_ACCURACY,
-        )
-
-    def _factor(self, at, diagonal):
-        A = self.matrix[np.ix_(at, at)]
-        A.flat[:: len(at) + 1] += diagonal
-        return cho_factor(A, overwrite_a=True, check_finite=False)
-
-    def _renewed(self, H, lam, extras, at):
-        """Direct solutions by the matrix of this point, which is kept."""
-        n = self.R.n
-        whole = FreeHessian(self.R, lam, np.arange(n), np.ones(n), extras)
-        self.matrix = whole.assembled_matrix() - np.eye(n)
-        factor = self._factor(at, H.diagonal)
-        return lambda rhs: cho_solve(factor, rhs, check_finite=False)

@@ -10,9 +10,11 @@ answer is a direction of ascent.
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 
-from maxent._optimize.newton_step import Projection
+from maxent._optimize.newton_system import Projection, conjugate_gradients
 from maxent._support.linalg import small_solve
 
 _FACTORISED = 1e-8  # accuracy where the preconditioner is a factor of H
@@ -47,7 +49,7 @@ class _BoundedQuadratic:
         self.free = np.ones(H.size, dtype=bool)
         self.target = None
         self.gain, self.alone = 0.0, False  # at the last release, and of one entry
-        # entries held at a bound by a large slope say nothing about the others' scale
+        # Entries held at a bound by a large slope say nothing about the others' scale.
         held = ((low >= 0) & (slope < 0)) | ((high <= 0) & (slope > 0))
         self.held = held if not held.all() else np.zeros(H.size, dtype=bool)
 
@@ -72,7 +74,7 @@ class _BoundedQuadratic:
         return self.x
 
     def _release(self):
-        """Free entries at a bound that the slope there would leave; whether any.
+        """Free entries at a bound that the slope there would leave; True if any.
 
         Only the one of the steepest slope, where the last release has gained nothing:
         the others may stand in its way.
@@ -81,11 +83,7 @@ class _BoundedQuadratic:
         improved = gain > (1.0 + _ROUNDING) * self.gain
         if not improved and self.alone:
             return False
-        slope = self.residual
-        at = np.flatnonzero(self.free)
-        if self.E is not None and len(at):
-            y, *_ = self._projection(at)(self.residual[at])
-            slope = slope - self.E @ y
+        slope = self.residual  # less its part along E, that of the free entries
         inward = np.where(self.x <= self.low, slope, 0.0)
         inward = np.where(self.x >= self.high, -slope, inward)
         inward[self.free | (self.high <= self.low)] = 0.0
@@ -101,50 +99,42 @@ class _BoundedQuadratic:
         return True
 
     def _projection(self, at):
-        """The function that projects a slope of these entries on the equalities."""
-        E = None if self.E is None else self.E[at]
-        return Projection(self.H.preconditioner(at), E)
+        """The function that projects a slope, to a direction of these entries."""
+        nearly = self.H.preconditioner(at)
+
+        def solve(r):
+            z = np.zeros(r.shape)
+            z[at] = nearly(r[at])
+            return z
+
+        return Projection(solve, self.E)
 
     def _find_target(self, norm):
-        """The norm that may be left, where that of the free entries' slope is `norm`.
+        """Set the norm that may be left, a share of that of entries that are not held.
 
-        It is a share of the norm of the entries that are not held.
+        `norm` is that of the free entries' slope.
         """
         if self.held[self.free].any():
-            at = np.flatnonzero(~self.held)
-            _, r, z = self._projection(at)(self.residual[at])
+            _, r, z = self._projection(np.flatnonzero(~self.held))(self.residual)
             norm = float(r @ z)
         accuracy = _FACTORISED if self.H.assembled else self.accuracy
         self.target = accuracy**2 * norm
 
     def _conjugate_gradients(self):
         """Move x up; the step that would leave the bounds, or None at the target."""
-        H, at = self.H, np.flatnonzero(self.free)
+        at, start = np.flatnonzero(self.free), self.x
         project = self._projection(at)
-        # the part along E would stay and drown the others in rounding
-        _, r, z = project(self.residual[at])
-        size, left = 0.0, float(r @ z)
-        if self.target is None:
-            self._find_target(left)
-        p = np.zeros(H.size)
-        for _ in range(2 * len(at) + 20):
-            if not left > self.target:
-                break
-            p[at] = z + (left / size * p[at] if size else 0.0)
-            Hp = H.product(p)
-            curvature = float(p @ Hp)
-            if not curvature > 0:
-                break
-            move = left / curvature * p
-            new = self.x + move
+        iterates = conjugate_gradients(self.H.product, project, self.residual)
+        for x, _, residual, _, left in islice(iterates, 2 * len(at) + 21):
+            new = start + x
             if (new < self.low).any() or (new > self.high).any():
-                return move
-            change = left / curvature * Hp
-            self.x, self.residual = new, self.residual - change
-            if H.should_assemble():
+                return new - self.x
+            # The part along E would stay and drown the others in rounding.
+            self.x, self.residual = new, residual
+            if self.target is None:
+                self._find_target(left)
+            if not left > self.target or self.H.should_assemble():
                 break
-            _, r, z = project(r - change[at])
-            size, left = left, float(r @ z)
         return None
 
     def _meet_bounds(self, move):
@@ -157,7 +147,7 @@ class _BoundedQuadratic:
             if (self.slope + residual) @ y >= (self.slope + self.residual) @ self.x:
                 self.x, self.residual, self.free = y, residual, free
                 return
-        # all at once would lower the objective: only as far as the first bound
+        # The whole cut move would lower the objective: stop at the first bound.
         room = np.full(len(move), np.inf)
         down, up = move < 0, move > 0
         room[down] = (self.low - self.x)[down] / move[down]

@@ -68,7 +68,7 @@ def repair_equality(lam, upper, E, total=None):
         room = np.minimum(lam, np.where(np.isfinite(upper), upper - lam, np.inf))
         W = np.maximum(room, 0.0) ** 2
         S = weighted_products(E, W)
-        # classes that are far apart have multipliers, and so entries, of other sizes
+        # Classes that are far apart have multipliers, and so entries, of other sizes.
         scale = np.sqrt(np.maximum(S.diagonal(), np.finfo(float).tiny))
         pull = small_solve(S / np.outer(scale, scale), lack / scale) / scale
         move = W * (E @ pull)
@@ -114,7 +114,7 @@ def _scaled(lam, upper, E, goal):
         step = small_solve(S / np.outer(scale, scale), lack / scale) / scale
         if not np.isfinite(step).all():
             return None
-        # beyond a factor of e^2 the quadratic model of the exponentials is no guide
+        # Beyond a factor of e^2 the quadratic model of the exponentials is no guide.
         step *= min(1.0, 2.0 / max(float(np.abs(E @ step).max()), 1e-300))
         u = u + step
         new, lack, size = at(u)

@@ -56,12 +56,12 @@ def constraint_rounds(rows, R, E, *, tol, max_iter, init=None, callback=None):
 class _Rounds:
     def __init__(self, rows, R, E, monitor):
         self.rows, self.R, self.E, self.monitor = rows, R, E, monitor
-        # a constraint has two classes of many
+        # A constraint has entries for two classes of many.
         several = E is not None and E.shape[1] > 1
         self.incidence = sp.csr_array(E) if several else E
         self.at_zero = rows.slope(np.zeros(len(rows.q)))
-        # Beyond as many a factor of the blocks is the cheaper one, where one is stored;
-        # else Newton systems would take hundreds of products for each of the biases.
+        # Beyond as many constraints a factor of the blocks is cheaper, if it is stored.
+        # If not, Newton systems would take hundreds of products for every bias.
         columns = sum(block.rank for block in R.blocks)
         self.largest = min(_LARGEST, columns) if R.stores_factor else R.n
 
@@ -75,8 +75,8 @@ class _Rounds:
             steps += self._round(working, steps, max_iter - steps).n_iter
             still = self.point.objective <= before + _NOTHING * (1.0 + abs(before))
             if still and not self._has_ended():
-                # These are solved: biases that leave them so may violate others less,
-                # and what the best biases of all constraints violate has to join.
+                # The working set is solved. Other biases that leave it so may violate
+                # fewer constraints: only violations at the best biases of all join.
                 lam, bias = self.point.lam, self.point.bias
                 self._record(steps, self._certified(lam, bias, polish=True))
             if self._has_ended():
@@ -94,7 +94,7 @@ class _Rounds:
         return self.monitor.converged or self.monitor.stopped
 
     def _record(self, steps, point):
-        """Go to a point; whether that ends the method."""
+        """Go to a point; return True if that ends the method."""
         self.point = point
         return self.monitor.record(steps, point.objective, point.gap, point)
 

@@ -20,9 +20,8 @@ import numpy as np
 
 from maxent._optimize.certificate import DualPoint, certify, repair_equality
 from maxent._optimize.interior_start import has_upper_duals, start_inside
-from maxent._optimize.newton_step import (
+from maxent._optimize.newton_system import (
     NEAREST_END,
-    bordered,
     equality_residual,
     longest_step,
 )
@@ -156,7 +155,7 @@ class _InteriorPoint:
         most *= max(1.0, 1.0 / max(R.mean_diagonal(), 1e-300))
         most *= max(1.0, self.largest) ** 2
         self.unbounded_from = np.inf if R.bounds_dual else most
-        # quadratics are cheap enough to go on to the last digit
+        # Quadratics are cheap enough to go on to the last digit.
         self.enough = min(monitor.tol, 1e-12) if R.homogeneous else monitor.tol
         self.last_progress = 0, np.inf, -np.inf
 
@@ -198,7 +197,7 @@ class _InteriorPoint:
         diagonal = self.rows.curvature(state.lam) + state.z / state.lam
         if self.has_end:
             diagonal = diagonal + state.t / state.upper_slack
-        return bordered(self.domain.solver(state.lam, diagonal), self.E)
+        return self.domain.solver(state.lam, diagonal).bordered(self.E)
 
     def _predict(self, state, solve, products):
         """Targets of the step, from the affine one (Mehrotra 1992).
@@ -228,14 +227,14 @@ class _InteriorPoint:
         sigma = min(max((after / products) ** 3, 1e-6), 0.5)
         mu = sigma * products / (n * (2 if self.has_end else 1) + domain.count)
         if domain.count:
-            # complementarity must not go ahead of the conditions on the slopes
+            # Complementarity must not go ahead of the conditions on the slopes.
             d = state.gradient + domain.dual_gradient() - rows.slope(state.lam)
             ahead = rows.gap(state.lam, d) > products
             share = domain.least_shares[int(ahead)]
             mu = max(mu, share * products / (n + domain.count))
         elif not self.R.homogeneous and rows.potential.finite_at_zero:
-            # slacks that vanish long before the slopes do hold multipliers at zero;
-            # infinite slopes do not, and change by log(10) where mu changes tenfold
+            # Slacks that vanish long before the slopes do hold multipliers at zero.
+            # Infinite slopes do not, and change by log(10) where mu changes tenfold.
             residual = state.residual(domain.dual_gradient())
             mu = max(mu, 1e-6 * residual / math.sqrt(n) * float(state.lam.mean()))
         return mu
@@ -266,7 +265,7 @@ class _InteriorPoint:
         )
         if state.t is not None:
             a = min(a, longest_step(state.t, step.t))
-        # from far beyond the answer, a whole step ends at zero by rounding
+        # From far beyond the answer, a whole step ends at zero by rounding.
         inside = (state.lam + step.lam > 0).all() and (state.z + step.z > 0).all()
         return 1.0 if a >= 1.0 and inside else keep * a
 
@@ -305,8 +304,8 @@ class _InteriorPoint:
             if self.E is not None:
                 gradient = gradient - self.E @ state.bias
             if not rows.potential.closed:
-                # beyond the last number below the end of an open domain nothing can
-                # be asked
+                # Multipliers at the last number below the end of an open domain cannot
+                # grow.
                 gradient[(lam >= NEAREST_END * self.upper) & (gradient > 0)] = 0.0
         return replace(state, lam=lam, upper_slack=upper_slack, gradient=gradient)
 
@@ -329,8 +328,10 @@ class _InteriorPoint:
         """Certified point at multipliers that may be infeasible (None)."""
         if self.E is None:
             bias = None
-        found = certify(self.certified_rows, self.R, lam, self.E, bias, polish=polish)
-        return DualPoint(lam, *found)
+        certificate = certify(
+            self.certified_rows, self.R, lam, self.E, bias, polish=polish
+        )
+        return DualPoint(lam, *certificate)
 
     def _certify(self, state):
         """Certified point near a state, with the duals of slacks that vanish."""
@@ -340,13 +341,13 @@ class _InteriorPoint:
             point = self._point(lam, state.bias)  # with the best bias
         J, tol = point.objective, self.monitor.tol
         if self.domain.count and relative_gap(point.gap, J) > tol and -np.inf < J:
-            found = certify_with_slack_duals(
+            with_duals = certify_with_slack_duals(
                 *(self.certified_rows, self.R, self.E, lam, point.gap, point.bias),
                 self.domain,
                 target=tol * (1.0 + max(J, 0.0)),
             )
-            if found is not None:
-                gap, bias, blocks = found
+            if with_duals is not None:
+                gap, bias, blocks = with_duals
                 point = replace(point, gap=gap, bias=bias, blocks=blocks)
         return point
 
@@ -386,7 +387,7 @@ class _InteriorPoint:
         final = best
         if best.objective > -np.inf and best.blocks is None:
             final = polished(best, self.rows, self.certified_rows, self.R, self.E)
-        # zeros are not worth the tolerance
+        # Exact zeros are refused if they cost the tolerance.
         met, still_met = (
             relative_gap(p.gap, p.objective) <= tol for p in (best, final)
         )

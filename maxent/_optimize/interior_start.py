@@ -1,4 +1,4 @@
-"""Where the interior point starts: multipliers, biases and all duals."""
+"""The start of the interior point: multipliers, biases and all duals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _multipliers(rows, R, E, init):
     if unbounded.any() or rows.potential.closed:
         lam = _into_domain(R, lam)
         # J along the ray is nearly slope @ lam - curved; a level of zero leaves no
-        # slope but that of R
+        # slope but that of R.
         value, _ = R.value_and_margins(lam)
         slope, curved = rows.q + rows.slope(1e-3 * lam), value
         if not R.homogeneous:
@@ -102,7 +102,7 @@ def _duals(rows, R, lam):
         z = share * _scale(rows, lam) / lam
         if R.homogeneous:
             return z, None
-        # margins of a model with a prior of its own start far above their levels
+        # Margins of a model with a prior over its parameters start far above levels.
         _, margins = R.value_and_margins(lam)
         return z + np.maximum(margins - rows.slope(lam) - rows.q, 0.0), None
     _, margins = R.value_and_margins(lam)

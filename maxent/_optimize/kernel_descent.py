@@ -112,10 +112,10 @@ class KernelDescent:
             if not fall < 0:
                 pairs, d, fall = _Pairs(2 * n + 1), -g, -size
             longest = self.max_change / max(np.abs(d[n:-1] + d[-1]).max(), 1e-300)
-            found = self._searched(x, d, value, fall, longest)
-            if found is None:
+            searched = self._searched(x, d, value, fall, longest)
+            if searched is None:
                 break
-            new, value, slope = found
+            new, value, slope = searched
             new_g = self._gradient(new, slope)
             pairs.add(new - x, new_g - g)
             x, g = new, new_g
@@ -141,24 +141,24 @@ class KernelDescent:
 
         Where the longest step does not, it is halved until it lowers F enough.
         """
-        n, known = len(x) // 2, {}
+        n, points = len(x) // 2, {}
         df = d[n:-1] + d[-1]
 
         def at(t):
-            if t not in known:
+            if t not in points:
                 point = x + t * d
-                known[t] = point, *self._risk(point)
-            return known[t]
+                points[t] = point, *self._risk(point)
+            return points[t]
 
         def derivative(t):
             point, _, slope = at(t)
-            own = float(point[:n] @ d[n:-1]) + self.precision * point[-1] * d[-1]
-            return float(slope @ df) + own
+            from_norm = float(point[:n] @ d[n:-1]) + self.precision * point[-1] * d[-1]
+            return float(slope @ df) + from_norm
 
         t = min(1.0, longest)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = line_search(
+            share = line_search(
                 lambda u: at(t * float(u[0]))[1],
                 lambda u: np.array([t * derivative(t * float(u[0]))]),
                 np.zeros(1),
@@ -167,8 +167,8 @@ class KernelDescent:
                 old_fval=value,
                 amax=longest / t,
             )[0]
-        if found is not None:
-            return at(t * float(found))
+        if share is not None:
+            return at(t * float(share))
         for _ in range(60):
             if at(t)[1] <= value + 1e-4 * t * fall:
                 return at(t)

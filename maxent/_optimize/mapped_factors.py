@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._optimize.newton_system import NewtonSystem
 from maxent._support.linalg import blocked_cholesky, solve_lower
 
 _WORTH = 0.5  # share of the multiplications of the dense product below which this pays
@@ -35,14 +36,14 @@ class MappedFactors:
 
     def __init__(self, maps, bias=None):
         self.A = sp.csr_array(sp.vstack(maps, format="csr"))
-        self.meetings = None  # of rows, found when they are needed
+        self.meetings = None  # of rows, made when they are needed
         self.bias = np.zeros((self.A.shape[1], 0)) if bias is None else bias
         ends = np.cumsum([0] + [A.shape[0] for A in maps])
         self.rows = [slice(lo, hi) for lo, hi in itertools.pairwise(ends)]
         self.n_pairs = _pairs_of(sp.csc_array(self.A)).sum()
         touched = (self.A != 0).astype(np.float64)
         pairs = touched @ touched.T
-        # rows of block s that meet rows of block t, (s, t)
+        # Entry (s, t) counts the rows of block s that meet rows of block t.
         self.meeting = np.array(
             [
                 [np.count_nonzero(np.diff(pairs[s][:, t].indptr)) for t in self.rows]
@@ -76,12 +77,12 @@ class MappedFactors:
         return less and work + p**3 / 3.0 <= most
 
     def solver(self, factors, diagonal):
-        """Function that solves (G G' + diag) x = rhs, for factors F_s."""
+        """Newton system (G G' + diag) x = rhs, for factors F_s."""
         ends = np.cumsum([0] + [F.shape[1] for F in factors])
         places = [slice(lo, hi) for lo, hi in itertools.pairwise(ends)]
         last = slice(ends[-1], ends[-1] + self.bias.shape[1])
         if not last.stop:
-            return lambda rhs: (rhs.T / diagonal).T
+            return NewtonSystem(lambda rhs: (rhs.T / diagonal).T)
         L = blocked_cholesky(self._inner(factors, places, last, diagonal))
 
         def down(x):  # G' x
@@ -94,11 +95,11 @@ class MappedFactors:
             return self.A.T @ np.concatenate(parts) + self.bias @ y[last]
 
         def solve(rhs):
-            # Woodbury's identity
+            # This is Woodbury's identity.
             x = (rhs.T / diagonal).T
             return x - (up(solve_lower(L, down(x))).T / diagonal).T
 
-        return solve
+        return NewtonSystem(solve)
 
     def _inner(self, factors, places, last, diagonal):
         """I + G' D^-1 G, its lower triangle."""
@@ -123,8 +124,8 @@ def _pairs_of(A):
 class _Meetings:
     """Entries of A D A' between the rows of two blocks, for diagonals D that change.
 
-    Where they are is found once. SciPy's product finds it each time, and leaves out
-    what happens to be zero.
+    Their places are computed once. SciPy's product computes them each time, and leaves
+    out entries that happen to be zero.
     """
 
     def __init__(self, A, blocks):

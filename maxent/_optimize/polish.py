@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from maxent._optimize.certificate import DualPoint, certify, repair_equality
-from maxent._optimize.newton_step import (
+from maxent._optimize.newton_system import (
     NEAREST_END,
-    bordered,
     equality_residual,
     longest_step,
 )
@@ -51,19 +50,19 @@ def polished(best, rows, certified_rows, R, E):
     start = sparse.copy()
     if rows.potential.closed:
         start[at_end] = upper[at_end]
-    found = _newton(start, np.flatnonzero(free), best, rows, R, E)
-    if found is None:
+    candidate = _newton(start, np.flatnonzero(free), best, rows, R, E)
+    if candidate is None:
         return best
-    found = certified(*found)
-    # margins that are all met as asked leave the difference of the two levels open
+    candidate = certified(*candidate)
+    # Margins that are all met as asked leave the difference of the two levels open.
     lift = float((rows.q - certified_rows.q) @ best.lam)
     rounding = _rounding(best, rows, free)
-    if np.isfinite(found.gap) and found.gap <= best.gap + (lift + rounding):
-        return found
-    # sparsity alone, where Newton did not help
-    found = certified(sparse, best.bias)
-    if np.isfinite(found.gap) and found.gap <= max(2 * best.gap, rounding):
-        return found
+    if np.isfinite(candidate.gap) and candidate.gap <= best.gap + (lift + rounding):
+        return candidate
+    # Where Newton did not help, the zeros alone may.
+    candidate = certified(sparse, best.bias)
+    if np.isfinite(candidate.gap) and candidate.gap <= max(2 * best.gap, rounding):
+        return candidate
     return best
 
 
@@ -83,7 +82,7 @@ def _rounding(best, rows, free):
 
 
 def _active_set(best, rows):
-    """Which multipliers are inside their domain, and which at its end."""
+    """Multipliers inside their domain and multipliers at its end, as masks."""
     lam, upper = best.lam, rows.upper
     top = np.where(np.isfinite(upper), upper, max(lam.max(initial=0.0), 1e-300))
     if rows.potential.closed:
@@ -91,8 +90,7 @@ def _active_set(best, rows):
         free = lam > 1e-7 * top
     else:
         _, wanted, _ = rows.loss(best.d)
-        # of a pair (multiplier, slack) the smaller one, by its own scale, is on its
-        # way out
+        # Of a pair (multiplier, slack) the smaller one, by its scale, tends to zero.
         slack = -(best.d + rows.slope(lam)) / max(float(np.abs(rows.q).max()), 1e-3)
         free = (wanted > 0) | (lam > np.maximum(slack, 1e-7) * top)
         at_end = lam >= NEAREST_END * upper
@@ -104,7 +102,7 @@ def _newton(lam, index, best, rows, R, E):
     b, part, lam = best.bias, rows.subset(index), lam.copy()
     restricted = R.restricted(index, best.lam)
     Ef = None if E is None else E[index]
-    # the gap left is the square of less than this; of piecewise linear losses not so
+    # The gap is the square of the last step, but for piecewise linear losses.
     enough = 0.0 if rows.potential.linear else 1e-8
     for _ in range(3):
         _, margins = R.value_and_margins(lam)
@@ -114,8 +112,8 @@ def _newton(lam, index, best, rows, R, E):
         diagonal = part.curvature(lam[index])
         scale = 1e-12 * max(float(np.abs(diagonal).max(initial=0.0)), 1e-3)
         try:
-            solve = bordered(restricted.solver(lam[index], diagonal + scale), Ef)
-            step, db = solve(rhs, equality_residual(E, lam))
+            system = restricted.solver(lam[index], diagonal + scale)
+            step, db = system.bordered(Ef)(rhs, equality_residual(E, lam))
         except np.linalg.LinAlgError:
             return None
         a = longest_step(lam[index], step, part.upper)

@@ -24,7 +24,7 @@ from maxent._support.threads import effective_threads
 
 _VALUE, _SLOPE, _CURVATURE, _LOSS, _ARGMAX = range(5)
 
-# where properties of g on all of its domain are looked at, as shares of it
+# Shares of the domain at which properties of g are checked.
 _GRID = np.array([1e-6, 1e-3, 0.05, 0.25, 0.5, 0.75, 0.95, 0.999])
 _MANY = 20_000  # entries from which on a pass may be worth threads
 _LEAST = 1e-3  # share of the domain where solvers start if the slope at 0 is infinite
@@ -120,7 +120,7 @@ class Potential:
         """True if G is finite everywhere: the slope of g has no lower bound."""
         if math.isfinite(self.upper):
             return True
-        # slopes that fall as slowly as -log u still fall by hundreds here
+        # Slopes that fall as slowly as -log u still fall by hundreds here.
         return not self._at(_SLOPE, 1e300) > self._at(_SLOPE, 1e150) - 1.0
 
     @cached_property

@@ -131,13 +131,18 @@ class _ProjectedNewton:
             self.residual = residual
             solved = rounded or barrier.is_solved(residual)
             if solved or residual + barrier.complementarity() <= target:
-                found = certify_with_slack_duals(
+                with_duals = certify_with_slack_duals(
                     *(rows, R, E, lam, gap, bias, barrier),
                     target=target,
                     refine=rounded,
                 )
-                if found is not None and found[0] < point.gap:
-                    point = replace(point, gap=found[0], bias=found[1], blocks=found[2])
+                if with_duals is not None and with_duals[0] < point.gap:
+                    point = replace(
+                        point,
+                        gap=with_duals[0],
+                        bias=with_duals[1],
+                        blocks=with_duals[2],
+                    )
             if not solved:
                 break
             barrier.lower(self.tol, J)
@@ -145,7 +150,7 @@ class _ProjectedNewton:
         return point
 
     def _with_best_bias(self, d):
-        """Shortfalls with the bias of the smallest gap, given those without, and it."""
+        """Shortfalls d with the bias of the smallest gap added, and that bias."""
         if self.E is None:
             return d, None
         bias = equality_multipliers(self.rows, d, self.E, self.bias)
@@ -169,14 +174,14 @@ class _ProjectedNewton:
         self.gain = float(slope @ step)
         new = self._search(point, step, changes, slope)
         if new is None:
-            # losses without curvature leave the bias, and with it what is at its
-            # bound, open
+            # Losses without curvature leave the bias open, and with it the multipliers
+            # that stay at a bound.
             step, changes = self._newton_step(point, slope, fix=False)
             new = self._search(point, step, changes, slope)
         if new is None and barrier.mu:
             return self._changed_barrier(point, float(slope @ step))
         if new is None:
-            # towards what the rows ask for J rises by the gap at first
+            # Towards the multipliers that rows ask for, J rises by the gap at first.
             step = self._wanted(d) - lam
             changes = barrier.changes(step)
             new = self._search(point, step, changes, slope)
@@ -196,9 +201,9 @@ class _ProjectedNewton:
     def _wanted(self, d):
         """Multipliers that the rows ask for; where ties leave some open, balanced."""
         if self.closed and self.E is not None:
-            found = hinge_bias_lp(self.rows, d, self.E)[1]
-            if found is not None:
-                return found
+            balanced = hinge_bias_lp(self.rows, d, self.E)[1]
+            if balanced is not None:
+                return balanced
         return self.rows.loss(d)[1]
 
     def _slope(self, point):
@@ -240,9 +245,9 @@ class _ProjectedNewton:
             self.left,
         )
         self.left -= H.work
-        # what rounding has left of classes that do not move could not be balanced
+        # Steps that are rounding alone, of classes that do not move, have no balance.
         step[(lam <= 0) & (np.abs(step) <= 1e-13 * np.abs(step).max(initial=0.0))] = 0.0
-        # the next step will need as many products
+        # The next step will need as many products.
         self.assemble_after = 0.1 if H.assembled else 1.0
         return step, self.barrier.changes(step)
 
@@ -263,7 +268,7 @@ class _ProjectedNewton:
         hopeless = None
         for _ in range(_TRIALS if t > 0 else 0):
             wanted = lam + t * step
-            # which multipliers are zero decides whether factors can balance the others
+            # The set of zeros decides whether scaling can balance the others.
             zeros = wanted <= 0
             if hopeless is not None and (zeros == hopeless).all():
                 t *= 0.5
@@ -281,7 +286,7 @@ class _ProjectedNewton:
                     if end < -0.5 * promised:
                         t *= max(promised / (promised - end), 0.2)
                         continue
-                    # log Z is a difference of numbers much larger than J may be
+                    # log Z may be a difference of numbers much larger than J.
                     rounding = _ROUNDED * (1.0 + abs(J) + abs(value))
                     rise = rows.value(new) - value - J + barrier.rise(changes)
                     if promised <= rounding or rise >= 1e-4 * promised:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from maxent._optimize.newton_system import NewtonSystem
 from maxent._support.linalg import (
     as_array,
     blocked_cholesky,
@@ -26,7 +27,7 @@ class Quadratic:
     """Base class of quadratics: no bounds, and a cost of the second degree."""
 
     homogeneous = True
-    bounds_dual = False  # whether its domain does, whatever the levels
+    bounds_dual = False  # True if the domain bounds the dual at any level
     blocks = ()
 
     def max_step(self, lam, direction):
@@ -50,13 +51,13 @@ class DenseQuadratic(Quadratic):
         return 0.5 * float(lam @ margins), margins
 
     def solver(self, lam, diagonal):
-        """Function that solves (H + diag) x = rhs."""
+        """Newton system (H + diag) x = rhs."""
         A = np.empty_like(self.Q)
         for lo in range(0, len(A), _BLOCK):  # so that Ctrl-C is seen
             A[lo : lo + _BLOCK] = self.Q[lo : lo + _BLOCK]
         A.flat[:: len(A) + 1] += diagonal
         L = blocked_cholesky(A)
-        return lambda rhs: solve_lower(L, rhs)
+        return NewtonSystem(lambda rhs: solve_lower(L, rhs))
 
     def restricted(self, index, lam):
         """Newton systems over a subset of the multipliers, at lam."""
@@ -94,13 +95,13 @@ class LowRankQuadratic(Quadratic):
     def value_and_margins(self, lam):
         """R(lam) and its gradient."""
         w = self.along(lam)
-        key, _, found = self._last
-        if found is None:
+        key, _, answer = self._last
+        if answer is None:
             value, slope = self._value_and_slope(w)
-            found = value, times(self.Z, slope)
-            found[1].setflags(write=False)
-            self._last = key, w, found
-        return found
+            answer = value, times(self.Z, slope)
+            answer[1].setflags(write=False)
+            self._last = key, w, answer
+        return answer
 
     def _value_and_slope(self, w):
         """R as a function of w = Z' lam, and its gradient there."""
@@ -112,10 +113,10 @@ class LowRankQuadratic(Quadratic):
         return self.curvature
 
     def solver(self, lam, diagonal):
-        """Function that solves (Z S Z' + diag) x = rhs."""
+        """Newton system (Z S Z' + diag) x = rhs."""
         n, r = self.Z.shape
         if not r:
-            return lambda rhs: (rhs.T / diagonal).T
+            return NewtonSystem(lambda rhs: (rhs.T / diagonal).T)
         root = np.sqrt(self.scale(lam))
         if r > n or n <= _DENSE:
             A, Z = np.empty((n, n)), as_array(self.Z) * root
@@ -123,7 +124,7 @@ class LowRankQuadratic(Quadratic):
                 np.matmul(Z[part], Z[: part.stop].T, out=A[part, : part.stop])
             A.flat[:: n + 1] += diagonal
             L = blocked_cholesky(A)
-            return lambda rhs: solve_lower(L, rhs)
+            return NewtonSystem(lambda rhs: solve_lower(L, rhs))
         # Woodbury's identity
         inner = weighted_gram(self.Z, 1.0 / diagonal) * np.outer(root, root)
         inner.flat[:: r + 1] += 1.0
@@ -134,7 +135,7 @@ class LowRankQuadratic(Quadratic):
             along = solve_lower(L, (root * transposed_times(self.Z, x).T).T)
             return x - (times(self.Z, (root * along.T).T).T / diagonal).T
 
-        return solve
+        return NewtonSystem(solve)
 
     def restricted(self, index, lam):
         """Newton systems over a subset of the multipliers, at lam.
@@ -164,4 +165,4 @@ class _MostRows:
             padded[self.index] = rhs
             return solve_all(padded)[self.index]
 
-        return solve
+        return NewtonSystem(solve)

@@ -22,7 +22,7 @@ import numpy as np
 
 from maxent._optimize.potential import Potential
 
-# signs that a signed multiplier may take
+# Signs that a signed multiplier may take.
 POSITIVE, NEGATIVE, BOTH = 1, 2, 3
 
 
@@ -46,7 +46,7 @@ class Rows:
 
     @classmethod
     def of(cls, margin, weight, q=None):
-        """Rows of one margin prior, at its own level unless `q` is given.
+        """Rows of one margin prior, at its level or with other coefficients `q`.
 
         Parameters
         ----------

@@ -23,8 +23,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxent._optimize.certificate import certify, repair_equality
-from maxent._optimize.newton_step import bordered, equality_residual
+from maxent._optimize.certificate import DualPoint, certify, repair_equality
+from maxent._optimize.newton_system import equality_residual
 from maxent._support.results import Certified, Monitor, Status, relative_gap
 
 _KEPT = 0.01  # share of its distance to the end that a multiplier keeps in a step
@@ -62,28 +62,31 @@ def secant_newton(rows, R, E, *, tol, max_iter, init=None, callback=None):
     largest = float(np.where(np.isfinite(rows.upper), rows.upper, 0.0).max())
     stages = max(0, math.ceil(math.log2(max(largest, 1.0) / _START)))
     stages = stages if init is None else 0
-    own, monitor = _SecantNewton(rows, R, E), Monitor(tol, callback, solver="newton")
+    whole, monitor = _SecantNewton(rows, R, E), Monitor(tol, callback, solver="newton")
     lam, inside = init, np.zeros(len(rows.q))
     b = None if E is None else np.zeros(E.shape[1])
     n_iter = 0
     for s in 2.0 ** np.arange(stages, -1, -1):
         easier = _SecantNewton(replace(rows, weight=rows.weight / s), R, E)
-        problem = own if s == 1.0 else easier
+        problem = whole if s == 1.0 else easier
         point = problem.at(_start(problem.rows, R, lam, inside), b)
         status = Status.MAX_ITER
         while n_iter < max_iter and status is not Status.STALLED:
             n_iter += 1
-            new = None if point.value == -np.inf else problem.improved(point)
+            new = None if point.objective == -np.inf else problem.improved(point)
             status = Status.STALLED if new is None else status
             point = point if new is None else new
-            shown = point if problem is own else own.at(point.lam, point.bias)
-            if monitor.record(n_iter, shown.value, shown.gap, shown):
+            reported = point if problem is whole else whole.at(point.lam, point.bias)
+            if monitor.record(n_iter, reported.objective, reported.gap, reported):
                 return monitor.result(n_iter, monitor.status)
-            if problem is not own and relative_gap(point.gap, point.value) <= _ROUGH:
+            if (
+                problem is not whole
+                and relative_gap(point.gap, point.objective) <= _ROUGH
+            ):
                 break
         inside, b, lam = point.lam, point.bias, 2.0 * point.lam
     if monitor.best is None:  # nowhere inside the domain
-        monitor.best = Certified(point, point.value, point.gap)
+        monitor.best = Certified(point, point.objective, point.gap)
     return monitor.result(n_iter, status)
 
 
@@ -97,14 +100,6 @@ def _start(rows, R, lam, inside):
     return lam
 
 
-class _Point:
-    """Feasible multipliers inside the box, the dual there, its gap and shortfalls."""
-
-    def __init__(self, lam, value, gap, bias, d):
-        self.lam, self.value, self.gap = lam, value, gap
-        self.bias, self.d = bias, d
-
-
 class _SecantNewton:
     def __init__(self, rows, R, E):
         self.rows, self.R, self.E = rows, R, E
@@ -116,20 +111,20 @@ class _SecantNewton:
     def at(self, lam, guess):
         """The point of multipliers moved inside; of value -inf beyond the domain."""
         lam = repair_equality(self._inside(lam), self.upper, self.E)
-        return _Point(lam, *certify(self.rows, self.R, lam, self.E, guess))
+        return DualPoint(lam, *certify(self.rows, self.R, lam, self.E, guess))
 
     def improved(self, point):
         """A point of larger value; None if rounding allows none."""
-        found = self._step(point)
-        if found is None:
+        steps = self._step(point)
+        if steps is None:
             return None
-        step, db = found
+        step, db = steps
         full = slope_low = float((point.d + self.rows.slope(point.lam)) @ step)
         low, high, slope_high, t, best = 0.0, 1.0, None, 1.0, None
         for _ in range(_TRIALS):
             new, slope = self._along(point, step, db, t)
-            gained = new.value > point.value
-            if gained and (best is None or new.value > best.value):
+            gained = new.objective > point.objective
+            if gained and (best is None or new.objective > best.objective):
                 best = new
             if gained and (abs(slope) <= _FLAT * full or (slope > 0 and t == 1.0)):
                 break
@@ -156,7 +151,7 @@ class _SecantNewton:
         lack = equality_residual(self.E, lam)
         try:
             system = self.R.solver(lam, diagonal, accuracy=_ACCURACY)
-            step, db = bordered(system, self.E)(gradient, lack)
+            step, db = system.bordered(self.E)(gradient, lack)
         except np.linalg.LinAlgError:
             return None
         ascends = np.isfinite(step).all() and gradient @ step > 0
@@ -170,7 +165,7 @@ class _SecantNewton:
         low, free = _KEPT * lam, lam + t * step
         b = point.bias if db is None else point.bias + t * db
         new = self.at(np.clip(free, low, high), b)
-        if new.value == -np.inf:
+        if new.objective == -np.inf:
             return new, -np.inf
         moving = np.where((free > low) & (free < high), step, 0.0)
         return new, float((new.d + self.rows.slope(new.lam)) @ moving)

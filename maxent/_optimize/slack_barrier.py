@@ -37,22 +37,22 @@ class SlackBarrier:
     before : list of ndarray
         The slacks at zero multipliers.
     partial : bool
-        Whether some block tells its domain by `max_step` alone.
+        True if some block tells its domain by `max_step` alone.
     """
 
     def __init__(self, R, lam):
         self.R, self.mu, self.n = R, 0.0, len(lam)
-        self.known = []  # place, block, map and its transpose of those with slacks
+        self.bounded = []  # place, block, map and its transpose of those with slacks
         self.slacks, self.z, self.before = [], [], []
         for k, block in enumerate(R.blocks):
             slacks = block.slacks(R.row_weights(lam)[k])
             if slacks is not None:
                 R.check_answer(block, "slacks", slacks, (None,))
-                self.known.append((k, block, R.maps[k], R.transposed[k]))
+                self.bounded.append((k, block, R.maps[k], R.transposed[k]))
                 self.slacks.append(slacks)
                 self.before.append(block.slacks(np.zeros(block.n_rows)))
         self.count = sum(len(s) for s in self.slacks)
-        self.partial = len(self.known) < len(R.blocks)
+        self.partial = len(self.bounded) < len(R.blocks)
         self._most = np.inf
 
     def start(self, gap):
@@ -74,7 +74,7 @@ class SlackBarrier:
         self._bring_near()
 
     def raise_mu(self, J):
-        """Keep farther away, after a step that led nowhere; whether that is left."""
+        """Raise mu after a step without gain; return False if it is large already."""
         if self.mu * self.count > 1e2 * (1.0 + max(J, 0.0)):
             return False
         self.mu *= 10.0
@@ -83,7 +83,7 @@ class SlackBarrier:
 
     def changes(self, step):
         """Changes of the slacks along a step of the multipliers."""
-        return [block.slack_changes(A @ step) for _, block, A, _ in self.known]
+        return [block.slack_changes(A @ step) for _, block, A, _ in self.bounded]
 
     def max_step(self, changes):
         """Supremum of t with slacks + t * changes > 0."""
@@ -95,7 +95,7 @@ class SlackBarrier:
         """Of mu sum log s, (n,); where the slacks have changed, if they have."""
         if not self.mu:
             return np.zeros(self.n)
-        moved = [0.0] * len(self.known) if changes is None else changes
+        moved = [0.0] * len(self.bounded) if changes is None else changes
         return self._sum([self.mu / (s + ds) for s, ds in self._pairs(moved)])
 
     def dual_gradient(self, move=None, a=0.0):
@@ -116,17 +116,17 @@ class SlackBarrier:
     def _sum(self, weights):
         """Gradient of the weighted sum of the slacks, (n,)."""
         out = np.zeros(self.n)
-        for (_, block, _, At), w in zip(self.known, weights, strict=True):
+        for (_, block, _, At), w in zip(self.bounded, weights, strict=True):
             out += At @ block.slack_gradient(w)
         return out
 
     def curvatures(self):
         """Curvature along the slacks of every block of R; None for none."""
-        found = [None] * len(self.R.blocks)
+        curvatures = [None] * len(self.R.blocks)
         if self.mu:
-            for (k, *_), z, s in zip(self.known, self.z, self.slacks, strict=True):
-                found[k] = z / s
-        return found
+            for (k, *_), z, s in zip(self.bounded, self.z, self.slacks, strict=True):
+                curvatures[k] = z / s
+        return curvatures
 
     def rise(self, changes):
         """Change of mu sum log s."""
@@ -147,7 +147,7 @@ class SlackBarrier:
             a = min(1.0, 0.98 * a)
             self.z = [z + a * dz for z, dz in zip(self.z, steps, strict=True)]
         weights = self.R.row_weights(lam)
-        self.slacks = [block.slacks(weights[k]) for k, block, _, _ in self.known]
+        self.slacks = [block.slacks(weights[k]) for k, block, _, _ in self.bounded]
         self._bring_near()
 
     def _bring_near(self):
@@ -214,7 +214,7 @@ class PrimalDualSlacks(SlackBarrier):
         """Make a share a of a move, to the multipliers lam."""
         self.z = [z + a * dz for z, dz in zip(self.z, move[1], strict=True)]
         weights = self.R.row_weights(lam) if self.count else None
-        self.slacks = [block.slacks(weights[k]) for k, block, _, _ in self.known]
+        self.slacks = [block.slacks(weights[k]) for k, block, _, _ in self.bounded]
 
 
 def _step_to_zero(x, dx):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
+
+from maxent._optimize.newton_system import Projection, conjugate_gradients
 
 Array = NDArray[np.float64]
 
@@ -28,7 +31,7 @@ def newton_direction(
     gradient : ndarray (n,)
         g.
     small : callable(residual, preconditioned)
-        Whether the residual, given with its ratio to the preconditioner, will do.
+        True for a residual that will do, with its ratio to the preconditioner.
     most : int, default=200
         Bound on the products.
 
@@ -42,20 +45,11 @@ def newton_direction(
     Dembo & Steihaug (1983), Truncated-Newton algorithms for large-scale unconstrained
     optimization.
     """
-    x, r = np.zeros_like(gradient), -gradient
-    z = r / diagonal
-    p, rz = z.copy(), float(r @ z)
-    for _ in range(most):
-        Hp = product(p)
-        curvature = float(p @ Hp)
-        if curvature <= 0.0:
-            break
-        alpha = rz / curvature
-        x += alpha * p
-        r -= alpha * Hp
-        z = r / diagonal
+    project = Projection(lambda r: r / diagonal, None)
+    x = np.zeros_like(gradient)
+    iterates = conjugate_gradients(product, project, -gradient)
+    for iterate, _, r, z, _ in islice(iterates, 1, most + 1):
+        x = iterate
         if small(r, z):
             break
-        new = float(r @ z)
-        p, rz = z + (new / rz) * p, new
     return x if x.any() else -gradient / diagonal

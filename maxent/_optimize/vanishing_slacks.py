@@ -71,23 +71,23 @@ def certify_with_slack_duals(
         choices.append(_refined(rows, E, d, barrier, vanishing))
     best = None
     for duals in choices:
-        found = _certify(rows, R, E, lam, d, bias, barrier, duals)
-        if best is None or found[0] < best[0]:
-            best = found
+        certified = _certify(rows, R, E, lam, d, bias, barrier, duals)
+        if best is None or certified[0] < best[0]:
+            best = certified
         if best[0] <= target:
             break
     return best if best[0] < _BETTER * gap else None
 
 
 def _certify(rows, R, E, lam, d, bias, barrier, duals):
-    """Gap, biases and blocks with given duals."""
+    """Gap, biases and blocks with these duals."""
     blocks, divergence = list(R.blocks), 0.0
     for (k, block, _, At), s, z in zip(
-        barrier.known, barrier.slacks, duals, strict=True
+        barrier.bounded, barrier.slacks, duals, strict=True
     ):
-        found = block.with_slack_duals(z) if z.any() else None
-        if found is not None:
-            blocks[k] = found
+        with_duals = block.with_slack_duals(z) if z.any() else None
+        if with_duals is not None:
+            blocks[k] = with_duals
             divergence += float(z @ s)
             d = d + At @ block.slack_gradient(z)
     if E is None:
@@ -104,13 +104,13 @@ def _refined(rows, E, d, barrier, vanishing):
     """
     columns, duals = [], []
     for (_, block, _, At), z, few, before in zip(
-        barrier.known, barrier.z, vanishing, barrier.before, strict=True
+        barrier.bounded, barrier.z, vanishing, barrier.before, strict=True
     ):
         d = d + At @ block.slack_gradient(np.where(few > 0, 0.0, z))
         for unit in np.eye(len(z))[few > 0] / before[few > 0, None]:
             columns.append(At @ block.slack_gradient(unit))
         duals.append(z.copy())
-    found = linprog(
+    program = linprog(
         -d,
         A_ub=-np.array(columns),
         b_ub=np.ones(len(columns)),
@@ -122,8 +122,8 @@ def _refined(rows, E, d, barrier, vanishing):
             "dual_feasibility_tolerance": 1e-10,
         },
     )
-    if found.success:
-        new = np.maximum(-found.ineqlin.marginals, 0.0)
+    if program.success:
+        new = np.maximum(-program.ineqlin.marginals, 0.0)
         for z, few, before in zip(duals, vanishing, barrier.before, strict=True):
             z[few > 0] = new[: (few > 0).sum()] / before[few > 0]
             new = new[(few > 0).sum() :]

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from maxent._optimize.interior_point import interior_point
+from maxent._optimize.newton_system import NewtonSystem
 from maxent._optimize.potential import Potential
 from maxent._optimize.quadratics import Quadratic
 from maxent._optimize.rows import Rows
@@ -298,7 +299,7 @@ class _MarginQuadratic(Quadratic):
         return 0.5 * float(v @ v), self.met[3]
 
     def solver(self, lam, diagonal, curvatures=None):
-        """Function that solves (Z Z' + diagonal + kappa 1 1' of each group) x = rhs.
+        """Newton system (Z Z' + diagonal + kappa 1 1' of each group) x = rhs.
 
         The right-hand side has the margins of w; those of Z' a are what is met.
         """
@@ -316,7 +317,7 @@ class _MarginQuadratic(Quadratic):
             self.base, self.step = (lam, w), (self.last[0], dw)
             return self.last[0]
 
-        return solve
+        return NewtonSystem(solve)
 
     def restricted(self, index, lam):
         """No Newton steps at the end: the certificate has taken them."""

@@ -6,7 +6,7 @@ from problems import PRIORS, by_name, rbf, two_classes
 
 from maxent._optimize.certificate import certify, repair_equality
 from maxent._optimize.interior_point import interior_point
-from maxent._optimize.newton_step import bordered, longest_step
+from maxent._optimize.newton_system import NewtonSystem, longest_step
 from maxent._optimize.quadratics import DenseQuadratic, LowRankQuadratic
 from maxent._optimize.rows import Rows
 from maxent._support.linalg import blocked_cholesky
@@ -79,7 +79,7 @@ def test_the_bordered_system_is_solved_for_one_right_side_after_the_other(k, rng
     n = 20
     A = positive_definite(rng, n)
     E = rng.normal(size=(n, k)) if k else None
-    solve = bordered(lambda x: np.linalg.solve(A, x), E)
+    solve = NewtonSystem(lambda x: np.linalg.solve(A, x)).bordered(E)
     for _ in range(2):
         rhs, lack = rng.normal(size=n), rng.normal(size=k)
         step, db = solve(rhs, lack)

@@ -5,8 +5,9 @@ import pytest
 from oracles.block_cases import agree
 from oracles.tree_problems import categories, make
 
-from maxent._optimize import block_sum
-from maxent._optimize.block_sum import BlockSum, RecycledHessian
+from maxent._optimize import hessian_products
+from maxent._optimize.block_sum import BlockSum
+from maxent._optimize.hessian_products import RecycledHessian
 from maxent._optimize.maps import Diagonal
 from maxent.discrimination import MEDTreeClassifier
 
@@ -61,7 +62,7 @@ def test_some_rows_only(kind, rng):
 
 
 def test_matrices_are_made_anew_where_products_are_too_many(rng, monkeypatch):
-    monkeypatch.setattr(block_sum, "_RECYCLED_PRODUCTS", 3)
+    monkeypatch.setattr(hessian_products, "_RENEW_AFTER", 3)
     R, lam, _ = problem(rng, "dirichlet")
     recycled, made = RecycledHessian(R), []
     renewed = recycled._renewed

@@ -277,7 +277,7 @@ def test_factors_with_a_curvature_along_the_slacks(rng):
     rhs = rng.normal(size=len(a))
     x = R.solver(a, np.ones(len(a)), curvatures=[curvature])(rhs)
     agree(wanted @ x + x, rhs, 1e-9, 1.0)
-    by_steps = R._conjugate_gradients(a, np.ones(len(a)), slice(None), [curvature])
+    by_steps = R._by_products(a, np.ones(len(a)), slice(None), [curvature])
     agree(by_steps(rhs), x, 1e-6, 1.0)
 
 

@@ -465,7 +465,10 @@ def test_bad_settings(rng):
     def fit(*args, data=X, **options):
         return lambda: ProductKernel(*args, **options).fit(data)
 
-    refused(fit("HMM"), "model='HMM' is not known; use 'multinomial', 'CategoricalHMM', 'FactorialHMM'")
+    refused(
+        fit("HMM"),
+        "model='HMM' is not known; use 'multinomial', 'CategoricalHMM', 'FactorialHMM'",
+    )
     refused(fit("MarkovChain", estimate="best"), "estimate='best'")
     refused(fit("CategoricalHMM", estimate="predictive"), "is not a CategoricalHMM ag")
     refused(

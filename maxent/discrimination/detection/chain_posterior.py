@@ -14,8 +14,8 @@ from maxent._support.typing import ArrayLike, FloatArray
 from maxent.families.dirichlet_tables import check_table
 from maxent.families.normal_wishart import NormalInverseWishart
 from maxent.models.chains._hidden_chain import Observations
-from maxent.models.chains.hidden_markov import HiddenMarkovModel
 from maxent.models.chains.gaussian_hmm import GaussianHMM
+from maxent.models.chains.hidden_markov import HiddenMarkovModel
 from maxent.models.chains.hmm import CategoricalHMM
 
 

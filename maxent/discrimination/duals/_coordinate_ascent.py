@@ -98,8 +98,8 @@ class _Epochs:
             self.bias.add(a.sum())
 
     def run(self, n_iter):
-        """One epoch; whether its numbers are finite."""
-        # an estimate of the gap costs a logarithm a visit: not in every epoch
+        """Make an epoch; return True if its numbers are finite."""
+        # An estimate of the gap costs a logarithm a visit, too much for every epoch.
         look = n_iter % 3 == 1 or self.total <= self._allowed(10.0)
         total, _ = self.epoch(
             *self.constants,
@@ -113,7 +113,7 @@ class _Epochs:
         self.bias.end_sweep(float(self.sign @ self.lam))
         if look:
             self.total = total
-            # it moves little, and its logarithms cost a fifth of an epoch
+            # The bias moves little, and its logarithms cost a fifth of an epoch.
             if n_iter <= 10 or total <= self._allowed(3.0):
                 value = self.rows.value(self.lam)
                 self.objective = value - 0.5 * float(self.w @ self.w)
@@ -140,14 +140,14 @@ class _Epochs:
 
     def check(self, n_iter, monitor):
         """Record the certificate; the status that follows."""
-        found = self.certified()
-        if monitor.record(n_iter, found.objective, found.gap, found.point):
+        certified = self.certified()
+        if monitor.record(n_iter, certified.objective, certified.gap, certified.point):
             return monitor.status
         scale = min(1.0, self.norm.mean())
-        if not np.isfinite(found.gap) and found.objective * scale > 1e12:
+        if not np.isfinite(certified.gap) and certified.objective * scale > 1e12:
             return Status.UNBOUNDED
         if self.bias.flat:
-            self.bias.value[0] = found.point[1]
+            self.bias.value[0] = certified.point[1]
         return Status.MAX_ITER
 
 

@@ -38,9 +38,9 @@ class LinearProblem:
     X : ndarray (n, d) or csr_array
     problem : SignedProblem
     check : bool, default=True
-        Whether to look for entries too large for double precision.
+        True to look for entries too large for double precision.
     keep_single : bool, default=False
-        Whether dense features in single precision stay so. All sums are in double
+        True to keep dense features in single precision. All sums are in double
         precision all the same: rows are converted a few at a time.
     """
 
@@ -102,7 +102,7 @@ class LinearProblem:
         indptr, data = self.X.indptr, self.X.data
         full = np.flatnonzero(np.diff(indptr))
         out = np.zeros(len(indptr) - 1)
-        # a few rows at a time: fresh memory costs more than the squares
+        # Few rows at a time are squared: fresh memory costs more than the squares.
         for lo in range(0, len(full), 10_000):
             some = full[lo : lo + 10_000]
             first, last = indptr[some[0]], indptr[some[-1] + 1]

@@ -57,8 +57,8 @@ def local_ascent(parts, rows, mean_norm, *, tol, max_iter, callback=None, seed=0
         n_iter += 1
         nearly = run.step(n_iter, tol)
         if (nearly and n_iter >= next_check) or n_iter in (1, max_iter):
-            found = run.certified()
-            if monitor.record(n_iter, found.objective, found.gap, found.point):
+            here = run.certified()
+            if monitor.record(n_iter, here.objective, here.gap, here.point):
                 status = monitor.status
             next_check = n_iter + 1 + n_iter // 10
         else:
@@ -80,9 +80,9 @@ class _Rounds:
         self.states = None
 
     def step(self, n_iter, tol):
-        """One round; whether the point before it was near the tolerance."""
+        """Make a round; return True if the point before it was near the tolerance."""
         K, d = len(self.parts.lengths), self.parts.n_columns
-        self.states, found = self.parts.update(
+        self.states, sums = self.parts.update(
             _raise_part,
             self.states,
             self.rows,
@@ -91,7 +91,7 @@ class _Rounds:
             K,
             (self.seed, n_iter),
         )
-        value, terms, dw, change = found
+        value, terms, dw, change = sums
         objective = value - 0.5 * float(self.w @ self.w)
         if not self.flat:
             objective -= 0.5 * self.variance * self.total**2
@@ -106,8 +106,8 @@ class _Rounds:
         """Certificate of the multipliers, everything recomputed from them."""
         x, correction = np.append(self.w, self.bias), None
         if self.flat:
-            found = self.parts.update(_balance, self.states, self.rows)[1]
-            correction = balancing(found)
+            balance = self.parts.update(_balance, self.states, self.rows)[1]
+            correction = balancing(balance)
         sums = self.parts.update(_sums, self.states, self.rows, x, correction)[1]
         return certificate_of(sums, x, self.rows)
 

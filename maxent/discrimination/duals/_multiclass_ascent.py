@@ -36,7 +36,7 @@ def solve_coordinate(
     scores : KernelScores or LinearScores
     constraints : MulticlassRows
     flat : bool
-        Is the prior of the biases flat?
+        True for a flat prior of the biases.
     tol : float
         Stop when gap <= tol * (1 + objective).
     max_iter : int
@@ -113,7 +113,7 @@ class _CoordinateAscent:
         return self.c.beta(self.lam.reshape(-1))
 
     def sweep(self):
-        """Visit the examples once; whether the objective is finite."""
+        """Visit the examples once; return True if the objective is finite."""
         bias = self.bias
         self.total = self.scores.sweep(self.lam, bias.value, bias.variance, self.rng)
         beta = self._beta()
@@ -148,7 +148,7 @@ class _CoordinateAscent:
 
     def best(self, monitor):
         """The point of the smallest gap; the last one while no margin is met."""
-        known = monitor.best
-        if self.last is not None and (known is None or not known.gap < np.inf):
+        best = monitor.best
+        if self.last is not None and (best is None or not best.gap < np.inf):
             return self.last
         return best_certified(monitor, self.rows, self.scores, self.E)

@@ -1,8 +1,8 @@
 """Interior points for the multi-class dual.
 
-Through the features of a linear kernel, with the matrix of all constraints, or with
-that of the constraints in play, which shrinking finds (Joachims 1999): most wrong
-classes of most rows have no multiplier.
+Newton systems go through the features of a linear kernel, where they are narrow, or
+through the matrix of the constraints. From a start it is that of the constraints in
+play alone (Joachims 1999): most wrong classes of most rows have no multiplier.
 
 Source: Jaakkola, Meila & Jebara (1999), eq. (4)-(5); Joachims (1999), Making
 large-scale SVM learning practical.
@@ -20,17 +20,17 @@ from maxent._support.results import Monitor, Status
 from maxent.discrimination.duals.class_pairs import CLASS_WEIGHT_VARIANCE
 
 
-def features_quadratic(kernel, c, variance):
+def features_quadratic(kernel, c, variance, index):
     """Regulariser Z Z' of a linear kernel: the right class's features, minus wrong."""
     X = kernel.X.toarray() if sp.issparse(kernel.X) else kernel.X
     if variance:
         X = np.column_stack([X, np.full(len(X), np.sqrt(variance))])
-    rows = np.sqrt(CLASS_WEIGHT_VARIANCE) * X[c.example]
-    Z = np.zeros((len(c.example), c.m, X.shape[1]))
-    at = np.arange(len(c.example))
-    Z[at, c.right] = rows
-    Z[at, c.wrong] = -rows
-    return LowRankQuadratic(Z.reshape(len(c.example), -1))
+    rows = np.sqrt(CLASS_WEIGHT_VARIANCE) * X[c.example[index]]
+    Z = np.zeros((len(index), c.m, X.shape[1]))
+    at = np.arange(len(index))
+    Z[at, c.right[index]] = rows
+    Z[at, c.wrong[index]] = -rows
+    return LowRankQuadratic(Z.reshape(len(index), -1))
 
 
 def stored_quadratic(kernel, c, variance, index):
@@ -46,27 +46,31 @@ def stored_quadratic(kernel, c, variance, index):
     return DenseQuadratic(agree)
 
 
-def solve_active(problem, scores, start, *, limit, max_iter, callback=None):
-    """Solve for the constraints in play, and again with those whose margins ask then.
+def solve_interior(problem, scores, start, *, max_iter, callback=None):
+    """Solve on the active constraints; add violated ones and repeat.
 
     Parameters
     ----------
-    problem : object with kernel, constraints, incidence, variance and tol
+    problem : object with kernel, constraints, incidence, variance, tol, linear, width
+        and limit, the number of constraints whose matrix may be stored
     scores : KernelScores or LinearScores
-    start : DualResult
-        Where another solver stopped; its multipliers are feasible.
-    limit : int
-        Constraints whose matrix may be stored.
+    start : DualResult or None
+        The end of another solver; its multipliers are feasible. None: all constraints
+        are active, however many they are.
     max_iter : int
         Bound on all interior-point steps.
     callback : callable(n_iter, objective, gap) or None
 
     Returns
     -------
-    DualResult or None
-        None if more constraints than `limit` are in play at the start.
+    DualResult
+        The start, if it has too many active constraints.
     """
     c, E, tol = problem.constraints, problem.incidence, problem.tol
+    if start is None:
+        R = _quadratic(problem, np.arange(len(c.example)))
+        options = {"tol": tol, "max_iter": max_iter, "callback": callback}
+        return interior_point(c.rows, R, E, **options)
     rows, monitor = c.rows, Monitor(tol, callback, solver="interior")
     lam, steps, status = start.lam, 0, Status.MAX_ITER
     active, gap, last = np.zeros(len(lam), dtype=bool), np.inf, np.inf
@@ -76,25 +80,39 @@ def solve_active(problem, scores, start, *, limit, max_iter, callback=None):
         before, active = active, c.in_play(lam, d, tol * (1.0 + max(J, 0.0)))
         index = np.flatnonzero(active)
         better = gap < 0.5 * last or (active & ~before).any()
-        if len(index) > limit or not better:
+        if not (better and _is_small(problem, len(index))):
             status = Status.STALLED
             break
         last = gap
-        result = interior_point(
+        solving = interior_point(
             rows.subset(index),
-            stored_quadratic(problem.kernel, c, problem.variance, index),
+            _quadratic(problem, index),
             None if E is None else E[index],
             tol=0.5 * tol,
             max_iter=max_iter - steps,
             init=lam[index] if stalled else None,
         )
-        stalled = not result.converged
-        steps += result.n_iter
+        stalled = not solving.converged
+        steps += solving.n_iter
         lam = np.zeros_like(lam)
-        lam[index] = result.lam
-        J, gap, b, d = certify(rows, scores, lam, E, result.bias)
+        lam[index] = solving.lam
+        J, gap, b, d = certify(rows, scores, lam, E, solving.bias)
         if monitor.record(steps, J, gap, (lam, b)):
             status = monitor.status
-        elif not result.gap < np.inf:
-            status = result.status  # no machine has these constraints' margins
-    return None if monitor.best is None else monitor.result(steps, status)
+        elif not solving.gap < np.inf:
+            status = solving.status  # no machine has these constraints' margins
+    return start if monitor.best is None else monitor.result(steps, status)
+
+
+def _is_small(problem, size):
+    """True if so many take no more room and time than the largest matrix allowed."""
+    limit, width = float(problem.limit), float(problem.width)
+    narrow = problem.linear and size * width <= limit**2
+    return size <= limit or (narrow and size * width**2 <= limit**3 / 3.0)
+
+
+def _quadratic(problem, index):
+    """The regulariser between some constraints, by the shorter of its factors."""
+    narrow = problem.linear and problem.width <= len(index)
+    make = features_quadratic if narrow else stored_quadratic
+    return make(problem.kernel, problem.constraints, problem.variance, index)

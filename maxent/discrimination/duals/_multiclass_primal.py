@@ -1,4 +1,4 @@
-"""The primal of linear multi-class machines: Newton's method and L-BFGS.
+"""The primal of linear multi-class machines, by Newton's method.
 
 The losses are smooth, or hinges whose corner is rounded.
 """
@@ -9,77 +9,44 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import minimize
 
 from maxent._optimize.certificate import certify, repair_equality
 from maxent._support.linalg import row_chunks
-from maxent._support.results import Certified, Monitor, Status
-from maxent.discrimination.duals._multiclass_scores import best_certified
-from maxent.discrimination.duals._primal_newton import NewtonRun, newton_ascent
+from maxent._support.results import Certified
+from maxent.discrimination.duals._primal_newton import (
+    NewtonRun,
+    TruncatedRun,
+    newton_ascent,
+)
 from maxent.discrimination.duals._rounded_hinges import (
     WIDEST,
     RoundedHinge,
     solve_by_rounded_hinges,
 )
 
-_CLOSE = 1e-9
-_PATIENCE = 100  # short steps are still faster than those of L-BFGS
-
-
-class _Enough(Exception):
-    """The certificate holds, or the callback stops: leave the optimiser."""
+_CLOSE = 1e-9  # share of the gap that is left when a corner is made narrower
+_PATIENCE = 100  # short steps in a row, which sharp losses take
+_PRODUCTS = 100  # with the Hessian, that take about as long as its factor
 
 
 def solve_by_newton(
     scores, constraints, flat, *, tol, max_iter, callback=None, start=None
 ):
-    """Newton's method on the conjugate loss of a linear machine with few columns.
+    """Newton's method on the conjugate loss of a linear machine.
 
-    Parameters and result as for :func:`solve_coordinate`; for dense features. It begins
-    with the machine of the result `start`.
+    Directions are those of a factor of the Hessian for few columns and for hinges, else
+    of conjugate gradients. Parameters and result as for :func:`solve_coordinate`; for
+    dense features. It begins with the machine of the result `start`.
     """
     loss = _PrimalLoss(scores, constraints, flat)
-    run = NewtonRun(loss, loss.point_of(start), patience=_PATIENCE)
+    x = loss.point_of(start)
+    if loss.rounding or loss.size**2 <= _PRODUCTS * constraints.n:
+        run = NewtonRun(loss, x, patience=_PATIENCE)
+    else:
+        run = TruncatedRun(loss, x)
     if loss.rounding:
         return solve_by_rounded_hinges(loss, run, tol, max_iter, callback, _CLOSE)
     return newton_ascent(loss, run, tol, max_iter, callback)
-
-
-def solve_by_lbfgs(
-    scores, constraints, flat, *, tol, max_iter, callback=None, start=None
-):
-    """L-BFGS on the conjugate loss of a linear machine, until the certificate holds.
-
-    Parameters and result as for :func:`solve_by_newton`; for smooth losses.
-    """
-    loss = _PrimalLoss(scores, constraints, flat)
-    monitor, count = Monitor(tol, callback, solver="lbfgs"), 0
-
-    def certify_at(x):
-        found = loss.certified(x, loss.loss_pass(x)[1])
-        if monitor.record(count, found.objective, found.gap, found.point):
-            raise _Enough
-
-    def step(x):
-        nonlocal count
-        count += 1
-        if count % 20 == 0:
-            certify_at(x)
-
-    x = loss.point_of(start)
-    options = {"maxfun": 100 * max_iter, "maxcor": 30, "ftol": 0.0, "gtol": 1e-10}
-    try:
-        for _ in range(3):  # fresh curvature pairs help near the optimum
-            options["maxiter"] = max(max_iter - count, 1)
-            x = minimize(
-                loss, x, jac=True, method="L-BFGS-B", callback=step, options=options
-            ).x
-            certify_at(x)
-        status = Status.MAX_ITER if count >= max_iter else Status.STALLED
-    except _Enough:
-        status = monitor.status
-    best = best_certified(monitor, loss.rows, scores, loss.E)
-    return monitor.result(count, status, best)
 
 
 class _PrimalLoss:
@@ -118,8 +85,6 @@ class _PrimalLoss:
         else:
             precision[:, -1] = np.inf
         self.precision = precision.reshape(-1)
-        self.free = np.isfinite(self.precision)
-        self.penalty = np.where(self.free, self.precision, 0.0)
 
     def point_of(self, start):
         """Weights and biases of a result, zeros of None."""
@@ -133,12 +98,6 @@ class _PrimalLoss:
                 x[:-1, -1] = start.bias
         return x.reshape(-1)
 
-    def __call__(self, x):
-        """The primal objective and its gradient."""
-        value, _, gradient, _ = self.loss_pass(x)
-        total = value + 0.5 * float(self.penalty @ x**2)
-        return total, np.where(self.free, gradient + self.penalty * x, 0.0)
-
     @property
     def _asked(self):
         """The rows whose losses are minimised."""
@@ -148,15 +107,39 @@ class _PrimalLoss:
 
     def loss_pass(self, x, hessian=False):
         """Loss, multipliers, gradient, and the Hessian or None, without penalties."""
-        W, X = x.reshape(self.shape), self.scores.X
-        scores = X @ W[:, :-1].T + W[:, -1]
-        value, lam, curvature = self._asked.loss(self.rows.q - self.c.margins(scores))
-        beta = self.c.beta(lam)
-        gradient = np.empty(self.shape)
-        gradient[:, :-1] = -beta.T @ X
-        gradient[:, -1] = -beta.sum(axis=0)
+        value, lam, curvature = self._asked.loss(self.rows.q - self._margins(x))
         H = self._hessian(curvature) if hessian else None
-        return value, lam, gradient.reshape(-1), H
+        return value, lam, -self._spread(lam), H
+
+    def curved_pass(self, x):
+        """Loss, multipliers, gradient, and the diagonal of the Hessian.
+
+        The curvatures are kept for products.
+        """
+        value, lam, self._curvature = self._asked.loss(self.rows.q - self._margins(x))
+        weights, diagonal = np.abs(self.c.beta(self._curvature)), np.empty(self.shape)
+        diagonal[:, :-1] = weights.T @ self._squares
+        diagonal[:, -1] = weights.sum(axis=0)
+        return value, lam, -self._spread(lam), diagonal.reshape(-1)
+
+    def hessian_product(self, x):
+        """The Hessian of the losses at the last curved pass, times x (size,)."""
+        return self._spread(self._curvature * self._margins(x))
+
+    def _margins(self, x):
+        W = x.reshape(self.shape)
+        return self.c.margins(self.scores.X @ W[:, :-1].T + W[:, -1])
+
+    def _spread(self, lam):
+        """Weights and biases of multipliers: the transpose of the margins' map."""
+        beta, out = self.c.beta(lam), np.empty(self.shape)
+        out[:, :-1] = beta.T @ self.scores.X
+        out[:, -1] = beta.sum(axis=0)
+        return out.reshape(-1)
+
+    @cached_property
+    def _squares(self):
+        return self.scores.X**2
 
     @cached_property
     def _by_class(self):
@@ -177,7 +160,7 @@ class _PrimalLoss:
         """
         m, D = self.shape
         H = np.zeros((m, D, m, D))
-        own = np.einsum("kikj->kij", H)
+        diagonal = np.einsum("kikj->kij", H)
         curvature = curvature.reshape(self.c.n, m - 1).astype(np.float32)
         for k, (rows, Z) in enumerate(self._by_class):
             others = np.insert(curvature[rows], k, 0.0, axis=1)
@@ -187,8 +170,8 @@ class _PrimalLoss:
                 G += (Z[part].T @ weighted.reshape(len(weighted), -1)).reshape(G.shape)
             H[k] -= G
             H[:, :, k] -= G.transpose(1, 0, 2)
-            own += G.transpose(1, 0, 2)
-            own[k] += G.sum(axis=1)
+            diagonal += G.transpose(1, 0, 2)
+            diagonal[k] += G.sum(axis=1)
         return H.reshape(self.size, self.size)
 
     def certified(self, x, lam):

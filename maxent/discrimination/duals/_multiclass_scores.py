@@ -45,7 +45,7 @@ class KernelScores(Quadratic):
         self.diagonal = kernel.diagonal()
         n, m = constraints.n, constraints.m
         self.F = np.zeros((m, n))  # scores without bias
-        self.known = np.ones(n, dtype=bool)  # whose scores are kept up to date
+        self.current = np.ones(n, dtype=bool)  # examples with scores up to date
         self.limit = min(n, max(64, int(np.sqrt(cache_size * 1e6 / 4.0)) - 32))
         self.store = PartGram(kernel, self.limit)
         self.least = 1.5 * least_share(constraints.rows.potential.core_spec)
@@ -76,9 +76,9 @@ class KernelScores(Quadratic):
         return 0.5 * float(np.vdot(beta, self.F.T))
 
     def begin(self, beta):
-        """Scores of given coefficients."""
+        """Set the scores of these coefficients."""
         self.F[:] = self._exact(beta).T
-        self.known[:] = True
+        self.current[:] = True
 
     def refresh(self, beta):
         """Scores of the examples that were out of play, and of all without drift."""
@@ -87,7 +87,7 @@ class KernelScores(Quadratic):
     # -- sweeps ------------------------------------------------------------------
     def sweep(self, lam, bias, variance, rng):
         """Visit the examples in play; the Fenchel-Young terms met."""
-        active = np.flatnonzero(self.known & self.in_play(lam, bias))
+        active = np.flatnonzero(self.current & self.in_play(lam, bias))
         total, skip = 0.0, _SHARE * self.worst
         skip, self.worst = skip if np.isfinite(skip) else 0.0, 0.0
         for block, others in self._blocks(active, rng):
@@ -103,9 +103,9 @@ class KernelScores(Quadratic):
         if not np.isfinite(top):
             return np.ones(c.n, dtype=bool)
         scores, at = self.F + bias[:, None], (c.codes, np.arange(c.n))
-        own = scores[at]
+        right = scores[at]
         scores[at] = -np.inf
-        near = own - scores.max(axis=0) < top + 0.1 * max(abs(top), c.margin.level)
+        near = right - scores.max(axis=0) < top + 0.1 * max(abs(top), c.margin.level)
         return lam.any(axis=1) | near
 
     def _blocks(self, active, rng):
@@ -116,8 +116,8 @@ class KernelScores(Quadratic):
             still[held] = True
             if still[active].all():
                 active = held
-        self.known[:] = False
-        self.known[active] = True
+        self.current[:] = False
+        self.current[active] = True
         parts = -(-len(active) // self.limit)
         if parts == 1:
             yield active, None
@@ -212,7 +212,7 @@ class LinearScores(Quadratic):
         return 0.5 / self.class_weight_variance * float(np.vdot(self.W, self.W))
 
     def begin(self, beta):
-        """Weights of given coefficients."""
+        """Set the weights of these coefficients."""
         self.W = self._weights(beta)
 
     def sweep(self, lam, bias, variance, rng):

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from maxent._optimize.rows import BOTH
-from maxent._optimize.truncated_newton import newton_direction
 from maxent._partitions.partitions import Partitions
-from maxent._support.results import Certified, DualResult, Status
+from maxent._support.results import Certified, DualResult
 from maxent.discrimination.duals._coordinate_ascent import coordinate_ascent
 from maxent.discrimination.duals._linear_problem import LinearProblem, prior_precision
 from maxent.discrimination.duals._primal_newton import (
     NewtonRun,
+    TruncatedRun,
     approximate_minimum,
     newton_ascent,
 )
@@ -45,7 +45,7 @@ _NEWTON_COLUMNS = 2000  # up to which the Hessian is formed
 
 @dataclass(frozen=True)
 class PartRows:
-    """What a partition needs to know to make its constraint rows.
+    """Settings with which a partition makes its constraint rows.
 
     Attributes
     ----------
@@ -133,19 +133,19 @@ def solve_partitioned(
     else:
         x = _coordinate_start(start)
     problem = _PartitionedProblem(parts, rows)
-    run = (NewtonRun if direct else _TruncatedRun)(problem, x)
+    run = (NewtonRun if direct else TruncatedRun)(problem, x)
     solve = solve_by_rounded_hinges if hinge else newton_ascent
     return solve(problem, run, tol, max_iter, callback)
 
 
 def _coordinate_start(start):
     """Weights and bias (d + 1,) of a machine trained on a sample of the rows."""
-    found = coordinate_ascent(start, 0.1, 20, None, None, 0)
-    return np.append(found.coef, found.bias)
+    rough = coordinate_ascent(start, 0.1, 20, None, None, 0)
+    return np.append(rough.coef, rough.bias)
 
 
 class _PartitionedProblem:
-    """What solvers of the primal ask of a LinearProblem, by passes over partitions."""
+    """A LinearProblem for solvers of the primal, by passes over partitions."""
 
     def __init__(self, parts, rows):
         self.parts, self.rows = parts, rows
@@ -163,9 +163,9 @@ class _PartitionedProblem:
 
     def curved_pass(self, x):
         """As `loss_pass`; keeps curvatures in the partitions, and has the diagonal."""
-        # without the old curvatures: a step would wait for all steps before it
-        self.curvatures, found = self.parts.update(_curved_loss, None, self.rows, x)
-        value, gradient, diagonal, *balance = found
+        # With the old curvatures as an input, a step would wait for all before it.
+        self.curvatures, sums = self.parts.update(_curved_loss, None, self.rows, x)
+        value, gradient, diagonal, *balance = sums
         return value, balance, gradient, diagonal
 
     def hessian_product(self, x):
@@ -175,8 +175,8 @@ class _PartitionedProblem:
 
     def loss_pass(self, x, hessian=False):
         """As that of LinearProblem; in place of multipliers their balance."""
-        found = self.parts.total(_loss, self.rows, x, hessian)
-        value, gradient, H, *balance = found
+        sums = self.parts.total(_loss, self.rows, x, hessian)
+        value, gradient, H, *balance = sums
         return value, balance, gradient, H
 
     def certified(self, x, balance):
@@ -219,7 +219,7 @@ def balancing(balance):
     """
     up, down, squares = balance
     lack = up - down
-    # no room is larger than the root of the sum of squares
+    # No room is larger than the root of the sum of squares.
     if abs(lack) <= 0.5 * np.sqrt(squares):
         return lack / squares if squares else 0.0, 1.0, 1.0
     if up == 0 or down == 0:
@@ -276,62 +276,6 @@ def _per_row(linear, values):
     if linear.one_to_one:
         return values
     return np.bincount(linear.index, weights=values, minlength=linear.X.shape[0])
-
-
-class _TruncatedRun:
-    """Newton steps whose direction is found by products with the Hessian."""
-
-    def __init__(self, problem, x):
-        self.problem = problem
-        self.free = np.isfinite(problem.precision)
-        self.penalty = np.where(self.free, problem.precision, 0.0)
-        self.iteration, self.decrement = 0, np.inf
-        self._move(x, *self._evaluate(x))
-
-    def _evaluate(self, x):
-        value, lam, gradient, diagonal = self.problem.curved_pass(x)
-        total = value + 0.5 * float(self.penalty @ x**2)
-        gradient = np.where(self.free, gradient + self.penalty * x, 0.0)
-        diagonal = np.where(self.free, diagonal + self.penalty, 1.0)
-        return total, lam, gradient, np.maximum(diagonal, 1e-12)
-
-    def _move(self, x, total, lam, gradient, diagonal):
-        self.x, self.total, self.lam = x, total, lam
-        self.gradient, self.diagonal = gradient, diagonal
-
-    def restart(self):
-        """Begin anew at the same point, where the losses have changed."""
-        self.decrement = np.inf
-        self._move(self.x, *self._evaluate(self.x))
-
-    def step(self):
-        """One step; Status.MAX_ITER while there is more to gain, else STALLED."""
-        self.iteration += 1
-        g = self.gradient
-        size = float(g @ (g / self.diagonal))
-        # looser far from the optimum
-        share = min(0.1, np.sqrt(size / (1.0 + abs(self.total))))
-
-        def product(v):
-            out = self.problem.hessian_product(v) + self.penalty * v
-            return np.where(self.free, out, 0.0)
-
-        step = newton_direction(
-            product, self.diagonal, g, lambda r, z: float(r @ z) <= share**2 * size
-        )
-        slope = float(g @ step)
-        self.decrement = -slope
-        if -slope <= 1e-20 * (1 + abs(self.total)):
-            return Status.STALLED
-        t = 1.0
-        for _ in range(40):
-            trial = self.x + t * step
-            found = self._evaluate(trial)
-            if found[0] <= self.total + 1e-4 * t * slope + 1e-13 * abs(self.total):
-                self._move(trial, *found)
-                return Status.MAX_ITER
-            t *= 0.5
-        return Status.STALLED
 
 
 def _certificate(X, y, weight, rows, x, correction):

@@ -60,8 +60,10 @@ def solve_by_rounded_hinges(problem, run, tol, max_iter, callback, close=1e-4):
         while run.iteration < max_iter and run.step() is Status.MAX_ITER:
             if run.decrement <= close * tol * (1 + abs(run.total)):
                 break
-        found = problem.certified(run.x, run.lam)
-        if monitor.record(run.iteration, found.objective, found.gap, found.point):
+        certified = problem.certified(run.x, run.lam)
+        if monitor.record(
+            run.iteration, certified.objective, certified.gap, certified.point
+        ):
             status = monitor.status
         elif problem.rounding < _NARROWEST:
             status = Status.STALLED

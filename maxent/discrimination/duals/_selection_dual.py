@@ -125,18 +125,18 @@ def newton_line_search(rows, R, E, start, *, tol, max_iter, callback=None):
         here = model.value(lam) - quadratic.value_and_margins(lam)[0]
         expected = target.objective - here
         new, a = _line_search(rows, R, lam, target.lam - lam, J, expected)
-        # near the optimum J no longer tells points apart; the gap, linear in their
-        # distance where J is quadratic, still does
+        # Near the optimum J no longer tells points apart; the gap, linear in their
+        # distance where J is quadratic, still does.
         if a == 0.0:
             new = target.lam
-        found, gap, b, _ = certify(rows, R, new, E, target.bias)
+        value, gap, b, _ = certify(rows, R, new, E, target.bias)
         if a == 0.0 and not gap < 0.5 * monitor.best.gap:
             if floor == 0.0:
                 break
             floor = 0.0
             continue
         floor = 0.1 * floor if a == 1.0 else min(10.0 * floor, 1.0)
-        lam, J = new, found
+        lam, J = new, value
         monitor.record(n_iter, J, gap, (lam, b))
         if monitor.stopped:
             status = Status.STOPPED
@@ -151,16 +151,16 @@ def _line_search(rows, R, lam, step, J, expected):
     gain of the model at a = 1) ends in a smaller one only if that is better still.
     a = 0 if none gains anything that doubles can tell.
     """
-    found, value, a = (lam, 0.0), J, 1.0
+    best, value, a = (lam, 0.0), J, 1.0
     while expected > 0 and a > 1e-12:
         new = lam + a * step
         now = rows.value(new) - R.value_and_margins(new)[0]
         if now > value and now >= J + 1e-4 * a * expected:
-            found, value = (new, a), now
-        elif found[1] > 0:
+            best, value = (new, a), now
+        elif best[1] > 0:
             break
         a *= 0.5
-    return found
+    return best
 
 
 def solve_selection(

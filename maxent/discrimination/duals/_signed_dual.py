@@ -98,7 +98,7 @@ class _Solution:
     Attributes
     ----------
     indefinite : bool
-        Whether the kernel has shown negative curvature.
+        True once the kernel has proved to have negative curvature.
     """
 
     def __init__(

@@ -96,7 +96,7 @@ def solve_active(kernel, problem, tolerances, max_iter, start, *, limit, callbac
     a, b = start.lam, start.bias
     f, steps, status = _decisions(kernel, a), 0, Status.STALLED
     active = np.zeros(len(a), dtype=bool)
-    # what is violated by less will be settled with the rest
+    # Rows that are violated by less will be settled with the rest.
     slack = 0.1 * rows.max_violation(a, f, b)[0]
     for _ in range(_ROUNDS):
         new = (a != 0) | (rows.kkt_violation(a, f, b) > slack)

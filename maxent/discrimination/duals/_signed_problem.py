@@ -145,7 +145,7 @@ class Certifier:
 
     def __init__(self, problem):
         self.problem = problem
-        # compiled where every row has one sign and a loss that is strictly convex
+        # The compiled pass is for one sign in every row and strictly convex losses.
         self.compiled = problem.potential.smooth and not (problem.sides == BOTH).any()
 
     @cached_property
@@ -165,7 +165,7 @@ class Certifier:
         b = p.bias_variance * total  # of a Gaussian prior
         value = 0.5 * (float(a @ f) + b * total)
         if self.compiled:
-            found = signed_rows.certificate(
+            certificate = signed_rows.certificate(
                 p.potential.core_spec,
                 a,
                 f,
@@ -178,8 +178,8 @@ class Certifier:
                 guess if flat else b,
                 flat,
             )
-            if found is not None:
-                return found
+            if certificate is not None:
+                return certificate
         rows, index, sign = self._split_rows
         product = _Product(value, sign * (f[index] + b))
         E, start = (sign[:, None], np.array([guess])) if flat else (None, None)

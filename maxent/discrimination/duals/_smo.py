@@ -71,7 +71,7 @@ class WorkingSets(ActiveRows):
         super().__init__(problem, min(len(problem.level), most))
         self.kernel, self.certify = kernel, certify
         self.tol = tol
-        # the duality gap is quadratic in the optimality gap
+        # The duality gap is quadratic in the optimality gap.
         guess = min(max(0.1 * np.sqrt(tol), 1e-9), 1e-3)
         self.kkt = guess if kkt_tol is None else 0.9 * kkt_tol
         self.kkt_asked = np.inf if kkt_tol is None else kkt_tol
@@ -108,7 +108,7 @@ class WorkingSets(ActiveRows):
         part = with_bias_row(a, 0.0)
         residual = with_bias_row(p.target - f - b, 0.0)
         if extra:
-            # the bias as one more row without potential: K_bb = variance
+            # The bias is one more row without potential: K_bb = variance.
             part[0] = -float(a.sum())
             residual[0] = -p.bias_variance * part[0] - b
             store.matrix[0, 0] = p.bias_variance
@@ -144,7 +144,7 @@ class WorkingSets(ActiveRows):
         if not cold:
             f = self.f_of(a) if self.gram is None else self.gram.product(a)
             if init is None:
-                # no farther than the margins that are asked for
+                # The steps end at the margins that are asked for.
                 shrink = min(1.0, 1.0 / max(float(np.abs(f).max()), 1e-300))
                 a *= shrink
                 f *= shrink
@@ -193,13 +193,13 @@ class WorkingSets(ActiveRows):
             f[:] = self.refreshed(np.zeros(self.n), seen, a)
         store.exchange(self.working_set(a, f, b, 0.3 * scale))
         loose = 0.2 * scale
-        # Every restart near the end is dear, so look for forgotten rows early.
+        # Restarts are expensive near convergence: check shrunk rows early.
         for _ in range(6 if loose > self.kkt else 0):
-            known = f.copy()
+            before = f.copy()
             b, status = self.run(store, a, f, b, loose)
             if status in _FAILED or self.monitor.stopping:
                 return b, status
-            f[:] = self.refreshed(known, seen, a)
+            f[:] = self.refreshed(before, seen, a)
             rows = self.active(a, f, b, 0.1 * scale)
             if len(rows) > self.limit:
                 return self.sweeps(store, a, f, b, self.kkt)
@@ -215,20 +215,20 @@ class WorkingSets(ActiveRows):
         return f + self.f_of(change, single=True)
 
     def sweeps(self, store, a, f, b, kkt):
-        """Active rows that do not fit in memory together: the worst of them in turn.
+        """Solve for the worst active rows in turn where all do not fit in memory.
 
-        Once the others have found their places, all that are left may fit.
+        Once the others have settled, all that are left may fit.
         """
         slack = 0.1 * max(self.scale(a, f, b), kkt)
         status, done, size, left = Status.MAX_ITER, -1, _BLOCK, _ROUNDS
         violation, middle = self.max_violation(a, f, b)
         while violation > 1.05 * kkt and done < self.steps and not self.ended():
             done, b = self.steps, b + middle
-            # shrunk rows will violate the condition: no hurry before they are added
+            # Shrunk rows will violate the condition: first steps may be rough.
             rows = self.active(a, f, b, max(slack, 0.05 * violation))
             target = max(0.05 * violation, kkt)
             if len(rows) > self.limit:
-                if left == 0:  # the rows move each other to and fro
+                if left == 0:  # the working set is cycling
                     size, left = 2 * size, _ROUNDS
                 left -= 1
                 rows = self.worst(a, f, b, rows, min(size, self.limit))
@@ -277,8 +277,8 @@ class WorkingSets(ActiveRows):
         monitor, kkt, stalled = self.monitor, self.kkt, 0
         while status not in _FAILED:
             self.balance(a)
-            # A product in single precision would do to find forgotten rows, but its
-            # error, 3e-3 at multipliers of 100, undoes multipliers that are right.
+            # A product in single precision would be enough to find violated rows, but
+            # its error, 3e-3 at multipliers of 100, undoes multipliers that are right.
             f[:] = store.product(a) if self.whole else self.f_of(a)
             objective, gap, b = self.certify(a, f, b)
             violation, _ = self.max_violation(a, f, b)
@@ -313,7 +313,7 @@ class WorkingSets(ActiveRows):
             return 0.5  # single precision may not go much beyond what is asked
         if not np.isfinite(gap):
             return 0.1
-        # violations of many rows add up to a gap in proportion
+        # Violations of many rows add up to a gap in proportion.
         return min(0.1, max(0.5 * self.tol / relative_gap(gap, objective), _LEAST))
 
     def result(self, status):

@@ -55,8 +55,8 @@ from maxent.discrimination.margins.base import (
 from maxent.families.block import as_block
 
 SOLVERS = ("auto", "interior", "newton")
-# products, and their number per column of the blocks' factors, that Newton steps take
-# where they are the quicker way
+# Newton steps by products are given up beyond so many products, or so many for every
+# column of the blocks' factors.
 _PRODUCTS, _PRODUCTS_SHARE = 500, 3.0
 _FEW = 100  # steps of the interior point, which takes 10 to 60 where it converges
 _FEW_SECANTS = 40  # and of those with secants, which take 5 to 36
@@ -165,14 +165,14 @@ def solve_blocks(
         check_is_margin(margin)
     tol, max_iter = v.check_stop(tol, max_iter)
     v.check_callback(callback)
-    found, linear = check_blocks(blocks, maps)
+    bound, linear = check_blocks(blocks, maps)
     n = linear[0].shape[1]
     biases = _Biases(bias, incidence, n)
     rows = _checked_rows(margin, n, sample_weight, level)
-    solve = _choose_solver(solver, rows.potential, found)
+    solve = _choose_solver(solver, rows.potential, bound)
     if init is not None:
         init = clip_to_domain(v.check_multipliers(init, n), rows)
-    R = BlockSum(found, linear, biases.columns())
+    R = BlockSum(bound, linear, biases.columns())
     callback = relayed(callback, lambda report: report.translated(biases.completed))
     problem = rows, R, biases.flat
     options = {"tol": tol, "max_iter": max_iter, "init": init, "callback": callback}
@@ -259,7 +259,7 @@ def _interior(rows, R, E, *, tol, callback, **options):
 
     inner = rows
     if rows.potential.hard:
-        # rounding then leaves every margin met
+        # With a slightly higher level, rounding leaves every margin met.
         lift = 0.05 * tol * np.maximum(np.abs(rows.q), 1e-3)
         inner = replace(rows, q=rows.q + lift)
     return interior_point(
@@ -322,10 +322,10 @@ def _first_secants(rows, blocks):
 
 
 def _in_turn(first, second, rows, R, E, *, tol, max_iter, init, callback, few=None):
-    """What `first` finds in `few` steps; if it fails, what `second` finds afresh.
+    """Run `first` for at most `few` steps; on failure run `second` from scratch.
 
-    From its own start, since that of the interior point keeps away from the ends of the
-    domain and from zero at once.
+    The points of the interior point keep away from zero and from the ends of the
+    domain, and are no start for the other solvers.
     """
     most = max_iter if few is None else min(max_iter, few)
     one = first(rows, R, E, tol=tol, max_iter=most, init=init, callback=callback)
@@ -369,16 +369,16 @@ def check_blocks(blocks, maps):
         raise ValueError(
             f"{len(blocks)} blocks and {len(maps)} maps: every block needs its map."
         )
-    found = [as_block(block) for block in blocks]
-    for s, (given, block) in enumerate(zip(blocks, found, strict=True)):
+    bound = [as_block(block) for block in blocks]
+    for s, (named, block) in enumerate(zip(blocks, bound, strict=True)):
         if block is None:
             raise TypeError(
-                f"blocks[{s}]={v.shown(given)} is no Block; bind a prior to rows with "
+                f"blocks[{s}]={v.shown(named)} is no Block; bind a prior to rows with "
                 "prior.block(X), or derive a block of your own from "
                 "maxent.families.Block."
             )
     out = []
-    for s, (block, A) in enumerate(zip(found, maps, strict=True)):
+    for s, (block, A) in enumerate(zip(bound, maps, strict=True)):
         A = A if sp.issparse(A) else v.as_doubles(f"maps[{s}]", A)
         if A.ndim != 2 or A.shape[0] != block.n_rows or not A.shape[1]:
             raise ValueError(
@@ -396,7 +396,7 @@ def check_blocks(blocks, maps):
         rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
         diagonal = A.shape[0] == A.shape[1] and (A.indices == rows).all()
         out.append(Diagonal(A.diagonal()) if diagonal else A)
-    return found, out
+    return bound, out
 
 
 def check_incidence(incidence, n):

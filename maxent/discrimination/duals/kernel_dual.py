@@ -316,8 +316,8 @@ def _checked_path(C: ArrayLike) -> FloatArray:
     """Values of C as an array."""
     C = v.as_doubles("C", C)
     if C.ndim != 1 or not (np.isfinite(C) & (C > 0)).all():
-        given = v.shown(C.tolist())
+        values = v.shown(C.tolist())
         raise ValueError(
-            f"C={given} must be a list of finite numbers > 0, such as [0.1, 1, 10]."
+            f"C={values} must be a list of finite numbers > 0, such as [0.1, 1, 10]."
         )
     return C

@@ -73,7 +73,7 @@ def solve_linear(
             options = (max_iter, init, callback, seed)
             result = _with_fallback(linear, solver, tol, *options)
     if result.status is Status.STALLED and result.gap <= asked * result.objective:
-        # for fixed margins `tol` is a bound made before the objective was known
+        # The `tol` of fixed margins is a bound from before the objective was known.
         result.status = Status.CONVERGED
     refuse_inseparable(margin, result)
     return signed(result)

@@ -135,12 +135,12 @@ def max_margin(
             break
         more = game.enter(met, value - 0.1 * tol * (1.0 + abs(value)))
         for mix in (0.5, 0.0):  # the program's own shares if half-way finds no cut
-            known = game.size
+            before = game.size
             trial = mix * best + (1.0 - mix) * shares
             reached = game.cut(trial)
             if reached < upper:
                 best, upper = trial, reached
-            if game.size > known:
+            if game.size > before:
                 break
         else:
             if not more:
@@ -172,7 +172,7 @@ class _Game:
         self.n = maps[0].shape[1]
         self.E = np.empty((self.n, 0)) if E is None else E
         self.rows = np.arange(self.n)
-        self.cuts, self.owner, self.known = [], [], set()
+        self.cuts, self.owner, self.met_trees = [], [], set()
 
     @property
     def size(self):
@@ -180,9 +180,9 @@ class _Game:
 
     def start(self):
         """Some shares (n,); the constraints that have one are those in play."""
-        found = self._program(np.empty((0, self.n)))
-        # rounding may leave the simplex
-        shares = np.maximum(found.x[: self.n], 0.0)
+        program = self._program(np.empty((0, self.n)))
+        # Rounding may leave the simplex.
+        shares = np.maximum(program.x[: self.n], 0.0)
         self.rows = np.flatnonzero(shares)
         return shares / shares.sum()
 
@@ -193,16 +193,16 @@ class _Game:
         those of the mixture of trees which proves it, and bound it for all.
         """
         cuts = np.array(self.cuts)
-        found = self._program(cuts[:, self.rows])
+        program = self._program(cuts[:, self.rows])
         shares = np.zeros(self.n)
-        shares[self.rows] = np.maximum(found.x[: len(self.rows)], 0.0)
-        trees = np.maximum(-found.ineqlin.marginals, 0.0)
+        shares[self.rows] = np.maximum(program.x[: len(self.rows)], 0.0)
+        trees = np.maximum(-program.ineqlin.marginals, 0.0)
         trees /= np.bincount(self.owner, trees)[self.owner]
-        met = trees @ cuts - self.E @ found.eqlin.marginals[1:]
-        return shares / shares.sum(), float(found.fun), met
+        met = trees @ cuts - self.E @ program.eqlin.marginals[1:]
+        return shares / shares.sum(), float(program.fun), met
 
     def enter(self, met, value):
-        """Bring the constraints into play that fall short; whether there are some."""
+        """Bring violated constraints into play; return True if there are some."""
         short = np.setdiff1d(np.flatnonzero(met < value), self.rows)
         worst = short[np.argsort(met[short], kind="stable")[:_ENTER]]
         self.rows = np.union1d(self.rows, worst)
@@ -212,7 +212,7 @@ class _Game:
         n, k = len(self.rows), len(self.blocks)
         E = self.E[self.rows]
         ends = -np.eye(k)[self.owner] if len(cuts) else np.empty((0, k))
-        found = linprog(
+        program = linprog(
             np.append(np.zeros(n), np.full(k, 1.0 if len(cuts) else 0.0)),
             A_ub=np.column_stack([cuts, ends]),
             b_ub=np.zeros(len(cuts)),
@@ -221,12 +221,12 @@ class _Game:
             bounds=[(0.0, None)] * n + [(None, None)] * k,
             method="highs",
         )
-        if not found.success:
+        if not program.success:
             raise ValueError(
-                f"the margins cannot be bounded ({found.message.splitlines()[0]}): "
+                f"the margins cannot be bounded ({program.message.splitlines()[0]}): "
                 "with a bias, every class needs a constraint."
             )
-        return found
+        return program
 
     def cut(self, shares):
         """Add the best trees at some shares; their value bounds the margin above."""
@@ -236,8 +236,8 @@ class _Game:
             margins = A.T @ scores
             total += float(margins @ shares)
             key = (s, edges.tobytes())
-            if key not in self.known:
-                self.known.add(key)
+            if key not in self.met_trees:
+                self.met_trees.add(key)
                 self.cuts.append(margins)
                 self.owner.append(s)
         return total

@@ -1,12 +1,10 @@
-"""Newton systems by few products with the Hessian, against dense matrices."""
+"""Newton systems by products with the Hessian and by factors, against matrices."""
 
 import numpy as np
 import pytest
 
 from maxent import MEDTreeClassifier
-from maxent._optimize import few_products
-from maxent._optimize.few_products import FewProducts
-from maxent._optimize.newton_step import Projection, bordered
+from maxent._optimize.newton_system import NewtonSystem
 
 
 def letters(n, d, wrong, rng):
@@ -25,6 +23,16 @@ def system(rng, n=30):
     return A, product, lambda r: (r.T / A.diagonal()).T, made
 
 
+def by_products(product, precondition, factor, most, accuracy):
+    return NewtonSystem(
+        product=product,
+        precondition=precondition,
+        factor=factor,
+        most=most,
+        accuracy=accuracy,
+    )
+
+
 def refused():
     raise AssertionError("a factor was made")
 
@@ -34,8 +42,8 @@ def test_solutions_are_those_of_the_dense_bordered_matrix(k, rng):
     A, product, precondition, made = system(rng)
     n = len(A)
     E = rng.normal(size=(n, k))
-    solver = FewProducts(product, precondition, refused, most=60, accuracy=1e-10)
-    solve = bordered(solver, E if k else None)
+    solver = by_products(product, precondition, refused, 60, 1e-10)
+    solve = solver.bordered(E if k else None)
     for lack in (np.zeros(k), rng.normal(size=k)):
         rhs = rng.normal(size=n)
         x, y = solve(rhs, lack if k else None)
@@ -53,7 +61,7 @@ def test_solutions_are_those_of_the_dense_bordered_matrix(k, rng):
 def test_several_right_hand_sides(rng):
     A, product, precondition, _ = system(rng)
     rhs = rng.normal(size=(len(A), 2))
-    solver = FewProducts(product, precondition, refused, most=60, accuracy=1e-10)
+    solver = by_products(product, precondition, refused, 60, 1e-10)
     np.testing.assert_allclose(solver(rhs), np.linalg.solve(A, rhs), 1e-6, 1e-9)
 
 
@@ -68,10 +76,8 @@ def test_a_factor_beyond_few_products_is_made_once(k, rng):
 
     E, rhs = rng.normal(size=(len(A), k)) if k else None, rng.normal(size=len(A))
     lack = np.zeros(k) if k else None
-    solve = bordered(
-        FewProducts(product, precondition, exact, most=3, accuracy=1e-10), E
-    )
-    want = bordered(lambda rhs: np.linalg.solve(A, rhs), E)(rhs, lack)
+    solve = by_products(product, precondition, exact, 3, 1e-10).bordered(E)
+    want = NewtonSystem(lambda rhs: np.linalg.solve(A, rhs)).bordered(E)(rhs, lack)
     for _ in range(2):
         for found, answer in zip(solve(rhs, lack), want, strict=True):
             assert answer is None or np.allclose(found, answer, 1e-12)
@@ -82,12 +88,9 @@ def test_directions_rise_however_few_the_products(rng):
     """An early end leaves a step along which the slope still rises."""
     A, product, precondition, _ = system(rng)
     E, g = rng.normal(size=(len(A), 2)), rng.normal(size=len(A))
-    project = Projection(precondition, E)
     for accuracy in (0.9, 0.3, 0.03):
-        found = few_products.few_products(
-            product, project, g, np.zeros(2), most=60, accuracy=accuracy
-        )
-        step, y = found
+        solver = by_products(product, precondition, refused, 60, accuracy)
+        step, y = solver.bordered(E)(g, np.zeros(2))
         gain = g @ step - 0.5 * step @ A @ step
         assert gain > 0 and np.abs(E.T @ step).max() < 1e-12
         assert y.shape == (2,)
@@ -96,13 +99,13 @@ def test_directions_rise_however_few_the_products(rng):
 @pytest.mark.parametrize("wrong", [0.0, 0.05, 0.3])
 def test_the_optimum_is_that_of_the_interior_point(wrong, rng, monkeypatch):
     X, y = letters(400, 22, wrong, rng)
-    solved, original = [], few_products.few_products
+    solved, original = [], NewtonSystem._by_products
 
     def counted(*args, **options):
         solved.append(original(*args, **options))
         return solved[-1]
 
-    monkeypatch.setattr(few_products, "few_products", counted)
+    monkeypatch.setattr(NewtonSystem, "_by_products", counted)
     found = MEDTreeClassifier(margin="logistic", tol=1e-9).fit(X, y)
     assert found.converged_
     assert len(solved) >= 5 and sum(each is None for each in solved) <= 1
