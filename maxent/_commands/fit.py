@@ -27,14 +27,13 @@ from maxent._commands.training import (
     make_estimator,
     run_fit,
     takes_sparse,
-    with_class_weights,
     write_model,
 )
 from maxent._commands.wording import column_words
 from maxent._support.mixed_columns import is_text_column
 from maxent._support.persistence import resolve_class
 
-_OF_THE_WHOLE = ("method", "step", "class_prior", "max_rounds", "tol")  # of partial
+_OF_THE_WHOLE = {"method", "step", "class_prior", "max_rounds", "tol"}  # of partial
 
 
 def fit(args):
@@ -61,8 +60,7 @@ def fit(args):
     prepared = _Prepared(args, spec, estimator, table, weights)
     args.words = column_words(table, prepared.names)
     lines += prepared.lines(names)
-    weights = with_class_weights(args, estimator, y, weights)
-    estimator = calibrated(args, estimator)
+    estimator, weights = calibrated(args, estimator, y, weights)
     if args.cv is not None:
         lines += _cross_validate(args, spec, estimator, prepared, y, weights)
     if args.model is None:
@@ -162,7 +160,7 @@ def _estimator(args, spec):
 def _partial(args, spec, given):
     """A machine for labels that are partly missing, with the options of both."""
     inner = given.pop("machine", (None, None, "classifier"))[2]
-    own = {k: v for k, v in given.items() if v[1] in _OF_THE_WHOLE}
+    own = {k: v for k, v in given.items() if {*v[1]} & _OF_THE_WHOLE}
     rest = {k: v for k, v in given.items() if k not in own}
     machine = make_estimator(f"{inner} inside partial", TABLES[inner], rest)
     return make_estimator("partial", spec, own, estimator=machine)

@@ -1,17 +1,24 @@
 """Options of ``maxent fit`` that become parameters of an estimator.
 
-Imports nothing heavy: help texts are made of these tables.
+Imports nothing heavy: help texts are made of this table.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["GROUPS", "OPTIONS", "Option", "add_options", "given_options"]
+__all__ = ["OPTIONS", "Option", "add_options", "given_options"]
+
+_GROUPS = {
+    "machine": "parameters of classifiers and regressors",
+    "density": "parameters of outlier detectors, mixtures and other densities",
+    "sequence": "parameters for sequences",
+    "solver": "parameters of the solver",
+}
 
 
 @dataclass(frozen=True)
@@ -20,25 +27,46 @@ class Option:
 
     Attributes
     ----------
-    flags : tuple of str
+    dest : str
+        Its destination in the parsed arguments.
+    group : str
+        A key of the table of groups; a table of rows has no use for "sequence".
     text : str
         What it means.
-    param : str
-        Parameter of the estimator.
-    default : dict of str to object
-        Its default, by name of the estimator on the command line; "" for all others.
-    group : str
-        A key of `GROUPS`.
-    settings : dict
+    default : object
+        Its default for the help, or a dict of them by name of the estimator, "" for all
+        others; an empty dict shows none.
+    type : callable, optional
+        Of argparse; that of the default where it is a number.
+    flags : tuple of str, optional
+        By default the destination with dashes.
+    params : tuple of str, optional
+        Parameters of which the estimator has one; by default the destination.
+    metavar, choices : optional
         Of argparse.
     """
 
-    flags: tuple[str, ...]
-    text: str
-    param: str
-    default: dict[str, Any]
+    dest: str
     group: str
-    settings: dict[str, Any] = field(default_factory=dict)
+    text: str
+    default: Any
+    type: Callable[[str], Any] | None = None
+    flags: tuple[str, ...] = ()
+    params: tuple[str, ...] | None = None
+    metavar: str | None = None
+    choices: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        default = self.default if isinstance(self.default, dict) else {"": self.default}
+        first = next(iter(default.values()), None)
+        kind = type(first) if isinstance(first, (int, float)) else None
+        flag = f"--{self.dest.replace('_', '-')}"
+        vars(self).update(
+            default=default,
+            type=self.type or kind,
+            flags=self.flags or (flag,),
+            params=(self.dest,) if self.params is None else self.params,
+        )
 
     @property
     def flag(self) -> str:
@@ -47,67 +75,51 @@ class Option:
 
     def help(self) -> str:
         """Meaning and defaults."""
-        common = [_shown(self.default[""])] if "" in self.default else []
-        others: dict[str, list[str]] = {}
+        names: dict[str, list[str]] = {}
         for name, value in self.default.items():
-            if name:
-                others.setdefault(_shown(value), []).append(name)
-        parts = common + [f"{'/'.join(names)} {x}" for x, names in others.items()]
+            shown = f"{value:g}" if isinstance(value, float) else str(value).lower()
+            names.setdefault(shown, []).append(name)
+        parts = [f"{'/'.join(n)} {shown}".strip() for shown, n in names.items()]
         text = f"{self.text} (default: {'; '.join(parts)})" if parts else self.text
         return text.replace("%", "%%")
 
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value)
-
-
-# -------------------------------------------------------------------------- values
-
-
-def _gamma(text: str) -> str | float:
-    return text if text in ("scale", "auto") else _float(text, "scale, auto")
-
-
-def _bias(text: str) -> str | float | None:
-    if text in ("flat", "kkt", "none"):  # "kkt" is an older word for "flat"
-        return None if text == "none" else "flat"
-    return _float(text, "flat, none")
+    def add_to(self, group: argparse._ArgumentGroup) -> None:
+        """Add the option to a parser."""
+        settings: dict[str, Any] = {"action": "store_true"}
+        if self.type is not bool:
+            settings = {"type": self.type, "choices": self.choices}
+            settings["metavar"] = self.metavar
+        group.add_argument(
+            *self.flags,
+            dest=self.dest,
+            default=argparse.SUPPRESS,
+            help=self.help(),
+            **settings,
+        )
 
 
-def _horizon(text: str) -> str | int:
-    if text == "mean":
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not known; use mean or an integer"
-        ) from None
+def _number_or(*words: str, kind: type = float) -> Callable[[str], Any]:
+    """Type of an option that takes some words or a number; "none" is None."""
 
+    def parse(text: str) -> Any:
+        if text in words:
+            return None if text == "none" else text
+        try:
+            return kind(text)
+        except ValueError:
+            number = "an integer" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not known; use {', '.join(words)} or {number}"
+            ) from None
 
-def _float(text: str, words: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not known; use {words} or a number"
-        ) from None
+    return parse
 
 
 def _positive(text: str) -> float:
-    value = _float(text, "inf")
+    value = float(text)
     if not value > 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not > 0")
     return value
-
-
-def _class_prior(text: str) -> str | float:
-    words = ("labelled", "empirical", "uniform")
-    return text if text in words else _float(text, ", ".join(words))
 
 
 def _assignment(text: str) -> tuple[str, Any]:
@@ -120,303 +132,221 @@ def _assignment(text: str) -> tuple[str, Any]:
         return name, value
 
 
-# --------------------------------------------------------------------------- tables
-
-GROUPS = {
-    "machine": "parameters of classifiers and regressors",
-    "density": "parameters of outlier detectors, mixtures and other densities",
-    "sequence": "parameters for sequences",
-    "solver": "parameters of the solver",
-}
-
-
-def _option(
-    group: str,
-    param: str,
-    flags: str,
-    text: str,
-    default: Any = ...,
-    *,
-    type: Callable[[str], Any] | None = None,
-    **settings: Any,
-) -> Option:
-    if default is ...:
-        default = {}
-    elif not isinstance(default, dict):
-        default = {"": default}
-    if type is not None:
-        settings["type"] = type
-    return Option(tuple(flags.split()), text, param, default, group, settings)
-
-
-_MARGINS = "exponential, laplace, gaussian, erlang, logistic, hinge or fixed"
-_GENERATIVE = "/".join(("gaussian", "bayesnet", "tree"))
-_FEW_STEPS = {"gaussian": 200, "bayesnet": 200, "outliers": 200}
-
-# By destination in the parsed arguments.
-OPTIONS: dict[str, Option] = {
-    "kernel": _option(
-        *("machine", "kernel", "--kernel", "of the kernel machines", "rbf"),
-        choices=["rbf", "linear", "poly", "sigmoid"],
+_TABLE = (
+    Option(
+        *("kernel", "machine", "of the kernel machines", "rbf"),
+        choices=("rbf", "linear", "poly", "sigmoid"),
     ),
-    "C": _option(
-        *("machine", "C", "-C --C", "bound of every multiplier, > 0"),
+    Option(
+        *("C", "machine", "bound of every multiplier, > 0"),
         {"": 1.0, "gaussian": 3.0, "bayesnet": 3.0, "tree": 5.0, "motif": 100.0},
-        type=float,
+        flags=("-C", "--C"),
     ),
-    "margin": _option("machine", "margin", "--margin", _MARGINS, "exponential"),
-    "sharpness": _option(
-        *("machine", "sharpness", "--sharpness"),
-        *("how closely the loss follows the hinge, > 1", 10.0),
-        type=float,
+    Option(
+        *("margin", "machine"),
+        "exponential, laplace, gaussian, erlang, logistic, hinge or fixed",
+        "exponential",
     ),
-    "bias": _option(
-        *("machine", "bias", "--bias", "flat, none, or the variance of its prior"),
-        "flat",
-        type=_bias,
+    Option(
+        *("sharpness", "machine", "how closely the loss follows the hinge, > 1", 10.0)
     ),
-    "gamma": _option(
-        *(
-            "machine",
-            "gamma",
-            "--gamma",
-            "width of the kernel: scale, auto or a number",
-        ),
-        "scale",
-        type=_gamma,
+    Option(
+        *("bias", "machine", "flat, none, or the variance of its prior", "flat"),
+        type=_number_or("flat", "none"),
     ),
-    "degree": _option(
-        "machine", "degree", "--degree", "of the poly kernel", 3, type=int
+    Option(
+        *("gamma", "machine", "width of the kernel: scale, auto or a number", "scale"),
+        type=_number_or("scale", "auto"),
     ),
-    "coef0": _option(
-        *("machine", "coef0", "--coef0", "of the poly and sigmoid kernels", 0.0),
-        type=float,
-    ),
-    "class_weight": _option(
-        *("machine", "class_weight", "--class-weight"),
-        *("balanced, or weights such as yes:3,no:1; other classes have 1", None),
+    Option("degree", "machine", "of the poly kernel", 3),
+    Option("coef0", "machine", "of the poly and sigmoid kernels", 0.0),
+    Option(
+        *("class_weight", "machine"),
+        "balanced, or weights such as yes:3,no:1; other classes have 1",
+        None,
         metavar="WEIGHTS",
     ),
-    "epsilon": _option(
-        *("machine", "epsilon", "--epsilon", "half width of the regressor's tube", 0.1),
-        type=float,
-    ),
-    "prior_inclusion": _option(
-        *("machine", "prior_inclusion", "--prior-inclusion"),
+    Option("epsilon", "machine", "half width of the regressor's tube", 0.1),
+    Option(
+        *("prior_inclusion", "machine"),
         *("the selector's prior probability of a feature", 0.1),
-        type=float,
     ),
-    "ess": _option(
-        *("machine", "ess", "--ess"),
+    Option(
+        *("ess", "machine"),
         *("pseudo-counts of the tables of bayesnet, tree and chowliu", 1.0),
-        type=float,
     ),
-    "class_prior": _option(
-        *("machine", "class_prior", "--class-prior"),
+    Option(
+        *("class_prior", "machine"),
         "probability of the second class for rows without a label, or labelled (their "
         "share); of chowliu empirical or uniform",
         {"partial": None, "chowliu": "empirical"},
-        type=_class_prior,
+        type=_number_or("labelled", "empirical", "uniform"),
     ),
-    "machine": _option(
-        *("machine", "", "--machine", "that partial trains", "classifier"),
-        choices=["classifier", "selector", "gaussian", "bayesnet", "tree"],
+    Option(
+        *("machine", "machine", "that partial trains", "classifier"),
+        params=(),
+        choices=("classifier", "selector", "gaussian", "bayesnet", "tree"),
     ),
-    "level": _option(
-        *("density", "level", "--level"),
-        f"log-likelihood, or ratio of them, that rows are to reach ({_GENERATIVE}, "
-        "outliers)",
+    Option(
+        *("level", "density"),
+        "log-likelihood, or ratio of them, that rows are to reach "
+        "(gaussian/bayesnet/tree, outliers)",
         None,
         type=float,
     ),
-    "outlier_model": _option(
-        *("density", "model", "--outlier-model"),
-        *("of tables: multinomial and tree take categories", "gaussian"),
-        choices=["gaussian", "multinomial", "tree", "mixture"],
+    Option(
+        *("outlier_model", "density"),
+        "of tables: multinomial and tree take categories",
+        "gaussian",
+        params=("model",),
+        choices=("gaussian", "multinomial", "tree", "mixture"),
     ),
-    "quantile": _option(
-        *("density", "quantile", "--quantile"),
-        *("of the rows' log-likelihoods, that sets the level of outliers", 0.5),
-        type=float,
+    Option(
+        *("quantile", "density"),
+        "of the rows' log-likelihoods, that sets the level of outliers",
+        0.5,
     ),
-    "contamination": _option(
-        *("density", "contamination", "--contamination"),
+    Option(
+        *("contamination", "density"),
         "share of outliers in the training rows, which sets the threshold; set "
         "it, or a third of the rows and more are outliers",
         None,
         type=float,
     ),
-    "n_components": _option(
-        "density", "n_components", "--components", "of a mixture", 1, type=int
+    Option(*("n_components", "density", "of a mixture", 1), flags=("--components",)),
+    Option(
+        *("covariance_type", "density", "of a mixture", "full"),
+        flags=("--covariance",),
+        choices=("full", "diag", "spherical"),
     ),
-    "covariance_type": _option(
-        *("density", "covariance_type", "--covariance", "of a mixture", "full"),
-        choices=["full", "diag", "spherical"],
-    ),
-    "n_hidden": _option(
-        *("density", "n_hidden", "--hidden", "units that are not in the table"),
+    Option(
+        *("n_hidden", "density", "units that are not in the table"),
         {"boltzmann": 2, "rbm": 4},
-        type=int,
+        flags=("--hidden",),
     ),
-    "selection": _option(
-        *("density", "selection", "--selection"),
-        *("which of the candidates is kept", "entropy"),
-        choices=["entropy", "likelihood"],
+    Option(
+        *("selection", "density", "which of the candidates is kept", "entropy"),
+        choices=("entropy", "likelihood"),
     ),
-    "sequence_model": _option(
-        *("sequence", "", "--sequence-model"),
+    Option(
+        *("sequence_model", "sequence"),
         "what is fitted to each sequence: a hidden Markov model, or a Markov chain",
         "hmm",
-        choices=["hmm", "markov"],
+        params=(),
+        choices=("hmm", "markov"),
     ),
-    "alphabet": _option(
-        *(
-            "sequence",
-            "alphabet",
-            "--alphabet",
-            "such as ACGT; none is those that occur",
-        ),
-        None,
+    Option(
+        *("alphabet", "sequence", "such as ACGT; none is those that occur", None),
         metavar="LETTERS",
     ),
-    "unknown": _option(
-        *("sequence", "missing", "--unknown"),
-        *(
-            "letters that stand for an unknown one (default: of nucleic acids N and "
-            "the other codes of IUPAC, of others none)",
-            ...,
-        ),
+    Option(
+        *("unknown", "sequence"),
+        "letters that stand for an unknown one (default: of nucleic acids N and "
+        "the other codes of IUPAC, of others none)",
+        {},
+        params=("missing",),
         metavar="LETTERS",
     ),
-    "n_states": _option(
-        *("sequence", "n_states", "--states"),
+    Option(
+        *("n_states", "sequence"),
         "of each hidden Markov model; of the classifier by the length of its sequence",
         {"outliers": 2},
-        type=int,
+        flags=("--states",),
     ),
-    "order": _option(
-        "sequence", "order", "--order", "of the Markov chains", 1, type=int
-    ),
-    "smoothing": _option(
-        *("sequence", "smoothing", "--smoothing", "pseudo-counts, >= 0"),
+    Option("order", "sequence", "of the Markov chains", 1),
+    Option(
+        *("smoothing", "sequence", "pseudo-counts, >= 0"),
         {"classifier": 0.01, "outliers": 1.0},
-        type=float,
+        params=("smoothing", "pseudo_count"),
     ),
-    "em_tol": _option(
-        *("sequence", "", "--em-tol"),
+    Option(
+        *("em_tol", "sequence"),
         "a fit of a hidden Markov model ends once a step gains so little, relative to "
         "its log-likelihood, > 0",
         1e-8,
         type=_positive,
+        params=(),
     ),
-    "rho": _option(
-        "sequence", "rho", "--rho", "power of the kernel, > 0", 0.5, type=float
-    ),
-    "horizon": _option(
-        *("sequence", "horizon", "--horizon"),
+    Option("rho", "sequence", "power of the kernel, > 0", 0.5),
+    Option(
+        *("horizon", "sequence"),
         "compare strings of HORIZON + 1 letters; mean is the mean length, and 5 to 20 "
         "are often better for long sequences",
         "mean",
-        type=_horizon,
+        type=_number_or("mean", kind=int),
     ),
-    "width": _option("sequence", "width", "--width", "letters of the motif", type=int),
-    "background": _option(
-        *("sequence", "background", "--background"),
-        *("order of the motif's background counts", 2),
-        type=int,
-    ),
-    "pos_label": _option(
-        *("sequence", "pos_label", "--positive"),
+    Option("width", "sequence", "letters of the motif", {}, type=int),
+    Option("background", "sequence", "order of the motif's background counts", 2),
+    Option(
+        *("pos_label", "sequence"),
         "class of the sequences that have the motif; the last in sorted order by "
         "default",
+        {},
+        flags=("--positive",),
         metavar="LABEL",
     ),
-    "both_strands": _option(
-        *("sequence", "both_strands", "--both-strands"),
-        *("look for the motif in the reverse complement, too", ...),
-        action="store_true",
+    Option(
+        *("both_strands", "sequence"),
+        "look for the motif in the reverse complement, too",
+        {},
+        type=bool,
     ),
-    "alpha": _option(
-        *("sequence", "alpha", "--alpha"),
-        *(
-            "order of the Renyi entropy: from inf, the best place, to 0, all places",
-            float("inf"),
-        ),
-        type=float,
+    Option(
+        *("alpha", "sequence"),
+        "order of the Renyi entropy: from inf, the best place, to 0, all places",
+        float("inf"),
     ),
-    "n_init": _option(
-        *("solver", "n_init", "--starts"),
+    Option(
+        *("n_init", "solver"),
         "starts, of which the best is kept; of sequences of each hidden Markov model",
         {
-            "mixture": 20,
-            "dirichlet": 20,
-            "boltzmann": 20,
-            "rbm": 20,
-            "motif": 4,
-            "outliers": 3,
+            **dict.fromkeys(("mixture", "dirichlet", "boltzmann", "rbm"), 20),
+            **{"motif": 4, "outliers": 3},
         },
-        type=int,
+        flags=("--starts",),
     ),
-    "seed": _option(
-        *("solver", "random_state", "--seed", "of random starts and folds", 0),
-        type=int,
+    Option(
+        *("seed", "solver", "of random starts and folds", 0), params=("random_state",)
     ),
-    "tol": _option(
-        *(
-            "solver",
-            "tol",
-            "--tol",
-            "tolerance of the certificate; outliers of sequences 1e-6",
-        ),
+    Option(
+        *("tol", "solver"),
+        "tolerance of the certificate; outliers of sequences 1e-6",
         {
             **{"": 1e-8, "classifier": 1e-3, "regressor": 1e-3, "selector": 1e-6},
             **{"logistic": 1e-6, "partial": 1e-2, "mixture": 1e-6, "dirichlet": 1e-6},
             **{"boltzmann": 1e-6, "rbm": 1e-6, "motif": 1e-4},
         },
-        type=float,
     ),
-    "max_iter": _option(
-        *(
-            "solver",
-            "max_iter",
-            "--max-iter",
-            "bound on the iterations; outliers of sequences 2000",
-        ),
+    Option(
+        *("max_iter", "solver"),
+        "bound on the iterations; outliers of sequences 2000",
         {
             **{"classifier": 10_000_000, "regressor": 10_000_000, "selector": 500},
-            **_FEW_STEPS,
-            **{"tree": 1000, "logistic": 100, "mixture": 10_000, "dirichlet": 10_000},
+            **{"gaussian": 200, "bayesnet": 200, "outliers": 200, "tree": 1000},
+            **{"logistic": 100, "mixture": 10_000, "dirichlet": 10_000},
             **{"boltzmann": 5000, "rbm": 5000, "motif": 200},
         },
-        type=int,
     ),
-    "cache_size": _option(
-        *("solver", "cache_size", "--cache-size", "memory for kernel values", 500),
+    Option(
+        *("cache_size", "solver", "memory for kernel values", 500),
         type=float,
         metavar="MB",
     ),
-    "n_jobs": _option(
-        *("solver", "n_jobs", "--jobs", "threads, -1 for all cores", None),
+    Option(
+        *("n_jobs", "solver", "threads, -1 for all cores", None),
         type=int,
+        flags=("--jobs",),
         metavar="JOBS",
     ),
-}
-
-# Options that a table of rows has no use for.
-_ONLY_SEQUENCES = [name for name, o in OPTIONS.items() if o.group == "sequence"]
+)
+OPTIONS = {option.dest: option for option in _TABLE}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, in their groups, and ``--set``."""
-    groups = {name: parser.add_argument_group(title) for name, title in GROUPS.items()}
-    for dest, option in OPTIONS.items():
-        groups[option.group].add_argument(
-            *option.flags,
-            dest=dest,
-            default=argparse.SUPPRESS,
-            help=option.help(),
-            **option.settings,
-        )
+    groups = {name: parser.add_argument_group(title) for name, title in _GROUPS.items()}
+    for option in _TABLE:
+        option.add_to(groups[option.group])
     groups["solver"].add_argument(
         "--set",
         action="append",
@@ -428,19 +358,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def given_options(args: argparse.Namespace) -> dict[str, tuple[str, str, Any]]:
-    """Return the options the user gave: destination -> flag, parameter and value."""
+def given_options(
+    args: argparse.Namespace,
+) -> dict[str, tuple[str, tuple[str, ...], Any]]:
+    """Return the options the user gave: destination -> flag, parameters and value."""
     given = {
-        dest: (option.flag, option.param, vars(args)[dest])
-        for dest, option in OPTIONS.items()
-        if dest in vars(args)
+        option.dest: (option.flag, option.params, vars(args)[option.dest])
+        for option in _TABLE
+        if option.dest in vars(args)
     }
-    assigned: Sequence[tuple[str, Any]] = getattr(args, "set", [])
-    for name, value in assigned:
-        given[f"set {name}"] = (f"--set {name}", name, value)
+    for name, value in getattr(args, "set", []):
+        given[f"set {name}"] = (f"--set {name}", (name,), value)
     return given
-
-
-def is_for_sequences(dest: str) -> bool:
-    """True if an option means nothing for a table."""
-    return dest in _ONLY_SEQUENCES

@@ -28,7 +28,6 @@ from maxent._commands.training import (
 from maxent._commands.wording import (
     column_words,
     in_shell,
-    probability_remedy,
     warnings_told,
 )
 from maxent._support.calibrated import CALIBRATED
@@ -40,6 +39,18 @@ from maxent._support.validation import shown
 __all__ = ["predict", "prediction_method", "write_predictions"]
 
 _PRINTED_ROWS = 10_000  # at a time
+# Probabilities of a fit with a logistic margin need level 0, and of trees, whose scores
+# are log-odds already, a rate of one.
+_LOGISTIC = "fit with --probability or --margin logistic --level 0"
+_PROBABLE = {
+    "MEDGaussianClassifier": _LOGISTIC,
+    "MEDBayesNetClassifier": _LOGISTIC,
+    "MEDTreeClassifier": f"{_LOGISTIC} -C 1",
+    "MEDPartialLabelClassifier": (  # its logistic prior is too sure
+        "fit the rows with labels alone by --estimator classifier --drop-unlabelled "
+        "--probability"
+    ),
+}
 _WORDS = {
     "predict": "prediction",
     "decision_function": "decision",
@@ -109,7 +120,7 @@ def _features(args, table, extra, estimator):
 
 def _tell_unseen(args, table, X, columns, machine):
     """Warn of categories that training has not met, and keep their numbers."""
-    word = column_words(table)[1]
+    word = column_words(table)
     args.unseen = {}
     machine = vars(machine).get("estimator_", machine)  # of partial
     try:
@@ -168,13 +179,26 @@ def prediction_method(args, estimator):
         if wanted and not hasattr(_without_calibration(estimator, method), method):
             machine, remedy = machine_of(estimator), ""
             if method == "predict_proba" and hasattr(estimator, "classes_"):
-                remedy = f"; {probability_remedy(machine)} to have them"
+                remedy = f"; {_probability_remedy(machine)} to have them"
             raise CommandError(
                 f"{args.model}: its {type(machine).__name__} defines no {what}{remedy}"
             )
         if wanted:
             return method
     return "predict" if hasattr(estimator, "predict") else "score_samples"
+
+
+def _probability_remedy(machine):
+    """Options of ``maxent fit`` that give a model probabilities, behind a verb."""
+    name = type(machine).__name__
+    if name != "M3EMotifClassifier":
+        return _PROBABLE.get(name, "fit with --probability or --margin logistic")
+    if machine.pos_label is None:
+        return "fit with --probability"
+    return (
+        "rename the labels so that the class with the motif is the last in sorted "
+        "order, and fit with --probability in the place of --positive"
+    )
 
 
 def _without_calibration(estimator, method):

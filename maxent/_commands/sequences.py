@@ -27,7 +27,6 @@ from maxent._commands.training import (
     machine_of,
     make_estimator,
     run_fit,
-    with_class_weights,
     write_model,
 )
 from maxent._support.console import tell
@@ -165,17 +164,13 @@ class _Kernel:
         for dest in ("kernel", "gamma", "degree", "coef0"):
             if dest in given:
                 raise CommandError(f"{given[dest][0]} does not apply to sequences")
-        for flag, param, _ in given.values():
-            if param not in resolve_class("MEDClassifier")._get_param_names():
-                raise CommandError(f"{flag} does not apply to sequences")
         self.kernel = _make_kernel({k: v[2] for k, v in options.items()}, X)
         machine = make_estimator(
             *("classifier", SEQUENCES["classifier"], given),
             kernel="precomputed",
             **params,
         )
-        self.weights = with_class_weights(args, machine, y)
-        self.machine = calibrated(args, machine)
+        self.machine, self.weights = calibrated(args, machine, y)
         self.name = self.kernel.model
         self.letters = _letters_of(self.whole())
 
@@ -211,19 +206,13 @@ class _Direct:
 
     def __init__(self, args, spec, given, params, X, y):
         self.args, self.name = args, spec.class_name
-        if "smoothing" in given:
-            flag, _, value = given["smoothing"]
-            given["smoothing"] = (flag, "pseudo_count", value)
-        if "seed" in given:
-            params["random_state"] = given.pop("seed")[2]
         said = [
             given.pop(d)[2] if d in given else None for d in ("alphabet", "unknown")
         ]
         params["alphabet"], params["missing"] = alphabet_of(X, *said)
         machine = make_estimator(args.estimator, spec, given, **params)
         self.letters = _letters_of(machine)
-        self.weights = with_class_weights(args, machine, y)
-        self.fitted = calibrated(args, machine)
+        self.fitted, self.weights = calibrated(args, machine, y)
 
     def whole(self):
         return self.fitted

@@ -2,13 +2,12 @@
 
 import contextlib
 import inspect
-import math
 import warnings
 
 import numpy as np
 
 from maxent._commands.hints import hint_at_contamination, hint_at_reversal
-from maxent._commands.outcome import CommandError, Outcome, listed, one_line, quoted
+from maxent._commands.outcome import CommandError, Outcome, listed, quoted
 from maxent._commands.reports import (
     Shown,
     certificate,
@@ -34,12 +33,11 @@ __all__ = [
     "make_estimator",
     "run_fit",
     "takes_sparse",
-    "with_class_weights",
     "without_names",
     "write_model",
 ]
 
-_FOLDS_OF_CALIBRATION = 5
+_FOLDS = 5
 # warning that `fit_lines` gives in terms of options
 _CONSTANT = ".*all predictions are nearly the same"
 # and one that `class_labels` has given, if `args.told_of_classes`
@@ -61,8 +59,9 @@ def make_estimator(name, spec, given, **params):
     """
     cls = resolve_class(spec.class_name)
     known = cls._get_param_names()
-    for dest, (flag, param, value) in given.items():
-        if param not in known or dest in spec.foreign:
+    for dest, (flag, names, value) in given.items():
+        param = next((one for one in names if one in known), None)
+        if param is None or dest in spec.foreign:
             raise CommandError(f"{flag} does not apply to the {name}")
         default = inspect.signature(cls).parameters[param].default
         params[param] = _meant(value, default) if dest.startswith("set ") else value
@@ -70,8 +69,8 @@ def make_estimator(name, spec, given, **params):
         params.setdefault("random_state", 0)
     try:
         return cls(**params)
-    except TypeError as error:  # a parameter without a default
-        raise CommandError(f"{name}: {_needed(error)}") from error
+    except TypeError:  # a parameter without a default, which motifs alone have
+        raise CommandError(f"{name}: give its --width, in letters") from None
 
 
 def _meant(value, default):
@@ -79,19 +78,13 @@ def _meant(value, default):
 
     The default of the parameter tells whether it can be meant: a label may be any text.
     """
-    words = {}
+    words = {"None": None} if default is None else {}
     if isinstance(default, bool):
         words = {"True": True, "False": False}
-    elif default is None:
-        words = {"None": None}
-    if not isinstance(default, (bool, str)):
-        words |= {"inf": math.inf, "-inf": -math.inf}
+    elif not isinstance(default, str):
+        for sign in ("", "-"):
+            words |= dict.fromkeys((f"{sign}inf", f"{sign}np.inf"), float(f"{sign}inf"))
     return words.get(value, value) if isinstance(value, str) else value
-
-
-def _needed(error):
-    text = one_line(error)
-    return "give its --width, in letters" if "'width'" in text else text
 
 
 def machine_of(estimator):
@@ -106,14 +99,22 @@ def machine_of(estimator):
             return estimator
 
 
-def calibrated(args, estimator):
-    """The estimator, with calibrated probabilities if they are asked for."""
+def calibrated(args, estimator, y, weights=None):
+    """The estimator with calibrated probabilities, if they are asked for, and weights.
+
+    A calibration knows no class weights: its sigmoid would undo them. They are taken
+    from the estimator, multiply those of the rows, and are kept as `args.class_weight`
+    for the model file.
+    """
+    args.class_weight = None
     if not args.probability:
-        return estimator
+        return estimator, weights
     from sklearn.base import is_classifier
 
-    label = estimator.get_params(deep=False).get("pos_label")
-    if label is not None:  # calibration numbers the classes by their order
+    params = estimator.get_params(deep=False)
+    if (
+        label := params.get("pos_label")
+    ) is not None:  # calibration numbers the classes by their order
         raise CommandError(
             f"--probability does not combine with --positive {quoted(label)}; rename "
             "the labels so that the class with the motif is the last in sorted order"
@@ -129,28 +130,27 @@ def calibrated(args, estimator):
             "these out by --drop-unlabelled and train another estimator, such as "
             "classifier"
         )
-    folds = _shuffled(args, _FOLDS_OF_CALIBRATION)
-    return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False)
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < _FOLDS:
+        raise CommandError(
+            f"--probability calibrates on {_FOLDS} folds, and the class "
+            f"{classes[counts.argmin()]} has {counts.min()} rows only"
+        )
+    args.class_weight = params.get("class_weight")
+    if args.class_weight is not None:
+        weights = _times_class_weights(args, y, weights)
+        estimator.set_params(class_weight=None)
+    folds = _shuffled(args, _FOLDS)
+    return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False), weights
 
 
-def with_class_weights(args, estimator, y, weights=None):
-    """Weights of the rows, times those of their classes with --probability.
-
-    A calibration knows no class weights: its sigmoid would undo them. They are taken
-    from the estimator, and kept as `args.class_weight` for the model file.
-    """
-    args.class_weight = None
-    given = estimator.get_params(deep=False).get("class_weight")
-    if not args.probability or given is None:
-        return weights
+def _times_class_weights(args, y, weights):
     from maxent.discrimination._class_rows import class_rows
 
     try:
-        _, keep, _, _, product = class_rows(args.estimator, y, weights, given)
+        _, keep, *_, product = class_rows(args.estimator, y, weights, args.class_weight)
     except ValueError as error:
         raise CommandError(in_shell(error, args)) from error
-    estimator.set_params(class_weight=None)
-    args.class_weight = given
     weights = np.zeros(len(y))
     weights[keep] = product
     return weights
@@ -340,7 +340,7 @@ def write_model(args, estimator, extra, names=None):
     compact = vars(machine).get("kernel") == "linear"
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
     if type(last).__name__ == CALIBRATED:  # a model file holds no object of folds
-        last.set_params(cv=_FOLDS_OF_CALIBRATION)
+        last.set_params(cv=_FOLDS)
     try:
         with _named(estimator, names):
             save(estimator, args.model, extra=extra, compact=compact)

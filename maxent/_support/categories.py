@@ -13,6 +13,7 @@ from maxent._support.column_names import called, names_of_columns
 from maxent._support.estimator_input import validated
 from maxent._support.integer_tables import count_integers, encode_integers
 from maxent._support.plain_categories import missing_values, plain_categories
+from maxent._support.remedies import MAKE_BINS
 from maxent._support.typing import NDArray
 
 _MOST_FRACTIONS = 50  # that are categories
@@ -214,8 +215,8 @@ def _warn_of_numbers(quantities, n, names):
         warnings.warn(
             f"the {called('column', quantities, names)} of X hold{'s' * one} "
             f"{'' if one else 'up to '}{most} different numbers in {n} rows: bin "
-            f"{'it' if one else 'them'} to make categories, for instance by "
-            "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal').",
+            f"{'it' if one else 'them'} to make categories, {MAKE_BINS}, or "
+            f"drop {'it' if one else 'them'}.",
             UserWarning,
             stacklevel=user_stacklevel(),
         )

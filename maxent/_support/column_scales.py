@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxent._support.remedies import SCALE_COLUMNS
+
 _FAR = 1e3  # of scikit-learn's data sets wine and breast cancer are beyond
 
 
@@ -36,7 +38,6 @@ def scale_remedy(X: Any) -> str | None:
     if spread[high] <= _FAR * spread[low]:
         return None
     return (
-        "scale the columns of X, for instance by StandardScaler: their standard "
-        f"deviations differ, from {spread[low]:.2g} of column {low} to "
-        f"{spread[high]:.2g} of column {high}"
+        f"{SCALE_COLUMNS}: their standard deviations differ, from "
+        f"{spread[low]:.2g} of column {low} to {spread[high]:.2g} of column {high}"
     )

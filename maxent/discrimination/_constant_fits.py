@@ -8,6 +8,7 @@ import numpy as np
 
 from maxent._support.callers import user_stacklevel
 from maxent._support.kernel_parameters import resolve_gamma
+from maxent._support.remedies import SCALE_FEATURES
 
 _ROWS = 50  # of the smallest targets, and of the largest
 # Share of the targets' standard deviation. Fits to noise alone, with one feature and n
@@ -81,7 +82,7 @@ def constant_remedy(model, spread, form, between):
             found["sharpness"] = model.sharpness / spread
     else:
         return (
-            "scale the features, for instance by StandardScaler, raise C, or give "
+            f"{SCALE_FEATURES}, for instance by StandardScaler, raise C, or give "
             "features that say more of the targets"
         )
     if model.margin in _WITHOUT_SHARPNESS:

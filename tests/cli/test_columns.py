@@ -55,7 +55,7 @@ def test_numbers_in_bins_are_categories(run, tmp_path, rng):
     path.write_text("\n".join(["a,b,c,kind,k", *rows]) + "\n")
     common = "fit", path, model, "--estimator", "chowliu"
     _, _, err = run(*common)
-    assert "bin them by --bins 5, or drop them by --ignore a,b" in err
+    assert "by --bins 5, or drop them; --ignore a,b leaves them out" in err
     code, out, err = run(*common, "--bins", 4, "-v", 3)
     assert (code, err, pairs(out)["columns in bins"]) == (0, "", "a (4), b (4)")
     found, _ = load(model, return_extra=True)

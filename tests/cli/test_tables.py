@@ -513,15 +513,15 @@ def defaults_of(option, catalog):
     found = {}
     for name, spec in catalog.items():
         known = inspect.signature(resolve_class(spec.class_name).__init__).parameters
-        if option.param in known:
-            found[name] = known[option.param].default
+        for param in known.keys() & {*option.params}:
+            found[name] = known[param].default
     return found
 
 
 def test_the_defaults_of_the_help_are_those_of_the_estimators():
     told = 0
     for dest, option in OPTIONS.items():
-        if not option.param or not option.default or dest in OWN:
+        if not option.params or not option.default or dest in OWN:
             continue
         for catalog in (TABLES, SEQUENCES):
             for name, default in defaults_of(option, catalog).items():
