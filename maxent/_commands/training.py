@@ -55,13 +55,13 @@ def make_estimator(name, spec, given, **params):
     given : dict
         Of `given_options`.
     **params
-        Parameters beside those.
+        Parameters beside those, which no option changes.
     """
     cls = resolve_class(spec.class_name)
-    known = cls._get_param_names()
+    known, fixed = cls._get_param_names(), {*params}
     for dest, (flag, names, value) in given.items():
         param = next((one for one in names if one in known), None)
-        if param is None or dest in spec.foreign:
+        if param is None or param in fixed or dest in spec.foreign:
             raise CommandError(f"{flag} does not apply to the {name}")
         default = inspect.signature(cls).parameters[param].default
         params[param] = _meant(value, default) if dest.startswith("set ") else value
@@ -310,19 +310,6 @@ def _warn_of_units(machine, predicted, y):
     )
 
 
-@contextlib.contextmanager
-def _named(estimator, names):
-    """The estimator with the names of its features, as a fit to a data frame has them.
-
-    The fit itself is to an array, as are predictions here, which have none.
-    """
-    machines = [] if names is None else [estimator, machine_of(estimator)]
-    for machine in machines:
-        machine.feature_names_in_ = np.array(names, dtype=object)
-    yield
-    without_names(estimator)
-
-
 def without_names(estimator):
     """Take the names of its features from an estimator that a file has given."""
     for machine in (estimator, machine_of(estimator)):
@@ -341,12 +328,15 @@ def write_model(args, estimator, extra, names=None):
     last = estimator[-1] if hasattr(estimator, "steps") else estimator
     if type(last).__name__ == CALIBRATED:  # a model file holds no object of folds
         last.set_params(cv=_FOLDS)
+    if names is not None:  # which the fit, to an array, has not had
+        for one in (estimator, machine_of(estimator)):
+            one.feature_names_in_ = np.array(names, dtype=object)
     try:
-        with _named(estimator, names):
-            save(estimator, args.model, extra=extra, compact=compact)
-            args.written = args.model
+        save(estimator, args.model, extra=extra, compact=compact)
     except (TypeError, ValueError) as error:
         raise CommandError(error) from error
+    args.written = args.model
+    without_names(estimator)
 
 
 def fit_outcome(args, estimator, lines, seconds):

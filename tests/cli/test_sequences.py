@@ -137,7 +137,9 @@ def test_hidden_markov_models_are_the_default(run, tmp_path):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (["--kernel", "rbf"], "--kernel does not apply to sequences"),
+        (["--kernel", "rbf"], "--kernel does not apply to the classifier of sequences"),
+        (["--gamma", "1"], "--gamma does not apply to the classifier of sequences"),
+        (["--set", "kernel=rbf"], "--set kernel does not apply to the classifier of"),
         (["--standardize"], "--standardize does not apply to sequences"),
         (["--label", "0"], "--label does not apply to sequences"),
         (["--bins", "3"], "--bins does not apply to sequences"),
