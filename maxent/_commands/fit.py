@@ -7,7 +7,7 @@ import numpy as np
 from maxent._commands import reading
 from maxent._commands.bins import Bins
 from maxent._commands.catalog import CATEGORICAL_MODELS, TABLES
-from maxent._commands.columns import Columns, encode
+from maxent._commands.columns import Columns
 from maxent._commands.hints import check_text, hint_at_spreads, tell_similar_labels
 from maxent._commands.outcome import (
     CommandError,
@@ -16,7 +16,7 @@ from maxent._commands.outcome import (
     listed,
 )
 from maxent._commands.reports import Shown, report
-from maxent._commands.scaling import scales_of, standardized
+from maxent._commands.scaling import Scales
 from maxent._commands.training import (
     as_taken,
     calibrated,
@@ -228,68 +228,59 @@ class _Prepared:
 
     def __init__(self, args, spec, estimator, table, weights):
         X = table.X if table.X.dtype == object else as_taken(estimator, table.X)
-        self.raw = self.encoded = X
-        self.weights = weights
-        self.steps = []
-        self.columns = self.scales = self.names = self.text = None
-        self.missing = 0
+        categories = takes_categories(args, spec)
+        for flag, wrong in (
+            ("--standardize", args.standardize and categories),
+            ("--bins", args.bins is not None and not categories),
+        ):
+            if wrong:
+                raise CommandError(
+                    f"{flag} does not apply to the {args.estimator}, which takes "
+                    f"{'categories' if categories else 'numbers'}"
+                )
+        if categories and not isinstance(X, np.ndarray):
+            X = X.toarray()
+        if args.impute and not categories and isinstance(X, np.ndarray):
+            X = X.astype(object)
+        self.raw = self.X = X
+        self.weights, self.steps = weights, []
+        self.columns = self.scales = self.names = None
+        self.text, self.missing = [], 0
         self.places = table.feature_names or table.positions
         self.meant = [str(i) in args.text for i in self.places or ()]
-        if takes_categories(args, spec):
-            if args.standardize:
-                raise CommandError(
-                    f"--standardize does not apply to the {args.estimator}, which "
-                    "takes categories"
-                )
-            self._keep_categories(args, estimator, X)
-        elif args.bins is not None:
-            raise CommandError(
-                f"--bins does not apply to the {args.estimator}, which takes numbers"
-            )
+        if categories or X.dtype == object:
+            cells = X.ravel().tolist()
+            self.missing = sum(cell is None or cell != cell for cell in cells)
+            self.text = [is_text_column(column) for column in X.T]
+        if categories:
+            self._keep_categories(args, estimator)
         elif X.dtype == object:
-            self._encode(args, spec, estimator, X, table.feature_names)
-        elif args.impute and isinstance(X, np.ndarray):
-            X = X.astype(object)
-            self._encode(args, spec, estimator, X, table.feature_names)
-        self.X = self.encoded
+            self._encode(args, spec, estimator, table.feature_names)
         if args.standardize:
-            self.scales = scales_of(self.encoded, args.data, weights)
-            self.X = standardized(self.encoded, self.scales)
-            self.steps.append(("scale", _scaler(self.encoded)))
+            self.scales = self._apply("scale", Scales(args.data)).scales_
         else:
             hint_at_spreads(estimator, self.X)
 
-    def _keep_categories(self, args, estimator, X):
-        if not isinstance(X, np.ndarray):
-            X = self.raw = self.encoded = X.toarray()
-        self.text = [is_text_column(column) for column in X.T]
+    def _apply(self, name, step):
+        self.X = step.fit(self.X, sample_weight=self.weights).transform(self.X)
+        self.steps.append((name, step))
+        return step
+
+    def _keep_categories(self, args, estimator):
         self.columns = {"text": self.text}
-        self._count_missing(X)
         target = getattr(estimator, "estimator", None) or estimator
         if self.missing and target.missing is None:
             target.set_params(missing="category")
         if args.bins is not None:
-            bins = Bins(args.bins).fit(X, sample_weight=self.weights)
-            self.columns["bins"], self.encoded = bins.bins_, bins.transform(X)
-            self.steps.append(("bins", Bins(args.bins)))
+            self.columns["bins"] = self._apply("bins", Bins(args.bins)).bins_
 
-    def _encode(self, args, spec, estimator, X, names):
-        self.raw = X
-        self._count_missing(X)
-        self.text = [is_text_column(column) for column in X.T]
-        made = Columns(self.text, spec.drop).fit(X, sample_weight=self.weights)
-        self.columns, encoder = made.state_, made.encoder_
+    def _encode(self, args, spec, estimator, names):
         # means of columns that are mostly zeros would fill them
         sparse = not args.standardize and takes_sparse(estimator)
-        self.encoded = encode(encoder, X, "the table", sparse)
-        sparse = not isinstance(self.encoded, np.ndarray)
+        made = self._apply("encode", Columns(self.text, spec.drop, sparse))
+        self.columns = made.state_
         if names is not None:
-            self.names = encoder.get_feature_names_out(names).tolist()
-        self.steps.append(("encode", Columns(self.text, spec.drop, sparse)))
-
-    def _count_missing(self, X):
-        flat = X.ravel().tolist()
-        self.missing = sum(cell is None or cell != cell for cell in flat)
+            self.names = made.encoder_.get_feature_names_out(names).tolist()
 
     def lines(self, names):
         """Lines about columns of text and missing cells, and warnings about them."""
@@ -319,12 +310,6 @@ class _Prepared:
         shown = {k: len(b) + 1 for k, b in zip(places, bins) if b is not None}
         text = listed(f"{name} ({found})" for name, found in shown.items())
         return [("columns in bins", Shown(text or "none", shown))]
-
-
-def _scaler(X):
-    from sklearn.preprocessing import StandardScaler
-
-    return StandardScaler(with_mean=isinstance(X, np.ndarray))
 
 
 def _cross_validate(args, spec, estimator, prepared, y, weights):
