@@ -7,7 +7,7 @@ import numpy as np
 from maxent._commands import reading
 from maxent._commands.bins import Bins
 from maxent._commands.catalog import CATEGORICAL_MODELS, TABLES
-from maxent._commands.columns import Columns
+from maxent._commands.columns import Columns, names_of
 from maxent._commands.hints import check_text, hint_at_spreads, tell_similar_labels
 from maxent._commands.outcome import (
     CommandError,
@@ -280,7 +280,7 @@ class _Prepared:
         made = self._apply("encode", Columns(self.text, spec.drop, sparse))
         self.columns = made.state_
         if names is not None:
-            self.names = made.encoder_.get_feature_names_out(names).tolist()
+            self.names = names_of(self.columns, names)
 
     def lines(self, names):
         """Lines about columns of text and missing cells, and warnings about them."""

@@ -13,7 +13,6 @@ from maxent._commands.bins import binned
 from maxent._commands.columns import (
     are_columns,
     encode,
-    restore_encoder,
     unseen_categories,
 )
 from maxent._commands.outcome import CommandError, Outcome, check_output
@@ -115,7 +114,7 @@ def _features(args, table, extra, estimator):
     if "categories" not in columns:
         return X if columns.get("bins") is None else binned(X, columns["bins"])
     sparse = extra["standardize"] is None and takes_sparse(estimator)
-    return encode(restore_encoder(columns), X, args.data, sparse)
+    return encode(columns, X, sparse)
 
 
 def _tell_unseen(args, table, X, columns, machine):

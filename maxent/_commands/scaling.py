@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from maxent._commands.bins import is_vector
 from maxent._commands.outcome import CommandError
 
 __all__ = ["Scales", "are_scales", "standardized"]
@@ -66,7 +67,5 @@ def are_scales(scales, n):
     if not isinstance(scales, dict):
         return False
     mean, scale = scales.get("mean"), scales.get("scale")
-    return all(
-        isinstance(part, np.ndarray) and part.shape == (n,) and np.isfinite(part).all()
-        for part in (scale if mean is None else mean, scale)
-    ) and bool((scale > 0).all())
+    whole = (mean is None or is_vector(mean, n)) and is_vector(scale, n)
+    return whole and bool((scale > 0).all())
