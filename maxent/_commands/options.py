@@ -11,14 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["OPTIONS", "Option", "add_options", "given_options"]
-
-_GROUPS = {
-    "machine": "parameters of classifiers and regressors",
-    "density": "parameters of outlier detectors, mixtures and other densities",
-    "sequence": "parameters for sequences",
-    "solver": "parameters of the solver",
-}
+__all__ = ["FOR_SEQUENCES", "OPTIONS", "Option", "add_options", "given_options"]
 
 
 @dataclass(frozen=True)
@@ -29,13 +22,11 @@ class Option:
     ----------
     dest : str
         Its destination in the parsed arguments.
-    group : str
-        A key of the table of groups; a table of rows has no use for "sequence".
-    text : str
-        What it means.
     default : object
         Its default for the help, or a dict of them by name of the estimator, "" for all
         others; an empty dict shows none.
+    text : str
+        What it means.
     type : callable, optional
         Of argparse; that of the default where it is a number.
     flags : tuple of str, optional
@@ -47,9 +38,8 @@ class Option:
     """
 
     dest: str
-    group: str
-    text: str
     default: Any
+    text: str
     type: Callable[[str], Any] | None = None
     flags: tuple[str, ...] = ()
     params: tuple[str, ...] | None = None
@@ -102,6 +92,7 @@ def _number_or(*words: str, kind: type = float) -> Callable[[str], Any]:
     """Type of an option that takes some words or a number; "none" is None."""
 
     def parse(text: str) -> Any:
+        text = "flat" if text == "kkt" else text  # an older word
         if text in words:
             return None if text == "none" else text
         try:
@@ -132,222 +123,209 @@ def _assignment(text: str) -> tuple[str, Any]:
         return name, value
 
 
-_TABLE = (
-    Option(
-        *("kernel", "machine", "of the kernel machines", "rbf"),
-        choices=("rbf", "linear", "poly", "sigmoid"),
+_SEQUENCES = "parameters for sequences"  # which a table of rows has no use for
+_GROUPS = {
+    "parameters of classifiers and regressors": (
+        Option(
+            *("kernel", "rbf", "of the kernel machines"),
+            choices=("rbf", "linear", "poly", "sigmoid"),
+        ),
+        Option(
+            "C",
+            {"": 1.0, "gaussian": 3.0, "bayesnet": 3.0, "tree": 5.0, "motif": 100.0},
+            "bound of every multiplier, > 0",
+            flags=("-C", "--C"),
+        ),
+        Option(
+            *("margin", "exponential"),
+            "exponential, laplace, gaussian, erlang, logistic, hinge or fixed",
+        ),
+        Option("sharpness", 10.0, "how closely the loss follows the hinge, > 1"),
+        Option(
+            *("bias", "flat", "flat, none, or the variance of its prior"),
+            type=_number_or("flat", "none"),
+        ),
+        Option(
+            *("gamma", "scale", "width of the kernel: scale, auto or a number"),
+            type=_number_or("scale", "auto"),
+        ),
+        Option("degree", 3, "of the poly kernel"),
+        Option("coef0", 0.0, "of the poly and sigmoid kernels"),
+        Option(
+            *("class_weight", None),
+            "balanced, or weights such as yes:3,no:1; other classes have 1",
+            metavar="WEIGHTS",
+        ),
+        Option("epsilon", 0.1, "half width of the regressor's tube"),
+        Option("prior_inclusion", 0.1, "the selector's prior probability of a feature"),
+        Option("ess", 1.0, "pseudo-counts of the tables of bayesnet, tree and chowliu"),
+        Option(
+            *("class_prior", {"partial": None, "chowliu": "empirical"}),
+            "probability of the second class for rows without a label, or labelled "
+            "(their share); of chowliu empirical or uniform",
+            type=_number_or("labelled", "empirical", "uniform"),
+        ),
+        Option(
+            *("machine", "classifier", "that partial trains"),
+            params=(),
+            choices=("classifier", "selector", "gaussian", "bayesnet", "tree"),
+        ),
     ),
-    Option(
-        *("C", "machine", "bound of every multiplier, > 0"),
-        {"": 1.0, "gaussian": 3.0, "bayesnet": 3.0, "tree": 5.0, "motif": 100.0},
-        flags=("-C", "--C"),
+    "parameters of outlier detectors, mixtures and other densities": (
+        Option(
+            *("level", None),
+            "log-likelihood, or ratio of them, that rows are to reach "
+            "(gaussian/bayesnet/tree, outliers)",
+            type=float,
+        ),
+        Option(
+            *("outlier_model", "gaussian"),
+            "of tables: multinomial and tree take categories",
+            params=("model",),
+            choices=("gaussian", "multinomial", "tree", "mixture"),
+        ),
+        Option(
+            *("quantile", 0.5),
+            "of the rows' log-likelihoods, that sets the level of outliers",
+        ),
+        Option(
+            *("contamination", None),
+            "share of outliers in the training rows, which sets the threshold; set "
+            "it, or a third of the rows and more are outliers",
+            type=float,
+        ),
+        Option("n_components", 1, "of a mixture", flags=("--components",)),
+        Option(
+            *("covariance_type", "full", "of a mixture"),
+            flags=("--covariance",),
+            choices=("full", "diag", "spherical"),
+        ),
+        Option(
+            *("n_hidden", {"boltzmann": 2, "rbm": 4}),
+            "units that are not in the table",
+            flags=("--hidden",),
+        ),
+        Option(
+            *("selection", "entropy", "which of the candidates is kept"),
+            choices=("entropy", "likelihood"),
+        ),
     ),
-    Option(
-        *("margin", "machine"),
-        "exponential, laplace, gaussian, erlang, logistic, hinge or fixed",
-        "exponential",
+    _SEQUENCES: (
+        Option(
+            *("sequence_model", "hmm"),
+            "what is fitted to each sequence: a hidden Markov model, or a Markov chain",
+            params=(),
+            choices=("hmm", "markov"),
+        ),
+        Option(
+            *("alphabet", None, "such as ACGT; none is those that occur"),
+            metavar="LETTERS",
+        ),
+        Option(
+            *("unknown", {}),
+            "letters that stand for an unknown one (default: of nucleic acids N and "
+            "the other codes of IUPAC, of others none)",
+            params=("missing",),
+            metavar="LETTERS",
+        ),
+        Option(
+            *("n_states", {"outliers": 2}),
+            "of each hidden Markov model; of the classifier by the length of its "
+            "sequence",
+            flags=("--states",),
+        ),
+        Option("order", 1, "of the Markov chains"),
+        Option(
+            *("smoothing", {"classifier": 0.01, "outliers": 1.0}),
+            "pseudo-counts, >= 0",
+            params=("smoothing", "pseudo_count"),
+        ),
+        Option(
+            *("em_tol", 1e-8),
+            "a fit of a hidden Markov model ends once a step gains so little, relative "
+            "to its log-likelihood, > 0",
+            params=(),
+            type=_positive,
+        ),
+        Option("rho", 0.5, "power of the kernel, > 0"),
+        Option(
+            *("horizon", "mean"),
+            "compare strings of HORIZON + 1 letters; mean is the mean length, and 5 to "
+            "20 are often better for long sequences",
+            type=_number_or("mean", kind=int),
+        ),
+        Option("width", {}, "letters of the motif", type=int),
+        Option("background", 2, "order of the motif's background counts"),
+        Option(
+            *("pos_label", {}),
+            "class of the sequences that have the motif; the last in sorted order by "
+            "default",
+            flags=("--positive",),
+            metavar="LABEL",
+        ),
+        Option(
+            *("both_strands", {}),
+            "look for the motif in the reverse complement, too",
+            type=bool,
+        ),
+        Option(
+            *("alpha", float("inf")),
+            "order of the Renyi entropy: from inf, the best place, to 0, all places",
+        ),
     ),
-    Option(
-        *("sharpness", "machine", "how closely the loss follows the hinge, > 1", 10.0)
+    "parameters of the solver": (
+        Option(
+            "n_init",
+            {
+                **dict.fromkeys(("mixture", "dirichlet", "boltzmann", "rbm"), 20),
+                **{"motif": 4, "outliers": 3},
+            },
+            "starts, of which the best is kept; of sequences of each hidden Markov "
+            "model",
+            flags=("--starts",),
+        ),
+        Option("seed", 0, "of random starts and folds", params=("random_state",)),
+        Option(
+            "tol",
+            {
+                **{"": 1e-8, "classifier": 1e-3, "regressor": 1e-3, "selector": 1e-6},
+                **{"logistic": 1e-6, "partial": 1e-2, "mixture": 1e-6},
+                **{"dirichlet": 1e-6, "boltzmann": 1e-6, "rbm": 1e-6, "motif": 1e-4},
+            },
+            "tolerance of the certificate; outliers of sequences 1e-6",
+        ),
+        Option(
+            "max_iter",
+            {
+                **{"classifier": 10_000_000, "regressor": 10_000_000, "selector": 500},
+                **{"gaussian": 200, "bayesnet": 200, "outliers": 200, "tree": 1000},
+                **{"logistic": 100, "mixture": 10_000, "dirichlet": 10_000},
+                **{"boltzmann": 5000, "rbm": 5000, "motif": 200},
+            },
+            "bound on the iterations; outliers of sequences 2000",
+        ),
+        Option(
+            *("cache_size", 500, "memory for kernel values"), type=float, metavar="MB"
+        ),
+        Option(
+            *("n_jobs", None, "threads, -1 for all cores"),
+            type=int,
+            flags=("--jobs",),
+            metavar="JOBS",
+        ),
     ),
-    Option(
-        *("bias", "machine", "flat, none, or the variance of its prior", "flat"),
-        type=_number_or("flat", "none"),
-    ),
-    Option(
-        *("gamma", "machine", "width of the kernel: scale, auto or a number", "scale"),
-        type=_number_or("scale", "auto"),
-    ),
-    Option("degree", "machine", "of the poly kernel", 3),
-    Option("coef0", "machine", "of the poly and sigmoid kernels", 0.0),
-    Option(
-        *("class_weight", "machine"),
-        "balanced, or weights such as yes:3,no:1; other classes have 1",
-        None,
-        metavar="WEIGHTS",
-    ),
-    Option("epsilon", "machine", "half width of the regressor's tube", 0.1),
-    Option(
-        *("prior_inclusion", "machine"),
-        *("the selector's prior probability of a feature", 0.1),
-    ),
-    Option(
-        *("ess", "machine"),
-        *("pseudo-counts of the tables of bayesnet, tree and chowliu", 1.0),
-    ),
-    Option(
-        *("class_prior", "machine"),
-        "probability of the second class for rows without a label, or labelled (their "
-        "share); of chowliu empirical or uniform",
-        {"partial": None, "chowliu": "empirical"},
-        type=_number_or("labelled", "empirical", "uniform"),
-    ),
-    Option(
-        *("machine", "machine", "that partial trains", "classifier"),
-        params=(),
-        choices=("classifier", "selector", "gaussian", "bayesnet", "tree"),
-    ),
-    Option(
-        *("level", "density"),
-        "log-likelihood, or ratio of them, that rows are to reach "
-        "(gaussian/bayesnet/tree, outliers)",
-        None,
-        type=float,
-    ),
-    Option(
-        *("outlier_model", "density"),
-        "of tables: multinomial and tree take categories",
-        "gaussian",
-        params=("model",),
-        choices=("gaussian", "multinomial", "tree", "mixture"),
-    ),
-    Option(
-        *("quantile", "density"),
-        "of the rows' log-likelihoods, that sets the level of outliers",
-        0.5,
-    ),
-    Option(
-        *("contamination", "density"),
-        "share of outliers in the training rows, which sets the threshold; set "
-        "it, or a third of the rows and more are outliers",
-        None,
-        type=float,
-    ),
-    Option(*("n_components", "density", "of a mixture", 1), flags=("--components",)),
-    Option(
-        *("covariance_type", "density", "of a mixture", "full"),
-        flags=("--covariance",),
-        choices=("full", "diag", "spherical"),
-    ),
-    Option(
-        *("n_hidden", "density", "units that are not in the table"),
-        {"boltzmann": 2, "rbm": 4},
-        flags=("--hidden",),
-    ),
-    Option(
-        *("selection", "density", "which of the candidates is kept", "entropy"),
-        choices=("entropy", "likelihood"),
-    ),
-    Option(
-        *("sequence_model", "sequence"),
-        "what is fitted to each sequence: a hidden Markov model, or a Markov chain",
-        "hmm",
-        params=(),
-        choices=("hmm", "markov"),
-    ),
-    Option(
-        *("alphabet", "sequence", "such as ACGT; none is those that occur", None),
-        metavar="LETTERS",
-    ),
-    Option(
-        *("unknown", "sequence"),
-        "letters that stand for an unknown one (default: of nucleic acids N and "
-        "the other codes of IUPAC, of others none)",
-        {},
-        params=("missing",),
-        metavar="LETTERS",
-    ),
-    Option(
-        *("n_states", "sequence"),
-        "of each hidden Markov model; of the classifier by the length of its sequence",
-        {"outliers": 2},
-        flags=("--states",),
-    ),
-    Option("order", "sequence", "of the Markov chains", 1),
-    Option(
-        *("smoothing", "sequence", "pseudo-counts, >= 0"),
-        {"classifier": 0.01, "outliers": 1.0},
-        params=("smoothing", "pseudo_count"),
-    ),
-    Option(
-        *("em_tol", "sequence"),
-        "a fit of a hidden Markov model ends once a step gains so little, relative to "
-        "its log-likelihood, > 0",
-        1e-8,
-        type=_positive,
-        params=(),
-    ),
-    Option("rho", "sequence", "power of the kernel, > 0", 0.5),
-    Option(
-        *("horizon", "sequence"),
-        "compare strings of HORIZON + 1 letters; mean is the mean length, and 5 to 20 "
-        "are often better for long sequences",
-        "mean",
-        type=_number_or("mean", kind=int),
-    ),
-    Option("width", "sequence", "letters of the motif", {}, type=int),
-    Option("background", "sequence", "order of the motif's background counts", 2),
-    Option(
-        *("pos_label", "sequence"),
-        "class of the sequences that have the motif; the last in sorted order by "
-        "default",
-        {},
-        flags=("--positive",),
-        metavar="LABEL",
-    ),
-    Option(
-        *("both_strands", "sequence"),
-        "look for the motif in the reverse complement, too",
-        {},
-        type=bool,
-    ),
-    Option(
-        *("alpha", "sequence"),
-        "order of the Renyi entropy: from inf, the best place, to 0, all places",
-        float("inf"),
-    ),
-    Option(
-        *("n_init", "solver"),
-        "starts, of which the best is kept; of sequences of each hidden Markov model",
-        {
-            **dict.fromkeys(("mixture", "dirichlet", "boltzmann", "rbm"), 20),
-            **{"motif": 4, "outliers": 3},
-        },
-        flags=("--starts",),
-    ),
-    Option(
-        *("seed", "solver", "of random starts and folds", 0), params=("random_state",)
-    ),
-    Option(
-        *("tol", "solver"),
-        "tolerance of the certificate; outliers of sequences 1e-6",
-        {
-            **{"": 1e-8, "classifier": 1e-3, "regressor": 1e-3, "selector": 1e-6},
-            **{"logistic": 1e-6, "partial": 1e-2, "mixture": 1e-6, "dirichlet": 1e-6},
-            **{"boltzmann": 1e-6, "rbm": 1e-6, "motif": 1e-4},
-        },
-    ),
-    Option(
-        *("max_iter", "solver"),
-        "bound on the iterations; outliers of sequences 2000",
-        {
-            **{"classifier": 10_000_000, "regressor": 10_000_000, "selector": 500},
-            **{"gaussian": 200, "bayesnet": 200, "outliers": 200, "tree": 1000},
-            **{"logistic": 100, "mixture": 10_000, "dirichlet": 10_000},
-            **{"boltzmann": 5000, "rbm": 5000, "motif": 200},
-        },
-    ),
-    Option(
-        *("cache_size", "solver", "memory for kernel values", 500),
-        type=float,
-        metavar="MB",
-    ),
-    Option(
-        *("n_jobs", "solver", "threads, -1 for all cores", None),
-        type=int,
-        flags=("--jobs",),
-        metavar="JOBS",
-    ),
-)
-OPTIONS = {option.dest: option for option in _TABLE}
+}
+OPTIONS = {option.dest: option for group in _GROUPS.values() for option in group}
+FOR_SEQUENCES = {option.dest for option in _GROUPS[_SEQUENCES]}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options, in their groups, and ``--set``."""
-    groups = {name: parser.add_argument_group(title) for name, title in _GROUPS.items()}
-    for option in _TABLE:
-        option.add_to(groups[option.group])
-    groups["solver"].add_argument(
+    for title, options in _GROUPS.items():
+        group = parser.add_argument_group(title)
+        for option in options:
+            option.add_to(group)
+    group.add_argument(
         "--set",
         action="append",
         type=_assignment,
@@ -364,7 +342,7 @@ def given_options(
     """Return the options the user gave: destination -> flag, parameters and value."""
     given = {
         option.dest: (option.flag, option.params, vars(args)[option.dest])
-        for option in _TABLE
+        for option in OPTIONS.values()
         if option.dest in vars(args)
     }
     for name, value in getattr(args, "set", []):

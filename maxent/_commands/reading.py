@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from maxent._commands.hints import MANY, has_many
-from maxent._commands.options import OPTIONS
+from maxent._commands.options import FOR_SEQUENCES
 from maxent._commands.outcome import CommandError, quoted
 from maxent._support.cells import short, whole
 from maxent._support.console import tell
@@ -189,7 +189,7 @@ def _first_bytes(path):
 def refuse_sequence_options(args):
     """Options for sequences have no meaning for tables."""
     for dest, (flag, _, _) in args.given.items():
-        if dest in OPTIONS and OPTIONS[dest].group == "sequence":
+        if dest in FOR_SEQUENCES:
             raise CommandError(
                 f"{flag} is for sequences, and {args.data} is read as a table; if it "
                 "holds sequences, say --format sequences"

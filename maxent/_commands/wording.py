@@ -9,7 +9,7 @@ import re
 import warnings
 
 from maxent._commands.catalog import SEQUENCES, TABLES
-from maxent._commands.options import OPTIONS
+from maxent._commands.options import FOR_SEQUENCES, OPTIONS
 from maxent._commands.outcome import one_line, quoted
 from maxent._support import remedies
 from maxent._support.console import tell
@@ -151,7 +151,7 @@ def _options_of(args):
     flags = {
         param: option.flags[0]
         for dest, option in OPTIONS.items()
-        if dest not in spec.foreign and (sequences or option.group != "sequence")
+        if dest not in spec.foreign and (sequences or dest not in FOR_SEQUENCES)
         for param in option.params
     }
     return flags, names | {*flags}
