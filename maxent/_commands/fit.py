@@ -1,6 +1,5 @@
 """``maxent fit`` on a table: train, write a model file."""
 
-import time
 
 import numpy as np
 
@@ -11,23 +10,18 @@ from maxent._commands.columns import Columns, names_of
 from maxent._commands.hints import check_text, hint_at_spreads, tell_similar_labels
 from maxent._commands.outcome import (
     CommandError,
-    Outcome,
     check_model_output,
     listed,
 )
-from maxent._commands.reports import Shown, report
+from maxent._commands.reports import Shown
 from maxent._commands.scaling import Scales
 from maxent._commands.training import (
     as_taken,
     calibrated,
+    complete,
     cross_validate,
-    fit_lines,
-    fit_outcome,
-    machine_of,
     make_estimator,
-    run_fit,
     takes_sparse,
-    write_model,
 )
 from maxent._commands.wording import column_words
 from maxent._support.mixed_columns import is_text_column
@@ -63,19 +57,16 @@ def fit(args):
     estimator, weights = calibrated(args, estimator, y, weights)
     if args.cv is not None:
         lines += _cross_validate(args, spec, estimator, prepared, y, weights)
-    if args.model is None:
-        return Outcome(report(args, lines))
-    start = time.perf_counter()
     weighted = {} if weights is None else {"sample_weight": weights}
-    run_fit(args, estimator, lambda: estimator.fit(prepared.X, y, **weighted))
-    seconds = time.perf_counter() - start
-    write_model(args, estimator, _extra(args, table, prepared), prepared.names or names)
-    machine = machine_of(estimator)
-    if hasattr(machine, "get_support"):
-        lines.append(("selected", _selected(machine, prepared.names or names)))
     predict = getattr(estimator, "predict", None) or estimator.score_samples
-    lines += fit_lines(estimator, predict(prepared.X), y)
-    return fit_outcome(args, estimator, lines, seconds)
+    return complete(
+        *(args, estimator, y),
+        fit=lambda: estimator.fit(prepared.X, y, **weighted),
+        predict=lambda: predict(prepared.X),
+        lines=lambda: lines,
+        extra=lambda: _extra(args, table, prepared),
+        names=prepared.names or names,
+    )
 
 
 def _size_lines(args, table, absent):
@@ -113,13 +104,6 @@ def _layout(table):
         "left_out": sorted(left_out),
         "id": None if identifier is None else identifier.place,
     }
-
-
-def _selected(machine, names):
-    chosen = machine.get_support(indices=True).tolist()
-    called = [names[i] if names else i for i in chosen]
-    text = f"{len(chosen)}: {listed(called)}" if chosen else "none"
-    return Shown(text, called)
 
 
 # ------------------------------------------------------------------------ estimators

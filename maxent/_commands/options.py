@@ -42,7 +42,7 @@ class Option:
     text: str
     type: Callable[[str], Any] | None = None
     flags: tuple[str, ...] = ()
-    params: tuple[str, ...] | None = None
+    params: tuple[str, ...] = ("",)
     metavar: str | None = None
     choices: tuple[str, ...] | None = None
 
@@ -55,7 +55,7 @@ class Option:
             default=default,
             type=self.type or kind,
             flags=self.flags or (flag,),
-            params=(self.dest,) if self.params is None else self.params,
+            params=tuple(name or self.dest for name in self.params),
         )
 
     @property

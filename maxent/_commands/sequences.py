@@ -1,7 +1,6 @@
 """``maxent fit`` and ``predict`` on sequences: kernels, motifs and outliers."""
 
 import re
-import time
 
 import numpy as np
 
@@ -10,23 +9,18 @@ from maxent._commands.hints import tell_similar_labels
 from maxent._commands.letters import IN_FIT, IN_PREDICT, alphabet_of, check_letters
 from maxent._commands.outcome import (
     CommandError,
-    Outcome,
     check_model_output,
     listed,
     quoted,
 )
 from maxent._commands.predict import prediction_method, write_predictions
 from maxent._commands.reading import class_weights, encoding_remedy
-from maxent._commands.reports import report
 from maxent._commands.training import (
     calibrated,
+    complete,
     cross_validate,
-    fit_lines,
-    fit_outcome,
     machine_of,
     make_estimator,
-    run_fit,
-    write_model,
 )
 from maxent._support.console import tell
 from maxent._support.sequence_files import (
@@ -75,22 +69,25 @@ def fit(args):
     check_letters(args.data, X, places, *_letters_of(estimator), IN_FIT)
     _check_lengths(args.data, X, places, estimator, ", or a smaller --width")
     checked = [] if args.cv is None else _cross_validate(args, estimator, X, y, weights)
-    predicted = None
-    if args.model is not None:
-        start = time.perf_counter()
-        predicted = _fitted(args, estimator, X, y, weights)
-        seconds = time.perf_counter() - start
-        kind = _kernel_of(estimator)
-        name = spec.class_name if kind is None else kind.model
-        extra = {"sequences": name, "class_weight": args.class_weight}
-        write_model(args, estimator, extra)
-    lines = [("sequences", len(X)), *_model_lines(estimator), *checked]
-    if predicted is None:
-        return Outcome(report(args, lines))
-    if args.estimator == "motif":
-        lines.append(("motif sought in", machine_of(estimator).pos_label_))
-    lines += fit_lines(estimator, predicted, y)
-    return fit_outcome(args, estimator, lines, seconds)
+    kernel, rows = _kernel_of(estimator), [X]
+    machine = estimator if kernel is None else estimator[-1]
+    weighted = {} if weights is None else {"sample_weight": weights}
+
+    def fit_once():  # a kernel between the training rows is computed once
+        if kernel is not None:
+            rows[0] = kernel.fit_transform(X)
+        machine.fit(rows[0], y, **weighted)
+
+    return complete(
+        *(args, estimator, y),
+        fit=fit_once,
+        predict=lambda: machine.predict(rows[0]),
+        lines=lambda: [("sequences", len(X)), *_model_lines(estimator), *checked],
+        extra=lambda: {
+            "sequences": spec.class_name if kernel is None else kernel.model,
+            "class_weight": args.class_weight,
+        },
+    )
 
 
 def _two_labels(args, given, y):
@@ -166,21 +163,6 @@ def _cross_validate(args, estimator, X, y, weights):
     prefix = "" if _kernel_of(estimator) is None else "machine__"
     weighted = {} if weights is None else {f"{prefix}sample_weight": weights}
     return cross_validate(args, estimator, np.array(X, dtype=object), y, **weighted)
-
-
-def _fitted(args, estimator, X, y, weights):
-    """Fit, and predict the training rows; a kernel between these is computed once."""
-    kernel, rows = _kernel_of(estimator), [X]
-    machine = estimator if kernel is None else estimator[-1]
-    weighted = {} if weights is None else {"sample_weight": weights}
-
-    def run():
-        if kernel is not None:
-            rows[0] = kernel.fit_transform(X)
-        machine.fit(rows[0], y, **weighted)
-
-    run_fit(args, machine, run)
-    return machine.predict(rows[0])
 
 
 def _kernel_of(estimator):

@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import time
 import warnings
 
 import numpy as np
@@ -26,15 +27,12 @@ from maxent._support.validation import check_memory
 __all__ = [
     "as_taken",
     "calibrated",
+    "complete",
     "cross_validate",
-    "fit_lines",
-    "fit_outcome",
     "machine_of",
     "make_estimator",
-    "run_fit",
     "takes_sparse",
     "without_names",
-    "write_model",
 ]
 
 _FOLDS = 5
@@ -256,10 +254,53 @@ def _labelled(predicted, y):
     return np.asarray(predicted)[kept], np.array(y[kept].tolist())
 
 
-def fit_lines(estimator, predicted, y):
-    """Lines about a fit: classes, training error, certificate."""
+def complete(args, estimator, y, *, fit, predict, lines, extra, names=None):
+    """Fit, write the model file, and report; without a file report only.
+
+    Parameters
+    ----------
+    args : Namespace
+    estimator : estimator
+    y : ndarray or None
+        Labels.
+    fit, predict : callable()
+        Fit the estimator, and return its predictions of the same rows.
+    lines : callable()
+        Return lines about the data.
+    extra : callable()
+        Return what the model file keeps beside the estimator.
+    names : list of str, optional
+        Of the features that the estimator is fitted to.
+
+    Returns
+    -------
+    outcome : Outcome
+    """
+    if args.model is None:
+        return Outcome(report(args, lines()))
+    start = time.perf_counter()
+    run_fit(args, estimator, fit)
+    seconds = time.perf_counter() - start
+    _write_model(args, estimator, extra(), names)
+    shown = [*lines(), *fit_lines(args, estimator, predict(), y, names)]
+    shown += [("time", Shown(f"{seconds:.3g} s", seconds)), ("written", args.model)]
+    converged = vars(machine_of(estimator)).get("converged_", True)
+    if not converged:
+        tell(
+            "maxent fit: the tolerance was not reached; the model is written all the "
+            "same"
+        )
+    return Outcome(report(args, shown), 0 if converged else 1, args.model)
+
+
+def fit_lines(args, estimator, predicted, y, names):
+    """Lines about a fit: what it has chosen, classes, training error, certificate."""
     machine = machine_of(estimator)
     state, lines = vars(machine), []
+    if hasattr(machine, "get_support"):
+        lines.append(("selected", _selected(machine, names)))
+    if hasattr(machine, "pos_label_"):
+        lines.append(("motif sought in", machine.pos_label_))
     if "classes_" in state and y is not None:
         counts = {c: int((y == c).sum()) for c in state["classes_"].tolist()}
         text = listed(f"{c} ({n})" for c, n in counts.items())
@@ -272,13 +313,20 @@ def fit_lines(estimator, predicted, y):
     found = verdict(machine, predicted, y)
     if is_regressor(machine):
         lines.append(("labels", _shown_numbers(y)))
-        _warn_of_units(machine, predicted, y)
+        _warn_of_units(args, machine, predicted, y)
     if found is not None:
         name, text = found
         lines.append((f"training {name}" if name == "error" else name, text))
     hint_at_contamination(machine, predicted)
     hint_at_reversal(estimator)
     return lines + certificate(state)
+
+
+def _selected(machine, names):
+    chosen = machine.get_support(indices=True).tolist()
+    called = [names[i] if names else i for i in chosen]
+    text = f"{len(chosen)}: {listed(called)}" if chosen else "none"
+    return Shown(text, called)
 
 
 def _shown_numbers(y):
@@ -288,7 +336,7 @@ def _shown_numbers(y):
     return Shown(f"numbers from {low:.6g} to {high:.6g}, {n} different", values)
 
 
-def _warn_of_units(machine, predicted, y):
+def _warn_of_units(args, machine, predicted, y):
     """Warn of labels that are all alike, or no better predicted than by their mean."""
     from maxent.discrimination._constant_fits import constant_remedy
 
@@ -300,10 +348,7 @@ def _warn_of_units(machine, predicted, y):
         )
     if not np.sqrt(np.mean((predicted - y) ** 2)) > 0.95 * spread > 0:
         return
-    flags = {"C": "-C"}
-    remedy = constant_remedy(
-        machine, spread, lambda name, x: f"{flags.get(name, '--' + name)} {x:.2g}", " "
-    )
+    remedy = in_shell(constant_remedy(machine, spread, " "), args)
     tell(
         "maxent fit: warning: the predictions are no better than the mean of the "
         f"labels: {remedy}"
@@ -316,7 +361,7 @@ def without_names(estimator):
         vars(machine).pop("feature_names_in_", None)
 
 
-def write_model(args, estimator, extra, names=None):
+def _write_model(args, estimator, extra, names=None):
     """Write the model file, or say why the estimator cannot be saved.
 
     Of linear machines it holds no training rows. `names` are those of the features that
@@ -337,16 +382,3 @@ def write_model(args, estimator, extra, names=None):
         raise CommandError(error) from error
     args.written = args.model
     without_names(estimator)
-
-
-def fit_outcome(args, estimator, lines, seconds):
-    """The report of a fit whose model is written."""
-    converged = vars(machine_of(estimator)).get("converged_", True)
-    time = Shown(f"{seconds:.3g} s", seconds)
-    lines = [*lines, ("time", time), ("written", args.model)]
-    if not converged:
-        tell(
-            "maxent fit: the tolerance was not reached; the model is written all the "
-            "same"
-        )
-    return Outcome(report(args, lines), 0 if converged else 1, args.model)

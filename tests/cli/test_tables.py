@@ -1029,13 +1029,13 @@ def test_an_interrupt_behind_the_model_file_says_that_it_is_there(
 
     model = tmp_path / "m"
     with monkeypatch.context() as patch:
-        patch.setattr("maxent._commands.fit.fit_lines", interrupted)
+        patch.setattr("maxent._commands.training.fit_lines", interrupted)
         code, out, err = run("fit", crabs, model, "--label", "sex")
     said = f"interrupted; {model} is written all the same\n"
     assert (code, out, err) == (130, "", f"maxent fit: {said}")
     assert run("info", model, "-q")[0] == 0
     with monkeypatch.context() as patch:
-        patch.setattr("maxent._commands.fit.write_model", interrupted)
+        patch.setattr("maxent._commands.training._write_model", interrupted)
         _, _, err = run("fit", crabs, tmp_path / "other", "--label", "sex")
     assert err == "maxent fit: interrupted\n"
     out = tmp_path / "p.csv"
