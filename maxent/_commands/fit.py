@@ -1,6 +1,5 @@
 """``maxent fit`` on a table: train, write a model file."""
 
-
 import numpy as np
 
 from maxent._commands import reading

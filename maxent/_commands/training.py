@@ -132,7 +132,7 @@ def calibrated(args, estimator, y, weights=None):
     if counts.min() < _FOLDS:
         raise CommandError(
             f"--probability calibrates on {_FOLDS} folds, and the class "
-            f"{classes[counts.argmin()]} has {counts.min()} rows only"
+            f"{classes.tolist()[counts.argmin()]!r} has fewer rows: {counts.min()}"
         )
     args.class_weight = params.get("class_weight")
     if args.class_weight is not None:

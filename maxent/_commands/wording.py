@@ -35,9 +35,10 @@ _REMEDIES = {
 }
 _SCALES = {  # by --standardize
     True: {f", or {remedies.SCALE_FEATURES}": ""},
-    False: dict.fromkeys(
-        (remedies.SCALE_FEATURES, remedies.SCALE_COLUMNS), "say --standardize"
-    ),
+    False: {
+        remedies.SCALE_FEATURES: "say --standardize",
+        remedies.SCALE_COLUMNS: "scale the columns by --standardize",
+    },
 }
 
 

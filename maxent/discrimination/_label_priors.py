@@ -188,7 +188,8 @@ def _class_share(class_prior, evidence):
     if not (v.is_real(class_prior) and 0 < class_prior < 1):
         raise ValueError(
             f"class_prior={v.shown(class_prior)} must be a probability in (0, 1), "
-            "'labelled' for the share of classes_[1] among labelled rows, or None."
+            "'labelled' for the share of the second class among labelled rows, or "
+            "None."
         )
     return float(class_prior)
 

@@ -247,7 +247,7 @@ n_features_in_
         margin = classification_margin(self.margin, self.sharpness)
         if margin.unit_potential.hard:
             raise ValueError(
-                f"margin={margin!r} is not available with switches: the cost of a "
+                f"margin={self.margin!r} is not available with switches: the cost of a "
                 "scaled machine is not quadratic; use margin='exponential' with a "
                 "large C."
             )

@@ -287,6 +287,10 @@ def of_kind(tmp_path, name):
         X[:, 1] = 7
     if name == "three classes":
         y[::3] = ["maybe"] * 10
+    if name == "real labels":
+        y = X[:, 0].tolist()
+    if name == "scales":
+        X[:, 1] *= 1e6
     if name == "many columns":
         X = np.hstack([X] * 14)
     if name == "one row":
@@ -314,7 +318,7 @@ WORDS = [
     ("plain", "boltzmann", "row 0 .counted from 0., column 'a'=[0-9.]+ is not binary"),
     ("plain", "tree", "columns 'a', 'b', 'c' of X .* --bins 5, or .* --ignore a,b,c"),
     ("many columns", "chowliu", "columns 'x0', 'x1', .* hold .*--ignore x0,x1,.*,x41"),
-    ("plain", "selector --margin fixed", "-margin Fixed.* not available .*-margin e"),
+    ("plain", "selector --margin fixed", "--margin fixed is not available .*--marg"),
     ("plain", "mixture --components 99", "--components 99 is more than the 30 rows"),
     ("plain", "mixture --starts 0", "--starts 0 must be an integer"),
     ("plain", "classifier --max-iter 1", "raise --max-iter .now 1., raise --tol, or"),
@@ -324,6 +328,9 @@ WORDS = [
     ("plain", "gaussian -C 1e-9", "raise -C or --level"),
     ("plain", "gaussian --level=-1e9", "--level or --set percentile=VALUE"),
     ("constant", "gaussian --header --ignore b,c,a", "no columns but those"),
+    ("one row", "classifier --probability", "class '(yes|no)' has fewer rows: 1"),
+    ("real labels", "partial", "; train --estimator regressor, or make classes"),
+    ("scales", "classifier --max-iter 1", "scale the columns by --standardize: their"),
     ("plain", "classifier -v 20", "no class has so many rows"),
 ]
 
