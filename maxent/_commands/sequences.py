@@ -149,10 +149,10 @@ def _kernel(given, params):
         params[param] = value
     if "smoothing" in given:
         params["smoothing"] = given.pop("smoothing")[2]
-    dests = ("rho", "horizon", "seed", "n_jobs")
-    own = {dest: given.pop(dest) for dest in dests if dest in given}
+    dests = [d for d in ("rho", "horizon", "seed", "n_jobs") if d in given]
+    options = {dest: given.pop(dest) for dest in dests}
     return make_estimator(
-        *("kernel", KERNEL, own), model=MODELS[kind], model_params=params
+        *("kernel", KERNEL, options), model=MODELS[kind], model_params=params
     )
 
 

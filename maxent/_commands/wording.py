@@ -99,7 +99,7 @@ def in_shell(message, args):
 def warnings_told(args, ignored=()):
     """Tell each warning of a block at once and once, as a sentence on standard error.
 
-    Of fits of a class that did not converge one sentence is enough.
+    Of fits that did not converge one sentence is enough, whatever its numbers.
 
     Parameters
     ----------
@@ -112,7 +112,8 @@ def warnings_told(args, ignored=()):
 
     def tell_once(message, category, *_, **__):
         text = in_shell(message, args)
-        key = text.split()[0] if category.__name__ == "ConvergenceWarning" else text
+        is_open = category.__name__ == "ConvergenceWarning"
+        key = re.split(r"\d", text)[0] if is_open else text  # up to its numbers
         if key not in known:
             known.add(key)
             tell(f"maxent {args.command}: warning: {text}")

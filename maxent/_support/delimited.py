@@ -210,12 +210,13 @@ class CSVReader:
         labelled,
         n_features,
         feature_names,
-        columns="numbers",
-        text=None,
-        ignore=(),
-        beside=None,
-        layout=None,
+        columns,
+        text,
+        ignore,
+        beside,
+        layout,
     ):
+        """Read the table; the arguments are those of `read_table`."""
         chosen = self.columns.choose(
             *(label, labelled, n_features, feature_names),
             *(ignore, beside or {}, layout),

@@ -372,6 +372,31 @@ def test_tolerances_of_models_inside_a_kernel_have_their_own_option():
     assert "; raise max_iter or --em-tol. See" in in_shell(text, args)
 
 
+def of_fit(**more):
+    return SimpleNamespace(
+        **{"command": "fit", "standardize": False, "estimator": "classifier"} | more
+    )
+
+
+@pytest.mark.parametrize(
+    "text, said, more",
+    [
+        ("tol=-1 must be > 0.", "--tol -1 must be > 0.", {}),
+        ("Raise C or tol, or lower gamma", "Raise -C or --tol, or lower --gamma", {}),
+        ("the kernel of C and a bias", "the kernel of C and a bias", {}),
+        ("solver='smo' or max_rounds=3", "--set solver=smo or max_rounds=3", {}),
+        ("class_weight['a']=-1", "class_weight['a']=-1", {}),
+        ("the letter 'C' or 'tol'", "the letter 'C' or 'tol'", {}),
+        ("n_init=2 is few", "--starts 2 is few", {"estimator": "mixture"}),
+        ("bias=3", "--set bias=3", {"estimator": "boltzmann"}),
+        ("raise tol, or scale the features.", "raise --tol.", {"standardize": True}),
+        ("missing='N'", "--unknown N", {"estimator": "motif", "sequences": True}),
+    ],
+)
+def test_parameters_are_the_options_that_set_them(text, said, more):
+    assert in_shell(text, of_fit(**more)) == said
+
+
 def test_warnings_are_told_when_they_come_and_once(capsys):
     args = SimpleNamespace(command="predict")
     with pytest.raises(KeyboardInterrupt), warnings_told(args):
