@@ -107,12 +107,22 @@ def calibrated(args, estimator, y, weights=None):
     args.class_weight = None
     if not args.probability:
         return estimator, weights
+    _check_calibration(args, estimator)
+    _check_classes(args, y)
+    args.class_weight = estimator.get_params(deep=False).get("class_weight")
+    if args.class_weight is not None:
+        weights = _times_class_weights(args, y, weights)
+        estimator.set_params(class_weight=None)
+    folds = _shuffled(args, _FOLDS)
+    return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False), weights
+
+
+def _check_calibration(args, estimator):
+    """Refuse estimators that cannot be calibrated."""
     from sklearn.base import is_classifier
 
-    params = estimator.get_params(deep=False)
-    if (
-        label := params.get("pos_label")
-    ) is not None:  # calibration numbers the classes by their order
+    label = estimator.get_params(deep=False).get("pos_label")
+    if label is not None:  # calibration numbers the classes by their order
         raise CommandError(
             f"--probability does not combine with --positive {quoted(label)}; rename "
             "the labels so that the class with the motif is the last in sorted order"
@@ -122,24 +132,27 @@ def calibrated(args, estimator, y, weights=None):
             "--probability is for classifiers, and a "
             f"{type(estimator).__name__} predicts no classes"
         )
-    if type(machine_of(estimator)).__name__ == "MEDPartialLabelClassifier":
+    if args.estimator == "partial":
         raise CommandError(
             "--probability cannot calibrate a machine on rows without labels; leave "
             "these out by --drop-unlabelled and train another estimator, such as "
             "classifier"
         )
+
+
+def _check_classes(args, y):
+    """Refuse classes with fewer rows than the calibration has folds."""
     classes, counts = np.unique(y, return_counts=True)
+    beside = ""
+    if args.cv is not None:  # the rows of a fold are left out of its fit
+        counts = counts - np.ceil(counts / max(args.cv, 2)).astype(int)
+        beside = " beside a fold of --cv"
     if counts.min() < _FOLDS:
         raise CommandError(
             f"--probability calibrates on {_FOLDS} folds, and the class "
-            f"{classes.tolist()[counts.argmin()]!r} has fewer rows: {counts.min()}"
+            f"{classes.tolist()[counts.argmin()]!r} has fewer rows{beside}: "
+            f"{counts.min()}"
         )
-    args.class_weight = params.get("class_weight")
-    if args.class_weight is not None:
-        weights = _times_class_weights(args, y, weights)
-        estimator.set_params(class_weight=None)
-    folds = _shuffled(args, _FOLDS)
-    return resolve_class(CALIBRATED)(estimator, cv=folds, ensemble=False), weights
 
 
 def _times_class_weights(args, y, weights):
@@ -240,7 +253,7 @@ def cross_validate(args, estimator, X, y, **params):
 
     run_fit(args, estimator, run)
     predicted = found["predicted"]
-    if type(machine_of(estimator)).__name__ == "MEDPartialLabelClassifier":
+    if args.estimator == "partial":
         predicted, y = _labelled(predicted, y)
     name, regression = "cross-validation error", y.dtype.kind == "f"
     text = error_text(predicted, y, {} if regression else {"classes_": np.unique(y)})

@@ -289,6 +289,8 @@ def of_kind(tmp_path, name):
         y[::3] = ["maybe"] * 10
     if name == "real labels":
         y = X[:, 0].tolist()
+    if name == "few rows":
+        X, y = X[:14], ["yes", "no"] * 7
     if name == "scales":
         X[:, 1] *= 1e6
     if name == "many columns":
@@ -329,6 +331,7 @@ WORDS = [
     ("plain", "gaussian --level=-1e9", "--level or --set percentile=VALUE"),
     ("constant", "gaussian --header --ignore b,c,a", "no columns but those"),
     ("one row", "classifier --probability", "class '(yes|no)' has fewer rows: 1"),
+    ("few rows", "classifier --probability -v 2", "and .* has fewer rows beside a"),
     ("real labels", "partial", "; train --estimator regressor, or make classes"),
     ("scales", "classifier --max-iter 1", "scale the columns by --standardize: their"),
     ("plain", "classifier -v 20", "no class has so many rows"),
